@@ -78,7 +78,7 @@ static long step(u32 index, struct walking *walking)
     if (walk->file != walking->file) {
         walking->file = walk->file;
         struct File *file = env_file(walk->file);
-        if (file && file->python)
+        if (file && file->script)
             walking->script = walk->address;
     }
     /* The compiler knows that it is 0 or 1, the verifier does not. */
@@ -173,10 +173,10 @@ APART u64 runtime_at(struct Space *space, u64 address, u32 *layout)
         return 0;
     struct Mapping *mapping = &space->mappings[index & (MAX_MAPPINGS - 1)];
     struct File *file = env_file(mapping->file);
-    if (!file || !file->python)
+    if (!file || !file->script)
         return 0;
     *layout = file->layout;
-    return file->python + address - stated(file, address - mapping->start + mapping->offset);
+    return file->script + address - stated(file, address - mapping->start + mapping->offset);
 }
 
 /* The hash of a stack with some more frames. */

@@ -42,7 +42,7 @@ struct {
     UINT(type, BPF_MAP_TYPE_ARRAY);
     UINT(max_entries, MAX_LAYOUTS);
     TYPE(key, u32);
-    TYPE(value, struct PythonLayout);
+    TYPE(value, struct ScriptLayout);
 } layouts SEC(".maps");
 
 /* A Python frame, and room for a word that begins anywhere in 128 bytes (python.h). */
@@ -52,7 +52,7 @@ struct py_frame {
 
 /* What does not change in a code object: PY_CODE_IDENTITY and what follows (python.h). */
 struct py_code {
-    u64 words[PYTHON_IDENTITY_WORDS];
+    u64 words[SCRIPT_IDENTITY_WORDS];
 };
 
 /* How far the frames of a Python program have been read. In a map, of which the verifier does not follow each value that a number

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* The frames of a Python program, as CPython 3.9 to 3.15 keeps them (Include/internal/pycore_frame.h, Include/cpython/pystate.h).
- * Where members of its structures are the recorder says (struct PythonLayout).
+/* The frames of a Python or PHP program. Python's as CPython 3.9 to 3.15 keeps them (Include/internal/pycore_frame.h, Include/cpython/pystate.h).
+ * Where members of its structures are the recorder says (struct ScriptLayout). PHP's are read in the same way: php.h says what differs.
  *
  * Up to 3.10 each frame has a call of the interpreter's loop to itself. 3.11 has a chain of structures of the type _PyCFrame, one in
  * each native frame of the loop, so that a round of the loop is told by where it is on the stack: each points at the frame that runs
@@ -20,7 +20,6 @@ enum {
     PY_OWNED_BY_GENERATOR = 1,
     /* This owner and those above: the frame runs no code. */
     PY_OWNED_BY_LOOP = 3,
-    PY_CODE_IDENTITY = 16,
 };
 
 /* Hashes of code that was told of. Other code may take its place, and be told of again. */
@@ -70,8 +69,10 @@ INLINE u64 py_word(u64 at)
     return py_read(at, &word, 8) ? 0 : word;
 }
 
+#include "php.h"
+
 struct py_search {
-    struct PythonLayout *layout;
+    struct ScriptLayout *layout;
     u64 interpreter;
     u64 thread;
     /* What pthread_self() says in the thread that is looked for. */
@@ -80,7 +81,7 @@ struct py_search {
 
 static long py_search_step(u32 index, struct py_search *search)
 {
-    struct PythonLayout *layout = search->layout;
+    struct ScriptLayout *layout = search->layout;
     if (search->thread) {
         if (py_word(search->thread + layout->thread_id) == search->id)
             return 1;
@@ -96,11 +97,13 @@ static long py_search_step(u32 index, struct py_search *search)
 }
 
 /* Where Python keeps the state of the current thread; 0: it doesn't know it. */
-APART u64 py_thread(u64 runtime, struct PythonLayout *layout)
+APART u64 py_thread(u64 runtime, struct ScriptLayout *layout)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     if (!layout)
         return 0;
+    if (layout->chain == CHAIN_PHP)
+        return task->pid == task->tgid ? runtime : 0;
     u64 id = task->thread.fsbase, second = bpf_ktime_get_ns() >> 30;
     u32 tid = task->pid;
     if (!id)
@@ -123,16 +126,16 @@ APART u64 py_thread(u64 runtime, struct PythonLayout *layout)
 
 struct py_reading {
     struct draft *draft;
-    struct PythonLayout *layout;
+    struct ScriptLayout *layout;
 };
 
 /* As a number: as `identity` in crates/interpreters. */
-APART u32 py_identity(struct py_code *code, struct PythonLayout *layout)
+APART u32 py_identity(struct py_code *code, struct ScriptLayout *layout)
 {
     u64 hash = 0;
     if (!code || !layout)
         return 0;
-    for (int i = 0; i < (int)PYTHON_IDENTITY_WORDS; i++) {
+    for (int i = 0; i < (int)SCRIPT_IDENTITY_WORDS; i++) {
         hash = (hash ^ (code->words[i] & layout->identity[i])) * 0x9e3779b97f4a7c15ull;
         hash ^= hash >> 29;
     }
@@ -147,7 +150,7 @@ APART u32 py_identity(struct py_code *code, struct PythonLayout *layout)
                                     : 0)
 
 /* Tells what code is called, unless that was done. Apart, so that the verifier looks at it once, not on each way to it. */
-APART int py_tell(struct PythonLayout *layout, u64 at, u32 identity, u64 life)
+APART int py_tell(struct ScriptLayout *layout, u64 at, u32 identity, u64 life)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     if (!layout)
@@ -171,7 +174,10 @@ APART int py_tell(struct PythonLayout *layout, u64 at, u32 identity, u64 life)
     tell->zero = 0;
     tell->name_at = py_word(at + layout->code_name);
     tell->file_at = py_word(at + layout->code_file);
-    tell->lines_at = py_word(at + layout->code_lines);
+    tell->lines_from = at + layout->code_lines;
+    if (layout->chain == CHAIN_PHP)
+        tell->lines_from = php_class_name(py_word(tell->lines_from));
+    tell->lines_at = py_word(tell->lines_from);
     u32 bytes = layout->code_bytes;
     if (bytes > CODE_BYTES)
         bytes = CODE_BYTES;
@@ -239,7 +245,7 @@ INLINE void py_seek(struct py_reading *reading, u64 at, u64 is_end)
 /* Begins with the round of 3.11 that has its structure at an address. Returns where its frame is. */
 INLINE u64 py_enter_round(struct py_reading *reading, u64 at)
 {
-    struct PythonLayout *layout = reading->layout;
+    struct ScriptLayout *layout = reading->layout;
     u64 frame = at ? py_word(at + layout->cframe_frame) : 0;
     if (!frame)
         return 0;
@@ -271,37 +277,45 @@ static long py_step(u32 index, struct py_reading *reading)
         reading->draft->sample.flags |= SAMPLE_SCRIPT_CUT;
         return 1;
     }
-    struct PythonLayout *layout = reading->layout;
+    struct ScriptLayout *layout = reading->layout;
     struct py_frame *frame = &reading->draft->py_frame;
     struct py_code *code = &reading->draft->py_code;
     u32 size = layout->frame_bytes, chain = layout->chain;
-    if (size > PYTHON_FRAME_BYTES)
+    if (size > SCRIPT_FRAME_BYTES)
         return 1;
     if (py_read(reading->draft->py.frame, frame, size))
         return 1;
     u64 caller = PY_FIELD(frame, layout->frame_caller);
-    u32 owner = chain == PYTHON_SINGLE ? 0 : PY_BYTE(frame, layout->frame_owner);
-    if (chain == PYTHON_ENTRY_FRAMES && owner >= PY_OWNED_BY_LOOP) {
+    u32 owner = chain == CHAIN_SINGLE || chain == CHAIN_PHP ? 0 : PY_BYTE(frame, layout->frame_owner);
+    if (chain == CHAIN_ENTRY_FRAMES && owner >= PY_OWNED_BY_LOOP) {
         py_end_round(reading);
         reading->draft->py.frame = caller;
         return 0;
     }
     /* References have tags in their lowest bits since 3.14. */
     u64 at = PY_FIELD(frame, layout->frame_code) & ~7ull;
-    if (py_read(at + PY_CODE_IDENTITY, code, sizeof(*code)))
+    u64 instruction = PY_FIELD(frame, layout->frame_instruction);
+    if (chain == CHAIN_PHP) {
+        if (!php_is_script(at)) {
+            reading->draft->py.in_round++;
+            reading->draft->py.frame = caller;
+            return 0;
+        }
+        instruction = at + (reading->draft->py.in_round ? php_line(instruction) : 0);
+    }
+    if (py_read(at + layout->code_identity, code, sizeof(*code)))
         return 1;
     u32 identity = py_identity(code, layout);
     py_tell(layout, at, identity, reading->draft->py.life);
-    u64 instruction = PY_FIELD(frame, layout->frame_instruction);
-    u32 is_entry = chain == PYTHON_CFRAMES && PY_BYTE(frame, layout->frame_entry);
-    u64 flags = is_entry || chain == PYTHON_SINGLE ? SCRIPT_ENTRY : 0;
+    u32 is_entry = (chain == CHAIN_CFRAMES || chain == CHAIN_PHP) && PY_BYTE(frame, layout->frame_entry) & layout->frame_entry_bits;
+    u64 flags = is_entry || chain == CHAIN_SINGLE ? SCRIPT_ENTRY : 0;
     if (owner == PY_OWNED_BY_GENERATOR)
         flags |= SCRIPT_GENERATOR;
     py_put(reading, at | flags);
-    py_put(reading, (u64)identity << 32 | (u32)(chain == PYTHON_SINGLE ? instruction : instruction - at));
+    py_put(reading, (u64)identity << 32 | (u32)(chain == CHAIN_SINGLE ? instruction : instruction - at));
     reading->draft->py.in_round++;
     reading->draft->py.frame = caller;
-    if (is_entry && caller)
+    if (is_entry && caller && chain == CHAIN_CFRAMES)
         return py_enter_round(reading, reading->draft->py.cframe) != caller;
     return 0;
 }
@@ -309,21 +323,21 @@ static long py_step(u32 index, struct py_reading *reading)
 /* Where the frame is that a thread runs. */
 INLINE u64 py_first(struct py_reading *reading, u64 thread)
 {
-    struct PythonLayout *layout = reading->layout;
+    struct ScriptLayout *layout = reading->layout;
     u64 at = py_word(thread + layout->thread_frame);
-    if (layout->chain == PYTHON_CFRAMES)
+    if (layout->chain == CHAIN_CFRAMES)
         return py_enter_round(reading, at);
-    if (layout->cframe_frame == PYTHON_NONE || !at)
+    if (layout->cframe_frame == NO_MEMBER || !at)
         return at;
     return py_word(at + layout->cframe_frame);
 }
 
-/* Puts the Python frames of the current thread into the draft, after the user and the kernel frames that are said to be there, and
+/* Puts the frames of the interpreted program of the current thread into the draft, after the user and the kernel frames that are said to be there, and
  * marks the native frames that ran them. `life` is another number for each program in each process. Returns the hash of the
  * stack with them. */
 APART u64 py_frames(struct draft *draft, u64 runtime, u32 number, u64 life, u64 hash)
 {
-    struct PythonLayout *layout = bpf_map_lookup_elem(&layouts, &number);
+    struct ScriptLayout *layout = bpf_map_lookup_elem(&layouts, &number);
     if (!draft || !layout)
         return hash;
     struct py_reading reading = { .draft = draft, .layout = layout };

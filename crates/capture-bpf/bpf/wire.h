@@ -16,8 +16,8 @@
 #define SEGMENTS 4u
 #define MAX_SCRIPT_FRAMES 1024u
 #define TOLD 16384u
-#define PYTHON_FRAME_BYTES 112u
-#define PYTHON_IDENTITY_WORDS 16u
+#define SCRIPT_FRAME_BYTES 112u
+#define SCRIPT_IDENTITY_WORDS 16u
 #define MAX_LAYOUTS 64u
 #define CACHED_RULES 8192u
 #define WINDOW_BYTES 1024u
@@ -40,10 +40,11 @@
 #define STATE_MEMORY 4u
 #define SCANNED_WORDS 512u
 #define SCANNED_FRAMES 4u
-#define PYTHON_SINGLE 0u
-#define PYTHON_CFRAMES 1u
-#define PYTHON_ENTRY_FRAMES 2u
-#define PYTHON_NONE 0xffffffffu
+#define CHAIN_SINGLE 0u
+#define CHAIN_CFRAMES 1u
+#define CHAIN_ENTRY_FRAMES 2u
+#define CHAIN_PHP 3u
+#define NO_MEMBER 0xffffffffu
 
 struct Mapping {
     u64 start;
@@ -109,13 +110,13 @@ struct File {
     u32 used;
     u32 next;
     u32 layout;
-    u64 python;
+    u64 script;
     struct Segment segments[SEGMENTS];
 };
 _Static_assert(sizeof(struct File) == 160, "File");
 
-struct PythonLayout {
-    u64 identity[PYTHON_IDENTITY_WORDS];
+struct ScriptLayout {
+    u64 identity[SCRIPT_IDENTITY_WORDS];
     u32 chain;
     u32 interpreters;
     u32 current;
@@ -131,13 +132,15 @@ struct PythonLayout {
     u32 frame_caller;
     u32 frame_instruction;
     u32 frame_entry;
+    u32 frame_entry_bits;
     u32 frame_owner;
     u32 code_bytes;
     u32 code_file;
     u32 code_name;
     u32 code_lines;
+    u32 code_identity;
 };
-_Static_assert(sizeof(struct PythonLayout) == 208, "PythonLayout");
+_Static_assert(sizeof(struct ScriptLayout) == 216, "ScriptLayout");
 #define CODE_BYTES 240u
 #define NAME_BYTES 256u
 #define FILE_BYTES 384u
@@ -202,6 +205,7 @@ struct Code {
     u64 name_at;
     u64 file_at;
     u64 lines_at;
+    u64 lines_from;
     u32 identity;
     u32 code_bytes;
     u32 name_bytes;
@@ -213,7 +217,7 @@ struct Code {
     u8 file[FILE_BYTES];
     u8 lines[LINES_BYTES];
 };
-_Static_assert(sizeof(struct Code) == 3008, "Code");
+_Static_assert(sizeof(struct Code) == 3016, "Code");
 
 struct Spent {
     struct Head head;

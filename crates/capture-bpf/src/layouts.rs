@@ -2,37 +2,40 @@
 
 use aya::maps::{Array, MapData};
 use plumb_capture_api::Root;
+use plumb_capture_api::php::{self, PhpLayout};
 use plumb_capture_api::python::{
-    Chain, IDENTITY_WORDS, MAX_CODE_BYTES, MAX_FRAME_BYTES, PythonLayout as Known,
+    Chain, IDENTITY, IDENTITY_WORDS, MAX_CODE_BYTES, MAX_FRAME_BYTES, PythonLayout,
 };
 
 use crate::wire::{
-    CODE_BYTES, MAX_LAYOUTS, PYTHON_CFRAMES, PYTHON_ENTRY_FRAMES, PYTHON_FRAME_BYTES, PYTHON_IDENTITY_WORDS,
-    PYTHON_NONE, PYTHON_SINGLE, PythonLayout,
+    CHAIN_CFRAMES, CHAIN_ENTRY_FRAMES, CHAIN_PHP, CHAIN_SINGLE, CODE_BYTES, MAX_LAYOUTS, NO_MEMBER,
+    SCRIPT_FRAME_BYTES, SCRIPT_IDENTITY_WORDS, ScriptLayout,
 };
 
 const _: () = assert!(
     MAX_CODE_BYTES == CODE_BYTES as usize
-        && MAX_FRAME_BYTES == PYTHON_FRAME_BYTES as usize
-        && IDENTITY_WORDS == PYTHON_IDENTITY_WORDS as usize
+        && MAX_FRAME_BYTES == SCRIPT_FRAME_BYTES as usize
+        && IDENTITY_WORDS == SCRIPT_IDENTITY_WORDS as usize
 );
 
 /// The layouts.
 pub(crate) struct Layouts {
-    map: Array<MapData, PythonLayout>,
-    known: Vec<PythonLayout>,
+    map: Array<MapData, ScriptLayout>,
+    known: Vec<ScriptLayout>,
 }
 
 impl Layouts {
     /// None yet.
-    pub fn new(map: Array<MapData, PythonLayout>) -> Self {
+    pub fn new(map: Array<MapData, ScriptLayout>) -> Self {
         Self { map, known: Vec::new() }
     }
 
     /// The number of the layout of an interpreter. `None`: there is no interpreter, or no room for it.
     pub fn number(&mut self, root: Option<Root>) -> Option<u32> {
-        let Root::Python { layout, .. } = root?;
-        let layout = wire(&layout);
+        let layout = match root? {
+            Root::Python { layout, .. } => python(&layout),
+            Root::Php { layout, .. } => of_php(layout),
+        };
         let index = self.known.iter().position(|known| *known == layout).unwrap_or(self.known.len());
         let number = u32::try_from(index).ok().filter(|&number| number < MAX_LAYOUTS)?;
         if index == self.known.len() {
@@ -43,15 +46,15 @@ impl Layouts {
     }
 }
 
-/// A layout as the programs read it.
-fn wire(layout: &Known) -> PythonLayout {
-    let Known { runtime, interpreter, thread, chain, frame, code, .. } = layout;
+/// A layout of Python as the programs read it.
+fn python(layout: &PythonLayout) -> ScriptLayout {
+    let PythonLayout { runtime, interpreter, thread, chain, frame, code, .. } = layout;
     let (kind, cframe_frame, cframe_previous) = match *chain {
-        Chain::Single => (PYTHON_SINGLE, PYTHON_NONE, 0),
-        Chain::CFrames { frame, previous } => (PYTHON_CFRAMES, frame, previous),
-        Chain::EntryFrames { cframe } => (PYTHON_ENTRY_FRAMES, cframe.unwrap_or(PYTHON_NONE), 0),
+        Chain::Single => (CHAIN_SINGLE, NO_MEMBER, 0),
+        Chain::CFrames { frame, previous } => (CHAIN_CFRAMES, frame, previous),
+        Chain::EntryFrames { cframe } => (CHAIN_ENTRY_FRAMES, cframe.unwrap_or(NO_MEMBER), 0),
     };
-    PythonLayout {
+    ScriptLayout {
         identity: code.identity,
         chain: kind,
         interpreters: runtime.interpreters,
@@ -68,10 +71,34 @@ fn wire(layout: &Known) -> PythonLayout {
         frame_caller: frame.caller,
         frame_instruction: frame.instruction,
         frame_entry: frame.is_entry,
+        frame_entry_bits: u8::MAX.into(),
         frame_owner: frame.owner,
         code_bytes: code.size,
         code_file: code.file,
         code_name: code.name,
         code_lines: code.lines,
+        code_identity: IDENTITY as u32,
+    }
+}
+
+/// The same of PHP.
+fn of_php(layout: PhpLayout) -> ScriptLayout {
+    ScriptLayout {
+        identity: layout.identity(),
+        chain: CHAIN_PHP,
+        thread_frame: layout.current,
+        cframe_frame: NO_MEMBER,
+        frame_bytes: php::CALL_BYTES,
+        frame_code: php::CALL_FUNCTION,
+        frame_caller: php::CALL_CALLER,
+        frame_instruction: php::CALL_INSTRUCTION,
+        frame_entry: php::CALL_INFO,
+        frame_entry_bits: php::CALL_IS_TOP.into(),
+        code_bytes: php::MAX_FUNCTION_BYTES as u32,
+        code_file: layout.file,
+        code_name: php::FUNCTION_NAME,
+        code_lines: php::FUNCTION_CLASS,
+        code_identity: php::IDENTITY as u32,
+        ..ScriptLayout::default()
     }
 }

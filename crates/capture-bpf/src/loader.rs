@@ -19,7 +19,7 @@ use crate::places::{AtPlaces, Places};
 use crate::refusal::{LoadError, missing, refused};
 use crate::resident::Resident;
 use crate::wire::{
-    COMM_BYTES, COUNTER_OTHERS, COUNTER_WHY, Count, CountKey, DRAFTS, File, PythonLayout, Space,
+    COMM_BYTES, COUNTER_OTHERS, COUNTER_WHY, Count, CountKey, DRAFTS, File, ScriptLayout, Space,
     WHY_ANONYMOUS, WHY_EXEC, WHY_NESTED, WHY_NO_REGISTER, WHY_NO_TABLE, WHY_NOT_ADVANCING, WHY_ODD,
     WHY_RING_FULL, WHY_ROOT, WHY_TOO_DEEP, WHY_UNMAPPED, WHY_UNREADABLE,
 };
@@ -62,11 +62,11 @@ const BATCH: usize = 1024;
 // SAFETY (all): structures of integers without padding, as `xtask codegen` makes sure: any bytes are valid.
 #[allow(unsafe_code)]
 mod pod {
-    use super::{Count, CountKey, File, PythonLayout};
+    use super::{Count, CountKey, File, ScriptLayout};
     // SAFETY: see above.
     unsafe impl aya::Pod for File {}
     // SAFETY: as above.
-    unsafe impl aya::Pod for PythonLayout {}
+    unsafe impl aya::Pod for ScriptLayout {}
     // SAFETY: see above.
     unsafe impl aya::Pod for CountKey {}
     // SAFETY: see above.

@@ -39,6 +39,7 @@ pub(crate) fn read(mut bytes: &[u8], messages: &mut Messages) -> Option<()> {
                 part(code.name_at, code.name_bytes, &code.name)?,
                 part(code.file_at, code.file_bytes, &code.file)?,
                 part(code.lines_at, code.lines_bytes, &code.lines)?,
+                (code.lines_from, code.lines_at.to_le_bytes().to_vec()),
             ];
             let wire::Code { head: Head { time_ns, pid, .. }, at, identity, .. } = code;
             Message::Code { time_ns, pid, code: CodeId { at, identity }, memory }

@@ -126,7 +126,7 @@ impl Resident {
         };
         let file = match self.layouts.number(lent.interpreter) {
             Some(layout) => File { layout, ..file },
-            None => File { python: 0, ..file },
+            None => File { script: 0, ..file },
         };
         self.show(number, Loaded { pieces: Arc::new(pieces), file, build_id: lent.build_id.clone() })?;
         Ok(STATE_READY)

@@ -87,11 +87,11 @@ pub(crate) fn segments(lent: &UnwindInfoRef<'_>) -> Option<[Segment; SEGMENTS as
 pub(crate) fn loadable(lent: &UnwindInfoRef<'_>) -> Option<Loadable> {
     let segments = segments(lent)?;
     let table = lent.all_rows()?;
-    let python = match lent.interpreter {
-        Some(Root::Python { runtime, .. }) => runtime,
+    let script = match lent.interpreter {
+        Some(Root::Python { runtime: state, .. } | Root::Php { globals: state, .. }) => state,
         None => 0,
     };
-    let file = File { segments, python, ..File::default() };
+    let file = File { segments, script, ..File::default() };
     Some(with_known_kinds(table, lent.module, file))
 }
 

@@ -205,7 +205,7 @@ fn input(recorded: &Recorded, pieces: usize) -> Vec<u8> {
         }
         input.extend(file.next.to_ne_bytes());
         input.extend(file.layout.to_ne_bytes());
-        input.extend(file.python.to_ne_bytes());
+        input.extend(file.script.to_ne_bytes());
         for segment in &file.segments {
             [segment.begin, segment.end, segment.delta]
                 .iter()

@@ -32,6 +32,16 @@ pub struct Function {
     pub(crate) first_traceable: u64,
 }
 
+/// A hash of what does not change in code: as much of some words as masks let through. The kernel's programs do the same
+/// (crates/capture-bpf/bpf/python.h).
+pub(crate) fn identity(words: &[u8], masks: &[u64]) -> u32 {
+    let hash = words.as_chunks::<8>().0.iter().zip(masks).fold(0_u64, |hash, (word, mask)| {
+        let hash = (hash ^ (u64::from_le_bytes(*word) & mask)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        hash ^ hash >> 29
+    });
+    (hash >> 32) as u32
+}
+
 /// The number of an instruction of a function of which none has run.
 const NOT_BEGUN: u32 = u32::MAX;
 
@@ -45,6 +55,7 @@ impl Function {
     /// it has none, or it is not known.
     pub fn line(&self, at: u32) -> u32 {
         let offset = match self.line_table {
+            LineTable::Direct => return at,
             LineTable::Locations => u64::from(at).saturating_sub(self.instructions),
             _ if at == NOT_BEGUN => return self.first_line,
             // It counts bytes.

@@ -19,6 +19,9 @@ const MAX_SYMBOLS: usize = 4 << 20;
 /// More bytes than the names of a file's symbols take.
 const MAX_NAMES: u64 = 64 << 20;
 
+/// More bytes than a text has that is looked for.
+const MAX_TEXT: usize = 64;
+
 /// A symbol that is looked for.
 pub(crate) struct Wanted {
     pub(crate) name: &'static str,
@@ -43,7 +46,7 @@ struct Found {
 
 impl Image {
     /// Looks for symbols in a file; first in the table that is always there. `None` if there are none of them.
-    pub(crate) fn read(file: &File, wanted: &[Wanted], all_symbols: bool) -> Option<Image> {
+    pub(crate) fn read(file: &File, wanted: &[&[Wanted]], all_symbols: bool) -> Option<Image> {
         let cache = ReadCache::new(file);
         let elf = Elf::parse(&cache).ok()?;
         let mut found: Vec<Found> = Vec::new();
@@ -81,7 +84,7 @@ fn look_in<'c>(
     table: &SymbolTable<'c>,
     elf: &Elf<'c>,
     file: &File,
-    wanted: &[Wanted],
+    wanted: &[&[Wanted]],
     found: &mut Vec<Found>,
 ) {
     let strings =
@@ -89,14 +92,11 @@ fn look_in<'c>(
     let Some(names) = strings.and_then(|strings| strings.data().ok()) else { return };
     let endian = elf.endian();
     for symbol in table.iter().take(MAX_SYMBOLS) {
-        if found.len() == wanted.len() {
-            break;
-        }
         let Some(name) = names.get(symbol.st_name(endian) as usize..) else { continue };
         let is_it = |other: &&Wanted| {
             name.strip_prefix(other.name.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
         };
-        let Some(wanted) = wanted.iter().find(is_it) else { continue };
+        let Some(wanted) = wanted.iter().copied().flatten().find(is_it) else { continue };
         let name = wanted.name;
         if symbol.is_definition(endian, table.strings()) && !found.iter().any(|other| other.name == name) {
             let (address, size) = (symbol.st_value(endian), symbol.st_size(endian));
@@ -115,6 +115,18 @@ fn content(elf: &Elf<'_>, file: &File, address: u64, most: usize) -> Vec<u8> {
     let Some((offset, size)) = place else { return Vec::new() };
     let mut bytes = vec![0; most.min(usize::try_from(size).unwrap_or(most))];
     if file.read_exact_at(&mut bytes, offset).is_ok() { bytes } else { Vec::new() }
+}
+
+/// What a file has in `.rodata` behind these bytes, up to what is no printable character.
+pub(crate) fn text_after(file: &File, before: &[u8]) -> Option<String> {
+    let cache = ReadCache::new(file);
+    let elf = Elf::parse(&cache).ok()?;
+    let section = elf.section_by_name(".rodata").filter(|section| section.size() < MAX_NAMES)?;
+    let bytes = section.data().ok()?;
+    let at = memchr::memmem::find(bytes, before)?;
+    let rest = bytes.get(at + before.len()..)?;
+    let text = rest.iter().take(MAX_TEXT).take_while(|byte| byte.is_ascii_graphic());
+    Some(text.map(|&byte| char::from(byte)).collect())
 }
 
 /// See [`crate::bias`].

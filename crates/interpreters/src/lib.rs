@@ -18,18 +18,21 @@ mod function;
 mod image;
 mod memory;
 mod merge;
+pub mod php;
 pub mod python;
 mod round;
+mod threads;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
 
 pub use function::{CodeId, Function};
 pub use memory::{Mapped, Memory, Unreadable};
 pub use merge::{Merged, merge};
+use php::PhpLayout;
 use python::PythonLayout;
 pub use round::{EvalLoopFrame, ScriptPlace};
+pub use threads::Threads;
 
 /// A frame of an interpreted program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,8 +64,11 @@ pub trait Interpreter: fmt::Debug + Send {
     /// Whether a stated address is in the interpreter's loop, where the file says which are.
     fn is_in_loop(&self, stated: u64) -> bool;
 
-    /// Where the state of each thread of the process is, by its thread pointer, which is where its control block is.
-    fn threads(&self, memory: &dyn Memory, bias: u64) -> Result<HashMap<u64, u64>, Unreadable>;
+    /// Whether frames don't say where on the stack the rounds of the loop are in which they run: only how many there are.
+    fn rounds_are_counted(&self) -> bool;
+
+    /// Where the states of the process' threads are.
+    fn threads(&self, memory: &dyn Memory, bias: u64) -> Result<Threads, Unreadable>;
 
     /// The frames of the thread that has its state there, innermost first.
     fn frames(&self, memory: &dyn Memory, state: u64) -> Result<Vec<ScriptFrame>, Unreadable>;
@@ -79,6 +85,10 @@ pub trait Interpreter: fmt::Debug + Send {
 
 /// Where an interpreter keeps what leads to its frames, and how they are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one for each interpreter's file, and it is copied once"
+)]
 pub enum Root {
     /// As CPython does.
     Python {
@@ -87,18 +97,44 @@ pub enum Root {
         /// Its structures.
         layout: PythonLayout,
     },
+    /// As PHP does.
+    Php {
+        /// Stated address of `executor_globals`.
+        globals: u64,
+        /// Its structures.
+        layout: PhpLayout,
+    },
 }
 
 /// Whether a file of this name may hold an interpreter, so that it pays to look. A program's own file should be looked
 /// at in any case: it may have one linked in.
 pub fn is_likely(path: &[u8]) -> bool {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    name.starts_with(b"python") || name.starts_with(b"libpython")
+    let name = name.strip_prefix(b"lib").unwrap_or(name);
+    name.starts_with(b"python") || name.starts_with(b"php")
 }
 
-/// Whether a native function of this name is the loop of an interpreter of which some version is known.
-pub fn is_loop(name: &str) -> bool {
-    name == python::LOOP
+/// An interpreter of which some versions are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// The language.
+    pub language: &'static str,
+    /// The versions.
+    pub versions: &'static str,
+    native_loop: &'static str,
+}
+
+impl Known {
+    /// CPython.
+    pub const PYTHON: Known =
+        Known { language: "Python", versions: "CPython 3.9 to 3.15", native_loop: python::LOOP };
+    /// PHP, built for one thread alone.
+    pub const PHP: Known = Known { language: "PHP", versions: "PHP 7.4 to 8.5", native_loop: php::LOOP };
+
+    /// The one whose loop has the name of this native function.
+    pub fn with_loop(name: &str) -> Option<Known> {
+        [Self::PYTHON, Self::PHP].into_iter().find(|known| known.native_loop == name)
+    }
 }
 
 /// What a file holds.
@@ -113,7 +149,8 @@ pub enum Detected {
 /// The interpreter in a file, if there is one. Where one is found is said by symbols that libraries may use;
 /// `all_symbols`: also by others, of which there may be many.
 pub fn find(file: &File, all_symbols: bool) -> Option<Detected> {
-    python::find(&image::Image::read(file, python::SYMBOLS, all_symbols)?)
+    let image = image::Image::read(file, &[python::SYMBOLS, php::SYMBOLS], all_symbols)?;
+    python::find(&image).or_else(|| php::find(&image, file))
 }
 
 /// What to add (wrapping) to addresses that a file states to get those in a process that has this part of it mapped.

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fs::File;
 
 use plumb_fixtures::{Requirement, skip};
-use plumb_interpreters::{CodeId, Detected, Memory, find};
+use plumb_interpreters::{CodeId, Detected, Interpreter, Memory, Threads, find};
 
 /// What a process may look like. `seed` 0: every word points at itself, so that all lists are endless.
 struct Odd {
@@ -30,26 +30,38 @@ impl Memory for Odd {
 
 #[test]
 fn any_memory_is_read_to_an_end() {
-    let Ok(file) = File::open("/usr/bin/python3.11") else {
-        skip(Requirement::Python, "there is no /usr/bin/python3.11");
-        return;
-    };
-    let Some(Detected::Known(python)) = find(&file, true) else { panic!("it is found") };
-    for seed in 0..40 {
-        let memory = Odd { seed, reads: Cell::new(0) };
-        let states = python.threads(&memory, 0).unwrap_or_default();
-        assert!(states.len() <= 1 << 16);
-        for state in states.into_values().take(3).chain([0, 1, 1000]) {
-            if let Ok(frames) = python.frames(&memory, state) {
-                assert!(frames.len() <= 1 << 16);
-            }
+    for (requirement, path) in
+        [(Requirement::Python, "/usr/bin/python3.11"), (Requirement::Php, "/usr/bin/php8.2")]
+    {
+        let Ok(file) = File::open(path) else {
+            skip(requirement, format_args!("there is no {path}"));
+            continue;
+        };
+        let Some(Detected::Known(interpreter)) = find(&file, true) else { panic!("it is found in {path}") };
+        for seed in 0..40 {
+            read_all(&*interpreter, seed);
         }
-        for at in [0, 0x1000, u64::MAX - 8] {
-            // By chance nothing has the right hash.
-            assert!(python.function(&memory, CodeId { at, identity: 1 }).is_err());
-        }
-        assert!(memory.reads.get() < 10_000_000, "seed {seed}: {} reads", memory.reads.get());
     }
+}
+
+fn read_all(interpreter: &dyn Interpreter, seed: u64) {
+    let memory = Odd { seed, reads: Cell::new(0) };
+    let states: Vec<u64> = match interpreter.threads(&memory, 0) {
+        Ok(Threads::ByPointer(states)) => states.into_values().collect(),
+        Ok(Threads::Main(state)) => vec![state],
+        Err(_) => Vec::new(),
+    };
+    assert!(states.len() <= 1 << 16);
+    for state in states.into_iter().take(3).chain([0, 1, 1000]) {
+        if let Ok(frames) = interpreter.frames(&memory, state) {
+            assert!(frames.len() <= 1 << 16);
+        }
+    }
+    for at in [0, 0x1000, u64::MAX - 8] {
+        // By chance nothing has the right hash.
+        assert!(interpreter.function(&memory, CodeId { at, identity: 1 }).is_err());
+    }
+    assert!(memory.reads.get() < 10_000_000, "seed {seed}: {} reads", memory.reads.get());
 }
 
 #[test]

@@ -1,10 +1,9 @@
 //! Stopping threads and copying what is needed of them.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use plumb_ingest::ProcessMemory;
-use plumb_interpreters::{Interpreter, ScriptFrame, Unreadable};
+use plumb_interpreters::{Interpreter, ScriptFrame, Threads, Unreadable};
 use plumb_process::{parse_maps, read_memory};
 use plumb_unwind::{Avma, Memory, ReadError, Registers};
 
@@ -226,17 +225,12 @@ impl Thread {
     }
 
     /// Reads the frames of the interpreted program of a stopped thread. `states`: where the interpreter keeps those of its threads.
-    fn read_script(
-        &mut self,
-        pid: u32,
-        interpreter: &dyn Interpreter,
-        states: &Result<HashMap<u64, u64>, Unreadable>,
-    ) {
+    fn read_script(&mut self, pid: u32, interpreter: &dyn Interpreter, states: &Result<Threads, Unreadable>) {
         let held = self.traced.as_ref().filter(|traced| traced.is_stopped()).and_then(Traced::held);
         let Some(held) = held else { return };
         self.script = match states {
-            Ok(states) => match states.get(&held.thread_pointer) {
-                Some(&state) => interpreter.frames(&ProcessMemory(pid), state),
+            Ok(states) => match states.state(held.thread_pointer, self.tid == pid) {
+                Some(state) => interpreter.frames(&ProcessMemory(pid), state),
                 None => Ok(Vec::new()),
             },
             Err(error) => Err(*error),

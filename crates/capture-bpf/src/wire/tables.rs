@@ -27,9 +27,9 @@ pub const MAX_SCRIPT_FRAMES: u32 = 1024;
 /// Places in which it is remembered which code was told of; a power of two.
 pub const TOLD: u32 = 16384;
 /// The most bytes of a frame of a Python program that are read.
-pub const PYTHON_FRAME_BYTES: u32 = 112;
+pub const SCRIPT_FRAME_BYTES: u32 = 112;
 /// Words of a code object that it is told from others by.
-pub const PYTHON_IDENTITY_WORDS: u32 = 16;
+pub const SCRIPT_IDENTITY_WORDS: u32 = 16;
 /// Layouts of the structures of Python that can be known at one time.
 pub const MAX_LAYOUTS: u32 = 64;
 /// Rules that each processor remembers; a power of two.
@@ -78,14 +78,16 @@ pub const STATE_MEMORY: u32 = 4;
 pub const SCANNED_WORDS: u32 = 512;
 /// So many such frames one stack may have.
 pub const SCANNED_FRAMES: u32 = 4;
-/// How Python keeps frames: each has a call of the interpreter's loop to itself.
-pub const PYTHON_SINGLE: u32 = 0;
+/// How an interpreter keeps frames. Python: each has a call of the interpreter's loop to itself.
+pub const CHAIN_SINGLE: u32 = 0;
 /// Each call of the loop has a structure on the stack, which points at its frames.
-pub const PYTHON_CFRAMES: u32 = 1;
+pub const CHAIN_CFRAMES: u32 = 1;
 /// The last frame of each call of the loop is on the stack and runs no code.
-pub const PYTHON_ENTRY_FRAMES: u32 = 2;
+pub const CHAIN_ENTRY_FRAMES: u32 = 2;
+/// PHP: the calls of the main thread, also of functions that are written in C.
+pub const CHAIN_PHP: u32 = 3;
 /// In the place of an offset: there is no such member.
-pub const PYTHON_NONE: u32 = 0xffffffff;
+pub const NO_MEMBER: u32 = 0xffffffff;
 
 /// An executable mapping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -201,20 +203,21 @@ pub struct File {
     pub used: u32,
     /// Number of what has the next piece of the table; 0: this is the last.
     pub next: u32,
-    /// Number of the layout of Python's structures.
+    /// Number of the layout of the interpreter's structures.
     pub layout: u32,
-    /// Stated address of the state of the Python that is in the file; 0: there is none.
-    pub python: u64,
+    /// Stated address of the state of the interpreter that is in the file; 0: there is none.
+    pub script: u64,
     /// Code in the file; unused ones are empty.
     pub segments: [Segment; SEGMENTS as usize],
 }
 
-/// Where the members of the structures of CPython are (`plumb_interpreters::python::PythonLayout`).
+/// Where the members of an interpreter's structures are (`plumb_interpreters::Root`). What is said of Python's holds for those of PHP that
+/// are alike: a frame is `zend_execute_data`, code is `zend_function`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub struct PythonLayout {
+pub struct ScriptLayout {
     /// Which bits of the words of a code object don't change.
-    pub identity: [u64; PYTHON_IDENTITY_WORDS as usize],
+    pub identity: [u64; SCRIPT_IDENTITY_WORDS as usize],
     /// How frames are kept.
     pub chain: u32,
     /// `_PyRuntimeState`: the list of interpreters.
@@ -231,7 +234,7 @@ pub struct PythonLayout {
     pub thread_id: u32,
     /// What leads to its frame.
     pub thread_frame: u32,
-    /// `_PyCFrame`: its frame; [`PYTHON_NONE`]: there is no such structure.
+    /// `_PyCFrame`: its frame; [`NO_MEMBER`]: there is no such structure.
     pub cframe_frame: u32,
     /// The next one further out.
     pub cframe_previous: u32,
@@ -243,8 +246,10 @@ pub struct PythonLayout {
     pub frame_caller: u32,
     /// Its instruction.
     pub frame_instruction: u32,
-    /// Whether it is the last of its round.
+    /// Whether it is the last of its round: the byte ...
     pub frame_entry: u32,
+    /// ... and its bits that say so.
+    pub frame_entry_bits: u32,
     /// Who owns it.
     pub frame_owner: u32,
     /// Bytes of a code object that are told.
@@ -253,6 +258,8 @@ pub struct PythonLayout {
     pub code_file: u32,
     /// Its name.
     pub code_name: u32,
-    /// Its table of lines.
+    /// Its table of lines; of PHP the class.
     pub code_lines: u32,
+    /// Where the words begin that tell it from other code.
+    pub code_identity: u32,
 }

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use plumb_interpreters::Known;
 use plumb_profile::{DsoKind, Profile, StackId};
 
 use super::nameless::NOTABLE;
@@ -15,7 +16,8 @@ struct Language {
     files: &'static [&'static str],
 }
 
-const PYTHON: &str = "Python";
+const PYTHON: &str = Known::PYTHON.language;
+const PHP: &str = Known::PHP.language;
 /// Of Chez, with which Racket is built: its code is compiled, and runs on segments of its own in the heap.
 const SCHEME: &str = "Scheme";
 /// The shell comes last: it runs the others, and is told by its whole name.
@@ -23,7 +25,7 @@ const LANGUAGES: [Language; 15] = [
     Language { name: PYTHON, files: &["python2", "python3", "libpython"] },
     Language { name: "Ruby", files: &["ruby", "libruby"] },
     Language { name: "Perl", files: &["perl", "libperl"] },
-    Language { name: "PHP", files: &["php", "libphp"] },
+    Language { name: PHP, files: &["php", "libphp"] },
     Language { name: "Lua", files: &["lua5", "liblua5"] },
     Language { name: "LuaJIT", files: &["luajit", "libluajit"] },
     Language { name: "PyPy", files: &["pypy", "libpypy"] },
@@ -58,7 +60,7 @@ impl Interpreted {
     }
 }
 
-/// What shows functions of Python depends on how stacks were captured, and who did.
+/// What shows functions of Python and PHP depends on how stacks were captured, and who did.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
     /// Stacks were walked in the kernel.
@@ -82,12 +84,17 @@ pub fn interpreted(profile: &Profile, way: Way) -> (Vec<Interpreted>, u64) {
         .iter()
         .zip(counts)
         .filter(|(language, samples)| {
-            samples * NOTABLE >= all.max(1) && !(language.name == PYTHON && way.by_kernel)
+            let is_read = way.by_kernel && [PYTHON, PHP].contains(&language.name);
+            samples * NOTABLE >= all.max(1) && !is_read
         })
         .map(|(language, samples)| Interpreted {
             language: language.name,
             samples,
-            remedy: if language.name == PYTHON { python(profile, way) } else { String::new() },
+            remedy: match language.name {
+                PYTHON => python(profile, way),
+                PHP => format!("{}: {}", by_kernel(way), Known::PHP.versions),
+                _ => String::new(),
+            },
         })
         .collect();
     found.sort_by_key(|language| std::cmp::Reverse(language.samples));
@@ -118,15 +125,20 @@ fn language(profile: &Profile, of_file: &[Option<usize>], stack: StackId) -> Opt
     found
 }
 
-/// What shows functions of Python. A stub for each function, from which they get names, is known from 3.12 on.
-fn python(profile: &Profile, way: Way) -> String {
-    let by_kernel = match way.is_root {
+/// How to have the kernel walk stacks, and read the frames of what is interpreted.
+fn by_kernel(way: Way) -> &'static str {
+    match way.is_root {
         true => "record with --capture bpf",
         false => "as root, with --capture bpf",
-    };
+    }
+}
+
+/// What shows functions of Python. A stub for each function, from which they get names, is known from 3.12 on.
+fn python(profile: &Profile, way: Way) -> String {
+    let by_kernel = by_kernel(way);
     match stub_version(profile) {
         Some(name) => format!("{by_kernel}; or run it with {name} -X perf"),
-        None => format!("{by_kernel}: CPython 3.9 to 3.15"),
+        None => format!("{by_kernel}: {}", Known::PYTHON.versions),
     }
 }
 
@@ -187,20 +199,26 @@ mod tests {
             (&[("/opt/bin/python3.12", file)], 15),
             (&[("/usr/bin/perl", file)], 4),
             (&[("/usr/bin/bashful", file)], 1),
+            (&[("/usr/bin/php8.2", file)], 20),
+            (&[("/usr/bin/php8.2", file), ("[php]", DsoKind::Script)], 20),
         ]);
         let told = |by_kernel, is_root| {
             let (found, all) = interpreted(&profile, Way { by_kernel, is_root });
-            assert_eq!(all, 100);
+            assert_eq!(all, 140);
             found
         };
         let plain = told(false, false);
         let counted: Vec<_> = plain.iter().map(|found| (found.language, found.samples)).collect();
-        assert_eq!(counted, [("Ruby", 50), (PYTHON, 15)], "4 in 100 are too few");
+        assert_eq!(counted, [("Ruby", 50), (PHP, 20), (PYTHON, 15)], "4 in 140 are too few");
         assert_eq!(
-            (&*plain[0].remedy, &*plain[1].remedy),
-            ("", "as root, with --capture bpf; or run it with python3.12 -X perf")
+            (&*plain[0].remedy, &*plain[1].remedy, &*plain[2].remedy),
+            (
+                "",
+                "as root, with --capture bpf: PHP 7.4 to 8.5",
+                "as root, with --capture bpf; or run it with python3.12 -X perf"
+            )
         );
-        assert!(told(false, true)[1].remedy.starts_with("record with --capture bpf"));
-        assert_eq!(told(true, true).len(), 1, "its functions are read there");
+        assert!(told(false, true)[2].remedy.starts_with("record with --capture bpf"));
+        assert_eq!(told(true, true).len(), 1, "functions of both are read there");
     }
 }

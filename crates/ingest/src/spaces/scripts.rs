@@ -1,11 +1,10 @@
 //! What is known of the code of interpreted programs in one address space.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use plumb_interpreters::{CodeId, Function, Unreadable};
+use plumb_interpreters::{CodeId, Function, Threads, Unreadable};
 use plumb_profile::FrameId;
 use rustc_hash::FxHashMap;
 
@@ -22,16 +21,15 @@ pub(crate) struct Scripts {
     /// Memory with code that no frame was of yet.
     memory: FxHashMap<CodeId, Vec<(u64, Vec<u8>)>>,
     /// Where the states of the threads of one process are.
-    threads: Option<Threads>,
+    threads: Option<KnownThreads>,
 }
 
 /// What an interpreter's list of threads said.
 #[derive(Debug)]
-struct Threads {
+struct KnownThreads {
     pid: u32,
     read: Instant,
-    /// By thread pointer.
-    states: Result<HashMap<u64, u64>, Unreadable>,
+    states: Result<Threads, Unreadable>,
 }
 
 /// Threads are looked at many at once. A list that was read longer ago is read again.
@@ -62,12 +60,12 @@ impl Scripts {
     /// Where the state of a thread is; `None`: the interpreter doesn't know it. `read` reads the list of all.
     pub(crate) fn thread_state(
         &mut self,
-        (pid, thread_pointer): (u32, u64),
-        read: impl FnOnce() -> Result<HashMap<u64, u64>, Unreadable>,
+        (pid, tid, thread_pointer): (u32, u32, u64),
+        read: impl FnOnce() -> Result<Threads, Unreadable>,
     ) -> Result<Option<u64>, Unreadable> {
         let known = self.threads.take().filter(|known| known.pid == pid && known.read.elapsed() < FRESH);
-        let known = known.unwrap_or_else(|| Threads { pid, read: Instant::now(), states: read() });
+        let known = known.unwrap_or_else(|| KnownThreads { pid, read: Instant::now(), states: read() });
         let states = &self.threads.insert(known).states;
-        states.as_ref().map(|states| states.get(&thread_pointer).copied()).map_err(|error| *error)
+        states.as_ref().map(|states| states.state(thread_pointer, pid == tid)).map_err(|error| *error)
     }
 }

@@ -65,7 +65,7 @@ impl StackBuilder<'_> {
         let spaces = &self.processes.spaces;
         let (file, interpreter, bias) = spaces.mapped_interpreter(space)?;
         let memory = ProcessMemory(self.pid);
-        let thread = (self.pid, thread_pointer);
+        let thread = (self.pid, self.tid, thread_pointer);
         let scripts = &spaces.get(space).scripts;
         let state = scripts.borrow_mut().thread_state(thread, || interpreter.threads(&memory, bias));
         let rounds = match state {
@@ -135,9 +135,9 @@ impl StackBuilder<'_> {
     }
 }
 
-/// Leaves out the innermost round if there is one more than there are frames: it has no frame yet, or no more.
-pub(crate) fn skip_beginning(loops: &mut [bool], frames: usize) {
-    if loops.iter().filter(|&&is_loop| is_loop).count() == frames + 1
+/// Leaves out the innermost round if there is one more than rounds have frames: it has no frame yet, or no more.
+pub(crate) fn skip_beginning(loops: &mut [bool], rounds: usize) {
+    if loops.iter().filter(|&&is_loop| is_loop).count() == rounds + 1
         && let Some(innermost) = loops.iter_mut().find(|is_loop| **is_loop)
     {
         *innermost = false;

@@ -76,17 +76,20 @@ impl StackBuilder<'_> {
         self.push_unplaced(space, script, script_is_cut.then_some(Rest::TooMany));
     }
 
-    /// Which user frames are rounds of an interpreter's loop that script frames are of: those that are marked; where each frame is a
-    /// round by itself none is, and there are as many in the loop, or one more that has no frame yet.
+    /// Which user frames are rounds of an interpreter's loop that script frames are of: those that are marked; where frames don't say
+    /// which they are none is, and there are as many in the loop, or one more that has no frame yet.
     fn loops_of_words(&self, space: SpaceId, parts: Parts<'_>) -> Vec<bool> {
         let mut loops: Vec<bool> = parts.user.iter().map(|word| word & LOOP != 0).collect();
-        if loops.contains(&true) || parts.script.iter().any(|place| !place.is_entry) {
+        let spaces = &self.processes.spaces;
+        let interpreter = spaces.get(space).interpreter.and_then(|file| spaces.interpreter(file));
+        if loops.contains(&true) || !interpreter.is_some_and(|interpreter| interpreter.rounds_are_counted()) {
             return loops;
         }
+        let rounds = parts.script.split_inclusive(|place| place.is_entry).count();
         for (is_loop, &word) in loops.iter_mut().zip(parts.user) {
-            *is_loop = self.processes.spaces.is_in_loop(space, call(word));
+            *is_loop = spaces.is_in_loop(space, call(word));
         }
-        skip_beginning(&mut loops, parts.script.len());
+        skip_beginning(&mut loops, rounds);
         loops
     }
 

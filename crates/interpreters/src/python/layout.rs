@@ -143,15 +143,9 @@ pub(super) const OWNED_BY_GENERATOR: u8 = 1;
 /// `FRAME_OWNED_BY_CSTACK`, and from 3.14 on also `FRAME_OWNED_BY_INTERPRETER`: the least owner of frames that run no code.
 pub(super) const OWNED_BY_LOOP: u8 = 3;
 
-/// A hash of what does not change in a code object: its sizes, flags and numbers, and where all that it refers to is. The
-/// kernel's programs do the same (crates/capture-bpf/bpf/python.h).
+/// A hash of what does not change in a code object: its sizes, flags and numbers, and where all that it refers to is.
 pub(super) fn identity(code: &[u8; MAX_CODE_BYTES], masks: &[u64; IDENTITY_WORDS]) -> u32 {
-    let words = code[IDENTITY..].as_chunks::<8>().0.iter().zip(masks);
-    let hash = words.fold(0_u64, |hash, (word, mask)| {
-        let hash = (hash ^ (u64::from_le_bytes(*word) & mask)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        hash ^ hash >> 29
-    });
-    (hash >> 32) as u32
+    crate::function::identity(&code[IDENTITY..], masks)
 }
 
 /// All words.

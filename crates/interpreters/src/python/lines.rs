@@ -11,12 +11,15 @@ pub enum LineTable {
     /// `co_linetable` since 3.11: entries of a byte with their kind and how many code units of two bytes they are for, then what
     /// the kind asks for.
     Locations,
+    /// None: where an instruction is told, it is its line (PHP).
+    Direct,
 }
 
 /// The line of the instruction at a byte offset, given the line that the table counts from. `None` if it has none or the
 /// table is damaged.
 pub(crate) fn at(kind: LineTable, table: &[u8], first_line: u32, offset: u64) -> Option<u32> {
     match kind {
+        LineTable::Direct => u32::try_from(offset).ok(),
         LineTable::Lnotab => in_lnotab(table, first_line, offset),
         LineTable::Ranges => in_ranges(table, first_line, offset),
         LineTable::Locations => in_locations(table, first_line, offset),

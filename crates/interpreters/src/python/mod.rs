@@ -14,7 +14,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::image::Image;
-use crate::{CodeId, Detected, EvalLoopFrame, Function, Interpreter, Memory, Root, ScriptFrame, Unreadable};
+use crate::{
+    CodeId, Detected, EvalLoopFrame, Function, Interpreter, Memory, Root, ScriptFrame, Threads, Unreadable,
+};
 use objects::Codes;
 
 pub use layout::{Chain, IDENTITY, IDENTITY_WORDS, MAX_CODE_BYTES, MAX_FRAME_BYTES, PythonLayout};
@@ -70,7 +72,11 @@ impl Interpreter for Python {
         self.loops.iter().any(|range| range.contains(&stated))
     }
 
-    fn threads(&self, memory: &dyn Memory, bias: u64) -> Result<HashMap<u64, u64>, Unreadable> {
+    fn rounds_are_counted(&self) -> bool {
+        self.layout.chain == Chain::Single
+    }
+
+    fn threads(&self, memory: &dyn Memory, bias: u64) -> Result<Threads, Unreadable> {
         let PythonLayout { runtime: of_runtime, interpreter: of_interpreter, thread: of_thread, .. } =
             &self.layout;
         let word = |at: u64, offset: u32| memory.word(at.wrapping_add(offset.into()));
@@ -92,7 +98,7 @@ impl Interpreter for Python {
             }
             interpreter = word(interpreter, of_interpreter.next)?;
         }
-        Ok(states)
+        Ok(Threads::ByPointer(states))
     }
 
     fn frames(&self, memory: &dyn Memory, state: u64) -> Result<Vec<ScriptFrame>, Unreadable> {

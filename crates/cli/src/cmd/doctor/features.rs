@@ -29,7 +29,7 @@ pub(super) struct Tried {
 fn names(feature: Feature) -> (&'static str, &'static str) {
     match feature {
         Feature::Stacks => ("stacks", "BPF stacks"),
-        Feature::Python => ("python", "BPF Python"),
+        Feature::Python => ("python", "BPF scripts"),
         Feature::Tracepoints => ("tracepoints", "BPF tracepoints"),
         Feature::Functions => ("functions", "BPF functions"),
         Feature::OffCpu => ("off-cpu", "BPF off-cpu"),
@@ -50,8 +50,8 @@ fn words(feature: Feature) -> (&'static str, &'static str) {
             "stacks are copied, not walked in the kernel",
         ),
         Feature::Python => (
-            "functions of Python programs are in recordings",
-            "recordings show the interpreter's functions; plumb stack shows Python's",
+            "functions of Python and PHP programs are in recordings",
+            "recordings show the interpreter's functions; plumb stack shows the program's",
         ),
         Feature::Tracepoints => (
             "walked in the kernel, each passing counted (plumb record -e GROUP:NAME)",

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use plumb_analyze::{Summary, View, coverage, is_clock};
+use plumb_interpreters::Known;
 use plumb_profile::{DsoKind, EventId, Meta, Profile, Scope};
 
 use super::shown::Shown;
@@ -34,11 +35,9 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
             Precision::of(view).percent(part.percent_of(whole))
         )?;
     }
-    if lacks_script(profile) {
-        writeln!(
-            out,
-            "# Python:   as root, plumb record --capture bpf shows its functions (CPython 3.9 to 3.15)"
-        )?;
+    if let Some(Known { language, versions, .. }) = missing_script(profile) {
+        let label = format!("{language}:");
+        writeln!(out, "# {label:<9} as root, plumb record --capture bpf shows its functions ({versions})")?;
     }
     for warning in &meta.warnings {
         writeln!(out, "# Warning:  {}", printable(warning))?;
@@ -46,12 +45,14 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
     writeln!(out, "#")
 }
 
-/// Whether an interpreter was sampled that may be a known one, and nothing of what it ran. A copied stack holds no frames of
-/// the program: these are elsewhere, and others by the time the copy is looked at.
-fn lacks_script(profile: &Profile) -> bool {
+/// The interpreter that was sampled and may be a known one, if nothing is there of what it ran. A copied stack holds no frames of the
+/// program: these are elsewhere, and others by the time the copy is looked at.
+fn missing_script(profile: &Profile) -> Option<Known> {
+    if profile.dsos.rows().iter().any(|dso| dso.kind == DsoKind::Script) {
+        return None;
+    }
     let mut functions = profile.symbols.functions.rows().iter();
-    profile.dsos.rows().iter().all(|dso| dso.kind != DsoKind::Script)
-        && functions.any(|function| plumb_interpreters::is_loop(profile.strings.get(function.name)))
+    functions.find_map(|function| Known::with_loop(profile.strings.get(function.name)))
 }
 
 fn recorded(meta: &Meta) -> Vec<String> {

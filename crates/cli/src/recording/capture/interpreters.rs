@@ -1,4 +1,4 @@
-//! Whether Python is going to run, as far as that can be told before it does: by what a command says, and what a process has mapped.
+//! Whether Python or PHP is going to run, as far as that can be told before it does: by what a command says, and what a process has mapped.
 //!
 //! Not here: which versions are known. Where one runs that is not, stacks are walked in the kernel all the same.
 
@@ -11,9 +11,10 @@ use plumb_target::Launch;
 
 /// So much is read of a script.
 const SCRIPT_BYTES: u64 = 64 << 10;
-const PYTHON: &[u8] = b"python";
+/// Their functions are read by the kernel's programs alone.
+const NAMES: [&[u8]; 2] = [b"python", b"php"];
 
-/// Whether a command names Python: its program, one of its words (`sh -c "python3 x.py"`), or a script that is one of these.
+/// Whether a command names one of them: its program, one of its words (`sh -c "python3 x.py"`), or a script that is one of these.
 pub(super) fn is_named_by(launch: &Launch) -> bool {
     let words = std::iter::once(&launch.program).chain(&launch.arguments);
     words.clone().any(|word| mentions(word.as_bytes()))
@@ -21,13 +22,13 @@ pub(super) fn is_named_by(launch: &Launch) -> bool {
         || launch.arguments.iter().any(|word| is_script_of_it(Path::new(word)))
 }
 
-/// Whether a process has Python mapped.
+/// Whether a process has one of them mapped.
 pub(super) fn is_in(pid: u32) -> bool {
     plumb_process::mappings(pid).is_some_and(|maps| mentions(&maps))
 }
 
 fn mentions(text: &[u8]) -> bool {
-    text.windows(PYTHON.len()).any(|part| part == PYTHON)
+    NAMES.iter().any(|name| text.windows(name.len()).any(|part| part == *name))
 }
 
 /// The file of a program: as it is named, or the first of PATH.
@@ -39,7 +40,7 @@ fn in_path(program: &std::ffi::OsStr) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-/// Whether a file is a script that Python runs, or that mentions it.
+/// Whether a file is a script that one of them runs, or that mentions it.
 fn is_script_of_it(path: &Path) -> bool {
     // Nothing that could block or never end.
     let Some(file) = path.is_file().then(|| File::open(path).ok()).flatten() else { return false };
@@ -72,6 +73,7 @@ mod tests {
         let other = script("other.sh", "#!/bin/sh\nexec make\n");
         assert!(is_named(&["python3.12", "x.py"]) && is_named(&["env", "python3", "x.py"]));
         assert!(is_named(&["sh", "-c", "exec python3 x.py"]) && is_named(&[&tool]));
+        assert!(is_named(&["php8.2", "x.php"]) && is_named(&["sh", "-c", "exec php-fpm8.2 -F"]));
         assert!(is_named(&["sh", &run]) && is_named(&[&run]));
         assert!(!is_named(&["sh", &other]) && !is_named(&["sh", "-c", "exit"]) && !is_named(&["/bin/true"]));
         std::fs::remove_dir_all(&folder).expect("the folder goes");

@@ -1,0 +1,118 @@
+//! PHP 7.4 to 8.5: the functions of `debug_print_backtrace()` that are written in PHP.
+//!
+//! Followed as in PHP's own Zend/zend_compile.h, Zend/zend_globals.h and Zend/zend_vm_execute.h: `executor_globals` knows the call that
+//! runs, each call its function and its caller. What is written in C has calls as well, which are left out: its own frames are on the
+//! native stack.
+//!
+//! Builds for one thread alone, as of Debian's packages: others keep their globals elsewhere.
+
+mod calls;
+mod functions;
+mod layout;
+
+use std::fs::File;
+use std::ops::Range;
+
+use crate::image::{Image, Wanted, text_after};
+use crate::{
+    CodeId, Detected, EvalLoopFrame, Function, Interpreter, Memory, Root, ScriptFrame, Threads, Unreadable,
+};
+
+pub use layout::{
+    CALL_BYTES, CALL_CALLER, CALL_FUNCTION, CALL_INFO, CALL_INSTRUCTION, CALL_IS_TOP, CLASS_NAME,
+    FUNCTION_CLASS, FUNCTION_NAME, IDENTITY, INSTRUCTION_LINE, MAX_FUNCTION_BYTES, PhpLayout, SCRIPT_TYPES,
+};
+
+const GLOBALS: &str = "executor_globals";
+/// Of a build for several threads.
+const GLOBALS_OFFSET: &str = "executor_globals_offset";
+pub(crate) const LOOP: &str = "execute_ex";
+/// What a compiler puts elsewhere of the loop, as it seldom runs.
+const COLD_LOOP: &str = "execute_ex.cold";
+/// What comes before the version.
+const BEFORE_VERSION: &[u8] = b"X-Powered-By: PHP/";
+
+/// What is looked for in files.
+pub(crate) const SYMBOLS: &[Wanted] = &[
+    Wanted { name: GLOBALS, bytes: 0 },
+    Wanted { name: GLOBALS_OFFSET, bytes: 0 },
+    Wanted { name: LOOP, bytes: 0 },
+    Wanted { name: COLD_LOOP, bytes: 0 },
+];
+
+/// PHP in a file.
+#[derive(Debug)]
+struct Php {
+    /// Stated address of `executor_globals`.
+    globals: u64,
+    /// Its version, such as 8.2.7.
+    version: String,
+    layout: PhpLayout,
+    /// Stated addresses of the loop.
+    loops: Vec<Range<u64>>,
+}
+
+/// PHP in a file.
+pub(crate) fn find(image: &Image, file: &File) -> Option<Detected> {
+    image.address(LOOP)?;
+    let version = text_after(file, BEFORE_VERSION)?;
+    if image.address(GLOBALS_OFFSET).is_some() {
+        return Some(Detected::Unknown(format!("PHP {version} for several threads (ZTS)")));
+    }
+    let mut numbers = version.split('.').map_while(|number| number.parse().ok());
+    let layout = layout::of((numbers.next()?, numbers.next()?));
+    let (Some(globals), Some(layout)) = (image.address(GLOBALS), layout) else {
+        return Some(Detected::Unknown(format!("PHP {version}")));
+    };
+    let loops = [LOOP, COLD_LOOP].iter().filter_map(|name| image.range(name)).collect();
+    Some(Detected::Known(Box::new(Php { globals, version, layout, loops })))
+}
+
+impl Interpreter for Php {
+    fn name(&self) -> String {
+        format!("PHP {}", self.version)
+    }
+
+    fn language(&self) -> &'static str {
+        "php"
+    }
+
+    fn native_loop(&self) -> &'static str {
+        LOOP
+    }
+
+    fn is_in_loop(&self, stated: u64) -> bool {
+        self.loops.iter().any(|range| range.contains(&stated))
+    }
+
+    fn rounds_are_counted(&self) -> bool {
+        true
+    }
+
+    fn threads(&self, _: &dyn Memory, bias: u64) -> Result<Threads, Unreadable> {
+        let globals = self.globals.wrapping_add(bias);
+        Ok(Threads::Main(globals.wrapping_add(self.layout.current.into())))
+    }
+
+    fn frames(&self, memory: &dyn Memory, state: u64) -> Result<Vec<ScriptFrame>, Unreadable> {
+        let rounds = self.rounds(memory, state)?;
+        let places = rounds.iter().flat_map(|round| &round.frames);
+        let frame = |place: &crate::ScriptPlace| {
+            let Function { name, file, .. } = self.function(memory, place.code)?;
+            Ok(ScriptFrame { function: name, file, line: place.offset, is_entry: place.is_entry, at: None })
+        };
+        places.map(frame).collect()
+    }
+
+    fn rounds(&self, memory: &dyn Memory, state: u64) -> Result<Vec<EvalLoopFrame>, Unreadable> {
+        calls::read(memory, &self.layout, state)
+    }
+
+    fn root(&self) -> Root {
+        Root::Php { globals: self.globals, layout: self.layout }
+    }
+
+    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
+        functions::read(memory, &self.layout, code)
+    }
+}
