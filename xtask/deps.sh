@@ -21,6 +21,7 @@ case "$1" in test | ci)
     need python3 python3
     need xz xz-utils
     need php php-cli
+    need ruby ruby
     need gdb gdb
     need strace strace
     need openssl openssl

@@ -60,7 +60,7 @@ struct py_code {
 struct py_state {
     /* The frame that comes next; 0: there is none. */
     u64 frame;
-    /* 3.11: the next round further out. */
+    /* Python 3.11: the next round further out. Ruby: where frames end. */
     u64 cframe;
     /* An address in a native frame that is yet to be found; 0: none is looked for. */
     u64 sought;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* The frames of a Python or PHP program. Python's as CPython 3.9 to 3.15 keeps them (Include/internal/pycore_frame.h, Include/cpython/pystate.h).
- * Where members of its structures are the recorder says (struct ScriptLayout). PHP's are read in the same way: php.h says what differs.
+/* The frames of a Python, PHP or Ruby program. Python's as CPython 3.9 to 3.15 keeps them (Include/internal/pycore_frame.h, Include/cpython/pystate.h).
+ * Where members of its structures are the recorder says (struct ScriptLayout). PHP's and
+ * Ruby's are read in the same way: php.h and ruby.h say what differs.
  *
  * Up to 3.10 each frame has a call of the interpreter's loop to itself. 3.11 has a chain of structures of the type _PyCFrame, one in
  * each native frame of the loop, so that a round of the loop is told by where it is on the stack: each points at the frame that runs
@@ -70,6 +71,7 @@ INLINE u64 py_word(u64 at)
 }
 
 #include "php.h"
+#include "ruby.h"
 
 struct py_search {
     struct ScriptLayout *layout;
@@ -108,6 +110,8 @@ APART u64 py_thread(u64 runtime, struct ScriptLayout *layout)
     u32 tid = task->pid;
     if (!id)
         return 0;
+    if (layout->chain == CHAIN_RUBY)
+        return ruby_context(runtime, layout, id);
     /* The one that holds the global lock: the current one, if it runs Python code. */
     u64 current = layout->current ? py_word(runtime + layout->current) : 0;
     if (current && py_word(current + layout->thread_id) == id)
@@ -177,7 +181,9 @@ APART int py_tell(struct ScriptLayout *layout, u64 at, u32 identity, u64 life)
     tell->lines_from = at + layout->code_lines;
     if (layout->chain == CHAIN_PHP)
         tell->lines_from = php_class_name(py_word(tell->lines_from));
-    tell->lines_at = py_word(tell->lines_from);
+    if (layout->chain == CHAIN_RUBY)
+        tell->lines_from = ruby_path(py_word(tell->lines_from));
+    tell->lines_at = tell->lines_from ? py_word(tell->lines_from) : 0;
     u32 bytes = layout->code_bytes;
     if (bytes > CODE_BYTES)
         bytes = CODE_BYTES;
@@ -267,6 +273,72 @@ INLINE void py_end_round(struct py_reading *reading)
     py_seek(reading, reading->draft->py.frame, 1);
 }
 
+/* Where a frame of the program is: in which code, at which instruction, and flags of the word that says so. */
+struct py_place {
+    u64 code;
+    u64 instruction;
+    u64 flags;
+};
+
+/* Of Python. */
+INLINE int py_place(struct py_reading *reading, struct py_place *place)
+{
+    struct ScriptLayout *layout = reading->layout;
+    struct py_frame *frame = &reading->draft->py_frame;
+    u32 chain = layout->chain;
+    u64 instruction = PY_FIELD(frame, layout->frame_instruction);
+    /* References have tags in their lowest bits since 3.14. */
+    place->code = PY_FIELD(frame, layout->frame_code) & ~7ull;
+    place->instruction = chain == CHAIN_SINGLE ? instruction : instruction - place->code;
+    if (chain == CHAIN_SINGLE || (chain == CHAIN_CFRAMES && PY_BYTE(frame, layout->frame_entry)))
+        place->flags = SCRIPT_ENTRY;
+    if (chain != CHAIN_SINGLE && PY_BYTE(frame, layout->frame_owner) == PY_OWNED_BY_GENERATOR)
+        place->flags |= SCRIPT_GENERATOR;
+    return 1;
+}
+
+/* Of PHP. 0: the function is written in C. */
+INLINE int php_place(struct py_reading *reading, struct py_place *place)
+{
+    struct ScriptLayout *layout = reading->layout;
+    struct py_frame *frame = &reading->draft->py_frame;
+    u32 is_innermost = !reading->draft->py.in_round;
+    reading->draft->py.in_round = 1;
+    place->code = PY_FIELD(frame, layout->frame_code);
+    if (!php_is_script(place->code))
+        return 0;
+    if (!is_innermost)
+        place->instruction = php_line(PY_FIELD(frame, layout->frame_instruction));
+    if (PY_BYTE(frame, layout->frame_entry) & layout->frame_entry_bits)
+        place->flags = SCRIPT_ENTRY;
+    return 1;
+}
+
+/* Of Ruby, without the instruction. 0: the function is written in C. */
+INLINE int ruby_place(struct py_reading *reading, struct py_place *place)
+{
+    struct ScriptLayout *layout = reading->layout;
+    struct py_frame *frame = &reading->draft->py_frame;
+    u64 code = PY_FIELD(frame, layout->frame_code);
+    if (!code || !PY_FIELD(frame, layout->frame_instruction))
+        return 0;
+    place->code = py_word(code + RUBY_BODY);
+    if (py_word(PY_FIELD(frame, layout->frame_entry)) & RUBY_LAST)
+        place->flags = SCRIPT_ENTRY;
+    return 1;
+}
+
+/* Where the caller of the frame at hand is; 0: it has none. */
+INLINE u64 py_caller(struct py_reading *reading, u32 size)
+{
+    struct ScriptLayout *layout = reading->layout;
+    struct py_frame *frame = &reading->draft->py_frame;
+    if (layout->chain != CHAIN_RUBY)
+        return PY_FIELD(frame, layout->frame_caller);
+    u64 caller = reading->draft->py.frame + size;
+    return caller < reading->draft->py.cframe ? caller : 0;
+}
+
 static long py_step(u32 index, struct py_reading *reading)
 {
     if (reading->draft->py.sought)
@@ -278,44 +350,36 @@ static long py_step(u32 index, struct py_reading *reading)
         return 1;
     }
     struct ScriptLayout *layout = reading->layout;
-    struct py_frame *frame = &reading->draft->py_frame;
     struct py_code *code = &reading->draft->py_code;
+    struct py_frame *frame = &reading->draft->py_frame;
     u32 size = layout->frame_bytes, chain = layout->chain;
     if (size > SCRIPT_FRAME_BYTES)
         return 1;
     if (py_read(reading->draft->py.frame, frame, size))
         return 1;
-    u64 caller = PY_FIELD(frame, layout->frame_caller);
-    u32 owner = chain == CHAIN_SINGLE || chain == CHAIN_PHP ? 0 : PY_BYTE(frame, layout->frame_owner);
-    if (chain == CHAIN_ENTRY_FRAMES && owner >= PY_OWNED_BY_LOOP) {
+    u64 caller = py_caller(reading, size);
+    if (chain == CHAIN_ENTRY_FRAMES && PY_BYTE(frame, layout->frame_owner) >= PY_OWNED_BY_LOOP) {
         py_end_round(reading);
         reading->draft->py.frame = caller;
         return 0;
     }
-    /* References have tags in their lowest bits since 3.14. */
-    u64 at = PY_FIELD(frame, layout->frame_code) & ~7ull;
-    u64 instruction = PY_FIELD(frame, layout->frame_instruction);
-    if (chain == CHAIN_PHP) {
-        if (!php_is_script(at)) {
-            reading->draft->py.in_round++;
-            reading->draft->py.frame = caller;
-            return 0;
-        }
-        instruction = at + (reading->draft->py.in_round ? php_line(instruction) : 0);
+    struct py_place place = {};
+    int is_script = chain == CHAIN_PHP    ? php_place(reading, &place)
+                    : chain == CHAIN_RUBY ? ruby_place(reading, &place)
+                                          : py_place(reading, &place);
+    if (!is_script) {
+        reading->draft->py.frame = caller;
+        return 0;
     }
-    if (py_read(at + layout->code_identity, code, sizeof(*code)))
+    if (py_read(place.code + layout->code_identity, code, sizeof(*code)))
         return 1;
     u32 identity = py_identity(code, layout);
-    py_tell(layout, at, identity, reading->draft->py.life);
-    u32 is_entry = (chain == CHAIN_CFRAMES || chain == CHAIN_PHP) && PY_BYTE(frame, layout->frame_entry) & layout->frame_entry_bits;
-    u64 flags = is_entry || chain == CHAIN_SINGLE ? SCRIPT_ENTRY : 0;
-    if (owner == PY_OWNED_BY_GENERATOR)
-        flags |= SCRIPT_GENERATOR;
-    py_put(reading, at | flags);
-    py_put(reading, (u64)identity << 32 | (u32)(chain == CHAIN_SINGLE ? instruction : instruction - at));
+    py_tell(layout, place.code, identity, reading->draft->py.life);
+    py_put(reading, place.code | place.flags);
+    py_put(reading, (u64)identity << 32 | (u32)place.instruction);
     reading->draft->py.in_round++;
     reading->draft->py.frame = caller;
-    if (is_entry && caller && chain == CHAIN_CFRAMES)
+    if (place.flags & SCRIPT_ENTRY && caller && chain == CHAIN_CFRAMES)
         return py_enter_round(reading, reading->draft->py.cframe) != caller;
     return 0;
 }
@@ -327,6 +391,10 @@ INLINE u64 py_first(struct py_reading *reading, u64 thread)
     u64 at = py_word(thread + layout->thread_frame);
     if (layout->chain == CHAIN_CFRAMES)
         return py_enter_round(reading, at);
+    if (layout->chain == CHAIN_RUBY) {
+        reading->draft->py.cframe = ruby_end(layout, thread);
+        return at < reading->draft->py.cframe ? at : 0;
+    }
     if (layout->cframe_frame == NO_MEMBER || !at)
         return at;
     return py_word(at + layout->cframe_frame);

@@ -44,6 +44,7 @@
 #define CHAIN_CFRAMES 1u
 #define CHAIN_ENTRY_FRAMES 2u
 #define CHAIN_PHP 3u
+#define CHAIN_RUBY 4u
 #define NO_MEMBER 0xffffffffu
 
 struct Mapping {
@@ -139,8 +140,10 @@ struct ScriptLayout {
     u32 code_name;
     u32 code_lines;
     u32 code_identity;
+    u32 thread_native;
+    u32 zero;
 };
-_Static_assert(sizeof(struct ScriptLayout) == 216, "ScriptLayout");
+_Static_assert(sizeof(struct ScriptLayout) == 224, "ScriptLayout");
 #define CODE_BYTES 240u
 #define NAME_BYTES 256u
 #define FILE_BYTES 384u

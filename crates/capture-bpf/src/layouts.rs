@@ -6,10 +6,11 @@ use plumb_capture_api::php::{self, PhpLayout};
 use plumb_capture_api::python::{
     Chain, IDENTITY, IDENTITY_WORDS, MAX_CODE_BYTES, MAX_FRAME_BYTES, PythonLayout,
 };
+use plumb_capture_api::ruby::{self, RubyLayout};
 
 use crate::wire::{
-    CHAIN_CFRAMES, CHAIN_ENTRY_FRAMES, CHAIN_PHP, CHAIN_SINGLE, CODE_BYTES, MAX_LAYOUTS, NO_MEMBER,
-    SCRIPT_FRAME_BYTES, SCRIPT_IDENTITY_WORDS, ScriptLayout,
+    CHAIN_CFRAMES, CHAIN_ENTRY_FRAMES, CHAIN_PHP, CHAIN_RUBY, CHAIN_SINGLE, CODE_BYTES, MAX_LAYOUTS,
+    NO_MEMBER, SCRIPT_FRAME_BYTES, SCRIPT_IDENTITY_WORDS, ScriptLayout,
 };
 
 const _: () = assert!(
@@ -35,6 +36,7 @@ impl Layouts {
         let layout = match root? {
             Root::Python { layout, .. } => python(&layout),
             Root::Php { layout, .. } => of_php(layout),
+            Root::Ruby { layout, .. } => of_ruby(layout),
         };
         let index = self.known.iter().position(|known| *known == layout).unwrap_or(self.known.len());
         let number = u32::try_from(index).ok().filter(|&number| number < MAX_LAYOUTS)?;
@@ -78,6 +80,8 @@ fn python(layout: &PythonLayout) -> ScriptLayout {
         code_name: code.name,
         code_lines: code.lines,
         code_identity: IDENTITY as u32,
+        thread_native: 0,
+        zero: 0,
     }
 }
 
@@ -99,6 +103,32 @@ fn of_php(layout: PhpLayout) -> ScriptLayout {
         code_name: php::FUNCTION_NAME,
         code_lines: php::FUNCTION_CLASS,
         code_identity: php::IDENTITY as u32,
+        ..ScriptLayout::default()
+    }
+}
+
+/// The same of Ruby.
+fn of_ruby(layout: RubyLayout) -> ScriptLayout {
+    ScriptLayout {
+        identity: ruby::IDENTITY,
+        chain: CHAIN_RUBY,
+        interpreters: layout.threads,
+        current: layout.running,
+        threads: layout.thread_context,
+        thread_id: layout.thread_id,
+        thread_native: layout.thread_native,
+        thread_frame: ruby::CONTEXT_FRAME,
+        cframe_frame: NO_MEMBER,
+        cframe_previous: layout.context_thread,
+        frame_bytes: layout.frame_bytes,
+        frame_code: ruby::FRAME_CODE,
+        frame_instruction: ruby::FRAME_INSTRUCTION,
+        frame_entry: ruby::FRAME_ENVIRONMENT,
+        code_bytes: ruby::MAX_BODY_BYTES as u32,
+        code_file: ruby::BODY_FILE,
+        code_name: ruby::BODY_NAME,
+        code_lines: ruby::BODY_FILE,
+        code_identity: ruby::BODY_FILE,
         ..ScriptLayout::default()
     }
 }

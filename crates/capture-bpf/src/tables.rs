@@ -88,7 +88,11 @@ pub(crate) fn loadable(lent: &UnwindInfoRef<'_>) -> Option<Loadable> {
     let segments = segments(lent)?;
     let table = lent.all_rows()?;
     let script = match lent.interpreter {
-        Some(Root::Python { runtime: state, .. } | Root::Php { globals: state, .. }) => state,
+        Some(
+            Root::Python { runtime: state, .. }
+            | Root::Php { globals: state, .. }
+            | Root::Ruby { ractor: state, .. },
+        ) => state,
         None => 0,
     };
     let file = File { segments, script, ..File::default() };

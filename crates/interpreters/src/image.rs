@@ -129,6 +129,39 @@ pub(crate) fn text_after(file: &File, before: &[u8]) -> Option<String> {
     Some(text.map(|&byte| char::from(byte)).collect())
 }
 
+/// The largest function that a function calls directly, by the list of functions in `.eh_frame_hdr`. `code`: the bytes of the function
+/// that has this range of stated addresses, and perhaps more.
+pub(crate) fn largest_callee(file: &File, code: &[u8], range: &Range<u64>) -> Option<Range<u64>> {
+    /// `call rel32`
+    const CALL: u8 = 0xe8;
+    let functions = functions(file)?;
+    let code = code.get(..usize::try_from(range.end - range.start).ok()?)?;
+    let callee = |(at, bytes): (usize, &[u8])| {
+        let distance = bytes.strip_prefix(&[CALL])?.first_chunk()?;
+        let next = range.start.wrapping_add(at as u64 + 5);
+        let target = next.wrapping_add_signed(i32::from_le_bytes(*distance).into());
+        let index = functions.binary_search(&target).ok()?;
+        Some(target..*functions.get(index + 1)?)
+    };
+    code.windows(5).enumerate().filter_map(callee).max_by_key(|callee| callee.end - callee.start)
+}
+
+/// Where functions begin, in order, as `.eh_frame_hdr` lists them in its usual form (LSB core).
+fn functions(file: &File) -> Option<Vec<u64>> {
+    /// The version, and a table of pairs of signed words that count from the section.
+    const FORM: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
+    let cache = ReadCache::new(file);
+    let elf = Elf::parse(&cache).ok()?;
+    let section = elf.section_by_name(".eh_frame_hdr").filter(|section| section.size() < MAX_NAMES)?;
+    let (form, rest) = section.data().ok()?.split_first_chunk()?;
+    let table = rest.get(8..).filter(|_| *form == FORM)?;
+    let begin = |pair: &[u8; 8]| {
+        let distance = i32::from_le_bytes(*pair.first_chunk().unwrap_or(&[0; 4]));
+        section.address().wrapping_add_signed(distance.into())
+    };
+    Some(table.as_chunks().0.iter().map(begin).collect())
+}
+
 /// See [`crate::bias`].
 pub(crate) fn bias(file: &File, mapped: Mapped) -> Option<u64> {
     let cache = ReadCache::new(file);

@@ -21,6 +21,7 @@ mod merge;
 pub mod php;
 pub mod python;
 mod round;
+pub mod ruby;
 mod threads;
 
 use std::fmt;
@@ -32,6 +33,7 @@ pub use merge::{Merged, merge};
 use php::PhpLayout;
 use python::PythonLayout;
 pub use round::{EvalLoopFrame, ScriptPlace};
+use ruby::RubyLayout;
 pub use threads::Threads;
 
 /// A frame of an interpreted program.
@@ -61,8 +63,8 @@ pub trait Interpreter: fmt::Debug + Send {
     /// The native function that is the interpreter's loop.
     fn native_loop(&self) -> &'static str;
 
-    /// Whether a stated address is in the interpreter's loop, where the file says which are.
-    fn is_in_loop(&self, stated: u64) -> bool;
+    /// Which part of the interpreter's loop a stated address is in, where the file says which are.
+    fn loop_part(&self, stated: u64) -> Option<LoopPart>;
 
     /// Whether frames don't say where on the stack the rounds of the loop are in which they run: only how many there are.
     fn rounds_are_counted(&self) -> bool;
@@ -81,6 +83,15 @@ pub trait Interpreter: fmt::Debug + Send {
 
     /// The function that has this code, unless there is other code now where that was.
     fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable>;
+}
+
+/// Functions that run a round of an interpreter's loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoopPart {
+    /// The loop itself.
+    Loop,
+    /// What calls it: alone it is a round that has not begun, or is leaving its frame.
+    Caller,
 }
 
 /// Where an interpreter keeps what leads to its frames, and how they are kept.
@@ -104,6 +115,13 @@ pub enum Root {
         /// Its structures.
         layout: PhpLayout,
     },
+    /// As Ruby does.
+    Ruby {
+        /// Stated address of `ruby_single_main_ractor`.
+        ractor: u64,
+        /// Its structures.
+        layout: RubyLayout,
+    },
 }
 
 /// Whether a file of this name may hold an interpreter, so that it pays to look. A program's own file should be looked
@@ -111,7 +129,7 @@ pub enum Root {
 pub fn is_likely(path: &[u8]) -> bool {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     let name = name.strip_prefix(b"lib").unwrap_or(name);
-    name.starts_with(b"python") || name.starts_with(b"php")
+    [&b"python"[..], b"php", b"ruby"].iter().any(|interpreter| name.starts_with(interpreter))
 }
 
 /// An interpreter of which some versions are known.
@@ -131,9 +149,12 @@ impl Known {
     /// PHP, built for one thread alone.
     pub const PHP: Known = Known { language: "PHP", versions: "PHP 7.4 to 8.5", native_loop: php::LOOP };
 
+    /// CRuby.
+    pub const RUBY: Known = Known { language: "Ruby", versions: "Ruby 3.0 to 4.0", native_loop: ruby::LOOP };
+
     /// The one whose loop has the name of this native function.
     pub fn with_loop(name: &str) -> Option<Known> {
-        [Self::PYTHON, Self::PHP].into_iter().find(|known| known.native_loop == name)
+        [Self::PYTHON, Self::PHP, Self::RUBY].into_iter().find(|known| known.native_loop == name)
     }
 }
 
@@ -149,8 +170,8 @@ pub enum Detected {
 /// The interpreter in a file, if there is one. Where one is found is said by symbols that libraries may use;
 /// `all_symbols`: also by others, of which there may be many.
 pub fn find(file: &File, all_symbols: bool) -> Option<Detected> {
-    let image = image::Image::read(file, &[python::SYMBOLS, php::SYMBOLS], all_symbols)?;
-    python::find(&image).or_else(|| php::find(&image, file))
+    let image = image::Image::read(file, &[python::SYMBOLS, php::SYMBOLS, ruby::SYMBOLS], all_symbols)?;
+    python::find(&image).or_else(|| php::find(&image, file)).or_else(|| ruby::find(&image, file))
 }
 
 /// What to add (wrapping) to addresses that a file states to get those in a process that has this part of it mapped.

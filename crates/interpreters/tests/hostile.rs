@@ -30,9 +30,11 @@ impl Memory for Odd {
 
 #[test]
 fn any_memory_is_read_to_an_end() {
-    for (requirement, path) in
-        [(Requirement::Python, "/usr/bin/python3.11"), (Requirement::Php, "/usr/bin/php8.2")]
-    {
+    for (requirement, path) in [
+        (Requirement::Python, "/usr/bin/python3.11"),
+        (Requirement::Php, "/usr/bin/php8.2"),
+        (Requirement::Ruby, "/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1"),
+    ] {
         let Ok(file) = File::open(path) else {
             skip(requirement, format_args!("there is no {path}"));
             continue;

@@ -86,6 +86,8 @@ pub const CHAIN_CFRAMES: u32 = 1;
 pub const CHAIN_ENTRY_FRAMES: u32 = 2;
 /// PHP: the calls of the main thread, also of functions that are written in C.
 pub const CHAIN_PHP: u32 = 3;
+/// Ruby: the frames follow each other, also those of functions that are written in C.
+pub const CHAIN_RUBY: u32 = 4;
 /// In the place of an offset: there is no such member.
 pub const NO_MEMBER: u32 = 0xffffffff;
 
@@ -212,7 +214,8 @@ pub struct File {
 }
 
 /// Where the members of an interpreter's structures are (`plumb_interpreters::Root`). What is said of Python's holds for those of PHP that
-/// are alike: a frame is `zend_execute_data`, code is `zend_function`.
+/// and Ruby that are alike: a frame is `zend_execute_data` and `rb_control_frame_t`, code is `zend_function` and the body of an
+/// `rb_iseq_t`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct ScriptLayout {
@@ -220,23 +223,23 @@ pub struct ScriptLayout {
     pub identity: [u64; SCRIPT_IDENTITY_WORDS as usize],
     /// How frames are kept.
     pub chain: u32,
-    /// `_PyRuntimeState`: the list of interpreters.
+    /// `_PyRuntimeState`: the list of interpreters; of Ruby's ractor the list of threads.
     pub interpreters: u32,
-    /// The thread that has the lock; 0: it is not there.
+    /// The thread that has the lock; 0: it is not there. Of Ruby's ractor the context of that thread.
     pub current: u32,
     /// `PyInterpreterState`: the next one.
     pub interpreter_next: u32,
-    /// Its threads.
+    /// Its threads; of Ruby's thread its context.
     pub threads: u32,
     /// `PyThreadState`: the next one.
     pub thread_next: u32,
-    /// Its thread pointer.
+    /// Its thread pointer; of Ruby's, where `thread_native` is not 0, of what that member points to.
     pub thread_id: u32,
     /// What leads to its frame.
     pub thread_frame: u32,
     /// `_PyCFrame`: its frame; [`NO_MEMBER`]: there is no such structure.
     pub cframe_frame: u32,
-    /// The next one further out.
+    /// The next one further out; of Ruby's context its thread.
     pub cframe_previous: u32,
     /// Bytes of a frame.
     pub frame_bytes: u32,
@@ -262,4 +265,8 @@ pub struct ScriptLayout {
     pub code_lines: u32,
     /// Where the words begin that tell it from other code.
     pub code_identity: u32,
+    /// `rb_thread_t.nt`; 0: there is no such member.
+    pub thread_native: u32,
+    /// Zero.
+    pub zero: u32,
 }

@@ -28,9 +28,9 @@ pub struct Args {
     /// Processes to inspect
     #[arg(short = 'p', long, alias = "pid", value_name = "PID,...", value_delimiter = ',', required = true)]
     attach: Vec<u32>,
-    /// Show the interpreter's own frames instead of functions of Python and PHP
+    /// Show the interpreter's own frames instead of functions of Python, PHP and Ruby
     ///
-    /// They are shown for CPython 3.9 to 3.15 and PHP 7.4 to 8.5.
+    /// They are shown for CPython 3.9 to 3.15, PHP 7.4 to 8.5 and Ruby 3.0 to 4.0.
     #[arg(long)]
     native: bool,
     /// Guess callers by scanning the stack where unwind information is missing

@@ -18,12 +18,13 @@ struct Language {
 
 const PYTHON: &str = Known::PYTHON.language;
 const PHP: &str = Known::PHP.language;
+const RUBY: &str = Known::RUBY.language;
 /// Of Chez, with which Racket is built: its code is compiled, and runs on segments of its own in the heap.
 const SCHEME: &str = "Scheme";
 /// The shell comes last: it runs the others, and is told by its whole name.
 const LANGUAGES: [Language; 15] = [
     Language { name: PYTHON, files: &["python2", "python3", "libpython"] },
-    Language { name: "Ruby", files: &["ruby", "libruby"] },
+    Language { name: RUBY, files: &["ruby", "libruby"] },
     Language { name: "Perl", files: &["perl", "libperl"] },
     Language { name: PHP, files: &["php", "libphp"] },
     Language { name: "Lua", files: &["lua5", "liblua5"] },
@@ -60,7 +61,7 @@ impl Interpreted {
     }
 }
 
-/// What shows functions of Python and PHP depends on how stacks were captured, and who did.
+/// What shows functions of Python, PHP and Ruby depends on how stacks were captured, and who did.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
     /// Stacks were walked in the kernel.
@@ -84,7 +85,7 @@ pub fn interpreted(profile: &Profile, way: Way) -> (Vec<Interpreted>, u64) {
         .iter()
         .zip(counts)
         .filter(|(language, samples)| {
-            let is_read = way.by_kernel && [PYTHON, PHP].contains(&language.name);
+            let is_read = way.by_kernel && [PYTHON, PHP, RUBY].contains(&language.name);
             samples * NOTABLE >= all.max(1) && !is_read
         })
         .map(|(language, samples)| Interpreted {
@@ -93,6 +94,7 @@ pub fn interpreted(profile: &Profile, way: Way) -> (Vec<Interpreted>, u64) {
             remedy: match language.name {
                 PYTHON => python(profile, way),
                 PHP => format!("{}: {}", by_kernel(way), Known::PHP.versions),
+                RUBY => format!("{}: {}", by_kernel(way), Known::RUBY.versions),
                 _ => String::new(),
             },
         })
@@ -209,16 +211,16 @@ mod tests {
         };
         let plain = told(false, false);
         let counted: Vec<_> = plain.iter().map(|found| (found.language, found.samples)).collect();
-        assert_eq!(counted, [("Ruby", 50), (PHP, 20), (PYTHON, 15)], "4 in 140 are too few");
+        assert_eq!(counted, [(RUBY, 50), (PHP, 20), (PYTHON, 15)], "4 in 140 are too few");
         assert_eq!(
             (&*plain[0].remedy, &*plain[1].remedy, &*plain[2].remedy),
             (
-                "",
+                "as root, with --capture bpf: Ruby 3.0 to 4.0",
                 "as root, with --capture bpf: PHP 7.4 to 8.5",
                 "as root, with --capture bpf; or run it with python3.12 -X perf"
             )
         );
         assert!(told(false, true)[2].remedy.starts_with("record with --capture bpf"));
-        assert_eq!(told(true, true).len(), 1, "functions of both are read there");
+        assert_eq!(told(true, true).len(), 1, "functions of all are read there");
     }
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 use plumb_capture_api::{CodeSegment, UnwindInfoRef};
-use plumb_interpreters::{Detected, Interpreter};
+use plumb_interpreters::{Detected, Interpreter, LoopPart};
 use plumb_process::{Backing, Elf, FileId, FileKey, FileOffset, FileOrigin, Files, Vma};
 use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Profile};
 use plumb_table_cache::{TableLoader, module_of};
@@ -246,11 +246,12 @@ impl Code {
         }
     }
 
-    /// Whether an address of a mapping is in the loop of the interpreter in its file.
-    pub(crate) fn is_in_loop(&self, mapping: &Vma, at: u64) -> bool {
-        let Backing::File(id) = mapping.backing else { return false };
-        let stated = || self.files.borrow().get(id).stated(mapping.file_offset(at));
-        self.interpreter(id).is_some_and(|interpreter| stated().is_some_and(|at| interpreter.is_in_loop(at)))
+    /// Which part of the loop of the interpreter in its file an address of a mapping is in.
+    pub(crate) fn loop_part(&self, mapping: &Vma, at: u64) -> Option<LoopPart> {
+        let Backing::File(id) = mapping.backing else { return None };
+        let interpreter = self.interpreter(id)?;
+        let stated = self.files.borrow().get(id).stated(mapping.file_offset(at))?;
+        interpreter.loop_part(stated)
     }
 
     /// The interpreter in a file, if one was found.

@@ -16,7 +16,7 @@ use std::fs::File;
 use std::ops::Range;
 
 use plumb_capture_api::UnwindInfoRef;
-use plumb_interpreters::Interpreter;
+use plumb_interpreters::{Interpreter, LoopPart};
 use plumb_process::{Backing, FileId, FileKey, FileOrigin, Vma};
 use plumb_profile::{Address, DsoId, Found, Frame, FrameId, FrameKind, ProcessId, Profile};
 use plumb_table_cache::{TableCache, TableLoader};
@@ -318,9 +318,9 @@ impl AddressSpaces {
         Some((file, self.code.interpreter(file)?, mapping.start.wrapping_sub(stated)))
     }
 
-    /// Whether an address is in the loop of an interpreter.
-    pub(crate) fn is_in_loop(&self, space: SpaceId, at: u64) -> bool {
-        self.find(space, at).is_some_and(|mapping| self.code.is_in_loop(mapping, at))
+    /// Which part of the loop of an interpreter an address is in.
+    pub(crate) fn loop_part(&self, space: SpaceId, at: u64) -> Option<LoopPart> {
+        self.code.loop_part(self.find(space, at)?, at)
     }
 
     /// Whether an address is in a file with a known interpreter.

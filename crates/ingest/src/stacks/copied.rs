@@ -9,7 +9,7 @@ use plumb_unwind::{Avma, End, Memory, ReadError, Registers, Walked, Window};
 use super::builder::StackBuilder;
 use super::draft::{Ending, cut_of};
 use super::kernel;
-use super::script::{Rest, skip_beginning};
+use super::script::Rest;
 use super::stitch::{Beyond, Border};
 use crate::sideband::SidebandQueue;
 use crate::spaces::SpaceId;
@@ -310,10 +310,7 @@ impl StackBuilder<'_> {
             return Vec::new();
         }
         let at = |frame: &Walked| frame.pc.0.wrapping_sub(frame.is_return.into());
-        let is_in_loop = |frame| self.processes.spaces.is_in_loop(space, at(frame));
-        let mut loops: Vec<bool> = walked.iter().map(is_in_loop).collect();
-        skip_beginning(&mut loops, script.rounds.len());
-        loops
+        self.counted_loops(space, walked.iter().map(at), script.rounds.len())
     }
 
     /// How many of the outermost frames of a whole stack were made for the thread's last sample.

@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use plumb_capture_api::{Script, ScriptPlace};
-use plumb_interpreters::{CodeId, Function, Interpreter, Memory};
+use plumb_interpreters::{CodeId, Function, Interpreter, LoopPart, Memory};
 use plumb_process::{Backing, FileId};
 use plumb_profile::{FrameId, FunctionId, Profile};
 
@@ -125,6 +125,28 @@ impl StackBuilder<'_> {
         }
     }
 
+    /// Which native frames, innermost first, are rounds of an interpreter's loop, where only the number of rounds is known: those in the
+    /// loop, but not the innermost if there is one more, as it has no frame yet, or no more.
+    pub(crate) fn counted_loops(
+        &self,
+        space: SpaceId,
+        calls: impl Iterator<Item = u64>,
+        rounds: usize,
+    ) -> Vec<bool> {
+        let mut before = None;
+        let is_round = |at: u64| {
+            let part = self.processes.spaces.loop_part(space, at);
+            begins_round(part, std::mem::replace(&mut before, part))
+        };
+        let mut loops: Vec<bool> = calls.map(is_round).collect();
+        if loops.iter().filter(|&&is_loop| is_loop).count() == rounds + 1
+            && let Some(innermost) = loops.iter_mut().find(|is_loop| **is_loop)
+        {
+            *innermost = false;
+        }
+        loops
+    }
+
     /// Appends what stands for frames that are not there.
     fn push_mark(&mut self, file: FileId, text: &str) {
         let Some(interpreter) = self.processes.spaces.interpreter(file) else { return };
@@ -135,12 +157,12 @@ impl StackBuilder<'_> {
     }
 }
 
-/// Leaves out the innermost round if there is one more than rounds have frames: it has no frame yet, or no more.
-pub(crate) fn skip_beginning(loops: &mut [bool], rounds: usize) {
-    if loops.iter().filter(|&&is_loop| is_loop).count() == rounds + 1
-        && let Some(innermost) = loops.iter_mut().find(|is_loop| **is_loop)
-    {
-        *innermost = false;
+/// Whether a part of the loop is a round by itself; `before`: the part that the frame further in is in.
+fn begins_round(part: Option<LoopPart>, before: Option<LoopPart>) -> bool {
+    match part {
+        Some(LoopPart::Loop) => true,
+        Some(LoopPart::Caller) => before != Some(LoopPart::Loop),
+        None => false,
     }
 }
 

@@ -6,7 +6,7 @@ use plumb_profile::{Found, Truncation};
 
 use super::builder::StackBuilder;
 use super::draft::Ending;
-use super::script::{Rest, skip_beginning};
+use super::script::Rest;
 use crate::spaces::{SpaceId, frame_key};
 
 /// A user frame that is no return address has this bit.
@@ -79,18 +79,14 @@ impl StackBuilder<'_> {
     /// Which user frames are rounds of an interpreter's loop that script frames are of: those that are marked; where frames don't say
     /// which they are none is, and there are as many in the loop, or one more that has no frame yet.
     fn loops_of_words(&self, space: SpaceId, parts: Parts<'_>) -> Vec<bool> {
-        let mut loops: Vec<bool> = parts.user.iter().map(|word| word & LOOP != 0).collect();
+        let loops: Vec<bool> = parts.user.iter().map(|word| word & LOOP != 0).collect();
         let spaces = &self.processes.spaces;
         let interpreter = spaces.get(space).interpreter.and_then(|file| spaces.interpreter(file));
         if loops.contains(&true) || !interpreter.is_some_and(|interpreter| interpreter.rounds_are_counted()) {
             return loops;
         }
         let rounds = parts.script.split_inclusive(|place| place.is_entry).count();
-        for (is_loop, &word) in loops.iter_mut().zip(parts.user) {
-            *is_loop = spaces.is_in_loop(space, call(word));
-        }
-        skip_beginning(&mut loops, rounds);
-        loops
+        self.counted_loops(space, parts.user.iter().map(|&word| call(word)), rounds)
     }
 
     /// The frames that were not made for the thread's last stack. `false`, and nothing is done, if it is not known what one

@@ -15,7 +15,8 @@ use std::ops::Range;
 
 use crate::image::{Image, Wanted, text_after};
 use crate::{
-    CodeId, Detected, EvalLoopFrame, Function, Interpreter, Memory, Root, ScriptFrame, Threads, Unreadable,
+    CodeId, Detected, EvalLoopFrame, Function, Interpreter, LoopPart, Memory, Root, ScriptFrame, Threads,
+    Unreadable,
 };
 
 pub use layout::{
@@ -81,8 +82,8 @@ impl Interpreter for Php {
         LOOP
     }
 
-    fn is_in_loop(&self, stated: u64) -> bool {
-        self.loops.iter().any(|range| range.contains(&stated))
+    fn loop_part(&self, stated: u64) -> Option<LoopPart> {
+        self.loops.iter().any(|range| range.contains(&stated)).then_some(LoopPart::Loop)
     }
 
     fn rounds_are_counted(&self) -> bool {

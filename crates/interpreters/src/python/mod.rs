@@ -15,7 +15,8 @@ use std::ops::Range;
 
 use crate::image::Image;
 use crate::{
-    CodeId, Detected, EvalLoopFrame, Function, Interpreter, Memory, Root, ScriptFrame, Threads, Unreadable,
+    CodeId, Detected, EvalLoopFrame, Function, Interpreter, LoopPart, Memory, Root, ScriptFrame, Threads,
+    Unreadable,
 };
 use objects::Codes;
 
@@ -23,12 +24,8 @@ pub use layout::{Chain, IDENTITY, IDENTITY_WORDS, MAX_CODE_BYTES, MAX_FRAME_BYTE
 pub use layout::{CodeLayout, FrameLayout, Interpreter as InterpreterState, Object, Runtime, Thread};
 pub use lines::LineTable;
 pub(crate) use lines::at as line_at;
-pub(crate) use version::SYMBOLS;
-
-const RUNTIME: &str = "_PyRuntime";
-pub(crate) const LOOP: &str = "_PyEval_EvalFrameDefault";
-/// What a compiler puts elsewhere of the loop, as it seldom runs.
-const COLD_LOOP: &str = "_PyEval_EvalFrameDefault.cold";
+use version::{COLD_LOOP, RUNTIME};
+pub(crate) use version::{LOOP, SYMBOLS};
 
 /// The most interpreters and threads that are looked at.
 const MAX_THREADS: usize = 1 << 16;
@@ -68,8 +65,8 @@ impl Interpreter for Python {
         LOOP
     }
 
-    fn is_in_loop(&self, stated: u64) -> bool {
-        self.loops.iter().any(|range| range.contains(&stated))
+    fn loop_part(&self, stated: u64) -> Option<LoopPart> {
+        self.loops.iter().any(|range| range.contains(&stated)).then_some(LoopPart::Loop)
     }
 
     fn rounds_are_counted(&self) -> bool {

@@ -1,8 +1,13 @@
 //! Which version of CPython a file has, and where the members of its structures are.
 
 use super::layout::{self, PythonLayout};
-use super::{COLD_LOOP, LOOP, RUNTIME, offsets};
+use super::offsets;
 use crate::image::{Image, Wanted};
+
+pub(super) const RUNTIME: &str = "_PyRuntime";
+pub(crate) const LOOP: &str = "_PyEval_EvalFrameDefault";
+/// What a compiler puts elsewhere of the loop, as it seldom runs.
+pub(super) const COLD_LOOP: &str = "_PyEval_EvalFrameDefault.cold";
 
 /// `PY_VERSION_HEX`, since 3.11.
 const VERSION: &str = "Py_Version";

@@ -1,0 +1,191 @@
+//! Functions of PHP and Ruby programs: in recordings beside what the programs measured themselves, and in `plumb stack` and times off the
+//! processor beside what the language says of its stack.
+//!
+//! Needs PHP or Ruby of a known version, and BPF. Where one is missing a test says so and does nothing. Python has tests of its own.
+
+mod python;
+mod target;
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use plumb_fixtures::{Requirement, needs, skip};
+use python::{alone, counts, plumb, program, record, spent, text, way};
+use serde_json::Value;
+use target::Target;
+
+/// A language, and what is special to its test programs.
+struct Language {
+    /// Its command, which is also how names of its programs end and how names of versions begin.
+    command: &'static str,
+    requirement: Requirement,
+    /// Says 1 if the version is one that is known.
+    is_known: &'static str,
+    /// Runs for a second.
+    warm_up: &'static str,
+    /// How many ways its program measures.
+    ways: usize,
+    /// A function, one of C that it calls, and what that calls.
+    through_c: [&'static str; 3],
+    has_lines: bool,
+}
+
+const PHP: Language = Language {
+    command: "php",
+    requirement: Requirement::Php,
+    is_known: "-recho PHP_VERSION_ID >= 70400 && PHP_VERSION_ID < 80600 && !PHP_ZTS;",
+    warm_up: "-r$until = hrtime(true) + 1e9; while (hrtime(true) < $until);",
+    ways: 7,
+    through_c: ["maps", "zend_call_function", "spin"],
+    has_lines: true,
+};
+
+/// Libraries of 3.3 and later have no symbols in Debian's packages.
+const RUBY: Language = Language {
+    command: "ruby",
+    requirement: Requirement::Ruby,
+    is_known: "-eprint 1 if RUBY_VERSION >= '3.0' && RUBY_VERSION < '3.3'",
+    warm_up: "-ei = 0; i += 1 while i < 30_000_000",
+    ways: 7,
+    through_c: ["sorts", "rb_ary_each", "spin"],
+    has_lines: false,
+};
+
+impl Language {
+    /// A folder for a test of this name; `None`, having said why, if the language can't be had.
+    fn folder(&self, name: &str) -> Option<PathBuf> {
+        let known = Command::new(self.command).arg(self.is_known).output();
+        if !known.is_ok_and(|output| output.stdout == b"1") {
+            skip(self.requirement, format_args!("there is no {} of a known version", self.command));
+            return None;
+        }
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", self.command));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
+        Some(folder)
+    }
+
+    fn program(&self, name: &str) -> String {
+        program(&format!("{name}.{}", if self.command == "ruby" { "rb" } else { self.command }))
+    }
+
+    /// The program when it hangs, and what the language says of its stack, innermost first: function, file, line.
+    fn hanging(&self) -> (Target, Vec<(String, String, u64)>) {
+        let mut command = Command::new(self.command);
+        let mut child = command.arg(self.program("hangs")).stdout(Stdio::piped()).spawn().expect("it starts");
+        let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let lines = lines.map(|line| line.expect("it writes text")).take_while(|line| line != "hangs");
+        let frame = |line: String| {
+            let [name, file, line] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+            let line = if self.has_lines { line.parse().expect("a number") } else { 0 };
+            (name.to_owned(), file.to_owned(), line)
+        };
+        let said: Vec<_> = lines.map(frame).collect();
+        assert_eq!(said.len(), 4, "{said:?}");
+        (Target(child), said)
+    }
+
+    fn has_the_shares_that_the_program_measured(&self) {
+        let _alone = alone();
+        let Some(folder) = self.folder("shares") else { return };
+        for options in [&[][..], &["--timeline"]] {
+            // First something that takes a while, so that the tables are there by which stacks are walked.
+            let script =
+                format!("{0} '{1}'; exec {0} {2} 0.4", self.command, self.warm_up, self.program("shares"));
+            let Some(printed) = record(&folder, options, &["sh", "-c", &script]) else { return };
+            let measured = spent(&printed);
+            assert_eq!(measured.len(), self.ways, "{printed}");
+            let mut functions: Vec<&str> = measured.keys().flat_map(|way| way.split(';')).collect();
+            functions.sort_unstable();
+            functions.dedup();
+            let mut found: BTreeMap<String, u64> = BTreeMap::new();
+            let folded = text(&plumb(&folder, &["fold"]).stdout);
+            for (stack, samples) in counts(&folded) {
+                assert!(!stack.contains("[native frames"), "each round is in its place: {stack}");
+                *found.entry(way(&stack, &functions)).or_default() += samples;
+            }
+            println!("{found:#?}");
+            for (way, spent) in &measured {
+                spent.hold(way, found.get(way).copied().unwrap_or(0), 2.0, 0.1);
+            }
+            // What C calls is where C calls it.
+            let [outer, native, inner] = self.through_c;
+            let through = |stack: &String| way(stack, &self.through_c) == [outer, native, inner].join(";");
+            assert!(counts(&folded).keys().any(through), "{folded}");
+        }
+    }
+
+    fn has_the_frames_that_the_language_tells(&self) {
+        let Some(folder) = self.folder("stack") else { return };
+        if !needs(Requirement::Ptrace) {
+            return;
+        }
+        let (target, said) = self.hanging();
+        let output = plumb(&folder, &["stack", "--json", "-p", &target.pid()]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let all: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        let process = &all["processes"][0];
+        let name = process["interpreter"].as_str().expect("it is known").to_lowercase();
+        assert!(name.starts_with(self.command), "{name}");
+        let frames = process["threads"][0]["frames"].as_array().expect("there are frames");
+        let word = |value: &Value| value.as_str().expect("it is text").to_owned();
+        let script = frames.iter().filter(|frame| frame["kind"] == "script");
+        let found: Vec<_> = script
+            .map(|frame| (word(&frame["symbol"]), word(&frame["file"]), frame["line"].as_u64().unwrap_or(0)))
+            .collect();
+        assert_eq!(found, said);
+    }
+
+    fn has_waits_with_the_whole_time(&self) {
+        let Some(folder) = self.folder("off-cpu") else { return };
+        if !needs(Requirement::Bpf) {
+            return;
+        }
+        let (target, said) = self.hanging();
+        let output = plumb(&folder, &["record", "--off-cpu", "--duration", "1", "-p", &target.pid()]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let report: Value =
+            serde_json::from_slice(&plumb(&folder, &["report", "--json"]).stdout).expect("JSON");
+        let lasted = report["duration_ns"].as_u64().expect("it says how long it took");
+        let folded = counts(&text(&plumb(&folder, &["fold", "--event", "off-cpu"]).stdout));
+        let functions: Vec<&str> = said.iter().rev().map(|(name, ..)| name.as_str()).collect();
+        let mut off = 0;
+        for (stack, time) in &folded {
+            assert!(!stack.contains("[native frames"), "each round is in its place: {stack}");
+            off += if way(stack, &functions) == functions.join(";") { *time } else { 0 };
+        }
+        assert!(off <= lasted && off + lasted / 50 >= lasted, "{off} of {lasted}: {folded:?}");
+    }
+}
+
+#[test]
+fn functions_of_php_have_the_shares_that_the_program_measured() {
+    PHP.has_the_shares_that_the_program_measured();
+}
+
+#[test]
+fn functions_and_lines_are_those_that_php_tells() {
+    PHP.has_the_frames_that_the_language_tells();
+}
+
+#[test]
+fn functions_of_php_that_wait_all_the_time_have_it() {
+    PHP.has_waits_with_the_whole_time();
+}
+
+#[test]
+fn functions_of_ruby_have_the_shares_that_the_program_measured() {
+    RUBY.has_the_shares_that_the_program_measured();
+}
+
+#[test]
+fn functions_are_those_that_ruby_tells() {
+    RUBY.has_the_frames_that_the_language_tells();
+}
+
+#[test]
+fn functions_of_ruby_that_wait_all_the_time_have_it() {
+    RUBY.has_waits_with_the_whole_time();
+}

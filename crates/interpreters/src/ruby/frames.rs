@@ -1,0 +1,54 @@
+//! The frames of a thread that does not run. Of those that run the kernel's programs read the same (crates/capture-bpf/bpf/ruby.h).
+
+use super::functions;
+use super::layout::{
+    CODE_BODY, CONTEXT_FRAME, CONTEXT_STACK, FRAME_CODE, FRAME_ENVIRONMENT, FRAME_INSTRUCTION, FRAME_IS_LAST,
+    RubyLayout,
+};
+use crate::{EvalLoopFrame, Memory, ScriptPlace, Unreadable};
+
+/// The most frames of a thread; Ruby's own limit is some 12,000.
+const MAX_FRAMES: usize = 1 << 16;
+
+/// Reads the frames of the execution context at an address, innermost first.
+pub(super) fn read(
+    memory: &dyn Memory,
+    layout: &RubyLayout,
+    context: u64,
+) -> Result<Vec<EvalLoopFrame>, Unreadable> {
+    let word = |at: u64, offset: u32| memory.word(at.wrapping_add(offset.into()));
+    let none = || EvalLoopFrame { at: None, frames: Vec::new() };
+    let mut rounds = vec![none()];
+    let (stack, words) = (word(context, CONTEXT_STACK)?, word(context, CONTEXT_STACK + 8)?);
+    // The outermost has never run.
+    let end = stack.wrapping_add(words.wrapping_mul(8)).wrapping_sub(layout.frame_bytes.into());
+    let mut at = word(context, CONTEXT_FRAME)?;
+    for _ in 0..MAX_FRAMES {
+        if at == 0 || at >= end {
+            rounds.retain(|round| !round.frames.is_empty());
+            return Ok(rounds);
+        }
+        if let Some(place) = place(memory, at)?
+            && let Some(round) = rounds.last_mut()
+        {
+            round.frames.push(place);
+            if place.is_entry {
+                rounds.push(none());
+            }
+        }
+        at = at.saturating_add(layout.frame_bytes.into());
+    }
+    Err(Unreadable(at))
+}
+
+/// Where a frame is in its code; `None`: its function is written in C.
+fn place(memory: &dyn Memory, at: u64) -> Result<Option<ScriptPlace>, Unreadable> {
+    let word = |at: u64, offset: u32| memory.word(at.wrapping_add(offset.into()));
+    let (instruction, code) = (word(at, FRAME_INSTRUCTION)?, word(at, FRAME_CODE)?);
+    if instruction == 0 || code == 0 {
+        return Ok(None);
+    }
+    let flags = word(word(at, FRAME_ENVIRONMENT)?, 0)?;
+    let code = functions::id(memory, word(code, CODE_BODY)?)?;
+    Ok(Some(ScriptPlace { code, offset: 0, is_entry: flags & FRAME_IS_LAST != 0, is_generator: false }))
+}

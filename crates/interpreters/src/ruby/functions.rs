@@ -1,0 +1,96 @@
+//! Code and strings of Ruby (include/ruby/internal/core/rstring.h, rarray.h).
+
+use super::layout::{self, BODY_FILE, BODY_LINE, BODY_NAME, MAX_BODY_BYTES, RubyLayout, Strings};
+use crate::function::identity;
+use crate::python::LineTable;
+use crate::{CodeId, Function, Memory, Unreadable};
+
+/// The longest name that is read whole, in bytes.
+const MAX_TEXT: usize = 4096;
+/// `RUBY_T_MASK`, `RUBY_T_STRING` and `RUBY_T_ARRAY`.
+const TYPE: u64 = 0x1f;
+const STRING: u64 = 5;
+const ARRAY: u64 = 7;
+/// `RSTRING_NOEMBED` of strings, `RARRAY_EMBED_FLAG` of arrays.
+const USER_1: u64 = 1 << 13;
+/// `RSTRING_EMBED_LEN_SHIFT` and the bits that it is for, up to 3.1.
+const LENGTH_SHIFT: u32 = 14;
+const LENGTH_MASK: u64 = 0x1f;
+/// Where an object's own members begin: after `struct RBasic`.
+const MEMBERS: u64 = 16;
+
+type Head = [u8; MAX_BODY_BYTES];
+
+/// Reads what a body says of itself, if it is the one that is meant.
+pub(super) fn read(memory: &dyn Memory, layout: &RubyLayout, id: CodeId) -> Result<Function, Unreadable> {
+    let bytes = head(memory, id.at)?;
+    if identity_of(&bytes) != id.identity {
+        return Err(Unreadable(id.at));
+    }
+    let line = word(&bytes, BODY_LINE);
+    let function = Function {
+        name: text(memory, layout, word(&bytes, BODY_NAME))?,
+        file: text(memory, layout, path(memory, word(&bytes, BODY_FILE))?)?,
+        first_line: if layout.has_plain_line { line as u32 } else { (line >> 1) as u32 },
+        lines: Vec::new(),
+        line_table: LineTable::Direct,
+        has_all_lines: true,
+        instructions: 0,
+        first_traceable: 0,
+    };
+    // It may have gone while it was read.
+    match identity_of(&head(memory, id.at)?) == id.identity {
+        true => Ok(function),
+        false => Err(Unreadable(id.at)),
+    }
+}
+
+/// Tells the body at an address from others that may be there later.
+pub(super) fn id(memory: &dyn Memory, at: u64) -> Result<CodeId, Unreadable> {
+    Ok(CodeId { at, identity: identity_of(&head(memory, at)?) })
+}
+
+fn head(memory: &dyn Memory, at: u64) -> Result<Head, Unreadable> {
+    let mut bytes = [0; MAX_BODY_BYTES];
+    if memory.read(at, &mut bytes) { Ok(bytes) } else { Err(Unreadable(at)) }
+}
+
+fn identity_of(bytes: &Head) -> u32 {
+    identity(bytes.get(BODY_FILE as usize..).unwrap_or_default(), &layout::IDENTITY)
+}
+
+/// The string with the path of a file: by itself, or the first of an array with the real path.
+fn path(memory: &dyn Memory, at: u64) -> Result<u64, Unreadable> {
+    let flags = memory.word(at)?;
+    match (flags & TYPE, flags & USER_1 != 0) {
+        (ARRAY, true) => memory.word(at.wrapping_add(MEMBERS)),
+        (ARRAY, false) => memory.word(memory.word(at.wrapping_add(MEMBERS + 16))?),
+        _ => Ok(at),
+    }
+}
+
+/// Reads a string.
+fn text(memory: &dyn Memory, layout: &RubyLayout, at: u64) -> Result<String, Unreadable> {
+    let flags = memory.word(at)?;
+    if flags & TYPE != STRING {
+        return Err(Unreadable(at));
+    }
+    let is_short = flags & USER_1 == 0;
+    let (length, start) = match (layout.strings, is_short) {
+        (Strings::InFlags, true) => (flags >> LENGTH_SHIFT & LENGTH_MASK, at.wrapping_add(MEMBERS)),
+        (_, is_short) => {
+            let behind_length = at.wrapping_add(MEMBERS + 8);
+            let start = if is_short { behind_length } else { memory.word(behind_length)? };
+            (memory.word(at.wrapping_add(MEMBERS))?, start)
+        }
+    };
+    let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX).min(MAX_TEXT)];
+    if memory.read(start, &mut bytes) {
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    Err(Unreadable(start))
+}
+
+fn word(bytes: &[u8], offset: u32) -> u64 {
+    bytes.get(offset as usize..).and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_le_bytes(*word))
+}

@@ -1,0 +1,150 @@
+//! Ruby 3.0 to 4.0: the methods and blocks of `caller` that are written in Ruby, without lines.
+//!
+//! Followed as in Ruby's own vm_core.h, vm_backtrace.c and ractor_core.h: the main ractor knows its threads, each thread its execution
+//! context, that its control frames, which follow each other in memory, each frame its code. What is written in C has frames as well,
+//! which are left out: its own frames are on the native stack.
+//!
+//! A program that has made further ractors is not read: their threads are in other lists.
+
+mod frames;
+mod functions;
+mod layout;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::ops::Range;
+
+use crate::image::{Image, Wanted, largest_callee};
+use crate::{
+    CodeId, Detected, EvalLoopFrame, Function, Interpreter, LoopPart, Memory, Root, ScriptFrame, Threads,
+    Unreadable,
+};
+
+pub use layout::{
+    BODY_FILE, BODY_NAME, CODE_BODY, CONTEXT_FRAME, CONTEXT_STACK, FRAME_CODE, FRAME_ENVIRONMENT,
+    FRAME_INSTRUCTION, FRAME_IS_LAST, IDENTITY, MAX_BODY_BYTES, RubyLayout, Strings,
+};
+
+/// Where the address of the main ractor is, unless there are more.
+const RACTOR: &str = "ruby_single_main_ractor";
+const VERSION: &str = "ruby_version";
+/// Calls the interpreter's loop once for each round.
+pub(crate) const LOOP: &str = "rb_vm_exec";
+/// So many bytes of it are read, which is more than it has.
+const LOOP_BYTES: usize = 8192;
+/// The loop, `vm_exec_core`, has a name in no package. Nothing else that is called there is as long.
+const LEAST_CORE: u64 = 8192;
+/// The most threads that are looked at.
+const MAX_THREADS: usize = 1 << 16;
+
+/// What is looked for in files.
+pub(crate) const SYMBOLS: &[Wanted] = &[
+    Wanted { name: RACTOR, bytes: 0 },
+    Wanted { name: VERSION, bytes: 16 },
+    Wanted { name: LOOP, bytes: LOOP_BYTES },
+];
+
+/// Ruby in a file.
+#[derive(Debug)]
+struct Ruby {
+    /// Stated address of `ruby_single_main_ractor`.
+    ractor: u64,
+    /// Its version, such as 3.1.2.
+    version: String,
+    layout: RubyLayout,
+    /// Stated addresses of the loop.
+    core: Option<Range<u64>>,
+    /// Those of its caller.
+    exec: Option<Range<u64>>,
+}
+
+/// Ruby in a file.
+pub(crate) fn find(image: &Image, file: &File) -> Option<Detected> {
+    let text = image.content(VERSION)?.split(|&byte| byte == 0).next()?;
+    let version = String::from_utf8_lossy(text).into_owned();
+    let mut numbers = version.split('.').map_while(|number| number.parse().ok());
+    let layout = layout::of((numbers.next()?, numbers.next()?));
+    let (Some(ractor), Some(layout)) = (image.address(RACTOR), layout) else {
+        // From 3.3 on the libraries of packages don't tell.
+        let stripped = if layout.is_some() { " without symbols" } else { "" };
+        return Some(Detected::Unknown(format!("Ruby {version}{stripped}")));
+    };
+    let exec = image.range(LOOP);
+    let code = image.content(LOOP).unwrap_or_default();
+    let core = exec.as_ref().and_then(|exec| largest_callee(file, code, exec));
+    let core = core.filter(|core| core.end - core.start >= LEAST_CORE);
+    Some(Detected::Known(Box::new(Ruby { ractor, version, layout, core, exec })))
+}
+
+impl Interpreter for Ruby {
+    fn name(&self) -> String {
+        format!("Ruby {}", self.version)
+    }
+
+    fn language(&self) -> &'static str {
+        "ruby"
+    }
+
+    fn native_loop(&self) -> &'static str {
+        LOOP
+    }
+
+    fn loop_part(&self, stated: u64) -> Option<LoopPart> {
+        let is_in = |range: &Option<Range<u64>>| range.as_ref().is_some_and(|range| range.contains(&stated));
+        match (is_in(&self.core), is_in(&self.exec)) {
+            (true, _) => Some(LoopPart::Loop),
+            (false, true) => Some(LoopPart::Caller),
+            (false, false) => None,
+        }
+    }
+
+    fn rounds_are_counted(&self) -> bool {
+        true
+    }
+
+    fn threads(&self, memory: &dyn Memory, bias: u64) -> Result<Threads, Unreadable> {
+        let word = |at: u64, offset: u32| memory.word(at.wrapping_add(offset.into()));
+        let layout = &self.layout;
+        let mut states = HashMap::new();
+        let ractor = word(self.ractor.wrapping_add(bias), 0)?;
+        if ractor == 0 {
+            return Ok(Threads::ByPointer(states));
+        }
+        let list = ractor.wrapping_add(layout.threads.into());
+        let mut thread = word(list, 0)?;
+        for _ in 0..MAX_THREADS {
+            if thread == list || thread == 0 {
+                return Ok(Threads::ByPointer(states));
+            }
+            let native = if layout.thread_native == 0 { thread } else { word(thread, layout.thread_native)? };
+            // One that waits for a native thread has none.
+            if native != 0 {
+                states.insert(word(native, layout.thread_id)?, word(thread, layout.thread_context)?);
+            }
+            thread = word(thread, 0)?;
+        }
+        Err(Unreadable(thread))
+    }
+
+    fn frames(&self, memory: &dyn Memory, state: u64) -> Result<Vec<ScriptFrame>, Unreadable> {
+        let rounds = self.rounds(memory, state)?;
+        let places = rounds.iter().flat_map(|round| &round.frames);
+        let frame = |place: &crate::ScriptPlace| {
+            let Function { name, file, .. } = self.function(memory, place.code)?;
+            Ok(ScriptFrame { function: name, file, line: 0, is_entry: place.is_entry, at: None })
+        };
+        places.map(frame).collect()
+    }
+
+    fn rounds(&self, memory: &dyn Memory, state: u64) -> Result<Vec<EvalLoopFrame>, Unreadable> {
+        frames::read(memory, &self.layout, state)
+    }
+
+    fn root(&self) -> Root {
+        Root::Ruby { ractor: self.ractor, layout: self.layout }
+    }
+
+    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
+        functions::read(memory, &self.layout, code)
+    }
+}
