@@ -91,6 +91,10 @@ impl Runtime {
                 "run it with GUILE_JIT_THRESHOLD=-1 in its environment: its code is interpreted then",
             ),
             Runtime::DotNet | Runtime::Php => return "record with --scan",
+            // Nor does a scan find the callers of what its schedulers run between processes.
+            Runtime::Erlang if told.has("+JPperf") => {
+                return "none: code of Erlang's own runtime keeps no frame pointer";
+            }
             Runtime::Chromium
             | Runtime::Deno
             | Runtime::Bun
@@ -199,6 +203,7 @@ mod tests {
         assert!(Runtime::Java.frames(&told(&["java", "-XX:+PreserveFramePointer"])).is_empty());
         let jitmap = told(&["mono", "--jitmap", "x.exe"]);
         assert!(Runtime::Mono.names(&jitmap).contains("until the process ends"));
+        assert!(Runtime::Erlang.frames(&told(&["erl", "+JPperf", "true"])).starts_with("none:"));
     }
 
     #[test]
