@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use aya::maps::{Map, MapData, PerCpuArray};
 use aya::programs::iter::Iter;
 use aya::programs::{BtfTracePoint, Program};
-use aya::{Btf, Ebpf, Endianness};
+use aya::{Btf, Ebpf, EbpfLoader, Endianness};
 use plumb_process::Host;
 
 use crate::btf::Types;
@@ -24,6 +24,14 @@ const RING_BOUNDS: (u32, u32) = (4, 64 << 20);
 
 /// A program that watches something: its name, the tracepoint, and the name of its type.
 pub(crate) type Watch = (&'static str, &'static str, &'static str);
+
+/// A loader that has not the kernel's types yet. aya reads them as it makes one, whether or not it is given ours: made before a [`Machine`]
+/// is looked at, it has forgotten them when that reads them. At the same time both take some 25 MB.
+pub(crate) fn loader<'a>() -> EbpfLoader<'a> {
+    let mut loader = EbpfLoader::new();
+    loader.btf(None);
+    loader
+}
 
 /// The machine that programs are loaded on.
 pub(crate) struct Machine {

@@ -59,17 +59,23 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// Begins; `does`: whether anybody is to be watched.
+    /// Begins; `does`: whether anybody is to be watched. The programs are loaded at once, while there is little else in memory: that takes
+    /// some 20 MB for a moment.
     pub fn begin(does: bool) -> Result<Self, AgentError> {
         let shared = Arc::new(Shared::default());
         let (sender, receiver) = channel();
-        let worker = Worker { shared: shared.clone(), turns: Turns::default(), watch: None };
-        let spawn = || {
+        let loaded = does.then(CallWatch::load).transpose();
+        let watch = loaded.unwrap_or_else(|error| {
+            tracing::warn!("system calls are not observed: {error}");
+            None
+        });
+        let spawn = |watch| {
+            let worker = Worker { shared: shared.clone(), turns: Turns::default(), watch };
             let failed = |error| AgentError::System("cannot start the thread that observes", error);
             let thread = std::thread::Builder::new().name("observe".to_owned());
             thread.spawn(move || worker.work(&receiver)).map_err(failed)
         };
-        let thread = does.then(spawn).transpose()?;
+        let thread = watch.map(spawn).transpose()?;
         let sender = thread.is_some().then_some(sender);
         Ok(Self { candidates: Candidates::default(), shared, sender, thread })
     }
@@ -111,8 +117,7 @@ impl Drop for Observer {
 struct Worker {
     shared: Arc<Shared>,
     turns: Turns,
-    /// Loaded once somebody is watched.
-    watch: Option<CallWatch>,
+    watch: CallWatch,
 }
 
 impl Worker {
@@ -136,13 +141,8 @@ impl Worker {
     }
 
     fn observe(&mut self, candidate: &Candidate, is_over: bool) -> Result<(), String> {
-        let watch = match self.watch.take() {
-            Some(watch) => watch,
-            None => CallWatch::load().map_err(|error| error.to_string())?,
-        };
-        let watch = self.watch.insert(watch);
         let stop = || self.shared.stop.load(Ordering::Relaxed);
-        let seen = watch.run(&candidate.pids, WATCH, stop).map_err(|error| error.to_string())?;
+        let seen = self.watch.run(&candidate.pids, WATCH, stop).map_err(|error| error.to_string())?;
         let is_found = seen.end_ns > 0;
         self.turns.watched(&candidate.attributes, is_found, Instant::now());
         self.shared.cost_ns.fetch_add(seen.cost_ns, Ordering::Relaxed);

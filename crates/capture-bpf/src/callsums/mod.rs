@@ -13,14 +13,14 @@ use std::collections::HashMap as Map;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use aya::Ebpf;
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, PerCpuHashMap, PerCpuValues};
 use aya::programs::Iter;
-use aya::{Ebpf, EbpfLoader};
 use plumb_capture_api::TargetObserver;
 use plumb_syscalls::{Abi, Account, Longest, Times, number};
 
 use crate::follow::Followed;
-use crate::object::{Machine, Watch, sum, take, take_descriptor};
+use crate::object::{Machine, Watch, loader, sum, take, take_descriptor};
 use crate::refusal::{LoadError, refused};
 use crate::sys;
 pub use overhead::{Overhead, null_call_ns};
@@ -179,6 +179,7 @@ impl CallSums {
     /// `facts`: what is to be known of calls, by their numbers.
     pub fn load(timed: bool, per: Per, facts: impl Fn(u32) -> CallFacts) -> Result<Self, LoadError> {
         let watches = || WATCHES.iter().chain(if timed { &TIMING[..] } else { &COUNTING[..] });
+        let early = loader();
         let machine = Machine::find(&STRUCTURES, watches())?;
         let bare = null_call_ns();
         let sigreturn = number(Abi::X86_64, "rt_sigreturn").unwrap_or(SUM_OTHERS);
@@ -188,7 +189,8 @@ impl CallSums {
             Per::Process => PER_PROCESS,
             Per::File => PER_FILE,
         };
-        let mut bpf = EbpfLoader::new()
+        let mut loader = early;
+        let mut bpf = loader
             .btf(Some(&machine.btf))
             .override_global("per", &by, true)
             .override_global("sigreturn", &sigreturn, true)
