@@ -26,7 +26,8 @@ const RING_BOUNDS: (u32, u32) = (4, 64 << 20);
 pub(crate) type Watch = (&'static str, &'static str, &'static str);
 
 /// A loader that has not the kernel's types yet. aya reads them as it makes one, whether or not it is given ours: made before a [`Machine`]
-/// is looked at, it has forgotten them when that reads them. At the same time both take some 25 MB.
+/// is looked at, it has forgotten them when that reads them. At the same time both take some 25 MB. It then moves behind the machine, to whose
+/// types it is to refer.
 pub(crate) fn loader<'a>() -> EbpfLoader<'a> {
     let mut loader = EbpfLoader::new();
     loader.btf(None);

@@ -148,7 +148,6 @@ impl Known {
         Known { language: "Python", versions: "CPython 3.9 to 3.15", native_loop: python::LOOP };
     /// PHP, built for one thread alone.
     pub const PHP: Known = Known { language: "PHP", versions: "PHP 7.4 to 8.5", native_loop: php::LOOP };
-
     /// CRuby.
     pub const RUBY: Known = Known { language: "Ruby", versions: "Ruby 3.0 to 4.0", native_loop: ruby::LOOP };
 

@@ -26,11 +26,11 @@ pub const SEGMENTS: u32 = 4;
 pub const MAX_SCRIPT_FRAMES: u32 = 1024;
 /// Places in which it is remembered which code was told of; a power of two.
 pub const TOLD: u32 = 16384;
-/// The most bytes of a frame of a Python program that are read.
+/// The most bytes of a frame of an interpreted program that are read.
 pub const SCRIPT_FRAME_BYTES: u32 = 112;
 /// Words of a code object that it is told from others by.
 pub const SCRIPT_IDENTITY_WORDS: u32 = 16;
-/// Layouts of the structures of Python that can be known at one time.
+/// Layouts of the structures of interpreters that can be known at one time.
 pub const MAX_LAYOUTS: u32 = 64;
 /// Rules that each processor remembers; a power of two.
 pub const CACHED_RULES: u32 = 8192;
@@ -213,8 +213,8 @@ pub struct File {
     pub segments: [Segment; SEGMENTS as usize],
 }
 
-/// Where the members of an interpreter's structures are (`plumb_interpreters::Root`). What is said of Python's holds for those of PHP that
-/// and Ruby that are alike: a frame is `zend_execute_data` and `rb_control_frame_t`, code is `zend_function` and the body of an
+/// Where the members of an interpreter's structures are (`plumb_interpreters::Root`). What is said of Python's holds for those of PHP and
+/// Ruby that are alike: a frame is `zend_execute_data` and `rb_control_frame_t`, code is `zend_function` and the body of an
 /// `rb_iseq_t`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
