@@ -1,5 +1,6 @@
 //! Functions of interpreted programs, as their code says.
 
+use crate::memory::{Memory, Unreadable, head};
 use crate::python::{LineTable, line_at};
 
 /// Code of a function that a thread was seen at.
@@ -42,10 +43,41 @@ pub(crate) fn identity(words: &[u8], masks: &[u64]) -> u32 {
     (hash >> 32) as u32
 }
 
+/// Makes a function of the first bytes of its code, if that is the code that is meant, before and after.
+pub(crate) fn read_same<const N: usize>(
+    memory: &dyn Memory,
+    id: CodeId,
+    identity_of: impl Fn(&[u8; N]) -> u32,
+    make: impl FnOnce(&[u8; N]) -> Result<Function, Unreadable>,
+) -> Result<Function, Unreadable> {
+    let same = || {
+        let bytes = head(memory, id.at)?;
+        if identity_of(&bytes) == id.identity { Ok(bytes) } else { Err(Unreadable(id.at)) }
+    };
+    let function = make(&same()?)?;
+    // It may have gone while it was read.
+    same().map(|_| function)
+}
+
 /// The number of an instruction of a function of which none has run.
 const NOT_BEGUN: u32 = u32::MAX;
 
 impl Function {
+    /// One of which the interpreter says no more; where an instruction is told, it is its line.
+    pub(crate) fn without_lines(name: String, file: String, first_line: u32) -> Self {
+        let (lines, line_table) = (Vec::new(), LineTable::Direct);
+        Self {
+            name,
+            file,
+            first_line,
+            lines,
+            line_table,
+            has_all_lines: true,
+            instructions: 0,
+            first_traceable: 0,
+        }
+    }
+
     /// Whether the lines of all instructions are known.
     pub fn has_all_lines(&self) -> bool {
         self.has_all_lines

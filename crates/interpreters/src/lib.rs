@@ -24,6 +24,8 @@ mod round;
 pub mod ruby;
 mod threads;
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 use std::fs::File;
 
@@ -92,6 +94,25 @@ pub enum LoopPart {
     Loop,
     /// What calls it: alone it is a round that has not begun, or is leaving its frame.
     Caller,
+}
+
+/// Names the frames of a thread, innermost first. Each function is read once.
+fn named(
+    rounds: &[EvalLoopFrame],
+    read: impl Fn(CodeId) -> Result<Function, Unreadable>,
+) -> Result<Vec<ScriptFrame>, Unreadable> {
+    let mut known: HashMap<CodeId, Function> = HashMap::new();
+    let mut frames = Vec::new();
+    for place in rounds.iter().flat_map(|round| &round.frames) {
+        let function = match known.entry(place.code) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(read(place.code)?),
+        };
+        let Function { name, file, .. } = function.clone();
+        let line = function.line(place.offset);
+        frames.push(ScriptFrame { function: name, file, line, is_entry: place.is_entry, at: None });
+    }
+    Ok(frames)
 }
 
 /// Where an interpreter keeps what leads to its frames, and how they are kept.

@@ -16,6 +16,17 @@ pub trait Memory {
     }
 }
 
+/// So many bytes from an address on.
+pub(crate) fn head<const N: usize>(memory: &dyn Memory, at: u64) -> Result<[u8; N], Unreadable> {
+    let mut bytes = [0; N];
+    if memory.read(at, &mut bytes) { Ok(bytes) } else { Err(Unreadable(at)) }
+}
+
+/// The word at an offset of bytes that were read; 0 where there is none.
+pub(crate) fn word_in(bytes: &[u8], offset: u32) -> u64 {
+    bytes.get(offset as usize..).and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_le_bytes(*word))
+}
+
 /// Memory at this address could not be read, or does not hold what should be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreadable(pub u64);

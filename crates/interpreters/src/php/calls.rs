@@ -5,6 +5,7 @@ use super::layout::{
     CALL_BYTES, CALL_CALLER, CALL_FUNCTION, CALL_INFO, CALL_INSTRUCTION, CALL_IS_TOP, INSTRUCTION_LINE,
     PhpLayout, SCRIPT_TYPES,
 };
+use crate::memory::{head, word_in};
 use crate::{EvalLoopFrame, Memory, ScriptPlace, Unreadable};
 
 /// The most calls of a thread.
@@ -47,14 +48,8 @@ struct Call {
 
 impl Call {
     fn read(memory: &dyn Memory, at: u64) -> Result<Self, Unreadable> {
-        let mut bytes = [0; CALL_BYTES as usize];
-        if !memory.read(at, &mut bytes) {
-            return Err(Unreadable(at));
-        }
-        let word = |offset: u32| {
-            let word = bytes.get(offset as usize..).and_then(<[u8]>::first_chunk);
-            word.map_or(0, |word| u64::from_le_bytes(*word))
-        };
+        let bytes: [u8; CALL_BYTES as usize] = head(memory, at)?;
+        let word = |offset: u32| word_in(&bytes, offset);
         Ok(Self {
             function: word(CALL_FUNCTION),
             instruction: word(CALL_INSTRUCTION),

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::layout::{self, MAX_CODE_BYTES, PythonLayout};
+use crate::memory::word_in;
 use crate::{CodeId, Function, Memory, Unreadable};
 
 /// The longest name that is read whole, in characters.
@@ -68,13 +69,13 @@ fn code(
     let instructions = u64::from(offsets.instructions);
     let first_traceable = match offsets.first_traceable {
         0 => 0,
-        offset => instructions + 2 * (word(&bytes, offset) & 0xffff_ffff),
+        offset => instructions + 2 * (word_in(&bytes, offset) & 0xffff_ffff),
     };
-    let (lines, has_all_lines) = table(memory, layout, word(&bytes, offsets.lines), most)?;
+    let (lines, has_all_lines) = table(memory, layout, word_in(&bytes, offsets.lines), most)?;
     let function = Function {
-        name: text(memory, layout, word(&bytes, offsets.name))?,
-        file: text(memory, layout, word(&bytes, offsets.file))?,
-        first_line: word(&bytes, offsets.first_line) as u32,
+        name: text(memory, layout, word_in(&bytes, offsets.name))?,
+        file: text(memory, layout, word_in(&bytes, offsets.file))?,
+        first_line: word_in(&bytes, offsets.first_line) as u32,
         lines,
         line_table: offsets.line_table,
         has_all_lines,
@@ -99,10 +100,6 @@ fn head(memory: &dyn Memory, layout: &PythonLayout, at: u64) -> Result<[u8; MAX_
     let mut bytes = [0; MAX_CODE_BYTES];
     let part = bytes.get_mut(..layout.code.size as usize).ok_or(Unreadable(at))?;
     if memory.read(at, part) { Ok(bytes) } else { Err(Unreadable(at)) }
-}
-
-fn word(bytes: &[u8], offset: u32) -> u64 {
-    bytes.get(offset as usize..).and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_le_bytes(*word))
 }
 
 /// Reads a `bytes` object of so many bytes at most, or its beginning; whether it is whole.
@@ -138,10 +135,10 @@ fn text(memory: &dyn Memory, layout: &PythonLayout, at: u64) -> Result<String, U
     if !memory.read(at, &mut head) {
         return Err(Unreadable(at));
     }
-    let length = usize::try_from(word(&head, layout.object.length)).unwrap_or(usize::MAX).min(MAX_TEXT);
+    let length = usize::try_from(word_in(&head, layout.object.length)).unwrap_or(usize::MAX).min(MAX_TEXT);
     // Bits of `state`: 2 say whether it is interned, 3 the width of characters, 1 whether these follow, 1 whether
     // all are ASCII.
-    let state = word(&head, layout.object.state) as u32;
+    let state = word_in(&head, layout.object.state) as u32;
     let (width, follow, ascii) = ((state >> 2 & 7) as usize, state >> 5 & 1 != 0, state >> 6 & 1 != 0);
     if !matches!(width, 1 | 2 | 4) || !follow {
         return Err(Unreadable(at));

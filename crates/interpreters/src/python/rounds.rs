@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use super::layout::{Chain, MAX_FRAME_BYTES, OWNED_BY_GENERATOR, OWNED_BY_LOOP, PythonLayout};
 use super::objects;
+use crate::memory::word_in;
 use crate::{CodeId, EvalLoopFrame, Memory, ScriptPlace, Unreadable};
 
 /// The most frames of a thread. Python's own limit is 1,000 unless a program raises it.
@@ -78,10 +79,7 @@ impl Reader<'_> {
         if !self.memory.read(at, part) {
             return Err(Unreadable(at));
         }
-        let word = |offset: u32| {
-            let word = bytes.get(offset as usize..).and_then(<[u8]>::first_chunk);
-            word.map_or(0, |word| u64::from_le_bytes(*word))
-        };
+        let word = |offset: u32| word_in(&bytes, offset);
         let byte = |offset: u32| bytes.get(offset as usize).copied().unwrap_or(0);
         let chain = self.layout.chain;
         let owner = if chain == Chain::Single { 0 } else { byte(layout.owner) };

@@ -1,8 +1,8 @@
 //! Code and strings of Ruby (include/ruby/internal/core/rstring.h, rarray.h).
 
 use super::layout::{self, BODY_FILE, BODY_LINE, BODY_NAME, MAX_BODY_BYTES, RubyLayout, Strings};
-use crate::function::identity;
-use crate::python::LineTable;
+use crate::function::{identity, read_same};
+use crate::memory::{head, word_in};
 use crate::{CodeId, Function, Memory, Unreadable};
 
 /// The longest name that is read whole, in bytes.
@@ -23,36 +23,18 @@ type Head = [u8; MAX_BODY_BYTES];
 
 /// Reads what a body says of itself, if it is the one that is meant.
 pub(super) fn read(memory: &dyn Memory, layout: &RubyLayout, id: CodeId) -> Result<Function, Unreadable> {
-    let bytes = head(memory, id.at)?;
-    if identity_of(&bytes) != id.identity {
-        return Err(Unreadable(id.at));
-    }
-    let line = word(&bytes, BODY_LINE);
-    let function = Function {
-        name: text(memory, layout, word(&bytes, BODY_NAME))?,
-        file: text(memory, layout, path(memory, word(&bytes, BODY_FILE))?)?,
-        first_line: if layout.has_plain_line { line as u32 } else { (line >> 1) as u32 },
-        lines: Vec::new(),
-        line_table: LineTable::Direct,
-        has_all_lines: true,
-        instructions: 0,
-        first_traceable: 0,
-    };
-    // It may have gone while it was read.
-    match identity_of(&head(memory, id.at)?) == id.identity {
-        true => Ok(function),
-        false => Err(Unreadable(id.at)),
-    }
+    read_same(memory, id, identity_of, |bytes| {
+        let name = text(memory, layout, word_in(bytes, BODY_NAME))?;
+        let file = text(memory, layout, path(memory, word_in(bytes, BODY_FILE))?)?;
+        let line = word_in(bytes, BODY_LINE);
+        let first_line = if layout.has_plain_line { line as u32 } else { (line >> 1) as u32 };
+        Ok(Function::without_lines(name, file, first_line))
+    })
 }
 
 /// Tells the body at an address from others that may be there later.
 pub(super) fn id(memory: &dyn Memory, at: u64) -> Result<CodeId, Unreadable> {
     Ok(CodeId { at, identity: identity_of(&head(memory, at)?) })
-}
-
-fn head(memory: &dyn Memory, at: u64) -> Result<Head, Unreadable> {
-    let mut bytes = [0; MAX_BODY_BYTES];
-    if memory.read(at, &mut bytes) { Ok(bytes) } else { Err(Unreadable(at)) }
 }
 
 fn identity_of(bytes: &Head) -> u32 {
@@ -89,8 +71,4 @@ fn text(memory: &dyn Memory, layout: &RubyLayout, at: u64) -> Result<String, Unr
         return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }
     Err(Unreadable(start))
-}
-
-fn word(bytes: &[u8], offset: u32) -> u64 {
-    bytes.get(offset as usize..).and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_le_bytes(*word))
 }

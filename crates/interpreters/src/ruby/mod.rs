@@ -17,7 +17,7 @@ use std::ops::Range;
 use crate::image::{Image, Wanted, largest_callee};
 use crate::{
     CodeId, Detected, EvalLoopFrame, Function, Interpreter, LoopPart, Memory, Root, ScriptFrame, Threads,
-    Unreadable,
+    Unreadable, named,
 };
 
 pub use layout::{
@@ -127,13 +127,7 @@ impl Interpreter for Ruby {
     }
 
     fn frames(&self, memory: &dyn Memory, state: u64) -> Result<Vec<ScriptFrame>, Unreadable> {
-        let rounds = self.rounds(memory, state)?;
-        let places = rounds.iter().flat_map(|round| &round.frames);
-        let frame = |place: &crate::ScriptPlace| {
-            let Function { name, file, .. } = self.function(memory, place.code)?;
-            Ok(ScriptFrame { function: name, file, line: 0, is_entry: place.is_entry, at: None })
-        };
-        places.map(frame).collect()
+        named(&self.rounds(memory, state)?, |code| self.function(memory, code))
     }
 
     fn rounds(&self, memory: &dyn Memory, state: u64) -> Result<Vec<EvalLoopFrame>, Unreadable> {
