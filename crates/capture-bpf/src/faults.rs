@@ -8,7 +8,7 @@ use aya::Ebpf;
 use aya::maps::{MapData, PerCpuArray, RingBuf};
 
 use crate::follow::Followed;
-use crate::object::{Machine, Watch, loader, sum, take};
+use crate::object::{Machine, Watch, sum, take};
 use crate::refusal::{LoadError, refused};
 use crate::switch::{Probes, Switch};
 use crate::wire::{FAULTS_DROPPED, Fault};
@@ -35,11 +35,9 @@ pub struct Faults {
 impl Faults {
     /// Loads the programs and starts them; they see faults once they are told to begin, and never those of this process.
     pub fn load() -> Result<Self, LoadError> {
-        let early = loader();
         let machine = Machine::find(&["task_struct"], &WATCHES)?;
-        let mut loader = early;
-        let mut bpf = loader
-            .btf(Some(&machine.btf))
+        let mut bpf = machine
+            .loader()
             .override_global("own_pid", &std::process::id(), true)
             .allow_unsupported_maps()
             .load(OBJECT)

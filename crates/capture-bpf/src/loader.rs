@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use aya::Ebpf;
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, RingBuf};
-use aya::{Ebpf, EbpfLoader};
 use plumb_capture_api::{
     Counted, FallbackEvents, KernelUnwinder, Messages, OffThread, ProbeCounts, ProbeSpec, TimeOff,
     Unmeasured, UnwindFallbackStats, UnwindInfoRef,
@@ -13,7 +13,7 @@ use plumb_capture_api::{
 use crate::chunks::Chunks;
 use crate::follow::Followed;
 use crate::layouts::Layouts;
-use crate::object::{Machine, RING, Watch, load_program, loader, sum, take, take_descriptor};
+use crate::object::{Machine, RING, Watch, load_program, sum, take, take_descriptor};
 use crate::off_cpu::{self, OffCpu, Switches};
 use crate::places::{AtPlaces, Places};
 use crate::refusal::{LoadError, missing, refused};
@@ -128,11 +128,10 @@ impl Programs {
     pub fn load(options: LoadOptions) -> Result<Self, LoadError> {
         let watches = WATCHES.iter().chain([&MAPS]).chain(&off_cpu::WATCHES);
         let structures: Vec<&str> = STRUCTURES.iter().copied().chain([off_cpu::THREADS.1]).collect();
-        let early = loader();
         let machine = Machine::find(&structures, watches)?;
-        match Self::load_object(early, &machine, options, OBJECT) {
+        match Self::load_object(&machine, options, OBJECT) {
             Err(error @ LoadError::Refused(_)) => {
-                let plain = Self::load_object(loader(), &machine, options, PLAIN);
+                let plain = Self::load_object(&machine, options, PLAIN);
                 plain.map(|mut programs| {
                     programs.loaded.without_python = Some(error);
                     programs
@@ -142,18 +141,12 @@ impl Programs {
         }
     }
 
-    fn load_object(
-        early: EbpfLoader<'_>,
-        machine: &Machine,
-        options: LoadOptions,
-        object: &[u8],
-    ) -> Result<Self, LoadError> {
+    fn load_object(machine: &Machine, options: LoadOptions, object: &[u8]) -> Result<Self, LoadError> {
         let (ring, cpus) = (machine.ring(options.ring_memory), machine.cpus);
         let counting = u32::from(options.counting);
         let (min_ns, most_stacks, walks) = options.off_cpu.map_or((0, 0, 0), |off_cpu| off_cpu.numbers());
-        let mut loader = early;
-        let mut bpf = loader
-            .btf(Some(&machine.btf))
+        let mut bpf = machine
+            .loader()
             .override_global("min_ns", &min_ns, true)
             .override_global("most_stacks", &most_stacks, true)
             .override_global("walks", &walks, true)

@@ -3,6 +3,7 @@
 //!
 //! Not here: what the programs are for.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -25,21 +26,15 @@ const RING_BOUNDS: (u32, u32) = (4, 64 << 20);
 /// A program that watches something: its name, the tracepoint, and the name of its type.
 pub(crate) type Watch = (&'static str, &'static str, &'static str);
 
-/// A loader that has not the kernel's types yet. aya reads them as it makes one, whether or not it is given ours: made before a [`Machine`]
-/// is looked at, it has forgotten them when that reads them. At the same time both take some 25 MB. It then moves behind the machine, to whose
-/// types it is to refer.
-pub(crate) fn loader<'a>() -> EbpfLoader<'a> {
-    let mut loader = EbpfLoader::new();
-    loader.btf(None);
-    loader
-}
-
 /// The machine that programs are loaded on.
 pub(crate) struct Machine {
     /// The kernel's types that the programs name.
     pub btf: Btf,
     /// Processors, counted to the last that is online.
     pub cpus: u32,
+    /// Made before these types were read: aya reads all of the kernel's as it makes one, also where it is given ours, and the two together are 25
+    /// MB.
+    loader: Cell<Option<EbpfLoader<'static>>>,
 }
 
 impl Machine {
@@ -50,6 +45,8 @@ impl Machine {
     ) -> Result<Self, LoadError> {
         let host = Host::read();
         support(&host).map_err(LoadError::Unsupported)?;
+        let mut loader = EbpfLoader::new();
+        loader.btf(None);
         let types = Types::read().map_err(refused("to show its types"))?;
         support::helpers(&types).map_err(LoadError::Unsupported)?;
         let watches = watches.into_iter().map(|&(_, _, name)| name);
@@ -59,7 +56,14 @@ impl Machine {
         let btf = Btf::parse(&only, Endianness::default());
         let btf = btf.map_err(refused("types that make sense"))?;
         let cpus = host.cpus.iter().max().map_or(1, |&last| last.saturating_add(1));
-        Ok(Self { btf, cpus })
+        Ok(Self { btf, cpus, loader: Cell::new(Some(loader)) })
+    }
+
+    /// What loads an object on it.
+    pub fn loader(&self) -> EbpfLoader<'_> {
+        let mut loader: EbpfLoader<'_> = self.loader.take().unwrap_or_default();
+        loader.btf(Some(&self.btf));
+        loader
     }
 
     /// Bytes of a ring, from those for each processor.

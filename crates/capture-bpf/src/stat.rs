@@ -8,7 +8,7 @@ use aya::maps::{HashMap, MapData, PerCpuArray};
 use plumb_capture_api::{KernelCounts, StatCounters, ThreadTime};
 
 use crate::follow::Followed;
-use crate::object::{Machine, Watch, load_program, loader, sum, take};
+use crate::object::{Machine, Watch, load_program, sum, take};
 use crate::refusal::{LoadError, refused};
 use crate::wire::{self, STAT_CALLS, STAT_KERNEL, STAT_LOST, STAT_LOST_NS, STAT_USER, ThreadKey};
 
@@ -48,11 +48,8 @@ impl Stat {
     pub fn load(calls: bool) -> Result<Self, LoadError> {
         let watches = || WATCHES.into_iter().chain(calls.then_some(CALLS));
         let named: Vec<Watch> = watches().collect();
-        let early = loader();
         let machine = Machine::find(&["task_struct", "sched_entity"], &named)?;
-        let mut loader = early;
-        let mut bpf =
-            loader.btf(Some(&machine.btf)).allow_unsupported_maps().load(OBJECT).map_err(refused("maps"))?;
+        let mut bpf = machine.loader().allow_unsupported_maps().load(OBJECT).map_err(refused("maps"))?;
         let program = load_program(&mut bpf, "on_tick")?;
         for watch in watches() {
             machine.watch(&mut bpf, watch)?;

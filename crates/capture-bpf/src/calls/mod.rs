@@ -20,7 +20,7 @@ use plumb_capture_api::TargetObserver;
 use plumb_syscalls::{Abi, At, Count, SystemCall, Take, What, number};
 
 use crate::follow::Followed;
-use crate::object::{Machine, Watch, loader, sum, take};
+use crate::object::{Machine, Watch, sum, take};
 use crate::refusal::{LoadError, refused};
 use crate::switch::{Probes, Switch};
 use wire::{
@@ -109,11 +109,9 @@ pub struct Calls {
 impl Calls {
     /// Loads the programs and starts them. Nothing is wanted and nobody followed at first.
     pub fn load(filter: CallFilter) -> Result<Self, LoadError> {
-        let early = loader();
         let machine = Machine::find(&STRUCTURES, &WATCHES)?;
-        let mut loader = early;
-        let mut bpf = loader
-            .btf(Some(&machine.btf))
+        let mut bpf = machine
+            .loader()
             .override_global("min_ns", &filter.min_ns, true)
             .override_global("failed_only", &u32::from(filter.failed_only), true)
             .override_global("counts_met", &u32::from(filter.counts_met), true)

@@ -20,7 +20,7 @@ use plumb_capture_api::TargetObserver;
 use plumb_syscalls::{Abi, Account, Longest, Times, number};
 
 use crate::follow::Followed;
-use crate::object::{Machine, Watch, loader, sum, take, take_descriptor};
+use crate::object::{Machine, Watch, sum, take, take_descriptor};
 use crate::refusal::{LoadError, refused};
 use crate::sys;
 pub use overhead::{Overhead, null_call_ns};
@@ -179,7 +179,6 @@ impl CallSums {
     /// `facts`: what is to be known of calls, by their numbers.
     pub fn load(timed: bool, per: Per, facts: impl Fn(u32) -> CallFacts) -> Result<Self, LoadError> {
         let watches = || WATCHES.iter().chain(if timed { &TIMING[..] } else { &COUNTING[..] });
-        let early = loader();
         let machine = Machine::find(&STRUCTURES, watches())?;
         let bare = null_call_ns();
         let sigreturn = number(Abi::X86_64, "rt_sigreturn").unwrap_or(SUM_OTHERS);
@@ -189,9 +188,8 @@ impl CallSums {
             Per::Process => PER_PROCESS,
             Per::File => PER_FILE,
         };
-        let mut loader = early;
-        let mut bpf = loader
-            .btf(Some(&machine.btf))
+        let mut bpf = machine
+            .loader()
             .override_global("per", &by, true)
             .override_global("sigreturn", &sigreturn, true)
             .map_max_entries("process_sums", 1)

@@ -21,7 +21,7 @@ use super::wire::{
 };
 use super::{FORKS, OBJECT, STRUCTURES};
 use crate::follow::Followed;
-use crate::object::{Machine, Watch, loader, sum, take, take_descriptor};
+use crate::object::{Machine, Watch, sum, take, take_descriptor};
 use crate::refusal::{LoadError, refused};
 use crate::sys;
 
@@ -66,13 +66,11 @@ impl ProcessSums {
     /// # Errors
     /// This machine or user can't have them, or the kernel refuses one.
     pub fn load(room: u32) -> Result<Self, LoadError> {
-        let early = loader();
         let machine = Machine::find(&STRUCTURES, AT_CALLS.iter().chain([&AT_SWITCH]))?;
         let bare_ns = null_call_ns();
         let sigreturn = number(Abi::X86_64, "rt_sigreturn").unwrap_or(SUM_OTHERS);
-        let mut loader = early;
+        let mut loader = machine.loader();
         loader
-            .btf(Some(&machine.btf))
             .override_global("per", &PER_PROCESS_ALONE, true)
             .override_global("sigreturn", &sigreturn, true)
             .map_max_entries("process_sums", room)
