@@ -48,7 +48,7 @@ pub use memory::available_memory;
 pub use open::{FileOrigin, OpenError, open_mapped};
 pub use pid::{comm, executable, mappings, parent, peak_rss, pids, threads};
 pub use program::Program;
-pub use section::SectionReader;
+pub use section::{SectionReader, read_most};
 pub use setcap::{SETCAP_BPF, SETCAP_PERF};
 pub use space::{AddressSpace, Backing, Vma};
 pub use thread::{kernel_stack, state, tracer, user, waits_at};

@@ -106,14 +106,20 @@ fn read_piece(file: &File, place: &Range<u64>, number: u64, bytes: &mut Vec<u8>)
     let length = place.end.saturating_sub(start).min(PIECE);
     bytes.clear();
     bytes.resize(length as usize, 0);
+    let read = read_most(file, start, bytes);
+    bytes.truncate(read);
+}
+
+/// Fills `into` with what a file has from `offset` on, and says how many bytes it is: fewer at its end, and where it can't be read.
+pub fn read_most(file: &File, offset: u64, into: &mut [u8]) -> usize {
     let mut done = 0;
-    while let Some(rest) = bytes.get_mut(done..).filter(|rest| !rest.is_empty()) {
-        match file.read_at(rest, start + done as u64) {
+    while let Some(rest) = into.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, offset.saturating_add(done as u64)) {
             Ok(0) | Err(_) => break,
             Ok(read) => done += read,
         }
     }
-    bytes.truncate(done);
+    done
 }
 
 #[cfg(test)]

@@ -8,11 +8,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use plumb_process::{DiskCache, Elf, ElfError};
+use plumb_process::{DiskCache, Elf, ElfError, read_most};
 use plumb_unwind::rule::{Kind, Rule};
 use plumb_unwind::table::{Content, Table, TableError, Text};
 use plumb_unwind::{CfaRule, Isa, Module, RegisterRule, Row, Section, Svma, aarch64, arm, x86_64};
@@ -291,14 +290,8 @@ impl<'a> Code<'a> {
         let size = usize::try_from(range.end - at).unwrap_or(usize::MAX).min(PIECE);
         self.piece.resize(size, 0);
         let from = offset.saturating_add(at - range.start);
-        let mut done = 0;
-        while let Some(rest) = self.piece.get_mut(done..).filter(|rest| !rest.is_empty()) {
-            match self.file.read_at(rest, from.saturating_add(done as u64)) {
-                Ok(0) | Err(_) => break,
-                Ok(count) => done += count,
-            }
-        }
-        self.piece.truncate(done);
+        let read = read_most(self.file, from, &mut self.piece);
+        self.piece.truncate(read);
     }
 }
 

@@ -2,6 +2,8 @@
 
 use plumb_fixtures::{Requirement, needs_command};
 
+use std::os::unix::fs::FileExt;
+
 use super::*;
 
 fn own() -> Source {
