@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use plumb_fixtures::{Requirement, needs, skip};
-use python::{alone, counts, plumb, program, record, spent, text, way};
+use python::{alone, counts, functions, plumb, program, record, spent, text, way};
 use serde_json::Value;
 use target::Target;
 
@@ -97,9 +97,7 @@ impl Language {
             let Some(printed) = record(&folder, options, &["sh", "-c", &script]) else { return };
             let measured = spent(&printed);
             assert_eq!(measured.len(), self.ways, "{printed}");
-            let mut functions: Vec<&str> = measured.keys().flat_map(|way| way.split(';')).collect();
-            functions.sort_unstable();
-            functions.dedup();
+            let functions = functions(&measured);
             let mut found: BTreeMap<String, u64> = BTreeMap::new();
             let folded = text(&plumb(&folder, &["fold"]).stdout);
             for (stack, samples) in counts(&folded) {

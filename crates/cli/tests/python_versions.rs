@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use plumb_fixtures::{Requirement, skip};
-use python::{alone, counts, plumb, program, record, spent, text, way};
+use python::{alone, counts, functions, plumb, program, record, spent, text, way};
 
 /// The versions whose functions are read: 3.9 and newer.
 const MINORS: std::ops::RangeInclusive<u32> = 9..=15;
@@ -67,9 +67,7 @@ fn check(python: &str, options: &[&str]) -> Option<()> {
     let measured = spent(&printed);
     assert!(measured.len() >= 4, "{printed}");
     println!("{python} {options:?}: {} ways", measured.len());
-    let mut functions: Vec<&str> = measured.keys().flat_map(|way| way.split(';')).collect();
-    functions.sort_unstable();
-    functions.dedup();
+    let functions = functions(&measured);
     let mut found: BTreeMap<String, u64> = BTreeMap::new();
     let folded = counts(&text(&plumb(&folder, &["fold"]).stdout));
     let mut in_stubs = 0;

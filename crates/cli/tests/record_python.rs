@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use plumb_fixtures::{Requirement, needs, skip};
-use python::{alone, counts, plumb, program, record, spent, text, way};
+use python::{alone, counts, functions, plumb, program, record, spent, text, way};
 
 const PYTHON: &str = "/usr/bin/python3.11";
 /// Takes a while, so that the tables are there by which stacks are walked.
@@ -36,9 +36,7 @@ fn functions_have_the_shares_that_the_program_measured() {
         let Some(printed) = record(&folder, options, &["sh", "-c", &script]) else { return };
         let measured = spent(&printed);
         assert_eq!(measured.len(), 10, "{printed}");
-        let mut functions: Vec<&str> = measured.keys().flat_map(|way| way.split(';')).collect();
-        functions.sort_unstable();
-        functions.dedup();
+        let functions = functions(&measured);
         let mut found: BTreeMap<String, u64> = BTreeMap::new();
         let folded = text(&plumb(&folder, &["fold"]).stdout);
         for (stack, samples) in counts(&folded) {

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -71,6 +71,12 @@ pub fn spent(text: &str) -> BTreeMap<String, Spent> {
         (name.to_owned(), Spent { processor: number(processor), elapsed: number(elapsed) })
     };
     text.lines().map(line).collect()
+}
+
+/// The functions of measured ways, each once.
+pub fn functions(measured: &BTreeMap<String, Spent>) -> Vec<&str> {
+    let all: BTreeSet<&str> = measured.keys().flat_map(|way| way.split(';')).collect();
+    all.into_iter().collect()
 }
 
 /// Lines with a number at the end, summed up by what is before it.
