@@ -23,7 +23,8 @@ pub enum Capture {
 
 /// Whether it pays to walk stacks in the kernel, which takes 0.15 s more to set up and each file's table the first time
 /// that the file is met. One command or process may be over by then; where processes come and go, copies of stacks come too
-/// late for those that live for less than a millisecond, and cut those that are deep. functions of Python, PHP and Ruby are had in no other way.
+/// late for those that live for less than a millisecond, and cut those that are deep. Nor does anything else
+/// read functions of Python, PHP and Ruby.
 fn pays(target: &Target) -> bool {
     match target {
         Target::Machine | Target::Cgroup(_) | Target::Tree(_) | Target::Awaited(_) => true,

@@ -61,7 +61,7 @@ impl Interpreted {
     }
 }
 
-/// What shows functions of Python, PHP and Ruby depends on how stacks were captured, and who did.
+/// How stacks were captured, and by whom: advice on Python, PHP and Ruby depends on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
     /// Stacks were walked in the kernel.
@@ -127,7 +127,7 @@ fn language(profile: &Profile, of_file: &[Option<usize>], stack: StackId) -> Opt
     found
 }
 
-/// How to have the kernel walk stacks, and read the frames of what is interpreted.
+/// Returns how to record so that the kernel walks stacks, which also reads interpreted frames.
 fn by_kernel(way: Way) -> &'static str {
     match way.is_root {
         true => "record with --capture bpf",
@@ -135,7 +135,7 @@ fn by_kernel(way: Way) -> &'static str {
     }
 }
 
-/// What shows functions of Python. A stub for each function, from which they get names, is known from 3.12 on.
+/// Returns what shows Python functions. From 3.12 on, Python can make a named stub for each function.
 fn python(profile: &Profile, way: Way) -> String {
     let by_kernel = by_kernel(way);
     match stub_version(profile) {

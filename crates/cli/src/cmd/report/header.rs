@@ -45,8 +45,7 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
     writeln!(out, "#")
 }
 
-/// The interpreter that was sampled and may be a known one, if nothing is there of what it ran. A copied stack holds no frames of the
-/// program: these are elsewhere, and others by the time the copy is looked at.
+/// Returns a supported interpreter that was sampled without any interpreted frame: copied stacks hold none.
 fn missing_script(profile: &Profile) -> Option<Known> {
     if profile.dsos.rows().iter().any(|dso| dso.kind == DsoKind::Script) {
         return None;
