@@ -155,6 +155,18 @@ impl AsFd for Signals {
     }
 }
 
+/// Blocks SIGTERM for good in this thread, and in those that it will start: only [`Signals`] sees one from here on, and none that comes
+/// after them ends the process.
+pub fn block_termination() {
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigemptyset initialises the set before anything reads it, and the number is valid; the old mask isn't asked for.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGTERM);
+        libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut());
+    }
+}
+
 /// Sends `signal` to the process `pid`.
 pub fn send(pid: u32, signal: i32) -> io::Result<()> {
     let pid = i32::try_from(pid).ok().filter(|&pid| pid > 0).ok_or(io::ErrorKind::InvalidInput)?;

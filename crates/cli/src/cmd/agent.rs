@@ -9,6 +9,7 @@ use plumb_agent::{
     Agent, AgentError, AgentOptions, CostMeter, RelabelRule, RelabelRules, SpoolOptions, SymbolPolicy,
     drop_capabilities, missing_capabilities,
 };
+use plumb_target::signals::block_termination;
 
 use crate::args::value::{label, percent, seconds, size};
 use crate::args::{LogArgs, ProfileArgs};
@@ -127,6 +128,8 @@ impl Symbols {
 fn end_with(parent: Option<u32>) -> Result<()> {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
     let Some(parent) = parent else { return Ok(()) };
+    // The kernel sends it again with each thread of the parent that the others outlive: the last window is to be kept all the same.
+    block_termination();
     set_parent_process_death_signal(Some(Signal::TERM)).context("cannot ask to be ended with the parent")?;
     // It may have ended before.
     let is_there = getppid().is_some_and(|pid| pid.as_raw_pid().cast_unsigned() == parent);
