@@ -304,7 +304,7 @@ fn the_kernels_part_is_not_told_where_only_user_code_was_sampled() {
     // Work, not time: a busy machine leaves no less of it beside what starting it takes.
     let counting = ["awk", "BEGIN { for (i = 0; i < 20000000; i++) s += i }"];
     assert_eq!(class(&counting), "CPU-bound");
-    let copying = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=200000", "status=none"];
+    let copying = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=400000", "status=none"];
     assert_eq!(class(&copying), Value::Null, "it copies in the kernel");
 }
 
