@@ -20,6 +20,7 @@ case "$1" in test | ci)
     need objcopy binutils
     need python3 python3
     need xz xz-utils
+    need perl perl
     need php php-cli
     need ruby ruby
     need gdb gdb

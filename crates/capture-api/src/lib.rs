@@ -16,7 +16,7 @@ pub use counters::{KernelCounts, StatCounters, ThreadTime};
 pub use messages::{Counted, Message, Messages, NEAR_NS, Parts, Script, WITHOUT_STACK, WalkedSample};
 pub use observer::TargetObserver;
 pub use off_cpu::{OffCpu, OffThread, OffUser, TimeOff, Unmeasured};
-pub use plumb_interpreters::{CodeId, EvalLoopFrame, Root, ScriptPlace, php, python, ruby};
+pub use plumb_interpreters::{CodeId, EvalLoopFrame, Root, ScriptPlace, perl, php, python, ruby};
 pub use rate::SamplingRate;
 pub use unwind_info::{CodeSegment, UnwindInfoRef};
 pub use unwinder::{FallbackEvents, KernelUnwinder, ProbeCounts, ProbeSpec, UnwindFallbackStats};

@@ -60,8 +60,14 @@ struct py_code {
 struct py_state {
     /* The frame that comes next; 0: there is none. */
     u64 frame;
-    /* Python 3.11: the next round further out. Ruby: where frames end. */
+    /* Python 3.11: the next round further out. Ruby: where frames end. Perl: the list that the context at hand is in. */
     u64 cframe;
+    /* Perl: where that list begins, the statement that runs in the frame that comes next ... */
+    u64 first;
+    u64 statement;
+    /* ... and the one that ran as the context that was met last began; the interpreter. */
+    u64 outer_statement;
+    u64 thread;
     /* An address in a native frame that is yet to be found; 0: none is looked for. */
     u64 sought;
     u64 hash;
@@ -73,9 +79,10 @@ struct py_state {
     /* Words of script frames so far, and where they begin. */
     u32 words;
     u32 base;
-    /* Frames of the round at hand. */
+    /* Frames of the round at hand; Perl: a call began it. */
     u32 in_round;
-    u32 padding;
+    /* Perl: the line in a block that has a round to itself, or PERL_NO_BLOCK. */
+    u32 block;
 };
 
 /* Frames of a sample, with two words for each of an interpreted program. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* The frames of a Python, PHP or Ruby program. Python's as CPython 3.9 to 3.15 keeps them (Include/internal/pycore_frame.h, Include/cpython/pystate.h).
- * Where members of its structures are the recorder says (struct ScriptLayout). PHP's and
- * Ruby's are read in the same way: php.h and ruby.h say what differs.
+/* The frames of a Python, PHP, Ruby or Perl program. Python's as CPython 3.9 to 3.15 keeps them (Include/internal/pycore_frame.h, Include/cpython/pystate.h).
+ * Where members of its structures are the recorder says (struct ScriptLayout). Those of
+ * others are read in the same way: php.h, ruby.h and perl.h say what differs.
  *
  * Up to 3.10 each frame has a call of the interpreter's loop to itself. 3.11 has a chain of structures of the type _PyCFrame, one in
  * each native frame of the loop, so that a round of the loop is told by where it is on the stack: each points at the frame that runs
@@ -70,6 +70,7 @@ INLINE u64 py_word(u64 at)
     return py_read(at, &word, 8) ? 0 : word;
 }
 
+#include "perl.h"
 #include "php.h"
 #include "ruby.h"
 
@@ -106,6 +107,8 @@ APART u64 py_thread(u64 runtime, struct ScriptLayout *layout)
         return 0;
     if (layout->chain == CHAIN_PHP)
         return task->pid == task->tgid ? runtime : 0;
+    if (layout->chain == CHAIN_PERL)
+        return task->pid == task->tgid ? py_word(runtime) : 0;
     u64 id = task->thread.fsbase, second = bpf_ktime_get_ns() >> 30;
     u32 tid = task->pid;
     if (!id)
@@ -153,8 +156,8 @@ APART u32 py_identity(struct py_code *code, struct ScriptLayout *layout)
      : !py_read(at, to, (size) / 4) ? (size) / 4                                                                       \
                                     : 0)
 
-/* Tells what code is called, unless that was done. Apart, so that the verifier looks at it once, not on each way to it. */
-APART int py_tell(struct ScriptLayout *layout, u64 at, u32 identity, u64 life)
+/* Tells what code is called, unless that was done. `is_text`: it is only known by the name of its file, which is there. Apart, so that the verifier looks at it once, not on each way to it. */
+APART int py_tell(struct ScriptLayout *layout, u64 at, u32 identity, u64 life, u32 is_text)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     if (!layout)
@@ -175,7 +178,7 @@ APART int py_tell(struct ScriptLayout *layout, u64 at, u32 identity, u64 life)
     tell->head.tid = task->pid;
     tell->at = at;
     tell->identity = identity;
-    tell->zero = 0;
+    tell->link_words = 0;
     tell->name_at = py_word(at + layout->code_name);
     tell->file_at = py_word(at + layout->code_file);
     tell->lines_from = at + layout->code_lines;
@@ -184,6 +187,15 @@ APART int py_tell(struct ScriptLayout *layout, u64 at, u32 identity, u64 life)
     if (layout->chain == CHAIN_RUBY)
         tell->lines_from = ruby_path(py_word(tell->lines_from));
     tell->lines_at = tell->lines_from ? py_word(tell->lines_from) : 0;
+    if (layout->chain == CHAIN_PERL) {
+        tell->lines_from = 0;
+        if (is_text) {
+            tell->file_at = at;
+            tell->name_at = tell->lines_at = 0;
+        } else {
+            perl_names(tell, layout, at);
+        }
+    }
     u32 bytes = layout->code_bytes;
     if (bytes > CODE_BYTES)
         bytes = CODE_BYTES;
@@ -374,7 +386,7 @@ static long py_step(u32 index, struct py_reading *reading)
     if (py_read(place.code + layout->code_identity, code, sizeof(*code)))
         return 1;
     u32 identity = py_identity(code, layout);
-    py_tell(layout, place.code, identity, reading->draft->py.life);
+    py_tell(layout, place.code, identity, reading->draft->py.life, 0);
     py_put(reading, place.code | place.flags);
     py_put(reading, (u64)identity << 32 | (u32)place.instruction);
     reading->draft->py.in_round++;
@@ -383,6 +395,8 @@ static long py_step(u32 index, struct py_reading *reading)
         return py_enter_round(reading, reading->draft->py.cframe) != caller;
     return 0;
 }
+
+#include "perlframes.h"
 
 /* Where the frame is that a thread runs. */
 INLINE u64 py_first(struct py_reading *reading, u64 thread)
@@ -418,8 +432,12 @@ APART u64 py_frames(struct draft *draft, u64 runtime, u32 number, u64 life, u64 
     u64 thread = py_thread(runtime, layout);
     if (!thread)
         return hash;
-    draft->py.frame = py_first(&reading, thread);
-    bpf_loop(MAX_FRAMES + 2 * MAX_SCRIPT_FRAMES, py_step, &reading, 0);
+    if (layout->chain == CHAIN_PERL) {
+        perl_frames(&reading, thread);
+    } else {
+        draft->py.frame = py_first(&reading, thread);
+        bpf_loop(MAX_FRAMES + 2 * MAX_SCRIPT_FRAMES, py_step, &reading, 0);
+    }
     draft->sample.script = draft->py.words / 2;
     return draft->py.hash;
 }

@@ -45,6 +45,7 @@
 #define CHAIN_ENTRY_FRAMES 2u
 #define CHAIN_PHP 3u
 #define CHAIN_RUBY 4u
+#define CHAIN_PERL 5u
 #define NO_MEMBER 0xffffffffu
 
 struct Mapping {
@@ -148,6 +149,7 @@ _Static_assert(sizeof(struct ScriptLayout) == 224, "ScriptLayout");
 #define NAME_BYTES 256u
 #define FILE_BYTES 384u
 #define LINES_BYTES 2048u
+#define LINK_WORDS 32u
 #define MESSAGE_SAMPLE 1u
 #define MESSAGE_WANT 2u
 #define MESSAGE_SPENT 3u
@@ -214,13 +216,14 @@ struct Code {
     u32 name_bytes;
     u32 file_bytes;
     u32 lines_bytes;
-    u32 zero;
+    u32 link_words;
+    u64 links[LINK_WORDS];
     u8 code[CODE_BYTES];
     u8 name[NAME_BYTES];
     u8 file[FILE_BYTES];
     u8 lines[LINES_BYTES];
 };
-_Static_assert(sizeof(struct Code) == 3016, "Code");
+_Static_assert(sizeof(struct Code) == 3272, "Code");
 
 struct Spent {
     struct Head head;

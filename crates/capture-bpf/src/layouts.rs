@@ -2,6 +2,7 @@
 
 use aya::maps::{Array, MapData};
 use plumb_capture_api::Root;
+use plumb_capture_api::perl::{self, PerlLayout};
 use plumb_capture_api::php::{self, PhpLayout};
 use plumb_capture_api::python::{
     Chain, IDENTITY, IDENTITY_WORDS, MAX_CODE_BYTES, MAX_FRAME_BYTES, PythonLayout,
@@ -9,8 +10,8 @@ use plumb_capture_api::python::{
 use plumb_capture_api::ruby::{self, RubyLayout};
 
 use crate::wire::{
-    CHAIN_CFRAMES, CHAIN_ENTRY_FRAMES, CHAIN_PHP, CHAIN_RUBY, CHAIN_SINGLE, CODE_BYTES, MAX_LAYOUTS,
-    NO_MEMBER, SCRIPT_FRAME_BYTES, SCRIPT_IDENTITY_WORDS, ScriptLayout,
+    CHAIN_CFRAMES, CHAIN_ENTRY_FRAMES, CHAIN_PERL, CHAIN_PHP, CHAIN_RUBY, CHAIN_SINGLE, CODE_BYTES,
+    MAX_LAYOUTS, NO_MEMBER, SCRIPT_FRAME_BYTES, SCRIPT_IDENTITY_WORDS, ScriptLayout,
 };
 
 const _: () = assert!(
@@ -37,6 +38,7 @@ impl Layouts {
             Root::Python { layout, .. } => python(&layout),
             Root::Php { layout, .. } => of_php(layout),
             Root::Ruby { layout, .. } => of_ruby(layout),
+            Root::Perl { layout, .. } => of_perl(layout),
         };
         let index = self.known.iter().position(|known| *known == layout).unwrap_or(self.known.len());
         let number = u32::try_from(index).ok().filter(|&number| number < MAX_LAYOUTS)?;
@@ -129,6 +131,26 @@ fn of_ruby(layout: RubyLayout) -> ScriptLayout {
         code_name: ruby::BODY_NAME,
         code_lines: ruby::BODY_FILE,
         code_identity: ruby::BODY_FILE,
+        ..ScriptLayout::default()
+    }
+}
+
+/// The same of Perl.
+fn of_perl(layout: PerlLayout) -> ScriptLayout {
+    ScriptLayout {
+        identity: perl::MASKS,
+        chain: CHAIN_PERL,
+        interpreters: layout.phase,
+        current: layout.statement,
+        thread_frame: layout.contexts,
+        cframe_frame: if layout.has_names_in_body { perl::BODY_NAMES } else { NO_MEMBER },
+        frame_bytes: layout.context_bytes,
+        frame_code: layout.context_code(),
+        frame_entry: layout.purpose,
+        code_bytes: perl::MAX_CODE_BYTES as u32,
+        code_file: perl::CODE_FILE,
+        code_name: perl::CODE_NAME,
+        code_identity: perl::IDENTITY as u32,
         ..ScriptLayout::default()
     }
 }

@@ -34,13 +34,15 @@ pub(crate) fn read(mut bytes: &[u8], messages: &mut Messages) -> Option<()> {
             Message::Spent { time_ns, pid, tid, runtime_ns, at_exec: until == UNTIL_EXEC }
         }
         Received::Code(code) => {
-            let memory = vec![
+            let mut memory = vec![
                 part(code.at, code.code_bytes, &code.code)?,
                 part(code.name_at, code.name_bytes, &code.name)?,
                 part(code.file_at, code.file_bytes, &code.file)?,
                 part(code.lines_at, code.lines_bytes, &code.lines)?,
                 (code.lines_from, code.lines_at.to_le_bytes().to_vec()),
             ];
+            let links = code.links.get(..usize::try_from(code.link_words).ok()?)?.as_chunks::<2>().0;
+            memory.extend(links.iter().map(|&[at, word]| (at, word.to_le_bytes().to_vec())));
             let wire::Code { head: Head { time_ns, pid, .. }, at, identity, .. } = code;
             Message::Code { time_ns, pid, code: CodeId { at, identity }, memory }
         }

@@ -91,7 +91,8 @@ pub(crate) fn loadable(lent: &UnwindInfoRef<'_>) -> Option<Loadable> {
         Some(
             Root::Python { runtime: state, .. }
             | Root::Php { globals: state, .. }
-            | Root::Ruby { ractor: state, .. },
+            | Root::Ruby { ractor: state, .. }
+            | Root::Perl { interpreter: state, .. },
         ) => state,
         None => 0,
     };

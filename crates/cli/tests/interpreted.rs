@@ -1,7 +1,7 @@
-//! Functions of PHP and Ruby programs: in recordings beside what the programs measured themselves, and in `plumb stack` and times off the
+//! Functions of PHP, Ruby and Perl programs: in recordings beside what the programs measured themselves, and in `plumb stack` and times off the
 //! processor beside what the language says of its stack.
 //!
-//! Needs PHP or Ruby of a known version, and BPF. Where one is missing a test says so and does nothing. Python has tests of its own.
+//! Needs PHP, Ruby or Perl of a known version, and BPF. Where one is missing a test says so and does nothing. Python has tests of its own.
 
 mod python;
 mod target;
@@ -18,8 +18,10 @@ use target::Target;
 
 /// A language, and what is special to its test programs.
 struct Language {
-    /// Its command, which is also how names of its programs end and how names of versions begin.
+    /// Its command, which is also how names of versions begin.
     command: &'static str,
+    /// How names of its programs end.
+    extension: &'static str,
     requirement: Requirement,
     /// Says 1 if the version is one that is known.
     is_known: &'static str,
@@ -34,6 +36,7 @@ struct Language {
 
 const PHP: Language = Language {
     command: "php",
+    extension: "php",
     requirement: Requirement::Php,
     is_known: "-recho PHP_VERSION_ID >= 70400 && PHP_VERSION_ID < 80600 && !PHP_ZTS;",
     warm_up: "-r$until = hrtime(true) + 1e9; while (hrtime(true) < $until);",
@@ -45,12 +48,24 @@ const PHP: Language = Language {
 /// Libraries of 3.3 and later have no symbols in Debian's packages.
 const RUBY: Language = Language {
     command: "ruby",
+    extension: "rb",
     requirement: Requirement::Ruby,
     is_known: "-eprint 1 if RUBY_VERSION >= '3.0' && RUBY_VERSION < '3.3'",
     warm_up: "-ei = 0; i += 1 while i < 30_000_000",
     ways: 7,
     through_c: ["sorts", "rb_ary_each", "spin"],
     has_lines: false,
+};
+
+const PERL: Language = Language {
+    command: "perl",
+    extension: "pl",
+    requirement: Requirement::Perl,
+    is_known: "-euse Config; print 1 if $] >= 5.030 && $] < 5.043 && $Config{usethreads}",
+    warm_up: "-e$i = 0; $i++ while $i < 30_000_000",
+    ways: 8,
+    through_c: ["main::finds", "Perl_pp_entersub", "main::is_wanted"],
+    has_lines: true,
 };
 
 impl Language {
@@ -68,7 +83,7 @@ impl Language {
     }
 
     fn program(&self, name: &str) -> String {
-        program(&format!("{name}.{}", if self.command == "ruby" { "rb" } else { self.command }))
+        program(&format!("{name}.{}", self.extension))
     }
 
     /// The program when it hangs, and what the language says of its stack, innermost first: function, file, line.
@@ -186,4 +201,19 @@ fn functions_are_those_that_ruby_tells() {
 #[test]
 fn functions_of_ruby_that_wait_all_the_time_have_it() {
     RUBY.has_waits_with_the_whole_time();
+}
+
+#[test]
+fn functions_of_perl_have_the_shares_that_the_program_measured() {
+    PERL.has_the_shares_that_the_program_measured();
+}
+
+#[test]
+fn functions_and_lines_are_those_that_perl_tells() {
+    PERL.has_the_frames_that_the_language_tells();
+}
+
+#[test]
+fn functions_of_perl_that_wait_all_the_time_have_it() {
+    PERL.has_waits_with_the_whole_time();
 }

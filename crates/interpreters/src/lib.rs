@@ -18,6 +18,7 @@ mod function;
 mod image;
 mod memory;
 mod merge;
+pub mod perl;
 pub mod php;
 pub mod python;
 mod round;
@@ -32,6 +33,7 @@ use std::fs::File;
 pub use function::{CodeId, Function};
 pub use memory::{Mapped, Memory, Unreadable};
 pub use merge::{Merged, merge};
+use perl::PerlLayout;
 use php::PhpLayout;
 use python::PythonLayout;
 pub use round::{EvalLoopFrame, ScriptPlace};
@@ -136,6 +138,13 @@ pub enum Root {
         /// Its structures.
         layout: PhpLayout,
     },
+    /// As Perl does.
+    Perl {
+        /// Stated address of `PL_curinterp`.
+        interpreter: u64,
+        /// Its structures.
+        layout: PerlLayout,
+    },
     /// As Ruby does.
     Ruby {
         /// Stated address of `ruby_single_main_ractor`.
@@ -150,7 +159,7 @@ pub enum Root {
 pub fn is_likely(path: &[u8]) -> bool {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     let name = name.strip_prefix(b"lib").unwrap_or(name);
-    [&b"python"[..], b"php", b"ruby"].iter().any(|interpreter| name.starts_with(interpreter))
+    [&b"python"[..], b"php", b"ruby", b"perl"].iter().any(|interpreter| name.starts_with(interpreter))
 }
 
 /// An interpreter of which some versions are known.
@@ -172,9 +181,13 @@ impl Known {
     /// CRuby.
     pub const RUBY: Known = Known { language: "Ruby", versions: "Ruby 3.0 to 4.0", native_loop: ruby::LOOP };
 
+    /// Perl, built with threads.
+    pub const PERL: Known =
+        Known { language: "Perl", versions: "Perl 5.30 to 5.42", native_loop: perl::LOOP };
+
     /// The one whose loop has the name of this native function.
     pub fn with_loop(name: &str) -> Option<Known> {
-        [Self::PYTHON, Self::PHP, Self::RUBY].into_iter().find(|known| known.native_loop == name)
+        [Self::PYTHON, Self::PHP, Self::RUBY, Self::PERL].into_iter().find(|known| known.native_loop == name)
     }
 }
 
@@ -190,8 +203,15 @@ pub enum Detected {
 /// The interpreter in a file, if there is one. Where one is found is said by symbols that libraries may use;
 /// `all_symbols`: also by others, of which there may be many.
 pub fn find(file: &File, all_symbols: bool) -> Option<Detected> {
-    let image = image::Image::read(file, &[python::SYMBOLS, php::SYMBOLS, ruby::SYMBOLS], all_symbols)?;
-    python::find(&image).or_else(|| php::find(&image, file)).or_else(|| ruby::find(&image, file))
+    let image = image::Image::read(
+        file,
+        &[python::SYMBOLS, php::SYMBOLS, ruby::SYMBOLS, perl::SYMBOLS],
+        all_symbols,
+    )?;
+    python::find(&image)
+        .or_else(|| php::find(&image, file))
+        .or_else(|| ruby::find(&image, file))
+        .or_else(|| perl::find(&image))
 }
 
 /// What to add (wrapping) to addresses that a file states to get those in a process that has this part of it mapped.

@@ -33,6 +33,7 @@ fn any_memory_is_read_to_an_end() {
     for (requirement, path) in [
         (Requirement::Python, "/usr/bin/python3.11"),
         (Requirement::Php, "/usr/bin/php8.2"),
+        (Requirement::Perl, "/usr/bin/perl"),
         (Requirement::Ruby, "/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1"),
     ] {
         let Ok(file) = File::open(path) else {

@@ -10,6 +10,8 @@ pub const NAME_BYTES: u32 = 256;
 pub const FILE_BYTES: u32 = 384;
 /// Bytes of its table of lines, likewise.
 pub const LINES_BYTES: u32 = 2048;
+/// Words that lead from code to names: two for each.
+pub const LINK_WORDS: u32 = 32;
 /// Kind of a message: a sample with its stack.
 pub const MESSAGE_SAMPLE: u32 = 1;
 /// Kind of a message: a table is wanted.
@@ -129,7 +131,7 @@ pub struct Code {
     pub name_at: u64,
     /// Where the name of its file is.
     pub file_at: u64,
-    /// Where its table of lines is, or the name of its class.
+    /// Where its table of lines is, or the name of its class or package.
     pub lines_at: u64,
     /// Where that was said.
     pub lines_from: u64,
@@ -143,8 +145,10 @@ pub struct Code {
     pub file_bytes: u32,
     /// Of its table of lines.
     pub lines_bytes: u32,
-    /// Zero.
-    pub zero: u32,
+    /// Used words of `links`.
+    pub link_words: u32,
+    /// Words that led from the code to these names: where each was, and the word.
+    pub links: [u64; LINK_WORDS as usize],
     /// The code object.
     pub code: [u8; CODE_BYTES as usize],
     /// Its name.

@@ -88,6 +88,8 @@ pub const CHAIN_ENTRY_FRAMES: u32 = 2;
 pub const CHAIN_PHP: u32 = 3;
 /// Ruby: the frames follow each other, also those of functions that are written in C.
 pub const CHAIN_RUBY: u32 = 4;
+/// Perl: lists of contexts, of which calls are one kind.
+pub const CHAIN_PERL: u32 = 5;
 /// In the place of an offset: there is no such member.
 pub const NO_MEMBER: u32 = 0xffffffff;
 
@@ -213,9 +215,9 @@ pub struct File {
     pub segments: [Segment; SEGMENTS as usize],
 }
 
-/// Where the members of an interpreter's structures are (`plumb_interpreters::Root`). What is said of Python's holds for those of PHP and
-/// Ruby that are alike: a frame is `zend_execute_data` and `rb_control_frame_t`, code is `zend_function` and the body of an
-/// `rb_iseq_t`.
+/// Where the members of an interpreter's structures are (`plumb_interpreters::Root`). What is said of Python's holds for those of others
+/// that are alike: a frame is `zend_execute_data`, `rb_control_frame_t` or `PERL_CONTEXT`, code is `zend_function`, the body of an `rb_iseq_t`
+/// or `XPVCV`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct ScriptLayout {
@@ -223,9 +225,10 @@ pub struct ScriptLayout {
     pub identity: [u64; SCRIPT_IDENTITY_WORDS as usize],
     /// How frames are kept.
     pub chain: u32,
-    /// `_PyRuntimeState`: the list of interpreters; of Ruby's ractor the list of threads.
+    /// `_PyRuntimeState`: the list of interpreters; of Ruby's ractor the list of threads, of Perl's interpreter its phase.
     pub interpreters: u32,
-    /// The thread that has the lock; 0: it is not there. Of Ruby's ractor the context of that thread.
+    /// The thread that has the lock; 0: it is not there. Of Ruby's ractor the context of that thread, of Perl's interpreter the statement
+    /// that runs.
     pub current: u32,
     /// `PyInterpreterState`: the next one.
     pub interpreter_next: u32,
@@ -237,7 +240,8 @@ pub struct ScriptLayout {
     pub thread_id: u32,
     /// What leads to its frame.
     pub thread_frame: u32,
-    /// `_PyCFrame`: its frame; [`NO_MEMBER`]: there is no such structure.
+    /// `_PyCFrame`: its frame; [`NO_MEMBER`]: there is no such structure. Of the body of Perl's packages what leads to the name, unless that
+    /// is behind their symbols.
     pub cframe_frame: u32,
     /// The next one further out; of Ruby's context its thread.
     pub cframe_previous: u32,
@@ -249,7 +253,7 @@ pub struct ScriptLayout {
     pub frame_caller: u32,
     /// Its instruction.
     pub frame_instruction: u32,
-    /// Whether it is the last of its round: the byte ...
+    /// Whether it is the last of its round: the byte ... Of Perl's lists of contexts what they are for.
     pub frame_entry: u32,
     /// ... and its bits that say so.
     pub frame_entry_bits: u32,

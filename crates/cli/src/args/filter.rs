@@ -69,7 +69,7 @@ pub struct SampleFilterArgs {
     /// Leave out inlined functions
     #[arg(long)]
     pub no_inline: bool,
-    /// Show the interpreter's own frames instead of functions of Python, PHP and Ruby
+    /// Show the interpreter's own frames instead of functions of Python, PHP, Ruby and Perl
     #[arg(long)]
     pub native: bool,
 }

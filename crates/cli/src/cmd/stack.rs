@@ -28,9 +28,9 @@ pub struct Args {
     /// Processes to inspect
     #[arg(short = 'p', long, alias = "pid", value_name = "PID,...", value_delimiter = ',', required = true)]
     attach: Vec<u32>,
-    /// Show the interpreter's own frames instead of functions of Python, PHP and Ruby
+    /// Show the interpreter's own frames instead of functions of Python, PHP, Ruby and Perl
     ///
-    /// They are shown for CPython 3.9 to 3.15, PHP 7.4 to 8.5 and Ruby 3.0 to 4.0.
+    /// They are shown for CPython 3.9 to 3.15, PHP 7.4 to 8.5, Ruby 3.0 to 4.0 and Perl 5.30 to 5.42.
     #[arg(long)]
     native: bool,
     /// Guess callers by scanning the stack where unwind information is missing

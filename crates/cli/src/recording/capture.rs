@@ -12,7 +12,7 @@ mod interpreters;
 /// How to capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Capture {
-    /// bpf for -a, --cgroup, --tree, --name and commands that run or mention Python, PHP or Ruby, where available; otherwise perf
+    /// bpf for -a, --cgroup, --tree, --name and commands that run or mention Python, PHP, Ruby or Perl, where available; otherwise perf
     #[default]
     Auto,
     /// The kernel copies the top of each stack, and plumb unwinds the copy
@@ -24,7 +24,7 @@ pub enum Capture {
 /// Whether it pays to walk stacks in the kernel, which takes 0.15 s more to set up and each file's table the first time
 /// that the file is met. One command or process may be over by then; where processes come and go, copies of stacks come too
 /// late for those that live for less than a millisecond, and cut those that are deep. Nor does anything else
-/// read functions of Python, PHP and Ruby.
+/// read functions of Python, PHP, Ruby and Perl.
 fn pays(target: &Target) -> bool {
     match target {
         Target::Machine | Target::Cgroup(_) | Target::Tree(_) | Target::Awaited(_) => true,

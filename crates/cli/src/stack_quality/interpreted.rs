@@ -19,13 +19,14 @@ struct Language {
 const PYTHON: &str = Known::PYTHON.language;
 const PHP: &str = Known::PHP.language;
 const RUBY: &str = Known::RUBY.language;
+const PERL: &str = Known::PERL.language;
 /// Of Chez, with which Racket is built: its code is compiled, and runs on segments of its own in the heap.
 const SCHEME: &str = "Scheme";
 /// The shell comes last: it runs the others, and is told by its whole name.
 const LANGUAGES: [Language; 15] = [
     Language { name: PYTHON, files: &["python2", "python3", "libpython"] },
     Language { name: RUBY, files: &["ruby", "libruby"] },
-    Language { name: "Perl", files: &["perl", "libperl"] },
+    Language { name: PERL, files: &["perl", "libperl"] },
     Language { name: PHP, files: &["php", "libphp"] },
     Language { name: "Lua", files: &["lua5", "liblua5"] },
     Language { name: "LuaJIT", files: &["luajit", "libluajit"] },
@@ -61,7 +62,7 @@ impl Interpreted {
     }
 }
 
-/// How stacks were captured, and by whom: advice on Python, PHP and Ruby depends on it.
+/// How stacks were captured, and by whom: advice on some languages depends on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
     /// Stacks were walked in the kernel.
@@ -85,7 +86,7 @@ pub fn interpreted(profile: &Profile, way: Way) -> (Vec<Interpreted>, u64) {
         .iter()
         .zip(counts)
         .filter(|(language, samples)| {
-            let is_read = way.by_kernel && [PYTHON, PHP, RUBY].contains(&language.name);
+            let is_read = way.by_kernel && [PYTHON, PHP, RUBY, PERL].contains(&language.name);
             samples * NOTABLE >= all.max(1) && !is_read
         })
         .map(|(language, samples)| Interpreted {
@@ -94,6 +95,7 @@ pub fn interpreted(profile: &Profile, way: Way) -> (Vec<Interpreted>, u64) {
             remedy: match language.name {
                 PYTHON => python(profile, way),
                 PHP => format!("{}: {}", by_kernel(way), Known::PHP.versions),
+                PERL => format!("{}: {}", by_kernel(way), Known::PERL.versions),
                 RUBY => format!("{}: {}", by_kernel(way), Known::RUBY.versions),
                 _ => String::new(),
             },

@@ -50,7 +50,7 @@ fn words(feature: Feature) -> (&'static str, &'static str) {
             "stacks are copied, not walked in the kernel",
         ),
         Feature::Python => (
-            "functions of Python, PHP and Ruby programs are in recordings",
+            "functions of Python, PHP, Ruby and Perl programs are in recordings",
             "recordings show the interpreter's functions; plumb stack shows the program's",
         ),
         Feature::Tracepoints => (

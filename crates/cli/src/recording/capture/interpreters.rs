@@ -1,4 +1,4 @@
-//! Whether Python, PHP or Ruby is going to run, as far as that can be told before it does: by what a command says, and what a process has mapped.
+//! Whether Python, PHP, Ruby or Perl is going to run, as far as that can be told before it does: by what a command says, and what a process has mapped.
 //!
 //! Not here: which versions are known. Where one runs that is not, stacks are walked in the kernel all the same.
 
@@ -12,7 +12,7 @@ use plumb_target::Launch;
 /// So much is read of a script.
 const SCRIPT_BYTES: u64 = 64 << 10;
 /// Their functions are read by the kernel's programs alone.
-const NAMES: [&[u8]; 3] = [b"python", b"php", b"ruby"];
+const NAMES: [&[u8]; 4] = [b"python", b"php", b"ruby", b"perl"];
 
 /// Whether a command names one of them: its program, one of its words (`sh -c "python3 x.py"`), or a script that is one of these.
 pub(super) fn is_named_by(launch: &Launch) -> bool {

@@ -1,0 +1,116 @@
+//! Perl 5.30 to 5.42, built with threads: the functions of `caller`.
+//!
+//! Followed as in Perl's own cop.h, cv.h, gv.h and hv.h: `PL_curinterp` leads to the main thread's interpreter, that to lists of contexts, of
+//! which calls are one kind, each call to its function, and that to its name. Functions that are written in C (XS) have no context.
+//!
+//! Not read: other threads, builds without threads (their interpreter is no structure). An `eval` below what C calls runs in a round of the
+//! loop of which nothing tells.
+
+mod contexts;
+mod functions;
+mod layout;
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::image::{Image, Wanted};
+use crate::{
+    CodeId, Detected, EvalLoopFrame, Function, Interpreter, LoopPart, Memory, Root, ScriptFrame, Threads,
+    Unreadable, named,
+};
+
+pub use layout::{BODY_NAMES, CODE_FILE, CODE_NAME, IDENTITY, MASKS, MAX_CODE_BYTES, PerlLayout};
+
+/// Where the address of the main thread's interpreter is.
+const INTERPRETER: &str = "PL_curinterp";
+const VERSION: &str = "PL_version";
+const SUBVERSION: &str = "PL_subversion";
+const INTERPRETER_BYTES: &str = "PL_interp_size";
+pub(crate) const LOOP: &str = "Perl_runops_standard";
+/// The size of `struct interpreter` where there are no threads.
+const NO_STRUCTURE: u32 = 1;
+
+/// What is looked for in files.
+pub(crate) const SYMBOLS: &[Wanted] = &[
+    Wanted { name: INTERPRETER, bytes: 0 },
+    Wanted { name: VERSION, bytes: 1 },
+    Wanted { name: SUBVERSION, bytes: 1 },
+    Wanted { name: INTERPRETER_BYTES, bytes: 2 },
+    Wanted { name: LOOP, bytes: 0 },
+];
+
+/// Perl in a file.
+#[derive(Debug)]
+struct Perl {
+    /// Stated address of `PL_curinterp`.
+    interpreter: u64,
+    /// Its version, such as 5.36.0.
+    version: String,
+    layout: PerlLayout,
+    /// Stated addresses of the loop.
+    run: Range<u64>,
+}
+
+/// Perl in a file.
+pub(crate) fn find(image: &Image) -> Option<Detected> {
+    let run = image.range(LOOP)?;
+    let number = |name: &str| {
+        let bytes = image.content(name)?;
+        Some(bytes.iter().rev().fold(0_u32, |number, &byte| number << 8 | u32::from(byte)))
+    };
+    let (version, subversion) = (number(VERSION)?, number(SUBVERSION)?);
+    let bytes = number(INTERPRETER_BYTES)?;
+    let text = format!("5.{version}.{subversion}");
+    match (image.address(INTERPRETER), layout::of(version, bytes)) {
+        (Some(interpreter), Some(layout)) => {
+            Some(Detected::Known(Box::new(Perl { interpreter, version: text, layout, run })))
+        }
+        _ if bytes == NO_STRUCTURE => Some(Detected::Unknown(format!("Perl {text} without threads"))),
+        _ => Some(Detected::Unknown(format!("Perl {text}"))),
+    }
+}
+
+impl Interpreter for Perl {
+    fn name(&self) -> String {
+        format!("Perl {}", self.version)
+    }
+
+    fn language(&self) -> &'static str {
+        "perl"
+    }
+
+    fn native_loop(&self) -> &'static str {
+        LOOP
+    }
+
+    fn loop_part(&self, stated: u64) -> Option<LoopPart> {
+        self.run.contains(&stated).then_some(LoopPart::Loop)
+    }
+
+    fn rounds_are_counted(&self) -> bool {
+        true
+    }
+
+    fn threads(&self, memory: &dyn Memory, bias: u64) -> Result<Threads, Unreadable> {
+        Ok(match memory.word(self.interpreter.wrapping_add(bias))? {
+            0 => Threads::ByPointer(HashMap::new()),
+            interpreter => Threads::Main(interpreter),
+        })
+    }
+
+    fn frames(&self, memory: &dyn Memory, state: u64) -> Result<Vec<ScriptFrame>, Unreadable> {
+        named(&self.rounds(memory, state)?, |code| self.function(memory, code))
+    }
+
+    fn rounds(&self, memory: &dyn Memory, state: u64) -> Result<Vec<EvalLoopFrame>, Unreadable> {
+        contexts::read(memory, &self.layout, state)
+    }
+
+    fn root(&self) -> Root {
+        Root::Perl { interpreter: self.interpreter, layout: self.layout }
+    }
+
+    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
+        functions::read(memory, &self.layout, code)
+    }
+}
