@@ -46,7 +46,7 @@ pub use kept::{DiskCache, Entry as DiskCacheEntry, cache_folder};
 pub use maps::{MapLine, parse_maps};
 pub use memory::available_memory;
 pub use open::{FileOrigin, OpenError, open_mapped};
-pub use pid::{comm, executable, mappings, parent, peak_rss, pids, threads};
+pub use pid::{comm, environment, executable, mappings, parent, peak_rss, pids, threads};
 pub use program::Program;
 pub use section::{SectionReader, read_most};
 pub use setcap::{SETCAP_BPF, SETCAP_PERF};

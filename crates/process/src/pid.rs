@@ -4,7 +4,11 @@
 //! time. The `procfs` crate was weighed: it builds owned structures of every field, which costs more than the five
 //! facts that are needed here.
 
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
+
+use crate::descriptor::read_memory;
 
 /// Name of a thread (`comm`), without the line's end.
 pub fn comm(pid: u32, tid: u32) -> Option<Vec<u8>> {
@@ -19,6 +23,21 @@ pub fn comm(pid: u32, tid: u32) -> Option<Vec<u8>> {
 pub fn executable(pid: u32) -> Option<Vec<u8>> {
     let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?.into_os_string().into_vec();
     Some(path.strip_suffix(b" (deleted)").map(<[u8]>::to_vec).unwrap_or(path))
+}
+
+/// The environment that it was started with, up to so many bytes: `NAME=VALUE` and a zero each. The file that has it is only for its user and
+/// those who may read any file; its memory is also for those who may trace it.
+pub fn environment(pid: u32, most: usize) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Ok(file) = File::open(format!("/proc/{pid}/environ")) {
+        file.take(most as u64).read_to_end(&mut bytes).ok()?;
+        return Some(bytes);
+    }
+    let (start, end) = environment_in_stat(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)?;
+    bytes.resize(usize::try_from(end.checked_sub(start)?).ok()?.min(most), 0);
+    let read = read_memory(pid, start, &mut bytes);
+    bytes.truncate(read);
+    (read > 0).then_some(bytes)
 }
 
 /// Text of the maps file, for [`parse_maps`](crate::parse_maps). Empty for a kernel thread.
@@ -51,11 +70,22 @@ fn numbers(dir: &str) -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The fourth field of a stat file. The second is the name in parentheses and may hold blanks and parentheses itself.
+/// The fourth field of a stat file.
 fn parent_in_stat(text: &[u8]) -> Option<u32> {
+    fields_of_stat(text)?.nth(1)?.parse().ok()
+}
+
+/// The fields 50 and 51: where the environment begins and ends. Zeros are shown to who may not trace the process.
+fn environment_in_stat(text: &[u8]) -> Option<(u64, u64)> {
+    let mut fields = fields_of_stat(text)?.skip(47).map(|field| field.parse().ok());
+    let (start, end) = (fields.next()??, fields.next()??);
+    (start != 0).then_some((start, end))
+}
+
+/// The fields of a stat file from the third on. The second is the name in parentheses and may hold blanks and parentheses itself.
+fn fields_of_stat(text: &[u8]) -> Option<impl Iterator<Item = &str>> {
     let after_name = &text[text.iter().rposition(|&b| b == b')')? + 1..];
-    let mut words = after_name.split(|&b| b == b' ').filter(|word| !word.is_empty());
-    std::str::from_utf8(words.nth(1)?).ok()?.parse().ok()
+    Some(std::str::from_utf8(after_name).ok()?.split_ascii_whitespace())
 }
 
 /// The line `VmHWM:    1234 kB` of a status file. The name, in a line before it, can hold no line's end.
@@ -73,6 +103,18 @@ mod tests {
     fn finds_parent_behind_a_tricky_name() {
         assert_eq!(parent_in_stat(b"42 (a) b ( c)) S 17 42 42 0"), Some(17));
         assert_eq!(parent_in_stat(b"42 (a"), None);
+    }
+
+    #[test]
+    fn finds_the_environment() {
+        let pid = std::process::id();
+        let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap();
+        let (start, end) = environment_in_stat(&stat).unwrap();
+        let mut bytes = vec![0; (end - start) as usize];
+        assert_eq!(read_memory(pid, start, &mut bytes), bytes.len());
+        assert_eq!(environment(pid, usize::MAX).unwrap(), bytes);
+        assert_eq!(environment(pid, 3).unwrap(), bytes[..3]);
+        assert_eq!(environment_in_stat(b"42 (a) S 17"), None);
     }
 
     #[test]

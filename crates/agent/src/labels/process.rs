@@ -4,13 +4,12 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
 
 use super::cgroup::CgroupFacts;
 use super::relabel::Attributes;
 
 /// Most bytes that are read of a file: environments may be megabytes.
-const MOST: u64 = 64 << 10;
+const MOST: usize = 64 << 10;
 
 /// What is known of a process that decides about its labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,20 +41,14 @@ impl ProcessFacts {
 
 /// The text of its control groups; `None`: it has ended, or may not be read.
 pub(crate) fn read_cgroup(pid: u32) -> Option<String> {
-    let bytes = read(pid, "cgroup")?;
+    let mut bytes = Vec::new();
+    File::open(format!("/proc/{pid}/cgroup")).ok()?.take(MOST as u64).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Its environment; empty where it may not be read.
 pub(crate) fn read_environment(pid: u32) -> Vec<u8> {
-    read(pid, "environ").unwrap_or_default()
-}
-
-fn read(pid: u32, name: &str) -> Option<Vec<u8>> {
-    let path = PathBuf::from(format!("/proc/{pid}/{name}"));
-    let mut bytes = Vec::new();
-    File::open(path).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+    plumb_process::environment(pid, MOST).unwrap_or_default()
 }
 
 fn of_environment(environment: &[u8], is_in_pod: bool) -> Attributes {
