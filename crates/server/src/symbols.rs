@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use plumb_profile::{
@@ -18,7 +18,10 @@ use tempfile::{NamedTempFile, TempDir};
 const MOST_MEMORY: u64 = 512 << 20;
 
 /// Reads uploaded ELF files.
-pub(crate) struct ElfSymbols;
+pub(crate) struct ElfSymbols {
+    /// Where a file is kept while it is read.
+    pub temporary: PathBuf,
+}
 
 impl SymbolSource for ElfSymbols {
     fn resolve(
@@ -28,7 +31,7 @@ impl SymbolSource for ElfSymbols {
         read: &dyn Fn() -> Result<Bytes, StoreError>,
     ) -> Vec<Vec<ResolvedCall>> {
         let found = read().map_err(io::Error::other).and_then(|bytes| {
-            let folder = tempfile::tempdir()?;
+            let folder = tempfile::tempdir_in(&self.temporary)?;
             let file = keep(&bytes, folder.path())?;
             drop(bytes);
             Ok(calls(build_id, addresses, &folder, file.path()))
@@ -40,10 +43,10 @@ impl SymbolSource for ElfSymbols {
     }
 }
 
-/// The build id of an ELF file, in hexadecimal digits; `None` if it has none, or is no ELF file.
-pub(crate) fn build_id(bytes: &[u8]) -> io::Result<Option<String>> {
-    let folder = tempfile::tempdir()?;
-    let file = keep(bytes, folder.path())?;
+/// The build id of an ELF file, in hexadecimal digits; `None` if it has none, or is no ELF file. `temporary`: where the file is kept
+/// meanwhile.
+pub(crate) fn build_id(bytes: &[u8], temporary: &Path) -> io::Result<Option<String>> {
+    let file = keep(bytes, temporary)?;
     Ok(plumb_symbolize::build_id_of(file.path()).map(|id| id.to_string()))
 }
 

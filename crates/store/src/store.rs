@@ -1,7 +1,7 @@
 //! The store as its users see it.
 
 use std::fs::{File, TryLockError};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -70,6 +70,7 @@ impl Store {
             std::fs::create_dir_all(folder).map_err(io(folder, "create"))?;
         }
         let lock = lock(&directory)?;
+        empty(&temporary(&directory))?;
         let bucket = bucket(&options, &blocks)?;
         let shared = Arc::new(Shared {
             cache: cache(options.cache_bytes),
@@ -149,6 +150,12 @@ impl Store {
             thinning: Thinning::default(),
             cancellation: Cancellation::default(),
         })
+    }
+
+    /// A folder for files that live no longer than what they are for: what a server that was killed has left there goes as the next one
+    /// begins.
+    pub fn temporary(&self) -> PathBuf {
+        temporary(&self.shared.options.directory)
     }
 
     /// Chooses what reads files with symbols.
@@ -283,6 +290,19 @@ fn cache(bytes: u64) -> crate::block::BlockCache {
         ),
         Err(_) => Cache::with_weighter(10_000, bytes, crate::block::ByBytes),
     }
+}
+
+fn temporary(directory: &Path) -> PathBuf {
+    directory.join("tmp")
+}
+
+/// Makes an empty folder.
+fn empty(folder: &Path) -> Result<(), StoreError> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => std::fs::create_dir(folder),
+    }
+    .map_err(io(folder, "empty"))
 }
 
 /// Keeps other servers out of a directory.
