@@ -2,17 +2,18 @@
 //!
 //! ureq: a client without threads of its own, with rustls, which the server has too.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use ureq::RequestBuilder;
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+
+use crate::args::AccessArgs;
 
 /// Longest answer that is read, in bytes.
 const MOST: u64 = 1 << 30;
-
-/// The variable that names a file with the token.
-const TOKEN: &str = "PLUMB_TOKEN_FILE";
 
 /// A server and how to get in.
 pub struct Client {
@@ -22,21 +23,23 @@ pub struct Client {
 }
 
 impl Client {
-    /// For the server at a URL, with the token that a file holds: this one, or the one that [`TOKEN`] names.
-    pub fn new(url: &str, token: Option<&Path>) -> Result<Self> {
+    /// For the server at a URL.
+    pub fn new(url: &str, access: &AccessArgs) -> Result<Self> {
         if !url.starts_with("http://") && !url.starts_with("https://") {
             bail!("{url} is no URL of a server: write http://127.0.0.1:4041");
         }
-        let named = std::env::var_os(TOKEN).map(PathBuf::from);
-        let authorization = match token.or(named.as_deref()) {
-            None => None,
-            Some(path) => {
-                let text = std::fs::read_to_string(path);
-                let text = text.with_context(|| format!("cannot read the token in {}", path.display()))?;
-                Some(format!("Bearer {}", text.trim()))
-            }
-        };
+        let authorization = access.token().map(|path| {
+            let text = std::fs::read_to_string(&path);
+            let text = text.with_context(|| format!("cannot read the token in {}", path.display()))?;
+            anyhow::Ok(format!("Bearer {}", text.trim()))
+        });
+        let authorization = authorization.transpose()?;
+        let tls = access.ca_cert().map(|path| {
+            let roots = certificates(&path);
+            roots.with_context(|| format!("cannot use the certificates in {}", path.display()))
+        });
         let config = ureq::Agent::config_builder()
+            .tls_config(tls.transpose()?.unwrap_or_default())
             .timeout_global(Some(Duration::from_secs(120)))
             .http_status_as_error(false)
             .build();
@@ -46,17 +49,15 @@ impl Client {
     /// Posts a body; returns the answer's.
     pub fn post(&self, path: &str, kind: &str, body: &[u8]) -> Result<Vec<u8>> {
         let request = self.authorized(self.agent.post(format!("{}{path}", self.url)));
-        let response = request
-            .header("Content-Type", kind)
-            .send(body)
-            .with_context(|| format!("cannot send to {}", self.url))?;
+        let response =
+            request.header("Content-Type", kind).send(body).map_err(|error| self.unreachable(error))?;
         self.body(response)
     }
 
     /// Puts a body; returns the answer's.
     pub fn put(&self, path: &str, body: &[u8]) -> Result<Vec<u8>> {
         let request = self.authorized(self.agent.put(format!("{}{path}", self.url)));
-        let response = request.send(body).with_context(|| format!("cannot send to {}", self.url))?;
+        let response = request.send(body).map_err(|error| self.unreachable(error))?;
         self.body(response)
     }
 
@@ -66,10 +67,22 @@ impl Client {
         for (name, value) in parameters {
             request = request.query(name, value);
         }
-        let response = request
-            .call()
-            .with_context(|| format!("cannot reach {} (is plumb serve running there?)", self.url))?;
+        let response = request.call().map_err(|error| self.unreachable(error))?;
         self.body(response)
+    }
+
+    fn unreachable(&self, error: ureq::Error) -> anyhow::Error {
+        // ureq says no more of what rustls found than its text.
+        let is_untrusted = error.to_string().contains("UnknownIssuer");
+        let why = if is_untrusted {
+            format!(
+                "cannot trust {}: say --ca-cert FILE, with the certificate that its own is signed by",
+                self.url
+            )
+        } else {
+            format!("cannot reach {} (is plumb serve running there?)", self.url)
+        };
+        anyhow::Error::new(error).context(why)
     }
 
     fn authorized<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
@@ -96,4 +109,18 @@ impl Client {
         };
         bail!("{} refused the request: {message} (status {})", self.url, status.as_u16());
     }
+}
+
+/// Whom to believe: the certificates of a file.
+fn certificates(path: &Path) -> Result<TlsConfig> {
+    let pem = std::fs::read(path)?;
+    let items = parse_pem(&pem).collect::<Result<Vec<_>, _>>()?;
+    let certificates: Vec<Certificate<'static>> = items
+        .into_iter()
+        .filter_map(
+            |item| if let PemItem::Certificate(certificate) = item { Some(certificate) } else { None },
+        )
+        .collect();
+    anyhow::ensure!(!certificates.is_empty(), "it holds no certificate");
+    Ok(TlsConfig::builder().root_certs(RootCerts::Specific(Arc::new(certificates))).build())
 }

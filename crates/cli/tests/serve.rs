@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use plumb_fixtures::{Requirement, needs_command};
 use spun::{folder, plumb, reported, succeeds, text};
 
 /// 700 of 1,000 in work, which main calls.
@@ -21,10 +22,11 @@ struct Serving {
 }
 
 impl Serving {
-    fn start(folder: &Path) -> Self {
+    fn start(folder: &Path, options: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
         command
             .args(["serve", "--listen", "127.0.0.1:0", "--store", "store", "--no-agent"])
+            .args(options)
             .current_dir(folder);
         let mut child = command.stderr(Stdio::piped()).spawn().expect("plumb starts");
         let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
@@ -47,7 +49,7 @@ fn served(name: &str) -> (PathBuf, Serving) {
     let folder = folder(name);
     std::fs::write(folder.join("api.folded"), API).expect("it can be written");
     std::fs::write(folder.join("batch.folded"), BATCH).expect("it can be written");
-    let serving = Serving::start(&folder);
+    let serving = Serving::start(&folder, &[]);
     for service in ["api", "batch"] {
         let file = format!("{service}.folded");
         let said = succeeds(&folder, &["push", &file, "--service", service, "--to", &serving.url]);
@@ -108,7 +110,7 @@ fn requests_of_opentelemetry_are_pushed_as_they_are() {
     flate2::read::GzDecoder::new(&*packed).read_to_end(&mut unpacked).expect("it is gzipped");
     std::fs::write(folder.join("sent.bin"), unpacked).expect("it can be written");
     std::fs::write(folder.join("sent.bin.gz"), packed).expect("it can be written");
-    let serving = Serving::start(&folder);
+    let serving = Serving::start(&folder, &[]);
     let expected = std::fs::read(golden.join("expected.json")).expect("it is there");
     let expected: serde_json::Value = serde_json::from_slice(&expected).expect("it is JSON");
     let programs = expected["export-0.bin"].as_object().expect("it has programs");
@@ -208,7 +210,7 @@ fn the_verdict_on_what_was_pushed_is_that_of_explain() {
     let folder = folder("serve-verdict");
     std::fs::write(folder.join("api.folded"), API).expect("it can be written");
     std::fs::write(folder.join("app.txt"), script()).expect("it can be written");
-    let serving = Serving::start(&folder);
+    let serving = Serving::start(&folder, &[]);
     for (service, file) in [("api", "api.folded"), ("app", "app.txt")] {
         succeeds(&folder, &["push", file, "--service", service, "--to", &serving.url]);
         let json = |words: &[&str]| -> serde_json::Value {
@@ -260,7 +262,7 @@ fn trees_flame_graphs_and_differences_are_those_of_other_commands() {
 #[test]
 fn findings_are_listed_with_the_command_that_shows_more() {
     let folder = folder("serve-findings");
-    let serving = Serving::start(&folder);
+    let serving = Serving::start(&folder, &[]);
     let empty = plumb(&folder, &["query", "findings", "--to", &serving.url]);
     assert!(text(&empty.stderr).contains("has no profiles yet"), "{}", text(&empty.stderr));
     std::fs::write(folder.join("server.txt"), script()).expect("it can be written");
@@ -314,4 +316,36 @@ fn errors_say_what_to_do() {
     // A second server in the same store would write over what the first one writes.
     let second = refused(&["serve", "--listen", "127.0.0.1:0", "--store", "store", "--no-agent"]);
     assert!(second.contains("store"), "{second}");
+}
+
+/// A certificate that no public authority has signed is believed where it is named, and otherwise it is said how to.
+#[test]
+fn a_server_with_a_certificate_of_ones_own_is_reached() {
+    if !needs_command(Requirement::Tools, "openssl") {
+        return;
+    }
+    let folder = folder("serve-tls");
+    let script = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=plumb \
+        -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE -keyout key.pem -out cert.pem && \
+        echo 0123456789abcdef-of-the-test admin >tokens && echo 0123456789abcdef-of-the-test >token && chmod 600 tokens token key.pem";
+    let made = Command::new("sh").args(["-c", script]).current_dir(&folder).output().expect("sh starts");
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    std::fs::write(folder.join("api.folded"), API).expect("it can be written");
+    let serving =
+        Serving::start(&folder, &["--tls-cert", "cert.pem", "--tls-key", "key.pem", "--tokens", "tokens"]);
+    let access = ["--to", &serving.url, "--token", "token", "--ca-cert", "cert.pem"];
+    succeeds(&folder, &[&["push", "api.folded", "--service", "api"][..], &access].concat());
+    assert_eq!(succeeds(&folder, &[&["query", "services"][..], &access].concat()), "api\n");
+    let tree = Command::new(env!("CARGO_BIN_EXE_plumb"))
+        .args(["query", "tree", "--to", &serving.url])
+        .envs([("PLUMB_TOKEN_FILE", "token"), ("PLUMB_CA_CERT", "cert.pem")])
+        .current_dir(&folder)
+        .output()
+        .expect("plumb starts");
+    assert!(text(&tree.stdout).contains("work"), "{}", text(&tree.stderr));
+    let untrusted = plumb(&folder, &["query", "services", "--to", &serving.url, "--token", "token"]);
+    let said = text(&untrusted.stderr);
+    assert!(!untrusted.status.success() && said.contains("say --ca-cert FILE"), "{said}");
+    let wrong = plumb(&folder, &[&["query", "services"][..], &access[..4], &["--ca-cert", "token"]].concat());
+    assert!(text(&wrong.stderr).contains("it holds no certificate"), "{}", text(&wrong.stderr));
 }

@@ -3,6 +3,8 @@
 //! Invariant: an option has one name, one short letter, one value name and one help sentence in all commands; the test below holds that.
 //! Not here: options of one command alone, which stand in its file in `cmd/`.
 
+#[cfg(feature = "server")]
+mod access;
 mod filter;
 #[cfg(any(feature = "agent", feature = "server"))]
 mod log;
@@ -15,6 +17,8 @@ pub mod value;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "server")]
+pub use access::AccessArgs;
 pub use filter::{FilterArgs, SampleFilterArgs};
 #[cfg(any(feature = "agent", feature = "server"))]
 pub use log::LogArgs;

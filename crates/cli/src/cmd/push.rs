@@ -11,6 +11,7 @@ use plumb_formats::pprof;
 use plumb_profile::Profile;
 use plumb_server::{PUSH_PATH, SYMBOLS_PATH, push_request};
 
+use crate::args::AccessArgs;
 use crate::args::value::label;
 use crate::examples;
 use crate::exit::{Exit, wrong_usage};
@@ -43,9 +44,8 @@ pub struct Args {
     /// Kind of profile [default: process_cpu]
     #[arg(long, value_name = "NAME")]
     kind: Option<String>,
-    /// File that holds a token
-    #[arg(long, value_name = "FILE")]
-    token: Option<PathBuf>,
+    #[command(flatten)]
+    access: AccessArgs,
 }
 
 /// Runs `plumb push`.
@@ -75,7 +75,7 @@ fn push_profile(args: Args, mut profile: Profile) -> Result<Exit> {
     let mut labels = args.label;
     labels.push(("__name__".to_owned(), args.kind.unwrap_or_else(|| KIND.to_owned())));
     labels.push(("service_name".to_owned(), service.clone()));
-    let client = Client::new(&args.to, args.token.as_deref())?;
+    let client = Client::new(&args.to, &args.access)?;
     client.post(PUSH_PATH, "application/proto", &push_request(&labels, bytes))?;
     sent(&format!("{} samples of {service}", profile.samples.len()), &args.to)
 }
@@ -95,7 +95,7 @@ fn push_otlp(args: &Args, mut request: ExportRequest) -> Result<Exit> {
     args.label.iter().for_each(|(name, value)| request.set_attribute(name, value));
     let profiles = request.profiles();
     let services = named(&request.services().into_iter().collect::<Vec<_>>());
-    let client = Client::new(&args.to, args.token.as_deref())?;
+    let client = Client::new(&args.to, &args.access)?;
     let answer = client.post(otlp::HTTP_PATH, "application/x-protobuf", &request.into_bytes())?;
     match otlp::refusal(&answer) {
         Some(refusal) if refusal.rejected_profiles != 0 => {
@@ -155,7 +155,7 @@ fn push_symbols(args: &Args) -> Result<Exit> {
         bail!("{name} has no build ID, by which frames find it; link it with --build-id");
     };
     let bytes = std::fs::read(&args.file).with_context(|| format!("cannot read {name}"))?;
-    let client = Client::new(&args.to, args.token.as_deref())?;
+    let client = Client::new(&args.to, &args.access)?;
     client.put(&format!("{SYMBOLS_PATH}/{build_id}"), &bytes)?;
     sent(&format!("the symbols of {name} (build ID {build_id})"), &args.to)
 }

@@ -13,6 +13,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use plumb_server::default_type;
 use serde::Deserialize;
 
+use crate::args::AccessArgs;
 use crate::examples;
 use crate::exit::Exit;
 use crate::http::Client;
@@ -69,9 +70,8 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// File that holds a token
-    #[arg(long, value_name = "FILE")]
-    token: Option<PathBuf>,
+    #[command(flatten)]
+    access: AccessArgs,
 }
 
 /// What [`What::Diff`] compares with.
@@ -167,7 +167,7 @@ impl Args {
 
 /// Runs `plumb query`.
 pub fn run(args: Args) -> Result<Exit> {
-    let client = Client::new(&args.to, args.token.as_deref())?;
+    let client = Client::new(&args.to, &args.access)?;
     let limit = args.rows().to_string();
     let mut parameters =
         vec![("query", args.query.as_str()), ("from", args.from.as_str()), ("until", args.until.as_str())];

@@ -4,6 +4,7 @@
 
 use anyhow::{Context, Result};
 
+use crate::args::AccessArgs;
 use crate::http::Client;
 
 /// Where a server gives all that it selects.
@@ -12,7 +13,7 @@ const EXPORT: &str = "/api/v1/export";
 /// The profile at a URL. A URL without a path is a plumb server's: its parameters `query`, `type`, `from` and `until` select.
 pub(super) fn fetch(url: &str) -> Result<Vec<u8>> {
     let (server, path, parameters) = split(url);
-    let client = Client::new(server, None)?;
+    let client = Client::new(server, &AccessArgs::default())?;
     let path = if path.is_empty() { EXPORT } else { path };
     let mut pairs: Vec<(String, String)> =
         form_urlencoded::parse(parameters.as_bytes()).into_owned().collect();

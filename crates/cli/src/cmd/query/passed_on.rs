@@ -4,6 +4,7 @@ use anyhow::{Result, anyhow};
 use plumb_server::moment;
 
 use super::{Args, What, url_of};
+use crate::args::AccessArgs;
 use crate::exit::wrong_usage;
 
 /// The words of the command that shows it; `None` where `plumb query` does itself.
@@ -15,9 +16,14 @@ pub(super) fn words(args: &Args) -> Result<Option<Vec<String>>> {
         What::Diff => vec!["diff".to_owned(), before(args)?, here],
         _ => return Ok(None),
     };
-    if args.token.is_some() {
-        let hint = "set PLUMB_TOKEN_FILE to the file of the token";
-        return Err(wrong_usage(format!("tree, flame and diff take no --token; {hint}")));
+    let AccessArgs { token, ca_cert } = &args.access;
+    for (given, option, variable) in
+        [(token, "--token", "PLUMB_TOKEN_FILE"), (ca_cert, "--ca-cert", "PLUMB_CA_CERT")]
+    {
+        if given.is_some() {
+            let hint = format!("set {variable} to the file");
+            return Err(wrong_usage(format!("tree, flame and diff take no {option}; {hint}")));
+        }
     }
     words.insert(0, "plumb".to_owned());
     if args.json {
