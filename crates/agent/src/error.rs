@@ -33,8 +33,14 @@ impl std::fmt::Display for AgentError {
         match self {
             Self::Capabilities(names) => write!(
                 f,
-                "cannot profile the machine: this process lacks {}; run as root, or: {SETCAP_BPF}",
-                names.join(", ")
+                "cannot profile the machine: this process lacks {}; run as root, in a container with docker run --user 0 {}, or: \
+                 {SETCAP_BPF}",
+                names.join(", "),
+                names
+                    .iter()
+                    .map(|name| format!("--cap-add {}", name.trim_start_matches("CAP_")))
+                    .collect::<Vec<_>>()
+                    .join(" ")
             ),
             Self::Capture(error) => write!(f, "{error}"),
             Self::OffCpu(error) => {

@@ -69,7 +69,7 @@ impl fmt::Display for Unsupported {
                 f.write_str("the kernel is locked down to confidentiality (/sys/kernel/security/lockdown)")
             }
             Unsupported::PidNamespace => {
-                f.write_str("plumb runs in a pid namespace: run plumb on the host (docker run --pid=host)")
+                f.write_str("plumb runs in a pid namespace and sees no process outside of it: run plumb on the host (docker run --pid=host)")
             }
         }
     }

@@ -63,11 +63,9 @@ impl fmt::Display for Error {
         match self {
             Error::NotPermitted { what, paranoid } => not_permitted(f, *what, *paranoid),
             Error::Target(error) => error.fmt(f),
-            Error::Unsupported(error) => write!(
-                f,
-                "perf_event_open is not available: {error}. A container needs a seccomp profile that allows it, or the \
-                 capability CAP_PERFMON (docker run --cap-add PERFMON)"
-            ),
+            Error::Unsupported(error) => {
+                write!(f, "perf_event_open is not available: {error}. In a container: {CONTAINER}")
+            }
             Error::NoCounter(name) => write!(
                 f,
                 "{name}: this machine has no performance counter for this event (a virtual machine has counters only with a \
@@ -127,11 +125,16 @@ impl fmt::Display for Asked {
     }
 }
 
+/// Up to this `perf_event_paranoid` everybody may sample own processes.
+const OWN: i32 = 2;
+/// What lets a container sample its own processes. Docker knows the capability since 24, and its profile then lets the call through.
+pub const CONTAINER: &str = "docker run --cap-add PERFMON, or --security-opt seccomp=unconfined";
+
 /// Says which setting it is, what to type, and what works without.
 fn not_permitted(f: &mut fmt::Formatter<'_>, what: Asked, paranoid: Option<i32>) -> fmt::Result {
     write!(f, "not allowed to sample {what}: ")?;
     let level = match what {
-        Asked::Own => 2,
+        Asked::Own => OWN,
         Asked::Kernel => 1,
         Asked::Machine => 0,
         Asked::Process(_) => {
@@ -145,6 +148,14 @@ fn not_permitted(f: &mut fmt::Formatter<'_>, what: Asked, paranoid: Option<i32>)
         }
     };
     match paranoid {
+        Some(level) if what == Asked::Own && level <= OWN => {
+            return write!(
+                f,
+                "kernel.perf_event_paranoid is {level}, which allows it, but the system call is refused, as a container's seccomp profile \
+                 does.\
+                 \n  do:       {CONTAINER}"
+            );
+        }
         Some(level) => write!(f, "kernel.perf_event_paranoid is {level}, and this user lacks CAP_PERFMON.")?,
         None => write!(f, "this user lacks CAP_PERFMON.")?,
     }
@@ -185,6 +196,8 @@ mod tests {
         assert!(text(Asked::Machine).contains("without:"));
         assert!(text(Asked::Kernel).contains("sysctl kernel.perf_event_paranoid=1"));
         assert!(text(Asked::Own).contains("sysctl kernel.perf_event_paranoid=2"));
+        let refused = Error::NotPermitted { what: Asked::Own, paranoid: Some(2) }.to_string();
+        assert!(refused.contains("seccomp=unconfined") && !refused.contains("sysctl"), "{refused}");
         assert!(text(Asked::Process(7)).contains("\n  do:       run as root\n"));
         assert!(!text(Asked::Process(7)).contains("paranoid"), "another user's process is no matter of that");
         let privileged = |name: &str| Error::Privileged(name.into()).to_string();

@@ -29,7 +29,7 @@ mod watchdog;
 
 pub use attr::{Code, Counter, MAX_STACK_COPY};
 pub use counting::{Counters, EventCount};
-pub use error::{Asked, Error};
+pub use error::{Asked, CONTAINER, Error};
 pub use options::{EventSpec, SamplingOptions};
 pub use plumb_ingest::TakenProfile;
 pub use probe::{Abilities, attach_to_idle_event, count_events_of, try_counters, try_trigger};

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use plumb_capture_perf::{Abilities, Named, Trigger, try_counters};
+use plumb_capture_perf::{Abilities, CONTAINER, Named, Trigger, try_counters};
 use plumb_process::{CAP_PERFMON, CAP_SYS_ADMIN, Host, SETCAP_PERF};
 
 use super::State::{Good, Limited, Missing};
@@ -25,7 +25,7 @@ pub(super) fn diagnosis() -> Diagnosis {
     let mut findings = vec![
         permission(&host),
         capabilities(&host),
-        own(&abilities.own),
+        own(&abilities.own, &host),
         kernel(&abilities.kernel),
         machine(&abilities.machine),
         cgroup(&abilities),
@@ -98,13 +98,14 @@ fn tried(result: &io::Result<()>, what: &str, can: &str, otherwise: State, canno
     }
 }
 
-fn own(result: &io::Result<()>) -> Finding {
+fn own(result: &io::Result<()>, host: &Host) -> Finding {
     let finding = tried(result, "own processes", "can be sampled", Missing, "can't be sampled");
     match result {
         Ok(()) => finding,
-        Err(error) if error.raw_os_error() == Some(38) => finding.remedy(
-            "in a container: docker run --cap-add PERFMON, or a seccomp profile with perf_event_open",
-        ),
+        // It is allowed, or not there: a container's seccomp profile answers for the kernel.
+        Err(error) if error.raw_os_error() == Some(38) || host.paranoid.is_some_and(|level| level <= 2) => {
+            finding.remedy(format!("in a container: {CONTAINER}"))
+        }
         Err(_) => finding.remedy("sudo sysctl kernel.perf_event_paranoid=2"),
     }
 }
