@@ -288,6 +288,8 @@ fn errors_say_what_to_do() {
     assert!(nothing.contains("services that have some: api, batch"), "{nothing}");
     let nothing = refused(&["report", &format!("{}/?query={{service_name=\"none\"}}", serving.url)]);
     assert!(nothing.contains("no profiles match"), "{nothing}");
+    let label = refused(&["query", "labels", "container_id", "--to", &serving.url]);
+    assert!(label.contains("no profile has the label container_id; they have: "), "{label}");
     let wrong = refused(&["query", "functions", "--to", &serving.url, "--query", "{service_name"]);
     assert!(wrong.contains("refused the request"), "{wrong}");
     let nobody = refused(&["push", "api.folded", "--to", "http://127.0.0.1:1"]);

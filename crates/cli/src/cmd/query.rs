@@ -335,8 +335,23 @@ fn url_of(args: &Args, selector: &str, (from, until): (&str, &str), kind: Option
     format!("{}/?{}", args.to.trim_end_matches('/'), parameters.finish())
 }
 
+/// The error for a label that no profile has, if it is that.
+fn no_label(args: &Args, client: &Client) -> Result<()> {
+    let Some(name) = args.name.as_deref().filter(|_| args.what == What::Labels) else { return Ok(()) };
+    let parameters =
+        [("query", args.query.as_str()), ("from", args.from.as_str()), ("until", args.until.as_str())];
+    let labels = client.get("/api/v1/labels", &parameters)?;
+    let labels: Vec<String> = serde_json::from_slice(&labels).with_context(|| unexpected(args))?;
+    if labels.is_empty() {
+        return Ok(());
+    }
+    let shown: Vec<_> = labels.iter().map(|name| printable(name)).collect();
+    bail!("no profile has the label {}; they have: {}", printable(name), shown.join(", "))
+}
+
 /// The error for an empty answer, with a command to try next.
 fn nothing(args: &Args, client: &Client) -> Result<()> {
+    no_label(args, client)?;
     let none = format!(
         "no profiles match {} from {} until {}; choose another time by --from",
         args.query, args.from, args.until
