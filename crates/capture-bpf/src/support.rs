@@ -77,6 +77,15 @@ impl fmt::Display for Unsupported {
 
 impl std::error::Error for Unsupported {}
 
+/// Whether the kernel keeps its memory from everybody. Where the file that tells is not mounted, what the kernel was started with does.
+fn is_confidential() -> bool {
+    match fs::read_to_string("/sys/kernel/security/lockdown") {
+        Ok(state) => state.contains("[confidentiality]"),
+        Err(_) => fs::read_to_string("/proc/cmdline")
+            .is_ok_and(|line| line.split_whitespace().any(|word| word == "lockdown=confidentiality")),
+    }
+}
+
 /// Whether programs can be loaded, as far as can be told without trying.
 pub fn support(host: &Host) -> Result<(), Unsupported> {
     if !cfg!(target_arch = "x86_64") {
@@ -95,8 +104,7 @@ pub fn support(host: &Host) -> Result<(), Unsupported> {
     if !missing.is_empty() {
         return Err(Unsupported::Capabilities(missing));
     }
-    let lockdown = fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
-    if lockdown.contains("[confidentiality]") {
+    if is_confidential() {
         return Err(Unsupported::Lockdown);
     }
     let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
