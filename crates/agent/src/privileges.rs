@@ -35,25 +35,38 @@ fn missing(host: &Host) -> Vec<&'static str> {
     NEEDED.iter().filter(|needed| !has(needed)).map(|&(_, name)| name).collect()
 }
 
+/// What an agent keeps of its capabilities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// What it needs on most machines.
+    Least,
+    /// CAP_SYS_ADMIN too: without it this kernel refuses perf events. Debian's and Ubuntu's do where `kernel.perf_event_paranoid` is above 2, as it
+    /// is there unless it was changed; kernels before 5.8 have no other capability for them.
+    Admin,
+}
+
 /// Gives up all capabilities of this thread but those that an agent needs, for good: it can't start a program that has more.
 ///
 /// # Errors
 /// The kernel refuses it.
-pub fn drop_capabilities() -> Result<(), AgentError> {
+pub fn drop_capabilities() -> Result<Kept, AgentError> {
     let failed = |error: rustix::io::Errno| {
         AgentError::System("cannot drop the capabilities that are not needed", error.into())
     };
     rustix::thread::set_no_new_privs(true).map_err(failed)?;
     let sets = rustix::thread::capabilities(None).map_err(failed)?;
-    // A kernel without CAP_BPF and CAP_PERFMON has them all in this one.
-    let is_old = sets.permitted.intersection(CapabilitySet::BPF | CapabilitySet::PERFMON).is_empty();
-    let kept = if is_old { KEPT | CapabilitySet::SYS_ADMIN } else { KEPT };
-    let sets = CapabilitySets {
-        effective: sets.effective & kept,
-        permitted: sets.permitted & kept,
-        inheritable: CapabilitySet::empty(),
+    let admin = KEPT | CapabilitySet::SYS_ADMIN;
+    let keep = |effective: CapabilitySet, permitted: CapabilitySet| {
+        let (effective, permitted) = (sets.effective & effective, sets.permitted & permitted);
+        let inheritable = CapabilitySet::empty();
+        rustix::thread::set_capabilities(None, CapabilitySets { effective, permitted, inheritable })
+            .map_err(failed)
     };
-    rustix::thread::set_capabilities(None, sets).map_err(failed)
+    keep(KEPT, admin)?;
+    if sets.effective.contains(CapabilitySet::SYS_ADMIN) && plumb_capture_perf::try_own().is_err() {
+        return keep(admin, admin).map(|()| Kept::Admin);
+    }
+    keep(KEPT, KEPT).map(|()| Kept::Least)
 }
 
 #[cfg(test)]

@@ -148,6 +148,13 @@ fn not_permitted(f: &mut fmt::Formatter<'_>, what: Asked, paranoid: Option<i32>)
         }
     };
     match paranoid {
+        // Those of Debian and Ubuntu, which ask for CAP_SYS_ADMIN then; Linux itself knows no such level.
+        Some(level) if level > OWN => {
+            write!(
+                f,
+                "kernel.perf_event_paranoid is {level}, and this kernel asks for CAP_PERFMON or CAP_SYS_ADMIN then."
+            )?;
+        }
         Some(level) if what == Asked::Own && level <= OWN => {
             return write!(
                 f,

@@ -30,6 +30,13 @@ pub fn attach_to_idle_event(program: BorrowedFd<'_>) -> io::Result<()> {
     Event::open(&sampling.attr(), Whom::Thread(0), cpu)?.attach_as(program, 1)
 }
 
+/// Opens the default's event for this thread, of user code alone, and closes it again: what everybody may on most machines.
+pub fn try_own() -> io::Result<()> {
+    let host = Host::read();
+    let cpu = host.cpus.first().copied().unwrap_or(0);
+    Event::open(&sampling().attr(), Whom::Thread(0), cpu).map(drop)
+}
+
 /// Opens an event of a kind for this thread, which never counts, and closes it again. A uprobe is in this program meanwhile.
 pub fn try_trigger(trigger: Trigger) -> io::Result<()> {
     let host = Host::read();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::value_parser;
 use plumb_agent::{
-    Agent, AgentError, AgentOptions, CostMeter, RelabelRule, RelabelRules, SpoolOptions, SymbolPolicy,
+    Agent, AgentError, AgentOptions, CostMeter, Kept, RelabelRule, RelabelRules, SpoolOptions, SymbolPolicy,
     drop_capabilities, missing_capabilities,
 };
 use plumb_target::signals::block_termination;
@@ -162,8 +162,13 @@ pub fn run(args: Args) -> Result<Exit> {
     end_with(args.parent)?;
     let meter = CostMeter::open(args.profiles.off_cpu);
     // Before there are threads; after what only root may read.
-    drop_capabilities()?;
+    let kept = drop_capabilities()?;
     args.log.init();
+    if kept == Kept::Admin {
+        tracing::info!(
+            "CAP_SYS_ADMIN is kept: this kernel refuses perf events without it; to do without: sysctl kernel.perf_event_paranoid=2"
+        );
+    }
     let options = AgentOptions {
         url: args.server.to,
         token,
