@@ -1,6 +1,7 @@
 #!/bin/bash
 # Boots a Debian kernel under QEMU, which takes no KVM, and runs check.sh there with plumb in an initramfs. Prints what that prints.
 # boot.sh SERIES PLUMB PROGRAM...     SERIES such as 6.1; the programs go to /bin with their libraries
+# APPEND: more of the kernel's command line, such as lockdown=confidentiality. SETUP: a command for the machine before it is tried.
 # WORK: where kernels are kept. LIMIT: seconds after which it is ended. FEATURES: functions of check.sh to try, instead of all.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -61,6 +62,8 @@ cat >"$root/init" <<I
 /bin/busybox --install -s /bin
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev; mount -t tmpfs tmp /tmp
 mount -t cgroup2 cgroup2 /sys/fs/cgroup; mount -t tracefs tracefs /sys/kernel/tracing
+ip link set lo up
+${SETUP:-:}
 export HOME=/root PATH=/bin:/usr/bin TERM=dumb PYTHONHOME=${PYTHONHOME:-} ROUNDS=100
 sh /check.sh ${FEATURES:-}
 poweroff -f
@@ -71,4 +74,4 @@ chmod +x "$root/init"
 # int3 wherever perf's branches are switched (finish_task_switch); two in one thread wait for each other for minutes. A processor that is stuck for
 # two minutes, twice the threshold, ends the run.
 timeout "${LIMIT:-1500}" qemu-system-x86_64 -M q35 -cpu max -smp 1 -m 3G -nographic -no-reboot -kernel "$work/$image/vmlinuz" \
-    -initrd "$root.gz" -append 'console=ttyS0 quiet watchdog_thresh=60 softlockup_panic=1 panic=-1' </dev/null | sed -un 's/\r//g; /KERNEL\t/,$p'
+    -initrd "$root.gz" -append 'console=ttyS0 quiet watchdog_thresh=60 softlockup_panic=1 panic=-1 '"${APPEND:-}" </dev/null | sed -un 's/\r//g; /KERNEL\t/,$p'

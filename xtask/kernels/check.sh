@@ -34,6 +34,30 @@ cpu_is_right() {
 }
 walked() { sed -n 's/^plumb: \([0-9.]*\)% of samples walked in the kernel.*/\1/p' err; }
 
+agent() {
+    server=http://127.0.0.1:4571
+    plumb serve --no-agent --listen "${server#http://}" --store "$dir/store" >/dev/null 2>serve.err &
+    serves=$!
+    OTEL_SERVICE_NAME=work "$work" cpu 3000 &
+    busy=$!
+    # It is not known how long programs take to load where the processor is emulated.
+    plumb agent --to "$server" --interval 5 --symbols agent --no-observe --spool "$dir/spool" >out 2>err &
+    agent=$!
+    for _ in $(seq 60); do grep -q window err && break; sleep 1; done
+    kill "$agent"
+    wait "$agent"
+    code=$?
+    kill "$busy"
+    plumb query functions --to "$server" --query '{service_name="work"}' >functions 2>>err
+    kill "$serves"
+    wait "$serves"
+    [ $code = 0 ] || { fails "plumb agent exits with $code"; return 1; }
+    hot=$(awk '$NF == "hot" { print $2 + 0 }' functions) main=$(awk '$NF == "main" { print $2 + 0 }' functions)
+    is "$hot" 45 95 && is "$main" 70 100 || { fails "hot() has '$hot' percent, main() '$main'"; return 1; }
+    grep -q 'dropped=0 lost=0' err || { fails "samples are missing"; return 1; }
+    say "hot() $hot% of 75$(grep -o 'stacks are copied.*' err | head -n 1 | sed 's/^/; /')"
+}
+
 load() {
     # One after the other, as plumb loads them: two at once have locked up both processors of an emulated 6.1.
     timeout 800 objects --test-threads 1 >out 2>err || { cat out >>err; fails "a program is refused"; return 1; }
@@ -272,5 +296,6 @@ try 'record, with Python functions' 5.17 python
 try 'record --off-cpu' 5.17 off_cpu
 try 'record -e uprobe:… --capture bpf' 5.17 uprobe_bpf
 try 'record -e GROUP:NAME --capture bpf' 6.10 tracepoint_bpf
+try 'agent' 5.10 agent
 try 'every BPF program, every variant' 5.17 load
 echo END
