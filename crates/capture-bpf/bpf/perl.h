@@ -45,7 +45,7 @@ enum {
     PERL_NAMES = 24,
 };
 
-/* Where a round is that no call began: unknown until the function is met that the block is in. */
+/* In the place of a line: there is no block whose function is yet to be met. */
 #define PERL_NO_BLOCK 0xffffffffu
 
 /* The line of a statement; 0: it is not known. */
@@ -54,39 +54,28 @@ INLINE u32 perl_line(u64 statement)
     return py_word(statement + PERL_LINE);
 }
 
-/* Reads a word on the way to a name, and keeps it for the recorder, which goes the same way. */
-INLINE u64 perl_follow(struct Code *tell, u64 at)
-{
-    u64 word = py_word(at);
-    u32 place = tell->link_words & (LINK_WORDS - 2);
-    tell->links[place] = at;
-    tell->links[place + 1] = word;
-    tell->link_words = place + 2;
-    return word;
-}
-
 /* Says where the names of a function and of its package are. */
 INLINE void perl_names(struct Code *tell, struct ScriptLayout *layout, u64 at)
 {
     u32 flags = py_word(at + PERL_CODE_FLAGS);
     u64 name = py_word(at + PERL_CODE_NAME), package = py_word(at + PERL_CODE_PACKAGE);
     if (!(flags & PERL_NAMED) && name) {
-        u64 glob = perl_follow(tell, name);
-        name = perl_follow(tell, glob + PERL_GLOB_NAME);
-        package = perl_follow(tell, glob + PERL_GLOB_PACKAGE);
+        u64 glob = py_follow(tell, name);
+        name = py_follow(tell, glob + PERL_GLOB_NAME);
+        package = py_follow(tell, glob + PERL_GLOB_PACKAGE);
     }
     tell->name_at = name;
     tell->lines_at = 0;
     if (!package)
         return;
-    u64 body = perl_follow(tell, package), more = body + layout->cframe_frame;
+    u64 body = py_follow(tell, package), more = body + layout->cframe_frame;
     if (layout->cframe_frame == NO_MEMBER) {
-        u64 symbols = perl_follow(tell, package + PERL_SYMBOLS);
-        more = symbols + 8 * (perl_follow(tell, body + PERL_LAST_SYMBOL) + 1);
+        u64 symbols = py_follow(tell, package + PERL_SYMBOLS);
+        more = symbols + 8 * (py_follow(tell, body + PERL_LAST_SYMBOL) + 1);
     }
-    tell->lines_at = perl_follow(tell, more);
-    if (perl_follow(tell, more + PERL_NAMES) >> 32)
-        tell->lines_at = perl_follow(tell, tell->lines_at);
+    tell->lines_at = py_follow(tell, more);
+    if (py_follow(tell, more + PERL_NAMES) >> 32)
+        tell->lines_at = py_follow(tell, tell->lines_at);
 }
 
 /* The identity of code that is in no function, as the text of its file's name makes it. */

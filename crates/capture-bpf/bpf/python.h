@@ -59,17 +59,7 @@ struct py_round {
     u64 previous;
 };
 
-INLINE int py_read(u64 at, void *to, u32 size)
-{
-    return bpf_probe_read_user(to, size, (const void *)at) != 0;
-}
-
-INLINE u64 py_word(u64 at)
-{
-    u64 word = 0;
-    return py_read(at, &word, 8) ? 0 : word;
-}
-
+#include "pyread.h"
 #include "perl.h"
 #include "php.h"
 #include "ruby.h"
@@ -149,13 +139,6 @@ APART u32 py_identity(struct py_code *code, struct ScriptLayout *layout)
     return hash >> 32;
 }
 
-/* Reads from the beginning of something as much as is there, by halves. Returns how much. */
-#define PY_READ_MOST(at, to, size)                                                                                     \
-    (!py_read(at, to, size)         ? (size)                                                                           \
-     : !py_read(at, to, (size) / 2) ? (size) / 2                                                                       \
-     : !py_read(at, to, (size) / 4) ? (size) / 4                                                                       \
-                                    : 0)
-
 /* Tells what code is called, unless that was done. `is_text`: it is only known by the name of its file, which is there. Apart, so that the verifier looks at it once, not on each way to it. */
 APART int py_tell(struct ScriptLayout *layout, u64 at, u32 identity, u64 life, u32 is_text)
 {
@@ -181,20 +164,18 @@ APART int py_tell(struct ScriptLayout *layout, u64 at, u32 identity, u64 life, u
     tell->link_words = 0;
     tell->name_at = py_word(at + layout->code_name);
     tell->file_at = py_word(at + layout->code_file);
-    tell->lines_from = at + layout->code_lines;
+    u64 lines_from = at + layout->code_lines;
     if (layout->chain == CHAIN_PHP)
-        tell->lines_from = php_class_name(py_word(tell->lines_from));
+        lines_from = php_class_name(py_word(lines_from));
     if (layout->chain == CHAIN_RUBY)
-        tell->lines_from = ruby_path(py_word(tell->lines_from));
-    tell->lines_at = tell->lines_from ? py_word(tell->lines_from) : 0;
-    if (layout->chain == CHAIN_PERL) {
-        tell->lines_from = 0;
-        if (is_text) {
-            tell->file_at = at;
-            tell->name_at = tell->lines_at = 0;
-        } else {
-            perl_names(tell, layout, at);
-        }
+        lines_from = ruby_path(py_word(lines_from));
+    if (layout->chain != CHAIN_PERL) {
+        tell->lines_at = lines_from ? py_follow(tell, lines_from) : 0;
+    } else if (is_text) {
+        tell->file_at = at;
+        tell->name_at = tell->lines_at = 0;
+    } else {
+        perl_names(tell, layout, at);
     }
     u32 bytes = layout->code_bytes;
     if (bytes > CODE_BYTES)

@@ -210,7 +210,6 @@ struct Code {
     u64 name_at;
     u64 file_at;
     u64 lines_at;
-    u64 lines_from;
     u32 identity;
     u32 code_bytes;
     u32 name_bytes;
@@ -223,7 +222,7 @@ struct Code {
     u8 file[FILE_BYTES];
     u8 lines[LINES_BYTES];
 };
-_Static_assert(sizeof(struct Code) == 3272, "Code");
+_Static_assert(sizeof(struct Code) == 3264, "Code");
 
 struct Spent {
     struct Head head;

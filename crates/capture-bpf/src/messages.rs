@@ -39,7 +39,6 @@ pub(crate) fn read(mut bytes: &[u8], messages: &mut Messages) -> Option<()> {
                 part(code.name_at, code.name_bytes, &code.name)?,
                 part(code.file_at, code.file_bytes, &code.file)?,
                 part(code.lines_at, code.lines_bytes, &code.lines)?,
-                (code.lines_from, code.lines_at.to_le_bytes().to_vec()),
             ];
             let links = code.links.get(..usize::try_from(code.link_words).ok()?)?.as_chunks::<2>().0;
             memory.extend(links.iter().map(|&[at, word]| (at, word.to_le_bytes().to_vec())));

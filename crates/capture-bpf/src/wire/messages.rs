@@ -133,8 +133,6 @@ pub struct Code {
     pub file_at: u64,
     /// Where its table of lines is, or the name of its class or package.
     pub lines_at: u64,
-    /// Where that was said.
-    pub lines_from: u64,
     /// What tells it from other code in its place.
     pub identity: u32,
     /// Bytes of the code object that could be read.

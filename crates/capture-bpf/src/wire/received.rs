@@ -95,7 +95,6 @@ impl Code {
             name_at: u64::from_ne_bytes(array(bytes)?),
             file_at: u64::from_ne_bytes(array(bytes)?),
             lines_at: u64::from_ne_bytes(array(bytes)?),
-            lines_from: u64::from_ne_bytes(array(bytes)?),
             identity: u32::from_ne_bytes(array(bytes)?),
             code_bytes: u32::from_ne_bytes(array(bytes)?),
             name_bytes: u32::from_ne_bytes(array(bytes)?),
