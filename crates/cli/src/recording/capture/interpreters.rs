@@ -12,7 +12,8 @@ use plumb_target::Launch;
 /// So much is read of a script.
 const SCRIPT_BYTES: u64 = 64 << 10;
 /// Their functions are read by the kernel's programs alone.
-const NAMES: [&[u8]; 4] = [b"python", b"php", b"ruby", b"perl"];
+const NAMES: [&[u8]; 4] = [b"python", b"php", b"ruby", PERL];
+const PERL: &[u8] = b"perl";
 
 /// Whether a command names one of them: its program, one of its words (`sh -c "python3 x.py"`), or a script that is one of these.
 pub(super) fn is_named_by(launch: &Launch) -> bool {
@@ -28,7 +29,13 @@ pub(super) fn is_in(pid: u32) -> bool {
 }
 
 fn mentions(text: &[u8]) -> bool {
-    NAMES.iter().any(|name| text.windows(name.len()).any(|part| part == *name))
+    let is_named = |name: &[u8], at: usize| {
+        let before = &text[..at];
+        // Not `properly`.
+        let begins = before.ends_with(b"lib") || !before.last().is_some_and(u8::is_ascii_alphabetic);
+        text[at..].starts_with(name) && (begins || name != PERL)
+    };
+    NAMES.iter().any(|name| (0..text.len()).any(|at| is_named(name, at)))
 }
 
 /// The file of a program: as it is named, or the first of PATH.
@@ -70,10 +77,11 @@ mod tests {
         };
         let tool = script("tool", "#!/usr/bin/env python3\n");
         let run = script("run.sh", "#!/bin/sh\nexec python3 -m thing\n");
-        let other = script("other.sh", "#!/bin/sh\nexec make\n");
+        let other = script("other.sh", "#!/bin/sh\n# Ends properly.\nexec make\n");
         assert!(is_named(&["python3.12", "x.py"]) && is_named(&["env", "python3", "x.py"]));
         assert!(is_named(&["sh", "-c", "exec python3 x.py"]) && is_named(&[&tool]));
         assert!(is_named(&["php8.2", "x.php"]) && is_named(&["sh", "-c", "exec php-fpm8.2 -F"]));
+        assert!(is_named(&["perl", "x.pl"]) && is_named(&["sh", "-c", "exec /usr/bin/perl -e 1"]));
         assert!(is_named(&["sh", &run]) && is_named(&[&run]));
         assert!(!is_named(&["sh", &other]) && !is_named(&["sh", "-c", "exit"]) && !is_named(&["/bin/true"]));
         std::fs::remove_dir_all(&folder).expect("the folder goes");
