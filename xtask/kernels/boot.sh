@@ -1,19 +1,20 @@
 #!/bin/bash
 # Boots a Debian kernel under QEMU, which takes no KVM, and runs check.sh there with plumb in an initramfs. Prints what that prints.
 # boot.sh SERIES PLUMB PROGRAM...     SERIES such as 6.1; the programs go to /bin with their libraries
-# APPEND: more of the kernel's command line, such as lockdown=confidentiality. SETUP: a command for the machine before it is tried.
+# VMLINUZ: a kernel to boot instead, which needs no modules. APPEND: more of the kernel's command line, such as lockdown=confidentiality. SETUP: a command for the machine before it is tried.
 # WORK: where kernels are kept. LIMIT: seconds after which it is ended. FEATURES: functions of check.sh to try, instead of all.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 series=$1 plumb=$2; shift 2
 work=${WORK:-${TMPDIR:-/tmp}/plumb-kernels}
+VMLINUZ=${VMLINUZ:-}
 mkdir -p "$work"
 
 # The newest kernel of the series: of the sources of this machine, else of other releases of Debian, asked without touching the machine's own lists.
 apt=()
 newest() { apt-cache "${apt[@]}" search -n "^linux-image-${series//./\\.}\\.[0-9].*-cloud-amd64\$" | awk '{ print $1 }' | sort -V | tail -n 1; }
 image=$(newest)
-if [ -z "$image" ]; then
+if [ -z "$image$VMLINUZ" ]; then
     lists=$work/apt
     mkdir -p "$lists"/lists/partial "$lists"/cache/archives/partial
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep 'debian/$' | head -n 1)
@@ -25,9 +26,9 @@ if [ -z "$image" ]; then
     (flock 9; [ -n "$(newest)" ] || apt-get "${apt[@]}" -qq update) 9>"$lists/lock" >&2 || true
     image=$(newest)
 fi
-[ -n "$image" ] || { echo "no kernel of the series $series among Debian's packages (apt-get update?)" >&2; exit 2; }
+[ -n "$image$VMLINUZ" ] || { echo "no kernel of the series $series among Debian's packages (apt-get update?)" >&2; exit 2; }
 
-if [ ! -f "$work/$image/vmlinuz" ]; then
+if [ -z "$VMLINUZ" ] && [ ! -f "$work/$image/vmlinuz" ]; then
     fresh=$(mktemp -d "$work/fresh.XXXXXX")
     (cd "$fresh" && apt-get "${apt[@]}" download -q "$image" >&2 && dpkg -x ./*.deb x && cp x/boot/vmlinuz-* vmlinuz && rm -rf x ./*.deb)
     rm -rf "${work:?}/$image"
@@ -73,5 +74,5 @@ chmod +x "$root/init"
 # One processor: of two, each emulated by a thread of its own, one now and then runs an instruction that the other is replacing, which ends in an
 # int3 wherever perf's branches are switched (finish_task_switch); two in one thread wait for each other for minutes. A processor that is stuck for
 # two minutes, twice the threshold, ends the run.
-timeout "${LIMIT:-1500}" qemu-system-x86_64 -M q35 -cpu max -smp 1 -m 3G -nographic -no-reboot -kernel "$work/$image/vmlinuz" \
+timeout "${LIMIT:-1500}" qemu-system-x86_64 -M q35 -cpu max -smp 1 -m 3G -nographic -no-reboot -kernel "${VMLINUZ:-$work/$image/vmlinuz}" \
     -initrd "$root.gz" -append 'console=ttyS0 quiet watchdog_thresh=60 softlockup_panic=1 panic=-1 '"${APPEND:-}" </dev/null | sed -un 's/\r//g; /KERNEL\t/,$p'

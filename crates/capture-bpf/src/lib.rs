@@ -59,6 +59,6 @@ pub use off_cpu::OffCpu;
 pub use refusal::{LoadError, Refusal};
 pub use run_stats::RunStats;
 pub use stat::Stat;
-pub use support::{CAP_BPF, Unsupported, support};
+pub use support::{CAP_BPF, Unsupported, support, support_here};
 pub use switch::Switch;
 pub use trial::{Attach, Feature, Trial, try_all};

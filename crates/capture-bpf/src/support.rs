@@ -114,6 +114,13 @@ pub fn support(host: &Host) -> Result<(), Unsupported> {
     Ok(())
 }
 
+/// Likewise, of this machine and with what programs call, for which the kernel's types are read: some 30 ms.
+pub fn support_here() -> Result<(), Unsupported> {
+    support(&Host::read())?;
+    let types = Types::read().map_err(|_| Unsupported::NoBtf)?;
+    helpers(&types)
+}
+
 /// Whether the kernel has what programs call.
 pub(crate) fn helpers(types: &Types) -> Result<(), Unsupported> {
     let found = types.have(HELPERS.map(|(name, _, _)| name));

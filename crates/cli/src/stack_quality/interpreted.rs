@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use plumb_capture_bpf::Unsupported;
 use plumb_interpreters::Known;
 use plumb_profile::{DsoKind, Profile, StackId};
 
@@ -62,17 +63,17 @@ impl Interpreted {
     }
 }
 
-/// How stacks were captured, and by whom: advice on some languages depends on it.
-#[derive(Clone, Copy, Debug)]
-pub struct Way {
+/// How stacks were captured, and how they could be: advice on some languages depends on it.
+#[derive(Clone, Copy)]
+pub struct Way<'w> {
     /// Stacks were walked in the kernel.
     pub by_kernel: bool,
-    /// plumb runs as root.
-    pub is_root: bool,
+    /// Why they can't be walked there, if that is so. It is asked only where it matters, as the answer takes a while.
+    pub refusal: &'w dyn Fn() -> Option<Unsupported>,
 }
 
 /// The languages with a notable share of the samples, largest first, and how many samples there are.
-pub fn interpreted(profile: &Profile, way: Way) -> (Vec<Interpreted>, u64) {
+pub fn interpreted(profile: &Profile, way: Way<'_>) -> (Vec<Interpreted>, u64) {
     let mut known: HashMap<StackId, Option<usize>> = HashMap::new();
     let (mut counts, mut all) = ([0_u64; LANGUAGES.len()], 0_u64);
     let of_file: Vec<Option<usize>> = profile.dsos.iter().map(|(_, dso)| language_of(profile, dso)).collect();
@@ -94,9 +95,9 @@ pub fn interpreted(profile: &Profile, way: Way) -> (Vec<Interpreted>, u64) {
             samples,
             remedy: match language.name {
                 PYTHON => python(profile, way),
-                PHP => format!("{}: {}", by_kernel(way), Known::PHP.versions),
-                PERL => format!("{}: {}", by_kernel(way), Known::PERL.versions),
-                RUBY => format!("{}: {}", by_kernel(way), Known::RUBY.versions),
+                PHP => by_kernel(way, &Known::PHP),
+                PERL => by_kernel(way, &Known::PERL),
+                RUBY => by_kernel(way, &Known::RUBY),
                 _ => String::new(),
             },
         })
@@ -129,20 +130,21 @@ fn language(profile: &Profile, of_file: &[Option<usize>], stack: StackId) -> Opt
     found
 }
 
-/// Returns how to record so that the kernel walks stacks, which also reads interpreted frames.
-fn by_kernel(way: Way) -> &'static str {
-    match way.is_root {
-        true => "record with --capture bpf",
-        false => "as root, with --capture bpf",
+/// Returns how to record so that the kernel walks stacks, which also reads interpreted frames; where it can't, what shows them.
+fn by_kernel(way: Way<'_>, known: &Known) -> String {
+    match (way.refusal)() {
+        None => format!("record with --capture bpf: {}", known.versions),
+        Some(Unsupported::Capabilities(_)) => format!("as root, with --capture bpf: {}", known.versions),
+        Some(why) => format!("plumb stack -p PID shows them; recordings can't here: {why}"),
     }
 }
 
 /// Returns what shows Python functions. From 3.12 on, Python can make a named stub for each function.
-fn python(profile: &Profile, way: Way) -> String {
-    let by_kernel = by_kernel(way);
+fn python(profile: &Profile, way: Way<'_>) -> String {
+    let by_kernel = by_kernel(way, &Known::PYTHON);
     match stub_version(profile) {
         Some(name) => format!("{by_kernel}; or run it with {name} -X perf"),
-        None => format!("{by_kernel}: {}", Known::PYTHON.versions),
+        None => by_kernel,
     }
 }
 
@@ -206,12 +208,12 @@ mod tests {
             (&[("/usr/bin/php8.2", file)], 20),
             (&[("/usr/bin/php8.2", file), ("[php]", DsoKind::Script)], 20),
         ]);
-        let told = |by_kernel, is_root| {
-            let (found, all) = interpreted(&profile, Way { by_kernel, is_root });
+        let told = |by_kernel, refusal: Option<Unsupported>| {
+            let (found, all) = interpreted(&profile, Way { by_kernel, refusal: &|| refusal.clone() });
             assert_eq!(all, 140);
             found
         };
-        let plain = told(false, false);
+        let plain = told(false, Some(Unsupported::Capabilities(vec!["CAP_BPF"])));
         let counted: Vec<_> = plain.iter().map(|found| (found.language, found.samples)).collect();
         assert_eq!(counted, [(RUBY, 50), (PHP, 20), (PYTHON, 15)], "4 in 140 are too few");
         assert_eq!(
@@ -219,10 +221,16 @@ mod tests {
             (
                 "as root, with --capture bpf: Ruby 3.0 to 4.0",
                 "as root, with --capture bpf: PHP 7.4 to 8.5",
-                "as root, with --capture bpf; or run it with python3.12 -X perf"
+                "as root, with --capture bpf: CPython 3.9 to 3.15; or run it with python3.12 -X perf"
             )
         );
-        assert!(told(false, true)[2].remedy.starts_with("record with --capture bpf"));
-        assert!(told(true, true).is_empty(), "functions of all are read there");
+        assert!(told(false, None)[2].remedy.starts_with("record with --capture bpf"));
+        let old = told(false, Some(Unsupported::Helper("bpf_loop", "5.17")));
+        assert!(
+            old[0].remedy.contains("Linux 5.17") && !old[0].remedy.contains("--capture"),
+            "{}",
+            old[0].remedy
+        );
+        assert!(told(true, None).is_empty(), "functions of all are read there");
     }
 }

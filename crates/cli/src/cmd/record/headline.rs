@@ -1,10 +1,10 @@
 //! What a recording is worth, on stderr at its end: samples, coverage, losses, complete stacks and why others are
 //! not, what plumb itself cost, and what to type next.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
 use plumb_capture_api::SamplingRate;
+use plumb_capture_bpf::support_here;
 use plumb_capture_perf::{Code, SampledEvent, Setup};
 use plumb_process::usage::CpuTime;
 use plumb_profile::Profile;
@@ -168,7 +168,8 @@ fn nameless_lines(profile: &Profile) -> Vec<String> {
 
 /// Languages whose interpreter is shown in the place of their functions.
 fn interpreted_lines(profile: &Profile, by_kernel: bool) -> Vec<String> {
-    let (languages, samples) = interpreted(profile, Way { by_kernel, is_root: is_root() });
+    let refusal = || support_here().err();
+    let (languages, samples) = interpreted(profile, Way { by_kernel, refusal: &refusal });
     let mut lines = Vec::new();
     for found in languages.iter().take(CAUSES) {
         let (share, language) = (part_of(found.samples, samples), found.language);
@@ -176,11 +177,6 @@ fn interpreted_lines(profile: &Profile, by_kernel: bool) -> Vec<String> {
         lines.extend(arrow(&found.remedy, (found.samples, samples)));
     }
     lines
-}
-
-fn is_root() -> bool {
-    // The owner of what a process reads of itself is who it runs as.
-    std::fs::metadata("/proc/self").is_ok_and(|meta| meta.uid() == 0)
 }
 
 /// The line with a remedy, if there is one and it concerns enough of the samples.
