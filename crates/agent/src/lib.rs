@@ -34,5 +34,5 @@ pub use cost::CostMeter;
 pub use error::AgentError;
 pub use labels::{RelabelRule, RelabelRules};
 pub use options::{AgentOptions, ProfileOptions, SpoolOptions, SymbolPolicy};
-pub use privileges::{Kept, drop_capabilities, missing_capabilities};
+pub use privileges::{RetainedCapabilities, drop_capabilities, missing_capabilities};
 pub use totals::{SampleCount, Totals};

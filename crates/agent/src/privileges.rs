@@ -37,19 +37,21 @@ fn missing(host: &Host) -> Vec<&'static str> {
 
 /// What an agent keeps of its capabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum RetainedCapabilities {
     /// What it needs on most machines.
-    Least,
-    /// CAP_SYS_ADMIN too: without it this kernel refuses perf events. Debian's and Ubuntu's do where `kernel.perf_event_paranoid` is above 2, as it
-    /// is there unless it was changed; kernels before 5.8 have no other capability for them.
-    Admin,
+    Minimal,
+    /// CAP_SYS_ADMIN too, as it has not CAP_BPF and CAP_PERFMON, which came with Linux 5.8.
+    SysAdminInstead,
+    /// CAP_SYS_ADMIN too, as the kernel refuses perf events without it: Debian's and Ubuntu's do where `kernel.perf_event_paranoid` is above 2, as it is
+    /// there unless it was changed.
+    SysAdminForPerf,
 }
 
 /// Gives up all capabilities of this thread but those that an agent needs, for good: it can't start a program that has more.
 ///
 /// # Errors
 /// The kernel refuses it.
-pub fn drop_capabilities() -> Result<Kept, AgentError> {
+pub fn drop_capabilities() -> Result<RetainedCapabilities, AgentError> {
     let failed = |error: rustix::io::Errno| {
         AgentError::System("cannot drop the capabilities that are not needed", error.into())
     };
@@ -63,15 +65,42 @@ pub fn drop_capabilities() -> Result<Kept, AgentError> {
             .map_err(failed)
     };
     keep(KEPT, admin)?;
-    if sets.effective.contains(CapabilitySet::SYS_ADMIN) && plumb_capture_perf::try_own().is_err() {
-        return keep(admin, admin).map(|()| Kept::Admin);
+    let without = plumb_capture_perf::try_own_thread().is_ok();
+    keep(admin, admin)?;
+    let with = plumb_capture_perf::try_own_thread().is_ok();
+    let retained = retained(sets.permitted, (without, with));
+    if retained == RetainedCapabilities::Minimal {
+        keep(KEPT, KEPT)?;
     }
-    keep(KEPT, KEPT).map(|()| Kept::Least)
+    Ok(retained)
+}
+
+/// What to keep of these, where perf events are allowed or not without CAP_SYS_ADMIN and with it.
+fn retained(permitted: CapabilitySet, allowed: (bool, bool)) -> RetainedCapabilities {
+    match allowed {
+        _ if !permitted.contains(CapabilitySet::SYS_ADMIN) => RetainedCapabilities::Minimal,
+        _ if !permitted.contains(CapabilitySet::BPF | CapabilitySet::PERFMON) => {
+            RetainedCapabilities::SysAdminInstead
+        }
+        (false, true) => RetainedCapabilities::SysAdminForPerf,
+        _ => RetainedCapabilities::Minimal,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn admin_is_kept_only_where_nothing_works_without() {
+        let new = KEPT | CapabilitySet::SYS_ADMIN;
+        let old = CapabilitySet::SYS_PTRACE | CapabilitySet::SYS_ADMIN;
+        assert_eq!(retained(new, (true, true)), RetainedCapabilities::Minimal);
+        assert_eq!(retained(new, (false, true)), RetainedCapabilities::SysAdminForPerf);
+        assert_eq!(retained(new, (false, false)), RetainedCapabilities::Minimal, "it would not help");
+        assert_eq!(retained(old, (true, true)), RetainedCapabilities::SysAdminInstead);
+        assert_eq!(retained(KEPT, (false, true)), RetainedCapabilities::Minimal);
+    }
 
     #[test]
     fn capabilities_that_are_missing_are_named() {

@@ -64,7 +64,7 @@ impl fmt::Display for Error {
             Error::NotPermitted { what, paranoid } => not_permitted(f, *what, *paranoid),
             Error::Target(error) => error.fmt(f),
             Error::Unsupported(error) => {
-                write!(f, "perf_event_open is not available: {error}. In a container: {CONTAINER}")
+                write!(f, "perf_event_open is not available: {error}. In a container: {CONTAINER_REMEDY}")
             }
             Error::NoCounter(name) => write!(
                 f,
@@ -127,8 +127,14 @@ impl fmt::Display for Asked {
 
 /// Up to this `perf_event_paranoid` everybody may sample own processes.
 const OWN: i32 = 2;
+
+/// Whether everybody may sample own processes at this `perf_event_paranoid`.
+pub fn allows_own_processes(paranoid: i32) -> bool {
+    paranoid <= OWN
+}
+
 /// What lets a container sample its own processes. Docker knows the capability since 24, and its profile then lets the call through.
-pub const CONTAINER: &str = "docker run --cap-add PERFMON, or --security-opt seccomp=unconfined";
+pub const CONTAINER_REMEDY: &str = "docker run --cap-add PERFMON, or --security-opt seccomp=unconfined";
 
 /// Says which setting it is, what to type, and what works without.
 fn not_permitted(f: &mut fmt::Formatter<'_>, what: Asked, paranoid: Option<i32>) -> fmt::Result {
@@ -148,19 +154,20 @@ fn not_permitted(f: &mut fmt::Formatter<'_>, what: Asked, paranoid: Option<i32>)
         }
     };
     match paranoid {
-        // Those of Debian and Ubuntu, which ask for CAP_SYS_ADMIN then; Linux itself knows no such level.
-        Some(level) if level > OWN => {
-            write!(
+        // Linux itself knows no such level.
+        Some(level) if !allows_own_processes(level) => {
+            return write!(
                 f,
-                "kernel.perf_event_paranoid is {level}, and this kernel asks for CAP_PERFMON or CAP_SYS_ADMIN then."
-            )?;
+                "kernel.perf_event_paranoid is {level}: then kernels of Debian and Ubuntu give perf events to CAP_SYS_ADMIN alone.\
+                 \n  do:       sudo sysctl kernel.perf_event_paranoid={OWN}, or run as root"
+            );
         }
-        Some(level) if what == Asked::Own && level <= OWN => {
+        Some(level) if what == Asked::Own => {
             return write!(
                 f,
                 "kernel.perf_event_paranoid is {level}, which allows it, but the system call is refused, as a container's seccomp profile \
                  does.\
-                 \n  do:       {CONTAINER}"
+                 \n  do:       {CONTAINER_REMEDY}"
             );
         }
         Some(level) => write!(f, "kernel.perf_event_paranoid is {level}, and this user lacks CAP_PERFMON.")?,
@@ -197,13 +204,14 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_setting_and_what_to_type() {
-        let text = |what| Error::NotPermitted { what, paranoid: Some(3) }.to_string();
-        assert!(text(Asked::Machine).contains("perf_event_paranoid is 3"));
+        let text = |what| Error::NotPermitted { what, paranoid: Some(2) }.to_string();
+        assert!(text(Asked::Machine).contains("perf_event_paranoid is 2"));
         assert!(text(Asked::Machine).contains("sysctl kernel.perf_event_paranoid=0"));
         assert!(text(Asked::Machine).contains("without:"));
         assert!(text(Asked::Kernel).contains("sysctl kernel.perf_event_paranoid=1"));
-        assert!(text(Asked::Own).contains("sysctl kernel.perf_event_paranoid=2"));
-        let refused = Error::NotPermitted { what: Asked::Own, paranoid: Some(2) }.to_string();
+        let reserved = Error::NotPermitted { what: Asked::Own, paranoid: Some(3) }.to_string();
+        assert!(reserved.contains("sysctl kernel.perf_event_paranoid=2") && !reserved.contains("setcap"));
+        let refused = text(Asked::Own);
         assert!(refused.contains("seccomp=unconfined") && !refused.contains("sysctl"), "{refused}");
         assert!(text(Asked::Process(7)).contains("\n  do:       run as root\n"));
         assert!(!text(Asked::Process(7)).contains("paranoid"), "another user's process is no matter of that");

@@ -29,10 +29,12 @@ mod watchdog;
 
 pub use attr::{Code, Counter, MAX_STACK_COPY};
 pub use counting::{Counters, EventCount};
-pub use error::{Asked, CONTAINER, Error};
+pub use error::{Asked, CONTAINER_REMEDY, Error, allows_own_processes};
 pub use options::{EventSpec, SamplingOptions};
 pub use plumb_ingest::TakenProfile;
-pub use probe::{Abilities, attach_to_idle_event, count_events_of, try_counters, try_own, try_trigger};
+pub use probe::{
+    Abilities, attach_to_idle_event, count_events_of, try_counters, try_own_thread, try_trigger,
+};
 pub use recorder::{Recorded, Recorder};
 pub use setup::{SampledEvent, Setup};
 pub use sys::memory::{resident_memory, return_freed_memory, trim_memory};

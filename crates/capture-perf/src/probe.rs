@@ -23,27 +23,25 @@ pub fn try_counters(host: &Host) -> io::Result<()> {
 
 /// Attaches a program to a clock event of this thread that never counts, and takes it off again.
 pub fn attach_to_idle_event(program: BorrowedFd<'_>) -> io::Result<()> {
-    let host = Host::read();
-    let cpu = host.cpus.first().copied().unwrap_or(0);
-    let sampling = sampling();
     // The number 1, as of a second event: programs with numbers came later.
-    Event::open(&sampling.attr(), Whom::Thread(0), cpu)?.attach_as(program, 1)
+    open_for_this_thread(&sampling())?.attach_as(program, 1)
+}
+
+fn open_for_this_thread(sampling: &Sampling) -> io::Result<Event> {
+    let cpu = Host::read().cpus.first().copied().unwrap_or(0);
+    Event::open(&sampling.attr(), Whom::Thread(0), cpu)
 }
 
 /// Opens the default's event for this thread, of user code alone, and closes it again: what everybody may on most machines.
-pub fn try_own() -> io::Result<()> {
-    let host = Host::read();
-    let cpu = host.cpus.first().copied().unwrap_or(0);
-    Event::open(&sampling().attr(), Whom::Thread(0), cpu).map(drop)
+pub fn try_own_thread() -> io::Result<()> {
+    open_for_this_thread(&sampling()).map(drop)
 }
 
 /// Opens an event of a kind for this thread, which never counts, and closes it again. A uprobe is in this program meanwhile.
 pub fn try_trigger(trigger: Trigger) -> io::Result<()> {
-    let host = Host::read();
-    let cpu = host.cpus.first().copied().unwrap_or(0);
     let counter = Counter::Trigger(Arc::new(trigger));
     let sampling = Sampling { counter, code: Code::All, inherit: false, ..sampling() };
-    Event::open(&sampling.attr(), Whom::Thread(0), cpu).map(drop)
+    open_for_this_thread(&sampling).map(drop)
 }
 
 /// Makes sure that the kernel counts events by a cgroup ([`Cgroup::count_events`]).

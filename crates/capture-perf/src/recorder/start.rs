@@ -129,7 +129,7 @@ impl Recorder {
         let begun = beside.map_or(Ok(()), TargetObserver::begin);
         begun.map_err(Error::system("starting what watches beside"))?;
         if held.is_some() {
-            // It was held while all of this was made ready, which is no time of its own.
+            // It was held while all of this was made ready: that is not the command's time.
             self.began = Began::now(self.began.own);
         }
         self.ingest.profile_mut().meta.start_ns = self.began.monotonic_ns;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::value_parser;
 use plumb_agent::{
-    Agent, AgentError, AgentOptions, CostMeter, Kept, RelabelRule, RelabelRules, SpoolOptions, SymbolPolicy,
-    drop_capabilities, missing_capabilities,
+    Agent, AgentError, AgentOptions, CostMeter, RelabelRule, RelabelRules, RetainedCapabilities,
+    SpoolOptions, SymbolPolicy, drop_capabilities, missing_capabilities,
 };
 use plumb_target::signals::block_termination;
 
@@ -162,9 +162,9 @@ pub fn run(args: Args) -> Result<Exit> {
     end_with(args.parent)?;
     let meter = CostMeter::open(args.profiles.off_cpu);
     // Before there are threads; after what only root may read.
-    let kept = drop_capabilities()?;
+    let retained = drop_capabilities()?;
     args.log.init();
-    if kept == Kept::Admin {
+    if retained == RetainedCapabilities::SysAdminForPerf {
         tracing::info!(
             "CAP_SYS_ADMIN is kept: this kernel refuses perf events without it; to do without: sysctl kernel.perf_event_paranoid=2"
         );

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use plumb_capture_perf::{Abilities, CONTAINER, Named, Trigger, try_counters};
+use plumb_capture_perf::{Abilities, CONTAINER_REMEDY, Named, Trigger, allows_own_processes, try_counters};
 use plumb_process::{CAP_PERFMON, CAP_SYS_ADMIN, Host, SETCAP_PERF};
 
 use super::State::{Good, Limited, Missing};
@@ -103,8 +103,8 @@ fn own(result: &io::Result<()>, host: &Host) -> Finding {
     match result {
         Ok(()) => finding,
         // It is allowed, or not there: a container's seccomp profile answers for the kernel.
-        Err(error) if error.raw_os_error() == Some(38) || host.paranoid.is_some_and(|level| level <= 2) => {
-            finding.remedy(format!("in a container: {CONTAINER}"))
+        Err(error) if error.raw_os_error() == Some(38) || host.paranoid.is_some_and(allows_own_processes) => {
+            finding.remedy(format!("in a container: {CONTAINER_REMEDY}"))
         }
         Err(_) => finding.remedy("sudo sysctl kernel.perf_event_paranoid=2"),
     }
