@@ -62,10 +62,10 @@ struct py_state {
     u64 frame;
     /* Python 3.11: the next round further out. Ruby: where frames end. Perl: the list that the context at hand is in. */
     u64 cframe;
-    /* Perl: where that list begins, the statement that runs in the frame that comes next ... */
+    /* Perl: where that list (PERL_SI) begins, and the statement (COP) that runs in the frame that comes next ... */
     u64 first;
     u64 statement;
-    /* ... and the one that ran as the context that was met last began; the interpreter. */
+    /* ... and the one that the context that was read last goes back to (blk_oldcop); the interpreter. */
     u64 outer_statement;
     u64 thread;
     /* An address in a native frame that is yet to be found; 0: none is looked for. */

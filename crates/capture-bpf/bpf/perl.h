@@ -45,6 +45,14 @@ enum {
     PERL_NAMES = 24,
 };
 
+/* Members of the layout in Perl's words: PL_phase, PL_curcop and PL_curstackinfo of an interpreter, si_type of a PERL_SI, the xpvhv_aux in the body
+ * of a hash. */
+#define PERL_PHASE(layout) ((layout)->interpreters)
+#define PERL_CURCOP(layout) ((layout)->current)
+#define PERL_CURSTACKINFO(layout) ((layout)->thread_frame)
+#define PERL_PURPOSE(layout) ((layout)->frame_entry)
+#define PERL_AUX(layout) ((layout)->cframe_frame)
+
 /* In the place of a line: there is no block whose function is yet to be met. */
 #define PERL_NO_BLOCK 0xffffffffu
 
@@ -68,8 +76,8 @@ INLINE void perl_names(struct Code *tell, struct ScriptLayout *layout, u64 at)
     tell->lines_at = 0;
     if (!package)
         return;
-    u64 body = py_follow(tell, package), more = body + layout->cframe_frame;
-    if (layout->cframe_frame == NO_MEMBER) {
+    u64 body = py_follow(tell, package), more = body + PERL_AUX(layout);
+    if (PERL_AUX(layout) == NO_MEMBER) {
         u64 symbols = py_follow(tell, package + PERL_SYMBOLS);
         more = symbols + 8 * (py_follow(tell, body + PERL_LAST_SYMBOL) + 1);
     }

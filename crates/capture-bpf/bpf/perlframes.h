@@ -44,10 +44,10 @@ INLINE void perl_enter(struct py_reading *reading, u64 at)
 INLINE long perl_leave(struct py_reading *reading)
 {
     u64 list = reading->draft->py.cframe, outer = py_word(list + PERL_OUTER);
-    u32 purpose = py_word(list + reading->layout->frame_entry);
+    u32 purpose = py_word(list + PERL_PURPOSE(reading->layout));
     if (!outer) {
         /* It has no round while it is compiled, nor when it has left its outermost block. */
-        u32 phase = py_word(reading->draft->py.thread + reading->layout->interpreters);
+        u32 phase = py_word(reading->draft->py.thread + PERL_PHASE(reading->layout));
         if (phase == PERL_RUNS && reading->draft->py.frame)
             perl_put(reading, py_word(reading->draft->py.statement + PERL_FILE), 1, SCRIPT_ENTRY);
         reading->draft->py.cframe = 0;
@@ -68,6 +68,7 @@ static long perl_step(u32 index, struct py_reading *reading)
     u32 size = layout->frame_bytes;
     if (!reading->draft->py.cframe || size > SCRIPT_FRAME_BYTES)
         return 1;
+    /* There may be two frames in a step. */
     if (reading->draft->py.words >= 2 * MAX_SCRIPT_FRAMES - 2) {
         reading->draft->sample.flags |= SAMPLE_SCRIPT_CUT;
         return 1;
@@ -98,9 +99,11 @@ INLINE void perl_frames(struct py_reading *reading, u64 thread)
 {
     reading->draft->py.thread = thread;
     reading->draft->py.block = PERL_NO_BLOCK;
-    reading->draft->py.statement = py_word(thread + reading->layout->current);
-    perl_enter(reading, py_word(thread + reading->layout->thread_frame));
-    bpf_loop(4 * MAX_SCRIPT_FRAMES, perl_step, reading, 0);
+    reading->draft->py.statement = py_word(thread + PERL_CURCOP(reading->layout));
+    perl_enter(reading, py_word(thread + PERL_CURSTACKINFO(reading->layout)));
+    /* Loops and blocks are contexts too. */
+    if (bpf_loop(4 * MAX_SCRIPT_FRAMES, perl_step, reading, 0) == 4 * MAX_SCRIPT_FRAMES)
+        reading->draft->sample.flags |= SAMPLE_SCRIPT_CUT;
 }
 
 #endif

@@ -69,7 +69,7 @@ impl fmt::Display for Unsupported {
                 f.write_str("the kernel is locked down to confidentiality (/sys/kernel/security/lockdown)")
             }
             Unsupported::PidNamespace => {
-                f.write_str("plumb runs in a pid namespace and sees no process outside of it: run plumb on the host (docker run --pid=host)")
+                f.write_str("plumb runs in a PID namespace and cannot see processes outside it: run plumb on the host (docker run --pid=host)")
             }
         }
     }
@@ -114,11 +114,14 @@ pub fn support(host: &Host) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// Likewise, of this machine and with what programs call, for which the kernel's types are read: some 30 ms.
+/// Likewise, of this machine and with what programs call, for which the kernel's types are read: some 30 ms. Missing capabilities come last, as
+/// nothing else that is missing helps by running as root.
 pub fn support_here() -> Result<(), Unsupported> {
-    support(&Host::read())?;
+    let host = Host::read();
+    support(&Host { capabilities: u64::MAX, ..host.clone() })?;
     let types = Types::read().map_err(|_| Unsupported::NoBtf)?;
-    helpers(&types)
+    helpers(&types)?;
+    support(&host)
 }
 
 /// Whether the kernel has what programs call.

@@ -6,7 +6,8 @@ use std::fs::File;
 use plumb_fixtures::{Requirement, skip};
 use plumb_interpreters::{CodeId, Detected, Interpreter, Memory, Threads, find};
 
-/// What a process may look like. `seed` 0: every word points at itself, so that all lists are endless.
+/// What a process may look like. `seed` 0: every word points at itself, so that all lists are endless; 1: likewise, and all lists are of
+/// less than nothing.
 struct Odd {
     seed: u64,
     reads: Cell<u64>,
@@ -20,6 +21,7 @@ impl Memory for Odd {
             let word = at / 8 * 8;
             let value = match self.seed {
                 0 => word,
+                1 => 0xffff_ffff_8000_0000,
                 seed => (word ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (seed % 64),
             };
             *byte = value.to_le_bytes()[(at % 8) as usize];

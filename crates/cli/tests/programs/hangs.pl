@@ -1,5 +1,5 @@
 # Prints its own stack as Perl knows it, innermost first: function, file and line, and then waits in a C function that is called in the same
-# function. On the way are methods, and a function that C calls.
+# function. On the way are methods, and a function in no package that C calls.
 
 use strict;
 use warnings;
@@ -23,8 +23,8 @@ sub sits {
 
 sub waits {
     my ($self, @all) = @_;
-    my $compare = sub { return sits($a) };
-    my @sorted = sort $compare @all;
+    my sub compare { return sits($a) }
+    my @sorted = sort compare @all;
     return @sorted;
 }
 

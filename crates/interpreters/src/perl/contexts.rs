@@ -58,7 +58,7 @@ struct Reading<'m> {
     has_contexts: bool,
     /// The line in a block that has a round to itself: its frame is of the function that comes next.
     block: Option<u32>,
-    /// So many more contexts are read at most.
+    /// So many more lists and contexts are read at most.
     left: usize,
     rounds: Vec<EvalLoopFrame>,
 }
@@ -66,6 +66,7 @@ struct Reading<'m> {
 impl Reading<'_> {
     /// Reads the contexts of a list. Returns where the next list further out is; 0: there is none.
     fn list(&mut self, at: u64) -> Result<u64, Unreadable> {
+        self.left = self.left.checked_sub(1).ok_or(Unreadable(at))?;
         let contexts = word(self.memory, at, LIST_CONTEXTS)?;
         let innermost = half(self.memory, at, LIST_INNERMOST)?.cast_signed();
         self.has_contexts = innermost >= 0;

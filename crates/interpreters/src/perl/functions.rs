@@ -2,7 +2,8 @@
 
 use super::layout::{
     self, BODY_LAST_SYMBOL, BODY_NAMES, CODE_FILE, CODE_FLAGS, CODE_NAME, CODE_PACKAGE, GLOB_NAME,
-    GLOB_PACKAGE, MASKS, MAX_CODE_BYTES, NAMED, NAMES_COUNT, PACKAGE_SYMBOLS, PerlLayout, TEXT, TEXT_LENGTH,
+    GLOB_PACKAGE, LEXICAL, MASKS, MAX_CODE_BYTES, NAMED, NAMES_COUNT, PACKAGE_SYMBOLS, PerlLayout, TEXT,
+    TEXT_LENGTH,
 };
 use crate::function::{identity, read_same};
 use crate::memory::{head, word_in};
@@ -17,6 +18,8 @@ const FILE_WORDS: usize = MASKS.len();
 /// Code of a file that is in no function, and code that was made while the program ran.
 const OUTSIDE: &str = "<main>";
 const EVAL: &str = "(eval)";
+/// What has no name.
+const ANONYMOUS: &str = "__ANON__";
 /// How the names of files begin that there are not.
 const EVAL_FILE: &str = "(eval ";
 
@@ -71,8 +74,8 @@ fn name(memory: &dyn Memory, layout: &PerlLayout, bytes: &Head) -> Result<String
         let glob = word(name, 0)?;
         (name, package) = (word(glob, GLOB_NAME)?, word(glob, GLOB_PACKAGE)?);
     }
-    let name = if name == 0 { "__ANON__".to_owned() } else { key(memory, name)? };
-    if package == 0 {
+    let name = if name == 0 { ANONYMOUS.to_owned() } else { key(memory, name)? };
+    if package == 0 || word_in(bytes, CODE_FLAGS) & LEXICAL != 0 {
         return Ok(name);
     }
     let body = word(package, 0)?;
@@ -87,7 +90,8 @@ fn name(memory: &dyn Memory, layout: &PerlLayout, bytes: &Head) -> Result<String
     if word(names, NAMES_COUNT)? >> 32 != 0 {
         package = memory.word(package)?;
     }
-    Ok(format!("{}::{name}", key(memory, package)?))
+    let package = if package == 0 { ANONYMOUS.to_owned() } else { key(memory, package)? };
+    Ok(format!("{package}::{name}"))
 }
 
 /// A name as hashes keep it (`HEK`).

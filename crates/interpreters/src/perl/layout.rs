@@ -63,6 +63,8 @@ pub const CODE_FILE: u32 = 64;
 pub(super) const CODE_FLAGS: u32 = 92;
 /// `CVf_NAMED`
 pub(super) const NAMED: u64 = 0x8000;
+/// `CVf_LEXICAL`: it is in no package.
+pub(super) const LEXICAL: u64 = 0x1_0000;
 /// `XPVGV`: `xiv_u.xivu_namehek` and `xnv_u.xgv_stash`.
 pub(super) const GLOB_NAME: u32 = 32;
 pub(super) const GLOB_PACKAGE: u32 = 40;

@@ -42,7 +42,7 @@ int main(void)
     OFFSET(XPVCV, xcv_gv_u);
     OFFSET(XPVCV, xcv_file);
     OFFSET(XPVCV, xcv_flags);
-    printf("%d ", CVf_NAMED);
+    printf("%d %d ", CVf_NAMED, CVf_LEXICAL);
     OFFSET(XPVGV, xiv_u.xivu_namehek);
     OFFSET(XPVGV, xnv_u.xgv_stash);
     OFFSET(HV, sv_any);

@@ -45,7 +45,7 @@ fn offsets_are_those_of_the_headers() {
         &[CONTEXT_STATEMENT, CONTEXT_RETURN, CONTEXT_RETURN, CONTEXT_RETURN],
         &kinds,
         &[STATEMENT_LINE, STATEMENT_FILE, RUNS],
-        &[CODE_PACKAGE, start, root, name, file, CODE_FLAGS, NAMED as u32],
+        &[CODE_PACKAGE, start, root, name, file, CODE_FLAGS, NAMED as u32, LEXICAL as u32],
         &[GLOB_NAME, GLOB_PACKAGE, 0, PACKAGE_SYMBOLS, BODY_LAST_SYMBOL, 0, NAMES_COUNT, NAMES_COUNT + 4],
         &[TEXT_LENGTH, TEXT],
     ];
