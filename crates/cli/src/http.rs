@@ -34,7 +34,8 @@ impl Client {
             anyhow::Ok(format!("Bearer {}", text.trim()))
         });
         let authorization = authorization.transpose()?;
-        let tls = access.ca_cert().map(|path| {
+        let ca_cert = access.ca_cert().filter(|_| url.starts_with("https://"));
+        let tls = ca_cert.map(|path| {
             let roots = certificates(&path);
             roots.with_context(|| format!("cannot use the certificates in {}", path.display()))
         });
@@ -49,15 +50,14 @@ impl Client {
     /// Posts a body; returns the answer's.
     pub fn post(&self, path: &str, kind: &str, body: &[u8]) -> Result<Vec<u8>> {
         let request = self.authorized(self.agent.post(format!("{}{path}", self.url)));
-        let response =
-            request.header("Content-Type", kind).send(body).map_err(|error| self.unreachable(error))?;
+        let response = request.header("Content-Type", kind).send(body).map_err(|error| self.failed(error))?;
         self.body(response)
     }
 
     /// Puts a body; returns the answer's.
     pub fn put(&self, path: &str, body: &[u8]) -> Result<Vec<u8>> {
         let request = self.authorized(self.agent.put(format!("{}{path}", self.url)));
-        let response = request.send(body).map_err(|error| self.unreachable(error))?;
+        let response = request.send(body).map_err(|error| self.failed(error))?;
         self.body(response)
     }
 
@@ -67,18 +67,18 @@ impl Client {
         for (name, value) in parameters {
             request = request.query(name, value);
         }
-        let response = request.call().map_err(|error| self.unreachable(error))?;
+        let response = request.call().map_err(|error| self.failed(error))?;
         self.body(response)
     }
 
-    fn unreachable(&self, error: ureq::Error) -> anyhow::Error {
+    fn failed(&self, error: ureq::Error) -> anyhow::Error {
         // ureq says no more of what rustls found than its text.
-        let is_untrusted = error.to_string().contains("UnknownIssuer");
-        let why = if is_untrusted {
-            format!(
-                "cannot trust {}: say --ca-cert FILE, with the certificate that its own is signed by",
-                self.url
-            )
+        let text = error.to_string();
+        let why = if text.contains("UnknownIssuer") {
+            let how = "name that of its authority with --ca-cert FILE or PLUMB_CA_CERT";
+            format!("cannot verify the certificate of {}: {how}", self.url)
+        } else if text.contains("certificate") {
+            format!("cannot verify the certificate of {}", self.url)
         } else {
             format!("cannot reach {} (is plumb serve running there?)", self.url)
         };
@@ -111,7 +111,7 @@ impl Client {
     }
 }
 
-/// Whom to believe: the certificates of a file.
+/// The certificates of a file, in the place of those of public authorities.
 fn certificates(path: &Path) -> Result<TlsConfig> {
     let pem = std::fs::read(path)?;
     let items = parse_pem(&pem).collect::<Result<Vec<_>, _>>()?;

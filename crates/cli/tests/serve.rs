@@ -289,7 +289,7 @@ fn errors_say_what_to_do() {
     let nothing = refused(&["report", &format!("{}/?query={{service_name=\"none\"}}", serving.url)]);
     assert!(nothing.contains("no profiles match"), "{nothing}");
     let label = refused(&["query", "labels", "container_id", "--to", &serving.url]);
-    assert!(label.contains("no profile has the label container_id; they have: "), "{label}");
+    assert!(label.contains("no profile has the label container_id; labels that some have: "), "{label}");
     let wrong = refused(&["query", "functions", "--to", &serving.url, "--query", "{service_name"]);
     assert!(wrong.contains("refused the request"), "{wrong}");
     let nobody = refused(&["push", "api.folded", "--to", "http://127.0.0.1:1"]);
@@ -347,7 +347,7 @@ fn a_server_with_a_certificate_of_ones_own_is_reached() {
     assert!(text(&tree.stdout).contains("work"), "{}", text(&tree.stderr));
     let untrusted = plumb(&folder, &["query", "services", "--to", &serving.url, "--token", "token"]);
     let said = text(&untrusted.stderr);
-    assert!(!untrusted.status.success() && said.contains("say --ca-cert FILE"), "{said}");
+    assert!(!untrusted.status.success() && said.contains("--ca-cert FILE or PLUMB_CA_CERT"), "{said}");
     let wrong = plumb(&folder, &[&["query", "services"][..], &access[..4], &["--ca-cert", "token"]].concat());
     assert!(text(&wrong.stderr).contains("it holds no certificate"), "{}", text(&wrong.stderr));
 }

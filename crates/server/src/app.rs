@@ -55,7 +55,7 @@ const PERMIT: usize = 1024;
 
 impl App {
     pub fn new(store: Arc<Store>, options: ServerOptions) -> Self {
-        store.set_symbol_source(Arc::new(ElfSymbols { temporary: store.temporary() }));
+        store.set_symbol_source(Arc::new(ElfSymbols { temporary: store.temporary_directory() }));
         let queries = Arc::new(Semaphore::new(options.query.concurrent.max(1)));
         let in_flight = Arc::new(Semaphore::new(permits(options.ingest.in_flight) as usize));
         let metrics = Arc::new(Metrics::new());

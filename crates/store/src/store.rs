@@ -70,7 +70,7 @@ impl Store {
             std::fs::create_dir_all(folder).map_err(io(folder, "create"))?;
         }
         let lock = lock(&directory)?;
-        empty(&temporary(&directory))?;
+        recreate_empty(&temporary_directory(&directory))?;
         let bucket = bucket(&options, &blocks)?;
         let shared = Arc::new(Shared {
             cache: cache(options.cache_bytes),
@@ -154,8 +154,8 @@ impl Store {
 
     /// A folder for files that live no longer than what they are for: what a server that was killed has left there goes as the next one
     /// begins.
-    pub fn temporary(&self) -> PathBuf {
-        temporary(&self.shared.options.directory)
+    pub fn temporary_directory(&self) -> PathBuf {
+        temporary_directory(&self.shared.options.directory)
     }
 
     /// Chooses what reads files with symbols.
@@ -292,12 +292,12 @@ fn cache(bytes: u64) -> crate::block::BlockCache {
     }
 }
 
-fn temporary(directory: &Path) -> PathBuf {
+fn temporary_directory(directory: &Path) -> PathBuf {
     directory.join("tmp")
 }
 
 /// Makes an empty folder.
-fn empty(folder: &Path) -> Result<(), StoreError> {
+fn recreate_empty(folder: &Path) -> Result<(), StoreError> {
     match std::fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
         _ => std::fs::create_dir(folder),

@@ -1,4 +1,4 @@
-//! How a client gets into a server: its token, and whom it believes that the server is the right one.
+//! How a client gets into a server: its token, and the certificates that it trusts.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ pub struct AccessArgs {
     pub token: Option<PathBuf>,
     /// Certificates (PEM) to verify the server by, if no public authority has signed its own
     ///
-    /// Without it, the variable PLUMB_CA_CERT may name the file.
+    /// They take the place of public authorities'. Without it, the variable PLUMB_CA_CERT may name the file.
     #[arg(long, value_name = "FILE")]
     pub ca_cert: Option<PathBuf>,
 }

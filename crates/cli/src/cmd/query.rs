@@ -346,7 +346,7 @@ fn no_label(args: &Args, client: &Client) -> Result<()> {
         return Ok(());
     }
     let shown: Vec<_> = labels.iter().map(|name| printable(name)).collect();
-    bail!("no profile has the label {}; they have: {}", printable(name), shown.join(", "))
+    bail!("no profile has the label {}; labels that some have: {}", printable(name), shown.join(", "))
 }
 
 /// The error for an empty answer, with a command to try next.

@@ -21,6 +21,8 @@ const PYTHON: &str = Known::PYTHON.language;
 const PHP: &str = Known::PHP.language;
 const RUBY: &str = Known::RUBY.language;
 const PERL: &str = Known::PERL.language;
+/// Those whose functions the kernel's programs read.
+const READ: [Known; 4] = [Known::PYTHON, Known::PHP, Known::RUBY, Known::PERL];
 /// Of Chez, with which Racket is built: its code is compiled, and runs on segments of its own in the heap.
 const SCHEME: &str = "Scheme";
 /// The shell comes last: it runs the others, and is told by its whole name.
@@ -87,7 +89,7 @@ pub fn interpreted(profile: &Profile, way: Way<'_>) -> (Vec<Interpreted>, u64) {
         .iter()
         .zip(counts)
         .filter(|(language, samples)| {
-            let is_read = way.by_kernel && [PYTHON, PHP, RUBY, PERL].contains(&language.name);
+            let is_read = way.by_kernel && READ.iter().any(|known| known.language == language.name);
             samples * NOTABLE >= all.max(1) && !is_read
         })
         .map(|(language, samples)| Interpreted {
@@ -95,10 +97,10 @@ pub fn interpreted(profile: &Profile, way: Way<'_>) -> (Vec<Interpreted>, u64) {
             samples,
             remedy: match language.name {
                 PYTHON => python(profile, way),
-                PHP => by_kernel(way, &Known::PHP),
-                PERL => by_kernel(way, &Known::PERL),
-                RUBY => by_kernel(way, &Known::RUBY),
-                _ => String::new(),
+                name => READ
+                    .iter()
+                    .find(|known| known.language == name)
+                    .map_or_else(String::new, |known| by_kernel(way, known)),
             },
         })
         .collect();

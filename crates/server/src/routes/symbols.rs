@@ -63,7 +63,7 @@ async fn upload(
     let _room = app.room(length.filter(|_| !is_packed).unwrap_or(limits.unpacked)).await?;
     let bytes = read_body_within(&app, &parts.headers, body, &limits).await?;
     let stored = tokio::task::spawn_blocking(move || {
-        let found = build_id(&bytes, &app.store.temporary());
+        let found = build_id(&bytes, &app.store.temporary_directory());
         let found = found.map_err(|error| {
             ApiError::new(ErrorCode::Unavailable, format!("cannot write a temporary file: {error}"))
         })?;

@@ -1,6 +1,7 @@
 //! What a recording is worth, on stderr at its end: samples, coverage, losses, complete stacks and why others are
 //! not, what plumb itself cost, and what to type next.
 
+use std::cell::LazyCell;
 use std::time::Duration;
 
 use plumb_capture_api::SamplingRate;
@@ -168,8 +169,8 @@ fn nameless_lines(profile: &Profile) -> Vec<String> {
 
 /// Languages whose interpreter is shown in the place of their functions.
 fn interpreted_lines(profile: &Profile, by_kernel: bool) -> Vec<String> {
-    let refusal = || support_here().err();
-    let (languages, samples) = interpreted(profile, Way { by_kernel, refusal: &refusal });
+    let refusal = LazyCell::new(|| support_here().err());
+    let (languages, samples) = interpreted(profile, Way { by_kernel, refusal: &|| refusal.clone() });
     let mut lines = Vec::new();
     for found in languages.iter().take(CAUSES) {
         let (share, language) = (part_of(found.samples, samples), found.language);
