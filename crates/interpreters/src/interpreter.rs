@@ -45,11 +45,18 @@ pub trait Interpreter: fmt::Debug + Send {
     /// Whether frames don't say where on the stack the rounds of the loop are in which they run: only how many there are.
     fn rounds_are_counted(&self) -> bool;
 
+    /// Whether a call is among the frames shortly before its round of the loop begins, and after that has ended.
+    fn calls_outlast_rounds(&self) -> bool {
+        false
+    }
+
     /// Where the states of the process' threads are.
     fn threads(&self, memory: &dyn Memory, bias: u64) -> Result<Threads, Unreadable>;
 
     /// The frames of the thread that has its state there, innermost first.
-    fn frames(&self, memory: &dyn Memory, state: u64) -> Result<Vec<ScriptFrame>, Unreadable>;
+    fn frames(&self, memory: &dyn Memory, state: u64) -> Result<Vec<ScriptFrame>, Unreadable> {
+        named(&self.rounds(memory, state)?, |code| self.function(memory, code))
+    }
 
     /// Where these frames are, in rounds of the interpreter's loop, innermost first.
     fn rounds(&self, memory: &dyn Memory, state: u64) -> Result<Vec<EvalLoopFrame>, Unreadable>;
@@ -71,7 +78,7 @@ pub enum LoopPart {
 }
 
 /// Names the frames of a thread, innermost first. Each function is read once.
-pub(crate) fn named(
+fn named(
     rounds: &[EvalLoopFrame],
     read: impl Fn(CodeId) -> Result<Function, Unreadable>,
 ) -> Result<Vec<ScriptFrame>, Unreadable> {

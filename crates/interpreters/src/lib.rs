@@ -30,7 +30,6 @@ mod threads;
 use std::fs::File;
 
 pub use function::{CodeId, Function};
-use interpreter::named;
 pub use interpreter::{Detected, Interpreter, LoopPart, ScriptFrame};
 pub use memory::{Mapped, Memory, Unreadable};
 pub use merge::{Merged, merge};

@@ -1,7 +1,7 @@
 //! Stacks that were walked in the kernel.
 
 use linux_perf_event_reader::constants::PERF_CONTEXT_MAX;
-use plumb_capture_api::Parts;
+use plumb_capture_api::{Parts, ScriptPlace};
 use plumb_profile::{Found, Truncation};
 
 use super::builder::StackBuilder;
@@ -51,8 +51,11 @@ impl StackBuilder<'_> {
 
     /// Appends all frames, with those of an interpreted program where these run.
     fn push_words(&mut self, space: SpaceId, parts: Parts<'_>, script_is_cut: bool) {
-        let mut script = parts.script;
         let loops = self.loops_of_words(space, parts);
+        let mut script = parts.script;
+        if !script_is_cut {
+            script = self.without_idle_round(space, script, &loops);
+        }
         let mut was_round = false;
         for (index, &word) in parts.user.iter().enumerate() {
             let id = self.user_frame(space, (address(word), is_return(word), found_at(index, word)));
@@ -74,6 +77,25 @@ impl StackBuilder<'_> {
             self.push_round(space, (id, address(word)), round, rest);
         }
         self.push_unplaced(space, script, script_is_cut.then_some(Rest::TooMany));
+    }
+
+    /// The script frames of a whole stack without the innermost round, if that is not on the native stack: it has not begun, or has ended.
+    fn without_idle_round<'s>(
+        &self,
+        space: SpaceId,
+        script: &'s [ScriptPlace],
+        loops: &[bool],
+    ) -> &'s [ScriptPlace] {
+        let spaces = &self.processes.spaces;
+        let interpreter = spaces.get(space).interpreter.and_then(|file| spaces.interpreter(file));
+        let on_stack = loops.iter().filter(|&&is_loop| is_loop).count();
+        let mut rounds = script.split_inclusive(|place| place.is_entry);
+        let innermost = rounds.next().map_or(0, <[_]>::len);
+        let is_idle = on_stack > 0 && rounds.count() == on_stack;
+        match interpreter.is_some_and(|interpreter| interpreter.calls_outlast_rounds()) && is_idle {
+            true => script.get(innermost..).unwrap_or_default(),
+            false => script,
+        }
     }
 
     /// Which user frames are rounds of an interpreter's loop that script frames are of: those that are marked; where frames don't say

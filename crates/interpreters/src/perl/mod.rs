@@ -15,8 +15,7 @@ use std::ops::Range;
 
 use crate::image::{Image, Wanted};
 use crate::{
-    CodeId, Detected, EvalLoopFrame, Function, Interpreter, LoopPart, Memory, Root, ScriptFrame, Threads,
-    Unreadable, named,
+    CodeId, Detected, EvalLoopFrame, Function, Interpreter, LoopPart, Memory, Root, Threads, Unreadable,
 };
 
 pub use layout::{BODY_NAMES, CODE_FILE, CODE_NAME, IDENTITY, MASKS, MAX_CODE_BYTES, PerlLayout};
@@ -91,15 +90,16 @@ impl Interpreter for Perl {
         true
     }
 
+    /// `sort` makes its list of contexts, and a call in it, before it begins.
+    fn calls_outlast_rounds(&self) -> bool {
+        true
+    }
+
     fn threads(&self, memory: &dyn Memory, bias: u64) -> Result<Threads, Unreadable> {
         Ok(match memory.word(self.interpreter.wrapping_add(bias))? {
             0 => Threads::ByPointer(HashMap::new()),
             interpreter => Threads::Main(interpreter),
         })
-    }
-
-    fn frames(&self, memory: &dyn Memory, state: u64) -> Result<Vec<ScriptFrame>, Unreadable> {
-        named(&self.rounds(memory, state)?, |code| self.function(memory, code))
     }
 
     fn rounds(&self, memory: &dyn Memory, state: u64) -> Result<Vec<EvalLoopFrame>, Unreadable> {

@@ -15,8 +15,7 @@ use std::ops::Range;
 
 use crate::image::{Image, Wanted, text_after};
 use crate::{
-    CodeId, Detected, EvalLoopFrame, Function, Interpreter, LoopPart, Memory, Root, ScriptFrame, Threads,
-    Unreadable, named,
+    CodeId, Detected, EvalLoopFrame, Function, Interpreter, LoopPart, Memory, Root, Threads, Unreadable,
 };
 
 pub use layout::{
@@ -93,10 +92,6 @@ impl Interpreter for Php {
     fn threads(&self, _: &dyn Memory, bias: u64) -> Result<Threads, Unreadable> {
         let globals = self.globals.wrapping_add(bias);
         Ok(Threads::Main(globals.wrapping_add(self.layout.current.into())))
-    }
-
-    fn frames(&self, memory: &dyn Memory, state: u64) -> Result<Vec<ScriptFrame>, Unreadable> {
-        named(&self.rounds(memory, state)?, |code| self.function(memory, code))
     }
 
     fn rounds(&self, memory: &dyn Memory, state: u64) -> Result<Vec<EvalLoopFrame>, Unreadable> {

@@ -16,8 +16,7 @@ use std::ops::Range;
 
 use crate::image::{Image, Wanted, largest_callee};
 use crate::{
-    CodeId, Detected, EvalLoopFrame, Function, Interpreter, LoopPart, Memory, Root, ScriptFrame, Threads,
-    Unreadable, named,
+    CodeId, Detected, EvalLoopFrame, Function, Interpreter, LoopPart, Memory, Root, Threads, Unreadable,
 };
 
 pub use layout::{
@@ -124,10 +123,6 @@ impl Interpreter for Ruby {
             thread = word(thread, 0)?;
         }
         Err(Unreadable(thread))
-    }
-
-    fn frames(&self, memory: &dyn Memory, state: u64) -> Result<Vec<ScriptFrame>, Unreadable> {
-        named(&self.rounds(memory, state)?, |code| self.function(memory, code))
     }
 
     fn rounds(&self, memory: &dyn Memory, state: u64) -> Result<Vec<EvalLoopFrame>, Unreadable> {
