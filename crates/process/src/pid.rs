@@ -82,8 +82,9 @@ fn environment_in_stat(text: &[u8]) -> Option<(u64, u64)> {
     (start != 0).then_some((start, end))
 }
 
-/// The fields of a stat file from the third on. The second is the name in parentheses and may hold blanks and parentheses itself.
-fn fields_of_stat(text: &[u8]) -> Option<impl Iterator<Item = &str>> {
+/// The fields of a stat file (proc_pid_stat(5)) from the third on. The second is the name in parentheses and may hold blanks and
+/// parentheses itself.
+pub(crate) fn fields_of_stat(text: &[u8]) -> Option<impl Iterator<Item = &str>> {
     let after_name = &text[text.iter().rposition(|&b| b == b')')? + 1..];
     Some(std::str::from_utf8(after_name).ok()?.split_ascii_whitespace())
 }

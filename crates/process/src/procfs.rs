@@ -7,6 +7,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::pid::fields_of_stat;
+use crate::thread::state;
 use crate::usage::{CpuTime, ticks_per_second};
 
 /// Whether a process of this id runs.
@@ -16,8 +18,9 @@ pub fn exists(pid: u32) -> bool {
 
 /// Whether a process runs, and has not only not been waited for yet.
 pub fn is_alive(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = fields_of_stat(&stat).and_then(|mut fields| fields.next());
+    state.is_some_and(|state| !state.starts_with(['Z', 'X']))
 }
 
 /// The threads of these processes and of all their descendants that live now.
@@ -50,14 +53,12 @@ fn children(pid: u32, tid: u32) -> Vec<u32> {
 
 /// What a process used so far: itself, and the children that it has waited for.
 pub fn cpu_time(pid: u32) -> Option<(CpuTime, CpuTime)> {
-    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, ticks_per_second())
+    parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?, ticks_per_second())
 }
 
 /// Reads utime, stime, cutime and cstime (fields 14 to 17).
-fn parse_stat(stat: &str, ticks: u64) -> Option<(CpuTime, CpuTime)> {
-    // The name (field 2) is in brackets and may hold anything, blanks and brackets included.
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace().skip(11).map(|field| field.parse::<u64>().ok());
+fn parse_stat(stat: &[u8], ticks: u64) -> Option<(CpuTime, CpuTime)> {
+    let mut fields = fields_of_stat(stat)?.skip(11).map(|field| field.parse::<u64>().ok());
     let mut next = || Some(of_ticks(fields.next()??, ticks));
     let own = CpuTime { user: next()?, system: next()? };
     let children = CpuTime { user: next()?, system: next()? };
@@ -80,8 +81,7 @@ pub fn run_times(pid: u32, tid: u32) -> Option<RunTimes> {
 
 /// Whether a thread could run now, or does.
 pub fn is_runnable(pid: u32, tid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'))
+    state(pid, tid) == Some('R')
 }
 
 /// Reads time on the processor, time on run queues, and how often it was given a processor
@@ -126,10 +126,10 @@ mod tests {
     #[test]
     fn a_name_may_hold_anything() {
         let stat = "42 (a) b) S 1 42 42 0 -1 4194560 1 2 3 4 150 50 30 20 20 0 1 0 5 6 7";
-        let (own, children) = parse_stat(stat, 100).expect("all fields are there");
+        let (own, children) = parse_stat(stat.as_bytes(), 100).expect("all fields are there");
         assert_eq!((own.user.as_millis(), own.system.as_millis()), (1500, 500));
         assert_eq!((children.user.as_millis(), children.system.as_millis()), (300, 200));
-        assert_eq!(parse_stat("42 (a) S 1", 100), None);
+        assert_eq!(parse_stat(b"42 (a) S 1", 100), None);
     }
 
     #[test]

@@ -3,13 +3,13 @@
 //! Every answer is `None` or empty when the thread is gone or may not be looked at. No system call other than reading
 //! files; the thread is not disturbed.
 
+use crate::pid::fields_of_stat;
+
 /// The one-letter state of proc_pid_stat(5): `R` running, `S` sleeping, `D` sleeping and not to be woken, `T` stopped by a
 /// signal, `t` stopped by a tracer, `Z` dead, `I` idle.
 pub fn state(pid: u32, tid: u32) -> Option<char> {
     let text = std::fs::read(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
-    // The name before it is in parentheses and may hold anything.
-    let after_name = text.get(text.iter().rposition(|&b| b == b')')? + 1..)?;
-    after_name.iter().find(|byte| byte.is_ascii_alphabetic()).map(|&byte| byte.into())
+    fields_of_stat(&text)?.next()?.chars().next()
 }
 
 /// The process that traces this one, if one does.
