@@ -67,7 +67,7 @@ pub fn drop_capabilities() -> Result<RetainedCapabilities, AgentError> {
     keep(KEPT, admin)?;
     let without = plumb_capture_perf::try_own_thread().is_ok();
     keep(admin, admin)?;
-    let with = plumb_capture_perf::try_own_thread().is_ok();
+    let with = without || plumb_capture_perf::try_own_thread().is_ok();
     let retained = retained(sets.permitted, (without, with));
     if retained == RetainedCapabilities::Minimal {
         keep(KEPT, KEPT)?;

@@ -22,9 +22,9 @@ pub enum Capture {
 }
 
 /// Whether it pays to walk stacks in the kernel, which takes 0.15 s more to set up and each file's table the first time
-/// that the file is met. One command or process may be over by then; where processes come and go, copies of stacks come too
-/// late for those that live for less than a millisecond, and cut those that are deep. Nor does anything else
-/// read functions of Python, PHP, Ruby and Perl.
+/// that the file is met. One command or process may be over by then. Where processes come and go, copies miss the stacks of
+/// processes that end within a millisecond, and truncate deep ones. And only the kernel's programs read functions of Python,
+/// PHP, Ruby and Perl.
 fn pays(target: &Target) -> bool {
     match target {
         Target::Machine | Target::Cgroup(_) | Target::Tree(_) | Target::Awaited(_) => true,

@@ -132,7 +132,7 @@ fn language(profile: &Profile, of_file: &[Option<usize>], stack: StackId) -> Opt
     found
 }
 
-/// Returns how to record so that the kernel walks stacks, which also reads interpreted frames; where it can't, what shows them.
+/// How to record the program's own functions, which takes stacks walked in the kernel, or what shows them on a kernel that can't.
 fn by_kernel(way: Way<'_>, known: &Known) -> String {
     match (way.refusal)() {
         None => format!("record with --capture bpf: {}", known.versions),
@@ -141,7 +141,7 @@ fn by_kernel(way: Way<'_>, known: &Known) -> String {
     }
 }
 
-/// Returns what shows Python functions. From 3.12 on, Python can make a named stub for each function.
+/// How to see Python functions. Since 3.12 Python itself makes a named stub for each with `-X perf`.
 fn python(profile: &Profile, way: Way<'_>) -> String {
     let by_kernel = by_kernel(way, &Known::PYTHON);
     match stub_version(profile) {
