@@ -217,7 +217,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         let pc = Avma(self.memory.read_u64(slot)?);
         let believed = match self.has_rules(pc) {
             true if here || slot.0 == sp => self.leads_on(pc, slot.offset(8)),
-            true => self.leads_to_root(pc, slot.offset(8)),
+            true => !self.is_trial && self.leads_to_root(pc, slot.offset(8)),
             false => slot.0 == sp && self.is_code(pc),
         };
         if !believed || !scan::may_follow_call::<A, M>(self.memory, pc) {
@@ -256,7 +256,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         caller.set(A::PC, pc.0);
         caller.set(A::SP, sp.0);
         let code = self.code;
-        match Walker::new(code, &mut *self.memory, &mut *self.cache, &caller).by_row(pc, true) {
+        match self.trial(&caller).by_row(pc, true) {
             Ok(Walked { pc: Avma(0), .. }) | Err(End::Root) => true,
             Ok(next) => !matches!(code.locate(next.pc.offset(-i64::from(next.is_return))), Located::Unmapped),
             Err(_) => false,

@@ -45,6 +45,8 @@ pub(crate) struct Walker<'w, A: Architecture, C, M> {
     pub(crate) outermost_sp: Option<u64>,
     /// The stack pointer of the first frame: what is below was popped.
     lowest: u64,
+    /// It tests a guess, by what is known alone: guesses that take a test would test each other for ever on a stack that was made so.
+    pub(crate) is_trial: bool,
 }
 
 impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
@@ -62,7 +64,13 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
             guessed_sp: false,
             outermost_sp: None,
             lowest: start.sp(),
+            is_trial: false,
         }
+    }
+
+    /// A walk from `start` that tests whether it leads anywhere.
+    pub(crate) fn trial(&mut self, start: &RegisterSet<A>) -> Walker<'_, A, C, M> {
+        Walker { is_trial: true, ..Walker::new(self.code, &mut *self.memory, &mut *self.cache, start) }
     }
 
     /// Prepares another walk from `start` after one of `count` frames ended for want of a register. False if that would

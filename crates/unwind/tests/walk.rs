@@ -321,6 +321,20 @@ fn what_was_left_on_the_stack_is_no_caller_of_jit_code() {
     assert_eq!((pcs(&frames), end), (vec![JIT + 4], End::NoUnwindInfo));
 }
 
+#[test]
+fn a_guess_is_not_tested_by_guesses() {
+    // The word above the top leads to a signal handler's frame, which leads back to where the guess was made.
+    let mut section = Frames::default();
+    let signal = section.cie("zRS", &[0], &[]);
+    let restore = [0x0f, 3, 0x77, 32, 0x06, 0x10, 16, 2, 0x77, 24, 0x10, 7, 2, 0x77, 32];
+    section.fde(signal, &absolute(FUNCTION + 0x100, 0x100), Some(&[]), &restore);
+    let mut registers = start(JIT + 4);
+    registers.set(6, 1);
+    let stack = Stack::new(&[(1, CODE + 0x101), (5, JIT + 4), (6, STACK)]);
+    let (frames, end) = run(section.module(), &stack, &registers);
+    assert_eq!((pcs(&frames), end), (vec![JIT + 4], End::NoUnwindInfo));
+}
+
 /// The stack of a process whose code can be read.
 struct WithCode<'a>(Stack, u64, &'a [u8]);
 

@@ -238,8 +238,7 @@ fn has_caller<A: Architecture, C: CodeMap, M: Memory>(
     let Some(depth) = depth.checked_sub(1) else { return false };
     let pc = Avma(caller.ip());
     let frame = Walked { pc, is_return: true, found: Method::Scan, slot: Avma(0) };
-    let mut trial = Walker::new(walker.code, &mut *walker.memory, &mut *walker.cache, caller);
-    scan(&mut trial, text, frame, Some(depth)).is_some()
+    scan(&mut walker.trial(caller), text, frame, Some(depth)).is_some()
 }
 
 /// As [`nearest`], which is looked for once.
@@ -298,9 +297,8 @@ fn leads_on<A: Architecture, C: CodeMap, M: Memory>(
     is_called: bool,
 ) -> Option<bool> {
     let code = walker.code;
-    let mut trial = Walker::new(code, &mut *walker.memory, &mut *walker.cache, caller);
     let pc = Avma(caller.ip());
-    match trial.caller(pc, true, true) {
+    match walker.trial(caller).caller(pc, true, true) {
         Ok(Walked { pc: Avma(0), .. }) | Err(End::Root) => is_called.then_some(true),
         Ok(next) if next.found == Method::Signal => is_code(code, next.pc).then_some(true),
         Ok(next) if next.found == Method::Cfi => {

@@ -21,7 +21,7 @@ pub(crate) fn reaches_root<A: Architecture, C: CodeMap, M: Memory>(
     caller: &RegisterSet<A>,
 ) -> bool {
     let code = walker.code;
-    let mut trial = Walker::new(code, &mut *walker.memory, &mut *walker.cache, caller);
+    let mut trial = walker.trial(caller);
     let (mut pc, mut is_return) = (Avma(caller.ip()), true);
     for outwards in 0..MAX_OUTWARDS {
         if outwards >= ENOUGH_OUTWARDS && matches!(code.locate(pc.offset(-1)), Located::NoInfo) {
