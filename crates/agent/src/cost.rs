@@ -117,10 +117,10 @@ impl CostMeter {
 
     /// Whether the kernel says how long BPF programs run, or did.
     pub(crate) fn sees_programs(&self) -> bool {
-        self.ratio.is_some() || self.stats.own_run_time().is_some()
+        self.ratio.is_some() || self.stats.is_kept()
     }
 
-    fn so_far(&self) -> OwnCost {
+    fn so_far(&mut self) -> OwnCost {
         let bpf = self.stats.own_run_time().unwrap_or_default();
         OwnCost {
             threads_ns: own_cpu_time().total_ns(),

@@ -4,10 +4,11 @@
 //! `kernel.bpf_stats_enabled`), as it takes two looks at the clock with each run.
 
 use std::collections::HashMap;
-use std::fs::{self, DirEntry};
+use std::fs::{self, DirEntry, File};
+use std::io::Read;
 use std::os::fd::OwnedFd;
-use std::path::Path;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use aya::sys::{Stats, enable_stats};
 
@@ -15,12 +16,17 @@ use aya::sys::{Stats, enable_stats};
 const ENABLED: &str = "/proc/sys/kernel/bpf_stats_enabled";
 /// How the link ends that the kernel shows for the descriptor of a program: `anon_inode:bpf-prog`.
 const PROGRAM: &[u8] = b":bpf-prog";
+/// Time between two looks at all descriptors, of which few are programs.
+const SEARCH: Duration = Duration::from_secs(60);
 
 /// The account of BPF programs, kept while this exists.
 #[derive(Debug)]
 pub struct RunStats {
     asked: Option<OwnedFd>,
     is_kept: bool,
+    /// Where the kernel tells of each program.
+    programs: Vec<PathBuf>,
+    searched: Option<Instant>,
 }
 
 impl RunStats {
@@ -28,7 +34,7 @@ impl RunStats {
     pub fn enable() -> Self {
         let asked = enable_stats(Stats::RunTime).ok();
         let is_kept = asked.is_some() || fs::read_to_string(ENABLED).is_ok_and(|text| text.trim() == "1");
-        Self { asked, is_kept }
+        Self { asked, is_kept, programs: Vec::new(), searched: None }
     }
 
     /// Asks for it no more. Returns whether it is kept all the same.
@@ -38,23 +44,43 @@ impl RunStats {
         self.is_kept
     }
 
+    /// Whether the kernel keeps the account.
+    pub fn is_kept(&self) -> bool {
+        self.is_kept
+    }
+
     /// How long all programs ran that this process has loaded and still holds, since they were loaded; `None` where the kernel keeps no account.
-    pub fn own_run_time(&self) -> Option<Duration> {
+    /// What was loaded in the last minute may be missing.
+    pub fn own_run_time(&mut self) -> Option<Duration> {
         if !self.is_kept {
             return None;
         }
-        // What else is open is passed over: what the kernel writes of each takes ten times as long as to read where it leads.
-        let is_program = |entry: &DirEntry| {
-            fs::read_link(entry.path()).is_ok_and(|to| to.as_os_str().as_encoded_bytes().ends_with(PROGRAM))
-        };
-        let read =
-            |entry: DirEntry| fs::read_to_string(Path::new("/proc/self/fdinfo").join(entry.file_name()));
-        let descriptors = fs::read_dir("/proc/self/fd").ok()?.flatten().filter(is_program);
+        let is_new = |searched: Instant| searched.elapsed() < SEARCH;
+        if self.programs.is_empty() || !self.searched.is_some_and(is_new) {
+            self.programs = own_programs()?;
+            self.searched = Some(Instant::now());
+        }
         // A program may be held twice.
-        let programs: HashMap<u64, u64> =
-            descriptors.filter_map(|entry| program(&read(entry).ok()?)).collect();
-        Some(Duration::from_nanos(programs.values().sum()))
+        let times: HashMap<u64, u64> = self.programs.iter().filter_map(|path| run_time(path)).collect();
+        Some(Duration::from_nanos(times.values().sum()))
     }
+}
+
+/// Where the kernel tells of each program that this process holds. What else is open is passed over: what the kernel writes of each takes ten
+/// times as long as to read where it leads.
+fn own_programs() -> Option<Vec<PathBuf>> {
+    let is_program = |entry: &DirEntry| {
+        fs::read_link(entry.path()).is_ok_and(|to| to.as_os_str().as_encoded_bytes().ends_with(PROGRAM))
+    };
+    let descriptors = fs::read_dir("/proc/self/fd").ok()?.flatten().filter(is_program);
+    Some(descriptors.map(|entry| Path::new("/proc/self/fdinfo").join(entry.file_name())).collect())
+}
+
+/// The number of a program and how long it ran. The kernel writes all of it at once.
+fn run_time(path: &Path) -> Option<(u64, u64)> {
+    let mut text = [0; 1024];
+    let length = File::open(path).ok()?.read(&mut text).ok()?;
+    program(str::from_utf8(text.get(..length)?).ok()?)
 }
 
 /// The number of the program that a descriptor is of, and the nanoseconds for which it ran (`bpf_prog_show_fdinfo` in kernel/bpf/syscall.c).

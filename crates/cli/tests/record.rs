@@ -192,6 +192,35 @@ fn a_program_deleted_while_it_runs_keeps_its_names() {
 }
 
 #[test]
+fn a_program_in_a_memory_file_has_its_names() {
+    let Some(folder) = folder("memory-file") else { return };
+    // It goes on as a copy of itself that no path leads to, as runc does.
+    let source = "#define _GNU_SOURCE\n\
+                  #include <fcntl.h>\n#include <sys/mman.h>\n#include <sys/sendfile.h>\n\
+                  #include <time.h>\n#include <unistd.h>\n\
+                  __attribute__((noinline)) void spin_here(void) {\n\
+                  for (volatile long i = 0; i < 1000000; i++) ;\n}\n\
+                  int main(int count, char **arguments) {\n\
+                  int own = open(\"/proc/self/exe\", O_RDONLY), copy = memfd_create(\"own\", MFD_CLOEXEC);\n\
+                  while (count == 1 && sendfile(copy, own, 0, 1 << 20) > 0) ;\n\
+                  if (count == 1) fexecve(copy, (char *[]){\"own\", \"again\", 0}, (char *[]){0});\n\
+                  while (clock() < CLOCKS_PER_SEC / 2) spin_here();\n}\n";
+    std::fs::write(folder.join("copies.c"), source).expect("the folder is there");
+    let built =
+        Command::new("gcc").args(["-O2", "-g", "copies.c", "-o", "copies"]).current_dir(&folder).status();
+    assert!(built.is_ok_and(|status| status.success()), "gcc builds it");
+    for capture in ["perf", "bpf"] {
+        if capture == "bpf" && !needs(Requirement::Bpf) {
+            continue;
+        }
+        let recorded = run(&folder, &["record", "--capture", capture, "--", "./copies"]);
+        assert!(recorded.status.success(), "{}", text(&recorded.stderr));
+        let report = text(&run(&folder, &["report", "--dso", "memfd:own"]).stdout);
+        assert!(report.contains("spin_here") && report.contains("_start"), "{capture}: {report}");
+    }
+}
+
+#[test]
 fn a_machine_says_how_long_it_was_idle() {
     if !needs(Requirement::WholeMachine) {
         return;

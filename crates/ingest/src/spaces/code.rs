@@ -137,6 +137,11 @@ impl Code {
         id
     }
 
+    /// Whether a file is a program or library.
+    pub(crate) fn is_program(&mut self, id: FileId) -> bool {
+        self.files.get_mut().get(id).elf().is_some()
+    }
+
     /// Tells which vdso the recorded machine had.
     pub(crate) fn set_vdso_build_id(&mut self, id: &[u8]) {
         self.vdso.build_id = Some(id.into());

@@ -120,8 +120,10 @@ impl AddressSpaces {
     ) -> (Backing, Option<Box<[u8]>>) {
         match &*key.path {
             b"[vdso]" => return (Backing::Vdso, None),
-            // Memory files hold what programs write themselves, as anonymous memory does.
-            path if !path.starts_with(b"/") || is_memory(path) => return (Backing::Anonymous, None),
+            // Memory files hold what programs write themselves, as anonymous memory does, unless they hold a program.
+            path if !path.starts_with(b"/") || is_memory(path) && !self.may_hold_program(path) => {
+                return (Backing::Anonymous, None);
+            }
             _ => {}
         }
         let place = match self.source {
@@ -134,7 +136,17 @@ impl AddressSpaces {
             }
         };
         let path = key.path.clone();
-        (Backing::File(self.code.add(key, &place)), Some(path))
+        let id = self.code.add(key, &place);
+        if is_memory(&path) && !self.code.is_program(id) {
+            return (Backing::Anonymous, None);
+        }
+        (Backing::File(id), Some(path))
+    }
+
+    /// Whether a memory file may hold a program, as containers' runtimes begin with a copy of themselves: while its process is there, the
+    /// file can be looked at.
+    fn may_hold_program(&self, path: &[u8]) -> bool {
+        self.source == Source::Live && path.starts_with(MEMFD)
     }
 
     /// Maps something in a space for a process alone. Returns the space that the process has from now on.
@@ -337,7 +349,10 @@ impl AddressSpaces {
     }
 }
 
+/// How the kernel names what memfd_create(2) made.
+const MEMFD: &[u8] = b"/memfd:";
+
 fn is_memory(path: &[u8]) -> bool {
-    let names: [&[u8]; 5] = [b"//anon", b"/memfd:", b"/dev/zero", b"/SYSV", b"/anon_hugepage"];
+    let names: [&[u8]; 5] = [b"//anon", MEMFD, b"/dev/zero", b"/SYSV", b"/anon_hugepage"];
     names.iter().any(|name| path.starts_with(name))
 }
