@@ -15,11 +15,13 @@ const NEEDED: [(u32, &str); 3] = [
 ];
 
 /// What it keeps. CAP_SYSLOG is for names of kernel functions, which the kernel shows to nobody without it where `kernel.kptr_restrict` or
-/// `kernel.perf_event_paranoid` are strict.
+/// `kernel.perf_event_paranoid` are strict. CAP_CHECKPOINT_RESTORE (Linux 5.9) is for files that no path leads to: libraries that were replaced
+/// while a program runs, and those in folders that are their user's alone. It allows to follow the links of /proc/PID/map_files.
 const KEPT: CapabilitySet = CapabilitySet::BPF
     .union(CapabilitySet::PERFMON)
     .union(CapabilitySet::SYS_PTRACE)
-    .union(CapabilitySet::SYSLOG);
+    .union(CapabilitySet::SYSLOG)
+    .union(CapabilitySet::CHECKPOINT_RESTORE);
 
 /// The capabilities that this process lacks for profiling a whole machine.
 pub fn missing_capabilities() -> Vec<&'static str> {

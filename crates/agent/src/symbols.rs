@@ -47,7 +47,15 @@ const DEBUG: &str = "/usr/lib/debug/.build-id";
 #[derive(Clone, Debug, Default)]
 struct FilePlaces {
     path: String,
-    pids: Vec<u32>,
+    mapped: Vec<MappedAt>,
+}
+
+/// A process that has a file mapped, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct MappedAt {
+    pid: u32,
+    start: u64,
+    end: u64,
 }
 
 /// The files that were sampled lately, by build id.
@@ -116,15 +124,16 @@ impl SymbolUpload {
             };
             let places = files.entry(build_id.to_string()).or_default();
             let pid = profile.processes[mapping.process].pid;
+            let mapped = MappedAt { pid, start: mapping.start, end: mapping.end };
             if places.path.is_empty() {
                 profile.strings.get(dso.path).clone_into(&mut places.path);
             }
-            if !places.pids.contains(&pid) {
+            if !places.mapped.contains(&mapped) {
                 // The newest are likeliest to be there still.
-                if places.pids.len() == PROCESSES {
-                    places.pids.remove(0);
+                if places.mapped.len() == PROCESSES {
+                    places.mapped.remove(0);
                 }
-                places.pids.push(pid);
+                places.mapped.push(mapped);
             }
         }
     }
@@ -238,10 +247,15 @@ impl Uploader {
 fn find(build_id: &str, places: &FilePlaces) -> Option<(PathBuf, File)> {
     let (start, rest) = build_id.split_at_checked(2)?;
     let relative = Path::new(&places.path).strip_prefix("/").unwrap_or(Path::new(&places.path));
-    let of_process = |&pid: &u32| PathBuf::from(format!("/proc/{pid}/root")).join(relative);
+    // What a process has mapped may have been replaced at its path, as by an upgrade, or have none. The links take rights of their own.
+    let of_process = |&MappedAt { pid, start, end }: &MappedAt| {
+        let process = PathBuf::from(format!("/proc/{pid}"));
+        let link = process.join(format!("map_files/{start:x}-{end:x}"));
+        [process.join("root").join(relative), process.join("exe"), link]
+    };
     let debug = Path::new(DEBUG).join(start).join(format!("{rest}.debug"));
     let candidates = [debug, Path::new("/").join(relative)].into_iter();
-    candidates.chain(places.pids.iter().rev().map(of_process)).find_map(|path| {
+    candidates.chain(places.mapped.iter().rev().flat_map(of_process)).find_map(|path| {
         let file = open(&path).ok()?;
         let found = plumb_symbolize::build_id_of(&path)?;
         (found.to_string() == build_id).then_some((path, file))
@@ -266,10 +280,13 @@ mod tests {
     fn a_file_is_found_by_its_build_id_and_no_other_is_taken() {
         let own = std::env::current_exe().unwrap();
         let Some(build_id) = plumb_symbolize::build_id_of(&own) else { return };
-        let places = FilePlaces { path: own.to_string_lossy().into_owned(), pids: vec![std::process::id()] };
+        let mapped = vec![MappedAt { pid: std::process::id(), start: 0, end: 0 }];
+        let places = FilePlaces { path: own.to_string_lossy().into_owned(), mapped };
         assert_eq!(find(&build_id.to_string(), &places).unwrap().0, own);
         assert!(find("00ff00ff", &places).is_none());
         let gone = FilePlaces { path: "/no/such/file".to_owned(), ..places };
-        assert!(find(&build_id.to_string(), &gone).is_none());
+        let exe = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
+        assert_eq!(find(&build_id.to_string(), &gone).unwrap().0, exe, "a program that was deleted");
+        assert!(find(&build_id.to_string(), &FilePlaces { mapped: Vec::new(), ..gone }).is_none());
     }
 }

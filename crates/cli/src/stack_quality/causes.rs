@@ -245,7 +245,7 @@ impl Cause {
                 false => "have its runtime keep frame pointers, if it can, or record with --scan",
             }),
             Truncation::FileUnreadable => {
-                "record as a user who may read it, and keep it in place while recording"
+                "keep it in place while recording; where it was deleted, restart the program or record as root"
             }
             Truncation::NoUserStack if self.off_cpu => {
                 "record with a higher -F: more waits are recorded with their stack"

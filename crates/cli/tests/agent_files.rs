@@ -1,0 +1,86 @@
+//! An agent that runs for months: libraries are replaced under programs that go on, as by an upgrade, and lie in folders that are their user's alone.
+//! Their stacks are whole and have names all the same.
+//!
+//! Takes root, BPF and a C compiler; elsewhere the test says so and does nothing.
+
+#![cfg(all(feature = "agent", feature = "server"))]
+
+mod agents;
+mod spun;
+
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use agents::{CPU, Running, free_address, serve, stored_functions};
+use plumb_fixtures::{Requirement, compiles, needs};
+use spun::folder;
+
+const LIBRARY: &str = "
+__attribute__((noinline)) static void SPINS(void) { for (volatile long i = 0; i < 1000000; i++) ; }
+void run_a_while(void) { SPINS(); __asm__ volatile(\"\"); }
+";
+
+const PROGRAM: &str = "
+#include <dlfcn.h>
+#include <unistd.h>
+typedef void (*function)(void);
+static function from(const char *path) { return (function)dlsym(dlopen(path, RTLD_NOW), \"run_a_while\"); }
+int main(void) {
+    function kept = from(\"./kept.so\"), gone = from(\"./gone.so\");
+    unlink(\"gone.so\");
+    for (;;) kept(), gone();
+}
+";
+
+/// Makes the program and its libraries in a folder, which is another user's alone. False: there is no compiler.
+fn make(folder: &Path) -> bool {
+    std::fs::create_dir(folder).expect("there is room");
+    std::fs::write(folder.join("library.c"), LIBRARY).expect("it can be written");
+    std::fs::write(folder.join("program.c"), PROGRAM).expect("it can be written");
+    let compiled = |arguments: &[&str]| {
+        compiles(Command::new("cc").current_dir(folder).args(["-O1", "-g", "-Wl,--build-id"]).args(arguments))
+    };
+    let library = |name: &str| {
+        let (names, file) = (format!("-DSPINS=spin_in_{name}"), format!("{name}.so"));
+        compiled(&["-shared", "-fPIC", &names, "-o", &file, "library.c"])
+    };
+    let is_made = library("kept") && library("gone") && compiled(&["-o", "replaced", "program.c", "-ldl"]);
+    std::fs::set_permissions(folder, PermissionsExt::from_mode(0o700)).expect("it is ours");
+    chown(folder, Some(65_534), Some(65_534)).expect("root may");
+    is_made
+}
+
+#[test]
+fn libraries_that_no_path_leads_to_have_stacks_and_names() {
+    if !needs(Requirement::Root) || !needs(Requirement::Bpf) {
+        return;
+    }
+    let folder = folder("agent-files");
+    let private = folder.join("private");
+    if !make(&private) {
+        return;
+    }
+    let (address, url) = free_address();
+    let _server = serve(&folder, &address);
+    let program = Command::new(private.join("replaced")).current_dir(&private).spawn().expect("it starts");
+    let _program = Running(program);
+    let (_agent, _log) =
+        Running::agent(&folder, &["agent", "--to", &url, "--spool", "spool", "--interval", "1"]);
+    let functions = || stored_functions(&folder, &url, CPU, "{service_name=\"replaced\"}");
+    let share = |name: &str, key: &str| {
+        let all = functions();
+        let row = all["rows"].as_array().and_then(|rows| rows.iter().find(|row| row["function"] == name));
+        row.and_then(|row| row[key].as_f64()).unwrap_or(0.0) / all["total"].as_f64().unwrap_or(f64::MAX)
+    };
+    let begin = Instant::now();
+    let is_whole = || {
+        share("main", "total") > 0.9
+            && ["spin_in_kept", "spin_in_gone"].iter().all(|name| share(name, "self") > 0.3)
+    };
+    while !is_whole() {
+        assert!(begin.elapsed() < Duration::from_secs(120), "{:#}", functions());
+        std::thread::sleep(Duration::from_millis(500));
+    }
+}
