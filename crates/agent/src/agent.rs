@@ -14,7 +14,7 @@ use crate::error::AgentError;
 use crate::figures::WindowFigures;
 use crate::kernel_time::KernelTime;
 use crate::labels::ProcessDirectory;
-use crate::observe::Observer;
+use crate::observe::{self, Observer};
 use crate::off_cpu::OffCpuWindows;
 use crate::options::AgentOptions;
 use crate::other_agents::other_agents;
@@ -76,6 +76,7 @@ impl Agent {
         common.extend(options.attributes.iter().cloned());
         let mut own = common.clone();
         own.push(("service.name".to_owned(), OWN_SERVICE.to_owned()));
+        let watch = options.observe.then(observe::load).flatten();
         // From here on signals wait for the recorder to read them, in threads that begin later too.
         let capture = Capture::begin(options, Measured::Cpu)?;
         let directory = || ProcessDirectory::new(common.iter().cloned().collect(), options.rules.clone());
@@ -84,7 +85,9 @@ impl Agent {
         let symbols = SymbolUpload::begin(options)?;
         // Before anybody is watched, which costs besides.
         let kernel_time = KernelTime::begin(options)?;
-        let observer = Observer::begin(options.observe)?;
+        let observer = Observer::begin(watch)?;
+        // Most of what that took is not needed again.
+        plumb_capture_perf::release_program();
         let interval = options.interval;
         tracing::info!(
             url = options.url,

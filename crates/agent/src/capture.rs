@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use plumb_capture_api::{KernelUnwinder, Unmeasured};
 use plumb_capture_bpf::{LoadOptions, OffCpu, Programs};
 use plumb_capture_perf::{
-    Code, Counter, EventSpec, Recorder, SamplingOptions, Trigger, resident_memory, trim_memory,
+    Code, Counter, EventSpec, Recorder, SamplingOptions, Trigger, release_program, resident_memory,
+    trim_memory,
 };
 use plumb_profile::{BuildId, Profile};
 use plumb_symbolize::{Options, Session, make_readable};
@@ -179,7 +180,10 @@ impl Capture {
         let is_worth = resident_memory().is_some_and(|(resident, _)| resident > self.max_memory / 2);
         if self.trimmed.elapsed() >= TRIM && is_worth {
             self.trimmed = Instant::now();
-            self.recorder.meanwhile(|_| trim_memory());
+            self.recorder.meanwhile(|_| {
+                trim_memory();
+                release_program();
+            });
         }
     }
 

@@ -37,7 +37,7 @@ pub use probe::{
 };
 pub use recorder::{Recorded, Recorder};
 pub use setup::{SampledEvent, Setup};
-pub use sys::memory::{resident_memory, return_freed_memory, trim_memory};
+pub use sys::memory::{release_program, resident_memory, return_freed_memory, trim_memory};
 pub use sys::perf::Whom;
 pub use sys::tracefs::Tracefs;
 pub use trigger::{Named, NoTrigger, Trigger};

@@ -12,6 +12,8 @@ pub struct MapLine<'a> {
     pub start: u64,
     /// One past the last address.
     pub end: u64,
+    /// Whether it may be written to.
+    pub writable: bool,
     /// Whether code in it may run.
     pub executable: bool,
     /// Where in the file the mapping begins.
@@ -43,6 +45,7 @@ fn parse_line(line: &[u8]) -> Option<MapLine<'_>> {
     Some(MapLine {
         start,
         end,
+        writable: flags.get(1) == Some(&b'w'),
         executable: flags.get(2) == Some(&b'x'),
         offset: hex(offset)?,
         device: Device { major: u32::try_from(major).ok()?, minor: u32::try_from(minor).ok()? },

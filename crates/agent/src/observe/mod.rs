@@ -41,6 +41,11 @@ pub(crate) struct Observed {
     pub habits: Vec<Habit>,
 }
 
+/// The programs that watch, where the kernel takes them. To be loaded while there is little else in memory: that takes some 20 MB for a moment.
+pub(crate) fn load() -> Option<CallWatch> {
+    CallWatch::load().inspect_err(|error| tracing::warn!("system calls are not observed: {error}")).ok()
+}
+
 /// What the two threads share.
 #[derive(Default)]
 struct Shared {
@@ -59,16 +64,10 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// Begins; `does`: whether anybody is to be watched. The programs are loaded at once, while there is little else in memory: that takes
-    /// some 20 MB for a moment.
-    pub fn begin(does: bool) -> Result<Self, AgentError> {
+    /// Begins; nobody is watched without programs.
+    pub fn begin(watch: Option<CallWatch>) -> Result<Self, AgentError> {
         let shared = Arc::new(Shared::default());
         let (sender, receiver) = channel();
-        let loaded = does.then(CallWatch::load).transpose();
-        let watch = loaded.unwrap_or_else(|error| {
-            tracing::warn!("system calls are not observed: {error}");
-            None
-        });
         let spawn = |watch| {
             let worker = Worker { shared: shared.clone(), turns: Turns::default(), watch };
             let failed = |error| AgentError::System("cannot start the thread that observes", error);

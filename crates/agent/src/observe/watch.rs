@@ -61,7 +61,7 @@ pub(super) struct SeenCalls {
 }
 
 /// The programs, which are off until somebody is watched.
-pub(super) struct CallWatch {
+pub(crate) struct CallWatch {
     calls: Calls,
     switch: Switch,
     /// What a system call that does nothing takes while nobody watches.
@@ -100,7 +100,7 @@ impl CallWatch {
     }
 
     /// Watches processes for some time, or until `stop`. Those that have ended are left out.
-    pub fn run(&mut self, pids: &[u32], time: Duration, stop: impl Fn() -> bool) -> io::Result<SeenCalls> {
+    pub(super) fn run(&mut self, pids: &[u32], time: Duration, stop: impl Fn() -> bool) -> io::Result<SeenCalls> {
         let mut processes: Vec<(u32, OwnedFd)> =
             pids.iter().filter_map(|&pid| Some((pid, pidfd(pid).ok()?))).collect();
         // What an earlier watch left.

@@ -1,6 +1,8 @@
-//! The memory of this process: how much is resident, and giving back what was freed.
+//! The memory of this process: how much is resident, and giving back what was freed or is not needed any more.
 
 #![allow(unsafe_code)]
+
+use plumb_process::{MapLine, parse_maps};
 
 /// Has the allocator keep little of what is freed: few heaps, and blocks of some size straight from the system, to which they return
 /// when they are freed. Otherwise glibc's threshold for these grows with the largest block that was ever freed, and what symbol
@@ -25,6 +27,27 @@ pub fn trim_memory() {
     // SAFETY: it takes a number, locks what it looks at, and touches only memory that is free.
     unsafe {
         libc::malloc_trim(0);
+    }
+}
+
+/// Gives back the pages of this program's code and constants, of which beginning takes much that nothing needs later. What is needed is there again
+/// at the first touch, from the page cache.
+pub fn release_program() {
+    let Ok(maps) = std::fs::read("/proc/self/maps") else { return };
+    let here = release_program as *const () as u64;
+    let Some(code) = parse_maps(&maps).find(|mapping| (mapping.start..mapping.end).contains(&here)) else {
+        return;
+    };
+    let is_own = |mapping: &MapLine<'_>| mapping.inode != 0 && mapping.inode == code.inode;
+    // What the linker has filled in is read-only by now too, and is behind the code.
+    let is_as_in_file = |mapping: &MapLine<'_>| !mapping.writable && mapping.start <= code.start;
+    for mapping in parse_maps(&maps).filter(|mapping| is_own(mapping) && is_as_in_file(mapping)) {
+        let length = (mapping.end - mapping.start) as usize;
+        // SAFETY: it is a whole mapping of a file, which nobody may write to or has written to: pages that are dropped are read from the file
+        // again, with the same bytes.
+        unsafe {
+            libc::madvise(mapping.start as usize as *mut libc::c_void, length, libc::MADV_DONTNEED);
+        }
     }
 }
 
