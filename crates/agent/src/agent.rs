@@ -18,7 +18,7 @@ use crate::observe::{self, Observer};
 use crate::off_cpu::OffCpuWindows;
 use crate::options::AgentOptions;
 use crate::other_agents::other_agents;
-use crate::privileges::missing_capabilities;
+use crate::privileges::{missing_capabilities, shortcomings};
 use crate::processes;
 use crate::spending::Spending;
 use crate::symbols::SymbolUpload;
@@ -63,6 +63,10 @@ impl Agent {
         if !missing.is_empty() {
             return Err(AgentError::Capabilities(missing));
         }
+        let host = Host::read();
+        for shortcoming in shortcomings(&host) {
+            tracing::warn!("{shortcoming}");
+        }
         for pid in other_agents() {
             tracing::warn!(
                 pid,
@@ -71,8 +75,7 @@ impl Agent {
         }
         let totals = Arc::new(SharedTotals::default());
         let delivery = PreparedDelivery::open(options)?;
-        let host = Host::read().name;
-        let mut common = vec![("host.name".to_owned(), host)];
+        let mut common = vec![("host.name".to_owned(), host.name)];
         common.extend(options.attributes.iter().cloned());
         let mut own = common.clone();
         own.push(("service.name".to_owned(), OWN_SERVICE.to_owned()));

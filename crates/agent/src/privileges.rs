@@ -2,7 +2,7 @@
 //!
 //! Rights are a thread's own, and threads begin with those of the thread that starts them: give them up before there are others.
 
-use plumb_process::{CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, Host};
+use plumb_process::{CAP_CHECKPOINT_RESTORE, CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYSLOG, Host};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use crate::error::AgentError;
@@ -35,6 +35,24 @@ fn missing(host: &Host) -> Vec<&'static str> {
         host.has(*bit) || is_included
     };
     NEEDED.iter().filter(|needed| !has(needed)).map(|&(_, name)| name).collect()
+}
+
+/// What profiles lack as the rights for it are not there.
+pub(crate) fn shortcomings(host: &Host) -> Vec<&'static str> {
+    // As kallsyms_show_value in kernel/ksyms_common.c has it.
+    let kernel_names = match (host.kptr_restrict, host.paranoid) {
+        (Some(..=0), Some(..=1)) => None,
+        (Some(..=1), _) if host.has(CAP_SYSLOG) => None,
+        (Some(..=1), _) => Some("kernel functions have no names: they take CAP_SYSLOG"),
+        (Some(_), _) => Some("kernel functions have no names; to get them: sysctl kernel.kptr_restrict=1"),
+        (None, _) => None,
+    };
+    let has_files = host.has(CAP_CHECKPOINT_RESTORE) || host.has(CAP_SYS_ADMIN);
+    let files = (!has_files).then_some(
+        "stacks end in libraries that were replaced while their program runs, and in those in a folder that is their user's alone: such files \
+         take CAP_CHECKPOINT_RESTORE",
+    );
+    kernel_names.into_iter().chain(files).collect()
 }
 
 /// What an agent keeps of its capabilities.
@@ -102,6 +120,23 @@ mod tests {
         assert_eq!(retained(new, (false, false)), RetainedCapabilities::Minimal, "it would not help");
         assert_eq!(retained(old, (true, true)), RetainedCapabilities::SysAdminInstead);
         assert_eq!(retained(KEPT, (false, true)), RetainedCapabilities::Minimal);
+    }
+
+    #[test]
+    fn what_profiles_lack_is_said() {
+        let host = |kptr_restrict, paranoid, bits: &[u32]| Host {
+            kptr_restrict: Some(kptr_restrict),
+            paranoid: Some(paranoid),
+            capabilities: bits.iter().fold(0, |all, bit| all | 1 << bit),
+            ..Host::default()
+        };
+        let all = [CAP_SYSLOG, CAP_CHECKPOINT_RESTORE];
+        assert!(shortcomings(&host(1, 2, &all)).is_empty());
+        assert!(shortcomings(&host(0, 1, &all[1..])).is_empty());
+        let said = shortcomings(&host(0, 2, &[CAP_SYS_ADMIN]));
+        assert!(said.len() == 1 && said[0].contains("CAP_SYSLOG"), "{said:?}");
+        assert!(shortcomings(&host(2, 2, &all))[0].contains("kptr_restrict=1"));
+        assert!(shortcomings(&host(1, 2, &all[..1]))[0].contains("CAP_CHECKPOINT_RESTORE"));
     }
 
     #[test]

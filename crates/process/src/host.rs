@@ -38,6 +38,8 @@ pub const CAP_SYS_ADMIN: u32 = 21;
 pub const CAP_SYS_PTRACE: u32 = 19;
 /// Bit of CAP_SYSLOG.
 pub const CAP_SYSLOG: u32 = 34;
+/// Bit of CAP_CHECKPOINT_RESTORE, which came with Linux 5.9.
+pub const CAP_CHECKPOINT_RESTORE: u32 = 40;
 /// Bit of CAP_PERFMON.
 pub const CAP_PERFMON: u32 = 38;
 

@@ -40,7 +40,7 @@ pub use caches::cache_sizes;
 pub use descriptor::{pidfd, read_memory};
 pub use elf::{Elf, ElfError, FileOffset, Section, UnwindSections};
 pub use files::{FileId, Files, MappedFile};
-pub use host::{CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYSLOG, Host};
+pub use host::{CAP_CHECKPOINT_RESTORE, CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYSLOG, Host};
 pub use identity::{Device, FileKey};
 pub use kept::{DiskCache, Entry as DiskCacheEntry, cache_folder};
 pub use maps::{MapLine, parse_maps};

@@ -100,7 +100,12 @@ impl CallWatch {
     }
 
     /// Watches processes for some time, or until `stop`. Those that have ended are left out.
-    pub(super) fn run(&mut self, pids: &[u32], time: Duration, stop: impl Fn() -> bool) -> io::Result<SeenCalls> {
+    pub(super) fn run(
+        &mut self,
+        pids: &[u32],
+        time: Duration,
+        stop: impl Fn() -> bool,
+    ) -> io::Result<SeenCalls> {
         let mut processes: Vec<(u32, OwnedFd)> =
             pids.iter().filter_map(|&pid| Some((pid, pidfd(pid).ok()?))).collect();
         // What an earlier watch left.
