@@ -19,8 +19,8 @@ pub trait OffCpu {
     /// The threads that are off the processor and whose stacks were not told of, with these: at the first call, right after
     /// [`KernelUnwinder::begin`](crate::KernelUnwinder::begin), those that have been since before; at others those that went without. Their times are
     /// told by [`OffThread::key`]. Times of threads that were told of are counted up to now, and begin anew. An error: this kernel can't say, and
-    /// times are told as they end.
-    fn off_now(&mut self) -> io::Result<Vec<OffThread>>;
+    /// times are told as they end. `ends`: nothing is going to be told later, so that what has just begun is told of too.
+    fn off_now(&mut self, ends: bool) -> io::Result<Vec<OffThread>>;
     /// The times of threads that are off now, up to this moment by the monotonic clock.
     fn pending(&self, now_ns: u64) -> Vec<TimeOff>;
     /// What is in none of these times and counts.

@@ -15,6 +15,8 @@ pub trait KernelUnwinder: Send {
     fn program(&self) -> Option<BorrowedFd<'_>>;
     /// Becomes readable when there are messages to be taken soon.
     fn wakes(&self) -> BorrowedFd<'_>;
+    /// Keeps to processes that are followed: to none, until one is.
+    fn only_followed(&mut self) -> io::Result<()>;
     /// Keeps to this process, by its pidfd, with what it forks from now on, and to others that are told.
     fn follow(&mut self, pid: BorrowedFd<'_>) -> io::Result<()>;
     /// From now on samples count. Before, it only says which files' code it wants, and no sample becomes a record.

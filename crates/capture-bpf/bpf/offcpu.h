@@ -348,7 +348,7 @@ INLINE void user_part(struct task_struct *task, struct OffThread *thread)
 }
 
 /* A time that goes on is counted up to now, and begins anew. Returns whether the thread's stack is wanted: it was not walked as it went. */
-INLINE int count_so_far(struct Off *one, u32 tid, u64 now)
+INLINE int count_so_far(struct Off *one, struct Control *control, u32 tid, u64 now)
 {
     u64 out = one->out_ns;
     u32 pid = one->pid;
@@ -356,7 +356,7 @@ INLINE int count_so_far(struct Off *one, u32 tid, u64 now)
     if (!out || one->woken_ns || now < out + COUNTED_EARLY_NS)
         return 0;
     if (one->key == OFF_NO_STACK || one->key == OFF_COPY) {
-        if (now < out + LOOKED_AT_NS)
+        if (!control->ends && now < out + LOOKED_AT_NS)
             return 0;
         /* It may come back now, and then says itself where it was. */
         one->key = OFF_SINCE_BEGIN;
@@ -393,7 +393,8 @@ int on_thread(u64 *ctx)
     u64 now = bpf_ktime_get_ns();
     struct Off *known = bpf_map_lookup_elem(&off, &tid);
     int is_known = known && known->out_ns;
-    if (is_known && !count_so_far(known, tid, now))
+    u64 key = known ? known->key : OFF_NO_STACK;
+    if (is_known && !count_so_far(known, control, tid, now))
         return 0;
     struct Off one = {
         .out_ns = now,
@@ -419,7 +420,13 @@ int on_thread(u64 *ctx)
             return 0;
         }
     }
-    bpf_seq_write(meta->file, thread, sizeof(*thread));
+    /* Where the piece that is being read has no more room it is called again for the same thread, with the next piece. */
+    if (bpf_seq_write(meta->file, thread, sizeof(*thread))) {
+        if (is_known)
+            known->key = key;
+        else
+            bpf_map_delete_elem(&off, &tid);
+    }
     return 0;
 }
 

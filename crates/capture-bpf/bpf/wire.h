@@ -279,7 +279,7 @@ struct Control {
     u32 follows_some;
     u32 began;
     u32 off_cpu;
-    u32 zero;
+    u32 ends;
 };
 _Static_assert(sizeof(struct Control) == 24, "Control");
 #define MAX_PLACES 64u

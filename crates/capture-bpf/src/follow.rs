@@ -79,6 +79,11 @@ impl Followed {
         self.tell(|control| Control { off_cpu: does.into(), ..control })
     }
 
+    /// Looks at all that are off the processor from now on: nobody is going to tell of them later.
+    pub fn ends(&mut self) -> io::Result<()> {
+        self.tell(|control| Control { ends: 1, ..control })
+    }
+
     /// Keeps to processes that are followed.
     pub fn only_some(&mut self) -> io::Result<()> {
         self.tell(|control| Control { follows_some: 1, ..control })

@@ -232,6 +232,10 @@ impl KernelUnwinder for Programs {
         self.ring.as_fd()
     }
 
+    fn only_followed(&mut self) -> io::Result<()> {
+        self.followed.only_some()
+    }
+
     fn follow(&mut self, pid: BorrowedFd<'_>) -> io::Result<()> {
         self.followed.add(pid)
     }
@@ -358,7 +362,10 @@ impl plumb_capture_api::OffCpu for Programs {
         self.followed.look_at_switches(false)
     }
 
-    fn off_now(&mut self) -> io::Result<Vec<OffThread>> {
+    fn off_now(&mut self, ends: bool) -> io::Result<Vec<OffThread>> {
+        if ends {
+            self.followed.ends()?;
+        }
         let Self { switches, bpf, .. } = self;
         switches.as_ref().map_or(Ok(Vec::new()), |switches| switches.threads(bpf))
     }

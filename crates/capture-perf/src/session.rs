@@ -31,6 +31,8 @@ const COUNTS_NS: u64 = 1_000_000_000;
 
 /// Has an assistant follow these processes and their descendants.
 pub(crate) fn follow(assistant: &mut dyn KernelUnwinder, pids: &[u32]) -> io::Result<()> {
+    // Should all of them have ended by now, nobody is followed, not everybody.
+    assistant.only_followed()?;
     follow_all(pids, |pid| assistant.follow(pid))
 }
 
@@ -116,12 +118,12 @@ impl UnwinderSession {
     }
 
     /// Learns where threads are that are off the processor and were not told of, and has times that go on counted up to now, if that is
-    /// measured. An error: it can't be known.
-    pub fn look_at_threads(&mut self, ingest: &mut Ingest) -> io::Result<()> {
+    /// measured. `ends`: they are not looked at again. An error: it can't be known.
+    pub fn look_at_threads(&mut self, ingest: &mut Ingest, ends: bool) -> io::Result<()> {
         let (Some(off_cpu), &[blocked, waited]) = (self.assistant.off_cpu(), &self.events[..]) else {
             return Ok(());
         };
-        for thread in off_cpu.off_now()? {
+        for thread in off_cpu.off_now(ends)? {
             let Some(sample) = ingest.stack_off(blocked, &thread) else { continue };
             let key = |key| (key, thread.pid, thread.tid);
             let first = First { sample, window: self.window };
@@ -205,7 +207,7 @@ impl UnwinderSession {
         }
         // First what was counted by keys that threads may get anew. Without threads, times are told as they end.
         self.take_counts(ingest);
-        let _ = self.look_at_threads(ingest);
+        let _ = self.look_at_threads(ingest, false);
         self.take_counts(ingest);
         let pending = self.assistant.off_cpu().map(|off_cpu| off_cpu.pending(0)).unwrap_or_default();
         let keys =

@@ -61,6 +61,10 @@ impl KernelUnwinder for Scripted {
     fn wakes(&self) -> BorrowedFd<'_> {
         unreachable!("nobody waits for it")
     }
+    fn only_followed(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     fn follow(&mut self, _: BorrowedFd<'_>) -> io::Result<()> {
         Ok(())
     }
@@ -108,7 +112,7 @@ impl OffCpu for Scripted {
     fn stop(&mut self) -> io::Result<()> {
         Ok(())
     }
-    fn off_now(&mut self) -> io::Result<Vec<OffThread>> {
+    fn off_now(&mut self, _: bool) -> io::Result<Vec<OffThread>> {
         Ok(Vec::new())
     }
     fn pending(&self, _: u64) -> Vec<TimeOff> {

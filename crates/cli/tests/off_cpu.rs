@@ -4,7 +4,9 @@
 
 mod spun;
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use plumb_fixtures::{Requirement, needs};
 use serde_json::Value;
@@ -134,6 +136,41 @@ fn what_has_no_stack_is_in_the_sum() {
     assert!(sum >= known - known / 10, "{sum} of at least {known} ns");
 }
 
+/// Starts a program of this folder, once it says that it has begun.
+fn begun(folder: &Path, name: &str) -> Child {
+    let mut child = Command::new(folder.join(name))
+        .stdout(Stdio::piped())
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut line = String::new();
+    let out = child.stdout.as_mut().expect("it is a pipe");
+    BufReader::new(out).read_line(&mut line).expect("it says that it has begun");
+    child
+}
+
+/// A wait that had begun before the recording, and one that goes on as it ends: of the program's code no table was there as it began.
+#[test]
+fn each_of_few_long_waits_has_its_stack() {
+    if !needs(Requirement::Bpf) {
+        return;
+    }
+    let folder = spun::folder("off-cpu-naps");
+    if !spun::compiled(&folder, "tests/programs/long_naps.c", "long-naps") {
+        return;
+    }
+    let mut child = begun(&folder, "long-naps");
+    let output = plumb(&folder, &["record", "--off-cpu", "--duration", "1", "-p", &child.id().to_string()]);
+    child.kill().expect("it is ours");
+    child.wait().expect("it ends");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report: Value =
+        serde_json::from_slice(&plumb(&folder, &["report", "--json", "--sort", "sym"]).stdout).expect("JSON");
+    let lasted = report["duration_ns"].as_u64().expect("it says how long it took");
+    let off = weight_of(&report, "off-cpu", "naps");
+    assert!(off + lasted / 50 >= lasted, "{off} of {lasted} ns: {report:#}");
+}
+
 /// Who waits from before the recording began until after it ended is in it, with the whole time: a deadlock, a read that hangs, idle
 /// threads of a pool.
 #[test]
@@ -145,14 +182,7 @@ fn who_waits_all_the_time_is_there() {
     if !spun::compiled(&folder, "tests/programs/hangs.c", "hangs") {
         return;
     }
-    let mut child = std::process::Command::new(folder.join("hangs"))
-        .stdout(std::process::Stdio::piped())
-        .stdin(std::process::Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    let mut line = String::new();
-    let out = child.stdout.as_mut().expect("it is a pipe");
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).expect("it says that it hangs");
+    let mut child = begun(&folder, "hangs");
     let pid = child.id().to_string();
     let output = plumb(&folder, &["record", "--off-cpu", "--duration", "1", "-p", &pid]);
     child.kill().expect("it is ours");
@@ -164,7 +194,7 @@ fn who_waits_all_the_time_is_there() {
         serde_json::from_slice(&plumb(&folder, &["report", "--json", "--sort", "sym"]).stdout).expect("JSON");
     let duration = report["duration_ns"].as_u64();
     let lasted = duration.unwrap_or_else(|| panic!("it says how long it took: {report:#}"));
-    for (function, threads) in [("takes_lock", 2), ("hangs_in_read", 1), ("waits_for_work", 4)] {
+    for (function, threads) in [("takes_lock", 2), ("hangs_in_read", 1), ("waits_for_work", 200)] {
         let off = weight_of(&report, "off-cpu", function);
         let whole = threads * lasted;
         assert!(off <= whole && off + whole / 50 >= whole, "{function}: {off} of {whole} ns: {said}");

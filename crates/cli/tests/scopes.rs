@@ -141,6 +141,14 @@ fn a_cgroup_is_recorded_and_nobody_else() {
         skip(Requirement::Cgroup, format_args!("no cgroup can be made: {error}"));
         return;
     }
+    // What follows processes has nobody to follow, which is not everybody.
+    if needs(Requirement::Bpf) {
+        for command in [&["record", "--off-cpu"][..], &["trace"]] {
+            let output = place.plumb(&[command, &["--cgroup", &name, "--duration", "0.5"]].concat());
+            let said = text(&output.stderr);
+            assert!(!output.status.success() && said.contains("no process in this cgroup"), "{said}");
+        }
+    }
     let mut inside = place.shell("inside", WORK);
     let mut outside = place.shell("outside", WORK);
     std::fs::write(cgroup.join("cgroup.procs"), inside.id().to_string()).expect("it can be moved there");

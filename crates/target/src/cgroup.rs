@@ -72,6 +72,15 @@ impl Cgroup {
         !self.directory.exists()
     }
 
+    /// [`Cgroup::pids`], of which there has to be one: for what follows processes, and not the cgroup.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn some_pids(&self) -> Result<Vec<u32>, NoCgroup> {
+        let pids = self.pids();
+        if pids.is_empty() { Err(NoCgroup::Empty(self.directory.clone())) } else { Ok(pids) }
+    }
+
     /// Processes in it and in those below it.
     pub fn pids(&self) -> Vec<u32> {
         let mut pids: Vec<u32> = Vec::new();
@@ -152,6 +161,8 @@ pub enum NoCgroup {
     OtherHierarchy(PathBuf, PathBuf),
     /// It can't be opened.
     Refused(PathBuf, io::Error),
+    /// There is no process in it, where there has to be one.
+    Empty(PathBuf),
 }
 
 impl fmt::Display for NoCgroup {
@@ -176,6 +187,12 @@ impl fmt::Display for NoCgroup {
                 root.display()
             ),
             NoCgroup::Refused(path, error) => write!(f, "{}: {error}", path.display()),
+            NoCgroup::Empty(path) => write!(
+                f,
+                "{}: there is no process in this cgroup; waits and system calls are seen of those that are in it at the beginning, and of their \
+                 children: start one first",
+                path.display()
+            ),
         }
     }
 }

@@ -46,7 +46,7 @@ impl Subject {
             _ => None,
         };
         let pids = match &cgroup {
-            Some(cgroup) => cgroup.pids(),
+            Some(cgroup) => cgroup.some_pids().map_err(TargetError::Cgroup)?,
             None => pids_of(target, held.as_ref().map(|(held, _)| held)),
         };
         let ends = match target {

@@ -219,6 +219,11 @@ impl Calls {
         self.ring.as_fd()
     }
 
+    /// Keeps to processes that are followed: to none, until one is.
+    pub fn only_followed(&mut self) -> io::Result<()> {
+        self.followed.only_some()
+    }
+
     /// Follows this process, by its pidfd, and what it forks from now on, and keeps to it and to others that are told.
     pub fn follow(&mut self, pid: BorrowedFd<'_>) -> io::Result<()> {
         self.followed.add(pid)
@@ -302,6 +307,10 @@ impl Calls {
 impl TargetObserver for Calls {
     fn follow_all(&mut self) -> io::Result<()> {
         Ok(())
+    }
+
+    fn only_followed(&mut self) -> io::Result<()> {
+        Calls::only_followed(self)
     }
 
     fn follow(&mut self, pid: BorrowedFd<'_>, from_exec: bool) -> io::Result<()> {

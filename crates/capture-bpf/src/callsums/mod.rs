@@ -389,6 +389,10 @@ impl TargetObserver for CallSums {
         self.followed.reset()
     }
 
+    fn only_followed(&mut self) -> io::Result<()> {
+        self.followed.only_some()
+    }
+
     fn follow(&mut self, pid: BorrowedFd<'_>, from_exec: bool) -> io::Result<()> {
         self.followed.add_as(pid, if from_exec { COUNT_FROM_EXEC } else { COUNT_NOW })
     }

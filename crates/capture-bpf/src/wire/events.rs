@@ -47,8 +47,8 @@ pub struct Control {
     pub began: u32,
     /// Whether it is looked at who is off the processor.
     pub off_cpu: u32,
-    /// No padding.
-    pub zero: u32,
+    /// The recording ends: the stack of whoever is off without one is looked at, however short a time that has been.
+    pub ends: u32,
 }
 
 /// Places that can be watched at one time.

@@ -11,7 +11,7 @@ use plumb_process::{Host, procfs};
 use plumb_profile::Scope;
 use plumb_table_cache::TableCache;
 use plumb_target::begin::{check, follow_all, release};
-use plumb_target::{Held, Target, signals};
+use plumb_target::{Held, Target, TargetError, signals};
 
 use super::assign::assign;
 use super::ends::Observed;
@@ -155,7 +155,7 @@ impl Recorder {
         assisted.start().map_err(Error::system("starting what walks stacks"))?;
         // A command is held, and has not begun to wait for anything of its own.
         if !matches!(target, Target::Command(_))
-            && let Err(error) = assisted.look_at_threads(&mut self.ingest)
+            && let Err(error) = assisted.look_at_threads(&mut self.ingest, false)
         {
             self.setup.limits.push(format!(
                 "threads that were off the processor before the recording began are missing until they run: {error}"
@@ -285,7 +285,8 @@ fn follow_with(
     match (attachment, target) {
         (Attachment::Everyone, Target::Machine) => Ok(()),
         (Attachment::Cgroup(cgroup), Target::Cgroup(_)) if sees_all => {
-            session::follow(assistant, &cgroup.pids())
+            let pids = cgroup.some_pids().map_err(TargetError::Cgroup)?;
+            session::follow(assistant, &pids)
         }
         (Attachment::Cgroup(_), _) if sees_all || is_command => session::follow(assistant, pids),
         (Attachment::Everyone, Target::Awaited(program)) => assistant.await_comm(program.comm()),
@@ -304,12 +305,15 @@ fn follow_beside(
 ) -> Result<(), Error> {
     // What a command does before its exec is the recorder's.
     let from_exec = matches!(target, Target::Command(_));
-    let followed = match (target, attachment) {
-        (Target::Machine, _) => beside.follow_all(),
-        (Target::Cgroup(_), Attachment::Cgroup(cgroup)) => {
-            follow_all(&cgroup.pids(), |pid| beside.follow(pid, from_exec))
-        }
-        _ => follow_all(pids, |pid| beside.follow(pid, from_exec)),
+    let inside = match (target, attachment) {
+        (Target::Cgroup(_), Attachment::Cgroup(cgroup)) => Some(cgroup.pids()),
+        _ => None,
+    };
+    let followed = match target {
+        Target::Machine => beside.follow_all(),
+        _ => beside.only_followed().and_then(|()| {
+            follow_all(inside.as_deref().unwrap_or(pids), |pid| beside.follow(pid, from_exec))
+        }),
     };
     followed.map_err(Error::system("following processes"))
 }

@@ -59,6 +59,10 @@ impl TargetObserver for SecondLook {
         Ok(())
     }
 
+    fn only_followed(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     fn follow(&mut self, pid: BorrowedFd<'_>, _from_exec: bool) -> io::Result<()> {
         let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pid.as_raw_fd()))?;
         let number = text.lines().find_map(|line| line.strip_prefix("Pid:")?.trim().parse::<u32>().ok());

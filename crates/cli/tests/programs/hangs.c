@@ -1,4 +1,4 @@
-/* Two threads that wait for each other's lock, four that wait for work, and one that reads what never comes. Says "hangs" once all do. */
+/* Two threads that wait for each other's lock, two hundred that wait for work, and one that reads what never comes. Says "hangs" once all do. */
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -50,7 +50,7 @@ int main(void)
     pthread_barrier_init(&both, NULL, 2);
     for (long number = 0; number < 2; number++)
         pthread_create(&thread, NULL, deadlocks, (void *)number);
-    for (int number = 0; number < 4; number++)
+    for (int number = 0; number < 200; number++)
         pthread_create(&thread, NULL, idles, NULL);
     /* Until they wait. */
     usleep(300000);
