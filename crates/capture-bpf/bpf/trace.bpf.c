@@ -381,7 +381,9 @@ int on_ask(u64 *ctx)
     }
     struct Control *control = the_control();
     struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-    if (control && control->follows_some && task->__state && !(task->flags & PF_KTHREAD) && (s64)regs->orig_ax >= 0)
+    /* One that has ended and was not waited for has nothing but the registers of its last call. */
+    u32 state = task->__state;
+    if (control && control->follows_some && state && !(state & TASK_DEAD) && !(task->flags & PF_KTHREAD) && (s64)regs->orig_ax >= 0)
         late(task, regs, 0, CALL_UNFINISHED);
     return 0;
 }

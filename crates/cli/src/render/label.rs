@@ -24,6 +24,15 @@ pub fn cause(cause: Cause, name: &str) -> &str {
     }
 }
 
+/// What a thread was off the processor for, at this event. It goes in the kernel: where user code is innermost its stack is not known, unless it
+/// could run all the time.
+pub fn wait<'a>(event: &str, of: Cause, name: &'a str) -> &'a str {
+    match of {
+        Cause::User if event == "off-cpu" => "no stack recorded",
+        of => cause(of, name),
+    }
+}
+
 /// So many samples.
 pub fn samples(count: u64) -> String {
     if count == 1 { "1 sample".into() } else { format!("{count} samples") }

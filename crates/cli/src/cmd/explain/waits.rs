@@ -53,7 +53,7 @@ fn lines(waits: &Waits<'_>) -> Vec<(String, Text)> {
     large
         .take(LISTED)
         .map(|(row, callers)| {
-            let call = label::cause(row.cause, &row.name);
+            let call = label::wait(waits.event, row.cause, &row.name);
             let text = match callers.places.first() {
                 Some(&(frame, cost)) => {
                     let share = short_percent(cost.percent_of(row.cost));
