@@ -41,6 +41,9 @@ pub(crate) struct FileSymbols {
 /// more is named by pieces of that length.
 const REACH: u64 = 4096;
 
+/// The last function that the compiler's own files put in front of a program's code, which may have no symbols (GHC's has few): it only jumps on.
+const LAST_OF_START: (&str, u64) = ("frame_dummy", 16);
+
 /// A symbol without a size, as far as its function goes for sure: up to where another one begins.
 fn within(named: Named, address: u64, starts: &[u64]) -> Named {
     let behind = starts.partition_point(|&start| start <= named.start);
@@ -51,8 +54,15 @@ fn within(named: Named, address: u64, starts: &[u64]) -> Named {
         Some(last) if after == behind && has_entry(starts[last], named.start) => (named.start, next),
         Some(last) if after > behind => (starts[last], next),
         _ => {
-            let begin = address - (address - named.start) % REACH;
-            (begin, begin.saturating_add(REACH).min(next))
+            let (last, length) = LAST_OF_START;
+            let own = if named.linkage_name == last { length } else { REACH };
+            match (address - named.start).checked_sub(own) {
+                None => (named.start, named.start.saturating_add(own).min(next)),
+                Some(behind) => {
+                    let begin = address - behind % REACH;
+                    (begin, begin.saturating_add(REACH).min(next))
+                }
+            }
         }
     };
     let near = begin.checked_sub(named.start).filter(|&offset| offset > 0);
@@ -191,6 +201,13 @@ mod tests {
         assert_eq!(at(0x1_8fff, &starts), ("_Z6kernelv".to_owned(), 0x1_0000, 0x1_9000));
         assert_eq!(at(0x4_0b10, &starts), ("near kernel+0x30b04".to_owned(), 0x4_0b04, 0x4_2000));
         assert_eq!(at(0x7_0000, &starts), ("near kernel+0x32000".to_owned(), 0x4_2000, 0x8_0000));
+    }
+
+    #[test]
+    fn code_behind_that_of_the_start_is_not_its() {
+        let symbol = Named { has_size: false, ..Named::new("frame_dummy".to_owned(), 0x1000, 0x1078) };
+        assert_eq!(within(symbol.clone(), 0x1004, &[]).shown(), "frame_dummy");
+        assert_eq!(within(symbol, 0x1025, &[]).shown(), "near frame_dummy+0x10");
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod progress;
 mod request;
 mod second_look;
 mod session;
+mod standstill;
 mod symbols;
 
 use std::time::Duration;
@@ -148,7 +149,7 @@ pub fn record(
 ) -> Result<(Result<Recording>, Ending)> {
     let also = observer.as_mut().map(|observer| &mut **observer as &mut dyn TargetObserver);
     let (mut session, notes) = Session::start(request, also)?;
-    notes.iter().for_each(|note| say!("{note}"));
+    notes.iter().chain(&standstill::notes(&request.target)).for_each(|note| say!("{note}"));
     let mut looks = Looks {
         progress: ProgressLine::new(request),
         symbols: SymbolLookup::begin(request.symbols()),

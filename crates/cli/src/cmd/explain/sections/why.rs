@@ -46,7 +46,8 @@ fn event(waits: &Waits<'_>, section: &mut Section) {
     ));
     let mut facts: Vec<(String, Text)> = Vec::new();
     for row in waits.time.rows.iter().take(REASONS) {
-        let reason = format!("{}, {}", label::wait(waits.event, row.cause, &row.name), time(row.cost.weight as f64));
+        let reason =
+            format!("{}, {}", label::wait(waits.event, row.cause, &row.name), time(row.cost.weight as f64));
         facts.push((percent(row.cost), reason.into()));
         for &(node, cost) in row.stacks.iter().take(STACKS) {
             let names = waits.view.stack(node).map(short).collect();
