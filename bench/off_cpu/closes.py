@@ -5,7 +5,7 @@ The target (service.c) works, sleeps, takes a lock and waits for a pipe; it is o
 is what the kernel accounts to the target while it is recorded; run-queue wait and time off are the recording's.
 Another program keeps the processors busy for half of the runs, so that there is run-queue wait.
 
-    bench/off_cpu/closes.py [--seconds 3] [--repeats 3] [--plumb target/release/plumb]
+    bench/off_cpu/closes.py [--seconds 3] [--repeats 3] [--workers 4] [--plumb target/release/plumb]
 """
 import argparse
 import json
@@ -19,7 +19,6 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-WORKERS = 4
 
 
 def cgroups():
@@ -62,6 +61,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--plumb", default=str(ROOT / "target/release/plumb"))
     args = parser.parse_args()
     print(f"{platform.system()} {platform.release()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}\n")
@@ -73,7 +73,7 @@ def main():
         for how, processes in [("-p", 1), ("--tree", 3), ("--cgroup", 3)]:
             for busy in (False, True):
                 for _ in range(args.repeats):
-                    service = subprocess.Popen([folder / "service", str(WORKERS), str(processes)])
+                    service = subprocess.Popen([folder / "service", str(args.workers), str(processes)])
                     beside = subprocess.Popen(["sh", "-c", "while :; do :; done"]) if busy else None
                     time.sleep(0.5)
                     children = Path(f"/proc/{service.pid}/task/{service.pid}/children").read_text().split()
