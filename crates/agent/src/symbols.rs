@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use plumb_process::{FileKey, FileOrigin, open_mapped};
 use plumb_profile::{BuildId, DsoKind, Profile};
 use serde::Deserialize;
 
@@ -47,15 +48,8 @@ const DEBUG: &str = "/usr/lib/debug/.build-id";
 #[derive(Clone, Debug, Default)]
 struct FilePlaces {
     path: String,
-    mapped: Vec<MappedAt>,
-}
-
-/// A process that has a file mapped, and where.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct MappedAt {
-    pid: u32,
-    start: u64,
-    end: u64,
+    /// Processes that have it mapped, the newest last.
+    mapped: Vec<FileOrigin>,
 }
 
 /// The files that were sampled lately, by build id.
@@ -124,7 +118,7 @@ impl SymbolUpload {
             };
             let places = files.entry(build_id.to_string()).or_default();
             let pid = profile.processes[mapping.process].pid;
-            let mapped = MappedAt { pid, start: mapping.start, end: mapping.end };
+            let mapped = FileOrigin::Process { pid, range: mapping.start..mapping.end, parent: 0 };
             if places.path.is_empty() {
                 profile.strings.get(dso.path).clone_into(&mut places.path);
             }
@@ -243,23 +237,22 @@ impl Uploader {
     }
 }
 
-/// The debug file of a build id, or the file itself, if it is still the one.
+/// The debug file of a build id, or the file itself, as the processes have it that have it mapped.
 fn find(build_id: &str, places: &FilePlaces) -> Option<(PathBuf, File)> {
+    let wanted = BuildId::from_hex(build_id)?;
     let (start, rest) = build_id.split_at_checked(2)?;
-    let relative = Path::new(&places.path).strip_prefix("/").unwrap_or(Path::new(&places.path));
-    // What a process has mapped may have been replaced at its path, as by an upgrade, or have none. The links take rights of their own.
-    let of_process = |&MappedAt { pid, start, end }: &MappedAt| {
-        let process = PathBuf::from(format!("/proc/{pid}"));
-        let link = process.join(format!("map_files/{start:x}-{end:x}"));
-        [process.join("root").join(relative), process.join("exe"), link]
-    };
     let debug = Path::new(DEBUG).join(start).join(format!("{rest}.debug"));
-    let candidates = [debug, Path::new("/").join(relative)].into_iter();
-    candidates.chain(places.mapped.iter().rev().flat_map(of_process)).find_map(|path| {
-        let file = open(&path).ok()?;
-        let found = plumb_symbolize::build_id_of(&path)?;
-        (found.to_string() == build_id).then_some((path, file))
-    })
+    if let Ok(file) = open(&debug)
+        && plumb_symbolize::build_id_of(&debug).as_ref() == Some(&wanted)
+    {
+        return Some((debug, file));
+    }
+    let key = FileKey { build_id: Some(wanted.bytes().into()), ..FileKey::of_path(places.path.as_bytes()) };
+    let mut file = places.mapped.iter().rev().find_map(|origin| open_mapped(&key, origin).ok())?;
+    // Its build id was read.
+    file.rewind().ok()?;
+    let is_small = file.metadata().is_ok_and(|meta| meta.len() <= LARGEST);
+    is_small.then(|| (PathBuf::from(&places.path), file))
 }
 
 /// A regular file that is not too large.
@@ -274,19 +267,22 @@ fn open(path: &Path) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
 
     #[test]
     fn a_file_is_found_by_its_build_id_and_no_other_is_taken() {
         let own = std::env::current_exe().unwrap();
         let Some(build_id) = plumb_symbolize::build_id_of(&own) else { return };
-        let mapped = vec![MappedAt { pid: std::process::id(), start: 0, end: 0 }];
+        let mapped = vec![FileOrigin::Process { pid: std::process::id(), range: 0..0, parent: 0 }];
         let places = FilePlaces { path: own.to_string_lossy().into_owned(), mapped };
         assert_eq!(find(&build_id.to_string(), &places).unwrap().0, own);
         assert!(find("00ff00ff", &places).is_none());
         let gone = FilePlaces { path: "/no/such/file".to_owned(), ..places };
-        let exe = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
-        assert_eq!(find(&build_id.to_string(), &gone).unwrap().0, exe, "a program that was deleted");
+        let identity = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
+        let (_, found) = find(&build_id.to_string(), &gone).expect("a program that was deleted is found");
+        assert_eq!(identity(found.metadata().unwrap()), identity(std::fs::metadata(&own).unwrap()));
         assert!(find(&build_id.to_string(), &FilePlaces { mapped: Vec::new(), ..gone }).is_none());
     }
 }

@@ -129,8 +129,9 @@ fn better(first: Result<File, OpenError>, second: Result<File, OpenError>) -> Re
 /// Opens a file that one of these processes runs, or has open under the same path: who began a program that is deleted had to open it
 /// before. Both may be followed by who may trace the process; links in map_files take CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN.
 fn open_held(key: &FileKey, pids: &[u32]) -> Result<File, OpenError> {
-    // Without an inode the path would be all that tells it from what was there before or after it.
-    for pid in pids.iter().filter(|&&pid| pid != 0 && key.inode != 0) {
+    // Without an inode or a build id the path would be all that tells it from what was there before or after it.
+    let is_told = key.inode != 0 || key.build_id.is_some();
+    for pid in pids.iter().filter(|&&pid| pid != 0 && is_told) {
         if let Ok(file) = open_checked(key, Path::new(&format!("/proc/{pid}/exe"))) {
             return Ok(file);
         }
