@@ -18,7 +18,7 @@ use crate::observe::{self, Observer};
 use crate::off_cpu::OffCpuWindows;
 use crate::options::AgentOptions;
 use crate::other_agents::other_agents;
-use crate::privileges::{missing_capabilities, shortcomings};
+use crate::privileges::{missing, shortcomings};
 use crate::processes;
 use crate::spending::Spending;
 use crate::symbols::SymbolUpload;
@@ -59,11 +59,11 @@ impl Agent {
     /// # Errors
     /// Rights are missing, the spool can't be used, or the kernel refuses.
     pub fn begin(options: &AgentOptions, meter: CostMeter) -> Result<Self, AgentError> {
-        let missing = missing_capabilities();
+        let host = Host::read();
+        let missing = missing(&host);
         if !missing.is_empty() {
             return Err(AgentError::Capabilities(missing));
         }
-        let host = Host::read();
         for shortcoming in shortcomings(&host) {
             tracing::warn!("{shortcoming}");
         }

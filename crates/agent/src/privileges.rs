@@ -28,7 +28,8 @@ pub fn missing_capabilities() -> Vec<&'static str> {
     missing(&Host::read())
 }
 
-fn missing(host: &Host) -> Vec<&'static str> {
+/// The same of a host that was looked at.
+pub(crate) fn missing(host: &Host) -> Vec<&'static str> {
     let has = |(bit, _): &(u32, &str)| {
         // Before Linux 5.8 it was one for all; it still includes these.
         let is_included = *bit != CAP_SYS_PTRACE && host.has(CAP_SYS_ADMIN);

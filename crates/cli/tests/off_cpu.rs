@@ -149,23 +149,30 @@ fn begun(folder: &Path, name: &str) -> Child {
     child
 }
 
+/// Records a program of this folder for a second, once it says that it has begun. A report by function, and what was said. `None`: it can't be
+/// done here.
+fn record_running(folder: &Path, source: &str, name: &str) -> Option<(Value, String)> {
+    if !needs(Requirement::Bpf) || !spun::compiled(folder, source, name) {
+        return None;
+    }
+    let mut child = begun(folder, name);
+    let pid = child.id().to_string();
+    let output = plumb(folder, &["record", "--off-cpu", "--duration", "1", "-p", &pid]);
+    child.kill().expect("it is ours");
+    child.wait().expect("it ends");
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let report = plumb(folder, &["report", "--json", "--sort", "sym"]).stdout;
+    Some((serde_json::from_slice(&report).expect("it is JSON"), said))
+}
+
 /// A wait that had begun before the recording, and one that goes on as it ends: of the program's code no table was there as it began.
 #[test]
 fn each_of_few_long_waits_has_its_stack() {
-    if !needs(Requirement::Bpf) {
-        return;
-    }
     let folder = spun::folder("off-cpu-naps");
-    if !spun::compiled(&folder, "tests/programs/long_naps.c", "long-naps") {
+    let Some((report, _)) = record_running(&folder, "tests/programs/long_naps.c", "long-naps") else {
         return;
-    }
-    let mut child = begun(&folder, "long-naps");
-    let output = plumb(&folder, &["record", "--off-cpu", "--duration", "1", "-p", &child.id().to_string()]);
-    child.kill().expect("it is ours");
-    child.wait().expect("it ends");
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let report: Value =
-        serde_json::from_slice(&plumb(&folder, &["report", "--json", "--sort", "sym"]).stdout).expect("JSON");
+    };
     let lasted = report["duration_ns"].as_u64().expect("it says how long it took");
     let off = weight_of(&report, "off-cpu", "naps");
     assert!(off + lasted / 50 >= lasted, "{off} of {lasted} ns: {report:#}");
@@ -175,23 +182,9 @@ fn each_of_few_long_waits_has_its_stack() {
 /// threads of a pool.
 #[test]
 fn who_waits_all_the_time_is_there() {
-    if !needs(Requirement::Bpf) {
-        return;
-    }
     let folder = spun::folder("off-cpu-hangs");
-    if !spun::compiled(&folder, "tests/programs/hangs.c", "hangs") {
-        return;
-    }
-    let mut child = begun(&folder, "hangs");
-    let pid = child.id().to_string();
-    let output = plumb(&folder, &["record", "--off-cpu", "--duration", "1", "-p", &pid]);
-    child.kill().expect("it is ours");
-    child.wait().expect("it ends");
-    let said = text(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let Some((report, said)) = record_running(&folder, "tests/programs/hangs.c", "hangs") else { return };
     assert!(!said.contains("walked in the kernel"), "nothing ran that could have been: {said}");
-    let report: Value =
-        serde_json::from_slice(&plumb(&folder, &["report", "--json", "--sort", "sym"]).stdout).expect("JSON");
     let duration = report["duration_ns"].as_u64();
     let lasted = duration.unwrap_or_else(|| panic!("it says how long it took: {report:#}"));
     for (function, threads) in [("takes_lock", 2), ("hangs_in_read", 1), ("waits_for_work", 200)] {

@@ -1,9 +1,9 @@
-//! Processes that can't do anything while they are recorded, said before their user looks for the reason elsewhere.
+//! Warns of processes that can't run: stopped ones, and zombies.
 
 use plumb_process::state;
 use plumb_target::Target;
 
-/// What to say of the processes that were asked for and are stopped, or have ended and are only to be waited for.
+/// A warning for each process of the target that is stopped or a zombie.
 pub(super) fn notes(target: &Target) -> Vec<String> {
     let Target::Processes(pids) = target else { return Vec::new() };
     pids.iter().filter_map(|&pid| note(pid, state(pid, pid)?)).collect()

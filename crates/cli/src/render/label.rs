@@ -24,8 +24,8 @@ pub fn cause(cause: Cause, name: &str) -> &str {
     }
 }
 
-/// What a thread was off the processor for, at this event. It goes in the kernel: where user code is innermost its stack is not known, unless it
-/// could run all the time.
+/// The name of what a thread waited for; `event` is `off-cpu` or `run-queue`. A thread blocks in the kernel: if an off-CPU stack has no kernel
+/// frame, it was not recorded.
 pub fn wait<'a>(event: &str, of: Cause, name: &'a str) -> &'a str {
     match of {
         Cause::User if event == "off-cpu" => "no stack recorded",

@@ -132,7 +132,7 @@ fn language(profile: &Profile, of_file: &[Option<usize>], stack: StackId) -> Opt
     found
 }
 
-/// How to record the program's own functions, which takes stacks walked in the kernel, or what shows them on a kernel that can't.
+/// How to record the program's own functions: with stacks walked in the kernel. Where the kernel can't do that, what shows them instead.
 fn by_kernel(way: Way<'_>, known: &Known) -> String {
     match (way.refusal)() {
         None => format!("record with --capture bpf: {}", known.versions),

@@ -118,10 +118,11 @@ impl AddressSpaces {
         range: &Range<u64>,
         mut key: FileKey,
     ) -> (Backing, Option<Box<[u8]>>) {
+        let is_memory = is_memory(&key.path);
         match &*key.path {
             b"[vdso]" => return (Backing::Vdso, None),
             // Memory files hold what programs write themselves, as anonymous memory does, unless they hold a program.
-            path if !path.starts_with(b"/") || is_memory(path) && !self.may_hold_program(path) => {
+            path if !path.starts_with(b"/") || is_memory && !self.may_hold_program(path) => {
                 return (Backing::Anonymous, None);
             }
             _ => {}
@@ -137,7 +138,7 @@ impl AddressSpaces {
         };
         let path = key.path.clone();
         let id = self.code.add(key, &place);
-        if is_memory(&path) && !self.code.is_program(id) {
+        if is_memory && !self.code.is_program(id) {
             return (Backing::Anonymous, None);
         }
         (Backing::File(id), Some(path))

@@ -128,11 +128,11 @@ impl Command {
 
 fn alone(target: &Target, calls: &mut Calls) -> Result<Subject, Error> {
     let subject = Subject::find(target)?;
-    if !matches!(target, Target::Machine) {
-        calls.only_followed().map_err(Error::system("following processes"))?;
+    if let Target::Machine = target {
+        return Ok(subject);
     }
+    calls.only_followed().map_err(Error::system("following processes"))?;
     match target {
-        Target::Machine => {}
         Target::Command(_) => subject.follow(|pid| calls.follow_from_exec(pid))?,
         _ => subject.follow(|pid| calls.follow(pid))?,
     }
