@@ -103,9 +103,9 @@ def main():
                 one.kill()
                 one.wait()
         def query(*words):
-            command = [plumb, 'query', '--to', f'http://127.0.0.1:{server.port}', '--type', CPU, '--from', 'now-1h', '--until', 'now+1h', *words]
+            command = [plumb, 'query', '--to', f'http://127.0.0.1:{server.port}', '--from', 'now-1h', '--until', 'now+1h', *words]
             return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        print(query('services'), query('functions', '--query', '{service_name="proc-reader"}', '--limit', '8'), sep='\n')
+        print(query('services'), query('functions', '--type', CPU, '--query', '{service_name="proc-reader"}', '--limit', '8'), sep='\n')
         server.stop()
         text = re.sub(r'\x1b\[[0-9;]*m', '', open(log, errors='replace').read())
         lines = [line for line in text.splitlines() if re.search(r'\bwindow\b', line)]

@@ -5,7 +5,7 @@
 
 Load, some fifth of a processor: bursts of short processes (process IDs are used again after 32,768), a program that never ends, and control groups
 named like containers that live for seconds (1,000 an hour). Meanwhile the server is stopped, killed with SIGKILL at any moment and stays away for up
-to two minutes, and the agent is stopped and started again. Each of that is drawn by --seed.
+to two minutes, the agent is stopped and started again, and its clock is set, back or forward by up to an hour, and right again. Each of that is drawn by --seed.
 
 At the end: samples and nanoseconds that the agents say they took, less what they say they dropped or left out, are those in the store, exactly. Memory is
 printed over time; with --profiler also that of OpenTelemetry's eBPF profiler, which runs beside and sends to a server of its own.
@@ -85,17 +85,30 @@ class Load(threading.Thread):
         self.done.set()
         self.join()
 
+CLOCK = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../crates/cli/tests/programs/clock.c')
+
 class Agent:
-    """An agent that is started again and again, and its log."""
+    """An agent that is started again and again, its log, and its clock."""
     def __init__(self, plumb, url, folder, interval):
         self.command = [plumb, 'agent', '--to', url, '--spool', os.path.join(folder, 'spool'), '--interval', str(interval)]
         self.log, self.starts = os.path.join(folder, 'agent.log'), 0
+        clock, self.offset = os.path.join(folder, 'clock.so'), os.path.join(folder, 'offset')
+        subprocess.run(['cc', '-shared', '-fPIC', '-o', clock, CLOCK], check=True)
+        self.environment = dict(os.environ, LD_PRELOAD=clock, CLOCK_FILE=self.offset)
+        self.set_clock(0)
         self.start()
+
+    def set_clock(self, seconds):
+        """By so much from the right time."""
+        self.seconds = seconds
+        with open(self.offset + '.new', 'w') as file:
+            file.write(str(seconds))
+        os.rename(self.offset + '.new', self.offset)
 
     def start(self):
         self.starts += 1
         with open(self.log, 'ab') as log:
-            self.process = subprocess.Popen(self.command, stdout=log, stderr=log)
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, env=self.environment)
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
@@ -131,7 +144,7 @@ def stored(server):
         time.sleep(5)
     raise SystemExit(f'cannot ask for the sum: {answer.stderr}')
 
-TROUBLE = ['kill server', 'kill server, stay away', 'restart agent', 'kill server', 'stop server', 'restart agent, server away']
+TROUBLE = ['kill server', 'kill server, stay away', 'restart agent', 'kill server', 'set clock', 'stop server', 'restart agent, server away', 'set clock']
 
 def disturb(server, agent, draw, away, deck, is_early):
     """The next thing that goes wrong; gives back its name. The agent goes on undisturbed after a third of the time: what it takes by then is what it takes for months."""
@@ -144,6 +157,8 @@ def disturb(server, agent, draw, away, deck, is_early):
         server.kill() if 'kill' in what else server.stop()
     if 'agent' in what:
         agent.restart()
+    if 'clock' in what:
+        agent.set_clock(0 if agent.seconds else draw.randint(-3600, 3600))
     if 'away' in what:
         time.sleep(draw.uniform(*away))
     if 'server' in what:
