@@ -18,6 +18,12 @@ pub trait CodeMap {
     fn address_bits(&self) -> u32 {
         48
     }
+
+    /// Whether a runtime that makes code keeps frame pointers in all of it and ends their chain with zero, as the ABI has it (System V ABI,
+    /// AMD64 supplement, §3.4.1). Elsewhere a zero there is a register that code without frame pointers used for something else.
+    fn ends_chains_with_zero(&self) -> bool {
+        false
+    }
 }
 
 /// What is at an address.

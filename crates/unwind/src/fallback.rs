@@ -49,9 +49,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         };
         match found {
             Err(_) if self.at_process_entry() => Err(End::Root),
-            // A chain of frame pointers that a runtime ends as the ABI says, with zero (System V ABI, AMD64 supplement, §3.4.1): Erlang's
-            // processes return to code that has no caller.
-            Err(_) if is_return && !here && self.outermost_sp == Some(self.registers.sp()) => Err(End::Root),
+            Err(_) if is_return && !here && self.ends_chain() => Err(End::Root),
             found => found,
         }
     }
@@ -248,6 +246,11 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         let arguments = is_above(word(1)) && is_above(word(count));
         let environment = word(count + 2);
         arguments && word(count + 1) == Some(0) && (environment == Some(0) || is_above(environment))
+    }
+
+    /// Whether the chain of frame pointers that led here ends here: Erlang's processes return to code that has no caller.
+    fn ends_chain(&self) -> bool {
+        self.outermost_sp == Some(self.registers.sp()) && self.code.ends_chains_with_zero()
     }
 
     /// Whether the rules for a return address, with the stack pointer as it leaves it, lead to code again or to the root.

@@ -365,6 +365,13 @@ impl Code {
         self.files.borrow().get(id).unreadable().is_some()
     }
 
+    /// Whether the name of a file begins like this.
+    pub(crate) fn is_named(&self, id: FileId, prefix: &[u8]) -> bool {
+        let files = self.files.borrow();
+        let path = &files.get(id).key().path;
+        path.rsplit(|&byte| byte == b'/').next().is_some_and(|name| name.starts_with(prefix))
+    }
+
     /// Where the rules of an address of a mapping are.
     pub(crate) fn located(&self, mapping: &Vma, pc: Avma) -> Located<'_, Vec<u8>> {
         let (module, stated) = match mapping.backing {

@@ -17,6 +17,9 @@ use crate::Source;
 /// More frames than any sensible stack of 64 KiB has; a stack that is longer is cut, and says so.
 const MAX_FRAMES: usize = 4096;
 
+/// How the names of files with Erlang's runtime begin: beam.smp, beam.debug.smp.
+const ERLANG: &[u8] = b"beam.";
+
 /// One address space as the unwinder asks about it.
 struct View<'a> {
     code: &'a Code,
@@ -41,6 +44,12 @@ impl CodeMap for View<'_> {
             Some(mapping) => self.code.located(mapping, pc),
             None => Located::Unmapped,
         }
+    }
+
+    /// Only Erlang's does. Java's code, without an option, keeps anything in the register.
+    fn ends_chains_with_zero(&self) -> bool {
+        let is_erlang = |backing| matches!(backing, Backing::File(id) if self.code.is_named(id, ERLANG));
+        self.mappings.mappings().iter().any(|mapping| is_erlang(mapping.backing))
     }
 }
 
