@@ -129,6 +129,7 @@ impl Recorder {
         self.slow_down();
         self.read(monotonic_ns());
         self.meet_arrived();
+        self.meet_joined();
         self.account.look();
         self.ingest.look_at_queues(false);
         self.grow();

@@ -4,6 +4,7 @@ mod spun;
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use plumb_fixtures::{Requirement, needs, skip};
@@ -60,6 +61,32 @@ fn who_lacks_rights_is_told_what_to_type() {
     let place = said(&["record", "--", "true"]).expect("the folder is root's");
     let named = "cannot write profile.plumb: Permission denied; name another place by -o FILE";
     assert!(place.contains(named), "{place}");
+}
+
+/// The kernel takes the events away at its exec.
+#[test]
+fn who_records_a_program_that_gets_rights_is_told_why_there_are_no_samples() {
+    let place = std::env::temp_dir().join(format!("plumb-rights-{}", std::process::id()));
+    let program = place.join("rights");
+    std::fs::create_dir_all(&place).expect("the folder for temporary files can be written");
+    plumb_fixtures::copy_program("/bin/sh", &program);
+    let mode = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode));
+    mode(&program, 0o4755).and_then(|()| mode(&place, 0o777)).expect("both are the test's");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command.args(["record", "-o", "x.plumb", "--"]).arg(&program);
+    command.args(["-c", "i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done"]);
+    let output = command.current_dir(&place).stdin(Stdio::null()).uid(65534).gid(65534).output();
+    let _ = std::fs::remove_dir_all(&place);
+    let Ok(output) = output else {
+        return skip(Requirement::Root, "not root, or others may not run what is built here");
+    };
+    let said = text(&output.stderr);
+    if !output.status.success() {
+        return skip(Requirement::Unprivileged, format_args!("others may not record: {said}"));
+    }
+    // Where the file system gives no rights, it is sampled as any other.
+    let is_sampled = !said.starts_with("plumb: 0 samples");
+    assert!(is_sampled || said.contains("set-user-ID") && said.contains("record it as root"), "{said}");
 }
 
 #[test]

@@ -167,7 +167,29 @@ fn a_cgroup_is_recorded_and_nobody_else() {
             assert!(is_sampled, "{path} {capture}");
         }
     }
+    // A service that its manager starts again comes into the cgroup from outside.
+    let mut joined = Vec::new();
+    if needs(Requirement::Bpf) {
+        for (command, shown) in
+            [(&["record", "--off-cpu"][..], &["script"][..]), (&["trace", "-e", "clock_nanosleep"], &[])]
+        {
+            let options = [command, &["--cgroup", &name, "--duration", "6"]].concat();
+            let recorder =
+                place.command(env!("CARGO_BIN_EXE_plumb"), &options).stdout(Stdio::piped()).spawn();
+            let recorder = recorder.expect("plumb runs");
+            // It has begun by then, or begins with it: both is right.
+            std::thread::sleep(std::time::Duration::from_secs(2));
+            let joins = place.shell("joins", "while [ -e go ]; do sleep 0.05; done");
+            std::fs::write(cgroup.join("cgroup.procs"), joins.id().to_string())
+                .expect("it can be moved there");
+            let printed = text(&recorder.wait_with_output().expect("it ends").stdout);
+            joined.push(joins);
+            let seen = if shown.is_empty() { printed } else { text(&place.plumb(shown).stdout) };
+            assert!(seen.contains("sleep"), "{command:?}: {seen}");
+        }
+    }
     place.stop();
+    joined.iter_mut().for_each(Running::wait);
     inside.wait();
     outside.wait();
     std::fs::remove_dir(&cgroup).expect("it is empty");

@@ -8,6 +8,7 @@
 //! Documentation: cgroups(7), Documentation/admin-guide/cgroup-v2.rst.
 
 mod controllers;
+mod joiners;
 
 use std::fmt;
 use std::fs::{self, File, TryLockError};
@@ -17,6 +18,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plumb_process::usage::CpuTime;
+
+pub use joiners::Joiners;
 
 /// Directories of ours are called this and the recorder's pid.
 const PREFIX: &str = "plumb-";

@@ -2,7 +2,7 @@
 //!
 //! Not here: starting it ([`Held`](crate::Held)).
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -74,15 +74,11 @@ impl Launch {
         }
     }
 
-    /// The program's file: as it is named, or the first of PATH.
+    /// The program's file.
     fn path(&self) -> Option<PathBuf> {
-        if self.program.as_encoded_bytes().contains(&b'/') {
-            return Some(PathBuf::from(&self.program));
-        }
         let set =
             self.environment.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
-        let path = set.or_else(|| std::env::var_os("PATH")).unwrap_or_default();
-        std::env::split_paths(&path).map(|folder| folder.join(&self.program)).find(|path| path.is_file())
+        program_file(&self.program, &set.or_else(|| std::env::var_os("PATH")).unwrap_or_default())
     }
 
     /// The last part of the program's path, as the kernel will name the process.
@@ -90,4 +86,12 @@ impl Launch {
         let path = std::path::Path::new(&self.program);
         path.file_name().unwrap_or(&self.program).to_string_lossy().into_owned()
     }
+}
+
+/// The file of a program: as it is named, or the first in the folders of `path`.
+pub fn program_file(program: &OsStr, path: &OsStr) -> Option<PathBuf> {
+    if program.as_encoded_bytes().contains(&b'/') {
+        return Some(PathBuf::from(program));
+    }
+    std::env::split_paths(path).map(|folder| folder.join(program)).find(|path| path.is_file())
 }

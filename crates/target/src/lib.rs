@@ -21,11 +21,11 @@ pub mod spawn;
 mod subject;
 mod target;
 
-pub use cgroup::{Cgroup, NoCgroup, own as own_cgroup};
+pub use cgroup::{Cgroup, Joiners, NoCgroup, own as own_cgroup};
 pub use descendants::{Descendants, Running};
 pub use error::TargetError;
 pub use held::{Child, Held};
-pub use launch::{Launch, Prints};
+pub use launch::{Launch, Prints, program_file};
 pub use plumb_process::Program;
 pub use policy::{Heeded, Notice, SignalPolicy, wait};
 pub use subject::Subject;

@@ -8,7 +8,7 @@ use plumb_process::usage::{CpuTime, monotonic_ns};
 use plumb_process::{pidfd, procfs};
 use plumb_target::begin::{hold, pids_of};
 use plumb_target::signals::Signals;
-use plumb_target::{Child, End, Heeded, Held, Notice, SignalPolicy, Target};
+use plumb_target::{Child, End, Heeded, Held, Joiners, Notice, SignalPolicy, Target};
 
 use super::{Began, Recorder};
 use crate::error::Error;
@@ -37,6 +37,8 @@ pub(super) struct Observed {
     /// Become readable when the processes to be recorded end.
     pub ends: Vec<OwnedFd>,
     pub pids: Vec<u32>,
+    /// Of a cgroup that was there.
+    joiners: Joiners,
     whom: Whom,
 }
 
@@ -57,6 +59,7 @@ impl Observed {
             exited: None,
             ends: Vec::new(),
             pids: pids_of(target, held.as_ref()),
+            joiners: Joiners::default(),
             whom: Whom::of(target),
         };
         Ok((observed, held))
@@ -156,6 +159,17 @@ impl Recorder {
             self.ingest.watch_queues_of(pid);
             self.observed.ends.extend(pidfd(pid).ok());
             self.assisted.iter_mut().for_each(|assisted| assisted.follow(pid));
+        }
+    }
+
+    /// Has processes followed that have come into the cgroup, where what is measured goes by processes. Events are the cgroup's anyway.
+    pub(super) fn meet_joined(&mut self) {
+        let (Attachment::Cgroup(cgroup), Some(assisted)) = (&self.ground.attachment, &mut self.assisted)
+        else {
+            return;
+        };
+        if self.observed.child.is_none() && assisted.off_cpu().is_some() {
+            self.observed.joiners.look(cgroup).into_iter().for_each(|pid| assisted.follow(pid));
         }
     }
 

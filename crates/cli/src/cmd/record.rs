@@ -3,6 +3,7 @@
 //! Not here: the recording (`recording`), the file's format (formats).
 
 mod headline;
+mod why_none;
 
 use std::path::PathBuf;
 

@@ -17,7 +17,7 @@ use anyhow::{Result, anyhow, bail};
 use plumb_capture_bpf::{CallCounts, CallFilter, Calls, LoadError};
 use plumb_process::pidfd;
 use plumb_process::usage::monotonic_ns;
-use plumb_target::{Descendants, End, Target};
+use plumb_target::{Cgroup, Descendants, End, Joiners, Target};
 
 use crate::args::{CommandArgs, TargetArgs, value};
 use crate::examples;
@@ -163,6 +163,11 @@ fn watch(
 ) -> Result<Option<End>> {
     let begin = monotonic_ns();
     let mut is_busy = false;
+    let cgroup = match target {
+        Target::Cgroup(path) => Cgroup::find(path).ok(),
+        _ => None,
+    };
+    let mut joiners = Joiners::default();
     loop {
         let left = args.target.duration.map(|duration| {
             duration.saturating_sub(Duration::from_nanos(monotonic_ns().saturating_sub(begin)))
@@ -173,6 +178,9 @@ fn watch(
         let step = if is_busy { LOOKS.0 } else { LOOKS.1 };
         let end = watched.wait(calls, is_busy, left.map_or(step, |left| left.min(step)))?;
         is_busy = look(calls, shown)?;
+        let joined = cgroup.as_ref().map(|cgroup| joiners.look(cgroup)).unwrap_or_default();
+        // Who has ended again has no calls.
+        joined.into_iter().filter_map(|pid| pidfd(pid).ok()).for_each(|pid| drop(calls.follow(pid.as_fd())));
         // Descendants that began meanwhile go on.
         if matches!((target, end), (Target::Tree(_), Some(End::Gone)))
             && watched.goes_on_with(followed(calls))

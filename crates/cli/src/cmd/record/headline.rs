@@ -10,6 +10,7 @@ use plumb_capture_perf::{Code, SampledEvent, Setup};
 use plumb_process::usage::CpuTime;
 use plumb_profile::Profile;
 
+use super::why_none;
 use crate::recording::{Recording, capture, off_cpu};
 use crate::render::label;
 use crate::render::precision::{Precision, part_of};
@@ -21,7 +22,7 @@ const ADVISED: f64 = 1.0;
 /// Causes that are named one by one.
 const CAUSES: usize = 5;
 /// With fewer samples than these a coverage says nothing.
-const ENOUGH_SAMPLES: f64 = 20.0;
+pub(super) const ENOUGH_SAMPLES: f64 = 20.0;
 /// With less processor time than this a share of it says nothing.
 const ENOUGH_SECONDS: f64 = 0.1;
 
@@ -58,7 +59,8 @@ fn lines(
         let names = names.join(" and ");
         lines.push(format!("no samples: {names} did not happen to the target while it was recorded"));
     } else {
-        lines.extend(target.and_then(|target| why_none(target.total(), setup.frequency_hz)));
+        let is_little = || target.and_then(|target| why_none::is_little(target.total(), setup.frequency_hz));
+        lines.extend(why_none::changes_user(profile).or_else(is_little));
     }
     lines.extend(nameless_lines(profile));
     lines.extend(interpreted_lines(profile, counts.by_kernel));
@@ -136,20 +138,6 @@ fn occurrences(
         text += &format!(" in {:.2} s of processor time", target.total().as_secs_f64());
     }
     text
-}
-
-/// Why there may be no sample, if the target used too little time for that to be a surprise.
-fn why_none(used: Duration, frequency_hz: u32) -> Option<String> {
-    let used = used.as_secs_f64();
-    let period = 1.0 / f64::from(frequency_hz);
-    (used < ENOUGH_SAMPLES * period).then(|| {
-        format!(
-            "no samples: one is taken every {:.1} ms of processor time, and the target used {:.1} ms; \
-             a longer run gives samples, or a higher -F",
-            period * 1e3,
-            used * 1e3
-        )
-    })
 }
 
 /// Places whose functions have no names, each with its remedy.
@@ -251,8 +239,8 @@ mod tests {
 
     #[test]
     fn no_samples_are_explained_by_the_time_that_was_used() {
-        let text = why_none(Duration::from_micros(400), 999).expect("that is less than a period");
+        let text = why_none::is_little(Duration::from_micros(400), 999).expect("that is less than a period");
         assert!(text.contains("every 1.0 ms") && text.contains("used 0.4 ms"), "{text}");
-        assert_eq!(why_none(Duration::from_secs(1), 999), None, "so much time explains nothing");
+        assert_eq!(why_none::is_little(Duration::from_secs(1), 999), None, "so much time explains nothing");
     }
 }

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use plumb_target::Launch;
+use plumb_target::{Launch, program_file};
 
 /// So much is read of a script.
 const SCRIPT_BYTES: u64 = 64 << 10;
@@ -40,11 +40,7 @@ fn mentions(text: &[u8]) -> bool {
 
 /// The file of a program: as it is named, or the first of PATH.
 fn in_path(program: &std::ffi::OsStr) -> Option<PathBuf> {
-    if program.as_bytes().contains(&b'/') {
-        return Some(program.into());
-    }
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+    program_file(program, &std::env::var_os("PATH").unwrap_or_default())
 }
 
 /// Whether a file is a script that one of them runs, or that mentions it.
