@@ -84,6 +84,10 @@ impl Runtime {
                 "--interpreted-frames-native-stack",
                 "run it with node --interpreted-frames-native-stack --perf-basic-prof",
             ),
+            // Inside another program, such as an editor.
+            Runtime::LuaJit if !told.has("luajit") => {
+                ("jit.off()", "have it call jit.off() as it begins, or record with --scan")
+            }
             Runtime::LuaJit => ("-joff", "run it with luajit -joff, or record with --scan"),
             Runtime::PyPy => ("--jit", "run it with pypy --jit off, or record with --scan"),
             Runtime::Guile => (
@@ -203,6 +207,8 @@ mod tests {
         assert!(Runtime::Java.frames(&told(&["java", "-XX:+PreserveFramePointer"])).is_empty());
         let jitmap = told(&["mono", "--jitmap", "x.exe"]);
         assert!(Runtime::Mono.names(&jitmap).contains("until the process ends"));
+        let lua = |words: &[&str]| Runtime::LuaJit.frames(&told(words)).contains("luajit -joff");
+        assert!(lua(&["luajit", "x.lua"]) && !lua(&["nvim", "x.lua"]), "an editor has no such option");
         assert!(Runtime::Erlang.frames(&told(&["erl", "+JPperf", "true"])).starts_with("none:"));
     }
 
