@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use plumb_analyze::{Basis, CallAdvice, Cause, Costs, Filter, KernelRow, View, Watched};
+use plumb_analyze::{Basis, CallAdvice, Cause, Costs, Filter, KernelRow, Kind, NodeId, View, Watched};
 use plumb_capture_bpf::{CallFilter, Calls, Faults, LoadError};
 use plumb_process::usage::monotonic_ns;
 use plumb_profile::Profile;
@@ -170,7 +170,9 @@ fn basis_less_cost(
         span_ns: view.profile().meta.duration_ns as f64,
         cpu_ns: (whole - cost_ns).max(0.0),
         cpu_of,
-        cpu_of_thread: by_thread(view, 1.0),
+        cpu_of_thread: by_thread(view, 1.0, |_| true),
+        user_of_thread: by_thread(view, 1.0, is_user(view)),
+        cpus: view.profile().meta.cpus,
         costs,
     };
     (basis, if whole > 0.0 { cost_ns / whole * 100.0 } else { 0.0 })
@@ -191,18 +193,25 @@ fn basis_of_turns(
         span_ns: watched_ns,
         cpu_ns: time.whole.weight as f64 * scale,
         cpu_of: time.rows.iter().map(|row| (name(row), row.cost.weight as f64 * scale)).collect(),
-        cpu_of_thread: by_thread(view, scale),
+        cpu_of_thread: by_thread(view, scale, |_| true),
+        user_of_thread: by_thread(view, scale, is_user(view)),
+        cpus: view.profile().meta.cpus,
         costs,
     }
 }
 
-fn by_thread(view: &View<'_>, scale: f64) -> HashMap<u32, f64> {
+/// Weighs the samples of each thread for which `is_one` holds, by the node of their innermost frame.
+fn by_thread(view: &View<'_>, scale: f64, is_one: impl Fn(NodeId) -> bool) -> HashMap<u32, f64> {
     let mut times: HashMap<u32, f64> = HashMap::new();
-    for kept in view.samples() {
+    for kept in view.samples().filter(|kept| is_one(kept.node)) {
         let tid = view.profile().threads[kept.sample.thread].tid;
         *times.entry(tid).or_default() += kept.sample.weight as f64 * scale;
     }
     times
+}
+
+fn is_user<'v>(view: &'v View<'_>) -> impl Fn(NodeId) -> bool + 'v {
+    |node| view.frame(view.node(node).frame).kind == Kind::User
 }
 
 fn refusal(error: LoadError) -> anyhow::Error {

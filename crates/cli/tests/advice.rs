@@ -142,7 +142,7 @@ fn disks() {
 fn waiting() {
     let waits = ["lock-contention", "yield-loop", "polling-sleep", "sleep-under-lock", "poll-of-many"];
     hold("waiting", &[&waits[..], &["busy-polling"]].concat());
-    hold("events", &["one-event-a-wait", "read-without-readiness"]);
+    hold("events", &["one-event-a-wait", "read-without-readiness", "delayed-ack"]);
 }
 
 #[test]

@@ -33,14 +33,26 @@ fn find(procs: &Procs<'_>, index: usize, program: &Program<'_>) -> Option<Found>
     };
     let mut short = 0;
     let (mut bound, mut processes) = (crate::cost::Cost::default(), 0);
-    for (at, one) in procs.programs.iter().enumerate().filter(|&(at, _)| is_below(at)) {
-        let _ = at;
+    let (mut lived_ns, mut ended) = (0.0, 0);
+    // Programs come after those that started them.
+    let mut is_counted = vec![false; procs.programs.len()];
+    for at in (0..procs.programs.len()).filter(|&at| is_below(at)) {
+        let one = &procs.programs[at];
         short += one.short;
         // Those that live long do work of their own.
-        if one.short * 2 >= one.processes {
-            bound += one.own();
+        if one.short * 2 < one.processes {
+            continue;
+        }
+        is_counted[at] = true;
+        bound += one.own();
+        // What a program forks is a part of its own cost.
+        if !one.parent.is_some_and(|above| is_counted[above]) {
             bound += one.forking;
-            processes += one.processes;
+        }
+        processes += one.processes;
+        if let Some(ns) = one.mean_life_ns {
+            lived_ns += ns * one.processes as f64;
+            ended += one.processes;
         }
     }
     bound += program.forking;
@@ -53,8 +65,8 @@ fn find(procs: &Procs<'_>, index: usize, program: &Program<'_>) -> Option<Found>
         Measure { what: "short processes", value: short as f64, unit: "" },
         Measure { what: "short processes", value: rate, unit: "/s" },
     ];
-    if let Some(ns) = program.mean_life_ns {
-        measured.push(Measure { what: "average life", value: ns / 1e6, unit: "ms" });
+    if ended > 0 {
+        measured.push(Measure { what: "average life", value: lived_ns / ended as f64 / 1e6, unit: "ms" });
     }
     if procs.is_time {
         let each = ms_each(bound.weight, processes);

@@ -1,7 +1,7 @@
 //! What is gained by removing what the time goes into: of processor time, and of the elapsed time.
 
 use super::{Bottleneck, Explanation};
-use crate::advice::Prediction;
+use crate::advice::{CallAdvice, Prediction};
 
 /// A gain, as an interval in percent.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,12 +19,16 @@ const LITTLE_CPU: f64 = 10.0;
 /// Parts of the waiting that was seen which go: what began before it was looked, or had not ended then, was not seen.
 const LEAST_OF_WAIT: f64 = 0.85;
 const MOST_OF_WAIT: f64 = 1.2;
-/// Threads that have nothing to do wait by these calls too, so that waiting tells nothing of it.
-const ALSO_IDLE: &str = "lock-contention";
 /// With more processors in use than this, on average, threads ran at the same time.
 const ALONE: f64 = 1.05;
 /// Parts of what a program's processes cost that go with them, at least and at most: those who start them have less to do as well.
 const PROCESSES: (f64, f64) = (0.9, 1.2);
+
+/// What goes of a wait at most, in percent of the elapsed time.
+fn most_of_wait(advice: &CallAdvice) -> f64 {
+    let times = if advice.tells_of_locks() { 1.0 } else { MOST_OF_WAIT };
+    (advice.wall_percent * times).min(100.0)
+}
 
 impl Explanation<'_> {
     /// What is gained at least and at most. `None`: what replaces it can't be estimated.
@@ -41,13 +45,12 @@ impl Explanation<'_> {
                 let advice = &self.calls[index];
                 let gain = self.gain(self.prediction_of(advice));
                 let wait = advice.wall_percent;
-                let is_wait =
-                    wait >= LEAST_WAIT && wait > advice.cpu_percent && advice.rule.name != ALSO_IDLE;
+                let is_wait = wait >= LEAST_WAIT && wait > advice.cpu_percent && !advice.may_idle;
                 Some(if is_wait {
                     PredictedGain {
                         // What wakes in place of the wait takes some as well.
                         cpu: if advice.cpu_percent < LITTLE_CPU { (0.0, gain.cpu.1) } else { gain.cpu },
-                        elapsed: Some(((wait * LEAST_OF_WAIT).min(100.0), (wait * MOST_OF_WAIT).min(100.0))),
+                        elapsed: Some((self.least_of_wait(advice), most_of_wait(advice))),
                     }
                 } else {
                     gain
@@ -62,19 +65,42 @@ impl Explanation<'_> {
         }
     }
 
+    /// What goes of a wait at least, in percent of the elapsed time: what is waited for a processor stays, and what is done under a lock may
+    /// need it.
+    fn least_of_wait(&self, advice: &CallAdvice) -> f64 {
+        if advice.tells_of_locks() {
+            return 0.0;
+        }
+        let queued = self.pace.waited_ns().zip(self.pace.elapsed_ns);
+        let queued =
+            queued.map_or(0.0, |((waited, _), elapsed)| waited as f64 / elapsed.max(1) as f64 * 100.0);
+        (advice.wall_percent * LEAST_OF_WAIT - queued).clamp(0.0, 100.0)
+    }
+
     /// The rule on calls that saves most waiting, by its number in [`calls`](Self::calls), if that is more than any processor time that
-    /// could be saved.
+    /// could be saved. What is done under a lock says more than that others wait for it.
     pub fn waiting_rule(&self) -> Option<usize> {
         let is_wait = |&index: &usize| {
             let advice = &self.calls[index];
-            advice.wall_percent >= LEAST_WAIT && advice.rule.name != ALSO_IDLE
+            advice.wall_percent >= LEAST_WAIT && !advice.may_idle
         };
-        let waits = (0..self.calls.len()).filter(is_wait);
-        let index = waits
-            .max_by(|&one, &other| self.calls[one].wall_percent.total_cmp(&self.calls[other].wall_percent))?;
+        let rank = |index: usize| (!self.calls[index].tells_of_locks(), self.calls[index].wall_percent);
+        let index = (0..self.calls.len()).filter(is_wait).max_by(|&one, &other| {
+            let (one, other) = (rank(one), rank(other));
+            one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
+        })?;
         let largest =
             self.outlook.above.first().and_then(|(_, share)| self.pace.elapsed_percent(share.percent));
         (self.calls[index].wall_percent > largest.unwrap_or(0.0)).then_some(index)
+    }
+
+    /// The rule that knows of threads that wait for a lock while others run, by its number in [`calls`](Self::calls), if that is a good
+    /// part of the elapsed time.
+    pub fn contended(&self) -> Option<usize> {
+        let is_it = |advice: &CallAdvice| {
+            advice.tells_of_locks() && !advice.may_idle && advice.wall_percent >= LEAST_WAIT
+        };
+        self.calls.iter().position(is_it)
     }
 
     fn gain(&self, prediction: Prediction) -> PredictedGain {

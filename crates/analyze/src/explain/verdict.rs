@@ -119,6 +119,14 @@ fn is_made_by(
         && rows.flat_map(|(_, callers)| &callers.places).any(is_here)
 }
 
+/// Whether most of what a line calls is what the kernel did for it, which is told by itself.
+fn is_kernel_of(view: &View<'_>, callers: &KernelCallers, line: &CallingLine) -> bool {
+    let is_here = |frame: FrameIndex| source_line(view, frame) == source_line(view, line.frame);
+    let here: u64 =
+        callers.places.iter().filter(|(frame, _)| is_here(*frame)).map(|(_, cost)| cost.weight).sum();
+    here.saturating_mul(2) >= line.cost.weight
+}
+
 /// What the kernel did that no rule is about.
 fn kernel_rows<'a>(
     time: &'a KernelTime,
@@ -148,10 +156,13 @@ fn unknown_lines(
     lines: &[CallingLine],
     (causes, calls): (&[CodeAdvice], &[CallAdvice]),
     of_kernel: (&KernelTime, &[KernelCallers]),
+    told: &[(Bottleneck, Cost)],
 ) -> Vec<(Bottleneck, Cost)> {
     let is_told = |line: &CallingLine| {
         let of_code = causes.iter().any(|cause| is_own(cause) && is_cause_of(view, cause, line));
-        of_code || calls.iter().any(|advice| is_made_by(view, advice, line, of_kernel))
+        of_code
+            || calls.iter().any(|advice| is_made_by(view, advice, line, of_kernel))
+            || told.iter().any(|&(what, _)| matches!(what, Bottleneck::Kernel(row) if is_kernel_of(view, &of_kernel.1[row], line)))
     };
     let unknown = lines.iter().enumerate().filter(|(_, line)| !is_told(line));
     unknown.map(|(index, line)| (Bottleneck::Line(index), line.cost)).collect()
@@ -187,8 +198,8 @@ pub(super) fn outlook(
     let own = own.map(|function| (Bottleneck::Function(function.frame), function.own));
     let watched = calls.iter().enumerate().filter(|_| time.is_time);
     let watched = watched.map(|(index, advice)| (Bottleneck::Calls(index), of_calls(advice, time)));
-    let rows = kernel_rows(time, causes, calls);
-    let unknown = unknown_lines(view, &lines, (causes, calls), (time, kernel_callers));
+    let rows: Vec<_> = kernel_rows(time, causes, calls).collect();
+    let unknown = unknown_lines(view, &lines, (causes, calls), (time, kernel_callers), &rows);
     let mut all: Vec<(Bottleneck, Share)> = code
         .chain(programs)
         .chain(watched)

@@ -6,6 +6,8 @@
 mod again;
 mod args;
 mod brief;
+mod calls;
+mod lacks;
 mod loops;
 mod nameless;
 mod places;

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -440,6 +441,39 @@ static void small_messages(void)
                 exit(3);
 }
 
+/* A request of a head and a body over TCP, one by one or together, and an answer. */
+static void *answer(void *listener)
+{
+    int fd = accept(*(int *)listener, 0, 0);
+    char request[8];
+    while (fd >= 0 && recv(fd, request, sizeof(request), MSG_WAITALL) == sizeof(request) && send(fd, request, 4, 0) == 4) {}
+    close(fd);
+    return 0;
+}
+
+static void delayed_ack(void)
+{
+    int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t length = sizeof(address);
+    pthread_t thread;
+    if (bind(listener, (struct sockaddr *)&address, length) || listen(listener, 1) || getsockname(listener, (struct sockaddr *)&address, &length))
+        exit(3);
+    pthread_create(&thread, 0, answer, &listener);
+    if (connect(fd, (struct sockaddr *)&address, length))
+        exit(3);
+    WHILE_TIME {
+        if (bad ? send(fd, buffer, 4, 0) < 0 || send(fd, buffer, 4, 0) < 0 : send(fd, buffer, 8, 0) < 0)
+            exit(3);
+        if (recv(fd, buffer, 4, 0) < 0)
+            exit(3);
+        if (!bad)
+            compute(100000);
+    }
+    close(fd);
+    pthread_join(thread, 0);
+}
+
 static void many_calls(void)
 {
     int fd = open("/dev/zero", O_RDONLY);
@@ -501,6 +535,7 @@ static const struct {
     { "read-without-readiness", not_ready },
     { "ioctl-cost", ioctls },
     { "small-messages", small_messages },
+    { "delayed-ack", delayed_ack },
     { "very-many-calls", many_calls },
     { "repeated-identity", identity },
     { "sigmask-storm", sigmasks },

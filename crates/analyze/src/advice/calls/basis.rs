@@ -26,6 +26,10 @@ pub struct Basis {
     pub cpu_of: HashMap<String, f64>,
     /// That of each thread.
     pub cpu_of_thread: HashMap<u32, f64>,
+    /// What of that was in user code.
+    pub user_of_thread: HashMap<u32, f64>,
+    /// Processors that there are; 0: not known.
+    pub cpus: u32,
     /// What things cost here.
     pub costs: Costs,
 }
@@ -37,6 +41,17 @@ impl Basis {
     /// So many in each second.
     pub(super) fn rate(&self, count: u64) -> f64 {
         if self.span_ns > 0.0 { count as f64 * 1e9 / self.span_ns } else { 0.0 }
+    }
+
+    /// For how long there was a processor that the target did not use, were its work spread evenly, in nanoseconds.
+    pub(super) fn spare_ns(&self) -> f64 {
+        (self.span_ns - self.cpu_ns / f64::from(self.cpus.max(1))).max(0.0)
+    }
+
+    /// So many in each second of processor time, or of the time that was looked, if that is shorter.
+    pub(super) fn rate_on_cpu(&self, count: u64) -> f64 {
+        let ns = self.span_ns.min(self.cpu_ns);
+        if ns > 0.0 { count as f64 * 1e9 / ns } else { 0.0 }
     }
 
     /// Processor time of a call as it was sampled, in nanoseconds.

@@ -8,14 +8,20 @@ use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, count, percent
 const LEAST_SHARE: f64 = 0.9;
 /// From so many pairs.
 const LEAST_PAIRS: u64 = 100;
+/// Of so many bytes each, on average: less is no copy, but messages.
+const LEAST_BYTES: f64 = 512.0;
+/// Threads that only copy take no more than this part of the time of their reads and writes in user code: what looks at the bytes, or changes them,
+/// takes more.
+const MOST_IN_USER: f64 = 0.15;
 
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "copy-loop",
         claim: "copies a file through its own memory",
         pattern: "what is read from one descriptor is written to another: a copy through user space",
-        threshold: "nine of ten reads are followed by a write of as many bytes elsewhere, 100 times",
-        remedy: "copy_file_range between files, sendfile to a socket, splice with a pipe",
+        threshold: "nine of ten reads are followed by a write of as many bytes elsewhere, 100 times, of 512 bytes on average; such threads hardly do \
+                    anything else",
+        remedy: "if the bytes stay as they are: copy_file_range between files, sendfile to a socket, splice with a pipe",
         bound: "the reads and writes of such pairs; the kernel's own copy is still to be paid where blocks can't be shared",
         source: "copy_file_range(2): spares the way through user space",
     },
@@ -31,6 +37,15 @@ struct Thread {
     last: Option<(u64, i64)>,
     reads: u64,
     pairs: u64,
+    /// Bytes of the pairs.
+    bytes: u64,
+}
+
+impl Thread {
+    fn copies(&self) -> bool {
+        self.pairs as f64 >= LEAST_SHARE * self.reads as f64
+            && self.bytes as f64 >= LEAST_BYTES * self.pairs as f64
+    }
 }
 
 #[derive(Default)]
@@ -50,17 +65,24 @@ impl Watch for Copies {
         if call.name == "read" {
             thread.reads += 1;
             thread.last = (call.result > 0).then_some((descriptor, call.result));
-        } else if let Some((from, bytes)) = thread.last.take() {
-            thread.pairs += u64::from(from != descriptor && bytes == call.result);
+        } else if let Some((from, bytes)) = thread.last.take()
+            && from != descriptor
+            && bytes == call.result
+        {
+            thread.pairs += 1;
+            thread.bytes = thread.bytes.saturating_add(bytes.unsigned_abs());
         }
     }
 
     fn judge(&self, basis: &Basis) -> Option<Found> {
-        let copies = |thread: &&Thread| thread.pairs as f64 >= LEAST_SHARE * thread.reads as f64;
-        let sum = |sum: (u64, u64), one: &Thread| (sum.0 + one.pairs, sum.1 + one.reads);
-        let (pairs, reads) = self.threads.values().filter(copies).fold((0, 0), sum);
+        let copying = || self.threads.iter().filter(|(_, thread)| thread.copies());
+        let sum = |sum: (u64, u64), (_, one): (&u32, &Thread)| (sum.0 + one.pairs, sum.1 + one.reads);
+        let (pairs, reads) = copying().fold((0, 0), sum);
         let cpu_ns = basis.part(&["read", "write"], 2 * pairs, self.calls);
-        (pairs >= LEAST_PAIRS).then(|| Found {
+        let user_ns: f64 = copying().filter_map(|(tid, _)| basis.user_of_thread.get(tid)).sum();
+        // Getting in and out of the kernel is no part of what was sampled in calls, and counts as user code at times.
+        let only_copies = user_ns <= MOST_IN_USER * cpu_ns + 2.0 * pairs as f64 * basis.costs.call;
+        (pairs >= LEAST_PAIRS && only_copies).then(|| Found {
             measured: vec![
                 count("pairs of read and write", pairs),
                 percent("of these reads", pairs as f64, reads as f64),

@@ -79,6 +79,7 @@ impl Watch for Lookups {
             cpu_ns,
             // Where the disk has to be asked, this is what hurts.
             wall_ns: self.wall_ns as f64,
+            ..Found::default()
         })
     }
 }

@@ -1,12 +1,13 @@
 //! Threads that have work wait for each other.
+//!
+//! Waits for locks are told from others by the value that they expect, as in `sleep_under_lock`. Of other waits it is not known what for: threads that idle in a
+//! pool wait so too.
 
 use rustc_hash::FxHashMap;
 
+use super::sleep_under_lock::{is_for_lock, is_wait};
 use super::{Basis, CallEvent, CallRule, EAGAIN, Found, MOST, Rule, Watch, count, percent};
 
-/// The operation of a futex call without its flags, and the two that wait.
-const OPERATION: u64 = 0x7f;
-const WAITS: [u64; 2] = [0, 9];
 /// From this share of the elapsed time that a thread waits, which also runs for as much.
 const LEAST_SHARE: f64 = 0.1;
 /// Or from this share of waits that were too late to wait, and so many.
@@ -18,9 +19,10 @@ pub(super) const RULE: CallRule = CallRule {
         claim: "waits for locks",
         pattern: "threads that also compute wait for locks: a lock that is not fought for takes no system call",
         threshold: "waits of 10% of the elapsed time in threads that run for as much, or 20% of 1,000 waits that come too late (EAGAIN)",
-        remedy: "hold the lock for less, split it, use fewer threads, or give each thread its own data; threads that idle in a pool wait too: \
-                 look at the stacks (plumb record --off-cpu)",
-        bound: "what threads that run wait, and the calls",
+        remedy: "compute before the lock is taken and hold it for less, split it, use fewer threads, or give each thread its own data; where threads \
+                 idle in a pool, which wait too, look at the stacks (plumb record --off-cpu)",
+        bound: "what threads that run wait, and the calls; of waits that are known to be for locks what the longest such thread waits, as far as \
+                processors are free",
         source: "futex(7): without contention all is done in user space; the numbers are judgement",
     },
     calls: &["futex"],
@@ -29,52 +31,69 @@ pub(super) const RULE: CallRule = CallRule {
     watch: || Box::<Waits>::default(),
 };
 
+/// How long a thread waited, in nanoseconds.
+#[derive(Clone, Copy, Default)]
+struct Waited {
+    for_locks: u64,
+    for_others: u64,
+}
+
+impl Waited {
+    fn all(self) -> u64 {
+        self.for_locks.saturating_add(self.for_others)
+    }
+}
+
 #[derive(Default)]
 struct Waits {
     calls: u64,
     waits: u64,
     late: u64,
-    /// By thread: how long it waited.
-    threads: FxHashMap<u32, u64>,
+    threads: FxHashMap<u32, Waited>,
 }
 
 impl Watch for Waits {
     fn call(&mut self, call: &CallEvent<'_>) {
         self.calls += 1;
-        if !WAITS.contains(&(call.arguments[1] & OPERATION)) {
+        if !is_wait(call) {
             return;
         }
         self.waits += 1;
         self.late += u64::from(call.result == EAGAIN);
         if self.threads.len() < MOST || self.threads.contains_key(&call.tid) {
             let waited = self.threads.entry(call.tid).or_default();
-            *waited = waited.saturating_add(call.wall_ns);
+            let sum = if is_for_lock(call) { &mut waited.for_locks } else { &mut waited.for_others };
+            *sum = sum.saturating_add(call.wall_ns);
         }
     }
 
     fn judge(&self, basis: &Basis) -> Option<Found> {
         let least = LEAST_SHARE * basis.span_ns;
         let runs = |tid: &u32| basis.cpu_of_thread.get(tid).is_some_and(|&ns| ns >= least);
-        let working: Vec<f64> = self
+        let waits = |waited: Waited| waited.all() as f64 >= least;
+        let working: Vec<Waited> = self
             .threads
             .iter()
-            .filter(|&(tid, &waited)| waited as f64 >= least && runs(tid))
-            .map(|(_, &waited)| waited as f64)
+            .filter(|&(tid, &waited)| waits(waited) && runs(tid))
+            .map(|(_, &waited)| waited)
             .collect();
         let is_late = self.waits >= LEAST_LATE.1 && self.late as f64 >= LEAST_LATE.0 * self.waits as f64;
         if working.is_empty() && !is_late {
             return None;
         }
-        let wall_ns = working.iter().sum();
+        let all_ns: f64 = working.iter().map(|waited| waited.all() as f64).sum();
+        let longest = working.iter().map(|waited| waited.for_locks as f64).fold(0.0, f64::max);
+        let is_known = longest >= least;
         Some(Found {
             measured: vec![
                 count("waits", self.waits),
                 count("threads that run and wait", working.len() as u64),
-                percent("of the elapsed time, all of them", wall_ns, basis.span_ns),
+                percent("of the elapsed time, all of them", all_ns, basis.span_ns),
                 percent("waits that came too late", self.late as f64, self.waits as f64),
             ],
             cpu_ns: basis.part(&["futex"], self.calls, self.calls),
-            wall_ns,
+            wall_ns: if is_known { longest.min(basis.spare_ns()) } else { all_ns },
+            may_idle: !is_known,
             ..Found::default()
         })
     }

@@ -23,7 +23,8 @@ pub(super) const RULE: CallRule = CallRule {
         claim: "maps and unmaps memory again and again",
         pattern: "buffers of much the same size are mapped, used and unmapped: each time they are zeroed and fault in anew",
         threshold: "100 pairs of mmap and munmap a second, of lengths within 10%, with 8 faults each",
-        remedy: "keep the buffer, raise M_MMAP_THRESHOLD (mallopt, or MALLOC_MMAP_THRESHOLD_ in the environment), or use a pool",
+        remedy: "keep the buffer, use a pool, or raise M_MMAP_THRESHOLD and M_TRIM_THRESHOLD above its size (mallopt, or MALLOC_MMAP_THRESHOLD_ and \
+                 MALLOC_TRIM_THRESHOLD_ in the environment; one alone gains little)",
         bound: "mmap, munmap, and the faults on what they map",
         source: "mallopt(3): zeroing mapped memory is expensive, the threshold is 128 KiB and grows up to 32 MiB; measured: 64 KiB mapped, \
                  touched and unmapped take 31 us",

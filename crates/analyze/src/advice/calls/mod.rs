@@ -9,6 +9,7 @@ mod brk_churn;
 mod call_rate;
 mod clock_calls;
 mod copy_loop;
+mod delayed_ack;
 mod enoent;
 mod epoll_one;
 mod epoll_spin;
@@ -74,6 +75,8 @@ pub struct CallAdvice {
     pub wall_ns: f64,
     /// The same in percent of the time on the clock.
     pub wall_percent: f64,
+    /// Whether threads that have nothing to do wait likewise, so that nothing may be gained.
+    pub may_idle: bool,
 }
 
 impl CallAdvice {
@@ -89,7 +92,7 @@ impl CallAdvice {
 }
 
 /// All rules.
-const CALL_RULES: [&CallRule; 30] = [
+const CALL_RULES: [&CallRule; 31] = [
     &brk_churn::RULE,
     &mmap_churn::RULE,
     &fault_rate::RULE,
@@ -117,6 +120,7 @@ const CALL_RULES: [&CallRule; 30] = [
     &not_ready::RULE,
     &ioctl::RULE,
     &small_messages::RULE,
+    &delayed_ack::RULE,
     &call_rate::RULE,
     &identity::RULE,
     &sigmask::RULE,
@@ -176,7 +180,7 @@ impl Watched {
 
 /// What a rule found, if it is worth saying.
 fn advice(rule: &'static CallRule, found: Found, basis: &Basis) -> Option<CallAdvice> {
-    let Found { about, measured, cpu_ns, wall_ns } = found;
+    let Found { about, calls, measured, cpu_ns, wall_ns, may_idle } = found;
     let percent = |part: f64, of: f64| if of > 0.0 { part / of * 100.0 } else { 0.0 };
     // What all calls together took is a bound as well.
     let cpu_ns = cpu_ns.min(basis.cpu_ns);
@@ -186,7 +190,7 @@ fn advice(rule: &'static CallRule, found: Found, basis: &Basis) -> Option<CallAd
     let by_wall = wall_ns >= LEAST_NS && wall_percent >= LEAST_PERCENT;
     (by_cpu || by_wall).then_some(CallAdvice {
         rule: &rule.rule,
-        calls: rule.calls,
+        calls: if calls.is_empty() { rule.calls } else { calls },
         faults: rule.faults,
         about,
         measured,
@@ -194,5 +198,6 @@ fn advice(rule: &'static CallRule, found: Found, basis: &Basis) -> Option<CallAd
         cpu_percent,
         wall_ns,
         wall_percent,
+        may_idle,
     })
 }

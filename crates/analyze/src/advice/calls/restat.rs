@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, count, percent, rate};
 
 const CALLS: &[&str] = &["stat", "lstat", "newfstatat", "statx", "access", "faccessat", "faccessat2"];
-/// From so many times, and so many a second.
+/// From so many times, and so many in a second of processor time: of the elapsed time there is more where others have the processor.
 const LEAST_TIMES: u64 = 100;
 const LEAST_PER_SECOND: f64 = 1000.0;
 
@@ -14,7 +14,7 @@ pub(super) const RULE: CallRule = CallRule {
         name: "repeated-stat",
         claim: "asks for one file's properties again and again (stat)",
         pattern: "the same file, which is there, is looked up by its path again and again",
-        threshold: "100 times, and 1,000 times a second",
+        threshold: "100 times, and 1,000 times in a second of processor time",
         remedy: "remember the answer for a while (a second, a thousand requests), or let inotify tell when the file changes; fstat of an open \
                  file needs no path",
         bound: "these calls",
@@ -44,7 +44,7 @@ impl Watch for Lookups {
     }
 
     fn judge(&self, basis: &Basis) -> Option<Found> {
-        let is_often = |times: &u64| *times >= LEAST_TIMES && basis.rate(*times) >= LEAST_PER_SECOND;
+        let is_often = |times: &u64| *times >= LEAST_TIMES && basis.rate_on_cpu(*times) >= LEAST_PER_SECOND;
         let all: Vec<(&String, &u64)> = self.paths.iter().filter(|(_, times)| is_often(times)).collect();
         let (path, &most) = *all.iter().max_by_key(|(path, times)| (**times, *path))?;
         let times: u64 = all.iter().map(|(_, times)| **times).sum();

@@ -68,11 +68,15 @@ pub(super) trait Watch: Send {
 pub(super) struct Found {
     /// What it is of: a file, a command; empty where it is of all.
     pub(super) about: String,
+    /// Which of the rule's calls; empty: all.
+    pub(super) calls: &'static [&'static str],
     pub(super) measured: Vec<Measure>,
     /// The most that could be gained of processor time, in nanoseconds.
     pub(super) cpu_ns: f64,
     /// The most that could be gained of the time that threads wait, in nanoseconds.
     pub(super) wall_ns: f64,
+    /// Whether threads that have nothing to do wait likewise, so that nothing may be gained.
+    pub(super) may_idle: bool,
 }
 
 /// A number of something.

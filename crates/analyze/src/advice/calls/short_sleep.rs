@@ -8,10 +8,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::sleep_under_lock::{LockedSleeps, SLEEPS, has_woken};
+use super::sleep_under_lock::{ALSO_WATCHED, LockedSleeps, SLEEPS, has_woken, is_sleep};
 use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, percent, rate};
 
-const WAKERS: &[&str] = &["futex"];
 /// From this many a second.
 const LEAST_PER_SECOND: f64 = 100.0;
 /// Sleeps that end within this, in nanoseconds, were short.
@@ -30,7 +29,7 @@ pub(super) const RULE: CallRule = CallRule {
         source: "prctl(2): a sleep takes 50 us longer by default; measured: 71 us for one of 1 ns",
     },
     calls: SLEEPS,
-    also_watched: WAKERS,
+    also_watched: ALSO_WATCHED,
     faults: false,
     watch: || Box::<Sleeps>::default(),
 };
@@ -53,10 +52,10 @@ struct Sleeps {
 impl Watch for Sleeps {
     fn call(&mut self, call: &CallEvent<'_>) {
         self.locked.take(call);
-        let is_sleep = call.name != "futex";
+        let is_sleep = is_sleep(call);
         self.all += u64::from(is_sleep);
         let is_short = is_sleep && call.result == 0 && call.wall_ns < SHORT_NS;
-        let has_woken = !is_sleep && has_woken(call);
+        let has_woken = call.name == "futex" && has_woken(call);
         let has_room = self.threads.len() < MOST || self.threads.contains_key(&call.tid);
         if !has_room || !(is_short || has_woken) {
             return;

@@ -14,6 +14,8 @@ use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, percent, rate}
 
 /// The calls that sleep.
 pub(super) const SLEEPS: &[&str] = &["nanosleep", "clock_nanosleep"];
+/// Those that wake and wait for others, and those that sleep where they are given no descriptor.
+pub(super) const ALSO_WATCHED: &[&str] = &["futex", "poll", "ppoll", "select", "pselect6"];
 /// What a wait for a lock expects to find: it is locked, and somebody waits.
 const CONTENDED: u32 = 2;
 /// The operation of a futex call without its flags; `FUTEX_WAIT` and `FUTEX_WAIT_BITSET`; `FUTEX_WAKE`, `FUTEX_WAKE_OP` and `FUTEX_WAKE_BITSET`.
@@ -38,10 +40,29 @@ pub(super) const RULE: CallRule = CallRule {
         source: "futex(7): who waits for a lock is woken by its holder; the numbers are judgement",
     },
     calls: SLEEPS,
-    also_watched: &["futex"],
+    also_watched: ALSO_WATCHED,
     faults: false,
     watch: || Box::<LockedSleeps>::default(),
 };
+
+/// Whether a call sleeps.
+pub(super) fn is_sleep(call: &CallEvent<'_>) -> bool {
+    match call.name {
+        "poll" | "ppoll" => call.arguments[1] == 0,
+        "select" | "pselect6" => call.arguments[0] == 0,
+        name => SLEEPS.contains(&name),
+    }
+}
+
+/// Whether a futex call waits.
+pub(super) fn is_wait(call: &CallEvent<'_>) -> bool {
+    WAITS.contains(&(call.arguments[1] & OPERATION))
+}
+
+/// Whether a wait is for a lock. The value has 32 bits.
+pub(super) fn is_for_lock(call: &CallEvent<'_>) -> bool {
+    call.arguments[2] as u32 == CONTENDED
+}
 
 /// Whether a futex call woke somebody.
 pub(super) fn has_woken(call: &CallEvent<'_>) -> bool {
@@ -91,17 +112,17 @@ pub(super) struct LockedSleeps {
 impl LockedSleeps {
     /// Takes a sleep or a call of futex into account.
     pub fn take(&mut self, call: &CallEvent<'_>) {
-        if call.name != "futex" {
+        let is_futex = call.name == "futex";
+        if is_sleep(call) {
             self.sleep(call);
-        } else if WAITS.contains(&(call.arguments[1] & OPERATION)) {
+        } else if is_futex && is_wait(call) {
             self.threads.remove(&call.tid);
-            // The value has 32 bits.
-            if call.arguments[2] as u32 == CONTENDED
+            if is_for_lock(call)
                 && let Some(place) = self.place(call)
             {
                 place.waited_ns = place.waited_ns.saturating_add(call.wall_ns);
             }
-        } else if has_woken(call) {
+        } else if is_futex && has_woken(call) {
             self.wake(call);
         }
     }

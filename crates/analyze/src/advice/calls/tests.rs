@@ -12,6 +12,8 @@ fn basis(cpu_ms: &[(&str, f64)]) -> Basis {
         cpu_ns: 5e8,
         cpu_of: cpu_ms.iter().map(|&(name, ms)| (name.to_owned(), ms * 1e6)).collect(),
         cpu_of_thread: [(1, 3e8)].into(),
+        user_of_thread: [(1, 1e8)].into(),
+        cpus: 2,
         costs: Costs { call: 100.0, byte: 0.02, fault: 1500.0, open: 1600.0 },
     }
 }
@@ -234,4 +236,92 @@ fn a_huge_page_that_was_not_to_be_had_now_and_then_is_no_habit() {
     map(&mut watched, 10);
     (0..16384).for_each(|page| touch(&mut watched, start + page * 4096, 10));
     assert!(rules(&watched, &basis).contains(&"huge-pages"));
+}
+
+/// A second in which thread 1 copies so many bytes 1,000 times, in 200 ms in the kernel and so many ms of its own.
+fn copies(bytes: i64, user_ms: f64) -> bool {
+    let mut watched = Watched::default();
+    for at in 0..1000 {
+        watched.call(&call("read", [3, 0, 65536, 0, 0, 0], bytes, at));
+        watched.call(&call("write", [4, 0, 65536, 0, 0, 0], bytes, at));
+    }
+    let user_of_thread = [(1, user_ms * 1e6), (2, 3e8)].into();
+    let basis = Basis { user_of_thread, ..basis(&[("read", 100.0), ("write", 100.0)]) };
+    rules(&watched, &basis).contains(&"copy-loop")
+}
+
+#[test]
+fn what_looks_at_the_bytes_or_hands_on_a_few_is_no_copy() {
+    assert!(copies(65536, 10.0));
+    assert!(!copies(65536, 60.0), "a filter");
+    assert!(!copies(1, 10.0), "messages");
+}
+
+/// A second in which two threads, which run for 0.45 s each, wait for 0.45 s each at a futex of this value.
+fn contention(expected: u64, cpus: u32) -> Option<(f64, bool)> {
+    let mut watched = Watched::default();
+    for tid in [1, 2] {
+        let wait = call("futex", [0x1000, 128, expected, 0, 0, 0], 0, 0);
+        watched.call(&CallEvent { tid, wall_ns: 450_000_000, ..wait });
+    }
+    let basis = Basis { cpu_ns: 9e8, cpu_of_thread: [(1, 4.5e8), (2, 4.5e8)].into(), cpus, ..basis(&[]) };
+    let advice = watched.advise(&basis);
+    advice.first().map(|one| (one.wall_percent.round(), one.may_idle))
+}
+
+#[test]
+fn a_wait_for_a_lock_gains_no_more_than_processors_are_free() {
+    assert_eq!(contention(2, 4), Some((45.0, false)), "as long as one waits");
+    assert_eq!(contention(2, 1), Some((10.0, false)), "no more than the processor is free");
+    assert_eq!(contention(7, 4), Some((90.0, true)), "some other wait");
+}
+
+/// Exchanges of so many sends and a wait of so many milliseconds.
+fn exchanges(sends: usize, wait_ms: u64, sets_no_delay: bool) -> Option<f64> {
+    let mut watched = Watched::default();
+    if sets_no_delay {
+        watched.call(&call("setsockopt", [3, 6, 1, 0, 0, 0], 0, 0));
+    }
+    for at in 0..20 {
+        (0..sends).for_each(|_| watched.call(&call("sendto", [3, 0, 4, 0, 0, 0], 4, at)));
+        watched
+            .call(&CallEvent { wall_ns: wait_ms * 1_000_000, ..call("recvfrom", [3, 0, 4, 0, 0, 0], 4, at) });
+    }
+    let advice = watched.advise(&basis(&[]));
+    advice.iter().find(|one| one.rule.name == "delayed-ack").map(|one| one.wall_percent.round())
+}
+
+#[test]
+fn requests_in_pieces_wait_for_acknowledgements() {
+    assert_eq!(exchanges(2, 41, false), Some(82.0));
+    assert_eq!(exchanges(1, 41, false), None, "in one piece");
+    assert_eq!(exchanges(2, 60, false), None, "the other side's work");
+    assert_eq!(exchanges(2, 41, true), None, "nothing is kept back");
+}
+
+#[test]
+fn who_sleeps_in_poll_sleeps() {
+    let polls = |descriptors: u64| {
+        let mut watched = Watched::default();
+        for at in 0..400 {
+            let poll = call("poll", [0, descriptors, 1, 0, 0, 0], 0, at);
+            watched.call(&CallEvent { wall_ns: 1_100_000, ..poll });
+            watched.call(&call("futex", [0, 129, 1, 0, 0, 0], 1, at));
+        }
+        let basis = Basis { cpu_of_thread: [(1, 1e7)].into(), ..basis(&[]) };
+        rules(&watched, &basis).contains(&"polling-sleep")
+    };
+    assert!(polls(0));
+    assert!(!polls(1), "it waits for something");
+}
+
+#[test]
+fn what_is_asked_often_is_told_on_a_busy_machine_too() {
+    let mut watched = Watched::default();
+    for at in 0..500 {
+        watched.call(&CallEvent { path: Some("/etc/config"), ..call("newfstatat", [0; 6], 0, at) });
+    }
+    // 500 times in a second of which it had a fifth of a processor.
+    let basis = Basis { cpu_ns: 2e8, ..basis(&[("newfstatat", 50.0)]) };
+    assert!(rules(&watched, &basis).contains(&"repeated-stat"));
 }

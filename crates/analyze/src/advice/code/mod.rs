@@ -221,6 +221,9 @@ pub(crate) fn advise_code(
         let own = &found[at].1;
         let is_most = |outer: &Spent| code.common(own, outer).weight.saturating_mul(2) >= own.cost.weight;
         let is_outer = |other: usize| {
+            if is_apart(found[at].0, found[other].0) {
+                return false;
+            }
             let outer = &found[other].1;
             match (code.is_for(own, outer), code.is_for(outer, own)) {
                 (true, false) => true,
@@ -254,6 +257,11 @@ pub(crate) fn advise_code(
         }
     };
     found.into_iter().zip(within).map(advice).collect()
+}
+
+/// Whether a rule is no part of another that seems to call it: C++ flushes by an operator that otherwise formats (`<< std::endl`).
+fn is_apart(rule: &CodeRule, outer: &CodeRule) -> bool {
+    rule.rule.name == flush::RULE.rule.name && outer.rule.name == formatting::RULE.rule.name
 }
 
 /// What is done by code that a library calls back says more than that the library was called.

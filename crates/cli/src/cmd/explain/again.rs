@@ -21,9 +21,10 @@ pub(super) fn commands(profile: &Profile, is_recorded_now: bool) -> Vec<String> 
     commands
 }
 
-/// The command for the whole report: of the recording if there is a file of it, or else as it was typed.
-pub(super) fn full(args: &Args) -> String {
-    if let Some(file) = args.kept() {
+/// The command for the whole report: of the recording if there is a file of it, or else as it was typed. Calls that were watched while it was
+/// recorded are not in the file.
+pub(super) fn full(args: &Args, has_calls: bool) -> String {
+    if let Some(file) = args.kept().filter(|_| !has_calls || !args.records()) {
         return format!("plumb explain --full {}", shell_words::quote(&file.display().to_string()));
     }
     let typed = std::env::args_os().skip(2).map(|argument| argument.to_string_lossy().into_owned());

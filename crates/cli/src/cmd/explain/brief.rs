@@ -5,18 +5,17 @@
 use std::path::Path;
 
 use plumb_analyze::{
-    Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, Extent, FrameIndex, HotFunction, Measure,
-    PredictedGain, Share,
+    Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, Extent, FrameIndex, HotFunction, PredictedGain, Share,
 };
 use plumb_profile::DsoKind;
 
 use super::args::DEFAULT_FILE;
 use super::sections::{cell, name, short_percent, tells_kernel, text_of, whole};
-use super::{Args, again, loops, nameless, places, title, waits};
+use super::{Args, again, calls, lacks, loops, nameless, places, title, waits};
 use crate::render::document::{Block, Document, Section, Text};
 use crate::render::duration::time;
+use crate::render::label;
 use crate::render::table::Layout;
-use crate::render::{label, rule};
 use plumb_report::explain::HotFunctions;
 
 /// Functions and further causes that are listed.
@@ -26,10 +25,10 @@ const FURTHER: usize = 3;
 const NAMED: usize = 3;
 /// Waiting for a processor is said from this part of the elapsed time on.
 const MUCH_WAITED: f64 = 0.1;
-/// Shares of the time that was watched, which the headline gives of all.
-const TOLD_BY_HEADLINE: [&str; 2] = ["these calls", "open and close of them"];
 /// That a gain is so much above the share, in points of percent, needs a reason.
 const MUCH_MORE: f64 = 10.0;
+/// A gain below this, in points of percent, is none.
+const LITTLE: f64 = 0.5;
 /// An interval that is wider than this, in points of percent, is given by its upper end.
 const WIDEST: f64 = 25.0;
 
@@ -46,9 +45,16 @@ pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Arg
     functions(report, &mut section);
     let mut last = Vec::new();
     last.extend(left_out(report, &args.filters.samples.ignore).map(|text| ("left out".into(), text)));
+    last.extend(lacks::facts(report, says_names(report)));
     last.extend([("data".into(), data(report)), ("more".into(), more(report, code, args))]);
     section.blocks.push(Block::Facts(last));
     Document { title: title::of(report, args.reads()), summary: pace(report), sections: vec![section] }
+}
+
+/// Whether the headline is of code without names, and says how it gets some.
+fn says_names(report: &Explanation<'_>) -> bool {
+    let is_nameless = |what| matches!(what, Bottleneck::Function(frame) if !report.view.frame(frame).named);
+    report.first().is_some_and(|(what, _)| is_nameless(what))
 }
 
 /// Time on the clock and on processors.
@@ -167,7 +173,7 @@ fn subject(report: &Explanation<'_>, what: Bottleneck) -> Text {
 fn facts(report: &Explanation<'_>, args: &Args) -> Vec<(String, Text)> {
     let mut facts: Vec<(String, Text)> = Vec::new();
     if let Some(index) = report.waiting_rule() {
-        call_facts(report, index, &mut facts);
+        calls::facts(report, index, &mut facts);
         return facts;
     }
     if report.saved_at_most().is_some() {
@@ -195,9 +201,13 @@ fn facts(report: &Explanation<'_>, args: &Args) -> Vec<(String, Text)> {
         }
         Bottleneck::Line(index) => {
             facts.push(("calls".into(), costs(report, &report.outlook.lines[index].calls)));
+            if let Some(index) = report.contended() {
+                calls::contention(report, index, &mut facts);
+                return facts;
+            }
             facts.push(("cause".into(), "not known: no rule holds for what it calls".into()));
         }
-        Bottleneck::Calls(index) => call_facts(report, index, &mut facts),
+        Bottleneck::Calls(index) => calls::facts(report, index, &mut facts),
         Bottleneck::Processes(index) => {
             let advice = &report.processes[index];
             facts.push(("evidence".into(), advice.rule.pattern.into()));
@@ -207,14 +217,7 @@ fn facts(report: &Explanation<'_>, args: &Args) -> Vec<(String, Text)> {
         Bottleneck::Function(frame) if !report.view.frame(frame).named => {
             facts.extend(nameless::facts(report, frame));
         }
-        Bottleneck::Function(frame) => {
-            facts.push(("cause".into(), "none that is known: no rule holds for its code".into()));
-            let text = match has_instructions(report, frame) {
-                true => Text::from("see its instructions: ").name(annotate(&name(&report.view, frame), args)),
-                false => Text::from("see its lines and callers: ").name(again::full(args)),
-            };
-            facts.push(("do".into(), text));
-        }
+        Bottleneck::Function(frame) => facts.extend(unknown(report, frame, args)),
         Bottleneck::Kernel(_) => {
             facts.push(("do".into(), Text::from("see its calls: ").name("plumb kernel --advice -- COMMAND")));
         }
@@ -222,20 +225,20 @@ fn facts(report: &Explanation<'_>, args: &Args) -> Vec<(String, Text)> {
     facts
 }
 
-/// What is known of system calls and page faults.
-fn call_facts(report: &Explanation<'_>, index: usize, facts: &mut Vec<(String, Text)>) {
-    let advice = &report.calls[index];
-    let is_told = |measure: &&Measure| TOLD_BY_HEADLINE.contains(&measure.what);
-    let numbers: Vec<String> =
-        advice.measured.iter().filter(|measure| !is_told(measure)).map(rule::number).collect();
-    let about = if advice.about.is_empty() {
-        Text::default()
-    } else {
-        Text::default().name(&*advice.about).and(": ")
+/// What is said of a function that no rule holds for.
+fn unknown(report: &Explanation<'_>, frame: FrameIndex, args: &Args) -> Vec<(String, Text)> {
+    let mut facts = Vec::new();
+    if let Some(index) = report.contended() {
+        calls::contention(report, index, &mut facts);
+        return facts;
+    }
+    facts.push(("cause".into(), "none that is known: no rule holds for its code".into()));
+    let text = match has_instructions(report, frame) {
+        true => Text::from("see its instructions: ").name(annotate(&name(&report.view, frame), args)),
+        false => Text::from("see its lines and callers: ").name(again::full(args, !report.calls.is_empty())),
     };
-    facts.push(("evidence".into(), about.and(numbers.join(", "))));
-    facts.push(("do".into(), advice.rule.remedy.into()));
-    facts.push(("gain".into(), gain(report, Bottleneck::Calls(index))));
+    facts.push(("do".into(), text));
+    facts
 }
 
 fn evidence(report: &Explanation<'_>, cause: &CodeAdvice) -> Text {
@@ -297,6 +300,10 @@ pub(super) fn gain(report: &Explanation<'_>, what: Bottleneck) -> Text {
             format!("{} of {}{with}", range(low, high), whole(report))
         }
     };
+    // Of what waits only the elapsed time is to be gained.
+    if let Some((least, most)) = elapsed.filter(|&(_, most)| high < LITTLE && most >= LITTLE) {
+        return format!("{} of the elapsed time", range(least, most)).into();
+    }
     let elapsed = match elapsed {
         None => "; of the elapsed time less, as far as other threads ran meanwhile".to_owned(),
         Some((_, 0.0)) => "; the elapsed time stays".to_owned(),
@@ -403,7 +410,7 @@ fn data(report: &Explanation<'_>) -> Text {
 
 /// What to type for more.
 fn more(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Text {
-    let mut text = Text::default().name(again::full(args));
+    let mut text = Text::default().name(again::full(args, !report.calls.is_empty()));
     // The hottest of those that have instructions: functions of scripts have none.
     if let (Some((function, _)), true) = (code.known.first(), args.is_kept()) {
         text = text.and(", ").name(annotate(&places::short_name(&function.name), args));

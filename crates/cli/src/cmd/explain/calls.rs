@@ -1,0 +1,37 @@
+//! On the one screen, what is known of system calls and page faults that a rule is about.
+//!
+//! Not here: what calls there are.
+
+use plumb_analyze::{Bottleneck, Explanation, Measure};
+
+use super::brief::gain;
+use super::sections::short_percent;
+use crate::render::document::Text;
+use crate::render::rule;
+
+/// Shares of the time that was watched, which the headline gives of all.
+const TOLD_BY_HEADLINE: [&str; 2] = ["these calls", "open and close of them"];
+
+/// That threads wait for a lock while one of them computes. Which lock that is, and whether it is held meanwhile, no call tells.
+pub(super) fn contention(report: &Explanation<'_>, index: usize, facts: &mut Vec<(String, Text)>) {
+    let share = short_percent(report.calls[index].wall_percent);
+    let text = format!("other threads wait for a lock meanwhile: {share} of the elapsed time");
+    facts.push(("cause".into(), text.into()));
+    self::facts(report, index, facts);
+}
+
+/// What is known of system calls and page faults.
+pub(super) fn facts(report: &Explanation<'_>, index: usize, facts: &mut Vec<(String, Text)>) {
+    let advice = &report.calls[index];
+    let is_told = |measure: &&Measure| TOLD_BY_HEADLINE.contains(&measure.what);
+    let numbers: Vec<String> =
+        advice.measured.iter().filter(|measure| !is_told(measure)).map(rule::number).collect();
+    let about = if advice.about.is_empty() {
+        Text::default()
+    } else {
+        Text::default().name(&*advice.about).and(": ")
+    };
+    facts.push(("evidence".into(), about.and(numbers.join(", "))));
+    facts.push(("do".into(), advice.rule.remedy.into()));
+    facts.push(("gain".into(), gain(report, Bottleneck::Calls(index))));
+}

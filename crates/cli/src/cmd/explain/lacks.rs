@@ -1,0 +1,34 @@
+//! On the one screen, what a good part of the samples lacks, callers or names, and what gives it: rules can't be held against what isn't known.
+//!
+//! Not here: the verdict on code without names (`nameless`).
+
+use plumb_analyze::Explanation;
+
+use super::sections::short_percent;
+use crate::render::document::Text;
+use crate::stack_quality::{Stacks, nameless};
+
+/// What fewer samples lack is not said, in percent.
+const LEAST: f64 = 10.0;
+
+/// The reason why most stacks are cut, and the place where most names are missing.
+pub(super) fn facts(report: &Explanation<'_>, says_names: bool) -> Vec<(String, Text)> {
+    let profile = report.view.profile();
+    let share = |part: u64, all: u64| part as f64 / all.max(1) as f64 * 100.0;
+    let fact = |what: &str, percent: f64, where_: String, remedy: &str| {
+        let is_told = percent >= LEAST && !remedy.is_empty() && !remedy.starts_with("none");
+        let text = format!("{} {where_}: {remedy}", short_percent(percent));
+        is_told.then(|| (what.to_owned(), Text::from(text)))
+    };
+    let stacks = Stacks::of(profile);
+    let cut = stacks.causes.first().and_then(|cause| {
+        let where_ = format!("of stacks end at {}", cause.text());
+        fact("callers", share(cause.samples, stacks.samples), where_, cause.remedy())
+    });
+    let (places, samples) = nameless(profile);
+    let names = places.first().filter(|_| !says_names).and_then(|place| {
+        let where_ = format!("of samples have none, in {}", place.place);
+        fact("names", share(place.samples, samples), where_, &place.remedy)
+    });
+    cut.into_iter().chain(names).collect()
+}
