@@ -9,5 +9,5 @@ mod module;
 mod tables;
 
 pub use loader::TableLoader;
-pub use module::module_of;
+pub use module::{GoFunctions, module_of};
 pub use tables::{Description, NoTable, Size, Source, TableCache};

@@ -22,6 +22,45 @@ pub fn module_of(mut sections: UnwindSections, isa: Isa) -> Module<Vec<u8>> {
     })
 }
 
+/// Rules of Go's own table, each function's made when it is asked for: those of a large program take a second and tens of megabytes.
+#[derive(Debug)]
+pub struct GoFunctions {
+    table: SectionReader,
+    code: SectionReader,
+    layout: go::Layout,
+}
+
+impl GoFunctions {
+    /// Of the sections of a file, which lose them. `None`: it is no program of Go, or of a version that isn't known; then they stay.
+    pub fn take(sections: &mut UnwindSections) -> Option<Self> {
+        let [table, code] = *sections.go.take()?;
+        match go::layout(&Bytes(&table), Svma(code.address), &Bytes(&code)) {
+            Some(layout) => Some(Self { table, code, layout }),
+            None => {
+                sections.go = Some(Box::new([table, code]));
+                None
+            }
+        }
+    }
+
+    /// Where the function begins that holds an address.
+    pub fn start(&self, pc: Svma) -> Option<Svma> {
+        go::function_start(
+            self.layout,
+            (&Bytes(&self.table), Svma(self.code.address), &Bytes(&self.code)),
+            pc,
+        )
+    }
+
+    /// The rules of that function.
+    pub fn at(&self, pc: Svma) -> Option<Module<Vec<u8>>> {
+        let sections = (&Bytes(&self.table), Svma(self.code.address), &Bytes(&self.code));
+        let bytes = go::function_frame(self.layout, sections, pc)?;
+        let debug_frame = Some(Section { address: Svma(0), bytes });
+        Some(Module::new(Sections { debug_frame, ..Sections::default() }))
+    }
+}
+
 /// A section for the part that makes rules of Go's table.
 struct Bytes<'a>(&'a SectionReader);
 

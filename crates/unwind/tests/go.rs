@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use plumb_fixtures::{Requirement, needs, probe::go};
-use plumb_unwind::{CfaRule, Module, RegisterRule, Section, Sections, Svma, go, x86_64};
+use plumb_unwind::{CfaRule, Module, RegisterRule, Row, Section, Sections, Svma, go, x86_64};
 
 /// The bytes of a Go program, which is built once.
 fn build() -> Option<&'static [u8]> {
@@ -77,6 +77,46 @@ fn the_stack_pointer_is_where_the_linker_says() {
     assert!(same > 10_000 && (otherwise + missing) * 50 < same, "{same} {otherwise} {missing}");
 }
 
+/// A rule, with the bytes of its expression in place of where these are.
+fn rule_of(module: &Module<Vec<u8>>, row: &Row, register: u16) -> (Option<Vec<u8>>, Option<RegisterRule>) {
+    match row.register(register) {
+        RegisterRule::ValExpression(expression) => (Some(module.expression(row, expression).to_vec()), None),
+        rule => (None, Some(rule)),
+    }
+}
+
+#[test]
+fn a_function_alone_has_the_rules_that_it_has_among_all() {
+    let Some(program) = build() else { return };
+    let all = made(program);
+    let ((_, table), (start, text)) = (section(program, ".gopclntab"), section(program, ".text"));
+    let sections = (&table[..], start, &text[..]);
+    let layout = go::layout(sections.0, start, sections.2).expect("the table can be read");
+    let (mut same, mut at) = (0, start);
+    while at.0 < start.0 + text.len() as u64 {
+        let expected = all.row(at).expect("it is not damaged");
+        let alone = go::function_frame(layout, sections, at).map(|bytes| {
+            let debug_frame = Some(Section { address: Svma(0), bytes });
+            Module::new(Sections { debug_frame, ..Sections::default() })
+        });
+        let row = alone.as_ref().and_then(|module| module.row(at).expect("it is not damaged"));
+        assert_eq!(row.is_some(), expected.is_some(), "{at:x?}");
+        let Some(((row, alone), expected)) = row.zip(alone.as_ref()).zip(expected) else {
+            at = Svma(at.0 + 1);
+            continue;
+        };
+        assert_eq!((row.cfa, &row.range, row.is_signal), (expected.cfa, &expected.range, expected.is_signal));
+        for register in [x86_64::RIP, x86_64::RBP] {
+            assert_eq!(rule_of(alone, &row, register), rule_of(&all, &expected, register), "{at:x?}");
+        }
+        let begin = go::function_start(layout, sections, at).expect("it has rules");
+        assert!(begin.0 <= at.0 + 1, "{begin:x?} is not before {at:x?}");
+        same += 1;
+        at = expected.range.end.max(Svma(at.0 + 1));
+    }
+    assert!(same > 10_000, "{same}");
+}
+
 #[test]
 fn what_nobody_calls_is_a_root() {
     let Some(program) = build() else { return };
@@ -139,6 +179,12 @@ fn damaged_tables_cost_no_more_than_their_code() {
             table[first + random(reach)] = random(256) as u8;
         }
         table.truncate(table.len() - random(100) * (round % 2));
+        let sections = (&table[..], at, &text[..]);
+        if let Some(layout) = go::layout(sections.0, at, sections.2) {
+            (0..1000).for_each(|_| {
+                drop(go::function_frame(layout, sections, Svma(at.0 + random(text.len()) as u64)));
+            });
+        }
         let Some(frames) = go::debug_frame(&table[..], at, &text[..]) else { continue };
         read += 1;
         assert!(frames.len() < 64 * text.len());

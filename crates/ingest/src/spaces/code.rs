@@ -6,12 +6,15 @@ use std::time::{Duration, Instant};
 
 use plumb_capture_api::{CodeSegment, UnwindInfoRef};
 use plumb_interpreters::{Detected, Interpreter, LoopPart};
-use plumb_process::{Backing, Elf, FileId, FileKey, FileOffset, FileOrigin, Files, Vma};
+use plumb_process::{Backing, Elf, FileId, FileKey, FileOffset, FileOrigin, Files, UnwindSections, Vma};
 use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Profile};
-use plumb_table_cache::{TableLoader, module_of};
+use plumb_table_cache::{GoFunctions, TableLoader, module_of};
 use plumb_unwind::{Avma, Isa, Located, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::go::GoProgram;
+use super::lookups::Lookups;
+use super::room::Room;
 use super::text::TextBlocks;
 use super::vdso::{Vdso, VdsoImage};
 
@@ -42,7 +45,14 @@ pub(crate) struct Code {
 /// What is known of one file.
 #[derive(Debug, Default)]
 struct Known {
+    /// By which stacks are walked: of a Go program without the rules of Go.
     module: OnceCell<Option<Unwind>>,
+    /// Those, if they are not in `module`.
+    go: OnceCell<Option<GoProgram>>,
+    /// All of a Go program's, while tables are made of it.
+    whole: OnceCell<Option<Unwind>>,
+    /// The round in which that was asked for last.
+    lent: Cell<u32>,
     /// The round of [`Code::bound`] in which its unwind information was asked for last.
     asked: Cell<u32>,
     /// How many addresses in it were looked up, until its table was asked for.
@@ -53,43 +63,18 @@ struct Known {
 impl Known {
     /// Forgets the unwind information. A table that it had is asked for again once that is worth it.
     fn forget(&mut self) {
-        self.module = OnceCell::new();
+        (self.module, self.go, self.whole) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
         self.lookups.set(Lookups::default());
     }
 
     fn bytes(&self) -> usize {
-        self.module.get().and_then(Option::as_ref).map_or(0, Unwind::bytes)
+        let of =
+            |cell: &OnceCell<Option<Unwind>>| cell.get().and_then(Option::as_ref).map_or(0, Unwind::bytes);
+        of(&self.module) + of(&self.whole) + self.go_program().map_or(0, GoProgram::bytes)
     }
-}
 
-/// How much unwind information there may be.
-#[derive(Debug)]
-struct Room {
-    /// Bytes that may stay.
-    most: usize,
-    /// Bytes that there are, as far as was counted.
-    loaded: Cell<usize>,
-    /// Bytes that were forgotten within [`IN_USE`].
-    early: usize,
-}
-
-impl Default for Room {
-    fn default() -> Self {
-        Self { most: usize::MAX, loaded: Cell::default(), early: 0 }
-    }
-}
-
-impl Room {
-    /// There is so many times what may stay: what is in use does not stay either.
-    const MUCH: usize = 2;
-    /// What may be forgotten within [`IN_USE`] at that, in the same unit: it is read again, which takes a millisecond for some MiB.
-    const EARLY: usize = 8;
-    /// A look at all files counts for so little of it.
-    const LOOK: usize = 64;
-
-    fn is_short(&self) -> bool {
-        self.loaded.get() > self.most.saturating_mul(Self::MUCH)
-            && self.early < self.most.saturating_mul(Self::EARLY)
+    fn go_program(&self) -> Option<&GoProgram> {
+        self.go.get().and_then(Option::as_ref)
     }
 }
 
@@ -97,29 +82,6 @@ impl Room {
 const IN_USE: Duration = Duration::from_millis(200);
 /// Time between two looks for files that nobody has mapped.
 const CLOSING: Duration = Duration::from_secs(5);
-
-/// How many addresses of a file were looked up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Lookups(u32);
-
-impl Lookups {
-    /// Its table was asked for.
-    const ASKED: Lookups = Lookups(u32::MAX);
-    /// Fewer are not worth a table, however small.
-    const LEAST: u32 = 64;
-    /// Reading a table that was kept takes as long as one look-up without a table for so many bytes of `.eh_frame`. So
-    /// at the worst, if none follows, tables double what look-ups take.
-    const BYTES: usize = 2048;
-
-    fn one_more(self) -> Self {
-        if self == Self::ASKED { self } else { Lookups((self.0 + 1).min(u32::MAX - 1)) }
-    }
-
-    fn are_worth_a_table(self, module: &Unwind) -> bool {
-        let bytes = module.sections().eh_frame.as_ref().map_or(usize::MAX, |section| section.bytes.len());
-        self != Self::ASKED && self.0 >= Self::LEAST && self.0 as usize >= bytes / Self::BYTES
-    }
-}
 
 impl Code {
     /// The file of a mapping.
@@ -147,17 +109,46 @@ impl Code {
         self.vdso.build_id = Some(id.into());
     }
 
+    /// The unwind information by which stacks in a file are walked, but for [`Code::go_function`]'s.
     pub(crate) fn module(&self, id: FileId) -> Option<&Unwind> {
-        let load = || {
-            let sections = self.files.borrow_mut().take_unwind_sections(id)?;
-            let module = module_of(sections, Isa::default());
-            let loaded = &self.room.loaded;
-            loaded.set(loaded.get().saturating_add(module.bytes()));
-            Some(module)
-        };
         let known = self.known.get(id.index())?;
         known.asked.set(self.round);
+        let load = || {
+            let mut sections = self.take_sections(id)?;
+            // Where the file can't be read again there would be nothing left for tables.
+            let again = self.files.borrow().get(id).can_be_read_again();
+            let go = again.then(|| GoFunctions::take(&mut sections)).flatten().map(GoProgram::new);
+            self.room.add(go.as_ref().map_or(0, GoProgram::bytes));
+            let _ = known.go.set(go);
+            Some(self.made(sections))
+        };
         known.module.get_or_init(load).as_ref()
+    }
+
+    /// That of the function of Go at a stated address.
+    fn go_function(&self, id: FileId, at: u64) -> Option<&Unwind> {
+        self.known.get(id.index())?.go_program()?.at(at)
+    }
+
+    /// All unwind information of a file, for tables to be made of it.
+    fn whole(&self, id: FileId) -> Option<&Unwind> {
+        let module = self.module(id)?;
+        let known = self.known.get(id.index())?;
+        if known.go_program().is_none() {
+            return Some(module);
+        }
+        known.lent.set(self.round);
+        known.whole.get_or_init(|| Some(self.made(self.take_sections(id)?))).as_ref()
+    }
+
+    fn take_sections(&self, id: FileId) -> Option<UnwindSections> {
+        self.files.borrow_mut().take_unwind_sections(id)
+    }
+
+    fn made(&self, sections: UnwindSections) -> Unwind {
+        let module = module_of(sections, Isa::default());
+        self.room.add(module.bytes());
+        module
     }
 
     /// [`Code::bound`], unless that was done just now.
@@ -183,9 +174,14 @@ impl Code {
     /// Forgets unwind information beyond so many bytes, of the files that were not asked about for the longest time. It is read again
     /// from those where it is needed once more. What was asked for since the last call stays.
     pub(crate) fn bound(&mut self, most: usize) {
-        let mut total: usize = self.known.iter().map(Known::bytes).sum();
         let round = self.round;
         self.round = round.wrapping_add(1);
+        // What tables were made of is not needed for walks.
+        self.known
+            .iter_mut()
+            .filter(|known| known.lent.get() != round)
+            .for_each(|known| known.whole = OnceCell::new());
+        let mut total: usize = self.known.iter().map(Known::bytes).sum();
         self.room.loaded.set(total);
         if total <= most {
             return;
@@ -299,8 +295,13 @@ impl Code {
             *cell = module.map_or_else(OnceCell::new, |module| OnceCell::from(Some(module)));
         }
         let files = self.files.get_mut();
-        for (id, Known { module, lookups, .. }) in files.ids().zip(&self.known) {
-            let Some(Some(module)) = module.get() else { continue };
+        for (id, Known { module, go, lookups, .. }) in files.ids().zip(&self.known) {
+            // A table of a Go program would be without Go.
+            let Some(module) =
+                module.get().and_then(Option::as_ref).filter(|_| !matches!(go.get(), Some(Some(_))))
+            else {
+                continue;
+            };
             if !lookups.get().are_worth_a_table(module) {
                 continue;
             }
@@ -329,7 +330,7 @@ impl Code {
                     self.with_elf(id, |elf| (elf.build_id.clone(), segments_of(elf)))?;
                 let interpreter = self.interpreter(id).map(|interpreter| interpreter.root());
                 Some(UnwindInfoRef {
-                    module: self.module(id)?,
+                    module: self.whole(id)?,
                     build_id,
                     segments,
                     interpreter,
@@ -384,7 +385,8 @@ impl Code {
             Backing::File(id) => {
                 let stated = self.files.borrow().get(id).stated(mapping.file_offset(pc.0));
                 self.note_lookup(id);
-                (self.module(id), stated)
+                let module = self.module(id);
+                (stated.and_then(|at| self.go_function(id, at)).or(module), stated)
             }
         };
         match (module, stated) {

@@ -3,6 +3,9 @@
 //! Not here: which process has which space.
 
 mod code;
+mod go;
+mod lookups;
+mod room;
 mod scripts;
 mod space;
 mod text;

@@ -25,6 +25,8 @@ use core::ops::Range;
 use self::code::{Code, Frame};
 use self::entries::{Form, Writer};
 use self::table::{Function, Table};
+
+pub use self::table::Layout;
 use crate::address::Svma;
 
 /// The caller's program counter where the frame pointer may be 0 because there is none: it then is 0 too.
@@ -91,6 +93,45 @@ pub fn debug_frame<B: Bytes + ?Sized>(table: &B, text: Svma, code: &B) -> Option
     Some(rules(&table, Form::DebugFrame, Vec::new()))
 }
 
+/// Finds out where the table of a Go program has what, for [`function_frame`]. `None`: as for [`debug_frame`].
+pub fn layout<B: Bytes + ?Sized>(table: &B, text: Svma, code: &B) -> Option<Layout> {
+    Some(Table::read(table, Code { start: text.0, bytes: code })?.layout)
+}
+
+/// Where the function begins that holds an address. `None`: there is none.
+pub fn function_start<B: Bytes + ?Sized>(
+    layout: Layout,
+    (table, text, code): (&B, Svma, &B),
+    pc: Svma,
+) -> Option<Svma> {
+    let table = Table::of(layout, table, Code { start: text.0, bytes: code });
+    function(&table, pc).map(|function| Svma(function.range.start))
+}
+
+/// Likewise the bytes of a `.debug_frame` for that function alone.
+pub fn function_frame<B: Bytes + ?Sized>(
+    layout: Layout,
+    (table, text, code): (&B, Svma, &B),
+    pc: Svma,
+) -> Option<Vec<u8>> {
+    let table = Table::of(layout, table, Code { start: text.0, bytes: code });
+    let mut out = Writer::new(Form::DebugFrame, Vec::new());
+    write(&table, &function(&table, pc)?, &mut Vec::new(), &mut out);
+    Some(out.bytes)
+}
+
+/// The function that holds an address. The byte before what signal handlers return to is that one's.
+fn function<B: Bytes + ?Sized>(table: &Table<'_, B>, pc: Svma) -> Option<Function> {
+    let (mut function, next) = table.find(pc.0)?;
+    if let Some(next) = next.filter(Function::returns_from_signal) {
+        function.range.end -= 1;
+        if pc.0 >= function.range.end {
+            return Some(next);
+        }
+    }
+    Some(function)
+}
+
 /// The same behind the entries of an `.eh_frame`, for programs with code of other languages (cgo): each table has what the other lacks.
 /// An index of that section, `.eh_frame_hdr`, does not know of them.
 pub fn eh_frame<B: Bytes + ?Sized>(
@@ -121,17 +162,27 @@ fn rules<B: Bytes + ?Sized>(table: &Table<'_, B>, form: Form, mut before: Vec<u8
         if functions.peek().is_some_and(Function::returns_from_signal) {
             function.range.end -= 1;
         }
-        if function.returns_from_signal() {
-            out.signal_return(&function.range);
-            continue;
-        }
-        each_row(table, &function, &mut rows);
-        for rows in rows.chunk_by(|(_, a), (_, b)| (*a == Way::Unknown) == (*b == Way::Unknown)) {
-            out.rows(rows);
-        }
+        write(table, &function, &mut rows, &mut out);
     }
     out.bytes.shrink_to_fit();
     out.bytes
+}
+
+/// Writes the rules of a function. `rows` is room for them.
+fn write<B: Bytes + ?Sized>(
+    table: &Table<'_, B>,
+    function: &Function,
+    rows: &mut Vec<(Range<u64>, Way)>,
+    out: &mut Writer,
+) {
+    if function.returns_from_signal() {
+        out.signal_return(&function.range);
+        return;
+    }
+    each_row(table, function, rows);
+    for rows in rows.chunk_by(|(_, a), (_, b)| (*a == Way::Unknown) == (*b == Way::Unknown)) {
+        out.rows(rows);
+    }
 }
 
 /// The rows of a function.

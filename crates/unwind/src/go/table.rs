@@ -25,9 +25,9 @@ const NAME: usize = 32;
 /// So much of a function's steps is read at once.
 const STEPS: usize = 32;
 
-/// The table and what it refers to.
-pub(super) struct Table<'a, B: ?Sized> {
-    bytes: &'a B,
+/// Where the table of a file has what. Finding it takes a look at thousands of functions.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
     functions: u64,
     names: u64,
     steps: u64,
@@ -35,6 +35,12 @@ pub(super) struct Table<'a, B: ?Sized> {
     flag: u64,
     /// What addresses count from.
     base: u64,
+}
+
+/// The table and what it refers to.
+pub(super) struct Table<'a, B: ?Sized> {
+    bytes: &'a B,
+    pub(super) layout: Layout,
     pub(super) code: Code<'a, B>,
 }
 
@@ -63,24 +69,25 @@ impl<'a, B: Bytes + ?Sized> Table<'a, B> {
             return None;
         }
         let word = |index: u64| u64_at(bytes, 8 + 8 * index);
-        let table = Self {
-            bytes,
-            functions: word(0)?,
-            names: word(3)?,
-            steps: word(6)?,
-            list: word(7)?,
-            flag,
-            base: 0,
-            code,
-        };
+        let (functions, names, steps, list) = (word(0)?, word(3)?, word(6)?, word(7)?);
+        let table = Self { bytes, layout: Layout { functions, names, steps, list, flag, base: 0 }, code };
         // Go 1.26 and newer leave the beginning of the code to be found elsewhere, as position-independent programs do.
         let stated = u64_at(bytes, 24).filter(|&at| at != 0);
         [stated, Some(code.start)]
             .into_iter()
             .flatten()
-            .map(|base| Self { base, ..table })
+            .map(|base| table.with_base(base))
             .find(Self::fits)
             .or_else(|| table.found_in_code())
+    }
+
+    /// One whose layout was found before.
+    pub(super) fn of(layout: Layout, bytes: &'a B, code: Code<'a, B>) -> Self {
+        Self { bytes, layout, code }
+    }
+
+    fn with_base(self, base: u64) -> Self {
+        Self { layout: Layout { base, ..self.layout }, ..self }
     }
 
     /// With the base at which functions begin as the table says: where a C linker has put other code before Go's, as with cgo, it is
@@ -92,7 +99,7 @@ impl<'a, B: Bytes + ?Sized> Table<'a, B> {
         };
         // From a base of 0 addresses are distances; the code is as long as it can be.
         let reach = Code { start: 0, bytes: self.code.bytes };
-        let distances = Self { base: 0, code: reach, ..self };
+        let distances = Self { code: reach, ..self.with_base(0) };
         let probes: Vec<u64> = distances.each().take(TRIED).filter_map(begins).take(PROBES).collect();
         let places = (0..self.code.bytes.len()).step_by(FUNCTION_ALIGNMENT);
         let is_likely = |&at: &u64| {
@@ -101,36 +108,53 @@ impl<'a, B: Bytes + ?Sized> Table<'a, B> {
         };
         let likely = places.filter(|at| !probes.is_empty() && is_likely(at)).take(MAX_BASES);
         let mut bases = likely.filter_map(|at| self.code.start.checked_add(at));
-        bases.find_map(|base| Some(Self { base, ..self }).filter(Self::fits))
+        bases.find_map(|base| Some(self.with_base(base)).filter(Self::fits))
     }
 
     /// How many functions there are at most.
     pub(super) fn count(&self) -> usize {
-        usize::try_from(self.functions.min(self.bytes.len() / 8)).unwrap_or_default()
+        usize::try_from(self.layout.functions.min(self.bytes.len() / 8)).unwrap_or_default()
     }
 
     /// All functions that can be read.
     pub(super) fn each(&self) -> impl Iterator<Item = Function> {
-        (0..self.functions).map_while(|index| self.entry(index)).flatten()
+        (0..self.layout.functions).map_while(|index| self.entry(index)).flatten()
+    }
+
+    /// The function that holds an address, and the next one. The list is in the order of addresses.
+    pub(super) fn find(&self, pc: u64) -> Option<(Function, Option<Function>)> {
+        let offset = pc.checked_sub(self.layout.base)?;
+        let start = |index: u64| u32_at(self.bytes, self.layout.list.checked_add(index.checked_mul(8)?)?);
+        // Those from `first` to before `last` may be it, the one at `first` begins no later than there.
+        let (mut first, mut last) = (0, self.layout.functions.min(self.bytes.len() / 8));
+        while last.saturating_sub(first) > 1 {
+            let middle = first + (last - first) / 2;
+            match u64::from(start(middle)?) <= offset {
+                true => first = middle,
+                false => last = middle,
+            }
+        }
+        let function = self.entry(first)??;
+        function.range.contains(&pc).then(|| (function, self.entry(first + 1).flatten()))
     }
 
     /// The function of that number. The outer `None`: the list has ended.
     fn entry(&self, index: u64) -> Option<Option<Function>> {
-        let at = self.list.checked_add(index.checked_mul(8)?)?;
+        let at = self.layout.list.checked_add(index.checked_mul(8)?)?;
         let entry: [u8; 12] = array(self.bytes, at)?;
         let [start, place, end] = [u32_at(&entry[..], 0)?, u32_at(&entry[..], 4)?, u32_at(&entry[..], 8)?];
-        let place = self.list.checked_add(place.into());
+        let place = self.layout.list.checked_add(place.into());
         Some(place.and_then(|at| self.function(at, start, end)))
     }
 
     fn function(&self, at: u64, start: u32, end: u32) -> Option<Function> {
         let body: [u8; 20] = array(self.bytes, at)?;
-        let [flags] = array(self.bytes, at.checked_add(self.flag)?)?;
+        let [flags] = array(self.bytes, at.checked_add(self.layout.flag)?)?;
         let mut name = [0; NAME];
-        self.bytes.read_at(self.names.checked_add(u32_at(&body[..], 4)?.into())?, &mut name);
+        self.bytes.read_at(self.layout.names.checked_add(u32_at(&body[..], 4)?.into())?, &mut name);
         let steps = u32_at(&body[..], 16).filter(|&offset| offset != 0)?;
-        let steps = self.steps.checked_add(steps.into())?;
-        let address = |offset: u32| self.base.checked_add(offset.into());
+        let steps = self.layout.steps.checked_add(steps.into())?;
+        let address = |offset: u32| self.layout.base.checked_add(offset.into());
         let range = address(start)?..address(end)?;
         let is_there = !range.is_empty() && range.end <= self.code.end()?;
         is_there.then_some(Function { range, name, flags, steps })
