@@ -36,8 +36,11 @@ pub trait KernelUnwinder: Send {
     fn take(&mut self, into: &mut Messages);
     /// Takes what was counted since the last time.
     fn take_counts(&mut self, each: &mut dyn FnMut(Counted));
-    /// Gives it the code of a file that it wants; `None`: it could not be found this time.
-    fn supply(&mut self, file: u32, code: Option<UnwindInfoRef<'_>>);
+    /// Whether it can take the code of a file now; else it is making room for some.
+    fn can_load(&self) -> bool;
+    /// Gives it the code of a file that it wants; `None`: it could not be found this time. Returns whether it has what it needs of that now: else
+    /// it will ask again.
+    fn supply(&mut self, file: u32, code: Option<UnwindInfoRef<'_>>) -> bool;
     /// What it wanted the code of as a file is memory that the kernel keeps as one: shared, or of `memfd_create`.
     fn is_memory(&mut self, file: u32);
     /// There is a known interpreter in what this process has mapped at an address.

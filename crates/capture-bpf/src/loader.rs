@@ -301,8 +301,12 @@ impl KernelUnwinder for Programs {
         }
     }
 
-    fn supply(&mut self, number: u32, lent: Option<UnwindInfoRef<'_>>) {
-        self.tables.supply(number, lent.as_ref());
+    fn can_load(&self) -> bool {
+        self.tables.can_load()
+    }
+
+    fn supply(&mut self, number: u32, lent: Option<UnwindInfoRef<'_>>) -> bool {
+        self.tables.supply(number, lent.as_ref())
     }
 
     fn is_memory(&mut self, number: u32) {

@@ -82,12 +82,18 @@ impl Resident {
         self.evicted
     }
 
-    /// Gives the programs the table of a file, or says that there is none.
-    pub fn supply(&mut self, number: u32, lent: Option<&UnwindInfoRef<'_>>) {
+    /// Whether nothing is about to become free: until then a table would be thrown away.
+    pub fn can_load(&self) -> bool {
+        self.leaving.is_empty()
+    }
+
+    /// Gives the programs the table of a file, or says that there is none. Returns whether they won't ask again.
+    pub fn supply(&mut self, number: u32, lent: Option<&UnwindInfoRef<'_>>) -> bool {
         let state = self.load(number, lent).unwrap_or(STATE_NONE);
         if state != STATE_READY {
             let _ = self.files.set(number, File { state, ..File::default() }, 0);
         }
+        state != STATE_UNKNOWN
     }
 
     /// Tells the programs that a file is memory: there is code in it that somebody made.
@@ -107,8 +113,10 @@ impl Resident {
 
     /// Loads the table of a file. Returns the state that the file is in then.
     fn load(&mut self, number: u32, lent: Option<&UnwindInfoRef<'_>>) -> io::Result<u32> {
-        // Room is being made; who makes a table now would throw it away.
-        let (Some(lent), true) = (lent, self.leaving.is_empty()) else { return Ok(STATE_UNKNOWN) };
+        let (Some(lent), true) = (lent, self.can_load()) else {
+            // Two processors may have asked for one that was loaded meanwhile.
+            return Ok(if self.loaded.contains_key(&number) { STATE_READY } else { STATE_UNKNOWN });
+        };
         if let Some(same) = self.same_table(lent) {
             self.show(number, same)?;
             return Ok(STATE_READY);

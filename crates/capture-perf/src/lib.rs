@@ -15,6 +15,7 @@ mod limit;
 mod merge;
 mod options;
 mod overflow;
+mod pacing;
 mod period;
 mod probe;
 mod recorder;

@@ -7,6 +7,7 @@
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
+use std::time::Instant;
 
 use plumb_capture_api::{Counted, KernelUnwinder, Message, Messages, OffCpu, Parts, Script, WITHOUT_STACK};
 use plumb_ingest::Ingest;
@@ -14,6 +15,8 @@ use plumb_process::{Backing, pidfd};
 use plumb_profile::{EventId, Sample};
 use plumb_target::begin::follow_all;
 use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::pacing::Pacing;
 
 /// A counted stack: key, process and thread.
 type Key = (u64, u32, u32);
@@ -68,6 +71,7 @@ pub(crate) struct UnwinderSession {
     wants: u64,
     /// What it is to get, by its numbers of files.
     due: Vec<(u32, Option<Backing>)>,
+    pacing: Pacing,
 }
 
 impl UnwinderSession {
@@ -86,6 +90,7 @@ impl UnwinderSession {
             events,
             wants: 0,
             due: Vec::new(),
+            pacing: Pacing::default(),
         }
     }
 
@@ -144,7 +149,16 @@ impl UnwinderSession {
         for (file, backing) in self.due.drain(..) {
             match backing {
                 Some(Backing::Anonymous) => self.assistant.is_memory(file),
-                backing => self.assistant.supply(file, backing.and_then(|backing| ingest.lend(backing))),
+                // Who makes a table now would throw it away.
+                _ if !self.assistant.can_load() || !self.pacing.allows(file, backing) => {
+                    self.assistant.supply(file, None);
+                }
+                backing => {
+                    let began = Instant::now();
+                    if self.assistant.supply(file, backing.and_then(|backing| ingest.lend(backing))) {
+                        self.pacing.note(file, backing, began);
+                    }
+                }
             }
             ingest.make_room();
         }

@@ -92,7 +92,12 @@ impl KernelUnwinder for Scripted {
     fn take_counts(&mut self, each: &mut dyn FnMut(Counted)) {
         self.waiting().counts.drain(..).for_each(each);
     }
-    fn supply(&mut self, _: u32, _: Option<UnwindInfoRef<'_>>) {}
+    fn can_load(&self) -> bool {
+        true
+    }
+    fn supply(&mut self, _: u32, _: Option<UnwindInfoRef<'_>>) -> bool {
+        true
+    }
     fn is_memory(&mut self, _: u32) {}
     fn has_interpreter(&mut self, _: u32, _: u64) {}
     fn forget(&mut self, _: u32) {}
