@@ -17,6 +17,16 @@ const SCOPES: [(&str, &str); 5] = [
     ("libpod-", "podman"),
 ];
 
+/// Services that start containers.
+const RUNTIMES: [&str; 6] = [
+    "containerd.service",
+    "docker.service",
+    "crio.service",
+    "podman.service",
+    "kubelet.service",
+    "k3s.service",
+];
+
 /// What a control group says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct CgroupFacts {
@@ -38,6 +48,12 @@ impl CgroupFacts {
     /// Of the text of `/proc/PID/cgroup`.
     pub fn parse(text: &str) -> Self {
         Self::of_path(path(text))
+    }
+
+    /// Whether it is the group of what starts containers itself.
+    pub fn is_of_runtime(&self) -> bool {
+        let is_contained = self.container_id.is_some() || self.pod_uid.is_some();
+        !is_contained && self.unit.as_deref().is_some_and(|unit| RUNTIMES.contains(&unit))
     }
 
     fn of_path(path: &str) -> Self {

@@ -129,3 +129,13 @@ fn whatever_is_not_understood_is_nothing() {
         assert_eq!((facts.unit, facts.container_id, facts.pod_uid), (None, None, None), "{text}");
     }
 }
+
+#[test]
+fn what_starts_containers_is_no_service_of_what_runs_in_them() {
+    assert!(facts("0::/system.slice/containerd.service").is_of_runtime());
+    for other in
+        ["0::/system.slice/nginx.service", "0::/kubepods/podPOD/ID", "0::/system.slice/docker-ID.scope"]
+    {
+        assert!(!facts(other).is_of_runtime(), "{other}");
+    }
+}

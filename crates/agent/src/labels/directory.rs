@@ -142,7 +142,8 @@ impl ProcessDirectory {
         Some(facts)
     }
 
-    /// What is known of the nearest ancestor of a process that has ended.
+    /// What is known of the nearest ancestor of a process that has ended. What a container runtime starts is soon in a group of its own, which
+    /// nobody saw: then nothing is known.
     fn inherited(
         &mut self,
         profile: &Profile,
@@ -151,6 +152,7 @@ impl ProcessDirectory {
     ) -> Option<Arc<ProcessFacts>> {
         let life = lives.get(&id).and_then(|&life| profile.lives.get(life));
         self.of_ancestors(profile, life, profile.processes[id].ppid)
+            .filter(|facts| !facts.cgroup.is_of_runtime())
     }
 
     /// Likewise of its life, if that is known, and the id of its parent.
@@ -216,7 +218,7 @@ impl ProcessDirectory {
             } else if has_name {
                 exe
             } else {
-                name
+                name.strip_prefix("memfd:").unwrap_or(name)
             },
         );
         if let Some(ProcessFacts { cgroup, container, environment, .. }) = facts.filter(|_| !is_kernel) {

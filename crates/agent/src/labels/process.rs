@@ -102,8 +102,8 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The workload of a pod: its name without what a deployment (`-HASH-RANDOM`), a stateful set or a job (`-NUMBER`), or a daemon set
-/// (`-RANDOM`) adds to it.
+/// The workload of a pod: its name without what a deployment (`-HASH-RANDOM`), a stateful set or a job (`-NUMBER`), a daemon set
+/// (`-RANDOM`), or a cron job (`-MINUTES-RANDOM`) adds to it.
 pub(crate) fn workload(pod: &str) -> &str {
     /// What Kubernetes makes random names of (SafeEncodeString in apimachinery).
     const SAFE: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -118,7 +118,10 @@ pub(crate) fn workload(pod: &str) -> &str {
     if last.len() != 5 || !is_safe(last) {
         return pod;
     }
+    // Minutes since 1970, which have eight digits until 2160.
+    let is_minutes = |text: &str| text.len() == 8 && text.bytes().all(|one| one.is_ascii_digit());
     match rest.rsplit_once('-') {
+        Some((name, minutes)) if is_minutes(minutes) && !name.is_empty() => name,
         Some((name, hash)) if (6..=10).contains(&hash.len()) && is_safe(hash) && !name.is_empty() => name,
         _ => rest,
     }
@@ -151,7 +154,7 @@ mod tests {
             ("checkout-7c5ddbdf54-x2b4k", "checkout"),
             ("node-exporter-x2b4k", "node-exporter"),
             ("postgres-0", "postgres"),
-            ("backup-28391040-zq7vw", "backup-28391040"),
+            ("backup-28391040-zq7vw", "backup"),
             ("etcd-control-plane", "etcd-control-plane"),
             ("web", "web"),
             ("-x", "-x"),
