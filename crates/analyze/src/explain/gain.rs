@@ -1,7 +1,9 @@
 //! What is gained by removing what the time goes into: of processor time, and of the elapsed time.
 
 use super::{Bottleneck, Explanation};
-use crate::advice::{CallAdvice, Prediction};
+use crate::advice::{CallAdvice, Extent, Prediction};
+use crate::cost::Cost;
+use crate::frame::FrameIndex;
 
 /// A gain, as an interval in percent.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,6 +94,21 @@ impl Explanation<'_> {
         let largest =
             self.outlook.above.first().and_then(|(_, share)| self.pace.elapsed_percent(share.percent));
         (self.calls[index].wall_percent > largest.unwrap_or(0.0)).then_some(index)
+    }
+
+    /// The cause that most of a function's own time is instructions of, by its number in [`causes`](Self::causes).
+    pub fn instructions_of(&self, frame: FrameIndex) -> Option<usize> {
+        let function = self.functions.iter().find(|function| function.frame == frame)?;
+        let symbol = |frame: FrameIndex| self.view.frame(frame).symbol;
+        self.causes.iter().position(|cause| {
+            let is_it = |&&(of, _): &&(FrameIndex, Cost)| symbol(of) == symbol(frame);
+            let named: u64 = cause.functions.iter().filter(is_it).map(|(_, cost)| cost.weight).sum();
+            // Functions that are compiled into others are not listed: so much the two have in common at least.
+            let both = cause.cost.weight.saturating_add(function.own.weight);
+            let common = both.saturating_sub(self.sampling.whole().weight);
+            let is_most = named.max(common).saturating_mul(2) >= function.own.weight;
+            cause.within.is_none() && cause.extent == Extent::Instructions && is_most
+        })
     }
 
     /// The rule that knows of threads that wait for a lock while others run, by its number in [`calls`](Self::calls), if that is a good

@@ -53,7 +53,7 @@ impl Watch for Lookups {
             about: path.clone(),
             measured: vec![
                 rate("looked up", basis.rate(most)),
-                count("files that are", all.len() as u64),
+                count("such files", all.len() as u64),
                 percent("these calls", cpu_ns, basis.cpu_ns),
             ],
             cpu_ns,

@@ -33,6 +33,7 @@ mod growth;
 mod hashing;
 mod huge_pages;
 mod json_copy;
+mod languages;
 mod linear_search;
 mod locks;
 mod logging;
@@ -72,6 +73,7 @@ use crate::share::{Sampling, Share};
 use crate::view::View;
 use gain::GainModel;
 pub use gain::Prediction;
+use languages::{Language, in_words_of};
 use names::Names;
 pub use python::ScriptSources;
 use rule::CodeRule;
@@ -240,8 +242,9 @@ pub(crate) fn advise_code(
         let gain = rule.gain.predict(&spent, share, sampling);
         let is_activity = activity::is_activity(rule.rule.name, share, &code, &spent);
         let Spent { cost, functions, callers, places, own, loops, at, .. } = spent;
+        let whose = places.first().or(functions.first()).map(|&(frame, _)| view.frame(frame));
         CodeAdvice {
-            rule: &rule.rule,
+            rule: in_words_of(whose.and_then(Language::of), &rule.rule),
             extent: rule.extent,
             functions,
             callers,

@@ -45,16 +45,10 @@ pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Arg
     functions(report, &mut section);
     let mut last = Vec::new();
     last.extend(left_out(report, &args.filters.samples.ignore).map(|text| ("left out".into(), text)));
-    last.extend(lacks::facts(report, says_names(report)));
+    last.extend(lacks::facts(report));
     last.extend([("data".into(), data(report)), ("more".into(), more(report, code, args))]);
     section.blocks.push(Block::Facts(last));
     Document { title: title::of(report, args.reads()), summary: pace(report), sections: vec![section] }
-}
-
-/// Whether the headline is of code without names, and says how it gets some.
-fn says_names(report: &Explanation<'_>) -> bool {
-    let is_nameless = |what| matches!(what, Bottleneck::Function(frame) if !report.view.frame(frame).named);
-    report.first().is_some_and(|(what, _)| is_nameless(what))
 }
 
 /// Time on the clock and on processors.
@@ -232,6 +226,14 @@ fn unknown(report: &Explanation<'_>, frame: FrameIndex, args: &Args) -> Vec<(Str
         calls::contention(report, index, &mut facts);
         return facts;
     }
+    if let Some(index) = report.instructions_of(frame) {
+        let cause = &report.causes[index];
+        let share = short_percent(cause.share.percent);
+        facts.push(("cause".into(), format!("it {}: {share} of {}", cause.rule.claim, whole(report)).into()));
+        facts.push(("do".into(), cause.rule.remedy.into()));
+        facts.push(("gain".into(), gain(report, Bottleneck::Code(index))));
+        return facts;
+    }
     facts.push(("cause".into(), "none that is known: no rule holds for its code".into()));
     let text = match has_instructions(report, frame) {
         true => Text::from("see its instructions: ").name(annotate(&name(&report.view, frame), args)),
@@ -327,6 +329,7 @@ fn range(low: f64, high: f64) -> String {
 fn further(report: &Explanation<'_>, section: &mut Section) {
     let first = match report.first() {
         Some((Bottleneck::Code(index), _)) => Some(index),
+        Some((Bottleneck::Function(frame), _)) => report.instructions_of(frame),
         _ => None,
     };
     let others = report

@@ -2,7 +2,7 @@
 //!
 //! Not here: the verdict on code without names (`nameless`).
 
-use plumb_analyze::Explanation;
+use plumb_analyze::{Bottleneck, Explanation};
 
 use super::sections::short_percent;
 use crate::render::document::Text;
@@ -12,7 +12,7 @@ use crate::stack_quality::{Stacks, nameless};
 const LEAST: f64 = 10.0;
 
 /// The reason why most stacks are cut, and the place where most names are missing.
-pub(super) fn facts(report: &Explanation<'_>, says_names: bool) -> Vec<(String, Text)> {
+pub(super) fn facts(report: &Explanation<'_>) -> Vec<(String, Text)> {
     let profile = report.view.profile();
     let share = |part: u64, all: u64| part as f64 / all.max(1) as f64 * 100.0;
     let fact = |what: &str, percent: f64, where_: String, remedy: &str| {
@@ -26,9 +26,15 @@ pub(super) fn facts(report: &Explanation<'_>, says_names: bool) -> Vec<(String, 
         fact("callers", share(cause.samples, stacks.samples), where_, cause.remedy())
     });
     let (places, samples) = nameless(profile);
-    let names = places.first().filter(|_| !says_names).and_then(|place| {
+    let names = places.first().filter(|_| !says_names(report)).and_then(|place| {
         let where_ = format!("of samples have none, in {}", place.place);
         fact("names", share(place.samples, samples), where_, &place.remedy)
     });
     cut.into_iter().chain(names).collect()
+}
+
+/// Whether the headline is of code without names, and says how it gets some.
+fn says_names(report: &Explanation<'_>) -> bool {
+    let is_nameless = |what| matches!(what, Bottleneck::Function(frame) if !report.view.frame(frame).named);
+    report.first().is_some_and(|(what, _)| is_nameless(what))
 }

@@ -2,7 +2,7 @@
 //!
 //! Not here: the section of the whole report (`sections/why.rs`).
 
-use plumb_analyze::{BoundBy, Explanation, Waits};
+use plumb_analyze::{BoundBy, Cost, Explanation, Waits};
 
 use plumb_profile::Profile;
 
@@ -16,6 +16,9 @@ use crate::render::label;
 const LISTED: usize = 3;
 /// Those below this share of all waiting are not, in percent.
 const LEAST: f64 = 5.0;
+/// Places of a call that are named, and from which share of it on the second and third are, in percent.
+const PLACES: usize = 3;
+const LEAST_OF_ROW: f64 = 10.0;
 /// From here on it is said that they were not recorded from the beginning on.
 const LATE_NS: u64 = 100_000_000;
 
@@ -54,15 +57,18 @@ fn lines(waits: &Waits<'_>) -> Vec<(String, Text)> {
         .take(LISTED)
         .map(|(row, callers)| {
             let call = label::wait(waits.event, row.cause, &row.name);
-            let text = match callers.places.first() {
-                Some(&(frame, cost)) => {
-                    let share = short_percent(cost.percent_of(row.cost));
-                    let part = if cost == row.cost { String::new() } else { format!("{share} of it ") };
-                    let place = places::function_in(&waits.view, frame);
-                    Text::from(format!("{call}, {part}from ")).text(place)
-                }
-                None => call.into(),
-            };
+            // Who waits longest may just wait for the others' end.
+            let share = |cost: &Cost| cost.percent_of(row.cost);
+            let known = callers.places.iter().enumerate();
+            let told = known.filter(|(at, (_, cost))| *at == 0 || share(cost) >= LEAST_OF_ROW).take(PLACES);
+            let text = told.fold(Text::from(call), |text, (at, (frame, cost))| {
+                let part = match at {
+                    0 if *cost == row.cost => String::new(),
+                    0 => format!("{} of it ", short_percent(share(cost))),
+                    _ => format!("{} ", short_percent(share(cost))),
+                };
+                text.and(format!(", {part}from ")).text(places::function_in(&waits.view, *frame))
+            });
             (short_percent(row.cost.percent_of(waits.time.whole)), text)
         })
         .collect()
