@@ -137,6 +137,15 @@ pub enum Message {
         /// It has just exec'd; otherwise it has ended.
         at_exec: bool,
     },
+    /// The control group in which a process ended.
+    InCgroup {
+        /// When.
+        time_ns: u64,
+        /// The process.
+        pid: u32,
+        /// The group's path, below the root of its hierarchy.
+        path: String,
+    },
 }
 
 impl Message {
@@ -158,7 +167,8 @@ impl Message {
             | Message::Off { time_ns, .. }
             | Message::InCall { time_ns, .. }
             | Message::Registers { time_ns, .. }
-            | Message::Spent { time_ns, .. } => *time_ns,
+            | Message::Spent { time_ns, .. }
+            | Message::InCgroup { time_ns, .. } => *time_ns,
         }
     }
 }

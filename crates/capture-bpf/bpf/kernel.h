@@ -156,6 +156,23 @@ struct thread_info {
     u32 status;
 };
 
+struct kernfs_node {
+    const char *name;
+};
+
+struct cgroup {
+    struct kernfs_node *kn;
+};
+
+struct cgroup_subsys_state {
+    struct cgroup *cgroup;
+    struct cgroup_subsys_state *parent;
+};
+
+struct css_set {
+    struct cgroup_subsys_state *subsys[1];
+};
+
 struct task_struct {
     struct thread_info thread_info;
     unsigned int __state;
@@ -169,6 +186,7 @@ struct task_struct {
     struct task_struct *group_leader;
     struct signal_struct *signal;
     struct files_struct *files;
+    struct css_set *cgroups;
     struct thread_struct thread;
     unsigned long nvcsw;
     unsigned long nivcsw;

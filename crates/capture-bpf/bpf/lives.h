@@ -7,6 +7,8 @@
 #ifndef PLUMB_LIVES_H
 #define PLUMB_LIVES_H
 
+#include "cgroups.h"
+
 struct comm {
     char text[COMM_BYTES];
 };
@@ -158,6 +160,7 @@ int on_exit(u64 *ctx)
     if (task->signal->live.counter <= 0) {
         bpf_map_delete_elem(&spaces, &tgid);
         bpf_map_delete_elem(&interpreted, &tgid);
+        tell_cgroup(task);
     }
     return 0;
 }

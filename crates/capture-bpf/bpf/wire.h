@@ -157,6 +157,9 @@ _Static_assert(sizeof(struct ScriptLayout) == 224, "ScriptLayout");
 #define MESSAGE_TIME_OFF 5u
 #define MESSAGE_HANDED_OVER 6u
 #define MESSAGE_REGISTERS 7u
+#define MESSAGE_IN_CGROUP 8u
+#define CGROUP_BYTES 1024u
+#define CGROUP_LONG 32u
 #define REGISTERS_INTERVAL_NS 4000000ull
 #define UNTIL_EXEC 0u
 #define UNTIL_END 1u
@@ -231,6 +234,13 @@ struct Spent {
     u32 zero;
 };
 _Static_assert(sizeof(struct Spent) == 40, "Spent");
+
+struct InCgroup {
+    struct Head head;
+    u32 bytes;
+    u32 zero;
+};
+_Static_assert(sizeof(struct InCgroup) == 32, "InCgroup");
 
 struct HandedOver {
     struct Head head;

@@ -17,6 +17,8 @@ pub(crate) const PATH: &str = "/sys/kernel/btf/vmlinux";
 const MAGIC: u16 = 0xeb9f;
 /// Of a structure or the like that is only named.
 const KIND_FORWARD: u32 = 7;
+/// Of an enumeration of numbers with 32 bits.
+const KIND_ENUM: u32 = 6;
 /// Bytes before a type's own data: its name, what it is, its size or another type.
 const COMMON: usize = 12;
 /// Bytes of a type in the middle.
@@ -71,6 +73,19 @@ impl Types {
             }
         }
         found
+    }
+
+    /// The value of a constant of an enumeration. `None`: this kernel has none of that name.
+    pub fn constant(&self, enumeration: &str, name: &str) -> Option<u32> {
+        let text = |at: u32| self.strings().get(at as usize..)?.split(|&byte| byte == 0).next();
+        let is = |at: u32, wanted: &str| text(at) == Some(wanted.as_bytes());
+        let mut all = self.from(0).filter(|one| one.kind == KIND_ENUM && is(one.name, enumeration));
+        all.find_map(|one| {
+            let mut members = one.all.get(COMMON..)?.as_chunks::<8>().0.iter();
+            members.find_map(|member| {
+                u32_at(member, 4).filter(|_| u32_at(member, 0).is_some_and(|at| is(at, name)))
+            })
+        })
     }
 
     /// Those from a place on.
@@ -237,7 +252,7 @@ mod tests {
 
     /// Types of a kernel, made up: an integer, a structure of it and another one, a name for the latter.
     fn made_up() -> Vec<u8> {
-        let strings = b"\0int\0outer\0inner\0x\0y\0loose\0name\0";
+        let strings = b"\0int\0outer\0inner\0x\0y\0loose\0name\0kinds\0first\0second\0";
         let at = |name: &[u8]| {
             strings.windows(name.len()).position(|text| text == name).expect("it is there") as u32
         };
@@ -247,6 +262,7 @@ mod tests {
             &[at(b"loose\0"), 4 << 24, 0],
             &[at(b"outer\0"), 4 << 24 | 2, 8, at(b"x\0"), 1, 0, 0, 2, 32],
             &[at(b"name\0"), 8 << 24, 4],
+            &[at(b"kinds\0"), 6 << 24 | 2, 4, at(b"first\0"), 3, at(b"second\0"), 7],
         ]
         .concat();
         let types: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -272,6 +288,13 @@ mod tests {
     }
 
     #[test]
+    fn constants_have_values() {
+        let types = Types::new(made_up()).expect("these are types");
+        assert_eq!(types.constant("kinds", "second"), Some(7));
+        assert_eq!((types.constant("kinds", "third"), types.constant("outer", "second")), (None, None));
+    }
+
+    #[test]
     fn damaged_types_are_none() {
         let bytes = made_up();
         for length in 0..bytes.len() {
@@ -284,6 +307,7 @@ mod tests {
             bytes[at] ^= 0xff;
             if let Some(types) = Types::new(bytes) {
                 types.only(&["outer", "name", "int"]);
+                types.constant("kinds", "second");
             }
         }
     }

@@ -30,7 +30,7 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/capture.bpf.o");
 /// The same without the frames of Python programs, which a kernel may refuse alone.
 static PLAIN: &[u8] = aya::include_bytes_aligned!("../bpf/capture_plain.bpf.o");
 /// The structures of the kernel that the programs look into (bpf/kernel.h).
-const STRUCTURES: [&str; 15] = [
+const STRUCTURES: [&str; 19] = [
     "task_struct",
     "sched_info",
     "thread_info",
@@ -46,6 +46,10 @@ const STRUCTURES: [&str; 15] = [
     "pt_regs",
     "maple_tree",
     "ma_state",
+    "css_set",
+    "cgroup_subsys_state",
+    "cgroup",
+    "kernfs_node",
 ];
 /// The programs that watch processes.
 const WATCHES: [Watch; 4] = [
@@ -86,11 +90,14 @@ pub struct LoadOptions {
     pub off_cpu: Option<OffCpu>,
     /// Tracepoints and functions of programs are to be watched.
     pub places: bool,
+    /// Tell in which control group each process ends, if that is one of a container.
+    pub tells_cgroups: bool,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { counting: true, table_memory: 64 << 20, ring_memory: RING, off_cpu: None, places: false }
+        let (off_cpu, places, tells_cgroups) = Default::default();
+        Self { counting: true, table_memory: 64 << 20, ring_memory: RING, off_cpu, places, tells_cgroups }
     }
 }
 
@@ -144,6 +151,7 @@ impl Programs {
     fn load_object(machine: &Machine, options: LoadOptions, object: &[u8]) -> Result<Self, LoadError> {
         let (ring, cpus) = (machine.ring(options.ring_memory), machine.cpus);
         let counting = u32::from(options.counting);
+        let controller = machine.perf_controller.filter(|_| options.tells_cgroups);
         let (min_ns, most_stacks, walks) = options.off_cpu.map_or((0, 0, 0), |off_cpu| off_cpu.numbers());
         let mut bpf = machine
             .loader()
@@ -152,6 +160,8 @@ impl Programs {
             .override_global("walks", &walks, true)
             .override_global("counting", &counting, true)
             .override_global("ring_bytes", &ring, true)
+            .override_global("tells_cgroups", &u32::from(controller.is_some()), true)
+            .override_global("perf_controller", &controller.unwrap_or(0), true)
             .map_max_entries("ring", ring)
             .map_max_entries("drafts", cpus.saturating_mul(DRAFTS))
             .map_max_entries("caches", cpus)

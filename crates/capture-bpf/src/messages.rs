@@ -33,6 +33,10 @@ pub(crate) fn read(mut bytes: &[u8], messages: &mut Messages) -> Option<()> {
         Received::Spent(wire::Spent { head: Head { time_ns, pid, tid, .. }, runtime_ns, until, .. }) => {
             Message::Spent { time_ns, pid, tid, runtime_ns, at_exec: until == UNTIL_EXEC }
         }
+        Received::InCgroup(wire::InCgroup { head: Head { time_ns, pid, .. }, bytes: count, .. }) => {
+            let names = bytes.get(..usize::try_from(count).ok()?)?;
+            Message::InCgroup { time_ns, pid, path: path(names) }
+        }
         Received::Code(code) => {
             let mut memory = vec![
                 part(code.at, code.code_bytes, &code.code)?,
@@ -53,6 +57,13 @@ pub(crate) fn read(mut bytes: &[u8], messages: &mut Messages) -> Option<()> {
 /// What could be read of a part of code, with its address.
 fn part(at: u64, count: u32, bytes: &[u8]) -> Option<(u64, Vec<u8>)> {
     Some((at, bytes.get(..usize::try_from(count).ok()?)?.to_vec()))
+}
+
+/// The path of a control group from its names, innermost first, each with a zero. The root has none.
+fn path(names: &[u8]) -> String {
+    let names = names.split(|&byte| byte == 0).filter(|name| !name.is_empty() && *name != b"/");
+    let names: Vec<_> = names.map(String::from_utf8_lossy).collect();
+    names.iter().rev().fold(String::new(), |path, name| path + "/" + name)
 }
 
 /// Adds a sample, whose frames follow it in `rest`.
@@ -148,6 +159,18 @@ mod tests {
         assert_eq!(codes(&after), [(Some(0x100), vec![0x10, 0x20]), (None, vec![0x30])]);
         let single = words(&[0x10 | entry, 0, 0x20 | entry, 0]);
         assert_eq!(codes(&single), [(None, vec![0x10]), (None, vec![0x20])]);
+    }
+
+    #[test]
+    fn the_path_of_a_group_is_of_its_names() {
+        assert_eq!(path(b"b.scope\0a.slice\0\0"), "/a.slice/b.scope");
+        assert_eq!(path(b"/\0"), "");
+        let mut bytes = Vec::new();
+        bytes.extend([wire::MESSAGE_IN_CGROUP, 0, 9, 0, 7, 7, 2, 0].map(u32::to_ne_bytes).concat());
+        let mut messages = Messages::default();
+        assert_eq!(read(&[&bytes[..], b"a"].concat(), &mut messages), None);
+        assert_eq!(read(&[&bytes[..], b"a\0"].concat(), &mut messages), Some(()));
+        assert_eq!(messages.list, [Message::InCgroup { time_ns: 9, pid: 7, path: "/a".to_owned() }]);
     }
 
     #[test]

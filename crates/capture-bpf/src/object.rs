@@ -32,6 +32,8 @@ pub(crate) struct Machine {
     pub btf: Btf,
     /// Processors, counted to the last that is online.
     pub cpus: u32,
+    /// The place of perf events among the controllers of control groups, if the kernel has both.
+    pub perf_controller: Option<u32>,
     /// Made before these types were read: aya reads all of the kernel's as it makes one, also where it is given ours, and the two together are 25
     /// MB.
     loader: Cell<Option<EbpfLoader<'static>>>,
@@ -52,11 +54,12 @@ impl Machine {
         let watches = watches.into_iter().map(|&(_, _, name)| name);
         let names: Vec<&str> = structures.iter().copied().chain(watches).collect();
         let only = types.only(&names);
+        let perf_controller = types.constant("cgroup_subsys_id", "perf_event_cgrp_id");
         drop(types);
         let btf = Btf::parse(&only, Endianness::default());
         let btf = btf.map_err(refused("types that make sense"))?;
         let cpus = host.cpus.iter().max().map_or(1, |&last| last.saturating_add(1));
-        Ok(Self { btf, cpus, loader: Cell::new(Some(loader)) })
+        Ok(Self { btf, cpus, perf_controller, loader: Cell::new(Some(loader)) })
     }
 
     /// What loads an object on it.

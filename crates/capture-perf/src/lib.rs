@@ -32,7 +32,7 @@ pub use attr::{Code, Counter, MAX_STACK_COPY};
 pub use counting::{Counters, EventCount};
 pub use error::{Asked, CONTAINER_REMEDY, Error, allows_own_processes};
 pub use options::{EventSpec, SamplingOptions};
-pub use plumb_ingest::TakenProfile;
+pub use plumb_ingest::{EndedCgroups, TakenProfile};
 pub use probe::{
     Abilities, attach_to_idle_event, count_events_of, try_counters, try_own_thread, try_trigger,
 };

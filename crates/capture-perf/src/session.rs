@@ -329,6 +329,7 @@ impl Between<'_> {
                 &mut Message::Spent { pid, tid, runtime_ns, at_exec, .. } => {
                     ingest.spent((pid, tid), runtime_ns, at_exec);
                 }
+                Message::InCgroup { pid, path, .. } => ingest.ended_in(*pid, std::mem::take(path)),
             }
         }
     }

@@ -235,7 +235,7 @@ fn a_recording_whose_past_is_folded_goes_on_whole() {
     while recorder.step(Duration::from_millis(20)).expect("recording goes on").is_none() {
         let samples = recorder.profile().samples.len();
         if samples - folded > 100 && folds < 3 {
-            let TakenProfile { mut profile, running } = recorder.take();
+            let TakenProfile { mut profile, running, .. } = recorder.take();
             profile.fold(&Past { kept: 10, times: &[], running: &running, nodes: 1000 });
             recorder.put_back(profile.compacted());
             folded = recorder.profile().samples.len() - 10;

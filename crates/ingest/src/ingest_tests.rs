@@ -438,7 +438,7 @@ fn memory_stays_the_same_over_many_programs_if_their_past_is_folded() {
         life.iter().for_each(|made| made.feed_to(&mut ingest, event));
         samples += 1;
         if pid % 500 == 0 {
-            let TakenProfile { mut profile, running } = ingest.take([]);
+            let TakenProfile { mut profile, running, .. } = ingest.take([]);
             profile.fold(&Past { kept: 50, times: &[], running: &running, nodes: 100 });
             let past = profile.compacted();
             let weight: u64 = past.samples.iter().map(|sample| sample.weight).sum();

@@ -4,6 +4,7 @@
 //! out holds addresses only. `Ingest` hands each record to the part whose matter it is: `processes` (who runs), `spaces`
 //! (what is mapped), `stacks`, `weights` (what samples count). Not here: reading rings, sorting records, parsing file headers, symbols.
 
+mod cgroups;
 mod header;
 mod memory;
 mod off_cpu;
@@ -20,6 +21,7 @@ mod statistics;
 mod weights;
 mod wire;
 
+pub use cgroups::EndedCgroups;
 pub use memory::ProcessMemory;
 pub use options::{Filter, Source};
 pub use recorder::TakenProfile;
@@ -48,6 +50,7 @@ pub struct Ingest {
     stacks: Stacks,
     weights: Weights,
     sideband: Sideband,
+    cgroups: EndedCgroups,
     /// Time of the last sample that was kept.
     now_ns: u64,
     /// Room for a record that comes in two parts.
@@ -63,6 +66,7 @@ impl Ingest {
             stacks: Stacks::new(source),
             weights: Weights::default(),
             sideband: Sideband::default(),
+            cgroups: EndedCgroups::default(),
             now_ns: 0,
             joined: Vec::new(),
         }

@@ -1,5 +1,6 @@
 //! What a recorder of this machine tells and asks beside records and samples.
 
+use crate::cgroups::EndedCgroups;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -17,6 +18,8 @@ pub struct TakenProfile {
     pub profile: Profile,
     /// Its processes that go on.
     pub running: HashSet<ProcessId>,
+    /// In which control groups processes ended since the last time, where that was told ([`Ingest::ended_in`]).
+    pub cgroups: EndedCgroups,
 }
 
 /// Whom it records.
@@ -102,6 +105,16 @@ impl Ingest {
     pub fn spent(&mut self, task: (u32, u32), runtime_ns: u64, at_exec: bool) {
         let accounts = &mut self.processes.lives.accounts;
         accounts.spent(&self.processes.tasks, &mut self.out.profile, task, (runtime_ns, at_exec));
+    }
+
+    /// A process has ended in a control group with this path.
+    pub fn ended_in(&mut self, pid: u32, path: String) {
+        self.cgroups.add(pid, path);
+    }
+
+    /// What was told of that since the last time.
+    pub fn take_cgroups(&mut self) -> EndedCgroups {
+        std::mem::take(&mut self.cgroups)
     }
 
     /// Of how many lives that have ended the account is still to come.
@@ -208,7 +221,7 @@ impl Ingest {
         self.processes.tasks.find_rows(&new);
         let profile = std::mem::replace(&mut self.out.profile, new);
         without_time.iter().for_each(|&sample| self.out.profile.samples.push(sample));
-        TakenProfile { profile, running }
+        TakenProfile { profile, running, cgroups: self.take_cgroups() }
     }
 
     /// Goes on with samples that were taken out before, in a profile with the same events. Processes go on in their rows, if these are

@@ -26,6 +26,12 @@ pub const MESSAGE_TIME_OFF: u32 = 5;
 pub const MESSAGE_HANDED_OVER: u32 = 6;
 /// Kind of a message: the user registers of a sample.
 pub const MESSAGE_REGISTERS: u32 = 7;
+/// Kind of a message: the control group of a process that ends.
+pub const MESSAGE_IN_CGROUP: u32 = 8;
+/// Most bytes of a control group's names.
+pub const CGROUP_BYTES: u32 = 1024;
+/// Groups with a name of no more bytes, with its zero, are not told of.
+pub const CGROUP_LONG: u32 = 32;
 /// A processor's samples of user code come with their registers no more often than that, in nanoseconds.
 pub const REGISTERS_INTERVAL_NS: u64 = 4000000;
 /// It was used until the task exec'd.
@@ -167,6 +173,18 @@ pub struct Spent {
     pub runtime_ns: u64,
     /// Until when.
     pub until: u32,
+    /// Zero.
+    pub zero: u32,
+}
+
+/// The control group of a process that ends: names of it and those around it follow, innermost first, each with a zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct InCgroup {
+    /// The head.
+    pub head: Head,
+    /// Bytes of the names.
+    pub bytes: u32,
     /// Zero.
     pub zero: u32,
 }

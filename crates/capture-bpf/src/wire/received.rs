@@ -3,8 +3,9 @@
 //! Not here: what they mean.
 
 use super::{
-    Code, HandedOver, Head, MESSAGE_CODE, MESSAGE_HANDED_OVER, MESSAGE_REGISTERS, MESSAGE_SAMPLE,
-    MESSAGE_SPENT, MESSAGE_TIME_OFF, MESSAGE_WANT, Registers, Sample, Spent, TimeOff, Want,
+    Code, HandedOver, Head, InCgroup, MESSAGE_CODE, MESSAGE_HANDED_OVER, MESSAGE_IN_CGROUP,
+    MESSAGE_REGISTERS, MESSAGE_SAMPLE, MESSAGE_SPENT, MESSAGE_TIME_OFF, MESSAGE_WANT, Registers, Sample,
+    Spent, TimeOff, Want,
 };
 
 /// A message.
@@ -25,6 +26,8 @@ pub enum Received {
     HandedOver(HandedOver),
     /// [`Registers`].
     Registers(Registers),
+    /// [`InCgroup`].
+    InCgroup(InCgroup),
 }
 
 impl Received {
@@ -39,6 +42,7 @@ impl Received {
             MESSAGE_TIME_OFF => Self::TimeOff(TimeOff::take(bytes)?),
             MESSAGE_HANDED_OVER => Self::HandedOver(HandedOver::take(bytes)?),
             MESSAGE_REGISTERS => Self::Registers(Registers::take(bytes)?),
+            MESSAGE_IN_CGROUP => Self::InCgroup(InCgroup::take(bytes)?),
             _ => return None,
         })
     }
@@ -117,6 +121,17 @@ impl Spent {
             head: Head::take(bytes)?,
             runtime_ns: u64::from_ne_bytes(array(bytes)?),
             until: u32::from_ne_bytes(array(bytes)?),
+            zero: u32::from_ne_bytes(array(bytes)?),
+        })
+    }
+}
+
+impl InCgroup {
+    /// Takes one off the front of `bytes`.
+    fn take(bytes: &mut &[u8]) -> Option<Self> {
+        Some(Self {
+            head: Head::take(bytes)?,
+            bytes: u32::from_ne_bytes(array(bytes)?),
             zero: u32::from_ne_bytes(array(bytes)?),
         })
     }

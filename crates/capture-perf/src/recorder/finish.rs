@@ -4,7 +4,7 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 use plumb_capture_api::{SamplingRate, Unmeasured, UnwindFallbackStats};
-use plumb_ingest::Statistics;
+use plumb_ingest::{EndedCgroups, Statistics};
 use plumb_process::procfs;
 use plumb_process::usage::{CpuTime, monotonic_ns, nanoseconds, own_cpu_time};
 use plumb_profile::{DsoId, Meta, Profile, Queued, Scope};
@@ -40,6 +40,8 @@ pub struct Recorded {
     pub unmeasured: Option<Unmeasured>,
     /// Files that were deleted or replaced while the target used them, held open so that symbols can be read.
     pub vanished: Vec<(DsoId, File)>,
+    /// In which control groups processes ended since the profile was taken out last, where the kernel was asked to tell.
+    pub cgroups: EndedCgroups,
 }
 
 impl Recorder {
@@ -92,7 +94,7 @@ impl Recorder {
         }
         let running = if self.observed.exited.is_none() { self.observed.child.map(Running) } else { None };
         let lost = self.lost();
-        let vanished = self.ingest.vanished();
+        let (vanished, cgroups) = (self.ingest.vanished(), self.ingest.take_cgroups());
         let handed_over = self.assisted.as_ref().map(|assisted| assisted.assistant().handed_over());
         let (mut profile, mut statistics) = self.ingest.finish();
         statistics.lost_samples = lost;
@@ -109,6 +111,7 @@ impl Recorder {
             handed_over,
             unmeasured,
             vanished,
+            cgroups,
         }
     }
 

@@ -231,7 +231,7 @@ impl LiveSession {
         if !Rows::of(self.session.recorder.profile()).exceed(most) {
             return;
         }
-        let TakenProfile { mut profile, running } = self.take();
+        let TakenProfile { mut profile, running, .. } = self.take();
         let (pulse, limits) = (&mut self.pulse, self.limits);
         let past = self.session.recorder.meanwhile(|_| {
             fold_past(&mut profile, running, pulse, limits);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
+/* Which control group a process was in, told as it ends: afterwards nobody can read that any more, and the group of a container is soon gone too.
+ *
+ * Of several hierarchies (version 1) that of perf events counts, in which runtimes put containers; with version 2 it is the only one. Told are groups
+ * with a long name alone, as those of containers are: what else ends is known by its parents. */
+#ifndef PLUMB_CGROUPS_H
+#define PLUMB_CGROUPS_H
+
+/* Set before loading: whether groups are told of, and the place of perf events among the controllers (cgroup_subsys_id). */
+const volatile u32 tells_cgroups = 0;
+const volatile u32 perf_controller = 0;
+
+/* Most levels of groups that are told, and bytes of a name, which is that of a folder. */
+#define CGROUP_LEVELS 12
+#define CGROUP_NAME_BYTES 256
+
+struct told_cgroup {
+    struct InCgroup in;
+    char names[CGROUP_BYTES];
+};
+
+/* By processor: what is sent. */
+struct {
+    UINT(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    UINT(max_entries, 1);
+    TYPE(key, u32);
+    TYPE(value, struct told_cgroup);
+} told_cgroups SEC(".maps");
+
+/* The name of a group; its bytes with the zero, or less than one. */
+INLINE long cgroup_name(struct cgroup_subsys_state *state, char *to, u32 size)
+{
+    struct cgroup *group = 0;
+    struct kernfs_node *node = 0;
+    const char *name = 0;
+    READ(group, state->cgroup);
+    READ(node, group->kn);
+    READ(name, node->name);
+    return bpf_probe_read_kernel_str(to, size, name);
+}
+
+/* Tells of the group of a process that is ending. */
+INLINE void tell_cgroup(struct task_struct *task)
+{
+    u32 zero = 0;
+    struct told_cgroup *told = bpf_map_lookup_elem(&told_cgroups, &zero);
+    if (!tells_cgroups || !told)
+        return;
+    struct css_set *set = 0;
+    struct cgroup_subsys_state *state = 0;
+    READ(set, task->cgroups);
+    bpf_probe_read_kernel(&state, sizeof(state), (void *)&set->subsys + 8 * perf_controller);
+    if (!state || cgroup_name(state, told->names, CGROUP_NAME_BYTES) <= CGROUP_LONG)
+        return;
+    u64 used = 0;
+    for (int level = 0; level < CGROUP_LEVELS && state; level++) {
+        used = at_most(used, CGROUP_BYTES - CGROUP_NAME_BYTES);
+        long bytes = cgroup_name(state, told->names + used, CGROUP_NAME_BYTES);
+        if (bytes < 1)
+            break;
+        used += at_most(bytes, CGROUP_NAME_BYTES);
+        READ(state, state->parent);
+    }
+    used = at_most(used, CGROUP_BYTES);
+    told->in.head.kind = MESSAGE_IN_CGROUP;
+    told->in.head.time_ns = bpf_ktime_get_ns();
+    told->in.head.pid = task->tgid;
+    told->in.head.tid = task->pid;
+    told->in.bytes = used;
+    bpf_ringbuf_output(&ring, told, sizeof(struct InCgroup) + used, BPF_RB_NO_WAKEUP);
+}
+
+#endif
