@@ -132,7 +132,8 @@ impl Agent {
             }
             if self.window.left().is_zero() {
                 let (facts, cost) = self.facts(self.capture.lost());
-                let profile = self.capture.take();
+                let (profile, cgroups) = self.capture.take();
+                self.directory.learn(cgroups);
                 self.symbols.note(&profile);
                 self.leave_names();
                 self.close(&profile, facts, &cost);
@@ -264,7 +265,8 @@ impl Agent {
         } = self;
         let observed = observer.take();
         drop(observer);
-        let Ended { profile, samples, lost, .. } = capture.end();
+        let Ended { profile, cgroups, samples, lost, .. } = capture.end();
+        directory.learn(cgroups);
         let mut facts = facts;
         facts.lost += lost.saturating_sub(self.lost);
         let kernel_time = kernel_time.map(|one| one.end(&profile, &mut directory));

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use plumb_capture_api::{KernelUnwinder, Unmeasured};
 use plumb_capture_bpf::{LoadOptions, OffCpu, Programs};
 use plumb_capture_perf::{
-    Code, Counter, EventSpec, Recorder, SamplingOptions, Trigger, release_program, resident_memory,
-    trim_memory,
+    Code, Counter, EndedCgroups, EventSpec, Recorder, SamplingOptions, TakenProfile, Trigger,
+    release_program, resident_memory, trim_memory,
 };
 use plumb_profile::{BuildId, Profile};
 use plumb_symbolize::{Options, Session, make_readable};
@@ -160,19 +160,19 @@ impl Capture {
         }
     }
 
-    /// Takes out what was sampled since the last time, with names.
-    pub fn take(&mut self) -> Profile {
+    /// Takes out what was sampled since the last time, with names, and in which control groups processes ended.
+    pub fn take(&mut self) -> (Profile, EndedCgroups) {
         let names = &mut self.names;
         self.recorder.meanwhile(|profile| {
             names.round(profile);
             names.settle(LAST_NAMES);
             names.take(profile);
         });
-        let mut taken = self.recorder.take().profile;
+        let TakenProfile { profile: mut taken, cgroups, .. } = self.recorder.take();
         self.looked = Rows::default();
         self.names.renew();
         make_readable(&mut taken);
-        taken
+        (taken, cgroups)
     }
 
     /// Gives freed memory back, if it is time to.
@@ -205,6 +205,7 @@ impl Capture {
         let statistics = recorded.statistics;
         Ended {
             profile,
+            cgroups: recorded.cgroups,
             samples: statistics.samples,
             lost: statistics.lost_samples,
             unmeasured: recorded.unmeasured.unwrap_or_default(),
@@ -216,6 +217,8 @@ impl Capture {
 pub(crate) struct Ended {
     /// The last window.
     pub profile: Profile,
+    /// In which control groups processes ended in it.
+    pub cgroups: EndedCgroups,
     /// Samples of all windows.
     pub samples: u64,
     /// Samples that the kernel lost.
@@ -248,7 +251,9 @@ fn unwinder(
         }
     };
     let table_memory = part(max_memory, 10) * 3;
-    let load = LoadOptions { table_memory, ring_memory: RING, off_cpu, ..LoadOptions::default() };
+    let tells_cgroups = true;
+    let load =
+        LoadOptions { table_memory, ring_memory: RING, off_cpu, tells_cgroups, ..LoadOptions::default() };
     match Programs::load(load) {
         Ok(programs) => Ok(Some(Box::new(programs))),
         Err(error) if off_cpu.is_some() => Err(AgentError::OffCpu(error)),

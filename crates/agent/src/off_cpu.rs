@@ -57,7 +57,8 @@ impl OffCpuWindows {
 
     /// Takes a window out, and shows it before it is closed.
     pub fn close(&mut self, facts: WindowFacts, look: impl FnOnce(&Profile)) -> ClosedWindow {
-        let mut profile = self.capture.take();
+        let (mut profile, cgroups) = self.capture.take();
+        self.directory.learn(cgroups);
         look(&profile);
         let now = self.capture.unmeasured();
         let outside = outside(self.unmeasured, now);
@@ -71,7 +72,8 @@ impl OffCpuWindows {
     /// Stops, and closes the last window.
     pub fn end(self, facts: WindowFacts) -> ClosedWindow {
         let Self { capture, mut directory, own, unmeasured } = self;
-        let Ended { mut profile, unmeasured: now, .. } = capture.end();
+        let Ended { mut profile, cgroups, unmeasured: now, .. } = capture.end();
+        directory.learn(cgroups);
         close(&mut profile, &mut directory, (facts, outside(unmeasured, now)), own)
     }
 }

@@ -2,8 +2,11 @@
 //!
 //! Rights are a thread's own, and threads begin with those of the thread that starts them: give them up before there are others.
 
+use std::fs::File;
+use std::os::fd::AsFd;
+
 use plumb_process::{CAP_CHECKPOINT_RESTORE, CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYSLOG, Host};
-use rustix::thread::{CapabilitySet, CapabilitySets};
+use rustix::thread::{CapabilitySet, CapabilitySets, LinkNameSpaceType, move_into_link_name_space};
 
 use crate::error::AgentError;
 
@@ -56,6 +59,20 @@ pub(crate) fn shortcomings(host: &Host) -> Vec<&'static str> {
     kernel_names.into_iter().chain(files).collect()
 }
 
+/// Sees control groups by their paths on the machine from now on. In a container paths are relative to the container's own group, so that this
+/// one has none, and those of others depend on where it is.
+///
+/// Takes CAP_SYS_ADMIN: without it paths stay as they are. For this thread and those that it starts.
+fn see_whole_cgroup_paths() {
+    let space = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/cgroup"));
+    if !matches!((space("self"), space("1")), (Ok(own), Ok(first)) if own != first) {
+        return;
+    }
+    let join = |first: File| move_into_link_name_space(first.as_fd(), Some(LinkNameSpaceType::ControlGroup));
+    // Otherwise paths are still told, if shorter.
+    let _ = File::open("/proc/1/ns/cgroup").map(join);
+}
+
 /// What an agent keeps of its capabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetainedCapabilities {
@@ -68,11 +85,13 @@ pub enum RetainedCapabilities {
     SysAdminForPerf,
 }
 
-/// Gives up all capabilities of this thread but those that an agent needs, for good: it can't start a program that has more.
+/// Gives up all capabilities of this thread but those that an agent needs, for good: it can't start a program that has more. What only the others
+/// allow is done before.
 ///
 /// # Errors
 /// The kernel refuses it.
 pub fn drop_capabilities() -> Result<RetainedCapabilities, AgentError> {
+    see_whole_cgroup_paths();
     let failed = |error: rustix::io::Errno| {
         AgentError::System("cannot drop the capabilities that are not needed", error.into())
     };

@@ -50,13 +50,18 @@ impl CgroupFacts {
         Self::of_path(path(text))
     }
 
-    /// Whether it is the group of what starts containers itself.
-    pub fn is_of_runtime(&self) -> bool {
-        let is_contained = self.container_id.is_some() || self.pod_uid.is_some();
-        !is_contained && self.unit.as_deref().is_some_and(|unit| RUNTIMES.contains(&unit))
+    /// Whether it is a container's, or a pod's.
+    pub fn is_contained(&self) -> bool {
+        self.container_id.is_some() || self.pod_uid.is_some()
     }
 
-    fn of_path(path: &str) -> Self {
+    /// Whether it is the group of what starts containers itself.
+    pub fn is_of_runtime(&self) -> bool {
+        !self.is_contained() && self.unit.as_deref().is_some_and(|unit| RUNTIMES.contains(&unit))
+    }
+
+    /// Of a path below the root of a hierarchy.
+    pub fn of_path(path: &str) -> Self {
         let mut facts = Self::default();
         let mut is_stable = true;
         let mut parent = "";

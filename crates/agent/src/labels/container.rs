@@ -10,10 +10,13 @@
 //!
 //! Not here: which container a process is in (`cgroup`). Contents are others' choice: what is not understood says nothing.
 
+mod kubelet;
+
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
+use std::sync::Once;
 
 use serde::Deserialize;
 
@@ -21,6 +24,11 @@ use super::relabel::Attributes;
 
 /// The machine's own root.
 const ROOT: &str = "/proc/1/root";
+/// Where containerd has its state, below the root: by itself, as part of k3s and RKE2, of k0s, of MicroK8s.
+const CONTAINERD: [&str; 4] =
+    ["run/containerd", "run/k3s/containerd", "run/k0s/containerd", "var/snap/microk8s/common/run/containerd"];
+/// Where CRI-O and Podman have theirs.
+const STORAGE: &str = "run/containers/storage/overlay-containers";
 /// Most bytes of a file: a configuration of containerd with a full seccomp profile has some 50 kB.
 const MOST: u64 = 4 << 20;
 /// Longest value that becomes a label.
@@ -85,38 +93,70 @@ struct PodmanMetadata {
     image: String,
 }
 
-/// What runtimes say of the container with this id; empty: none of them knows it, or its files may not be read.
-pub(crate) fn read(id: &str) -> Attributes {
-    read_below(Path::new(ROOT), id)
+/// What runtimes say of a container, and the kubelet of what they are silent about; empty: none of them knows it, or their files may not be read.
+pub(crate) fn read(id: &str, pod_uid: Option<&str>) -> Attributes {
+    read_below(Path::new(ROOT), id, pod_uid)
 }
 
-fn read_below(root: &Path, id: &str) -> Attributes {
-    let oci = |directory: &str| of_oci(&read_file(&root.join(directory).join(id).join("config.json"))?);
-    let containerd = || {
-        // Kubernetes', Docker's and nerdctl's.
-        let tasks = "run/containerd/io.containerd.runtime.v2.task";
-        ["k8s.io", "default"].iter().find_map(|namespace| oci(&format!("{tasks}/{namespace}")))
-    };
-    let crio = || {
-        let directory = root.join("run/containers/storage/overlay-containers").join(id);
-        of_oci(&read_file(&directory.join("userdata/config.json"))?)
-    };
-    let docker =
-        || of_docker(&read_file(&root.join("var/lib/docker/containers").join(id).join("config.v2.json"))?);
-    let podman = || {
-        let list = root.join("var/lib/containers/storage/overlay-containers/containers.json");
-        of_podman(&read_file(&list)?, id)
-    };
-    let found = containerd().or_else(docker).or_else(crio).filter(|found| !found.is_empty());
-    let mut found = found.or_else(podman).unwrap_or_default();
-    found.retain(|_, value| !value.is_empty() && value.len() <= LONGEST);
+fn read_below(root: &Path, id: &str, pod_uid: Option<&str>) -> Attributes {
+    let runtimes: [(&str, &dyn Fn() -> Option<Attributes>); 4] = [
+        ("containerd", &|| CONTAINERD.iter().find_map(|state| of_containerd(&root.join(state), id))),
+        ("docker", &|| {
+            of_docker(&read_file(&root.join("var/lib/docker/containers").join(id).join("config.v2.json"))?)
+        }),
+        ("cri-o", &|| of_oci(&read_file(&root.join(STORAGE).join(id).join("userdata/config.json"))?)),
+        ("podman", &|| {
+            of_podman(
+                &read_file(&root.join("var/lib/containers/storage/overlay-containers/containers.json"))?,
+                id,
+            )
+        }),
+    ];
+    let mut known = runtimes.into_iter().filter_map(|(runtime, read)| {
+        let mut found = read()?;
+        found.retain(|_, value| !value.is_empty());
+        if found.is_empty() {
+            return None;
+        }
+        found.insert("container.runtime".to_owned(), runtime.to_owned());
+        Some(found)
+    });
+    let mut found = known.next().unwrap_or_default();
+    if !found.contains_key("k8s.pod.name") && pod_uid.is_some() {
+        for (name, value) in kubelet::read_below(root, id, pod_uid) {
+            found.entry(name).or_insert(value);
+        }
+    }
+    found.retain(|_, value| value.len() <= LONGEST);
     found
 }
 
+/// Kubernetes' containers, Docker's and nerdctl's.
+fn of_containerd(state: &Path, id: &str) -> Option<Attributes> {
+    let tasks = state.join("io.containerd.runtime.v2.task");
+    let read = |namespace: &&str| of_oci(&read_file(&tasks.join(namespace).join(id).join("config.json"))?);
+    ["k8s.io", "default"].iter().find_map(read)
+}
+
+/// A file's bytes, if it is there. That it may not be read is said once.
 fn read_file(path: &Path) -> Option<Vec<u8>> {
+    static REFUSED: Once = Once::new();
     let mut bytes = Vec::new();
-    File::open(path).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+    match File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut bytes)) {
+        Ok(_) => Some(bytes),
+        Err(error) => {
+            if error.kind() == ErrorKind::PermissionDenied {
+                REFUSED.call_once(|| {
+                    tracing::warn!(
+                        path = %path.display(),
+                        "containers and pods are told by their ids: the files in which the container runtime has their names may not be read; \
+                         to read them, run the agent as the user that the runtime has (root)"
+                    );
+                });
+            }
+            None
+        }
+    }
 }
 
 fn of_oci(json: &[u8]) -> Option<Attributes> {
@@ -170,20 +210,25 @@ mod tests {
 
     const ID: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
+    const UID: &str = "11111111-2222-3333-4444-555555555555";
+
     /// What is found where one runtime has written one file.
     fn found(path: &str, text: &str) -> Vec<(String, String)> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let root = std::env::temp_dir().join(format!("plumb-container-{}-{number}", std::process::id()));
-        let file = root.join(path.replace("ID", ID));
+        let file = root.join(path.replace("UID", UID).replace("ID", ID));
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(&file, text.replace("ID", ID)).unwrap();
-        let found = read_below(&root, ID);
+        let found = read_below(&root, ID, Some(UID));
         std::fs::remove_dir_all(&root).unwrap();
         found.into_iter().collect()
     }
 
-    fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    /// With the runtime.
+    fn pairs(runtime: &str, expected: &[(&str, &str)]) -> Vec<(String, String)> {
+        let mut expected = [expected, &[("container.runtime", runtime)]].concat();
+        expected.sort_unstable();
         expected.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
@@ -193,29 +238,35 @@ mod tests {
             "io.kubernetes.cri.container-name":"api","io.kubernetes.cri.container-type":"container",
             "io.kubernetes.cri.image-name":"registry.example/shop/api:1.2","io.kubernetes.cri.sandbox-id":"ff",
             "io.kubernetes.cri.sandbox-name":"api-7c5ddbdf54-x2b4k","io.kubernetes.cri.sandbox-namespace":"shop"}}"#;
-        let pod = pairs(&[
+        let pod = [
             ("container.image.name", "registry.example/shop/api:1.2"),
             ("container.name", "api"),
             ("k8s.namespace.name", "shop"),
             ("k8s.pod.name", "api-7c5ddbdf54-x2b4k"),
-        ]);
-        let task = "run/containerd/io.containerd.runtime.v2.task/k8s.io/ID/config.json";
-        assert_eq!(found(task, containerd), pod);
+        ];
+        for state in ["run/containerd", "run/k3s/containerd"] {
+            let task = format!("{state}/io.containerd.runtime.v2.task/k8s.io/ID/config.json");
+            assert_eq!(found(&task, containerd), pairs("containerd", &pod));
+        }
         let crio = r#"{"annotations":{"io.kubernetes.container.name":"api","io.kubernetes.cri-o.ImageName":"registry.example/shop/api:1.2",
             "io.kubernetes.pod.name":"api-7c5ddbdf54-x2b4k","io.kubernetes.pod.namespace":"shop"}}"#;
         let userdata = "run/containers/storage/overlay-containers/ID/userdata/config.json";
-        assert_eq!(found(userdata, crio), pod);
+        assert_eq!(found(userdata, crio), pairs("cri-o", &pod));
         let docker = r#"{"ID":"ID","Name":"/shop-api-1","Config":{"Image":"shop/api","Labels":{
             "com.docker.compose.project":"shop","com.docker.compose.service":"api","com.docker.compose.container-number":"1"}}}"#;
-        let expected = pairs(&[
-            ("container.image.name", "shop/api"),
-            ("container.name", "shop-api-1"),
-            ("service.name", "api"),
-            ("service.namespace", "shop"),
-        ]);
+        let expected = pairs(
+            "docker",
+            &[
+                ("container.image.name", "shop/api"),
+                ("container.name", "shop-api-1"),
+                ("service.name", "api"),
+                ("service.namespace", "shop"),
+            ],
+        );
         assert_eq!(found("var/lib/docker/containers/ID/config.v2.json", docker), expected);
         let podman = r#"[{"id":"other","names":["no"]},{"id":"ID","names":["web"],"metadata":"{\"image-name\":\"docker.io/nginx:1\"}"}]"#;
-        let expected = pairs(&[("container.image.name", "docker.io/nginx:1"), ("container.name", "web")]);
+        let expected =
+            pairs("podman", &[("container.image.name", "docker.io/nginx:1"), ("container.name", "web")]);
         assert_eq!(found("var/lib/containers/storage/overlay-containers/containers.json", podman), expected);
     }
 
@@ -225,7 +276,8 @@ mod tests {
         let docker = r#"{"ID":"ID","Name":"/job","Config":{"Image":"shop/api:2.1","Labels":{
             "com.docker.compose.project":"shop","com.docker.compose.service":"base","com.docker.compose.version":"2.29.1",
             "org.opencontainers.image.ref.name":"ubuntu","org.opencontainers.image.version":"24.04","nerdctl/name":"other"}}}"#;
-        let expected = pairs(&[("container.image.name", "shop/api:2.1"), ("container.name", "job")]);
+        let expected =
+            pairs("docker", &[("container.image.name", "shop/api:2.1"), ("container.name", "job")]);
         assert_eq!(found("var/lib/docker/containers/ID/config.v2.json", docker), expected);
         // Podman has annotations of the image in the configuration, and what it knows itself in its list.
         let podman = r#"{"annotations":{"org.opencontainers.image.ref.name":"ubuntu","org.opencontainers.image.version":"24.04"}}"#;
@@ -233,13 +285,32 @@ mod tests {
         let kubernetes = r#"{"ID":"ID","Name":"/k8s_api_api-0_shop_1_0","Config":{"Image":"shop/api@sha256:12","Labels":{
             "io.kubernetes.container.name":"api","io.kubernetes.pod.name":"api-0","io.kubernetes.pod.namespace":"shop",
             "org.opencontainers.image.version":"24.04"}}}"#;
-        let expected = pairs(&[
-            ("container.image.name", "shop/api@sha256:12"),
-            ("container.name", "api"),
-            ("k8s.namespace.name", "shop"),
-            ("k8s.pod.name", "api-0"),
-        ]);
+        let expected = pairs(
+            "docker",
+            &[
+                ("container.image.name", "shop/api@sha256:12"),
+                ("container.name", "api"),
+                ("k8s.namespace.name", "shop"),
+                ("k8s.pod.name", "api-0"),
+            ],
+        );
         assert_eq!(found("var/lib/docker/containers/ID/config.v2.json", kubernetes), expected);
+    }
+
+    /// As for containers that have ended, whose runtime keeps nothing.
+    #[test]
+    fn logs_of_the_kubelet_name_a_container_that_no_runtime_knows() {
+        let of = |values: [&str; 3]| {
+            let names = ["container.name", "k8s.namespace.name", "k8s.pod.name"];
+            let pairs = names.iter().zip(values).filter(|(_, value)| !value.is_empty());
+            pairs.map(|(name, value)| ((*name).to_owned(), value.to_owned())).collect::<Vec<_>>()
+        };
+        let whole = of(["run", "shop", "job-1-x2b4k"]);
+        assert_eq!(found("var/log/containers/job-1-x2b4k_shop_run-ID.log", ""), whole);
+        assert_eq!(found("var/log/pods/shop_job-1-x2b4k_UID/run/0.log", ""), whole);
+        assert_eq!(found("var/log/pods/shop_job-1-x2b4k_UID", ""), of(["", "shop", "job-1-x2b4k"]));
+        assert_eq!(found("var/log/pods/UID", ""), []);
+        assert_eq!(found("var/log/containers/job-ID.log", ""), []);
     }
 
     #[test]

@@ -11,10 +11,11 @@ mod unsampled;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use plumb_profile::{Life, LifeId, Process, ProcessId, Profile};
+use plumb_capture_perf::EndedCgroups;
+use plumb_profile::{Life, LifeEnd, LifeId, Process, ProcessId, Profile};
 
 use super::container;
-use super::process::{ProcessFacts, read_cgroup, read_environment, workload};
+use super::process::{ProcessFacts, has_own_hostname, read_cgroup, read_environment};
 use super::relabel::{Attributes, RelabelRules};
 pub(crate) use unsampled::{LastLives, Owner, ProcessState};
 
@@ -68,13 +69,15 @@ pub(crate) struct ProcessDirectory {
     /// Of the profile that is being made: rows that were looked at, and what was found.
     seen: usize,
     found: HashMap<ProcessId, Arc<ProcessFacts>>,
+    /// In which groups its processes ended.
+    ended: EndedCgroups,
 }
 
 impl ProcessDirectory {
     /// Nothing is known yet.
     pub fn new(common: Attributes, rules: RelabelRules) -> Self {
-        let (known, containers, found) = Default::default();
-        Self { common, rules, known, containers, generation: 0, seen: 0, found }
+        let (known, containers, found, ended) = Default::default();
+        Self { common, rules, known, containers, generation: 0, seen: 0, found, ended }
     }
 
     /// Looks at processes that were sampled for the first time since the last look.
@@ -87,22 +90,21 @@ impl ProcessDirectory {
         self.seen = profile.processes.len();
     }
 
+    /// In which groups processes of the profile ended that is finished next.
+    pub fn learn(&mut self, ended: EndedCgroups) {
+        self.ended = ended;
+    }
+
     /// The resources of a profile that was taken out. The next one has new ids.
     pub fn finish(&mut self, profile: &Profile) -> Resources {
         self.look(profile);
-        let lives = profile.lives.iter().filter_map(|(id, life)| Some((life.process?, id))).collect();
+        let lives: HashMap<ProcessId, LifeId> =
+            profile.lives.iter().filter_map(|(id, life)| Some((life.process?, id))).collect();
         let names = thread_names(profile);
         let mut resources = Resources::default();
         let mut places: HashMap<Attributes, usize> = HashMap::new();
         for (id, process) in profile.processes.iter() {
-            let facts = match self.found.get(&id).cloned() {
-                // It was looked at in the middle of its exec.
-                Some(facts) if !facts.has_environment => {
-                    self.read(process.pid, profile.strings.get(process.exe)).or(Some(facts))
-                }
-                Some(facts) => Some(facts),
-                None => self.inherited(profile, &lives, id),
-            };
+            let facts = self.facts_of(profile, lives.get(&id).and_then(|&life| profile.lives.get(life)), id);
             let name = names.get(&id).copied().unwrap_or_default();
             let Some(attributes) = self.attributes(profile, process, name, facts.as_deref()) else {
                 continue;
@@ -116,7 +118,45 @@ impl ProcessDirectory {
         self.generation += 1;
         self.seen = 0;
         self.found.clear();
+        self.ended = EndedCgroups::default();
         resources
+    }
+
+    /// What is known of a process of the profile.
+    fn facts_of(
+        &mut self,
+        profile: &Profile,
+        life: Option<&Life>,
+        id: ProcessId,
+    ) -> Option<Arc<ProcessFacts>> {
+        let process = &profile.processes[id];
+        let found = match self.found.get(&id).cloned() {
+            // It was looked at in the middle of its exec.
+            Some(facts) if !facts.has_environment => {
+                self.read(process.pid, profile.strings.get(process.exe)).or(Some(facts))
+            }
+            found => found,
+        };
+        // What a runtime starts gets into its container's group after a while only.
+        let is_contained = found.as_ref().is_some_and(|facts| facts.cgroup.is_contained());
+        let has_ended = life.is_none_or(|life| life.end != LifeEnd::Running);
+        let at_end = if has_ended && !is_contained { self.of_end(process.pid) } else { None };
+        at_end.or(found).or_else(|| self.inherited(profile, life, process.ppid))
+    }
+
+    /// What is known of a process by the container in which it ended.
+    fn of_end(&mut self, pid: u32) -> Option<Arc<ProcessFacts>> {
+        let facts = ProcessFacts::of_ended(self.ended.get(pid)?)?;
+        Some(Arc::new(facts.with_container(|id, pod_uid| self.container(id, pod_uid))))
+    }
+
+    /// What a runtime says of a container, which is asked for once.
+    fn container(&mut self, id: &str, pod_uid: Option<&str>) -> Attributes {
+        let generation = self.generation;
+        let read = || (container::read(id, pod_uid), generation);
+        let (attributes, last) = self.containers.entry(id.to_owned()).or_insert_with(read);
+        *last = generation;
+        attributes.clone()
     }
 
     /// What /proc says of a process that runs.
@@ -129,13 +169,8 @@ impl ProcessDirectory {
             known.generation = generation;
             return Some(known.facts.clone());
         }
-        let facts = ProcessFacts::of(&cgroup, &read_environment(pid)).with_container(|id| {
-            let read = || (container::read(id), generation);
-            let (attributes, last) = self.containers.entry(id.to_owned()).or_insert_with(read);
-            *last = generation;
-            attributes.clone()
-        });
-        let facts = Arc::new(facts);
+        let facts = ProcessFacts::of(&cgroup, &read_environment(pid), || has_own_hostname(pid));
+        let facts = Arc::new(facts.with_container(|id, pod_uid| self.container(id, pod_uid)));
         if facts.has_environment {
             self.known.insert(pid, Known { cgroup, exe: exe.to_owned(), facts: facts.clone(), generation });
         }
@@ -147,12 +182,10 @@ impl ProcessDirectory {
     fn inherited(
         &mut self,
         profile: &Profile,
-        lives: &HashMap<ProcessId, LifeId>,
-        id: ProcessId,
+        life: Option<&Life>,
+        parent: u32,
     ) -> Option<Arc<ProcessFacts>> {
-        let life = lives.get(&id).and_then(|&life| profile.lives.get(life));
-        self.of_ancestors(profile, life, profile.processes[id].ppid)
-            .filter(|facts| !facts.cgroup.is_of_runtime())
+        self.of_ancestors(profile, life, parent).filter(|facts| !facts.cgroup.is_of_runtime())
     }
 
     /// Likewise of its life, if that is known, and the id of its parent.
@@ -203,6 +236,8 @@ impl ProcessDirectory {
     fn attributes_of(&self, subject: Subject<'_>, facts: Option<&ProcessFacts>) -> Option<Attributes> {
         let Subject { exe, name, is_kernel } = subject;
         let mut attributes = self.common.clone();
+        let node = ["k8s.node.name", "host.name"].iter().find_map(|&name| self.common.get(name));
+        let node = node.map_or("", String::as_str);
         let mut set = |name: &str, value: &str| {
             if !value.is_empty() {
                 attributes.insert(name.to_owned(), value.to_owned());
@@ -221,14 +256,15 @@ impl ProcessDirectory {
                 name.strip_prefix("memfd:").unwrap_or(name)
             },
         );
-        if let Some(ProcessFacts { cgroup, container, environment, .. }) = facts.filter(|_| !is_kernel) {
+        if let Some(facts @ ProcessFacts { cgroup, container, environment, .. }) =
+            facts.filter(|_| !is_kernel)
+        {
             set("cgroup", &cgroup.path);
             set("k8s.pod.uid", cgroup.pod_uid.as_deref().unwrap_or_default());
             set("container.id", cgroup.container_id.as_deref().unwrap_or_default());
             set("container.name", cgroup.container_name.as_deref().unwrap_or_default());
             set("container.runtime", cgroup.runtime.unwrap_or_default());
-            let is_contained = cgroup.container_id.is_some() || cgroup.pod_uid.is_some();
-            if let Some(unit) = cgroup.unit.as_deref().filter(|_| !is_contained) {
+            if let Some(unit) = cgroup.unit.as_deref().filter(|_| !cgroup.is_contained()) {
                 set("systemd.unit", unit);
                 set("service.name", unit.strip_suffix(".service").unwrap_or(unit));
             }
@@ -236,7 +272,7 @@ impl ProcessDirectory {
                 set("service.name", name);
             }
             if let Some(pod) = container.get("k8s.pod.name").or_else(|| environment.get("k8s.pod.name")) {
-                set("service.name", workload(pod));
+                set("service.name", facts.workload(pod, node));
             }
             container.iter().for_each(|(name, value)| set(name, value));
             // What a process says of itself counts more, but a pod's name is a guess there.

@@ -102,13 +102,14 @@ fn attributes_say_who_it_is() {
     };
     assert_eq!(of(deleted, None)["service.name"], "old");
     assert_eq!(of(kernel, None)["service.name"], "kernel");
-    let unit = ProcessFacts::of("0::/system.slice/nginx.service", b"");
+    let unit = ProcessFacts::of("0::/system.slice/nginx.service", b"", || false);
     let unit = of(deleted, Some(&unit));
     assert_eq!((&*unit["service.name"], &*unit["systemd.unit"]), ("nginx", "nginx.service"));
     let uid = "5d9f2c1e-8a77-4c0b-9b1e-2f6d3a4b5c6d";
     let facts = ProcessFacts::of(
         &format!("0::/kubepods/pod{uid}/{id}"),
         b"HOSTNAME=api-7c5ddbdf54-x2b4k\0OTEL_RESOURCE_ATTRIBUTES=k8s.namespace.name=shop\0",
+        || true,
     );
     let attributes: Vec<_> = of(pod, Some(&facts)).into_iter().collect();
     let expected = [
@@ -121,4 +122,28 @@ fn attributes_say_who_it_is() {
     ];
     let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
     assert_eq!(attributes, expected);
+}
+
+/// A container that is gone before anybody looks, and what the runtime itself runs.
+#[test]
+fn who_has_ended_is_of_the_container_in_which_that_was() {
+    let mut profile = Profile::default();
+    let short = add(&mut profile, GONE, 0, "/app");
+    let other = add(&mut profile, GONE - 1, 0, "/app");
+    let (uid, id) = ("5d9f2c1e-8a77-4c0b-9b1e-2f6d3a4b5c6d", "ab".repeat(32));
+    let mut ended = EndedCgroups::default();
+    ended.add(GONE, format!("/kubepods/besteffort/pod{uid}/{id}"));
+    ended.add(GONE - 1, "/system.slice/a-service-with-a-rather-long-name.service".to_owned());
+    let mut directory = directory();
+    directory.learn(ended);
+    let resources = directory.finish(&profile);
+    let of = |process| &resources.attributes[resources.of_process[&process]];
+    assert_eq!(of(short)["k8s.pod.uid"], uid);
+    assert_eq!(of(short)["container.id"], id);
+    assert!(!of(other).contains_key("systemd.unit"), "that of its parents counts");
+    let resources = directory.finish(&profile);
+    assert!(
+        !resources.attributes[resources.of_process[&short]].contains_key("k8s.pod.uid"),
+        "that was the last profile"
+    );
 }

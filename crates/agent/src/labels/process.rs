@@ -19,23 +19,50 @@ pub(crate) struct ProcessFacts {
     pub container: Attributes,
     /// Attributes that its environment gives: `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_SERVICE_NAME`, the pod's name.
     pub environment: Attributes,
+    /// It is of a job whose pods are numbered.
+    pub is_indexed: bool,
     /// Kernel threads have none, nor has a process in the middle of its exec.
     pub has_environment: bool,
 }
 
 impl ProcessFacts {
-    /// What a process' files say.
-    pub fn of(cgroup: &str, environment: &[u8]) -> Self {
+    /// What a process' files say. `has_own_hostname`: asked of a process in a pod.
+    pub fn of(cgroup: &str, environment: &[u8], has_own_hostname: impl FnOnce() -> bool) -> Self {
         let cgroup = CgroupFacts::parse(cgroup);
         let has_environment = !environment.is_empty();
-        let environment = of_environment(environment, cgroup.pod_uid.is_some());
-        Self { cgroup, container: Attributes::new(), environment, has_environment }
+        let is_indexed = value_of(environment, "JOB_COMPLETION_INDEX").is_some();
+        let environment = of_environment(environment, cgroup.pod_uid.is_some() && has_own_hostname());
+        Self { cgroup, container: Attributes::new(), environment, is_indexed, has_environment }
+    }
+
+    /// What the group says in which a process ended, of which nothing else is known; `None`: it is no container's.
+    pub fn of_ended(path: &str) -> Option<Self> {
+        let cgroup = CgroupFacts::of_path(path);
+        cgroup.is_contained().then(|| Self { cgroup, ..Self::default() })
     }
 
     /// With what the runtime of its container says.
-    pub fn with_container(mut self, read: impl FnOnce(&str) -> Attributes) -> Self {
-        self.container = self.cgroup.container_id.as_deref().map(read).unwrap_or_default();
+    pub fn with_container(mut self, read: impl FnOnce(&str, Option<&str>) -> Attributes) -> Self {
+        let CgroupFacts { container_id, pod_uid, .. } = &self.cgroup;
+        self.container = container_id.as_deref().map(|id| read(id, pod_uid.as_deref())).unwrap_or_default();
         self
+    }
+
+    /// The workload of the pod with this name, on this node.
+    pub fn workload<'n>(&self, pod: &'n str, node: &str) -> &'n str {
+        // The kubelet calls a static pod by its file and the node, and gives it a hash for a UID.
+        let is_static = self.cgroup.pod_uid.as_deref().is_some_and(|uid| !uid.contains('-'));
+        let of_file = pod.strip_suffix(node).and_then(|rest| rest.strip_suffix('-'));
+        if let Some(name) = of_file.filter(|name| is_static && !name.is_empty()) {
+            return name;
+        }
+        let name = workload(pod);
+        let numbered =
+            name.rsplit_once('-').filter(|(_, index)| index.bytes().all(|one| one.is_ascii_digit()));
+        match numbered {
+            Some((job, _)) if self.is_indexed && !job.is_empty() && name != pod => job,
+            _ => name,
+        }
     }
 }
 
@@ -51,15 +78,25 @@ pub(crate) fn read_environment(pid: u32) -> Vec<u8> {
     plumb_process::environment(pid, MOST).unwrap_or_default()
 }
 
-fn of_environment(environment: &[u8], is_in_pod: bool) -> Attributes {
+/// Whether a process has another host name than the machine: in a pod that is the pod's, unless the pod has the machine's network.
+pub(crate) fn has_own_hostname(pid: u32) -> bool {
+    let space = |pid: u32| std::fs::read_link(format!("/proc/{pid}/ns/uts")).ok();
+    space(pid).is_some_and(|own| Some(own) != space(1))
+}
+
+/// The value of a variable, if it has one.
+fn value_of<'e>(environment: &'e [u8], name: &str) -> Option<&'e str> {
+    environment.split(|&byte| byte == 0).find_map(|variable| {
+        let value = variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+        std::str::from_utf8(value).ok().map(str::trim).filter(|value| !value.is_empty())
+    })
+}
+
+/// `is_pod`: its host name is a pod's.
+fn of_environment(environment: &[u8], is_pod: bool) -> Attributes {
     let mut attributes = Attributes::new();
-    let value = |name: &str| {
-        environment.split(|&byte| byte == 0).find_map(|variable| {
-            let value = variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
-            std::str::from_utf8(value).ok().map(str::trim).filter(|value| !value.is_empty())
-        })
-    };
-    if is_in_pod && let Some(pod) = value("HOSTNAME") {
+    let value = |name: &str| value_of(environment, name);
+    if is_pod && let Some(pod) = value("HOSTNAME") {
         attributes.insert("k8s.pod.name".to_owned(), pod.to_owned());
     }
     // Of the specification's resource attributes, those that name a service or where it runs; others may be of one run.
@@ -133,8 +170,8 @@ mod tests {
 
     #[test]
     fn the_environment_names_the_service() {
-        let read = |environment: &[u8], is_in_pod| -> Vec<(String, String)> {
-            of_environment(environment, is_in_pod).into_iter().collect()
+        let read = |environment: &[u8], is_pod| -> Vec<(String, String)> {
+            of_environment(environment, is_pod).into_iter().collect()
         };
         let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
@@ -161,5 +198,20 @@ mod tests {
         ] {
             assert_eq!(workload(pod), expected, "{pod}");
         }
+    }
+
+    #[test]
+    fn static_pods_and_those_of_numbered_jobs_are_of_workloads() {
+        let of = |uid: &str, environment: &[u8], pod: &'static str| {
+            let facts = ProcessFacts::of(&format!("0::/kubepods/pod{uid}"), environment, || true);
+            facts.workload(pod, "node-1").to_owned()
+        };
+        let (random, hash) = ("11111111-2222-3333-4444-555555555555", "0123456789abcdef0123456789abcdef");
+        assert_eq!(of(hash, b"A=b", "etcd-node-1"), "etcd");
+        assert_eq!(of(hash, b"A=b", "node-1"), "node");
+        assert_eq!(of(random, b"A=b", "etcd-node-1"), "etcd-node");
+        assert_eq!(of(random, b"A=b", "render-3-x2b4k"), "render-3");
+        assert_eq!(of(random, b"JOB_COMPLETION_INDEX=3\0", "render-3-x2b4k"), "render");
+        assert_eq!(of(random, b"JOB_COMPLETION_INDEX=3\0", "render-3"), "render");
     }
 }
