@@ -237,6 +237,8 @@ fn is_implied(name: &str) -> bool {
 pub struct KernelCallers {
     /// The innermost frame of own code of each stack, by source line: those with more first.
     pub places: Vec<(FrameIndex, Cost)>,
+    /// Of each place what it called on the way to the kernel most of the time: the function that is not the user's own.
+    pub called: Vec<Option<FrameIndex>>,
     /// Own time in user code of the functions from there to the kernel.
     pub around: Cost,
     /// All that was done for these lines, in user code and in the kernel.
@@ -261,21 +263,33 @@ impl KernelCallers {
             let mut places = FrameCosts::default();
             let mut around: HashSet<SymbolId> = HashSet::new();
             let mut met: HashSet<NodeId> = HashSet::new();
+            let mut called: HashMap<SourceLine<'_>, HashMap<FrameIndex, Cost>> = HashMap::new();
             for &(node, cost) in &row.stacks {
                 let Some(user) = own.innermost(node) else { continue };
                 let index = view.node(user).frame;
                 places.add(source_line(view, index), index, cost);
+                let mut callees = std::iter::successors(Some(node), |&id| view.node(id).caller);
+                if let Some(callee) = callees.find(|&id| view.node(id).caller == Some(user)) {
+                    let calls = called.entry(source_line(view, index)).or_default();
+                    *calls.entry(view.node(callee).frame).or_default() += cost;
+                }
                 // What was met leads to the same frame.
                 let up = std::iter::successors(Some(node), |&id| view.node(id).caller.filter(|_| id != user));
                 let new = up.take_while(|&id| met.insert(id));
                 around.extend(new.map(|id| view.frame(view.node(id).frame).symbol));
             }
             let lines: Cost = places.keys().filter_map(|line| by_line.get(line)).copied().sum();
+            let places = places.first();
+            let most = |&(index, _): &(FrameIndex, Cost)| {
+                let calls = called.get(&source_line(view, index))?;
+                calls.iter().max_by_key(|&(&frame, &cost)| (cost, Reverse(frame))).map(|(&frame, _)| frame)
+            };
             KernelCallers {
+                called: places.iter().map(most).collect(),
                 lines,
                 others: all.without(lines),
                 around: around.iter().filter_map(|symbol| by_symbol.get(symbol)).copied().sum(),
-                places: places.first(),
+                places,
             }
         };
         rows.iter().map(of_row).collect()

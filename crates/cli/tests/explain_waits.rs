@@ -83,3 +83,22 @@ fn a_signal_ends_both_recordings() {
         String::from_utf8_lossy(&output.stderr)
     );
 }
+
+#[test]
+fn a_lock_that_is_held_across_a_read_is_told_from_one_that_is_not() {
+    let Some(folder) = folder("lock") else { return };
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/lock_across_read.c");
+    let mut compiler = Command::new("cc");
+    if !compiles(compiler.args(["-g", "-O1", "-pthread", "-o"]).arg(folder.join("asks")).arg(source)) {
+        return;
+    }
+    let screen = |words: &[&str]| succeeds(&folder, &[&["explain", "--", "./asks"], words].concat());
+    let held = screen(&[]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(held.contains("holds a lock that others wait for while it reads or writes: "), "{held}");
+    assert!(
+        held.contains("from ask (lock_across_read.c:") && held.contains(" in pthread_mutex_lock"),
+        "{held}"
+    );
+    let short = screen(&["short"]);
+    assert!(!short.contains("holds a lock"), "{short}");
+}

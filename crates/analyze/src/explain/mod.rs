@@ -48,6 +48,8 @@ const MOST_CALLED: usize = 5;
 const MOST_OF_LINES: f64 = 1.15;
 /// From this part of processor time on, in percent, all that lines do may go with their calls.
 const GOOD_PART: f64 = 30.0;
+/// What waits could save by less processor time this share of the elapsed time at most, in percent.
+const MOST_OF_WAITING: f64 = 50.0;
 /// Events of time off the processor: waiting for something, and waiting for a processor.
 const WAITS: [&str; 2] = ["off-cpu", "run-queue"];
 
@@ -242,7 +244,14 @@ impl<'p> Explanation<'p> {
     pub fn saved_at_most(&self) -> Option<f64> {
         let waits = self.pace.class() == Some(BoundBy::Waiting);
         let (_, most) = self.pace.wanted().filter(|_| waits && !self.pace.is_machine)?;
-        Some(most * 100.0).filter(|&percent| percent < self.outlook.threshold)
+        let threshold = self.outlook.threshold;
+        // Where others had the processors nobody knows what of that wait was for them.
+        let runs_little = || self.pace.cores().is_some_and(|cores| cores * 100.0 < threshold);
+        let is_small = |percent: f64| {
+            percent < threshold
+                || percent < MOST_OF_WAITING && (self.outlook.above.is_empty() || runs_little())
+        };
+        Some(most * 100.0).filter(|&percent| is_small(percent))
     }
 }
 

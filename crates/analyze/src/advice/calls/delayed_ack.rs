@@ -17,8 +17,8 @@ const WAITS: &[&str; 9] =
 const WATCHED: &[&str] = &["write", "writev", "sendto", "sendmsg", "setsockopt"];
 /// `IPPROTO_TCP` and `TCP_NODELAY` as arguments of `setsockopt`.
 const TCP_NODELAY: (u64, u64) = (6, 1);
-/// How long a wait for a delayed acknowledgement takes, in nanoseconds: 40 ms, by a timer of up to 4 ms, and some for who answers.
-const DELAYED: std::ops::Range<u64> = 39_000_000..48_000_000;
+/// How long a wait for a delayed acknowledgement takes, in nanoseconds: 40 ms, by a timer of up to 4 ms, some for who answers, and more on a busy machine.
+const DELAYED: std::ops::Range<u64> = 39_000_000..56_000_000;
 /// From so many, and this share of the waits after several sends.
 const LEAST_STALLS: u64 = 3;
 const LEAST_SHARE: f64 = 0.5;

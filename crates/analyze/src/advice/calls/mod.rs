@@ -19,6 +19,7 @@ mod futex_wait;
 mod getdents_small;
 mod huge_pages;
 mod identity;
+mod io_under_lock;
 mod ioctl;
 mod mmap_churn;
 mod mprotect;
@@ -50,7 +51,7 @@ pub use rule::{CallEvent, FaultEvent};
 use rustc_hash::FxHashMap;
 
 use super::{LEAST_PERCENT, Measure, Rule};
-use rule::{CallRule, EAGAIN, ENOENT, Found, MOST, Watch, count, percent, rate};
+use rule::{CallRule, EAGAIN, ENOENT, Found, MOST, Watch, average, count, percent, rate};
 
 /// Advice that could gain less than this is not given, in nanoseconds.
 const LEAST_NS: f64 = 1e7;
@@ -92,7 +93,7 @@ impl CallAdvice {
 }
 
 /// All rules.
-const CALL_RULES: [&CallRule; 31] = [
+const CALL_RULES: [&CallRule; 32] = [
     &brk_churn::RULE,
     &mmap_churn::RULE,
     &fault_rate::RULE,
@@ -113,6 +114,7 @@ const CALL_RULES: [&CallRule; 31] = [
     &sched_yield::RULE,
     &short_sleep::RULE,
     &sleep_under_lock::RULE,
+    &io_under_lock::RULE,
     &clock_calls::RULE,
     &poll_many::RULE,
     &epoll_spin::RULE,

@@ -89,6 +89,11 @@ pub(super) fn rate(what: &'static str, value: f64) -> Measure {
     Measure { what, value, unit: "/s" }
 }
 
+/// An average of something.
+pub(super) fn average(what: &'static str, value: f64) -> Measure {
+    Measure { what, value, unit: "" }
+}
+
 /// A share.
 pub(super) fn percent(what: &'static str, part: f64, whole: f64) -> Measure {
     Measure { what, value: if whole > 0.0 { part / whole * 100.0 } else { 0.0 }, unit: "%" }

@@ -10,7 +10,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, percent, rate};
+use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, average, percent, rate};
 
 /// The calls that sleep.
 pub(super) const SLEEPS: &[&str] = &["nanosleep", "clock_nanosleep"];
@@ -99,9 +99,10 @@ impl Place {
     }
 }
 
-/// Sleeps, and the locks that were held meanwhile.
-#[derive(Default)]
+/// Sleeps, or other calls that wait, and the locks that were held meanwhile.
 pub(super) struct LockedSleeps {
+    /// Whether a call is one of them.
+    is_one: fn(&CallEvent<'_>) -> bool,
     threads: FxHashMap<u32, Slept>,
     /// By process and address.
     places: FxHashMap<(u32, u64), Place>,
@@ -109,11 +110,23 @@ pub(super) struct LockedSleeps {
     sleepers: usize,
 }
 
+impl Default for LockedSleeps {
+    fn default() -> Self {
+        Self::of(|call| is_sleep(call) && call.result == 0)
+    }
+}
+
 impl LockedSleeps {
-    /// Takes a sleep or a call of futex into account.
+    /// Of calls for which `is_one` holds.
+    pub fn of(is_one: fn(&CallEvent<'_>) -> bool) -> Self {
+        let (threads, places, sleepers) = Default::default();
+        Self { is_one, threads, places, sleepers }
+    }
+
+    /// Takes such a call, or one of futex, into account.
     pub fn take(&mut self, call: &CallEvent<'_>) {
         let is_futex = call.name == "futex";
-        if is_sleep(call) {
+        if (self.is_one)(call) {
             self.sleep(call);
         } else if is_futex && is_wait(call) {
             self.threads.remove(&call.tid);
@@ -128,7 +141,7 @@ impl LockedSleeps {
     }
 
     fn sleep(&mut self, call: &CallEvent<'_>) {
-        if call.result != 0 || self.threads.len() >= MOST && !self.threads.contains_key(&call.tid) {
+        if self.threads.len() >= MOST && !self.threads.contains_key(&call.tid) {
             return;
         }
         let slept = self.threads.entry(call.tid).or_default();
@@ -160,6 +173,16 @@ impl LockedSleeps {
         has_room.then(|| self.places.entry(key).or_default())
     }
 
+    /// The lock with which most time was waited so, if it is often enough: how many calls, how long they took in nanoseconds, and how long others
+    /// waited for it. Of a lock there is one holder at a time; locks may be held at the same time.
+    pub fn longest(&self, basis: &Basis) -> Option<(u64, f64, u64)> {
+        let held = self.places.values().filter(|place| place.is_held());
+        let place = held.max_by_key(|place| place.slept_ns())?;
+        let calls = place.sleepers.values().map(|&(calls, _)| calls).sum();
+        let ns = (place.slept_ns() as f64).min(basis.span_ns);
+        (calls >= LEAST_SLEEPS && ns >= LEAST_SHARE * basis.span_ns).then_some((calls, ns, place.waited_ns))
+    }
+
     /// How many sleeps of a thread were under a lock.
     pub fn of_thread(&self, tid: u32) -> u64 {
         let held = self.places.values().filter(|place| place.is_held());
@@ -173,23 +196,12 @@ impl Watch for LockedSleeps {
     }
 
     fn judge(&self, basis: &Basis) -> Option<Found> {
-        // Of a lock there is one holder at a time; locks may be held at the same time.
-        let held = self.places.values().filter(|place| place.is_held());
-        let place = held.max_by_key(|place| place.slept_ns())?;
-        let sleeps = place.sleepers.values().map(|&(sleeps, _)| sleeps).sum();
-        let slept_ns = (place.slept_ns() as f64).min(basis.span_ns);
-        if sleeps < LEAST_SLEEPS || slept_ns < LEAST_SHARE * basis.span_ns {
-            return None;
-        }
+        let (sleeps, slept_ns, waited_ns) = self.longest(basis)?;
         Some(Found {
             measured: vec![
                 rate("sleeps with the lock", basis.rate(sleeps)),
                 percent("of the elapsed time asleep with it", slept_ns, basis.span_ns),
-                percent(
-                    "of the elapsed time, others waiting for it, all of them",
-                    place.waited_ns as f64,
-                    basis.span_ns,
-                ),
+                average("threads that wait for it, on average", waited_ns as f64 / basis.span_ns),
             ],
             wall_ns: slept_ns,
             ..Found::default()

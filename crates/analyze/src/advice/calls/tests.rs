@@ -103,6 +103,28 @@ fn a_sleep_with_a_lock_is_no_polling() {
     assert_eq!(names(3_900_000, 77), ["polling-sleep"], "a condition variable");
 }
 
+/// A second in which thread 1 waits 200 times for a read of 4 ms and then wakes thread 2, which waited for a lock so long each time.
+fn lock_reader(waited_ns: u64) -> Vec<&'static str> {
+    const LOCK: u64 = 0x1000;
+    let mut watched = Watched::default();
+    for at in 0..200 {
+        watched.call(&CallEvent { wall_ns: 4_000_000, ..call("read", [0; 6], 64, at) });
+        watched.call(&call("futex", [LOCK, 129, 1, 0, 0, 0], 1, at));
+        let wait = call("futex", [LOCK, 128, 2, 0, 0, 0], 0, at);
+        watched.call(&CallEvent { tid: 2, wall_ns: waited_ns, ..wait });
+    }
+    let basis = Basis { cpu_of_thread: [(1, 1e7), (2, 1e7)].into(), ..basis(&[("read", 20.0)]) };
+    let advice = watched.advise(&basis);
+    let about_locks = advice.iter().filter(|one| one.rule.name.ends_with("-under-lock"));
+    about_locks.map(|one| one.rule.name).collect()
+}
+
+#[test]
+fn a_read_with_a_lock_is_told_from_one_before_it() {
+    assert_eq!(lock_reader(3_900_000), ["io-under-lock"]);
+    assert!(lock_reader(20_000).is_empty(), "what was read is handed over by a queue");
+}
+
 #[test]
 fn who_waits_for_a_lock_after_a_sleep_did_not_hold_it_before() {
     let mut watched = Watched::default();

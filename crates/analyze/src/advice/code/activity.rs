@@ -7,7 +7,7 @@ use super::spent::{Code, Spent};
 use crate::share::Share;
 
 /// From this share of processor time on, in percent, it is a cause: none where no share tells.
-const ACTIVITIES: [(&str, Option<f64>); 16] = [
+const ACTIVITIES: [(&str, Option<f64>); 17] = [
     ("allocation", Some(25.0)),
     ("attribute-lookups", Some(40.0)),
     ("copying", None),
@@ -18,6 +18,7 @@ const ACTIVITIES: [(&str, Option<f64>); 16] = [
     ("json-copy", None),
     ("locks", Some(10.0)),
     ("python-calls", Some(40.0)),
+    ("python-recursion", None),
     ("random-numbers", None),
     ("sorting", None),
     ("stack-traffic", None),

@@ -1,9 +1,14 @@
 //! Goroutines hand over values one by one.
+//!
+//! A goroutine that has to wait leads to the scheduler, which runs on another stack: nobody can tell from that what it waits for. Such switches
+//! count for channels only where the program's own code uses these, and more than what else goroutines wait for.
 
 use super::super::Rule;
+use super::spent::{Code, Spent};
 use super::{CodeRule, Extent, GainModel, Names};
 
-const FUNCTIONS: Names = Names {
+/// Sending and receiving.
+const OPERATIONS: Names = Names {
     whole: &[
         "runtime.chansend",
         "runtime.chansend1",
@@ -13,20 +18,37 @@ const FUNCTIONS: Names = Names {
         "runtime.selectgo",
         "runtime.selectnbsend",
         "runtime.selectnbrecv",
-        // What a goroutine that has to wait leads to runs on another stack.
-        "runtime.park_m",
-        "runtime.goready.func1",
-        "runtime.ready",
     ],
     begin: &[],
 };
+/// The switches that whatever waits leads to.
+const SWITCHES: Names =
+    Names { whole: &["runtime.park_m", "runtime.goready.func1", "runtime.ready"], begin: &[] };
+/// What else makes a goroutine wait: locks, sleep, sockets.
+const OTHER_WAITS: Names = Names {
+    whole: &[
+        "runtime.semacquire",
+        "runtime.semacquire1",
+        "runtime.semrelease1",
+        "runtime.notifyListWait",
+        "runtime.timeSleep",
+        "time.Sleep",
+        "runtime.netpollblock",
+        "runtime.poll_runtime_pollWait",
+        "internal/poll.runtime_pollWait",
+    ],
+    begin: &["sync.", "internal/sync.", "internal/poll.(*FD)", "internal/poll.(*pollDesc)"],
+};
+/// The program's own operations take this share at least, in percent, where switches count.
+const LEAST_OPERATIONS: f64 = 4.0;
 
 pub(super) const RULE: CodeRule = CodeRule {
     rule: Rule {
         name: "channel-hand-over",
         claim: "hands over values by channels one by one",
         pattern: "goroutines send and receive single values: each takes the channel's lock, and where one waits, the scheduler",
-        threshold: "at least 25% of processor time in channel operations and the switches that they lead to",
+        threshold: "at least 25% of processor time in the program's channel operations, and in the switches between goroutines if little else \
+                    leads to these",
         remedy: "send slices of values, give the channel a buffer, or call a function in place of a goroutine",
         bound: "sending, receiving and switching between goroutines",
         source: "Go's runtime, chan.go and proc.go: an operation locks the channel; one without a buffer parks a goroutine and readies another",
@@ -34,5 +56,21 @@ pub(super) const RULE: CodeRule = CodeRule {
     gain: GainModel::Everything { least: 0.85, callers: 0.5 },
     extent: Extent::Calls,
     least_percent: 25.0,
-    find: |code| code.calls_of(&FUNCTIONS),
+    find,
 };
+
+fn find(code: &Code<'_, '_>) -> Spent {
+    let (is_operation, is_switch) = (code.named(&OPERATIONS), code.named(&SWITCHES));
+    let is_own = |node: u32| code.tree().caller(node).is_some_and(|caller| code.is_own(caller));
+    let is_own_operation = |node: u32| is_operation[code.symbol(node).index()] && is_own(node);
+    let own = code.below(is_own_operation);
+    let others = code.calls_of(&OTHER_WAITS).cost;
+    let is_most = own.cost.percent_of(code.view().whole()) >= LEAST_OPERATIONS
+        && others.weight.saturating_mul(2) <= own.cost.weight;
+    if !is_most {
+        return own;
+    }
+    let all = code.below(|node| is_own_operation(node) || is_switch[code.symbol(node).index()]);
+    // Where it is, the program's own code tells.
+    all.with_places_of(own)
+}

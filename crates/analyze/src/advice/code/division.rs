@@ -1,6 +1,9 @@
-//! Divisions and square roots hold a function's time.
+//! Divisions hold a function's time.
+//!
+//! Not here: functions that take square roots too (`square_roots`).
 
 use super::super::Rule;
+use super::square_roots::takes_roots;
 use super::{CodeRule, Extent, GainModel};
 use crate::annotate::InstructionKind;
 
@@ -8,7 +11,7 @@ pub(super) const RULE: CodeRule = CodeRule {
     rule: Rule {
         name: "division",
         claim: "divides",
-        pattern: "a function's time is in dividing, or in square roots",
+        pattern: "a function's time is in dividing",
         threshold: "a fifth of a function that has 5% of processor time, and at least 2% of all",
         remedy: "divide by a constant, by a power of two (shift), or multiply by the reciprocal; move it out of the loop; use 32 bits \
                  where they do",
@@ -19,8 +22,7 @@ pub(super) const RULE: CodeRule = CodeRule {
     extent: Extent::Instructions,
     least_percent: 2.0,
     find: |code| {
-        code.instructions(20.0, |class, _| {
-            matches!(class.kind, InstructionKind::Division | InstructionKind::SquareRoot)
-        })
+        let is_division = |kind| kind == InstructionKind::Division;
+        code.instructions_of(|code| !takes_roots(code), 20.0, |class, _| is_division(class.kind))
     },
 };

@@ -32,6 +32,7 @@ mod getenv;
 mod growth;
 mod hashing;
 mod huge_pages;
+mod instructions;
 mod json_copy;
 mod languages;
 mod linear_search;
@@ -51,10 +52,12 @@ mod scripts;
 mod shared_lines;
 mod sorting;
 mod spent;
+mod square_roots;
 mod stack_traffic;
 mod store_forwarding;
 mod string_compare;
 mod string_scan;
+mod string_sets;
 mod string_streams;
 mod thread_start;
 mod timezone;
@@ -130,7 +133,7 @@ impl CodeAdvice {
 }
 
 /// All rules.
-const RULES: [&CodeRule; 67] = [
+const RULES: [&CodeRule; 70] = [
     &unoptimised::RULE,
     &getenv::RULE,
     &allocation::RULE,
@@ -151,6 +154,7 @@ const RULES: [&CodeRule; 67] = [
     &dynamic_linking::RULE,
     &first_touch::RULE,
     &division::RULE,
+    &square_roots::RULE,
     &atomics::RULE,
     &busy_wait::RULE,
     &shared_lines::FALSE_SHARING,
@@ -184,6 +188,7 @@ const RULES: [&CodeRule; 67] = [
     &python::rows::RULE,
     &python::scan::RULE,
     &python::calls::RULE,
+    &python::recursion::RULE,
     &python::slices::RULE,
     &python::parsing::RULE,
     &megamorphic::RULE,
@@ -195,6 +200,7 @@ const RULES: [&CodeRule; 67] = [
     &denormals::RULE,
     &virtual_calls::RULE,
     &dynamic_cast::RULE,
+    &string_sets::RULE,
     &string_streams::RULE,
     &channels::RULE,
     &file_open::RULE,

@@ -14,6 +14,26 @@ use crate::view::NodeId;
 /// A function does little if this part of what goes through it is the interpreter's own loop.
 const MOST_OF_LITTLE: f64 = 0.6;
 
+/// Who calls a function again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repeats {
+    /// The function itself.
+    ByItself,
+    /// Others.
+    ByOthers,
+}
+
+/// What went into a function.
+#[derive(Default)]
+struct Sums {
+    /// The interpreter's own work on its instructions.
+    inner: Cost,
+    /// All.
+    through: Cost,
+    /// What was done in calls by itself.
+    by_itself: Cost,
+}
+
 impl Code<'_, '_> {
     /// What went into functions of interpreted programs that are in files whose paths end so.
     pub(super) fn scripts_in(&self, files: &[&str]) -> Spent {
@@ -68,11 +88,20 @@ impl Code<'_, '_> {
         let is_called = |node: u32| {
             let mut callers = self.callers(node);
             self.is_own_script(node)
-                && little.contains(&self.symbol(node))
+                && little.get(&self.symbol(node)) == Some(&Repeats::ByOthers)
                 && callers.any(|caller| self.is_own_script(caller))
         };
         let calls = self.named(calling);
         self.below(|node| is_called(node) || calls[self.symbol(node).index()] && self.line(node).is_some())
+    }
+
+    /// What was done in functions of the program that do little but call themselves.
+    pub(super) fn recursive_functions(&self) -> Spent {
+        let little = self.little_functions();
+        let is_one = |node: u32| {
+            self.is_own_script(node) && little.get(&self.symbol(node)) == Some(&Repeats::ByItself)
+        };
+        self.at_itself(self.below(is_one))
     }
 
     /// What went through nodes for which `is_one` holds, found where these are and not where they are called.
@@ -92,25 +121,33 @@ impl Code<'_, '_> {
     }
 
     /// Functions of the program that do little: most of what goes through them is the interpreter's own work on their instructions.
-    fn little_functions(&self) -> HashSet<SymbolId> {
-        let mut sums: HashMap<SymbolId, (Cost, Cost)> = HashMap::new();
+    fn little_functions(&self) -> HashMap<SymbolId, Repeats> {
+        let mut sums: HashMap<SymbolId, Sums> = HashMap::new();
         for node in self.tree().nodes().filter(|&node| self.tree().own(node).samples > 0) {
             let own = self.tree().own(node);
             let mut met: Vec<SymbolId> = Vec::new();
+            let mut again: Vec<SymbolId> = Vec::new();
             let stack = std::iter::once(node).chain(self.callers(node));
             for script in stack.filter(|&one| self.is_own_script(one)).take(MOST_CALLS) {
                 let symbol = self.symbol(script);
+                let sums = sums.entry(symbol).or_default();
                 if !met.contains(&symbol) {
-                    let (inner, through) = sums.entry(symbol).or_default();
-                    *inner += if script == node { own } else { Cost::default() };
-                    *through += own;
+                    sums.inner += if script == node { own } else { Cost::default() };
+                    sums.through += own;
                     met.push(symbol);
+                } else if !again.contains(&symbol) {
+                    sums.by_itself += own;
+                    again.push(symbol);
                 }
             }
         }
-        let is_little =
-            |(inner, through): &(Cost, Cost)| inner.weight as f64 >= MOST_OF_LITTLE * through.weight as f64;
-        sums.into_iter().filter(|(_, sums)| is_little(sums)).map(|(symbol, _)| symbol).collect()
+        let is_little = |sums: &Sums| sums.inner.weight as f64 >= MOST_OF_LITTLE * sums.through.weight as f64;
+        let little = sums.into_iter().filter(|(_, sums)| is_little(sums));
+        let repeats = |sums: Sums| match sums.by_itself.weight.saturating_mul(2) >= sums.through.weight {
+            true => Repeats::ByItself,
+            false => Repeats::ByOthers,
+        };
+        little.map(|(symbol, sums)| (symbol, repeats(sums))).collect()
     }
 
     /// What went through the program's own functions.

@@ -8,7 +8,7 @@ use plumb_profile::DsoId;
 use super::names::{Names, plain};
 use super::python::ScriptSources;
 use crate::access::Accesses;
-use crate::annotate::{Class, SourcePlace};
+use crate::annotate::SourcePlace;
 use crate::cost::Cost;
 use crate::cost_tree::{CostTree, TreeBuilder};
 use crate::explain::ReadCode;
@@ -72,6 +72,11 @@ impl Spent {
     /// The same, with what is done for it elsewhere.
     pub(super) fn with_elsewhere(self, elsewhere: Cost) -> Self {
         Self { elsewhere, ..self }
+    }
+
+    /// The same, found where another is.
+    pub(super) fn with_places_of(self, Spent { places, callers, .. }: Spent) -> Self {
+        Self { places, callers, ..self }
     }
 
     /// Whether a node is a part of it.
@@ -193,28 +198,6 @@ impl<'a, 'p> Code<'a, 'p> {
         self.below(|node| is_one[self.symbol(node).index()])
     }
 
-    /// What instructions took for which `is_one` holds, by their class and their share of the function in percent, where they have
-    /// at least so many percent of a function that has some of all.
-    pub(super) fn instructions(&self, least: f64, is_one: impl Fn(&Class, f64) -> bool) -> Spent {
-        let mut spent = Spent::default();
-        for code in self.read.iter().filter(|code| self.is_meant(code)) {
-            let annotation = code.annotation;
-            let rows = annotation.listing.instructions().iter().zip(&annotation.rows);
-            let those = rows.filter(|(one, row)| is_one(&one.class, annotation.share(row.adjusted)));
-            let weight: f64 = those.map(|(_, row)| row.adjusted).sum();
-            if annotation.share(weight) < least {
-                continue;
-            }
-            let samples = annotation.own.samples as f64 * annotation.share(weight) / 100.0;
-            let cost = Cost { weight: weight as u64, samples: samples as u64 };
-            spent.cost += cost;
-            self.add_function(&mut spent, code, cost);
-        }
-        spent.functions.sort_by_key(|&(frame, cost)| (Reverse(cost), frame));
-        spent.functions.truncate(NAMED);
-        spent
-    }
-
     /// What hot loops took for whose cause `is_one` holds.
     pub(super) fn loops(&self, is_one: impl Fn(&LoopCause) -> bool) -> Spent {
         self.loops_of(is_one, |_| true)
@@ -257,7 +240,7 @@ impl<'a, 'p> Code<'a, 'p> {
     }
 
     /// Notes what of a function it is.
-    fn add_function(&self, spent: &mut Spent, code: &ReadCode<'_>, cost: Cost) {
+    pub(super) fn add_function(&self, spent: &mut Spent, code: &ReadCode<'_>, cost: Cost) {
         if let Some(frame) = self.frame_of(code) {
             spent.functions.push((frame, cost));
             spent.own.push((self.view.frame(frame).symbol, cost));
@@ -265,7 +248,7 @@ impl<'a, 'p> Code<'a, 'p> {
     }
 
     /// Whether a function is large enough for its instructions to count. What isn't optimised is full of instructions that needn't be there.
-    fn is_meant(&self, code: &ReadCode<'_>) -> bool {
+    pub(super) fn is_meant(&self, code: &ReadCode<'_>) -> bool {
         let is_large = code.function.own.percent_of(self.view.whole()) >= LEAST_FUNCTION;
         is_large && !self.unoptimised.contains(&code.function.dso)
     }

@@ -7,8 +7,16 @@ use crate::frame::Kind;
 
 /// What starts threads.
 const STARTS: Names = Names {
-    whole: &["pthread_create", "__pthread_create_2_1", "thrd_create", "std::thread::_M_start_thread"],
-    begin: &["__pthread_create_", "std::sys::thread::", "std::thread::Builder::spawn", "std::thread::spawn"],
+    whole: &[
+        "pthread_create",
+        "__pthread_create_2_1",
+        "thrd_create",
+        "std::thread::_M_start_thread",
+        "std::sys::thread::unix::Thread::new",
+        "std::sys::pal::unix::thread::Thread::new",
+        "std::sys::unix::thread::Thread::new",
+    ],
+    begin: &["__pthread_create_", "std::thread::Builder::spawn", "std::thread::spawn"],
 };
 /// What waits for their ends.
 const JOINS: Names = Names {

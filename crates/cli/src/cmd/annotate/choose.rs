@@ -9,6 +9,8 @@ use plumb_symbolize::{Binary, NoCode, Options};
 
 use crate::render::precision::Precision;
 
+/// What stands for a part of a name that is left out.
+const LEFT_OUT: char = '…';
 /// Most functions that are offered to choose from.
 const OFFERED: usize = 20;
 /// Names of more characters are shown without their template arguments.
@@ -30,6 +32,9 @@ pub fn function(view: &View<'_>, text: &str) -> Result<SampledFunction> {
         // As lists below show long names.
         let whole = sampled(view, Some(&Pattern::regex("")?), None);
         found = whole.into_iter().filter(|function| shown_name(function) == text).collect();
+    }
+    if found.is_empty() && text.contains(LEFT_OUT) {
+        found = sampled(view, Some(&shortened(text)?), None);
     }
     let named = found.iter().filter(|function| function.inlined.is_empty()).count();
     if named == 1 {
@@ -60,6 +65,12 @@ pub fn function(view: &View<'_>, text: &str) -> Result<SampledFunction> {
         }
         _ => bail!("no function with samples is called `{text}`; similar names:\n{}", list(view, &similar)),
     }
+}
+
+/// Names that reports show so, with a part left out and without their parameters.
+fn shortened(text: &str) -> Result<Pattern> {
+    let parts: Vec<String> = text.split(LEFT_OUT).map(regex_lite::escape).collect();
+    Ok(Pattern::regex(&format!(r"^{}(\(.*)?$", parts.join(".*")))?)
 }
 
 /// Whether a function of an interpreted program is called so.
@@ -143,6 +154,17 @@ mod tests {
     use plumb_fixtures::Made;
 
     use super::*;
+
+    #[test]
+    fn a_name_is_found_as_it_is_shown() {
+        let mut made = Made::new();
+        made.sample("app/1", "main@app;std::map<int, long>::operator[](int const&)@app", 10);
+        let view = View::new(&made.profile, &Filter::default());
+        let of = |text: &str| function(&view, text).map(|one| one.name).ok();
+        let name = Some("std::map<int, long>::operator[](int const&)".to_owned());
+        assert_eq!([of("std::map<…>::operator[]"), of("std::m…operator[]")], [name.clone(), name]);
+        assert_eq!([of("std::map<…>::find"), of("map<…>::operator[]")], [None, None]);
+    }
 
     #[test]
     fn a_function_of_a_script_is_not_said_to_be_missing() {

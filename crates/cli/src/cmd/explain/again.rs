@@ -1,11 +1,15 @@
-//! The commands that make the report again.
+//! The commands that a report names, as they are typed: those that make it again, and those that tell more of the same target.
 
-use plumb_profile::Profile;
+use std::path::Path;
 
-use super::Args;
+use plumb_analyze::{Explanation, FrameIndex, Pattern, sampled};
+use plumb_profile::{DsoKind, Profile};
+
+use super::args::DEFAULT_FILE;
+use super::{Args, places};
 
 /// Longer ones are given without the command.
-const LONGEST: usize = 70;
+const LONGEST: usize = 200;
 
 /// As they are typed: the recording first, where it is known how it was made.
 pub(super) fn commands(profile: &Profile, is_recorded_now: bool) -> Vec<String> {
@@ -33,4 +37,54 @@ pub(super) fn full(args: &Args, has_calls: bool) -> String {
         0..=LONGEST => format!("plumb explain --full {typed}"),
         _ => "plumb explain --full -- COMMAND".to_owned(),
     }
+}
+
+/// What shows what it waits for.
+pub(super) fn off_cpu(report: &Explanation<'_>) -> String {
+    of_target("plumb record --off-cpu", report.view.profile())
+}
+
+/// What tells of its system calls.
+pub(super) fn kernel(report: &Explanation<'_>) -> String {
+    of_target("plumb kernel --advice", report.view.profile())
+}
+
+/// A command for the same target: what was run, or what was typed now.
+fn of_target(before: &str, profile: &Profile) -> String {
+    let command = shell_words::join(&profile.meta.command);
+    match command.len() {
+        0 | LONGEST.. => format!("{before} -- COMMAND"),
+        _ => format!("{before} -- {command}"),
+    }
+}
+
+/// The name of the function whose code has that of a frame: where that was inlined alone, of the one with the most samples into which it was.
+pub(super) fn with_code(report: &Explanation<'_>, frame: FrameIndex) -> String {
+    let name = &report.view.frame(frame).name;
+    let found = Pattern::parse(name).map(|name| sampled(&report.view, Some(&name), None));
+    let found = found.unwrap_or_default();
+    let is_inlined = found.iter().all(|function| !function.inlined.is_empty());
+    match found.first().filter(|_| is_inlined) {
+        Some(function) => places::short_name(&function.name),
+        None => places::name(&report.view, frame),
+    }
+}
+
+/// How the instructions of a function are shown: of the recording, if there is a file of it.
+pub(super) fn annotate(name: &str, args: &Args) -> String {
+    let name = shell_words::quote(name);
+    let file = |file: &Path| match file == Path::new(DEFAULT_FILE) {
+        true => String::new(),
+        false => format!(" {}", shell_words::quote(&file.display().to_string())),
+    };
+    match args.kept() {
+        Some(kept) => format!("plumb annotate {name}{}", file(kept)),
+        None => format!("plumb annotate {name} x.plumb (add -o x.plumb here first)"),
+    }
+}
+
+/// Whether a function is code of the processor's, in a file.
+pub(super) fn has_instructions(report: &Explanation<'_>, frame: FrameIndex) -> bool {
+    let dso = report.view.frame(frame).dso.map(|dso| report.view.profile().dsos[dso].kind);
+    !matches!(dso, Some(DsoKind::Script | DsoKind::Anonymous { .. }))
 }

@@ -2,14 +2,10 @@
 //!
 //! It says the same as the sections of the whole report, from the same analysis; `--full` shows those.
 
-use std::path::Path;
-
 use plumb_analyze::{
     Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, Extent, FrameIndex, HotFunction, PredictedGain, Share,
 };
-use plumb_profile::DsoKind;
 
-use super::args::DEFAULT_FILE;
 use super::sections::{cell, name, short_percent, tells_kernel, text_of, whole};
 use super::{Args, again, calls, lacks, loops, nameless, places, title, waits};
 use crate::render::document::{Block, Document, Section, Text};
@@ -40,7 +36,7 @@ pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Arg
     if !facts.is_empty() {
         section.blocks.push(Block::Facts(facts));
     }
-    waits::say(report, &mut section);
+    waits::say(report, args, &mut section);
     further(report, &mut section);
     functions(report, &mut section);
     let mut last = Vec::new();
@@ -171,10 +167,10 @@ fn facts(report: &Explanation<'_>, args: &Args) -> Vec<(String, Text)> {
         return facts;
     }
     if report.saved_at_most().is_some() {
-        if waits::are_known(report) {
+        if waits::are_known(report, args) {
             return facts;
         }
-        facts.push(("do".into(), Text::from("see what it waits for: ").name("plumb record --off-cpu")));
+        facts.push(("do".into(), waits::how_to_see(report)));
         return facts;
     }
     let Some((what, _)) = report.first() else { return facts };
@@ -213,7 +209,7 @@ fn facts(report: &Explanation<'_>, args: &Args) -> Vec<(String, Text)> {
         }
         Bottleneck::Function(frame) => facts.extend(unknown(report, frame, args)),
         Bottleneck::Kernel(_) => {
-            facts.push(("do".into(), Text::from("see its calls: ").name("plumb kernel --advice -- COMMAND")));
+            facts.push(("do".into(), Text::from("see its calls: ").name(again::kernel(report))));
         }
     }
     facts
@@ -235,8 +231,10 @@ fn unknown(report: &Explanation<'_>, frame: FrameIndex, args: &Args) -> Vec<(Str
         return facts;
     }
     facts.push(("cause".into(), "none that is known: no rule holds for its code".into()));
-    let text = match has_instructions(report, frame) {
-        true => Text::from("see its instructions: ").name(annotate(&name(&report.view, frame), args)),
+    let text = match again::has_instructions(report, frame) {
+        true => {
+            Text::from("see its instructions: ").name(again::annotate(&again::with_code(report, frame), args))
+        }
         false => Text::from("see its lines and callers: ").name(again::full(args, !report.calls.is_empty())),
     };
     facts.push(("do".into(), text));
@@ -416,31 +414,13 @@ fn more(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Text {
     let mut text = Text::default().name(again::full(args, !report.calls.is_empty()));
     // The hottest of those that have instructions: functions of scripts have none.
     if let (Some((function, _)), true) = (code.known.first(), args.is_kept()) {
-        text = text.and(", ").name(annotate(&places::short_name(&function.name), args));
+        text = text.and(", ").name(again::annotate(&places::short_name(&function.name), args));
     }
-    if report.pace.class() == Some(BoundBy::Waiting) && !waits::are_known(report) {
-        text = text.and(", ").name("plumb record --off-cpu");
+    let waits = report.pace.class() == Some(BoundBy::Waiting) && !report.has_goroutines();
+    if waits && !waits::are_known(report, args) {
+        text = text.and(", ").name(again::off_cpu(report));
     }
     text
-}
-
-/// How the instructions of a function are shown: of the recording, if there is a file of it.
-fn annotate(name: &str, args: &Args) -> String {
-    let name = shell_words::quote(name);
-    let file = |file: &Path| match file == Path::new(DEFAULT_FILE) {
-        true => String::new(),
-        false => format!(" {}", shell_words::quote(&file.display().to_string())),
-    };
-    match args.kept() {
-        Some(kept) => format!("plumb annotate {name}{}", file(kept)),
-        None => format!("plumb annotate {name} x.plumb (add -o x.plumb here first)"),
-    }
-}
-
-/// Whether a function is code of the processor's, in a file.
-fn has_instructions(report: &Explanation<'_>, frame: FrameIndex) -> bool {
-    let dso = report.view.frame(frame).dso.map(|dso| report.view.profile().dsos[dso].kind);
-    !matches!(dso, Some(DsoKind::Script | DsoKind::Anonymous { .. }))
 }
 
 /// `61% (58–64)`.

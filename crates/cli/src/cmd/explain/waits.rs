@@ -2,12 +2,12 @@
 //!
 //! Not here: the section of the whole report (`sections/why.rs`).
 
-use plumb_analyze::{BoundBy, Cost, Explanation, Waits};
+use plumb_analyze::{BoundBy, Cost, Explanation, FrameIndex, View, Waits};
 
 use plumb_profile::Profile;
 
-use super::places;
 use super::sections::short_percent;
+use super::{Args, again, places};
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
 use crate::render::label;
@@ -16,15 +16,17 @@ use crate::render::label;
 const LISTED: usize = 3;
 /// Those below this share of all waiting are not, in percent.
 const LEAST: f64 = 5.0;
+/// The call that waits for what another thread does.
+const FUTEX: &str = "futex";
 /// Places of a call that are named, and from which share of it on the second and third are, in percent.
 const PLACES: usize = 3;
 const LEAST_OF_ROW: f64 = 10.0;
 /// From here on it is said that they were not recorded from the beginning on.
 const LATE_NS: u64 = 100_000_000;
 
-/// A target that runs for most of the time waits for nothing that matters; threads of Go wait for goroutines.
-pub(super) fn say(report: &Explanation<'_>, section: &mut Section) {
-    let Some(waits) = blocked(report) else { return };
+/// A target that runs for most of the time waits for nothing that matters; threads of Go wait for goroutines, which is told where it was asked for.
+pub(super) fn say(report: &Explanation<'_>, args: &Args, section: &mut Section) {
+    let Some(waits) = blocked(report, args) else { return };
     let lines = lines(waits);
     if !lines.is_empty() {
         let whole = time(waits.time.whole.weight as f64);
@@ -39,13 +41,23 @@ pub(super) fn say(report: &Explanation<'_>, section: &mut Section) {
 }
 
 /// Whether there is something to list.
-pub(super) fn are_known(report: &Explanation<'_>) -> bool {
-    blocked(report).is_some_and(|waits| !lines(waits).is_empty())
+pub(super) fn are_known(report: &Explanation<'_>, args: &Args) -> bool {
+    blocked(report, args).is_some_and(|waits| !lines(waits).is_empty())
 }
 
-fn blocked<'r, 'p>(report: &'r Explanation<'p>) -> Option<&'r Waits<'p>> {
+/// What tells more of what it waits for.
+pub(super) fn how_to_see(report: &Explanation<'_>) -> Text {
+    match report.has_goroutines() {
+        true => Text::from(
+            "see where goroutines wait by Go's own block profile (runtime.SetBlockProfileRate, go tool pprof): threads don't show it",
+        ),
+        false => Text::from("see what it waits for: ").name(again::off_cpu(report)),
+    }
+}
+
+fn blocked<'r, 'p>(report: &'r Explanation<'p>, args: &Args) -> Option<&'r Waits<'p>> {
     let waits = matches!(report.pace.class(), Some(BoundBy::Waiting | BoundBy::Mixed));
-    let matters = waits && !report.has_goroutines();
+    let matters = waits && (args.waits.is_some() || !report.has_goroutines());
     report.waits.iter().find(|waits| matters && waits.event == "off-cpu")
 }
 
@@ -67,9 +79,24 @@ fn lines(waits: &Waits<'_>) -> Vec<(String, Text)> {
                     0 => format!("{} of it ", short_percent(share(cost))),
                     _ => format!("{} ", short_percent(share(cost))),
                 };
-                text.and(format!(", {part}from ")).text(places::function_in(&waits.view, *frame))
+                let text = text.and(format!(", {part}from ")).text(places::function_in(&waits.view, *frame));
+                match callers.called.get(at).copied().flatten().filter(|_| row.name == FUTEX) {
+                    Some(called) => text.text(function_called(&waits.view, *frame, called)),
+                    None => text,
+                }
             });
             (short_percent(row.cost.percent_of(waits.time.whole)), text)
         })
         .collect()
+}
+
+/// By what it waits: a lock, a condition, the end of a thread. What an interpreter calls for a script says nothing.
+fn function_called(view: &View<'_>, by: FrameIndex, called: FrameIndex) -> Text {
+    let is_script = |frame| view.frame(frame).frame.is_some_and(|id| view.profile().is_script(id));
+    let name = places::name(view, called);
+    let name = name.trim_start_matches("__GI_").trim_start_matches('_');
+    match name.is_empty() || is_script(by) && !is_script(called) {
+        true => Text::default(),
+        false => Text::from(" in ").name(name.to_owned()),
+    }
 }

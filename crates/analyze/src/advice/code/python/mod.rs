@@ -13,6 +13,7 @@ pub(super) mod list_front;
 pub(super) mod logging;
 pub(super) mod membership;
 pub(super) mod parsing;
+pub(super) mod recursion;
 pub(super) mod rows;
 pub(super) mod scan;
 pub(super) mod slices;

@@ -84,10 +84,19 @@ fn searches(lines: &[String], header: usize) -> bool {
     leaves && compares
 }
 
-/// `next(one for one in all if …)`, `any(one == … for one in all)`.
+/// `next(one for one in all if …)`, `any(one == … for one in all)`: something is compared, before the `for` or behind an `if`.
 fn is_search_expression(line: &str) -> bool {
-    let begins = ["next(", "any("].iter().any(|call| line.contains(call));
-    begins && line.contains(" for ") && line.contains(" in ") && is_comparison(line)
+    let arguments = ["next(", "any("].iter().find_map(|call| {
+        let (before, arguments) = line.split_once(call)?;
+        // Not the end of another name, such as `executemany`.
+        let is_name = before.ends_with(|last: char| last.is_alphanumeric() || last == '_' || last == '.');
+        (!is_name).then_some(arguments)
+    });
+    let Some((element, rest)) = arguments.and_then(|arguments| arguments.split_once(" for ")) else {
+        return false;
+    };
+    let condition = rest.split_once(" if ").map_or("", |(_, condition)| condition);
+    rest.contains(" in ") && (is_comparison(element) || is_comparison(condition))
 }
 
 fn is_comparison(text: &str) -> bool {
@@ -144,6 +153,7 @@ mod tests {
         assert!([1, 3, 4].into_iter().all(|line| searches_at(found, line)));
         assert!(!searches_at(found, 5), "behind the loop");
         assert!(searches_at("hit = next(u for u in users if u.id == 3)", 1));
+        assert!(searches_at("if any(u.id == 3 for u in users):", 1));
     }
 
     #[test]
@@ -155,6 +165,8 @@ mod tests {
             "for one in all:\n    if one.is_open():\n        return one.run()\n    one.step()",
             "while True:\n    if a == b:\n        break",
             "for i in range(9):\n    call(i)",
+            "db.executemany(sql, ((one, one == 3) for one in all))",
+            "if a is b and any(check(one) for one in all):",
         ] {
             for line in 1..=text.lines().count() as u32 {
                 assert!(!searches_at(text, line), "line {line} of {text}");

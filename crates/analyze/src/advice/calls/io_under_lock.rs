@@ -1,0 +1,70 @@
+//! A thread that reads or writes, and waits for that, while it holds a lock.
+//!
+//! How it is told that the lock was held: as in `sleep_under_lock`. A thread that hands over what it has read by a queue that is fought for holds no
+//! lock while it reads: others wait for that lock for a moment only.
+
+use super::sleep_under_lock::LockedSleeps;
+use super::{Basis, CallEvent, CallRule, Found, Rule, Watch, average, percent, rate};
+
+/// The calls that may wait for a file, a device or another program.
+const CALLS: &[&str] = &[
+    "read",
+    "pread64",
+    "readv",
+    "recvfrom",
+    "recvmsg",
+    "write",
+    "pwrite64",
+    "writev",
+    "sendto",
+    "sendmsg",
+    "fsync",
+    "fdatasync",
+    "connect",
+    "accept4",
+    "wait4",
+];
+/// What takes less has not waited, in nanoseconds.
+const LEAST_NS: u64 = 100_000;
+
+pub(super) const RULE: CallRule = CallRule {
+    rule: Rule {
+        name: "io-under-lock",
+        claim: "holds a lock that others wait for while it reads or writes",
+        pattern: "a thread waits for a read or a write, then wakes those that waited for a lock meanwhile: it held the lock",
+        threshold: "10 calls of 0.1 ms, 5% of the elapsed time, others wait for half of that",
+        remedy: "read before the lock is taken, write after it is released; hold it only to take or to store the result",
+        bound: "of the elapsed time what is waited for with the lock",
+        source: "futex(7): who waits for a lock is woken by its holder; the numbers are judgement",
+    },
+    calls: CALLS,
+    also_watched: &["futex"],
+    faults: false,
+    watch: || Box::new(Waits(LockedSleeps::of(is_wait))),
+};
+
+fn is_wait(call: &CallEvent<'_>) -> bool {
+    call.wall_ns >= LEAST_NS && call.result >= 0 && CALLS.contains(&call.name)
+}
+
+/// Calls that waited, and the locks that were held meanwhile.
+struct Waits(LockedSleeps);
+
+impl Watch for Waits {
+    fn call(&mut self, call: &CallEvent<'_>) {
+        self.0.take(call);
+    }
+
+    fn judge(&self, basis: &Basis) -> Option<Found> {
+        let (calls, ns, waited_ns) = self.0.longest(basis)?;
+        Some(Found {
+            measured: vec![
+                rate("calls with the lock", basis.rate(calls)),
+                percent("of the elapsed time in them", ns, basis.span_ns),
+                average("threads that wait for it, on average", waited_ns as f64 / basis.span_ns),
+            ],
+            wall_ns: ns,
+            ..Found::default()
+        })
+    }
+}
