@@ -35,6 +35,7 @@ mod rule;
 mod sched_yield;
 mod seek_read;
 mod short_sleep;
+mod short_timeouts;
 mod sigmask;
 mod sizes;
 mod sleep_under_lock;
@@ -93,7 +94,7 @@ impl CallAdvice {
 }
 
 /// All rules.
-const CALL_RULES: [&CallRule; 32] = [
+const CALL_RULES: [&CallRule; 33] = [
     &brk_churn::RULE,
     &mmap_churn::RULE,
     &fault_rate::RULE,
@@ -114,6 +115,7 @@ const CALL_RULES: [&CallRule; 32] = [
     &sched_yield::RULE,
     &short_sleep::RULE,
     &sleep_under_lock::RULE,
+    &short_timeouts::RULE,
     &io_under_lock::RULE,
     &clock_calls::RULE,
     &poll_many::RULE,

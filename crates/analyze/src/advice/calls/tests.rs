@@ -126,6 +126,23 @@ fn a_read_with_a_lock_is_told_from_one_before_it() {
 }
 
 #[test]
+fn short_timeouts_are_told_from_waits_that_find_something() {
+    let of = |result: i64, descriptors: u64, wall_ns: u64| {
+        let mut watched = Watched::default();
+        for at in 0..900 {
+            watched
+                .call(&CallEvent { wall_ns, ..call("poll", [0x1000, descriptors, 1, 0, 0, 0], result, at) });
+        }
+        rules(&watched, &basis(&[("poll", 20.0)])).contains(&"short-timeouts")
+    };
+    assert!(of(0, 1, 1_060_000));
+    assert!(!of(1, 1, 1_060_000), "there was something");
+    assert!(!of(0, 0, 1_060_000), "that is a sleep");
+    assert!(!of(0, 1, 500), "it did not wait");
+    assert!(!of(0, 1, 50_000_000), "that is long");
+}
+
+#[test]
 fn who_waits_for_a_lock_after_a_sleep_did_not_hold_it_before() {
     let mut watched = Watched::default();
     for at in 0..200 {

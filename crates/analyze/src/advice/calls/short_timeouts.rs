@@ -1,0 +1,70 @@
+//! A thread wakes by a short timeout, finds nothing, and waits again.
+//!
+//! Not here: waits for nothing but the time (`short_sleep`), and those that don't wait (`epoll_spin`).
+
+use super::{Basis, CallEvent, CallRule, Found, Rule, Watch, percent, rate};
+
+const CALLS: &[&str] =
+    &["epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select", "pselect6", "futex"];
+/// From this many a second.
+const LEAST_PER_SECOND: f64 = 100.0;
+/// And from this share of these calls.
+const LEAST_EMPTY: f64 = 0.5;
+/// How long such a wait is, in nanoseconds.
+const SHORT_NS: std::ops::Range<u64> = 20_000..5_500_000;
+/// What a wait by futex returns whose time is over (errno(3)).
+const ETIMEDOUT: i64 = -110;
+
+pub(super) const RULE: CallRule = CallRule {
+    rule: Rule {
+        name: "short-timeouts",
+        claim: "wakes by a short timeout again and again and finds nothing",
+        pattern: "events are waited for with a timeout of a few milliseconds, and mostly there are none",
+        threshold: "100 waits a second of less than 5 ms that time out, half of all such calls",
+        remedy: "a longer timeout, or none: the call returns as soon as there is something; what else is looked at can wake it too (eventfd, a \
+                 pipe, timerfd, a condition)",
+        bound: "these calls; what is done after each besides",
+        source: "poll(2), epoll_wait(2); measured: 40 us of processor time for each wake",
+    },
+    calls: CALLS,
+    also_watched: &[],
+    faults: false,
+    watch: || Box::<Timeouts>::default(),
+};
+
+/// Whether a call waits for events: without any it is a sleep.
+fn has_events(call: &CallEvent<'_>) -> bool {
+    match call.name {
+        "poll" | "ppoll" => call.arguments[1] != 0,
+        "select" | "pselect6" => call.arguments[0] != 0,
+        _ => true,
+    }
+}
+
+#[derive(Default)]
+struct Timeouts {
+    calls: u64,
+    matching: u64,
+}
+
+impl Watch for Timeouts {
+    fn call(&mut self, call: &CallEvent<'_>) {
+        let is_empty = call.result == if call.name == "futex" { ETIMEDOUT } else { 0 };
+        // Most calls of futex wait for nothing.
+        self.calls += u64::from(call.name != "futex" || is_empty);
+        self.matching += u64::from(is_empty && SHORT_NS.contains(&call.wall_ns) && has_events(call));
+    }
+
+    fn judge(&self, basis: &Basis) -> Option<Found> {
+        let is_most = self.matching as f64 >= LEAST_EMPTY * self.calls as f64;
+        let cpu_ns = basis.part(CALLS, self.matching, self.calls);
+        (basis.rate(self.matching) >= LEAST_PER_SECOND && is_most).then(|| Found {
+            measured: vec![
+                rate("waits that time out", basis.rate(self.matching)),
+                percent("these calls", cpu_ns, basis.cpu_ns),
+            ],
+            cpu_ns,
+            ..Found::default()
+        })
+    }
+}
