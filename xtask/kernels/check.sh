@@ -58,6 +58,31 @@ agent() {
     say "hot() $hot% of 75$(grep -o 'stacks are copied.*' err | head -n 1 | sed 's/^/; /')"
 }
 
+# Containers that are gone before the agent looks, which is once a second: their pod is that of the group in which they ended.
+containers() {
+    hierarchy=$(awk '$3 == "cgroup" && $4 ~ /perf_event/ { print $2; exit }' /proc/mounts)
+    [ -n "$hierarchy" ] || hierarchy=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+    uid=11111111-2222-4333-8444-555555555555
+    group=$hierarchy/pod$uid/$(printf %064d 7)
+    mkdir -p "$group" || { say "no control groups can be made below $hierarchy"; return 1; }
+    server=http://127.0.0.1:4572
+    plumb serve --no-agent --listen "${server#http://}" --store "$dir/pods" >/dev/null 2>serve.err &
+    serves=$!
+    plumb agent --to "$server" --interval 5 --symbols agent --no-observe --max-cpu 100% --spool "$dir/spool" >out 2>err &
+    agent=$!
+    for _ in $(seq 60); do grep -q started err && break; sleep 1; done
+    for _ in $(seq 30); do sh -c "echo \$\$ >$group/cgroup.procs && exec $work cpu 5"; done
+    kill "$agent"
+    wait "$agent"
+    plumb query functions --to "$server" --query "{k8s_pod_uid=\"$uid\"}" >functions 2>>err
+    kill "$serves"
+    wait "$serves"
+    rmdir "$group" "${group%/*}"
+    spin=$(awk '$NF == "spin" { print $2 + 0 }' functions)
+    is "$spin" 10 100 || { fails "spin() has '$spin' percent of the pod's"; return 1; }
+    say "spin() $spin% of the pod's, in ${hierarchy#/}"
+}
+
 load() {
     # One after the other, as plumb loads them: two at once have locked up both processors of an emulated 6.1.
     timeout 800 objects --test-threads 1 >out 2>err || { cat out >>err; fails "a program is refused"; return 1; }
@@ -297,5 +322,6 @@ try 'record --off-cpu' 5.17 off_cpu
 try 'record -e uprobe:… --capture bpf' 5.17 uprobe_bpf
 try 'record -e GROUP:NAME --capture bpf' 6.10 tracepoint_bpf
 try 'agent' 5.10 agent
+try 'agent, short containers' 5.17 containers
 try 'every BPF program, every variant' 5.17 load
 echo END

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
 /* Which control group a process was in, told as it ends: afterwards nobody can read that any more, and the group of a container is soon gone too.
  *
- * Of several hierarchies (version 1) that of perf events counts, in which runtimes put containers; with version 2 it is the only one. Told are groups
- * with a long name alone, as those of containers are: what else ends is known by its parents. */
+ * The hierarchy of version 2 counts, or else that of perf events, in which runtimes put containers where they use version 1. Told are groups with a
+ * long name alone, as those of containers are: what else ends is known by its parents. */
 #ifndef PLUMB_CGROUPS_H
 #define PLUMB_CGROUPS_H
 
-/* Set before loading: whether groups are told of, and the place of perf events among the controllers (cgroup_subsys_id). */
+/* Set before loading: whether groups are told of, and the place of perf events among the controllers (cgroup_subsys_id), if they are one. */
 const volatile u32 tells_cgroups = 0;
+const volatile u32 has_controller = 0;
 const volatile u32 perf_controller = 0;
 
 /* Most levels of groups that are told, and bytes of a name, which is that of a folder. */
@@ -39,20 +40,12 @@ INLINE long cgroup_name(struct cgroup_subsys_state *state, char *to, u32 size)
     return bpf_probe_read_kernel_str(to, size, name);
 }
 
-/* Tells of the group of a process that is ending. */
-INLINE void tell_cgroup(struct task_struct *task)
+/* Puts the names of a group and of those around it into a message, if its own is long. Their bytes; 0: it is not. */
+INLINE u64 cgroup_names(struct told_cgroup *told, struct cgroup_subsys_state *state)
 {
-    u32 zero = 0;
-    struct told_cgroup *told = bpf_map_lookup_elem(&told_cgroups, &zero);
-    if (!tells_cgroups || !told)
-        return;
-    struct css_set *set = 0;
-    struct cgroup_subsys_state *state = 0;
-    READ(set, task->cgroups);
-    bpf_probe_read_kernel(&state, sizeof(state), (void *)&set->subsys + 8 * perf_controller);
-    if (!state || cgroup_name(state, told->names, CGROUP_NAME_BYTES) <= CGROUP_LONG)
-        return;
     u64 used = 0;
+    if (!state || cgroup_name(state, told->names, CGROUP_NAME_BYTES) <= CGROUP_LONG)
+        return 0;
     for (int level = 0; level < CGROUP_LEVELS && state; level++) {
         used = at_most(used, CGROUP_BYTES - CGROUP_NAME_BYTES);
         long bytes = cgroup_name(state, told->names + used, CGROUP_NAME_BYTES);
@@ -61,7 +54,28 @@ INLINE void tell_cgroup(struct task_struct *task)
         used += at_most(bytes, CGROUP_NAME_BYTES);
         READ(state, state->parent);
     }
-    used = at_most(used, CGROUP_BYTES);
+    return at_most(used, CGROUP_BYTES);
+}
+
+/* Tells of the group of a process that is ending. */
+INLINE void tell_cgroup(struct task_struct *task)
+{
+    u32 zero = 0;
+    struct told_cgroup *told = bpf_map_lookup_elem(&told_cgroups, &zero);
+    if (!tells_cgroups || !told)
+        return;
+    struct css_set *set = 0;
+    struct cgroup *group = 0;
+    struct cgroup_subsys_state *state = 0;
+    READ(set, task->cgroups);
+    READ(group, set->dfl_cgrp);
+    u64 used = cgroup_names(told, &group->self);
+    if (!used && has_controller) {
+        bpf_probe_read_kernel(&state, sizeof(state), (void *)&set->subsys + 8 * perf_controller);
+        used = cgroup_names(told, state);
+    }
+    if (!used)
+        return;
     told->in.head.kind = MESSAGE_IN_CGROUP;
     told->in.head.time_ns = bpf_ktime_get_ns();
     told->in.head.pid = task->tgid;

@@ -160,17 +160,21 @@ struct kernfs_node {
     const char *name;
 };
 
-struct cgroup {
-    struct kernfs_node *kn;
-};
+struct cgroup;
 
 struct cgroup_subsys_state {
     struct cgroup *cgroup;
     struct cgroup_subsys_state *parent;
 };
 
+struct cgroup {
+    struct cgroup_subsys_state self;
+    struct kernfs_node *kn;
+};
+
 struct css_set {
     struct cgroup_subsys_state *subsys[1];
+    struct cgroup *dfl_cgrp;
 };
 
 struct task_struct {

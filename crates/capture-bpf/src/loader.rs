@@ -151,7 +151,6 @@ impl Programs {
     fn load_object(machine: &Machine, options: LoadOptions, object: &[u8]) -> Result<Self, LoadError> {
         let (ring, cpus) = (machine.ring(options.ring_memory), machine.cpus);
         let counting = u32::from(options.counting);
-        let controller = machine.perf_controller.filter(|_| options.tells_cgroups);
         let (min_ns, most_stacks, walks) = options.off_cpu.map_or((0, 0, 0), |off_cpu| off_cpu.numbers());
         let mut bpf = machine
             .loader()
@@ -160,8 +159,9 @@ impl Programs {
             .override_global("walks", &walks, true)
             .override_global("counting", &counting, true)
             .override_global("ring_bytes", &ring, true)
-            .override_global("tells_cgroups", &u32::from(controller.is_some()), true)
-            .override_global("perf_controller", &controller.unwrap_or(0), true)
+            .override_global("tells_cgroups", &u32::from(options.tells_cgroups), true)
+            .override_global("has_controller", &u32::from(machine.perf_controller.is_some()), true)
+            .override_global("perf_controller", &machine.perf_controller.unwrap_or(0), true)
             .map_max_entries("ring", ring)
             .map_max_entries("drafts", cpus.saturating_mul(DRAFTS))
             .map_max_entries("caches", cpus)
