@@ -3,8 +3,8 @@
 //! How it is told that the lock was held: as in `sleep_under_lock`. A thread that hands over what it has read by a queue that is fought for holds no
 //! lock while it reads: others wait for that lock for a moment only.
 
-use super::sleep_under_lock::LockedSleeps;
-use super::{Basis, CallEvent, CallRule, Found, Rule, Watch, average, percent, rate};
+use super::sleep_under_lock::LockedWaits;
+use super::{CallEvent, CallRule, Rule};
 
 /// The calls that may wait for a file, a device or another program.
 const CALLS: &[&str] = &[
@@ -40,31 +40,9 @@ pub(super) const RULE: CallRule = CallRule {
     calls: CALLS,
     also_watched: &["futex"],
     faults: false,
-    watch: || Box::new(Waits(LockedSleeps::of(is_wait))),
+    watch: || Box::new(LockedWaits::of(is_wait, ["calls with the lock", "of the elapsed time in them"])),
 };
 
 fn is_wait(call: &CallEvent<'_>) -> bool {
     call.wall_ns >= LEAST_NS && call.result >= 0 && CALLS.contains(&call.name)
-}
-
-/// Calls that waited, and the locks that were held meanwhile.
-struct Waits(LockedSleeps);
-
-impl Watch for Waits {
-    fn call(&mut self, call: &CallEvent<'_>) {
-        self.0.take(call);
-    }
-
-    fn judge(&self, basis: &Basis) -> Option<Found> {
-        let (calls, ns, waited_ns) = self.0.longest(basis)?;
-        Some(Found {
-            measured: vec![
-                rate("calls with the lock", basis.rate(calls)),
-                percent("of the elapsed time in them", ns, basis.span_ns),
-                average("threads that wait for it, on average", waited_ns as f64 / basis.span_ns),
-            ],
-            wall_ns: ns,
-            ..Found::default()
-        })
-    }
 }

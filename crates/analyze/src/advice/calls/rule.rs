@@ -81,7 +81,7 @@ pub(super) struct Found {
 
 /// A number of something.
 pub(super) fn count(what: &'static str, value: u64) -> Measure {
-    Measure { what, value: value as f64, unit: "" }
+    average(what, value as f64)
 }
 
 /// A number of something in each second.

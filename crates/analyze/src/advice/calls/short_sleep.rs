@@ -8,7 +8,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::sleep_under_lock::{ALSO_WATCHED, LockedSleeps, SLEEPS, has_woken, is_sleep};
+use super::sleep_under_lock::{ALSO_WATCHED, LockedWaits, SLEEPS, has_woken, is_sleep};
 use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, percent, rate};
 
 /// From this many a second.
@@ -46,7 +46,7 @@ struct Sleeper {
 struct Sleeps {
     all: u64,
     threads: FxHashMap<u32, Sleeper>,
-    locked: LockedSleeps,
+    locked: LockedWaits,
 }
 
 impl Watch for Sleeps {

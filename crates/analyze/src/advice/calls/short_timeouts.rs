@@ -2,6 +2,7 @@
 //!
 //! Not here: waits for nothing but the time (`short_sleep`), and those that don't wait (`epoll_spin`).
 
+use super::sleep_under_lock::is_sleep;
 use super::{Basis, CallEvent, CallRule, Found, Rule, Watch, percent, rate};
 
 const CALLS: &[&str] =
@@ -32,15 +33,6 @@ pub(super) const RULE: CallRule = CallRule {
     watch: || Box::<Timeouts>::default(),
 };
 
-/// Whether a call waits for events: without any it is a sleep.
-fn has_events(call: &CallEvent<'_>) -> bool {
-    match call.name {
-        "poll" | "ppoll" => call.arguments[1] != 0,
-        "select" | "pselect6" => call.arguments[0] != 0,
-        _ => true,
-    }
-}
-
 #[derive(Default)]
 struct Timeouts {
     calls: u64,
@@ -52,7 +44,7 @@ impl Watch for Timeouts {
         let is_empty = call.result == if call.name == "futex" { ETIMEDOUT } else { 0 };
         // Most calls of futex wait for nothing.
         self.calls += u64::from(call.name != "futex" || is_empty);
-        self.matching += u64::from(is_empty && SHORT_NS.contains(&call.wall_ns) && has_events(call));
+        self.matching += u64::from(is_empty && SHORT_NS.contains(&call.wall_ns) && !is_sleep(call));
     }
 
     fn judge(&self, basis: &Basis) -> Option<Found> {

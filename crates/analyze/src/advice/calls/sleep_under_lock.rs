@@ -42,7 +42,7 @@ pub(super) const RULE: CallRule = CallRule {
     calls: SLEEPS,
     also_watched: ALSO_WATCHED,
     faults: false,
-    watch: || Box::<LockedSleeps>::default(),
+    watch: || Box::<LockedWaits>::default(),
 };
 
 /// Whether a call sleeps.
@@ -100,9 +100,11 @@ impl Place {
 }
 
 /// Sleeps, or other calls that wait, and the locks that were held meanwhile.
-pub(super) struct LockedSleeps {
+pub(super) struct LockedWaits {
     /// Whether a call is one of them.
     is_one: fn(&CallEvent<'_>) -> bool,
+    /// What their rate and their share of the elapsed time are called.
+    words: [&'static str; 2],
     threads: FxHashMap<u32, Slept>,
     /// By process and address.
     places: FxHashMap<(u32, u64), Place>,
@@ -110,17 +112,18 @@ pub(super) struct LockedSleeps {
     sleepers: usize,
 }
 
-impl Default for LockedSleeps {
+impl Default for LockedWaits {
     fn default() -> Self {
-        Self::of(|call| is_sleep(call) && call.result == 0)
+        let is_one = |call: &CallEvent<'_>| is_sleep(call) && call.result == 0;
+        Self::of(is_one, ["sleeps with the lock", "of the elapsed time asleep with it"])
     }
 }
 
-impl LockedSleeps {
+impl LockedWaits {
     /// Of calls for which `is_one` holds.
-    pub fn of(is_one: fn(&CallEvent<'_>) -> bool) -> Self {
+    pub fn of(is_one: fn(&CallEvent<'_>) -> bool, words: [&'static str; 2]) -> Self {
         let (threads, places, sleepers) = Default::default();
-        Self { is_one, threads, places, sleepers }
+        Self { is_one, words, threads, places, sleepers }
     }
 
     /// Takes such a call, or one of futex, into account.
@@ -173,16 +176,6 @@ impl LockedSleeps {
         has_room.then(|| self.places.entry(key).or_default())
     }
 
-    /// The lock with which most time was waited so, if it is often enough: how many calls, how long they took in nanoseconds, and how long others
-    /// waited for it. Of a lock there is one holder at a time; locks may be held at the same time.
-    pub fn longest(&self, basis: &Basis) -> Option<(u64, f64, u64)> {
-        let held = self.places.values().filter(|place| place.is_held());
-        let place = held.max_by_key(|place| place.slept_ns())?;
-        let calls = place.sleepers.values().map(|&(calls, _)| calls).sum();
-        let ns = (place.slept_ns() as f64).min(basis.span_ns);
-        (calls >= LEAST_SLEEPS && ns >= LEAST_SHARE * basis.span_ns).then_some((calls, ns, place.waited_ns))
-    }
-
     /// How many sleeps of a thread were under a lock.
     pub fn of_thread(&self, tid: u32) -> u64 {
         let held = self.places.values().filter(|place| place.is_held());
@@ -190,20 +183,25 @@ impl LockedSleeps {
     }
 }
 
-impl Watch for LockedSleeps {
+impl Watch for LockedWaits {
     fn call(&mut self, call: &CallEvent<'_>) {
         self.take(call);
     }
 
     fn judge(&self, basis: &Basis) -> Option<Found> {
-        let (sleeps, slept_ns, waited_ns) = self.longest(basis)?;
-        Some(Found {
+        // Of a lock there is one holder at a time; locks may be held at the same time.
+        let held = self.places.values().filter(|place| place.is_held());
+        let place = held.max_by_key(|place| place.slept_ns())?;
+        let calls = place.sleepers.values().map(|&(calls, _)| calls).sum();
+        let wall_ns = (place.slept_ns() as f64).min(basis.span_ns);
+        let [often, share] = self.words;
+        (calls >= LEAST_SLEEPS && wall_ns >= LEAST_SHARE * basis.span_ns).then(|| Found {
             measured: vec![
-                rate("sleeps with the lock", basis.rate(sleeps)),
-                percent("of the elapsed time asleep with it", slept_ns, basis.span_ns),
-                average("threads that wait for it, on average", waited_ns as f64 / basis.span_ns),
+                rate(often, basis.rate(calls)),
+                percent(share, wall_ns, basis.span_ns),
+                average("threads that wait for it, on average", place.waited_ns as f64 / basis.span_ns),
             ],
-            wall_ns: slept_ns,
+            wall_ns,
             ..Found::default()
         })
     }
