@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use plumb_capture_perf::EndedCgroups;
-use plumb_profile::{Life, LifeEnd, LifeId, Process, ProcessId, Profile};
+use plumb_profile::{Life, LifeEnd, Process, ProcessId, Profile};
 
 use super::container;
 use super::process::{ProcessFacts, has_own_hostname, read_cgroup, read_environment};
@@ -98,13 +98,13 @@ impl ProcessDirectory {
     /// The resources of a profile that was taken out. The next one has new ids.
     pub fn finish(&mut self, profile: &Profile) -> Resources {
         self.look(profile);
-        let lives: HashMap<ProcessId, LifeId> =
-            profile.lives.iter().filter_map(|(id, life)| Some((life.process?, id))).collect();
+        let lives: HashMap<ProcessId, &Life> =
+            profile.lives.iter().filter_map(|(_, life)| Some((life.process?, life))).collect();
         let names = thread_names(profile);
         let mut resources = Resources::default();
         let mut places: HashMap<Attributes, usize> = HashMap::new();
         for (id, process) in profile.processes.iter() {
-            let facts = self.facts_of(profile, lives.get(&id).and_then(|&life| profile.lives.get(life)), id);
+            let facts = self.facts_of(profile, lives.get(&id).copied(), id);
             let name = names.get(&id).copied().unwrap_or_default();
             let Some(attributes) = self.attributes(profile, process, name, facts.as_deref()) else {
                 continue;
@@ -137,16 +137,18 @@ impl ProcessDirectory {
             }
             found => found,
         };
-        // What a runtime starts gets into its container's group after a while only.
-        let is_contained = found.as_ref().is_some_and(|facts| facts.cgroup.is_contained());
         let has_ended = life.is_none_or(|life| life.end != LifeEnd::Running);
-        let at_end = if has_ended && !is_contained { self.of_end(process.pid) } else { None };
-        at_end.or(found).or_else(|| self.inherited(profile, life, process.ppid))
+        let known = if has_ended { self.with_end(found, process.pid) } else { found };
+        known.or_else(|| self.inherited(profile, life, process.ppid))
     }
 
-    /// What is known of a process by the container in which it ended.
-    fn of_end(&mut self, pid: u32) -> Option<Arc<ProcessFacts>> {
-        let facts = ProcessFacts::of_ended(self.ended.get(pid)?)?;
+    /// What was found of a process that has ended, or what the container tells in which it did: what a runtime starts gets into the container's
+    /// group after a while only.
+    fn with_end(&mut self, found: Option<Arc<ProcessFacts>>, pid: u32) -> Option<Arc<ProcessFacts>> {
+        if found.as_ref().is_some_and(|facts| facts.cgroup.is_contained()) {
+            return found;
+        }
+        let Some(facts) = self.ended.get(pid).and_then(ProcessFacts::of_ended) else { return found };
         Some(Arc::new(facts.with_container(|id, pod_uid| self.container(id, pod_uid))))
     }
 

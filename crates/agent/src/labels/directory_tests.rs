@@ -4,7 +4,7 @@
 
 use std::process::{Command, Stdio};
 
-use plumb_profile::{Begin, Life, LifeEnd};
+use plumb_profile::{Begin, Life, LifeEnd, LifeId};
 
 use super::super::process::read_environment;
 use super::*;

@@ -111,9 +111,7 @@ impl ProcessDirectory {
         let (exe, name) = (profile.strings.get(life.exe), profile.strings.get(life.comm));
         let found = life.process.and_then(|process| self.found.get(&process).cloned());
         let facts = found.or_else(|| self.remembered(pid, Some(exe)));
-        let is_contained = facts.as_ref().is_some_and(|facts| facts.cgroup.is_contained());
-        let at_end = if is_contained { None } else { self.of_end(pid) };
-        let facts = at_end.or(facts).or_else(|| {
+        let facts = self.with_end(facts, pid).or_else(|| {
             let parent =
                 life.parent.and_then(|parent| profile.lives.get(parent)).map_or(0, |parent| parent.pid);
             self.of_ancestors(profile, Some(life), parent)
