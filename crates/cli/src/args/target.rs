@@ -68,6 +68,20 @@ impl TargetArgs {
             || self.name.is_some()
     }
 
+    /// The options that name the target, for another command: they mean the same in each. Empty: none does.
+    pub fn words(&self) -> Vec<String> {
+        let named = |name: &str, value: &OsStr| vec![name.to_owned(), value.to_string_lossy().into_owned()];
+        let pids: Vec<String> = self.attach.iter().map(u32::to_string).collect();
+        match self {
+            Self { all: true, .. } => vec!["-a".to_owned()],
+            Self { cgroup: Some(path), .. } => named("--cgroup", path.as_os_str()),
+            Self { tree: Some(pid), .. } => vec!["--tree".to_owned(), pid.to_string()],
+            Self { name: Some(name), .. } => named("--name", name),
+            _ if pids.is_empty() => Vec::new(),
+            _ => vec!["-p".to_owned(), pids.join(",")],
+        }
+    }
+
     /// The target that the options name, otherwise the command. `wait`: a program of that name may start later.
     ///
     /// # Errors
@@ -142,6 +156,14 @@ fn variable(word: &OsStr) -> Option<(OsString, OsString)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_target_is_named_to_another_command_as_to_this_one() {
+        let words = |target: TargetArgs| target.words().join(" ");
+        assert_eq!(words(TargetArgs::default()), "");
+        assert_eq!(words(TargetArgs { attach: vec![7, 8], ..TargetArgs::default() }), "-p 7,8");
+        assert_eq!(words(TargetArgs { name: Some("api".into()), ..TargetArgs::default() }), "--name api");
+    }
 
     #[test]
     fn variables_look_like_a_shells() {

@@ -9,7 +9,7 @@ use plumb_symbolize::{Binary, NoCode, Options};
 
 use crate::render::precision::Precision;
 
-/// What stands for a part of a name that is left out.
+/// Marks a part of a name that reports leave out.
 const LEFT_OUT: char = '…';
 /// Most functions that are offered to choose from.
 const OFFERED: usize = 20;

@@ -39,20 +39,21 @@ pub(super) fn full(args: &Args, has_calls: bool) -> String {
     }
 }
 
-/// What shows what it waits for.
-pub(super) fn off_cpu(report: &Explanation<'_>) -> String {
-    of_target("plumb record --off-cpu", report.view.profile())
+/// The command that records its waits.
+pub(super) fn off_cpu(report: &Explanation<'_>, args: &Args) -> String {
+    of_target("plumb record --off-cpu", report.view.profile(), args)
 }
 
-/// What tells of its system calls.
-pub(super) fn kernel(report: &Explanation<'_>) -> String {
-    of_target("plumb kernel --advice", report.view.profile())
+/// The command that gives advice on its system calls.
+pub(super) fn kernel(report: &Explanation<'_>, args: &Args) -> String {
+    of_target("plumb kernel --advice", report.view.profile(), args)
 }
 
-/// A command for the same target: what was run, or what was typed now.
-fn of_target(before: &str, profile: &Profile) -> String {
-    let command = shell_words::join(&profile.meta.command);
+/// A command for the same target: the processes that were named now, or else the recorded command.
+fn of_target(before: &str, profile: &Profile, args: &Args) -> String {
+    let (named, command) = (args.target.words(), shell_words::join(&profile.meta.command));
     match command.len() {
+        _ if !named.is_empty() => format!("{before} {}", shell_words::join(named)),
         0 | LONGEST.. => format!("{before} -- COMMAND"),
         _ => format!("{before} -- {command}"),
     }
@@ -70,7 +71,7 @@ pub(super) fn with_code(report: &Explanation<'_>, frame: FrameIndex) -> String {
     }
 }
 
-/// How the instructions of a function are shown: of the recording, if there is a file of it.
+/// The command that shows the instructions of a function: from the recording if it is in a file.
 pub(super) fn annotate(name: &str, args: &Args) -> String {
     let name = shell_words::quote(name);
     let file = |file: &Path| match file == Path::new(DEFAULT_FILE) {

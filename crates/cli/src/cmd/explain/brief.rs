@@ -170,7 +170,7 @@ fn facts(report: &Explanation<'_>, args: &Args) -> Vec<(String, Text)> {
         if waits::are_known(report, args) {
             return facts;
         }
-        facts.push(("do".into(), waits::how_to_see(report)));
+        facts.push(("do".into(), waits::how_to_see(report, args)));
         return facts;
     }
     let Some((what, _)) = report.first() else { return facts };
@@ -209,7 +209,7 @@ fn facts(report: &Explanation<'_>, args: &Args) -> Vec<(String, Text)> {
         }
         Bottleneck::Function(frame) => facts.extend(unknown(report, frame, args)),
         Bottleneck::Kernel(_) => {
-            facts.push(("do".into(), Text::from("see its calls: ").name(again::kernel(report))));
+            facts.push(("do".into(), Text::from("see its calls: ").name(again::kernel(report, args))));
         }
     }
     facts
@@ -418,7 +418,7 @@ fn more(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Text {
     }
     let waits = report.pace.class() == Some(BoundBy::Waiting) && !report.has_goroutines();
     if waits && !waits::are_known(report, args) {
-        text = text.and(", ").name(again::off_cpu(report));
+        text = text.and(", ").name(again::off_cpu(report, args));
     }
     text
 }

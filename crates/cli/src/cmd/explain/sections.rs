@@ -32,7 +32,7 @@ pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Arg
             hot::lines(report, code),
             hot::callers(report),
             why::waits(report),
-            why::causes(report),
+            why::causes(report, args),
             end::quality(report),
             end::verdict(report),
             end::again(again),

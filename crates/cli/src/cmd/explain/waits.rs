@@ -16,7 +16,7 @@ use crate::render::label;
 const LISTED: usize = 3;
 /// Those below this share of all waiting are not, in percent.
 const LEAST: f64 = 5.0;
-/// The call that waits for what another thread does.
+/// The call behind locks, conditions and joins.
 const FUTEX: &str = "futex";
 /// Places of a call that are named, and from which share of it on the second and third are, in percent.
 const PLACES: usize = 3;
@@ -45,13 +45,13 @@ pub(super) fn are_known(report: &Explanation<'_>, args: &Args) -> bool {
     blocked(report, args).is_some_and(|waits| !lines(waits).is_empty())
 }
 
-/// What tells more of what it waits for.
-pub(super) fn how_to_see(report: &Explanation<'_>) -> Text {
+/// How to find out more about the waits.
+pub(super) fn how_to_see(report: &Explanation<'_>, args: &Args) -> Text {
     match report.has_goroutines() {
         true => Text::from(
             "see where goroutines wait by Go's own block profile (runtime.SetBlockProfileRate, go tool pprof): threads don't show it",
         ),
-        false => Text::from("see what it waits for: ").name(again::off_cpu(report)),
+        false => Text::from("see its waits: ").name(again::off_cpu(report, args)),
     }
 }
 
@@ -90,7 +90,7 @@ fn lines(waits: &Waits<'_>) -> Vec<(String, Text)> {
         .collect()
 }
 
-/// By what it waits: a lock, a condition, the end of a thread. What an interpreter calls for a script says nothing.
+/// The function that waits: of a lock, a condition, a join. A function that an interpreter calls for a script is left out.
 fn function_called(view: &View<'_>, by: FrameIndex, called: FrameIndex) -> Text {
     let is_script = |frame| view.frame(frame).frame.is_some_and(|id| view.profile().is_script(id));
     let name = places::name(view, called);

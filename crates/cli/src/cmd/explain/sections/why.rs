@@ -4,7 +4,7 @@ use plumb_analyze::{Advice, Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, 
 
 use super::figures::{gain, path, percent, whole, with_interval};
 use crate::cmd::explain::places::{name, short};
-use crate::cmd::explain::{again, brief, loops};
+use crate::cmd::explain::{Args, again, brief, loops};
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
 use crate::render::label;
@@ -58,7 +58,7 @@ fn event(waits: &Waits<'_>, section: &mut Section) {
 }
 
 /// Section 7.
-pub(super) fn causes(report: &Explanation<'_>) -> Section {
+pub(super) fn causes(report: &Explanation<'_>, args: &Args) -> Section {
     let mut section = Section::new("Causes, and what to do");
     report.processes.iter().for_each(|advice| processes(report, advice, &mut section));
     let causes = report.causes.iter().enumerate();
@@ -72,7 +72,7 @@ pub(super) fn causes(report: &Explanation<'_>) -> Section {
     let kernel = report.sampling.share(report.time.kernel);
     if kernel.low >= report.outlook.threshold {
         let text = Text::default().and(format!("The kernel takes {}: ", percent(report, kernel.percent)));
-        let text = text.name(again::kernel(report));
+        let text = text.name(again::kernel(report, args));
         section.say(
             text.and(" watches system calls and page faults one by one, and says what to do about them."),
         );
