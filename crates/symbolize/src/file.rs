@@ -3,6 +3,7 @@
 //! Not here: which name it is if there are several (`naming`).
 
 use std::collections::HashMap;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::SystemTime;
@@ -231,6 +232,7 @@ fn is_newer(image: &Image, recorded_until: Option<SystemTime>) -> bool {
 /// Where the recorded file may be, likeliest first.
 fn places(job: &Job, options: &Options) -> Vec<PathBuf> {
     let mut places = options.images.get(&job.dso).cloned().unwrap_or_default();
+    places.extend(job.held.iter().map(|file| PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))));
     let relative = Path::new(&job.path).strip_prefix("/").unwrap_or(Path::new(&job.path));
     places.push(options.root.join(relative));
     for pid in &job.pids {

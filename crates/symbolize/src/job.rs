@@ -3,6 +3,7 @@
 //! Strings and functions are interned within the answer; the profile's own tables are touched by one thread only.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::sync::Arc;
 
 use plumb_profile::{
@@ -28,6 +29,8 @@ pub(crate) struct Job {
     pub addresses: AddressSpace,
     /// Pids of processes that had it mapped, to reach its path in their mount namespace.
     pub pids: Vec<u32>,
+    /// The file itself, held open, where no path leads to it.
+    pub held: Option<Arc<File>>,
     /// Frames and the addresses to look up, in the order of the addresses.
     pub frames: Vec<(FrameId, u64)>,
     /// Which profile the ids are of, see [`Session::renew`](crate::Session::renew).
@@ -48,7 +51,7 @@ impl Job {
         let Dso { path, build_id, kind, addresses } = profile.dsos[dso].clone();
         let path = profile.strings.get(path).to_owned();
         let pids = pids(profile).remove(&dso).unwrap_or_default();
-        Job { dso, path, build_id, kind, addresses, pids, frames: Vec::new(), generation: 0 }
+        Job { dso, path, build_id, kind, addresses, pids, held: None, frames: Vec::new(), generation: 0 }
     }
 
     /// For frames of the kernel the module as the kernel calls it, empty for its own.
@@ -87,7 +90,7 @@ pub(crate) fn jobs(profile: &Profile, since: usize) -> Vec<Job> {
         let Dso { path, build_id, kind, addresses } = dso.clone();
         let path = profile.strings.get(path).to_owned();
         let pids = pids.remove(&id).unwrap_or_default();
-        Some(Job { dso: id, path, build_id, kind, addresses, pids, frames, generation: 0 })
+        Some(Job { dso: id, path, build_id, kind, addresses, pids, held: None, frames, generation: 0 })
     });
     jobs.collect()
 }

@@ -4,6 +4,7 @@
 //! map, a file that can't be told from another) waits for the end, unless somebody looks on ([`Session::begin_live`]).
 
 use std::collections::{HashMap, HashSet};
+use std::fs::File;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
@@ -129,7 +130,22 @@ impl Session {
         }
         self.seen = profile.frames.len();
         let is_live = self.is_live;
-        for mut job in jobs.into_iter().filter(|job| is_live || !must_wait(job)) {
+        self.give(jobs.into_iter().filter(|job| is_live || !must_wait(job)));
+    }
+
+    /// Has names found for all frames of these files that have none, whoever names others: no path leads to these, so they are read through
+    /// what holds them open.
+    pub fn round_held(&mut self, profile: &Profile, files: Vec<(DsoId, File)>) {
+        let mut files: HashMap<DsoId, File> = files.into_iter().collect();
+        if files.is_empty() || self.closed.is_some() {
+            return;
+        }
+        let jobs = job::jobs(profile, 0).into_iter();
+        self.give(jobs.filter_map(|job| Some(Job { held: Some(Arc::new(files.remove(&job.dso)?)), ..job })));
+    }
+
+    fn give(&mut self, jobs: impl Iterator<Item = Job>) {
+        for mut job in jobs {
             job.generation = self.generation;
             let Some(worker) = self.owner(&job) else { continue };
             self.queue.give(worker, job);

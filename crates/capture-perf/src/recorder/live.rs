@@ -1,9 +1,11 @@
 //! Looking at a recording while it goes on.
 
+use std::fs::File;
+
 use plumb_capture_api::Unmeasured;
 use plumb_ingest::TakenProfile;
 use plumb_process::usage::monotonic_ns;
-use plumb_profile::{Meta, Profile};
+use plumb_profile::{DsoId, Meta, Profile};
 
 use super::Recorder;
 use super::sampled::Sampled;
@@ -23,6 +25,11 @@ impl Recorder {
     /// comes, which takes a thread each time.
     pub fn briefly<R>(&mut self, work: impl FnOnce(&mut Profile) -> R) -> R {
         work(self.ingest.profile_mut())
+    }
+
+    /// Files of frames that no path leads to any more, or none in this mount namespace, held open.
+    pub fn vanished(&self) -> Vec<(DsoId, File)> {
+        self.ingest.vanished()
     }
 
     /// The clock of the samples, now, in nanoseconds.
