@@ -132,10 +132,11 @@ impl Agent {
             }
             if self.window.left().is_zero() {
                 let (facts, cost) = self.facts(self.capture.lost());
-                let (profile, cgroups) = self.capture.take();
-                self.directory.learn(cgroups);
-                self.symbols.note(&profile);
+                let mut taken = self.capture.take();
+                self.directory.learn(std::mem::take(&mut taken.cgroups));
+                self.symbols.note(&taken);
                 self.leave_names();
+                let profile = taken.profile;
                 self.close(&profile, facts, &cost);
                 drop(profile);
                 self.capture.trim();
@@ -186,10 +187,10 @@ impl Agent {
 
     /// Leaves to the server what it names.
     fn leave_names(&mut self) {
-        if let Some(unsent) = self.symbols.unsent_files() {
+        if let Some(left) = self.symbols.left_names() {
             self.has_left_names = true;
-            self.off_cpu.iter_mut().for_each(|off_cpu| off_cpu.leave_identified(unsent.clone()));
-            self.capture.leave_identified(unsent);
+            self.off_cpu.iter_mut().for_each(|off_cpu| off_cpu.leave_identified(left.clone()));
+            self.capture.leave_identified(left);
         }
     }
 
@@ -233,8 +234,7 @@ impl Agent {
     /// Hands the times off the processor of a window over, if they are measured.
     fn close_off_cpu(&mut self, facts: WindowFacts) {
         let symbols = &self.symbols;
-        let closed =
-            self.off_cpu.as_mut().map(|off_cpu| off_cpu.close(facts, |profile| symbols.note(profile)));
+        let closed = self.off_cpu.as_mut().map(|off_cpu| off_cpu.close(facts, |taken| symbols.note(taken)));
         closed.into_iter().for_each(|closed| self.hand_over_off_cpu(closed));
     }
 

@@ -3,6 +3,7 @@
 //! Invariant: what is kept is of one window and of what runs: [`Capture::take`] takes the window out with all that only it needed.
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use plumb_capture_perf::{
     Code, Counter, EndedCgroups, EventSpec, Recorder, SamplingOptions, TakenProfile, Trigger,
     release_program, resident_memory, trim_memory,
 };
-use plumb_profile::{BuildId, Profile};
+use plumb_profile::{BuildId, DsoId, Profile};
 use plumb_symbolize::{Options, Session, make_readable};
 use plumb_target::{End, Target};
 
@@ -44,10 +45,30 @@ pub(crate) enum Measured {
 pub(crate) struct Capture {
     recorder: Recorder,
     names: Session,
+    left: LeftNames,
     max_memory: u64,
     trimmed: Instant,
     /// What the profile had at the last look.
     looked: Rows,
+}
+
+/// Whose names are left to the server.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LeftNames {
+    /// Files with a build id that the server can't have: their frames are named here.
+    pub unsent: HashSet<BuildId>,
+    /// Files that the server has. What no path leads to is named here unless it is one of these: it may be gone when the server asks.
+    pub sent: HashSet<BuildId>,
+}
+
+/// A window that was taken out.
+pub(crate) struct TakenWindow {
+    /// What was sampled, with names.
+    pub profile: Profile,
+    /// In which control groups processes ended.
+    pub cgroups: EndedCgroups,
+    /// Files that were named as no path leads to them, though the server may have them.
+    pub held: Vec<BuildId>,
 }
 
 /// Rows of a profile that are to be looked at.
@@ -105,7 +126,8 @@ impl Capture {
         };
         let trimmed = Instant::now();
         let names = Session::begin_live(names);
-        Ok(Self { recorder, names, max_memory: options.max_memory, trimmed, looked: Rows::default() })
+        let (left, looked) = (LeftNames::default(), Rows::default());
+        Ok(Self { recorder, names, left, max_memory: options.max_memory, trimmed, looked })
     }
 
     /// Samples per second of processor time that are taken.
@@ -136,9 +158,10 @@ impl Capture {
         Ok(matches!(end, Some(End::Signal(_) | End::Gone | End::Exited(_))))
     }
 
-    /// Leaves frames of files with a build id to the server, but for these files.
-    pub fn leave_identified(&mut self, but: HashSet<BuildId>) {
-        self.names.leave_identified(but);
+    /// Leaves frames of files with a build id to the server, but for those that it can't have.
+    pub fn leave_identified(&mut self, left: LeftNames) {
+        self.names.leave_identified(left.unsent.clone());
+        self.left = left;
     }
 
     /// Has names found for what is new, if `finds_names`, and shows the profile so far.
@@ -160,19 +183,31 @@ impl Capture {
         }
     }
 
-    /// Takes out what was sampled since the last time, with names, and in which control groups processes ended.
-    pub fn take(&mut self) -> (Profile, EndedCgroups) {
-        let names = &mut self.names;
-        self.recorder.meanwhile(|profile| {
-            names.round(profile);
-            names.settle(LAST_NAMES);
-            names.take(profile);
-        });
+    /// Takes out what was sampled since the last time, with names.
+    pub fn take(&mut self) -> TakenWindow {
+        let held = self.find_last_names();
         let TakenProfile { profile: mut taken, cgroups, .. } = self.recorder.take();
         self.looked = Rows::default();
         self.names.renew();
         make_readable(&mut taken);
-        (taken, cgroups)
+        TakenWindow { profile: taken, cgroups, held }
+    }
+
+    /// Has the names found that are still missing, but those that are left to the server. Which files the server may have besides.
+    fn find_last_names(&mut self) -> Vec<BuildId> {
+        let Self { recorder, names, left, .. } = self;
+        let vanished = recorder.vanished();
+        recorder.meanwhile(|profile| {
+            let build_id = |(dso, _): &(DsoId, File)| profile.dsos[*dso].build_id.clone();
+            let is_left = |one: &_| build_id(one).is_some_and(|build_id| left.sent.contains(&build_id));
+            let vanished: Vec<_> = vanished.into_iter().filter(|one| !is_left(one)).collect();
+            let held = vanished.iter().filter_map(build_id).collect();
+            names.round(profile);
+            names.round_held(profile, vanished);
+            names.settle(LAST_NAMES);
+            names.take(profile);
+            held
+        })
     }
 
     /// Gives freed memory back, if it is time to.
@@ -189,12 +224,8 @@ impl Capture {
 
     /// Stops, and gives back what was sampled since the last time, with names.
     pub fn end(mut self) -> Ended {
+        self.find_last_names();
         let names = &mut self.names;
-        self.recorder.meanwhile(|profile| {
-            names.round(profile);
-            names.settle(LAST_NAMES);
-            names.take(profile);
-        });
         let recorded = self.recorder.finish();
         let mut profile = recorded.profile;
         // What came with the last records.

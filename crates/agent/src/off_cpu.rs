@@ -4,14 +4,13 @@
 //!
 //! Not here: how they are measured (`capture-bpf`).
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use plumb_capture_api::Unmeasured;
-use plumb_profile::{BuildId, Profile};
+use plumb_profile::Profile;
 use plumb_symbolize::name_reasons;
 
-use crate::capture::{Capture, Ended, Measured};
+use crate::capture::{Capture, Ended, LeftNames, Measured, TakenWindow};
 use crate::error::AgentError;
 use crate::labels::ProcessDirectory;
 use crate::options::AgentOptions;
@@ -50,16 +49,17 @@ impl OffCpuWindows {
         capture.look(finds_names, |profile| directory.look(profile));
     }
 
-    /// Leaves frames of files with a build id to the server, but for these files.
-    pub fn leave_identified(&mut self, but: HashSet<BuildId>) {
-        self.capture.leave_identified(but);
+    /// Leaves frames of files with a build id to the server, but for those that it can't have.
+    pub fn leave_identified(&mut self, left: LeftNames) {
+        self.capture.leave_identified(left);
     }
 
     /// Takes a window out, and shows it before it is closed.
-    pub fn close(&mut self, facts: WindowFacts, look: impl FnOnce(&Profile)) -> ClosedWindow {
-        let (mut profile, cgroups) = self.capture.take();
-        self.directory.learn(cgroups);
-        look(&profile);
+    pub fn close(&mut self, facts: WindowFacts, look: impl FnOnce(&TakenWindow)) -> ClosedWindow {
+        let mut taken = self.capture.take();
+        self.directory.learn(std::mem::take(&mut taken.cgroups));
+        look(&taken);
+        let mut profile = taken.profile;
         let now = self.capture.unmeasured();
         let outside = outside(self.unmeasured, now);
         self.unmeasured = now;

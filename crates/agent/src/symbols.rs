@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use plumb_process::{FileKey, FileOrigin, open_mapped};
-use plumb_profile::{BuildId, DsoKind, Profile};
+use plumb_profile::{BuildId, DsoKind};
 use serde::Deserialize;
 
+use crate::capture::{LeftNames, TakenWindow};
 use crate::connection::Connection;
 use crate::error::AgentError;
 use crate::options::{AgentOptions, SymbolPolicy};
@@ -37,6 +38,11 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 const LARGEST: u64 = 256 << 20;
 /// Longest answer that is read, in bytes.
 const ANSWER: u64 = 4 << 20;
+/// Files that are open for the server to ask for them, and for how long.
+const HELD: usize = 64;
+const HOLD: Duration = Duration::from_secs(60);
+/// Files that the server is asked for at a time, whether it has them.
+const QUESTIONS: usize = 100;
 /// Files that are remembered.
 const MOST: usize = 10_000;
 /// Processes that are asked for a file.
@@ -50,6 +56,11 @@ struct FilePlaces {
     path: String,
     /// Processes that have it mapped, the newest last.
     mapped: Vec<FileOrigin>,
+    /// Its frames are named here, unless the server has it.
+    is_held: bool,
+    /// The file, for a while: it may be gone when the server asks.
+    open: Option<Arc<File>>,
+    noted: Option<Instant>,
 }
 
 /// The files that were sampled lately, by build id.
@@ -60,7 +71,7 @@ pub(crate) struct SymbolUpload {
     files: Arc<SampledFiles>,
     is_server: Arc<AtomicBool>,
     is_decided: Arc<AtomicBool>,
-    unsent: Arc<Mutex<HashSet<BuildId>>>,
+    left: Arc<Mutex<LeftNames>>,
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -71,7 +82,7 @@ impl SymbolUpload {
         let files = Arc::new(SampledFiles::default());
         let is_server = Arc::new(AtomicBool::new(options.symbols == SymbolPolicy::Server));
         let is_decided = Arc::new(AtomicBool::new(options.symbols != SymbolPolicy::Auto));
-        let unsent = Arc::new(Mutex::new(HashSet::new()));
+        let left = Arc::new(Mutex::new(LeftNames::default()));
         let (stop, stopped) = channel();
         let thread = if options.symbols == SymbolPolicy::Agent {
             None
@@ -81,14 +92,14 @@ impl SymbolUpload {
                 files: files.clone(),
                 is_server: is_server.clone(),
                 is_decided: is_decided.clone(),
-                unsent: unsent.clone(),
+                left: left.clone(),
                 done: HashMap::new(),
             };
             let thread = std::thread::Builder::new().name("symbols".to_owned());
             let failed = |error| AgentError::System("cannot start the thread that sends symbols", error);
             Some(thread.spawn(move || worker.work(&stopped)).map_err(failed)?)
         };
-        Ok(Self { files, is_server, is_decided, unsent, stop: Some(stop), thread })
+        Ok(Self { files, is_server, is_decided, left, stop: Some(stop), thread })
     }
 
     /// Whether it is known who names frames: the server was asked, or need not be.
@@ -96,14 +107,15 @@ impl SymbolUpload {
         self.is_decided.load(Ordering::Acquire)
     }
 
-    /// Files that the server can't have, if it names frames of all others; `None`: it names none.
-    pub fn unsent_files(&self) -> Option<HashSet<BuildId>> {
-        let unsent = || self.unsent.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        self.is_server.load(Ordering::Relaxed).then(unsent)
+    /// Files that the server can't have and those that it has, if it names frames; `None`: it names none.
+    pub fn left_names(&self) -> Option<LeftNames> {
+        let left = || self.left.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.is_server.load(Ordering::Relaxed).then(left)
     }
 
     /// Notes where the sampled files of a window are.
-    pub fn note(&self, profile: &Profile) {
+    pub fn note(&self, taken: &TakenWindow) {
+        let profile = &taken.profile;
         if self.thread.is_none() {
             return;
         }
@@ -130,6 +142,10 @@ impl SymbolUpload {
                 places.mapped.push(mapped);
             }
         }
+        hold(&mut files);
+        for build_id in &taken.held {
+            files.entry(build_id.to_string()).or_default().is_held = true;
+        }
     }
 }
 
@@ -147,8 +163,7 @@ struct Uploader {
     files: Arc<SampledFiles>,
     is_server: Arc<AtomicBool>,
     is_decided: Arc<AtomicBool>,
-    /// Files that can't be sent: the agent names their frames.
-    unsent: Arc<Mutex<HashSet<BuildId>>>,
+    left: Arc<Mutex<LeftNames>>,
     /// Files that were tried: the server may lose one, but not each minute.
     done: HashMap<String, u32>,
 }
@@ -180,6 +195,7 @@ impl Uploader {
                         }
                         self.upload(&build_id);
                     }
+                    self.ask_for_held();
                 }
                 // It is no server that names frames, or none that says so to this agent.
                 Ok(None) => pause = PAUSE * 15,
@@ -196,6 +212,25 @@ impl Uploader {
         }
         let body = response.body_mut().with_config().limit(ANSWER).read_to_vec()?;
         Ok(serde_json::from_slice::<MissingSymbols>(&body).ok().map(|missing| missing.build_ids))
+    }
+
+    /// Asks whether the server has what is named here, as no path leads to it.
+    fn ask_for_held(&self) {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = files.iter_mut().filter(|(_, places)| places.is_held).take(QUESTIONS);
+        let held: Vec<String> = held
+            .map(|(build_id, places)| {
+                places.is_held = false;
+                build_id.clone()
+            })
+            .collect();
+        drop(files);
+        for build_id in held {
+            let answer = self.connection.request(ureq::Agent::get, &format!("{FILES}/{build_id}")).call();
+            if answer.is_ok_and(|response| response.status().is_success()) {
+                self.leave(&build_id);
+            }
+        }
     }
 
     /// Sends a file if this machine has it.
@@ -215,6 +250,7 @@ impl Uploader {
         match request.send(&file) {
             Ok(response) if response.status().is_success() => {
                 tracing::info!(path = %path.display(), build_id, "sent the symbols of a file");
+                self.leave(build_id);
             }
             Ok(mut response) => {
                 let status = response.status().as_u16();
@@ -230,10 +266,35 @@ impl Uploader {
 
     /// From the next window on the agent names the frames of a file.
     fn keep(&self, build_id: &str) {
-        let mut unsent = self.unsent.lock().unwrap_or_else(PoisonError::into_inner);
-        if unsent.len() < MOST {
-            unsent.extend(BuildId::from_hex(build_id));
+        insert(&mut self.left.lock().unwrap_or_else(PoisonError::into_inner).unsent, build_id);
+    }
+
+    /// From the next window on the server names the frames of a file, which it has.
+    fn leave(&self, build_id: &str) {
+        insert(&mut self.left.lock().unwrap_or_else(PoisonError::into_inner).sent, build_id);
+    }
+}
+
+/// Opens files that are new and closes those that the server has had time to ask for.
+fn hold(files: &mut HashMap<String, FilePlaces>) {
+    let mut open = 0;
+    for places in files.values_mut() {
+        places.open = places.open.take().filter(|_| places.noted.is_some_and(|noted| noted.elapsed() < HOLD));
+        open += usize::from(places.open.is_some());
+    }
+    for (build_id, places) in files.iter_mut().filter(|(_, places)| places.noted.is_none()) {
+        places.noted = Some(Instant::now());
+        if open < HELD {
+            places.open = open_where_mapped(build_id, places).map(Arc::new);
+            open += usize::from(places.open.is_some());
         }
+    }
+}
+
+/// Remembers one more file, of so many as there is room for.
+fn insert(files: &mut HashSet<BuildId>, build_id: &str) {
+    if files.len() < MOST {
+        files.extend(BuildId::from_hex(build_id));
     }
 }
 
@@ -247,12 +308,19 @@ fn find(build_id: &str, places: &FilePlaces) -> Option<(PathBuf, File)> {
     {
         return Some((debug, file));
     }
-    let key = FileKey { build_id: Some(wanted.bytes().into()), ..FileKey::of_path(places.path.as_bytes()) };
-    let mut file = places.mapped.iter().rev().find_map(|origin| open_mapped(&key, origin).ok())?;
+    let held = || places.open.as_ref()?.try_clone().ok();
+    let mut file = open_where_mapped(build_id, places).or_else(held)?;
     // Its build id was read.
     file.rewind().ok()?;
     let is_small = file.metadata().is_ok_and(|meta| meta.len() <= LARGEST);
     is_small.then(|| (PathBuf::from(&places.path), file))
+}
+
+/// The file of a build id as the processes have it that have it mapped.
+fn open_where_mapped(build_id: &str, places: &FilePlaces) -> Option<File> {
+    let build_id = Some(BuildId::from_hex(build_id)?.bytes().into());
+    let key = FileKey { build_id, ..FileKey::of_path(places.path.as_bytes()) };
+    places.mapped.iter().rev().find_map(|origin| open_mapped(&key, origin).ok())
 }
 
 /// A regular file that is not too large.
@@ -276,13 +344,18 @@ mod tests {
         let own = std::env::current_exe().unwrap();
         let Some(build_id) = plumb_symbolize::build_id_of(&own) else { return };
         let mapped = vec![FileOrigin::Process { pid: std::process::id(), range: 0..0, parent: 0 }];
-        let places = FilePlaces { path: own.to_string_lossy().into_owned(), mapped };
+        let places = FilePlaces { path: own.to_string_lossy().into_owned(), mapped, ..FilePlaces::default() };
         assert_eq!(find(&build_id.to_string(), &places).unwrap().0, own);
         assert!(find("00ff00ff", &places).is_none());
         let gone = FilePlaces { path: "/no/such/file".to_owned(), ..places };
         let identity = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
         let (_, found) = find(&build_id.to_string(), &gone).expect("a program that was deleted is found");
         assert_eq!(identity(found.metadata().unwrap()), identity(std::fs::metadata(&own).unwrap()));
-        assert!(find(&build_id.to_string(), &FilePlaces { mapped: Vec::new(), ..gone }).is_none());
+        let mut files = HashMap::from([(build_id.to_string(), gone)]);
+        hold(&mut files);
+        let places = files.remove(&build_id.to_string()).unwrap();
+        let ended = FilePlaces { mapped: Vec::new(), ..places };
+        assert!(find(&build_id.to_string(), &ended).is_some(), "it is open, whoever had it mapped");
+        assert!(find(&build_id.to_string(), &FilePlaces { open: None, ..ended }).is_none());
     }
 }

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use agents::{CPU, Running, free_address, serve, stored_functions};
 use plumb_fixtures::{Requirement, compiles, needs};
+use serde_json::Value;
 use spun::folder;
 
 const LIBRARY: &str = "
@@ -80,6 +81,73 @@ fn libraries_that_no_path_leads_to_have_stacks_and_names() {
             && ["spin_in_kept", "spin_in_gone"].iter().all(|name| share(name, "self") > 0.3)
     };
     while !is_whole() {
+        assert!(begin.elapsed() < Duration::from_secs(120), "{:#}", functions());
+        std::thread::sleep(Duration::from_millis(500));
+    }
+}
+
+const SHORT: &str = "
+#include <time.h>
+__attribute__((noinline)) static void spin_and_go(void) {
+    struct timespec now;
+    do for (volatile long i = 0; i < 1000000; i++) ;
+    while (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now), now.tv_nsec < 300000000);
+}
+int main(void) { spin_and_go(); return 0; }
+";
+
+/// Runs of 0.3 s of a program whose file is gone with each of them, as a container's, the second half in a mount namespace of their own.
+fn runs_and_goes(folder: &Path) {
+    for run in 0..6 {
+        let own = folder.join(format!("run{run}"));
+        std::fs::create_dir(&own).expect("there is room");
+        let script = match run {
+            0..3 => "cp ../short gone && ./gone",
+            _ => "mount -t tmpfs none . && cp ../short ../run$0/gone && ../run$0/gone",
+        };
+        let mut command = match run {
+            0..3 => Command::new("sh"),
+            _ => {
+                let mut command = Command::new("unshare");
+                command.args(["-m", "sh"]);
+                command
+            }
+        };
+        let status = command.args(["-ec", script, &run.to_string()]).current_dir(&own).status();
+        assert!(status.is_ok_and(|status| status.success()), "{script}");
+        std::fs::remove_dir_all(&own).expect("it is ours");
+    }
+}
+
+#[test]
+fn programs_that_are_gone_with_their_files_have_names() {
+    if !needs(Requirement::Root) || !needs(Requirement::Bpf) {
+        return;
+    }
+    let folder = folder("agent-files-gone");
+    std::fs::write(folder.join("short.c"), SHORT).expect("it can be written");
+    let words = ["-O1", "-Wl,--build-id", "-o", "short", "short.c"];
+    if !compiles(Command::new("cc").current_dir(&folder).args(words)) {
+        return;
+    }
+    let (address, url) = free_address();
+    let _server = serve(&folder, &address);
+    let words = ["agent", "--to", &url, "--spool", "spool", "--interval", "2", "--max-cpu", "100%"];
+    let (_agent, mut log) = Running::agent(&folder, &words);
+    log.until(" window ");
+    runs_and_goes(&folder);
+    let begin = Instant::now();
+    let functions = || stored_functions(&folder, &url, CPU, "{service_name=\"gone\"}");
+    let of = |all: &Value, name: &str| {
+        let row = all["rows"].as_array().and_then(|rows| rows.iter().find(|row| row["function"] == name));
+        row.and_then(|row| row["total"].as_f64()).unwrap_or(0.0)
+    };
+    let is_named = |all: &Value| {
+        let total = all["total"].as_f64().unwrap_or(0.0);
+        total > 1.7e9 && of(all, "spin_and_go") > 0.98 * total
+    };
+    // What was in its place when its window was sent is sent itself, when the server asks for it.
+    while !is_named(&functions()) {
         assert!(begin.elapsed() < Duration::from_secs(120), "{:#}", functions());
         std::thread::sleep(Duration::from_millis(500));
     }
