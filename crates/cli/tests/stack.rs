@@ -258,6 +258,25 @@ fn callers_of_code_without_rules_are_found_where_calls_confirm_them() {
     assert!(shown.contains("[guessed from the stack's words]"), "{shown}");
 }
 
+#[test]
+fn a_thread_that_cannot_even_be_stopped_has_its_stack() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stack-uninterruptible");
+    std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/uninterruptible.c");
+    let mut gcc = Command::new("gcc");
+    let built = gcc.args(["-O1", "-g", "-o"]).arg(folder.join("uninterruptible")).arg(source).status();
+    assert!(built.expect("gcc runs").success());
+    let target = Target(Command::new(folder.join("uninterruptible")).spawn().expect("it starts"));
+    wait_until("it waits for its child", || state(&target) == 'D');
+    let Some(process) = stack(&target) else { return };
+    let thread = &process["threads"][0];
+    let found = names(thread).join(" ");
+    assert!(found.contains("vfork innermost deeper deeper deeper deeper main __libc_start"), "{found}");
+    assert_eq!((thread["complete"].as_bool(), state(&target)), (Some(true), 'D'));
+    let shown = text(&plumb(&["stack", "-p", &target.pid()]).stdout);
+    assert!(shown.contains("waiting uninterruptibly") && !shown.contains("guessed"), "{shown}");
+}
+
 /// What the counting thread has counted so far.
 fn counted(file: &Path) -> u64 {
     let bytes = std::fs::read(file).expect("the program made it");

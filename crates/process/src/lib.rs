@@ -51,7 +51,7 @@ pub use program::Program;
 pub use section::{SectionReader, read_most};
 pub use setcap::{SETCAP_BPF, SETCAP_PERF};
 pub use space::{AddressSpace, Backing, Vma};
-pub use thread::{kernel_stack, state, tracer, user, waits_at};
+pub use thread::{WaitingAt, kernel_stack, state, tracer, user, waits_at};
 pub use tree::Tree;
 pub use trusted::open_owned;
 pub use vdso::vdso;

@@ -31,17 +31,32 @@ fn field(status: &str, name: &str, index: usize) -> Option<u32> {
     status.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().nth(index)?.parse().ok()
 }
 
-/// User stack pointer and program counter of a thread that waits in the kernel, from `/proc/PID/task/TID/syscall`
-/// (fs/proc/base.c, `proc_pid_syscall`). `None` while it runs.
-pub fn waits_at(pid: u32, tid: u32) -> Option<(u64, u64)> {
+/// Where in its program a thread is that waits in the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitingAt {
+    /// User stack pointer.
+    pub sp: u64,
+    /// Program counter.
+    pub pc: u64,
+    /// The arguments of the system call that it is in; `None`: it is in none, such as in a page fault.
+    pub arguments: Option<[u64; 6]>,
+}
+
+/// Where a thread is that waits in the kernel, from `/proc/PID/task/TID/syscall` (fs/proc/base.c, `proc_pid_syscall`). `None` while it runs.
+pub fn waits_at(pid: u32, tid: u32) -> Option<WaitingAt> {
     waits_at_in(&std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()?)
 }
 
-fn waits_at_in(text: &str) -> Option<(u64, u64)> {
-    let mut last =
-        text.split_whitespace().rev().map(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok());
-    let (pc, sp) = (last.next()??, last.next()??);
-    Some((sp, pc))
+fn waits_at_in(text: &str) -> Option<WaitingAt> {
+    // The number of the system call comes first, or -1.
+    let words = text.split_whitespace().skip(1);
+    let words: Option<Vec<u64>> =
+        words.map(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok()).collect();
+    match *words? {
+        [a, b, c, d, e, f, sp, pc] => Some(WaitingAt { sp, pc, arguments: Some([a, b, c, d, e, f]) }),
+        [sp, pc] => Some(WaitingAt { sp, pc, arguments: None }),
+        _ => None,
+    }
 }
 
 /// Functions of the kernel that a waiting thread is in, innermost first, as `name+0xoffset`. Needs CAP_SYS_ADMIN. Of a
@@ -74,8 +89,9 @@ mod tests {
     #[test]
     fn system_calls_are_read() {
         let text = "230 0x0 0x0 0x7ffd 0x0 0x0 0x0 0x7ffd1000 0x7f0012\n";
-        assert_eq!(waits_at_in(text), Some((0x7ffd_1000, 0x7f_0012)));
-        assert_eq!(waits_at_in("-1 0x7ffd1000 0x7f0012\n"), Some((0x7ffd_1000, 0x7f_0012)));
+        let at = WaitingAt { sp: 0x7ffd_1000, pc: 0x7f_0012, arguments: None };
+        assert_eq!(waits_at_in(text), Some(WaitingAt { arguments: Some([0, 0, 0x7ffd, 0, 0, 0]), ..at }));
+        assert_eq!(waits_at_in("-1 0x7ffd1000 0x7f0012\n"), Some(at));
         assert_eq!(waits_at_in("running\n"), None);
     }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use plumb_ingest::ProcessMemory;
 use plumb_interpreters::{Interpreter, ScriptFrame, Threads, Unreadable};
-use plumb_process::{parse_maps, read_memory};
+use plumb_process::{WaitingAt, parse_maps, read_memory};
 use plumb_unwind::{Avma, Memory, ReadError, Registers};
 
 use super::refusal::{NoStack, Refusal};
@@ -169,8 +169,8 @@ struct Thread {
     name: String,
     state: Option<char>,
     kernel: Vec<String>,
-    /// Stack pointer and program counter when it waited in the kernel, before it was stopped.
-    waited_at: Option<(u64, u64)>,
+    /// Where it waited in the kernel, before it was stopped.
+    waited_at: Option<WaitingAt>,
     traced: Option<Traced>,
     failed: Option<NoStack>,
     script: Result<Vec<ScriptFrame>, Unreadable>,
@@ -214,14 +214,33 @@ impl Thread {
         let traced = self.traced.as_ref().ok_or(NoStack::Ended)?;
         if !traced.is_stopped() {
             let gone = matches!(plumb_process::state(pid, self.tid), Some('Z' | 'X') | None);
-            return Err(if gone { NoStack::Ended } else { NoStack::DoesNotStop });
+            return if gone { Err(NoStack::Ended) } else { self.copy_waiting(pid, maps, wanted) };
         }
         let Held { registers, in_system_call, .. } = traced.held().ok_or(NoStack::Not64Bit)?;
+        Ok(Self::copy_at(pid, maps, wanted, registers, in_system_call))
+    }
+
+    /// Copies the stack of a thread that waits in the kernel and does not stop: it does not change as long as it waits there. Of its registers
+    /// the kernel tells a few. Callers are found all the same unless a rule asks for another one that no frame before has saved.
+    fn copy_waiting(&self, pid: u32, maps: &[u8], wanted: &Wanted) -> Result<StackCopy, NoStack> {
+        let at = self.waited_at.ok_or(NoStack::DoesNotStop)?;
+        let stack = Self::copy_at(pid, maps, wanted, registers_of(at), at.arguments.is_some());
+        let waits_still = plumb_process::waits_at(pid, self.tid) == self.waited_at;
+        if waits_still { Ok(stack) } else { Err(NoStack::DoesNotStop) }
+    }
+
+    fn copy_at(
+        pid: u32,
+        maps: &[u8],
+        wanted: &Wanted,
+        registers: Registers,
+        in_system_call: bool,
+    ) -> StackCopy {
         let start = registers.sp().saturating_sub(RED_ZONE);
         let mut places: Vec<_> = piece(pid, maps, start, STACK).into_iter().collect();
         places.extend(wanted.places.iter().filter_map(|&at| piece(pid, maps, at, PLACE)));
         let code = code_around(pid, registers.ip());
-        Ok(StackCopy { registers, in_system_call, places, code, missed: None })
+        StackCopy { registers, in_system_call, places, code, missed: None }
     }
 
     /// Reads the frames of the interpreted program of a stopped thread. `states`: where the interpreter keeps those of its threads.
@@ -240,7 +259,9 @@ impl Thread {
     fn finish(self, stack: Result<StackCopy, NoStack>) -> CopiedThread {
         // If it went on between the two looks, it does not wait there any more.
         let same = match &stack {
-            Ok(stack) => self.waited_at == Some((stack.registers.sp(), stack.registers.ip())),
+            Ok(stack) => self
+                .waited_at
+                .is_some_and(|at| (at.sp, at.pc) == (stack.registers.sp(), stack.registers.ip())),
             Err(_) => true,
         };
         CopiedThread {
@@ -252,6 +273,15 @@ impl Thread {
             script: self.script,
         }
     }
+}
+
+/// What is known of a thread's registers that waits in the kernel. A system call has its arguments in them (System V ABI for x86_64, A.2.1).
+fn registers_of(at: WaitingAt) -> Registers {
+    const ARGUMENTS: [u16; 6] = [5, 4, 1, 10, 8, 9];
+    let mut registers = Registers::new(at.pc, at.sp);
+    let arguments = ARGUMENTS.into_iter().zip(at.arguments.into_iter().flatten());
+    arguments.for_each(|(register, value)| registers.set(register, value));
+    registers
 }
 
 /// Memory from `start` to the end of its mapping, at most `most` bytes of it.

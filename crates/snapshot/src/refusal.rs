@@ -110,7 +110,7 @@ impl std::error::Error for Refusal {
 pub enum NoStack {
     /// It ended while it was looked at, or before: a main thread that has ended stays until the others have.
     Ended,
-    /// It waits in the kernel and can't be woken, not even to be stopped (state `D`).
+    /// It waits in the kernel, can't be woken, not even to be stopped (state `D`), and this user may not know where it waits.
     DoesNotStop,
     /// It is a thread of the kernel.
     KernelThread,
