@@ -84,11 +84,10 @@ impl Runtime {
                 "--interpreted-frames-native-stack",
                 "run it with node --interpreted-frames-native-stack --perf-basic-prof",
             ),
-            // Inside another program, such as an editor.
-            Runtime::LuaJit if !told.has("luajit") => {
-                ("jit.off()", "have it call jit.off() as it begins, or record with --scan")
-            }
-            Runtime::LuaJit => ("-joff", "run it with luajit -joff, or record with --scan"),
+            // Inside another program, such as an editor. No scan helps: its interpreter, which was called by its name, jumps to the code, and
+            // with that call the scan passes over its callers.
+            Runtime::LuaJit if !told.has("luajit") => ("jit.off()", "have it call jit.off() as it begins"),
+            Runtime::LuaJit => ("-joff", "run it with luajit -joff"),
             Runtime::PyPy => ("--jit", "run it with pypy --jit off, or record with --scan"),
             Runtime::Guile => (
                 "GUILE_JIT_THRESHOLD",
