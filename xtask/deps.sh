@@ -23,6 +23,7 @@ case "$1" in test | ci)
     need perl perl
     need php php-cli
     need ruby ruby
+    need luajit luajit
     need gdb gdb
     need strace strace
     need openssl openssl

@@ -249,6 +249,15 @@ INLINE int at_entry(struct walk *walk)
 
 #include "bare.h"
 
+/* The outermost frame has a return address of 0. That the innermost one is it is not believed here: there may be one word more on the stack than
+ * rules know of, as in parts of an interpreter that call each other. */
+INLINE int has_caller(struct walk *walk, u32 is_innermost)
+{
+    if (!walk->pc)
+        walk->why = is_innermost ? WHY_ODD : WHY_ROOT;
+    return walk->pc != 0;
+}
+
 /* Goes to the caller of the current frame. 0: there is none, and why is set. */
 APART int walk_step(struct walk *walk, struct Space *space)
 {
@@ -267,6 +276,7 @@ APART int walk_step(struct walk *walk, struct Space *space)
     u32 kind = rule & 0xff;
     s64 fp = (s16)(rule >> 16);
     s64 value = (s32)(rule >> 32);
+    u32 is_innermost = !walk->is_return;
     u64 cfa;
     if (kind == KIND_SP) {
         cfa = walk->sp + value;
@@ -328,10 +338,7 @@ APART int walk_step(struct walk *walk, struct Space *space)
     walk->sp = cfa;
     walk->is_return = 1;
 found:
-    /* The outermost frame has a return address of 0. */
-    if (!walk->pc)
-        walk->why = WHY_ROOT;
-    return walk->pc != 0;
+    return has_caller(walk, is_innermost);
 }
 
 #endif

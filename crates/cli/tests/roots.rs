@@ -156,3 +156,48 @@ fn code_in_shared_memory_is_walked_in_the_kernel() {
         assert!(share.is_some_and(|share| share > 90.0), "{said}");
     }
 }
+
+/// Computes in the interpreter or in code that is compiled at run time: in functions that C calls, in coroutines, with a remainder, for which parts
+/// of the interpreter call each other.
+const LUA: &str = "
+local function work(n) local s = 0 for i = 1, n do s = s + i % 7 end return s end
+local other = coroutine.wrap(function() while true do work(100000) coroutine.yield() end end)
+local until_then = os.clock() + 1
+while os.clock() < until_then do
+  other()
+  local all = {} for i = 1, 300 do all[i] = (i * 7919) % 1000 end
+  table.sort(all, function(a, b) work(20) return a < b end)
+end
+";
+
+#[test]
+fn code_that_an_interpreter_in_assembly_calls_or_jumps_to_has_its_callers() {
+    if !needs_command(Requirement::Tools, "luajit") || !may_record() {
+        return;
+    }
+    let folder = folder("roots-luajit");
+    std::fs::write(folder.join("work.lua"), LUA).expect("a file in the folder");
+    for (capture, switch) in [("perf", "-joff"), ("perf", "-jon"), ("bpf", "-joff"), ("bpf", "-jon")] {
+        if capture == "bpf" && !needs(Requirement::Bpf) {
+            continue;
+        }
+        let words = ["record", "--capture", capture, "-o", "lua.plumb", "--", "luajit", switch, "work.lua"];
+        let output = plumb(&folder, &words);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let (mut whole, mut all) = (0, 0);
+        for line in succeeds(&folder, &["fold", "lua.plumb"]).lines() {
+            let (stack, count) = line.rsplit_once(' ').expect("a line of folded stacks");
+            let count: u64 = count.parse().expect("a count");
+            all += count;
+            // Its program calls what runs code by a function of its library.
+            let frames: Vec<&str> = stack.split(';').collect();
+            if ["_start", "main", "lua_pcall"].iter().all(|function| frames.contains(function)) {
+                whole += count;
+            } else {
+                println!("{line}");
+            }
+        }
+        println!("{switch} {capture}: {whole} of {all}");
+        assert!(all > 500 && whole * 100 >= all * 98, "{switch} {capture}: {whole} of {all}");
+    }
+}

@@ -11,6 +11,8 @@ use plumb_unwind::{
 /// A module: functions with rules at [`FUNCTION`] and [`WITH_RULES`], code without from [`BARE`] on.
 const BARE: u64 = FUNCTION + LENGTH;
 const WITH_RULES: u64 = FUNCTION + 0x1_0000;
+/// ... whose frame has six words, the return address included.
+const LARGE: u64 = WITH_RULES + 0x200;
 const END: u64 = WITH_RULES + 0x1000;
 /// Code that is in no file.
 const MADE: u64 = END + 0x1_0000;
@@ -76,6 +78,7 @@ impl Process {
         // A word below the return address.
         frames.fde(cie, &absolute(FUNCTION, LENGTH), Some(&[]), &[0x0e, 16]);
         frames.fde(cie, &absolute(WITH_RULES, 0x100), Some(&[]), &[0x0e, 16]);
+        frames.fde(cie, &absolute(LARGE, 0x100), Some(&[]), &[0x0e, 48]);
         Process { module: frames.module(), text: vec![0x90; (END - FUNCTION) as usize] }
     }
 
@@ -108,7 +111,8 @@ impl Process {
         let end = plumb_unwind::walk(self, &mut memory, &mut cache, &start, 100, &mut frames);
         let with: (_, &mut dyn ReadCode, _, _) = (self, &mut Text(&self.text), &mut memory, &mut cache);
         let end = scan::resume(true, with, &start, end, 100, &mut frames);
-        assert!(frames.get(1).is_none_or(|caller| caller.found == Method::Scan));
+        let is_scanned = |caller: &Walked| caller.found == Method::Scan || end == End::NotMapped;
+        assert!(frames.get(1).is_none_or(is_scanned));
         (pcs(&frames), end)
     }
 }
@@ -215,6 +219,51 @@ fn code_in_no_file_is_not_scanned_for_what_has_entered_it() {
     // An earlier call has left these; they lead to the root as well as what has entered it.
     let words = [7, STACK, 5, 6, caller, 3, outer, 1, 0];
     assert_eq!(process.checked(here, &words), (vec![here], End::NoUnwindInfo));
+}
+
+#[test]
+fn code_in_no_file_was_entered_by_who_can_have_done_so() {
+    let mut process = Process::new();
+    let here = MADE + 0x10;
+    let (pointer, direct) = (FUNCTION + 0x50, FUNCTION + 0x80);
+    process.put(pointer - 2, &[0xff, 0xd0]);
+    process.call(direct, LARGE);
+    let outer: Vec<u64> = (1..5).map(|index| WITH_RULES + 0x10 * index).collect();
+    outer.iter().for_each(|&outer| process.put(outer - 2, &[0xff, 0xd0]));
+    let rest = || outer.iter().flat_map(|&outer| [7, outer]).chain([7, 0]);
+    let after = |words: &[u64]| words.iter().copied().chain(rest()).collect::<Vec<_>>();
+    let whole = |caller| [here, caller].into_iter().chain(outer.iter().copied()).collect::<Vec<_>>();
+    // Through a pointer, and no word before it leads to the root.
+    assert_eq!(process.checked(here, &after(&[7, 5, direct, 3, 0, pointer])), (whole(pointer), End::Root));
+    // In the frame of the function that was called: its rules say how large that is.
+    assert_eq!(process.checked(here, &after(&[7, 6, 5, 4, 3, direct])), (whole(direct), End::Root));
+    // Either may be what an earlier call has left.
+    let nothing = (vec![here], End::NoUnwindInfo);
+    assert_eq!(process.checked(here, &after(&[7, 5, direct])), nothing);
+    assert_eq!(process.checked(here, &after(&[7, 5, direct, 3, pointer])), nothing);
+    // There may be frames of such code between.
+    assert_eq!(process.checked(here, &after(&[7, MADE + 0x80, 5, pointer])), nothing);
+}
+
+#[test]
+fn parts_of_larger_code_that_call_each_other_have_one_word_more_than_rules_know() {
+    let mut process = Process::new();
+    let (here, back, caller) = (LARGE + 0x60, LARGE + 0x90, FUNCTION + 0x50);
+    process.call(caller, LARGE);
+    for bogus in [0, END + 0x100] {
+        // By the rules the return address is the sixth word, not the seventh.
+        let words = [back, 5, 4, 3, 2, bogus, caller, 7, 0];
+        process.call(back, LARGE + 0x50);
+        let found = process.checked(here, &words);
+        assert_eq!(found, (vec![here, back, caller], End::Root), "{bogus}");
+        // The call leads elsewhere: to the begin of the code, which has a frame of its own, or beyond the program counter.
+        for target in [LARGE, LARGE + 0x70, WITH_RULES] {
+            process.call(back, target);
+            let (frames, end) = process.checked(here, &words);
+            assert_eq!(end, if bogus == 0 { End::Root } else { End::NotMapped });
+            assert!(!frames.contains(&back));
+        }
+    }
 }
 
 #[test]

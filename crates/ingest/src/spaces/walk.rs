@@ -121,9 +121,7 @@ impl AddressSpaces {
         walked: &mut Vec<Walked>,
         end: End,
     ) -> End {
-        let helps =
-            matches!(end, End::NoUnwindInfo | End::BadUnwindInfo | End::RegisterUnknown | End::NotMapped);
-        if !helps {
+        if !scan::may_help(end, walked) {
             return end;
         }
         let wants_guesses = self.wants_guesses;

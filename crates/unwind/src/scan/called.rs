@@ -9,7 +9,7 @@ use crate::memory::Memory;
 use crate::module::Extent;
 
 use super::calls::{self, Call, Jump};
-use super::{ReadCode, is_code};
+use super::places::{ReadCode, is_code};
 
 /// So many jumps are followed from where a call leads.
 const MAX_JUMPS: u32 = 4;
@@ -117,6 +117,40 @@ pub(super) fn follows_call<A: Architecture, C: CodeMap>(
         found = found.max(Some(says));
     }
     found
+}
+
+/// The function of a file that a direct call before `pc` leads to, jumps followed, as far as that is known; and whether the call may be one
+/// through a pointer.
+pub(super) fn calls_before<A: Architecture, C: CodeMap>(
+    code: &C,
+    text: &mut dyn ReadCode,
+    pc: Avma,
+) -> (Option<Avma>, bool) {
+    let mut bytes = [0; calls::LONGEST];
+    let (mut direct, mut through_pointer) = (None, false);
+    for call in calls::before(A::ISA, code_before::<A>(text, pc, &mut bytes), pc) {
+        match call {
+            Call::To(target) if is_code(code, target) => {
+                direct = Some(destination::<A, C>(code, text, target))
+            }
+            Call::To(_) => {}
+            Call::Anywhere => through_pointer = true,
+        }
+    }
+    (direct, through_pointer)
+}
+
+/// Where a call of `target` gets to over functions that jump on and do nothing else.
+fn destination<A: Architecture, C: CodeMap>(code: &C, text: &mut dyn ReadCode, mut target: Avma) -> Avma {
+    for _ in 0..MAX_JUMPS {
+        let mut bytes = [0; calls::STUB];
+        if !is_code(code, target) || !text.read(target, &mut bytes) {
+            break;
+        }
+        let Some(Jump::To(next)) = calls::jump(A::ISA, &bytes, target) else { break };
+        target = next;
+    }
+    target
 }
 
 /// Whether there is a call before `pc`, or the code there can't be read.

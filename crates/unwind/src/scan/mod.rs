@@ -17,29 +17,33 @@
 //! ends its thread, or a scan finds the caller's caller, checked as well: a call through a pointer is not enough where nothing else is known.
 //! The code at which a process begins is known by the stack that the kernel hands to it.
 //!
-//! Not for 32-bit ARM, and checked ones not from code that is in no file: what it has left on the stack of earlier calls leads to the root
-//! as well. Not here: what calls look like, see `calls`, and where they lead, `called`.
+//! Not for 32-bit ARM. Not here: what calls look like, see `calls`, where they lead, `called`, and what has entered code in no file, of which
+//! little is known, where words are to be checked, `entry`.
 
 mod called;
 mod calls;
+mod entry;
 mod outwards;
+mod places;
+mod subroutine;
 
 use alloc::vec::Vec;
 
 use crate::address::Avma;
 use crate::architecture::Architecture;
 use crate::cache::Cache;
-use crate::code::{CodeMap, Located};
+use crate::code::CodeMap;
 use crate::frame::{End, Walked};
 use crate::memory::Memory;
 use crate::method::Method;
-use crate::module::Extent;
 use crate::registers::RegisterSet;
 use crate::walker::Walker;
 
 pub(crate) use called::may_follow_call;
 use called::{Called, Callee, follows_call, nearest};
 pub(crate) use outwards::reaches_root;
+pub use places::ReadCode;
+use places::{caller_at, has_rules, is_code, is_entry, is_made, is_readable};
 
 /// So many words are looked at for one frame, and so many where no guess is wanted: hand-written code has small frames.
 const MAX_WORDS: u64 = 2048;
@@ -48,14 +52,6 @@ const MAX_WORDS_CHECKED: u64 = 512;
 const MAX_SCANS: u32 = 16;
 /// So many callers of a caller are looked for that is to be checked.
 const MAX_DEPTH: u32 = 4;
-/// What a frame pointer that may still be the caller's is not further away than.
-const MAX_FRAME: u64 = 8 << 20;
-
-/// Reads the machine code of what is unwound: from its memory or from its files.
-pub trait ReadCode {
-    /// Copies the code from `at` on. False unless all of `to` could be filled.
-    fn read(&mut self, at: Avma, to: &mut [u8]) -> bool;
-}
 
 /// As [`walk`](fn@crate::walk), but where that ends for want of unwind information the stack is scanned.
 ///
@@ -84,13 +80,20 @@ pub fn resume<A: Architecture, C: CodeMap, M: Memory>(
     limit: usize,
     frames: &mut Vec<Walked>,
 ) -> End {
-    let is_return = frames.last().is_some_and(|frame| frame.is_return);
-    let is_wanted = |frame: Walked| !checked || is_in_file(code, callee(frame));
-    if !helps(end, is_return) || frames.last().is_some_and(|&frame| !is_wanted(frame)) {
+    let is_wanted = |frame: Walked| !checked || is_readable(code, callee(frame));
+    let is_doubtful = subroutine::is_doubtful(end, frames);
+    if !may_help(end, frames) || !is_doubtful && frames.last().is_some_and(|&frame| !is_wanted(frame)) {
         return end;
     }
     // Full rows from the start: no other walk, which knows fewer registers, has to be begun again.
     let mut walker = Walker::new(code, memory, cache, start);
+    let mut part = None;
+    if is_doubtful {
+        part = subroutine::called_by(&mut walker, text);
+        if part.is_none() {
+            return end;
+        }
+    }
     frames.clear();
     let pc = Avma(start.ip());
     let mut frame = Walked { pc, is_return: false, found: Method::Sampled, slot: Avma(0) };
@@ -100,6 +103,10 @@ pub fn resume<A: Architecture, C: CodeMap, M: Memory>(
             return End::TooManyFrames;
         }
         frames.push(frame);
+        if let Some(found) = part.take() {
+            frame = take(&mut walker, found);
+            continue;
+        }
         frame = match walker.caller(frame.pc, frame.is_return, true) {
             Ok(Walked { pc: Avma(0), .. }) => return End::Root,
             Ok(caller) => caller,
@@ -113,6 +120,12 @@ pub fn resume<A: Architecture, C: CodeMap, M: Memory>(
             Err(end) => return end,
         };
     }
+}
+
+/// Whether [`resume`] may have more than a walk that found `frames` and ended this way.
+pub fn may_help(end: End, frames: &[Walked]) -> bool {
+    let is_return = frames.last().is_some_and(|frame| frame.is_return);
+    helps(end, is_return) || subroutine::is_doubtful(end, frames)
 }
 
 /// Whether a scan may find the caller of the last frame of a walk that ended this way. Nothing is to be found from a
@@ -133,6 +146,12 @@ fn scan<A: Architecture, C: CodeMap, M: Memory>(
     frame: Walked,
     depth: Option<u32>,
 ) -> Option<Walked> {
+    if is_made(walker.code, callee(frame)) {
+        let found = entry::entered_by(walker, text);
+        if found.is_some() || depth.is_some() {
+            return found.map(|found| take(walker, found));
+        }
+    }
     // What the frame pointer was when it was saved is looked up now or never.
     let fp = walker.fp().ok();
     let sp = walker.registers.sp().checked_next_multiple_of(A::WORD)?;
@@ -168,22 +187,6 @@ fn take<A: Architecture, C: CodeMap, M: Memory>(
 ) -> Walked {
     walker.restart(caller);
     found
-}
-
-/// The registers of a caller whose return address is at `slot`. `fp`: what the frame pointer was when it was saved.
-fn caller_at<A: Architecture, C: CodeMap, M: Memory>(
-    walker: &Walker<'_, A, C, M>,
-    slot: Avma,
-    pc: Avma,
-    fp: Option<u64>,
-) -> Option<RegisterSet<A>> {
-    let mut caller = RegisterSet::new(pc.0, slot.0.checked_add(A::WORD)?);
-    let fp = fp.filter(|fp| fp.checked_sub(slot.0).is_some_and(|up| up > 0 && up < MAX_FRAME));
-    // Only rules know what it is for.
-    if let Some(fp) = fp.filter(|_| has_rules(walker.code, pc.offset(-1))) {
-        caller.set(A::FP, fp);
-    }
-    Some(caller)
 }
 
 /// What speaks for a word that could be a return address.
@@ -258,34 +261,6 @@ fn nearest_kept<A: Architecture, C: CodeMap, M: Memory>(
 /// The address that tells which function a frame is in.
 fn callee(frame: Walked) -> Avma {
     frame.pc.offset(-i64::from(frame.is_return))
-}
-
-fn is_code<C: CodeMap>(code: &C, at: Avma) -> bool {
-    at.0 >> 63 == 0 && !matches!(code.locate(at), Located::Unmapped)
-}
-
-/// Whether a process begins around an address.
-fn is_entry<C: CodeMap>(code: &C, at: Avma) -> bool {
-    match code.locate(at) {
-        Located::Module { module, bias } => {
-            module.entry().is_some_and(|entry| entry.contains(&at.to_svma(bias)))
-        }
-        _ => false,
-    }
-}
-
-/// Whether an address is in a file.
-fn is_in_file<C: CodeMap>(code: &C, at: Avma) -> bool {
-    matches!(code.locate(at), Located::Module { .. })
-}
-
-fn has_rules<C: CodeMap>(code: &C, at: Avma) -> bool {
-    match code.locate(at) {
-        Located::Module { module, bias } => {
-            matches!(module.extent(at.to_svma(bias)), Extent::Function(_))
-        }
-        _ => false,
-    }
 }
 
 /// Whether what is known of `caller` leads on to what may have called it; false where nothing is known of it, or not readable, and

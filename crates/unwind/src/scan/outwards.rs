@@ -8,7 +8,7 @@ use crate::memory::Memory;
 use crate::registers::RegisterSet;
 use crate::walker::Walker;
 
-use super::may_follow_call;
+use super::called::may_follow_call;
 
 /// So many frames outwards rules may take to the root.
 const MAX_OUTWARDS: u32 = 4096;

@@ -1,0 +1,47 @@
+//! Parts of larger code that call each other, of which its rules say nothing: interpreters in assembly have one frame for all of their code,
+//! and what calls a part of it has put one more word on the stack, by which all rules are wrong there.
+//!
+//! Asked only where rules have led nowhere ([`is_doubtful`]). Believed if the word on top of the stack is behind a call, in code under the same
+//! rules, of a place between their begin and the program counter.
+
+use crate::address::Avma;
+use crate::architecture::Architecture;
+use crate::code::{CodeMap, Located};
+use crate::frame::{End, Walked};
+use crate::memory::Memory;
+use crate::method::Method;
+use crate::module::Extent;
+use crate::registers::RegisterSet;
+use crate::walker::Walker;
+
+use super::called::calls_before;
+use super::places::ReadCode;
+
+/// Whether a walk that ended like this may have been led astray by the rules of its innermost frame: to a zero, or to no code.
+pub(super) fn is_doubtful(end: End, frames: &[Walked]) -> bool {
+    match end {
+        End::Root => frames.len() == 1,
+        End::NotMapped => frames.len() == 2 && frames.last().is_some_and(|last| last.is_return),
+        _ => false,
+    }
+}
+
+/// What has called the part that the program counter is in, and its registers.
+pub(super) fn called_by<A: Architecture, C: CodeMap, M: Memory>(
+    walker: &mut Walker<'_, A, C, M>,
+    text: &mut dyn ReadCode,
+) -> Option<(RegisterSet<A>, Walked)> {
+    let here = Avma(walker.registers.ip());
+    let slot = Avma(walker.registers.sp());
+    let pc = A::read_word(walker.memory, slot).ok()?;
+    let pc = Avma(walker.code_address(pc));
+    let Located::Module { module, bias } = walker.code.locate(here) else { return None };
+    let Extent::Function(range) = module.extent(here.to_svma(bias)) else { return None };
+    let (Some(target), _) = calls_before::<A, C>(walker.code, text, pc) else { return None };
+    let [stated, called] = [pc, target].map(|at| at.to_svma(bias));
+    let is_part = range.contains(&stated) && range.start < called && called <= here.to_svma(bias);
+    let mut caller = walker.registers;
+    caller.set(A::PC, pc.0);
+    caller.set(A::SP, slot.0.checked_add(A::WORD)?);
+    is_part.then_some((caller, Walked { pc, is_return: true, found: Method::Scan, slot }))
+}
