@@ -195,6 +195,10 @@ impl StackBuilder<'_> {
         mut registers: Registers,
         memory: &mut StackCopy<'_>,
     ) -> (SpaceId, End) {
+        let is_live = self.processes.scope.is_live();
+        if let Some(thread) = self.processes.tasks.threads.get_mut(&self.tid) {
+            thread.stacks.stitcher.iter_mut().for_each(|stitcher| stitcher.begin(sample.time, is_live));
+        }
         let mut end = self.processes.spaces.walk(space, &registers, memory, &mut self.walked);
         if end == End::NotMapped && self.processes.refresh(&mut self.out.profile, self.pid) {
             space = self.space().unwrap_or(space);
@@ -207,7 +211,7 @@ impl StackBuilder<'_> {
             end = self.processes.spaces.walk(space, &registers, memory, &mut self.walked);
         }
         if end == End::BeyondCopy
-            && self.is_cut_for_good()
+            && self.is_cut_for_good(sample.time)
             && self.learn_live(sample.time, space, &registers, memory)
         {
             end = self.processes.spaces.walk(space, &registers, memory, &mut self.walked);
@@ -216,10 +220,13 @@ impl StackBuilder<'_> {
         (space, self.processes.spaces.scan(of, &registers, memory, &mut self.walked, end))
     }
 
-    /// Whether nothing is remembered beyond the stack that was walked.
-    fn is_cut_for_good(&mut self) -> bool {
+    /// Whether nothing is remembered beyond the stack that was walked, or nothing that was seen lately.
+    fn is_cut_for_good(&mut self, now_ns: u64) -> bool {
+        let is_live = self.processes.scope.is_live();
         let Some(thread) = self.processes.tasks.threads.get_mut(&self.tid) else { return false };
-        !thread.stacks.stitcher.get_or_insert_default().knows_beyond(&self.walked)
+        let stitcher = thread.stacks.stitcher.get_or_insert_default();
+        stitcher.begin(now_ns, is_live);
+        !stitcher.knows_beyond(&self.walked)
     }
 
     /// Turns walked frames into frames of the profile, with what is remembered beyond them if they were cut. With `script` come

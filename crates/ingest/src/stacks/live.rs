@@ -15,7 +15,7 @@ use super::copied::StackCopy;
 use super::stitch::{Border, WINDOW};
 use crate::spaces::SpaceId;
 
-/// Time between tries for one thread. Once the stack beyond a border is known, none is needed.
+/// Time between tries for one thread. While the stack beyond a border was seen lately, none is needed.
 const PAUSE_NS: u64 = 20_000_000;
 /// Read at once.
 const BLOCK: usize = 1024;
@@ -90,6 +90,10 @@ impl StackBuilder<'_> {
             let walked = std::mem::take(&mut self.walked);
             self.stitch(space, &walked, Border::Root);
             self.walked = walked;
+            let thread = self.processes.tasks.threads.get_mut(&self.tid);
+            thread.into_iter().filter_map(|thread| thread.stacks.stitcher.as_mut()).for_each(|stitcher| {
+                stitcher.forget_derived();
+            });
         }
         end == End::Root
     }

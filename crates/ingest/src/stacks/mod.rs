@@ -10,6 +10,7 @@ mod intern;
 mod kernel;
 mod live;
 mod names;
+mod returns;
 mod script;
 mod stitch;
 mod stopped;

@@ -7,14 +7,15 @@
 //!
 //! **What this proves and what not.** The words of a run are the same, at the same addresses, as when its caller was
 //! seen. If these frames were never left in between, everything outside of them is unchanged: that much is certain.
-//! But they may have returned and been called again, with the same words in the same places, from elsewhere. Such a
-//! thing shows when the shallower part of the new stack is sampled: a run is then seen with another caller. From
-//! then on the run proves nothing and the stack stays cut, until the new caller has been seen [`RESTORED`] times on
-//! end without the old one. What has never been seen to differ is taken to be the same; frames that come this way
-//! are marked as stitched.
+//! But they may have returned and been called again, with the same words in the same places, from elsewhere. A sample
+//! that shows the thread further out says so ([`Returns`]): then nothing is known of these frames' callers until they
+//! are seen again, unless they came back [`RESTORED`] times and had the same caller each time. So does a run that is seen with another caller: it proves nothing any more and the stack stays cut,
+//! until the new caller has been seen [`RESTORED`] times on end without the old one. And of a process that runs what was
+//! not seen for [`FRESH_NS`] is not believed: its memory can be asked (`live`). What is left is taken to be the same;
+//! frames that come this way are marked as stitched.
 //!
-//! What was seen *later* serves as well, by the same reasoning: a stack that stays cut is tried again when its thread
-//! ends. That matters for the first samples, and for those from before the recorder asked for larger copies.
+//! What was seen *later* serves as well, by the same reasoning: a stack that stays cut is tried again whenever a whole
+//! one is seen. That matters for the first samples, and for those from before the recorder asked for larger copies.
 //!
 //! Remembering costs one comparison for each frame of a sample, and starts with a thread's first cut stack.
 
@@ -22,10 +23,14 @@ use plumb_profile::{Found, Frame, FrameId, Profile, StackId};
 use plumb_unwind::Walked;
 use rustc_hash::FxHashMap;
 
+use super::returns::Returns;
+
 /// Frames that have to agree.
 pub(crate) const WINDOW: usize = 8;
-/// How often in succession a changed caller has to be seen until it is believed.
+/// How often in succession a changed caller has to be seen until it is believed, and one that frames return to until it is taken for granted.
 const RESTORED: u16 = 16;
+/// What was seen longer ago than this is asked for again where it can be, and not believed where that would have been possible.
+const FRESH_NS: u64 = 100_000_000;
 /// Runs remembered for a thread. When there are more, all are forgotten.
 const MAX_RUNS: usize = 1 << 16;
 /// Cut stacks of a thread that wait for their outer frames to be seen.
@@ -81,14 +86,22 @@ struct Run {
     outer: Outer,
     /// The run that was seen last with this one as its outer one: where to look first.
     inner: u32,
+    /// Where the return address to `outer` is.
+    slot: u64,
+    /// When `outer` was seen last: in which sample, and by the clock.
+    verified: (u32, u64),
+    /// How often in succession `outer` was seen after these frames had returned.
+    returned: u16,
     /// How often in succession `outer` was seen.
     seen: u16,
     /// Whether another `outer` was ever seen.
     changed: bool,
     /// In this epoch...
     epoch: u32,
-    /// ... the stack of all frames outside was this.
+    /// ... the stack of all frames outside was this, ...
     outside: Option<StackId>,
+    /// ... of which some were seen no later than this.
+    oldest_ns: u64,
     /// In this epoch, within a stack that begins with this one, ...
     base: (u32, Option<StackId>),
     /// ... the stack up to the run's innermost frame was this.
@@ -111,11 +124,37 @@ pub(crate) struct Stitcher {
     path: Vec<(u32, FrameId)>,
     /// Counts changed minds: whatever was derived from remembered callers before is void.
     epoch: u32,
-    /// Numbers of samples whose stacks stayed cut, and the outermost runs of those.
-    waiting: Vec<(usize, u32)>,
+    returns: Returns,
+    /// The time of the sample at hand.
+    now_ns: u64,
+    /// The process can be asked what is on its stack.
+    is_live: bool,
+    /// The innermost place of a remembered return address that was used in this epoch.
+    lowest: Option<u64>,
+    /// The last stack that was cut stayed so.
+    stays_cut: bool,
+    /// Samples whose stacks stayed cut.
+    waiting: Vec<Waiting>,
+    /// Those that can be completed by now: their numbers, and what is outside of the frames that they have.
+    settled: Vec<(usize, Option<StackId>)>,
+}
+
+/// A sample whose stack stayed cut.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    index: usize,
+    /// The outermost run that it has.
+    run: u32,
+    /// Its number among the samples of its thread.
+    number: u32,
 }
 
 impl Stitcher {
+    /// The next sample is of this time. `is_live`: its process can be asked what is on its stack.
+    pub(crate) fn begin(&mut self, now_ns: u64, is_live: bool) {
+        (self.now_ns, self.is_live) = (now_ns, is_live);
+    }
+
     /// Learns from the stack of sample number `index`, given from the innermost frame outwards. Unless it was cut and
     /// what is missing is not remembered, says what its callers are; only those that are new have to be made.
     pub(crate) fn sample(
@@ -125,23 +164,34 @@ impl Stitcher {
         walked: &[Walked],
         border: Border,
     ) -> Option<Beyond> {
-        if self.runs.len() + walked.len() > MAX_RUNS {
+        // The innermost frame is where the thread is just now, in no stack slot.
+        let callers = walked.get(1..).unwrap_or_default();
+        let innermost = callers.first().map_or(0, |caller| caller.slot.0);
+        if !self.returns.sample(innermost) || self.runs.len() + walked.len() > MAX_RUNS {
             self.runs.clear();
             self.by_hash.clear();
             self.waiting.clear();
         }
-        // The innermost frame is where the thread is just now, in no stack slot.
-        let callers = walked.get(1..).unwrap_or_default();
+        if self.lowest.is_some_and(|lowest| innermost > lowest) {
+            self.forget_derived();
+        }
         self.hash_runs(callers);
         self.learn(to, callers, border)?;
         let base = match border {
-            Border::Root => Beyond { stack: None, included: 0 },
+            Border::Root => {
+                self.settle_waiting(to.profile());
+                Beyond { stack: None, included: 0 }
+            }
             Border::Copy => match self.beyond(to.profile(), callers) {
-                Some(base) => base,
+                Some(base) => {
+                    self.stays_cut = false;
+                    base
+                }
                 None => {
-                    let outermost = *self.at.first()?;
+                    self.stays_cut = true;
+                    let run = *self.at.first()?;
                     if self.waiting.len() < MAX_WAITING {
-                        self.waiting.push((index, outermost));
+                        self.waiting.push(Waiting { index, run, number: self.returns.now() });
                     }
                     return None;
                 }
@@ -150,41 +200,78 @@ impl Stitcher {
         Some(self.intern(to, callers, base))
     }
 
-    /// Whether what is outside of a cut stack has been seen, at least in part.
+    /// Whether what is outside of a cut stack has been seen lately, at least in part.
     pub(crate) fn knows_beyond(&mut self, walked: &[Walked]) -> bool {
         let outermost = walked.len().checked_sub(WINDOW).filter(|&first| first > 0);
         let Some(first) = outermost else { return true };
         self.hash_runs(&walked[first..]);
         let run = self.hashes.first().and_then(|hash| self.by_hash.get(hash));
-        run.is_some_and(|&run| self.runs[run as usize].outer != Outer::Unknown)
+        run.is_some_and(|&run| {
+            let run = &self.runs[run as usize];
+            let is_derived = run.epoch == self.epoch;
+            let seen_ns = if is_derived { run.oldest_ns } else { run.verified.1 };
+            let is_new = self.now_ns.saturating_sub(seen_ns) < FRESH_NS / 2 || !self.is_live;
+            is_new && !self.stays_cut && (is_derived || self.trusted(run) != Outer::Unknown)
+        })
+    }
+
+    /// What is remembered of a run's caller, if it can still be the same.
+    fn trusted(&self, run: &Run) -> Outer {
+        match run.always_returns_to_the_same() || self.returns.has_stayed(run.verified.0, run.slot) {
+            true => run.trusted(),
+            false => Outer::Unknown,
+        }
+    }
+
+    /// Forgets what was derived from remembered callers.
+    pub(crate) fn forget_derived(&mut self) {
+        self.epoch = self.epoch.wrapping_add(1);
+        self.lowest = None;
+    }
+
+    /// Completes what waits for what is known by now, and gives up what waits for frames that have returned.
+    fn settle_waiting(&mut self, profile: &mut Profile) {
+        for waiting in std::mem::take(&mut self.waiting) {
+            let Run { outer, slot, .. } = self.runs[waiting.run as usize];
+            let place = if outer == Outer::Unknown { 0 } else { slot };
+            if !self.returns.has_stayed(waiting.number, place) {
+                continue;
+            }
+            match self.outside(profile, waiting.run) {
+                Some(outside) => self.settled.push((waiting.index, outside)),
+                None => self.waiting.push(waiting),
+            }
+        }
     }
 
     /// The samples whose stacks stayed cut but can be completed now, by what was seen after them: their numbers, and
     /// what is outside of the frames that they have.
     pub(crate) fn settle(&mut self, profile: &mut Profile) -> Vec<(usize, Option<StackId>)> {
-        let waiting = std::mem::take(&mut self.waiting);
-        let now = |(index, run)| Some((index, self.outside(profile, run)?));
-        waiting.into_iter().filter_map(now).collect()
+        self.settle_waiting(profile);
+        self.waiting.clear();
+        std::mem::take(&mut self.settled)
     }
 
     /// Finds the runs of a stack, and which one is outside of which.
     fn learn(&mut self, to: &mut impl Frames, callers: &[Walked], border: Border) -> Option<()> {
         let mut run = self.find(*self.hashes.first()?);
+        let now = (self.returns.now(), self.now_ns);
         if border == Border::Root {
-            self.observe(run, Outer::Root);
+            self.observe(run, Outer::Root, u64::MAX);
         }
         self.at.clear();
         self.at.push(run);
         for index in 1..self.hashes.len() {
             let inner = self.find_inside(run, self.hashes[index]);
             match &mut self.runs[inner as usize] {
-                Run { outer: Outer::Caller(_, outer), seen, .. } if *outer == run => {
-                    *seen = seen.saturating_add(1)
+                known @ Run { outer: Outer::Caller(..), .. } if known.is_inside(run) => {
+                    known.verify(now, &self.returns);
                 }
                 // Runs are numbered from the root: `index` frames are outside of this one.
                 _ => {
-                    let frame = to.frame(&callers[callers.len() - index]);
-                    self.observe(inner, Outer::Caller(frame, run));
+                    let caller = &callers[callers.len() - index];
+                    let frame = to.frame(caller);
+                    self.observe(inner, Outer::Caller(frame, run), caller.slot.0);
                 }
             }
             run = inner;
@@ -254,7 +341,22 @@ impl Stitcher {
         *self.by_hash.entry(hash).or_insert_with(|| {
             let (outer, base) = (Outer::Unknown, (NEVER, None));
             let (inner, seen, changed, epoch, outside, stack) = (0, 0, false, NEVER, None, None);
-            self.runs.push(Run { hash, outer, inner, seen, changed, epoch, outside, base, stack });
+            let (slot, verified, returned, oldest_ns) = (0, (0, 0), 0, 0);
+            self.runs.push(Run {
+                hash,
+                outer,
+                inner,
+                slot,
+                verified,
+                returned,
+                seen,
+                changed,
+                epoch,
+                outside,
+                oldest_ns,
+                base,
+                stack,
+            });
             (self.runs.len() - 1) as u32
         })
     }
@@ -270,31 +372,38 @@ impl Stitcher {
         found
     }
 
-    fn observe(&mut self, run: u32, outer: Outer) {
+    fn observe(&mut self, run: u32, outer: Outer, slot: u64) {
+        let now = (self.returns.now(), self.now_ns);
         let run = &mut self.runs[run as usize];
         if run.outer == outer {
-            run.seen = run.seen.saturating_add(1);
-            return;
+            return run.verify(now, &self.returns);
         }
-        if run.outer != Outer::Unknown {
-            run.changed = true;
-            self.epoch = self.epoch.wrapping_add(1);
+        let is_changed = run.outer != Outer::Unknown;
+        run.changed |= is_changed;
+        (run.outer, run.slot, run.verified, run.returned, run.seen) = (outer, slot, now, 0, 1);
+        if is_changed {
+            self.forget_derived();
         }
-        (run.outer, run.seen) = (outer, 1);
     }
 
     /// The stack of what is remembered outside of a run, if that goes up to the root.
     fn outside(&mut self, profile: &mut Profile, mut run: u32) -> Option<Option<StackId>> {
         self.path.clear();
+        let mut oldest_ns = u64::MAX;
         let mut stack = loop {
             let at = &self.runs[run as usize];
             if at.epoch == self.epoch {
+                oldest_ns = oldest_ns.min(at.oldest_ns);
                 break at.outside;
             }
-            match at.trusted() {
+            if !at.always_returns_to_the_same() {
+                oldest_ns = oldest_ns.min(at.verified.1);
+            }
+            match self.trusted(at) {
                 Outer::Root => break None,
                 Outer::Unknown => return None,
                 Outer::Caller(frame, outer) => {
+                    self.lowest = Some(self.lowest.map_or(at.slot, |lowest| lowest.min(at.slot)));
                     self.path.push((run, frame));
                     run = outer;
                 }
@@ -303,17 +412,39 @@ impl Stitcher {
                 return None;
             }
         };
+        if self.is_live && self.now_ns.saturating_sub(oldest_ns) > FRESH_NS {
+            return None;
+        }
         while let Some((run, frame)) = self.path.pop() {
             let stitched = profile.frames.add(Frame { found: Found::Stitched, ..profile.frames[frame] });
             stack = Some(profile.stacks.add(stack, stitched));
             let run = &mut self.runs[run as usize];
-            (run.epoch, run.outside) = (self.epoch, stack);
+            (run.epoch, run.outside, run.oldest_ns) = (self.epoch, stack, oldest_ns);
         }
         Some(stack)
     }
 }
 
 impl Run {
+    /// Whether `run` is the one outside of this one, as far as is known.
+    fn is_inside(&self, run: u32) -> bool {
+        matches!(self.outer, Outer::Caller(_, outer) if outer == run)
+    }
+
+    /// What is outside was seen again, now.
+    fn verify(&mut self, now: (u32, u64), returns: &Returns) {
+        if !returns.has_stayed(self.verified.0, self.slot) {
+            self.returned = self.returned.saturating_add(1);
+        }
+        self.seen = self.seen.saturating_add(1);
+        self.verified = now;
+    }
+
+    /// Whether the same frames have come back so often, with the same caller each time, that they are taken to do so.
+    fn always_returns_to_the_same(&self) -> bool {
+        self.returned >= RESTORED && !self.changed
+    }
+
     fn trusted(&self) -> Outer {
         if self.changed && self.seen < RESTORED { Outer::Unknown } else { self.outer }
     }

@@ -109,14 +109,36 @@ fn deeper_stacks_are_reached_step_by_step() {
 }
 
 #[test]
-fn shallow_stacks_in_between_do_no_harm() {
+fn shallow_stacks_in_between_do_no_harm_unless_they_are_further_out() {
     let mut tried = Tried::default();
     let deep = recursion(100, 60);
     tried.whole(&deep);
-    let mut shallow = recursion(100, 30);
+    let mut shallow = recursion(100, 45);
     shallow.push(700);
     tried.whole(&shallow);
+    assert_eq!(tried.cut(&deep, 20).unwrap(), deep, "what is missing was not left");
+    // The same words come again in the same places, as far as is seen; of what called them nothing is known.
     tried.whole(&[100, 701]);
+    assert_eq!(tried.cut(&deep, 20), None);
+    assert_eq!(tried.cut(&deep, 59).unwrap(), deep, "the outermost function was not left");
+    assert_eq!(tried.cut(&deep, 20).unwrap(), deep, "it was seen again");
+}
+
+#[test]
+fn what_was_seen_long_ago_is_asked_for_again_where_that_is_possible() {
+    let mut tried = Tried::default();
+    let deep = recursion(100, 60);
+    tried.stitcher.begin(0, true);
+    tried.whole(&deep);
+    tried.stitcher.begin(FRESH_NS / 4, true);
+    assert!(tried.stitcher.knows_beyond(&stack(&deep, 20)));
+    tried.stitcher.begin(FRESH_NS * 3 / 4, true);
+    assert!(!tried.stitcher.knows_beyond(&stack(&deep, 20)), "it is time to ask");
+    assert_eq!(tried.cut(&deep, 20).unwrap(), deep, "it is believed for a while");
+    tried.stitcher.begin(FRESH_NS * 5 / 4, true);
+    assert_eq!(tried.cut(&deep, 20), None);
+    // Of a recording that was made elsewhere nobody can be asked.
+    tried.stitcher.begin(FRESH_NS * 5 / 4, false);
     assert_eq!(tried.cut(&deep, 20).unwrap(), deep);
 }
 
@@ -146,6 +168,7 @@ fn contradiction_ends_trust_until_it_is_outvoted() {
     for _ in 0..RESTORED {
         tried.whole(&recursion(101, 20));
     }
+    tried.whole(&recursion(101, 60));
     assert_eq!(tried.cut(&recursion(101, 60), 20).unwrap()[0], 101);
 }
 
