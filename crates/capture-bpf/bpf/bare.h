@@ -23,7 +23,7 @@ INLINE u32 call_before(u64 code)
     return seven == 0x94ff;
 }
 
-/* Whether code of a file that has rules for other code may be called by a call before an address. 2: it says that it is. */
+/* Whether code of a file that has rules for other code may be called by a call before an address. 2: it says that it is, 3: and just before. */
 INLINE u32 calls_here(struct walk *walk, struct Space *space, u64 address)
 {
     u64 code, rule = 0;
@@ -39,7 +39,9 @@ INLINE u32 calls_here(struct walk *walk, struct Space *space, u64 address)
         return 1;
     if (kind != KIND_MISSING_HERE)
         return env_peek(target, &code) || (code & 0xffff) != 0x25ff ? 0 : 1;
-    return target <= walk->pc && walk->pc - target < 1 << 16 ? 2 : 0;
+    if (target > walk->pc || walk->pc - target >= 1 << 16)
+        return 0;
+    return walk->pc - target < 256 ? 3 : 2;
 }
 
 /* Whether a word of the stack of a frame without rules is where its frame pointer says that the return address is; or, of the innermost
@@ -49,6 +51,29 @@ INLINE int at_record(struct walk *walk, u64 slot, int is_bare)
     if (!walk->is_return && slot == walk->sp)
         return is_bare;
     return !walk->fp_slot && slot == walk->fp + 8 && slot - walk->sp >= 8;
+}
+
+/* Goes to a caller whose return address is at slot, if that holds. */
+INLINE int at_caller(struct walk *walk, u64 pc, u64 slot, u32 found, int holds)
+{
+    if (!holds)
+        return 0;
+    walk->pc = pc;
+    walk->sp = slot + 8;
+    walk->is_return = 1;
+    walk->scanned = 0;
+    walk->found = found;
+    return 1;
+}
+
+/* A word that leads to a place without rules as well. One whose call leads just before the program counter is the caller. Which function one
+ * leads to that goes further, or through a pointer, is known only by the code around, which is looked at elsewhere. */
+INLINE int bare_caller(struct walk *walk, struct Space *space, u64 pc, u64 slot)
+{
+    u32 call = calls_here(walk, space, pc);
+    walk->why = WHY_ODD;
+    walk->scans += call == 3;
+    return !call || (call == 3 && at_caller(walk, pc, slot, BY_SCAN, 1));
 }
 
 /* Looks at the next word of the stack of a frame without rules. 1: it is the caller's return address, or there are more words to look at.
@@ -71,16 +96,10 @@ APART int scan_step(struct walk *walk, struct Space *space)
     int known = rule_at(walk, space, pc - 1, &rule);
     u32 kind = rule & 0xff;
     s64 value = (s32)(rule >> 32);
-    if (at_record(walk, slot, known ? kind == KIND_MISSING_HERE : walk->why == WHY_ANONYMOUS) && !env_peek(pc - 8, &code) && call_before(code)) {
-        if (slot != walk->sp && env_read(walk->slot, walk->fp, &walk->fp))
-            return 0;
-        walk->pc = pc;
-        walk->sp = slot + 8;
-        walk->is_return = 1;
-        walk->scanned = 0;
-        walk->found = BY_FRAME_POINTER;
-        return 1;
-    }
+    if (at_record(walk, slot, known ? kind == KIND_MISSING_HERE : walk->why == WHY_ANONYMOUS) && !env_peek(pc - 8, &code) && call_before(code))
+        return at_caller(walk, pc, slot, BY_FRAME_POINTER, slot == walk->sp || !env_read(walk->slot, walk->fp, &walk->fp));
+    if (known && kind == KIND_MISSING_HERE)
+        return bare_caller(walk, space, pc, slot);
     int is_on_sp = kind == KIND_SP || kind == KIND_SP_WORD, is_on_fp = kind == KIND_FP || kind == KIND_FP_WORD;
     if (!known || (!is_on_sp && !is_on_fp && kind != KIND_ROOT) || !calls_here(walk, space, pc))
         return 1;

@@ -347,6 +347,12 @@ INLINE void user_part(struct task_struct *task, struct OffThread *thread)
     to[12] = regs->r12, to[13] = regs->r13, to[14] = regs->r14, to[15] = regs->r15;
 }
 
+/* The key of a stack that was looked at: another one each time, as what is told of the time before may not have been read yet. */
+INLINE u64 key_of_look(u64 now)
+{
+    return now << 2 | OFF_SINCE_BEGIN;
+}
+
 /* A time that goes on is counted up to now, and begins anew. Returns whether the thread's stack is wanted: it was not walked as it went. */
 INLINE int count_so_far(struct Off *one, struct Control *control, u32 tid, u64 now)
 {
@@ -359,7 +365,7 @@ INLINE int count_so_far(struct Off *one, struct Control *control, u32 tid, u64 n
         if (!control->ends && now < out + LOOKED_AT_NS)
             return 0;
         /* It may come back now, and then says itself where it was. */
-        one->key = OFF_SINCE_BEGIN;
+        one->key = key_of_look(now);
         return 1;
     }
     u64 key = one->key;
@@ -400,7 +406,7 @@ int on_thread(u64 *ctx)
         .out_ns = now,
         .woken_ns = state ? 0 : now,
         .delay_ns = task->sched_info.run_delay,
-        .key = OFF_SINCE_BEGIN,
+        .key = key_of_look(now),
         .pid = task->tgid,
     };
     thread->pid = task->tgid;

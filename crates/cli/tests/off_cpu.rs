@@ -4,7 +4,7 @@
 
 mod spun;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -180,6 +180,45 @@ fn each_of_few_long_waits_has_its_stack() {
 
 /// Who waits from before the recording began until after it ended is in it, with the whole time: a deadlock, a read that hangs, idle
 /// threads of a pool.
+#[test]
+fn a_wait_from_before_that_ends_late_has_its_own_stack() {
+    let folder = spun::folder("off-cpu-late");
+    if !spun::compiled(&folder, "tests/programs/two_waits.c", "two_waits") || !needs(Requirement::Bpf) {
+        return;
+    }
+    let mut program = Command::new(folder.join("two_waits"));
+    let child = program.stdin(Stdio::piped()).spawn().expect("it starts");
+    let mut child = Waiting(child);
+    let pid = child.0.id().to_string();
+    let mut input = child.0.stdin.take().expect("it is piped");
+    // What is told of the end of the first wait is not read yet when the recording ends.
+    let writer = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(2800));
+        input.write_all(b"x").expect("it reads");
+        input
+    });
+    let output = plumb(&folder, &["record", "--off-cpu", "--duration", "3", "-p", &pid]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    drop(writer.join().expect("it writes"));
+    let report = plumb(&folder, &["report", "--json", "--sort", "sym"]).stdout;
+    let report: Value = serde_json::from_slice(&report).expect("it is JSON");
+    let [first, then] = ["waits_for_input", "sleeps_then"].map(|name| weight_of(&report, "off-cpu", name));
+    // Its beginning takes a moment, of the first.
+    assert!((1_500_000_000..2_850_000_000).contains(&first), "{first} {then}");
+    assert!((100_000_000..1_500_000_000).contains(&then), "{first} {then}");
+    assert!((2_900_000_000..3_100_000_000).contains(&(first + then)), "{first} {then}");
+}
+
+/// Ends with the test.
+struct Waiting(Child);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[test]
 fn who_waits_all_the_time_is_there() {
     let folder = spun::folder("off-cpu-hangs");

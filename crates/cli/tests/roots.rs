@@ -157,6 +157,20 @@ fn code_in_shared_memory_is_walked_in_the_kernel() {
     }
 }
 
+#[test]
+fn functions_without_rules_are_all_there_whoever_walks_the_stack() {
+    let folder = folder("roots-unruled");
+    let flags = [
+        "-O1",
+        "-fomit-frame-pointer",
+        "-fno-asynchronous-unwind-tables",
+        "-fno-unwind-tables",
+        "-Wl,-z,now",
+    ];
+    let Some(program) = build(&folder, "gcc", &flags).filter(|_| may_record()) else { return };
+    check(&folder, &program, "main", &["main", "__libc_start_call_main"]);
+}
+
 /// Computes in the interpreter or in code that is compiled at run time: in functions that C calls, in coroutines, with a remainder, for which parts
 /// of the interpreter call each other.
 const LUA: &str = "

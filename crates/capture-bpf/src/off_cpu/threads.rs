@@ -29,11 +29,13 @@ pub(super) fn read(bytes: &[u8]) -> Option<OffThread> {
     };
     let kernel = bytes.get(offset_of!(wire::OffThread, kernel)..)?.as_chunks::<8>().0;
     let frames = usize::try_from(u32_at(offset_of!(wire::OffThread, kernel_frames))?).ok()?;
+    let time_ns = u64_at(offset_of!(wire::OffThread, time_ns))?;
     Some(OffThread {
         pid: u32_at(offset_of!(wire::OffThread, pid))?,
         tid: u32_at(offset_of!(wire::OffThread, tid))?,
-        time_ns: u64_at(offset_of!(wire::OffThread, time_ns))?,
-        key: OFF_SINCE_BEGIN,
+        time_ns,
+        // Another one for each look.
+        key: time_ns << 2 | OFF_SINCE_BEGIN,
         kernel: kernel.iter().take(frames).map(|word| u64::from_ne_bytes(*word)).collect(),
         user,
         thread_pointer: u64_at(offset_of!(wire::OffThread, thread_pointer))?,
