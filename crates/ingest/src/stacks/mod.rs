@@ -11,6 +11,7 @@ mod kernel;
 mod live;
 mod names;
 mod returns;
+mod run;
 mod script;
 mod stitch;
 mod stopped;

@@ -9,8 +9,8 @@
 //! seen. If these frames were never left in between, everything outside of them is unchanged: that much is certain.
 //! But they may have returned and been called again, with the same words in the same places, from elsewhere. A sample
 //! that shows the thread further out says so ([`Returns`]): then nothing is known of these frames' callers until they
-//! are seen again, unless they came back [`RESTORED`] times and had the same caller each time. So does a run that is seen with another caller: it proves nothing any more and the stack stays cut,
-//! until the new caller has been seen [`RESTORED`] times on end without the old one. And of a process that runs what was
+//! are seen again, unless they came back [`RESTORED`](super::run::RESTORED) times and had the same caller each time. So does a run that is seen with another caller: it proves nothing any more and the stack stays cut,
+//! until the new caller has been seen [`RESTORED`](super::run::RESTORED) times on end without the old one. And of a process that runs what was
 //! not seen for [`FRESH_NS`] is not believed: its memory can be asked (`live`). What is left is taken to be the same;
 //! frames that come this way are marked as stitched.
 //!
@@ -24,11 +24,10 @@ use plumb_unwind::Walked;
 use rustc_hash::FxHashMap;
 
 use super::returns::Returns;
+use super::run::{Outer, Run};
 
 /// Frames that have to agree.
 pub(crate) const WINDOW: usize = 8;
-/// How often in succession a changed caller has to be seen until it is believed, and one that frames return to until it is taken for granted.
-const RESTORED: u16 = 16;
 /// What was seen longer ago than this is asked for again where it can be, and not believed where that would have been possible.
 const FRESH_NS: u64 = 100_000_000;
 /// Runs remembered for a thread. When there are more, all are forgotten.
@@ -67,49 +66,6 @@ pub(crate) trait Frames {
     /// The profile.
     fn profile(&mut self) -> &mut Profile;
 }
-
-/// What comes outside of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outer {
-    /// Not seen yet.
-    Unknown,
-    /// Nothing: the run ends with the root.
-    Root,
-    /// This frame, and the run that begins one frame further out.
-    Caller(FrameId, u32),
-}
-
-/// A run of frames.
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    hash: u64,
-    outer: Outer,
-    /// The run that was seen last with this one as its outer one: where to look first.
-    inner: u32,
-    /// Where the return address to `outer` is.
-    slot: u64,
-    /// When `outer` was seen last: in which sample, and by the clock.
-    verified: (u32, u64),
-    /// How often in succession `outer` was seen after these frames had returned.
-    returned: u16,
-    /// How often in succession `outer` was seen.
-    seen: u16,
-    /// Whether another `outer` was ever seen.
-    changed: bool,
-    /// In this epoch...
-    epoch: u32,
-    /// ... the stack of all frames outside was this, ...
-    outside: Option<StackId>,
-    /// ... of which some were seen no later than this.
-    oldest_ns: u64,
-    /// In this epoch, within a stack that begins with this one, ...
-    base: (u32, Option<StackId>),
-    /// ... the stack up to the run's innermost frame was this.
-    stack: Option<StackId>,
-}
-
-/// No epoch: nothing is known yet.
-const NEVER: u32 = u32::MAX;
 
 /// What is remembered of a thread's stack.
 #[derive(Debug, Default)]
@@ -339,24 +295,7 @@ impl Stitcher {
 
     fn find(&mut self, hash: u64) -> u32 {
         *self.by_hash.entry(hash).or_insert_with(|| {
-            let (outer, base) = (Outer::Unknown, (NEVER, None));
-            let (inner, seen, changed, epoch, outside, stack) = (0, 0, false, NEVER, None, None);
-            let (slot, verified, returned, oldest_ns) = (0, (0, 0), 0, 0);
-            self.runs.push(Run {
-                hash,
-                outer,
-                inner,
-                slot,
-                verified,
-                returned,
-                seen,
-                changed,
-                epoch,
-                outside,
-                oldest_ns,
-                base,
-                stack,
-            });
+            self.runs.push(Run::new(hash));
             (self.runs.len() - 1) as u32
         })
     }
@@ -422,31 +361,6 @@ impl Stitcher {
             (run.epoch, run.outside, run.oldest_ns) = (self.epoch, stack, oldest_ns);
         }
         Some(stack)
-    }
-}
-
-impl Run {
-    /// Whether `run` is the one outside of this one, as far as is known.
-    fn is_inside(&self, run: u32) -> bool {
-        matches!(self.outer, Outer::Caller(_, outer) if outer == run)
-    }
-
-    /// What is outside was seen again, now.
-    fn verify(&mut self, now: (u32, u64), returns: &Returns) {
-        if !returns.has_stayed(self.verified.0, self.slot) {
-            self.returned = self.returned.saturating_add(1);
-        }
-        self.seen = self.seen.saturating_add(1);
-        self.verified = now;
-    }
-
-    /// Whether the same frames have come back so often, with the same caller each time, that they are taken to do so.
-    fn always_returns_to_the_same(&self) -> bool {
-        self.returned >= RESTORED && !self.changed
-    }
-
-    fn trusted(&self) -> Outer {
-        if self.changed && self.seen < RESTORED { Outer::Unknown } else { self.outer }
     }
 }
 

@@ -3,6 +3,7 @@
 use plumb_profile::{Address, FrameKind};
 use plumb_unwind::{Avma, Method};
 
+use super::super::run::RESTORED;
 use super::*;
 
 fn frame(address: u64, found: Found) -> Frame {

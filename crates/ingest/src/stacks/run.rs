@@ -1,0 +1,97 @@
+//! A run of successive frames of a thread's stack, and what came outside of it. What that proves, see `stitch`.
+
+use plumb_profile::{FrameId, StackId};
+
+use super::returns::Returns;
+
+/// How often in succession a changed caller has to be seen until it is believed, and one that frames return to until it is taken for granted.
+pub(super) const RESTORED: u16 = 16;
+/// No epoch: nothing is known yet.
+const NEVER: u32 = u32::MAX;
+
+/// What comes outside of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outer {
+    /// Not seen yet.
+    Unknown,
+    /// Nothing: the run ends with the root.
+    Root,
+    /// This frame, and the run that begins one frame further out.
+    Caller(FrameId, u32),
+}
+
+/// A run of frames.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    pub(super) hash: u64,
+    pub(super) outer: Outer,
+    /// The run that was seen last with this one as its outer one: where to look first.
+    pub(super) inner: u32,
+    /// Where the return address to `outer` is.
+    pub(super) slot: u64,
+    /// When `outer` was seen last: in which sample, and by the clock.
+    pub(super) verified: (u32, u64),
+    /// How often in succession `outer` was seen after these frames had returned.
+    pub(super) returned: u16,
+    /// How often in succession `outer` was seen.
+    pub(super) seen: u16,
+    /// Whether another `outer` was ever seen.
+    pub(super) changed: bool,
+    /// In this epoch...
+    pub(super) epoch: u32,
+    /// ... the stack of all frames outside was this, ...
+    pub(super) outside: Option<StackId>,
+    /// ... of which some were seen no later than this.
+    pub(super) oldest_ns: u64,
+    /// In this epoch, within a stack that begins with this one, ...
+    pub(super) base: (u32, Option<StackId>),
+    /// ... the stack up to the run's innermost frame was this.
+    pub(super) stack: Option<StackId>,
+}
+
+impl Run {
+    /// Nothing is known of it.
+    pub(super) fn new(hash: u64) -> Self {
+        let (outer, base) = (Outer::Unknown, (NEVER, None));
+        let (inner, slot, verified, returned, seen, changed) = (0, 0, (0, 0), 0, 0, false);
+        let (epoch, outside, oldest_ns, stack) = (NEVER, None, 0, None);
+        Self {
+            hash,
+            outer,
+            inner,
+            slot,
+            verified,
+            returned,
+            seen,
+            changed,
+            epoch,
+            outside,
+            oldest_ns,
+            base,
+            stack,
+        }
+    }
+
+    /// Whether `run` is the one outside of this one, as far as is known.
+    pub(super) fn is_inside(&self, run: u32) -> bool {
+        matches!(self.outer, Outer::Caller(_, outer) if outer == run)
+    }
+
+    /// What is outside was seen again, now.
+    pub(super) fn verify(&mut self, now: (u32, u64), returns: &Returns) {
+        if !returns.has_stayed(self.verified.0, self.slot) {
+            self.returned = self.returned.saturating_add(1);
+        }
+        self.seen = self.seen.saturating_add(1);
+        self.verified = now;
+    }
+
+    /// Whether the same frames have come back so often, with the same caller each time, that they are taken to do so.
+    pub(super) fn always_returns_to_the_same(&self) -> bool {
+        self.returned >= RESTORED && !self.changed
+    }
+
+    pub(super) fn trusted(&self) -> Outer {
+        if self.changed && self.seen < RESTORED { Outer::Unknown } else { self.outer }
+    }
+}
