@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use plumb_profile::{DsoId, Id, StackId, Truncation};
+use plumb_profile::{DsoId, DsoKind, Id, StackId, Truncation};
 
 use crate::cost::Cost;
 use crate::view::View;
@@ -49,6 +49,8 @@ impl Summary {
         }
         let mut summary = Summary { untold: profile.meta.cuts_untold, ..Summary::default() };
         let mut causes: HashMap<(Truncation, Option<DsoId>), Cost> = HashMap::new();
+        let mut lacking: HashMap<StackId, bool> = HashMap::new();
+        let has_scripts = profile.dsos.iter().any(|(_, dso)| dso.kind == DsoKind::Script);
         let frame_of = |stack: StackId| profile.frames[roots[stack.index()]];
         for kept in view.samples() {
             summary.samples += 1;
@@ -57,10 +59,15 @@ impl Summary {
                 continue;
             };
             let frame = frame_of(stack);
-            match frame.cut() {
+            let mut lacks = || *lacking.entry(stack).or_insert_with(|| profile.lacks_script_frames(stack));
+            let (cut, dso) = match frame.cut() {
+                None if has_scripts && lacks() => (Some(Truncation::TooManyFrames), None),
+                cut => (cut, frame.dso),
+            };
+            match cut {
                 None => summary.complete += 1,
                 Some(cut) => {
-                    *causes.entry((cut, frame.dso)).or_default() += Cost::of_sample(kept.sample.weight);
+                    *causes.entry((cut, dso)).or_default() += Cost::of_sample(kept.sample.weight);
                 }
             }
         }

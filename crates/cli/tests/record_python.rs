@@ -188,6 +188,9 @@ fn threads_without_the_lock_have_their_functions_and_deep_stacks_say_that_they_a
             *found.entry(name).or_default() += if count(name) > 0 { *samples } else { 0 };
         }
     }
+    let report = text(&plumb(&folder, &["report"]).stdout);
+    let stacks = report.lines().find(|line| line.starts_with("# Stacks:")).expect("it is said");
+    assert!(!stacks.contains("100% complete") && !stacks.contains("100.0% complete"), "{stacks}");
     for (name, spent) in spent(&printed) {
         spent.hold(&name, found.get(name.as_str()).copied().unwrap_or(0), 0.0, 0.1);
     }

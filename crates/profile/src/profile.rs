@@ -11,7 +11,7 @@ use crate::registers::RegisterSamples;
 use crate::sample::Samples;
 use crate::stack::{StackId, Stacks};
 use crate::strings::Strings;
-use crate::symbol::Symbols;
+use crate::symbol::{Line, Symbols};
 use crate::table::{Interned, Table};
 
 /// Everything that one recording knows.
@@ -67,6 +67,18 @@ impl Profile {
     /// Whether a frame is of an interpreted program.
     pub fn is_script(&self, frame: FrameId) -> bool {
         self.frames[frame].dso.is_some_and(|dso| self.dsos[dso].kind == DsoKind::Script)
+    }
+
+    /// What stands, as a function of an interpreted program, for its frames further out that were not read.
+    pub const MORE_FRAMES: &str = "[more frames than are read]";
+
+    /// Whether the stack has fewer frames of an interpreted program than there were.
+    pub fn lacks_script_frames(&self, stack: StackId) -> bool {
+        let name = |line: &Line| self.strings.get(self.symbols.functions[line.function].name);
+        let is_mark = |frame| {
+            self.is_script(frame) && self.symbols.of(frame).iter().any(|line| name(line) == Self::MORE_FRAMES)
+        };
+        self.frames_of(Some(stack)).any(is_mark)
     }
 
     /// Whether the stack reaches its root, that is, has no marker saying that frames are missing.

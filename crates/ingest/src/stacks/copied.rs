@@ -279,7 +279,8 @@ impl StackBuilder<'_> {
     ) {
         let loops = self.loops_of(space, script, walked);
         let mut sp = Some(sp);
-        let mut rounds = script.rounds.iter().peekable();
+        let idle = usize::from(self.has_idle_round(space, script.rounds.len(), &loops));
+        let mut rounds = script.rounds.iter().skip(idle).peekable();
         let mut was_round = false;
         for (index, frame) in walked.iter().enumerate().take(own) {
             let begin = sp.take().unwrap_or(frame.slot.0.saturating_add(8));

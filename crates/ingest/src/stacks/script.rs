@@ -26,7 +26,6 @@ pub(crate) enum Rest {
 
 /// Text in the place of a name.
 const GONE: &str = "[gone before its name was read]";
-const TOO_MANY: &str = "[more frames than are read]";
 const UNREADABLE: &str = "[frames that can't be read]";
 /// Between native frames and frames that none of those was found to run.
 const UNPLACED: &str = "[native frames between these are missing]";
@@ -119,7 +118,7 @@ impl StackBuilder<'_> {
             self.draft.leaf_first.extend(id);
         }
         match rest {
-            Some(Rest::TooMany) => self.push_mark(file, TOO_MANY),
+            Some(Rest::TooMany) => self.push_mark(file, Profile::MORE_FRAMES),
             Some(Rest::Unreadable) => self.push_mark(file, UNREADABLE),
             None => {}
         }

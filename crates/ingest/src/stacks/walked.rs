@@ -86,16 +86,21 @@ impl StackBuilder<'_> {
         script: &'s [ScriptPlace],
         loops: &[bool],
     ) -> &'s [ScriptPlace] {
-        let spaces = &self.processes.spaces;
-        let interpreter = spaces.get(space).interpreter.and_then(|file| spaces.interpreter(file));
-        let on_stack = loops.iter().filter(|&&is_loop| is_loop).count();
-        let mut rounds = script.split_inclusive(|place| place.is_entry);
-        let innermost = rounds.next().map_or(0, <[_]>::len);
-        let is_idle = on_stack > 0 && rounds.count() == on_stack;
-        match interpreter.is_some_and(|interpreter| interpreter.calls_outlast_rounds()) && is_idle {
+        let rounds = || script.split_inclusive(|place| place.is_entry);
+        let innermost = rounds().next().map_or(0, <[_]>::len);
+        match self.has_idle_round(space, rounds().count(), loops) {
             true => script.get(innermost..).unwrap_or_default(),
             false => script,
         }
+    }
+
+    /// Whether the innermost of so many rounds is not on a native stack with these loops.
+    pub(crate) fn has_idle_round(&self, space: SpaceId, rounds: usize, loops: &[bool]) -> bool {
+        let spaces = &self.processes.spaces;
+        let interpreter = spaces.get(space).interpreter.and_then(|file| spaces.interpreter(file));
+        let on_stack = loops.iter().filter(|&&is_loop| is_loop).count();
+        let is_idle = on_stack > 0 && rounds == on_stack + 1;
+        is_idle && interpreter.is_some_and(|interpreter| interpreter.calls_outlast_rounds())
     }
 
     /// Which user frames are rounds of an interpreter's loop that script frames are of: those that are marked; where frames don't say

@@ -101,6 +101,11 @@ impl Interpreter for Ruby {
         true
     }
 
+    /// What C calls, as a block by `rb_yield`, has its frame before the loop begins.
+    fn calls_outlast_rounds(&self) -> bool {
+        true
+    }
+
     fn threads(&self, memory: &dyn Memory, bias: u64) -> Result<Threads, Unreadable> {
         let word = |at: u64, offset: u32| memory.word(at.wrapping_add(offset.into()));
         let layout = &self.layout;
