@@ -4,7 +4,7 @@ use plumb_profile::{FrameId, StackId};
 
 use super::returns::Returns;
 
-/// How often in succession a changed caller has to be seen until it is believed, and one that frames return to until it is taken for granted.
+/// How often in succession a changed caller has to be seen until it is believed.
 pub(super) const RESTORED: u16 = 16;
 /// No epoch: nothing is known yet.
 const NEVER: u32 = u32::MAX;
@@ -86,9 +86,9 @@ impl Run {
         self.verified = now;
     }
 
-    /// Whether the same frames have come back so often, with the same caller each time, that they are taken to do so.
+    /// Whether the same frames have come back, with the same caller each time: they are taken to do so.
     pub(super) fn always_returns_to_the_same(&self) -> bool {
-        self.returned >= RESTORED && !self.changed
+        self.returned > 0 && !self.changed
     }
 
     pub(super) fn trusted(&self) -> Outer {

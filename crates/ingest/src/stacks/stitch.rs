@@ -9,8 +9,9 @@
 //! seen. If these frames were never left in between, everything outside of them is unchanged: that much is certain.
 //! But they may have returned and been called again, with the same words in the same places, from elsewhere. A sample
 //! that shows the thread further out says so ([`Returns`]): then nothing is known of these frames' callers until they
-//! are seen again, unless they came back [`RESTORED`](super::run::RESTORED) times and had the same caller each time. So does a run that is seen with another caller: it proves nothing any more and the stack stays cut,
-//! until the new caller has been seen [`RESTORED`](super::run::RESTORED) times on end without the old one. And of a process that runs what was
+//! are seen again, unless they came back before and had the same caller each time. So does a run that is seen with
+//! another caller: it proves nothing any more and the stack stays cut, until the new caller has been seen
+//! [`RESTORED`](super::run::RESTORED) times on end without the old one. And of a process that runs what was
 //! not seen for [`FRESH_NS`] is not believed: its memory can be asked (`live`). What is left is taken to be the same;
 //! frames that come this way are marked as stitched.
 //!
@@ -335,9 +336,7 @@ impl Stitcher {
                 oldest_ns = oldest_ns.min(at.oldest_ns);
                 break at.outside;
             }
-            if !at.always_returns_to_the_same() {
-                oldest_ns = oldest_ns.min(at.verified.1);
-            }
+            oldest_ns = oldest_ns.min(at.verified.1);
             match self.trusted(at) {
                 Outer::Root => break None,
                 Outer::Unknown => return None,
