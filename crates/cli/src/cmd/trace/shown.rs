@@ -92,7 +92,10 @@ impl Shown {
         if dropped > self.dropped && self.tables.is_none() {
             let more = dropped - self.dropped;
             match self.is_json {
-                true => writeln!(self.out, "{{\"dropped\":{more}}}")?,
+                true => {
+                    let version = plumb_report::JSON_VERSION;
+                    writeln!(self.out, "{{\"version\":{version},\"dropped\":{more}}}")?;
+                }
                 false => writeln!(self.out, "... {more} calls dropped ...")?,
             }
             self.dropped = dropped;
