@@ -132,13 +132,12 @@ impl Agent {
             }
             if self.window.left().is_zero() {
                 let (facts, cost) = self.facts(self.capture.lost());
-                let mut taken = self.capture.take();
-                self.directory.learn(std::mem::take(&mut taken.cgroups));
+                let taken = self.capture.take();
                 self.symbols.note(&taken);
                 self.leave_names();
-                let profile = taken.profile;
-                self.close(&profile, facts, &cost);
-                drop(profile);
+                self.directory.learn(taken.cgroups);
+                self.close(&taken.profile, facts, &cost);
+                drop(taken.profile);
                 self.capture.trim();
                 self.close_off_cpu(facts);
                 self.window = OpenWindow::begin(self.interval);

@@ -45,7 +45,8 @@ pub(crate) enum Measured {
 pub(crate) struct Capture {
     recorder: Recorder,
     names: Session,
-    left: LeftNames,
+    /// Files that the server has.
+    sent: HashSet<BuildId>,
     max_memory: u64,
     trimmed: Instant,
     /// What the profile had at the last look.
@@ -126,8 +127,8 @@ impl Capture {
         };
         let trimmed = Instant::now();
         let names = Session::begin_live(names);
-        let (left, looked) = (LeftNames::default(), Rows::default());
-        Ok(Self { recorder, names, left, max_memory: options.max_memory, trimmed, looked })
+        let (sent, looked) = (HashSet::new(), Rows::default());
+        Ok(Self { recorder, names, sent, max_memory: options.max_memory, trimmed, looked })
     }
 
     /// Samples per second of processor time that are taken.
@@ -160,8 +161,8 @@ impl Capture {
 
     /// Leaves frames of files with a build id to the server, but for those that it can't have.
     pub fn leave_identified(&mut self, left: LeftNames) {
-        self.names.leave_identified(left.unsent.clone());
-        self.left = left;
+        self.names.leave_identified(left.unsent);
+        self.sent = left.sent;
     }
 
     /// Has names found for what is new, if `finds_names`, and shows the profile so far.
@@ -195,11 +196,11 @@ impl Capture {
 
     /// Has the names found that are still missing, but those that are left to the server. Which files the server may have besides.
     fn find_last_names(&mut self) -> Vec<BuildId> {
-        let Self { recorder, names, left, .. } = self;
+        let Self { recorder, names, sent, .. } = self;
         let vanished = recorder.vanished();
         recorder.meanwhile(|profile| {
             let build_id = |(dso, _): &(DsoId, File)| profile.dsos[*dso].build_id.clone();
-            let is_left = |one: &_| build_id(one).is_some_and(|build_id| left.sent.contains(&build_id));
+            let is_left = |one: &_| build_id(one).is_some_and(|build_id| sent.contains(&build_id));
             let vanished: Vec<_> = vanished.into_iter().filter(|one| !is_left(one)).collect();
             let held = vanished.iter().filter_map(build_id).collect();
             names.round(profile);

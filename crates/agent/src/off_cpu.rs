@@ -56,9 +56,9 @@ impl OffCpuWindows {
 
     /// Takes a window out, and shows it before it is closed.
     pub fn close(&mut self, facts: WindowFacts, look: impl FnOnce(&TakenWindow)) -> ClosedWindow {
-        let mut taken = self.capture.take();
-        self.directory.learn(std::mem::take(&mut taken.cgroups));
+        let taken = self.capture.take();
         look(&taken);
+        self.directory.learn(taken.cgroups);
         let mut profile = taken.profile;
         let now = self.capture.unmeasured();
         let outside = outside(self.unmeasured, now);

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use plumb_profile::{DsoId, DsoKind, Id, StackId, Truncation};
+use plumb_profile::{DsoId, Id, StackId, Truncation};
 
 use crate::cost::Cost;
 use crate::view::View;
@@ -40,17 +40,17 @@ impl Summary {
     pub fn new(view: &View<'_>) -> Self {
         let profile = view.profile();
         let mut roots = Vec::with_capacity(profile.stacks.len());
+        let mut lacks_frames = Vec::with_capacity(profile.stacks.len());
         for (_, node) in profile.stacks.iter() {
-            let root = match node.caller {
-                Some(caller) => roots[caller.index()],
-                None => node.frame,
+            let (root, lacks) = match node.caller {
+                Some(caller) => (roots[caller.index()], lacks_frames[caller.index()]),
+                None => (node.frame, false),
             };
             roots.push(root);
+            lacks_frames.push(lacks || profile.is_more_frames(node.frame));
         }
         let mut summary = Summary { untold: profile.meta.cuts_untold, ..Summary::default() };
         let mut causes: HashMap<(Truncation, Option<DsoId>), Cost> = HashMap::new();
-        let mut lacking: HashMap<StackId, bool> = HashMap::new();
-        let has_scripts = profile.dsos.iter().any(|(_, dso)| dso.kind == DsoKind::Script);
         let frame_of = |stack: StackId| profile.frames[roots[stack.index()]];
         for kept in view.samples() {
             summary.samples += 1;
@@ -59,9 +59,8 @@ impl Summary {
                 continue;
             };
             let frame = frame_of(stack);
-            let mut lacks = || *lacking.entry(stack).or_insert_with(|| profile.lacks_script_frames(stack));
             let (cut, dso) = match frame.cut() {
-                None if has_scripts && lacks() => (Some(Truncation::TooManyFrames), None),
+                None if lacks_frames[stack.index()] => (Some(Truncation::TooManyFrames), None),
                 cut => (cut, frame.dso),
             };
             match cut {

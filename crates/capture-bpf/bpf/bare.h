@@ -53,11 +53,9 @@ INLINE int at_record(struct walk *walk, u64 slot, int is_bare)
     return !walk->fp_slot && slot == walk->fp + 8 && slot - walk->sp >= 8;
 }
 
-/* Goes to a caller whose return address is at slot, if that holds. */
-INLINE int at_caller(struct walk *walk, u64 pc, u64 slot, u32 found, int holds)
+/* Goes to a caller whose return address is at slot. */
+INLINE int go_to(struct walk *walk, u64 pc, u64 slot, u32 found)
 {
-    if (!holds)
-        return 0;
     walk->pc = pc;
     walk->sp = slot + 8;
     walk->is_return = 1;
@@ -73,7 +71,7 @@ INLINE int bare_caller(struct walk *walk, struct Space *space, u64 pc, u64 slot)
     u32 call = calls_here(walk, space, pc);
     walk->why = WHY_ODD;
     walk->scans += call == 3;
-    return !call || (call == 3 && at_caller(walk, pc, slot, BY_SCAN, 1));
+    return !call || (call == 3 && go_to(walk, pc, slot, BY_SCAN));
 }
 
 /* Looks at the next word of the stack of a frame without rules. 1: it is the caller's return address, or there are more words to look at.
@@ -97,7 +95,7 @@ APART int scan_step(struct walk *walk, struct Space *space)
     u32 kind = rule & 0xff;
     s64 value = (s32)(rule >> 32);
     if (at_record(walk, slot, known ? kind == KIND_MISSING_HERE : walk->why == WHY_ANONYMOUS) && !env_peek(pc - 8, &code) && call_before(code))
-        return at_caller(walk, pc, slot, BY_FRAME_POINTER, slot == walk->sp || !env_read(walk->slot, walk->fp, &walk->fp));
+        return (slot == walk->sp || !env_read(walk->slot, walk->fp, &walk->fp)) && go_to(walk, pc, slot, BY_FRAME_POINTER);
     if (known && kind == KIND_MISSING_HERE)
         return bare_caller(walk, space, pc, slot);
     int is_on_sp = kind == KIND_SP || kind == KIND_SP_WORD, is_on_fp = kind == KIND_FP || kind == KIND_FP_WORD;
@@ -123,14 +121,9 @@ APART int scan_step(struct walk *walk, struct Space *space)
         if (caller && (mapping_at(space, caller - 1) < 0 || env_peek(caller - 8, &code) || !call_before(code)))
             return 1;
     }
-    walk->pc = pc;
-    walk->sp = sp;
     walk->fp_slot = has_fp ? 0 : NOWHERE;
-    walk->is_return = 1;
-    walk->scanned = 0;
     walk->scans++;
-    walk->found = BY_SCAN;
-    return 1;
+    return go_to(walk, pc, slot, BY_SCAN);
 }
 
 /* Whether the current frame is of a stub that python -X perf makes for each function: it makes room for a word, calls the interpreter

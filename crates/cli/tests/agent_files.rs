@@ -53,6 +53,12 @@ fn make(folder: &Path) -> bool {
     is_made
 }
 
+/// What the server has of a function; 0: it has none of it.
+fn of_function(all: &Value, name: &str, key: &str) -> f64 {
+    let row = all["rows"].as_array().and_then(|rows| rows.iter().find(|row| row["function"] == name));
+    row.and_then(|row| row[key].as_f64()).unwrap_or(0.0)
+}
+
 #[test]
 fn libraries_that_no_path_leads_to_have_stacks_and_names() {
     if !needs(Requirement::Root) || !needs(Requirement::Bpf) {
@@ -72,8 +78,7 @@ fn libraries_that_no_path_leads_to_have_stacks_and_names() {
     let functions = || stored_functions(&folder, &url, CPU, "{service_name=\"replaced\"}");
     let share = |name: &str, key: &str| {
         let all = functions();
-        let row = all["rows"].as_array().and_then(|rows| rows.iter().find(|row| row["function"] == name));
-        row.and_then(|row| row[key].as_f64()).unwrap_or(0.0) / all["total"].as_f64().unwrap_or(f64::MAX)
+        of_function(&all, name, key) / all["total"].as_f64().unwrap_or(f64::MAX)
     };
     let begin = Instant::now();
     let is_whole = || {
@@ -138,13 +143,9 @@ fn programs_that_are_gone_with_their_files_have_names() {
     runs_and_goes(&folder);
     let begin = Instant::now();
     let functions = || stored_functions(&folder, &url, CPU, "{service_name=\"gone\"}");
-    let of = |all: &Value, name: &str| {
-        let row = all["rows"].as_array().and_then(|rows| rows.iter().find(|row| row["function"] == name));
-        row.and_then(|row| row["total"].as_f64()).unwrap_or(0.0)
-    };
     let is_named = |all: &Value| {
         let total = all["total"].as_f64().unwrap_or(0.0);
-        total > 1.7e9 && of(all, "spin_and_go") > 0.98 * total
+        total > 1.7e9 && of_function(all, "spin_and_go", "total") > 0.98 * total
     };
     // What was in its place when its window was sent is sent itself, when the server asks for it.
     while !is_named(&functions()) {

@@ -3,6 +3,7 @@
 //! Needs root, BPF and a C compiler; elsewhere a test says so and does nothing.
 
 mod spun;
+mod target;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use std::process::{Child, Command, Stdio};
 use plumb_fixtures::{Requirement, needs};
 use serde_json::Value;
 use spun::{plumb, text};
+use target::Target;
 
 /// A folder with the program.
 fn folder(name: &str) -> Option<PathBuf> {
@@ -178,8 +180,6 @@ fn each_of_few_long_waits_has_its_stack() {
     assert!(off + lasted / 50 >= lasted, "{off} of {lasted} ns: {report:#}");
 }
 
-/// Who waits from before the recording began until after it ended is in it, with the whole time: a deadlock, a read that hangs, idle
-/// threads of a pool.
 #[test]
 fn a_wait_from_before_that_ends_late_has_its_own_stack() {
     let folder = spun::folder("off-cpu-late");
@@ -188,8 +188,8 @@ fn a_wait_from_before_that_ends_late_has_its_own_stack() {
     }
     let mut program = Command::new(folder.join("two_waits"));
     let child = program.stdin(Stdio::piped()).spawn().expect("it starts");
-    let mut child = Waiting(child);
-    let pid = child.0.id().to_string();
+    let mut child = Target(child);
+    let pid = child.pid();
     let mut input = child.0.stdin.take().expect("it is piped");
     // What is told of the end of the first wait is not read yet when the recording ends.
     let writer = std::thread::spawn(move || {
@@ -209,16 +209,8 @@ fn a_wait_from_before_that_ends_late_has_its_own_stack() {
     assert!((2_900_000_000..3_100_000_000).contains(&(first + then)), "{first} {then}");
 }
 
-/// Ends with the test.
-struct Waiting(Child);
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
+/// Who waits from before the recording began until after it ended is in it, with the whole time: a deadlock, a read that hangs, idle
+/// threads of a pool.
 #[test]
 fn who_waits_all_the_time_is_there() {
     let folder = spun::folder("off-cpu-hangs");

@@ -24,6 +24,16 @@ fn build(folder: &Path, compiler: &str, flags: &[&str]) -> Option<PathBuf> {
     Some(program)
 }
 
+/// The stacks of a recording, the root first, and how many samples have them.
+fn folded(folder: &Path, file: &str) -> Vec<(String, u64)> {
+    let text = succeeds(folder, &["fold", file]);
+    let stack = |line: &str| {
+        let (stack, count) = line.rsplit_once(' ').expect("a line of folded stacks");
+        (stack.to_owned(), count.parse().expect("a count"))
+    };
+    text.lines().map(stack).collect()
+}
+
 /// Records the program and holds its stacks to what it does: `work` called by what is in `callers`, innermost first, and no marker
 /// that says that something is missing further out.
 fn check(folder: &Path, program: &Path, way: &str, callers: &[&str]) {
@@ -36,9 +46,7 @@ fn check(folder: &Path, program: &Path, way: &str, callers: &[&str]) {
         let output = plumb(folder, &["record", "--capture", capture, "-o", &file, "--", program, way]);
         assert!(output.status.success(), "{}", text(&output.stderr));
         let (mut whole, mut all) = (0, 0);
-        for line in succeeds(folder, &["fold", &file]).lines() {
-            let (stack, count) = line.rsplit_once(' ').expect("a line of folded stacks");
-            let count: u64 = count.parse().expect("a count");
+        for (stack, count) in folded(folder, &file) {
             let Some((outside, _)) = stack.split_once(";work") else { continue };
             let outside: Vec<&str> = outside.split(';').skip(1).collect();
             // A function without a name is in brackets as well, with its address.
@@ -47,7 +55,7 @@ fn check(folder: &Path, program: &Path, way: &str, callers: &[&str]) {
             if !is_cut && callers.iter().all(|caller| outside.contains(caller)) {
                 whole += count;
             } else {
-                println!("{line}");
+                println!("{stack} {count}");
             }
         }
         println!("{way} {capture}: {whole} of {all}");
@@ -199,16 +207,14 @@ fn code_that_an_interpreter_in_assembly_calls_or_jumps_to_has_its_callers() {
         let output = plumb(&folder, &words);
         assert!(output.status.success(), "{}", text(&output.stderr));
         let (mut whole, mut all) = (0, 0);
-        for line in succeeds(&folder, &["fold", "lua.plumb"]).lines() {
-            let (stack, count) = line.rsplit_once(' ').expect("a line of folded stacks");
-            let count: u64 = count.parse().expect("a count");
+        for (stack, count) in folded(&folder, "lua.plumb") {
             all += count;
             // Its program calls what runs code by a function of its library.
             let frames: Vec<&str> = stack.split(';').collect();
             if ["_start", "main", "lua_pcall"].iter().all(|function| frames.contains(function)) {
                 whole += count;
             } else {
-                println!("{line}");
+                println!("{stack} {count}");
             }
         }
         println!("{switch} {capture}: {whole} of {all}");

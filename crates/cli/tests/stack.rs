@@ -53,17 +53,18 @@ fn waiting(counter: Option<&Path>) -> Target {
 
 fn built() -> PathBuf {
     static ONCE: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
-    let build = || {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stack");
-        std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/waiting.c");
-        let program = folder.join("waiting");
-        let mut gcc = Command::new("gcc");
-        gcc.args(["-O2", "-g", "-fomit-frame-pointer", "-pthread", "-o"]).arg(&program).arg(source);
-        assert!(gcc.status().expect("gcc runs").success());
-        program
-    };
-    ONCE.get_or_init(build).clone()
+    ONCE.get_or_init(|| compiled("waiting", &["-O2", "-g", "-fomit-frame-pointer", "-pthread"])).clone()
+}
+
+/// A program of `tests/programs`, compiled with these options.
+fn compiled(name: &str, options: &[&str]) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stack");
+    std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    let source = format!("{}/tests/programs/{name}.c", env!("CARGO_MANIFEST_DIR"));
+    let program = folder.join(name);
+    let status = Command::new("gcc").args(options).arg("-o").arg(&program).arg(source).status();
+    assert!(status.expect("gcc runs").success());
+    program
 }
 
 fn threads(target: &Target) -> impl Iterator<Item = u64> {
@@ -217,15 +218,9 @@ fn stacks_on_a_stack_of_their_own_and_beyond_large_frames_are_whole() {
 
 #[test]
 fn callers_of_code_without_rules_are_found_where_calls_confirm_them() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stack-unruled");
-    std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/unruled.c");
-    let mut gcc = Command::new("gcc");
-    let flags =
-        ["-O1", "-fomit-frame-pointer", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-o"];
-    let built = gcc.args(flags).arg(folder.join("unruled")).arg(source).status();
-    assert!(built.expect("gcc runs").success());
-    let mut child = Command::new(folder.join("unruled")).stdout(Stdio::piped()).spawn().expect("it starts");
+    let flags = ["-O1", "-fomit-frame-pointer", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"];
+    let mut child =
+        Command::new(compiled("unruled", &flags)).stdout(Stdio::piped()).spawn().expect("it starts");
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("it is piped"))
         .read_line(&mut line)
@@ -260,13 +255,8 @@ fn callers_of_code_without_rules_are_found_where_calls_confirm_them() {
 
 #[test]
 fn a_thread_that_cannot_even_be_stopped_has_its_stack() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stack-uninterruptible");
-    std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/uninterruptible.c");
-    let mut gcc = Command::new("gcc");
-    let built = gcc.args(["-O1", "-g", "-o"]).arg(folder.join("uninterruptible")).arg(source).status();
-    assert!(built.expect("gcc runs").success());
-    let target = Target(Command::new(folder.join("uninterruptible")).spawn().expect("it starts"));
+    let program = compiled("uninterruptible", &["-O1", "-g"]);
+    let target = Target(Command::new(program).spawn().expect("it starts"));
     wait_until("it waits for its child", || state(&target) == 'D');
     let Some(process) = stack(&target) else { return };
     let thread = &process["threads"][0];

@@ -45,7 +45,7 @@ pub use identity::{Device, FileKey};
 pub use kept::{DiskCache, Entry as DiskCacheEntry, cache_folder};
 pub use maps::{MapLine, parse_maps};
 pub use memory::available_memory;
-pub use open::{FileOrigin, OpenError, open_mapped};
+pub use open::{FileOrigin, OpenError, open_mapped, path_of_open};
 pub use pid::{comm, environment, executable, mappings, parent, peak_rss, pids, threads};
 pub use program::Program;
 pub use section::{SectionReader, read_most};

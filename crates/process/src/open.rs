@@ -8,6 +8,7 @@ use std::fmt;
 use std::fs::{File, Metadata};
 use std::io;
 use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -115,6 +116,11 @@ pub fn open_mapped(key: &FileKey, place: &FileOrigin) -> Result<File, OpenError>
         outcome = better(outcome, open_by_build_id(id));
     }
     outcome
+}
+
+/// The path of a file that is open here, whatever has become of its own: it lasts as long as the descriptor.
+pub fn path_of_open(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 /// The second try if it worked or tells more than that nothing is there.

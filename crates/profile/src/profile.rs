@@ -72,13 +72,10 @@ impl Profile {
     /// What stands, as a function of an interpreted program, for its frames further out that were not read.
     pub const MORE_FRAMES: &str = "[more frames than are read]";
 
-    /// Whether the stack has fewer frames of an interpreted program than there were.
-    pub fn lacks_script_frames(&self, stack: StackId) -> bool {
+    /// Whether a frame stands for further ones of an interpreted program, which were not read ([`Profile::MORE_FRAMES`]).
+    pub fn is_more_frames(&self, frame: FrameId) -> bool {
         let name = |line: &Line| self.strings.get(self.symbols.functions[line.function].name);
-        let is_mark = |frame| {
-            self.is_script(frame) && self.symbols.of(frame).iter().any(|line| name(line) == Self::MORE_FRAMES)
-        };
-        self.frames_of(Some(stack)).any(is_mark)
+        self.is_script(frame) && self.symbols.of(frame).iter().any(|line| name(line) == Self::MORE_FRAMES)
     }
 
     /// Whether the stack reaches its root, that is, has no marker saying that frames are missing.

@@ -3,11 +3,11 @@
 //! Not here: which name it is if there are several (`naming`).
 
 use std::collections::HashMap;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::SystemTime;
 
+use plumb_process::path_of_open;
 use plumb_profile::{AddressSpace, FrameId};
 use self_cell::self_cell;
 use typed_arena::Arena;
@@ -232,7 +232,7 @@ fn is_newer(image: &Image, recorded_until: Option<SystemTime>) -> bool {
 /// Where the recorded file may be, likeliest first.
 fn places(job: &Job, options: &Options) -> Vec<PathBuf> {
     let mut places = options.images.get(&job.dso).cloned().unwrap_or_default();
-    places.extend(job.held.iter().map(|file| PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))));
+    places.extend(job.held.as_ref().map(path_of_open));
     let relative = Path::new(&job.path).strip_prefix("/").unwrap_or(Path::new(&job.path));
     places.push(options.root.join(relative));
     for pid in &job.pids {

@@ -30,7 +30,7 @@ pub(crate) struct Job {
     /// Pids of processes that had it mapped, to reach its path in their mount namespace.
     pub pids: Vec<u32>,
     /// The file itself, held open, where no path leads to it.
-    pub held: Option<Arc<File>>,
+    pub held: Option<File>,
     /// Frames and the addresses to look up, in the order of the addresses.
     pub frames: Vec<(FrameId, u64)>,
     /// Which profile the ids are of, see [`Session::renew`](crate::Session::renew).

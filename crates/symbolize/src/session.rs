@@ -141,7 +141,7 @@ impl Session {
             return;
         }
         let jobs = job::jobs(profile, 0).into_iter();
-        self.give(jobs.filter_map(|job| Some(Job { held: Some(Arc::new(files.remove(&job.dso)?)), ..job })));
+        self.give(jobs.filter_map(|job| Some(Job { held: Some(files.remove(&job.dso)?), ..job })));
     }
 
     fn give(&mut self, jobs: impl Iterator<Item = Job>) {

@@ -136,7 +136,7 @@ pub const OFF_LOST_NS: u32 = 19;
 pub const OFF_NO_STACK: u64 = 0;
 /// Key of a stack that can't be walked: it is to be copied, or was.
 pub const OFF_COPY: u64 = 1;
-/// Key of the stack that a thread had when the recording began: it was off the processor already.
+/// Last bits of the key of a stack that was looked at, as of a thread that was off the processor when the recording began; before them is the time.
 pub const OFF_SINCE_BEGIN: u64 = 2;
 /// Kernel frames of such a stack.
 pub const OFF_KERNEL_FRAMES: u32 = 64;

@@ -6,13 +6,11 @@ mod json;
 mod text;
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::os::fd::AsRawFd;
-use std::path::PathBuf;
 
 use anyhow::Result;
 use plumb_analyze::{Filter, View, ViewFrame};
 use plumb_interpreters::Merged;
+use plumb_process::path_of_open;
 use plumb_profile::{DsoId, Found, Mapping, ProcessId, Profile};
 use plumb_snapshot::{Snapshot, StoppedProcess, StoppedThread};
 
@@ -50,8 +48,7 @@ pub struct Args {
 /// Runs `plumb stack`.
 pub fn run(args: Args) -> Result<Exit> {
     let mut snapshot = Snapshot::take(&args.attach, args.scan, !args.native);
-    let open = |file: &File| vec![PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))];
-    let images = snapshot.vanished.iter().map(|(dso, file)| (*dso, open(file))).collect();
+    let images = snapshot.vanished.iter().map(|(dso, file)| (*dso, vec![path_of_open(file)])).collect();
     let options = plumb_symbolize::Options { lines: !args.no_lines, images, ..Default::default() };
     plumb_symbolize::symbolize(&mut snapshot.profile, &options, &mut |_| {});
     let stacks = Stacks::new(&snapshot.profile);

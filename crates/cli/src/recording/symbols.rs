@@ -1,11 +1,10 @@
 //! SymbolLookup, found while the recording goes on, so that there is little left to do when the target ends.
 
 use std::fs::File;
-use std::os::fd::AsRawFd;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use plumb_capture_perf::Recorder;
+use plumb_process::path_of_open;
 use plumb_profile::{DsoId, Profile};
 use plumb_symbolize::{Options, Session};
 
@@ -54,8 +53,8 @@ impl SymbolLookup {
 
     /// Has names found for all frames. `vanished` are files that can't be reached by their paths, held open by us.
     pub fn close(&mut self, profile: &Profile, vanished: &[(DsoId, File)]) {
-        let open = |file: &File| vec![PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))];
-        self.session.close(profile, vanished.iter().map(|(dso, file)| (*dso, open(file))).collect());
+        self.session
+            .close(profile, vanished.iter().map(|(dso, file)| (*dso, vec![path_of_open(file)])).collect());
     }
 
     /// Whether all is found, or will be in a moment.

@@ -139,7 +139,9 @@ fn outcome(profile: &Profile, stack: StackId) -> Outcome {
             Outcome::Truncation(Truncation::OtherStack, outermost.and_then(|frame| frame.dso))
         }
         Some(cut) => Outcome::Truncation(cut, root.dso),
-        None if profile.lacks_script_frames(stack) => Outcome::Truncation(Truncation::TooManyFrames, None),
+        None if profile.frames_of(Some(stack)).any(|frame| profile.is_more_frames(frame)) => {
+            Outcome::Truncation(Truncation::TooManyFrames, None)
+        }
         None => {
             let has =
                 |found| profile.frames_of(Some(stack)).any(|frame| profile.frames[frame].found == found);

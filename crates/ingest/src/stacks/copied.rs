@@ -195,10 +195,6 @@ impl StackBuilder<'_> {
         mut registers: Registers,
         memory: &mut StackCopy<'_>,
     ) -> (SpaceId, End) {
-        let is_live = self.processes.scope.is_live();
-        if let Some(thread) = self.processes.tasks.threads.get_mut(&self.tid) {
-            thread.stacks.stitcher.iter_mut().for_each(|stitcher| stitcher.begin(sample.time, is_live));
-        }
         let mut end = self.processes.spaces.walk(space, &registers, memory, &mut self.walked);
         if end == End::NotMapped && self.processes.refresh(&mut self.out.profile, self.pid) {
             space = self.space().unwrap_or(space);
@@ -210,8 +206,9 @@ impl StackBuilder<'_> {
             registers = at_ip(&registers, registers.ip().wrapping_sub(1));
             end = self.processes.spaces.walk(space, &registers, memory, &mut self.walked);
         }
+        self.begin_stitching(sample.time, end);
         if end == End::BeyondCopy
-            && self.is_cut_for_good(sample.time)
+            && self.is_cut_for_good()
             && self.learn_live(sample.time, space, &registers, memory)
         {
             end = self.processes.spaces.walk(space, &registers, memory, &mut self.walked);
@@ -220,13 +217,22 @@ impl StackBuilder<'_> {
         (space, self.processes.spaces.scan(of, &registers, memory, &mut self.walked, end))
     }
 
-    /// Whether nothing is remembered beyond the stack that was walked, or nothing that was seen lately.
-    fn is_cut_for_good(&mut self, now_ns: u64) -> bool {
+    /// Tells the thread's stitcher of the sample at hand, if it has one. It gets one with the first stack that is too deep for its copy.
+    fn begin_stitching(&mut self, now_ns: u64, end: End) {
         let is_live = self.processes.scope.is_live();
-        let Some(thread) = self.processes.tasks.threads.get_mut(&self.tid) else { return false };
-        let stitcher = thread.stacks.stitcher.get_or_insert_default();
-        stitcher.begin(now_ns, is_live);
-        !stitcher.knows_beyond(&self.walked)
+        let Some(thread) = self.processes.tasks.threads.get_mut(&self.tid) else { return };
+        let stitcher = &mut thread.stacks.stitcher;
+        if end == End::BeyondCopy {
+            stitcher.get_or_insert_default();
+        }
+        stitcher.iter_mut().for_each(|stitcher| stitcher.begin(now_ns, is_live));
+    }
+
+    /// Whether nothing is remembered beyond the stack that was walked, or nothing that was seen lately.
+    fn is_cut_for_good(&mut self) -> bool {
+        let thread = self.processes.tasks.threads.get_mut(&self.tid);
+        let stitcher = thread.and_then(|thread| thread.stacks.stitcher.as_mut());
+        stitcher.is_some_and(|stitcher| !stitcher.knows_beyond(&self.walked))
     }
 
     /// Turns walked frames into frames of the profile, with what is remembered beyond them if they were cut. With `script` come

@@ -90,10 +90,6 @@ impl StackBuilder<'_> {
             let walked = std::mem::take(&mut self.walked);
             self.stitch(space, &walked, Border::Root);
             self.walked = walked;
-            let thread = self.processes.tasks.threads.get_mut(&self.tid);
-            thread.into_iter().filter_map(|thread| thread.stacks.stitcher.as_mut()).for_each(|stitcher| {
-                stitcher.forget_derived();
-            });
         }
         end == End::Root
     }

@@ -31,8 +31,8 @@ pub(super) struct Run {
     pub(super) slot: u64,
     /// When `outer` was seen last: in which sample, and by the clock.
     pub(super) verified: (u32, u64),
-    /// How often in succession `outer` was seen after these frames had returned.
-    pub(super) returned: u16,
+    /// `outer` was seen again after these frames had returned.
+    pub(super) has_returned: bool,
     /// How often in succession `outer` was seen.
     pub(super) seen: u16,
     /// Whether another `outer` was ever seen.
@@ -53,7 +53,7 @@ impl Run {
     /// Nothing is known of it.
     pub(super) fn new(hash: u64) -> Self {
         let (outer, base) = (Outer::Unknown, (NEVER, None));
-        let (inner, slot, verified, returned, seen, changed) = (0, 0, (0, 0), 0, 0, false);
+        let (inner, slot, verified, has_returned, seen, changed) = (0, 0, (0, 0), false, 0, false);
         let (epoch, outside, oldest_ns, stack) = (NEVER, None, 0, None);
         Self {
             hash,
@@ -61,7 +61,7 @@ impl Run {
             inner,
             slot,
             verified,
-            returned,
+            has_returned,
             seen,
             changed,
             epoch,
@@ -79,18 +79,17 @@ impl Run {
 
     /// What is outside was seen again, now.
     pub(super) fn verify(&mut self, now: (u32, u64), returns: &Returns) {
-        if !returns.has_stayed(self.verified.0, self.slot) {
-            self.returned = self.returned.saturating_add(1);
-        }
+        self.has_returned = self.has_returned || !returns.has_stayed(self.verified.0, self.slot);
         self.seen = self.seen.saturating_add(1);
         self.verified = now;
     }
 
     /// Whether the same frames have come back, with the same caller each time: they are taken to do so.
     pub(super) fn always_returns_to_the_same(&self) -> bool {
-        self.returned > 0 && !self.changed
+        self.has_returned && !self.changed
     }
 
+    /// What is believed to be outside, unless these frames have returned.
     pub(super) fn trusted(&self) -> Outer {
         if self.changed && self.seen < RESTORED { Outer::Unknown } else { self.outer }
     }

@@ -18,7 +18,7 @@
 //! What was seen *later* serves as well, by the same reasoning: a stack that stays cut is tried again whenever a whole
 //! one is seen. That matters for the first samples, and for those from before the recorder asked for larger copies.
 //!
-//! Remembering costs one comparison for each frame of a sample, and starts with a thread's first cut stack.
+//! Remembering costs a few comparisons for each frame of a sample, and starts with a thread's first cut stack.
 
 use plumb_profile::{Found, Frame, FrameId, Profile, StackId};
 use plumb_unwind::Walked;
@@ -167,8 +167,7 @@ impl Stitcher {
             let run = &self.runs[run as usize];
             let is_derived = run.epoch == self.epoch;
             let seen_ns = if is_derived { run.oldest_ns } else { run.verified.1 };
-            let is_new = self.now_ns.saturating_sub(seen_ns) < FRESH_NS / 2 || !self.is_live;
-            is_new && !self.stays_cut && (is_derived || self.trusted(run) != Outer::Unknown)
+            self.is_new(seen_ns) && !self.stays_cut && (is_derived || self.trusted(run) != Outer::Unknown)
         })
     }
 
@@ -180,8 +179,18 @@ impl Stitcher {
         }
     }
 
+    /// The sample at hand: its number, and its time.
+    fn now(&self) -> (u32, u64) {
+        (self.returns.now(), self.now_ns)
+    }
+
+    /// Whether what was seen then need not be asked for yet.
+    fn is_new(&self, seen_ns: u64) -> bool {
+        !self.is_live || self.now_ns.saturating_sub(seen_ns) < FRESH_NS / 2
+    }
+
     /// Forgets what was derived from remembered callers.
-    pub(crate) fn forget_derived(&mut self) {
+    fn forget_derived(&mut self) {
         self.epoch = self.epoch.wrapping_add(1);
         self.lowest = None;
     }
@@ -189,9 +198,9 @@ impl Stitcher {
     /// Completes what waits for what is known by now, and gives up what waits for frames that have returned.
     fn settle_waiting(&mut self, profile: &mut Profile) {
         for waiting in std::mem::take(&mut self.waiting) {
+            // A whole stack that does not have the run shows that it has returned.
             let Run { outer, slot, .. } = self.runs[waiting.run as usize];
-            let place = if outer == Outer::Unknown { 0 } else { slot };
-            if !self.returns.has_stayed(waiting.number, place) {
+            if outer == Outer::Unknown || !self.returns.has_stayed(waiting.number, slot) {
                 continue;
             }
             match self.outside(profile, waiting.run) {
@@ -212,7 +221,7 @@ impl Stitcher {
     /// Finds the runs of a stack, and which one is outside of which.
     fn learn(&mut self, to: &mut impl Frames, callers: &[Walked], border: Border) -> Option<()> {
         let mut run = self.find(*self.hashes.first()?);
-        let now = (self.returns.now(), self.now_ns);
+        let now = self.now();
         if border == Border::Root {
             self.observe(run, Outer::Root, u64::MAX);
         }
@@ -221,9 +230,7 @@ impl Stitcher {
         for index in 1..self.hashes.len() {
             let inner = self.find_inside(run, self.hashes[index]);
             match &mut self.runs[inner as usize] {
-                known @ Run { outer: Outer::Caller(..), .. } if known.is_inside(run) => {
-                    known.verify(now, &self.returns);
-                }
+                known if known.is_inside(run) => known.verify(now, &self.returns),
                 // Runs are numbered from the root: `index` frames are outside of this one.
                 _ => {
                     let caller = &callers[callers.len() - index];
@@ -313,14 +320,14 @@ impl Stitcher {
     }
 
     fn observe(&mut self, run: u32, outer: Outer, slot: u64) {
-        let now = (self.returns.now(), self.now_ns);
+        let now = self.now();
         let run = &mut self.runs[run as usize];
         if run.outer == outer {
             return run.verify(now, &self.returns);
         }
         let is_changed = run.outer != Outer::Unknown;
         run.changed |= is_changed;
-        (run.outer, run.slot, run.verified, run.returned, run.seen) = (outer, slot, now, 0, 1);
+        (run.outer, run.slot, run.verified, run.has_returned, run.seen) = (outer, slot, now, false, 1);
         if is_changed {
             self.forget_derived();
         }
@@ -332,7 +339,8 @@ impl Stitcher {
         let mut oldest_ns = u64::MAX;
         let mut stack = loop {
             let at = &self.runs[run as usize];
-            if at.epoch == self.epoch {
+            // Of what is older some may have been seen again since it was derived.
+            if at.epoch == self.epoch && self.is_new(at.oldest_ns) {
                 oldest_ns = oldest_ns.min(at.oldest_ns);
                 break at.outside;
             }

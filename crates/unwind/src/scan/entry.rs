@@ -12,7 +12,6 @@ use crate::architecture::Architecture;
 use crate::code::{CodeMap, Located};
 use crate::frame::Walked;
 use crate::memory::Memory;
-use crate::method::Method;
 use crate::module::Extent;
 use crate::registers::RegisterSet;
 use crate::row::CfaRule;
@@ -20,10 +19,8 @@ use crate::walker::Walker;
 
 use super::called::{calls_before, may_follow_call};
 use super::outwards::reaches_root;
-use super::places::{ReadCode, caller_at, has_rules, is_code, is_made};
+use super::places::{MAX_WORDS_CHECKED, ReadCode, caller_at, has_rules, is_code, is_made, word_at};
 
-/// So many words are looked at.
-const MAX_WORDS: u64 = 512;
 /// By what frames grow, and by how much code that is jumped to may have made one larger than that of the interpreter that jumps.
 const ALIGNED: u64 = 16;
 const MOST_GROWN: u64 = 4096;
@@ -35,11 +32,9 @@ pub(super) fn entered_by<A: Architecture, C: CodeMap, M: Memory>(
 ) -> Option<(RegisterSet<A>, Walked)> {
     let fp = walker.fp().ok();
     let sp = walker.registers.sp().checked_next_multiple_of(A::WORD)?;
-    for index in 0..MAX_WORDS {
-        let slot = Avma(sp.checked_add(A::WORD * index)?);
-        let pc = A::read_word(walker.memory, slot).ok()?;
-        let pc = Avma(walker.code_address(pc));
-        let call = pc.offset(-1);
+    for index in 0..MAX_WORDS_CHECKED {
+        let found = word_at(walker, sp.checked_add(A::WORD * index)?)?;
+        let (pc, call) = (found.pc, found.pc.offset(-1));
         if !is_code(walker.code, call) {
             continue;
         }
@@ -53,13 +48,12 @@ pub(super) fn entered_by<A: Architecture, C: CodeMap, M: Memory>(
         if !has_rules(walker.code, call) || direct.is_none() && !through_pointer {
             continue;
         }
-        let found = Walked { pc, is_return: true, found: Method::Scan, slot };
         if let Some(caller) = direct.and_then(|target| as_function(walker, target, found))
             && reaches_root(walker, &caller)
         {
             return Some((caller, found));
         }
-        let caller = caller_at(walker, slot, pc, fp)?;
+        let caller = caller_at(walker, found, fp)?;
         if reaches_root(walker, &caller) {
             return through_pointer.then_some((caller, found));
         }

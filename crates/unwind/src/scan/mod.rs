@@ -43,11 +43,10 @@ pub(crate) use called::may_follow_call;
 use called::{Called, Callee, follows_call, nearest};
 pub(crate) use outwards::reaches_root;
 pub use places::ReadCode;
-use places::{caller_at, has_rules, is_code, is_entry, is_made, is_readable};
+use places::{MAX_WORDS_CHECKED, caller_at, has_rules, is_code, is_entry, is_made, is_readable, word_at};
 
-/// So many words are looked at for one frame, and so many where no guess is wanted: hand-written code has small frames.
+/// So many words are looked at for one frame where guesses are wanted.
 const MAX_WORDS: u64 = 2048;
-const MAX_WORDS_CHECKED: u64 = 512;
 /// So many frames of one stack are looked for.
 const MAX_SCANS: u32 = 16;
 /// So many callers of a caller are looked for that is to be checked.
@@ -87,26 +86,23 @@ pub fn resume<A: Architecture, C: CodeMap, M: Memory>(
     }
     // Full rows from the start: no other walk, which knows fewer registers, has to be begun again.
     let mut walker = Walker::new(code, memory, cache, start);
-    let mut part = None;
-    if is_doubtful {
-        part = subroutine::called_by(&mut walker, text);
-        if part.is_none() {
-            return end;
-        }
+    let part = if is_doubtful { subroutine::called_by(&mut walker, text) } else { None };
+    if is_doubtful && part.is_none() {
+        return end;
     }
     frames.clear();
     let pc = Avma(start.ip());
     let mut frame = Walked { pc, is_return: false, found: Method::Sampled, slot: Avma(0) };
+    if let Some(found) = part {
+        frames.push(frame);
+        frame = take(&mut walker, found);
+    }
     let mut scans = 0;
     loop {
         if frames.len() >= limit {
             return End::TooManyFrames;
         }
         frames.push(frame);
-        if let Some(found) = part.take() {
-            frame = take(&mut walker, found);
-            continue;
-        }
         frame = match walker.caller(frame.pc, frame.is_return, true) {
             Ok(Walked { pc: Avma(0), .. }) => return End::Root,
             Ok(caller) => caller,
@@ -159,17 +155,13 @@ fn scan<A: Architecture, C: CodeMap, M: Memory>(
     // The first guess from which rules lead nowhere.
     let mut doubtful = None;
     for index in 0..if depth.is_some() { MAX_WORDS_CHECKED } else { MAX_WORDS } {
-        let slot = sp.checked_add(A::WORD * index).map(Avma);
-        let Some((slot, word)) = slot.and_then(|slot| Some((slot, A::read_word(walker.memory, slot).ok()?)))
-        else {
-            break;
-        };
-        let pc = Avma(walker.code_address(word));
-        if !is_code(walker.code, pc.offset(-1)) {
+        let slot = sp.checked_add(A::WORD * index);
+        let Some(word) = slot.and_then(|slot| word_at(walker, slot)) else { break };
+        if !is_code(walker.code, word.pc.offset(-1)) {
             continue;
         }
-        let Some(caller) = caller_at(walker, slot, pc, fp) else { break };
-        let found = (caller, Walked { pc, is_return: true, found: Method::Scan, slot });
+        let Some(caller) = caller_at(walker, word, fp) else { break };
+        let found = (caller, word);
         match weigh(walker, text, callee, &caller, depth) {
             Weighed::No => {}
             Weighed::Doubtful => doubtful = doubtful.or(Some(found)),

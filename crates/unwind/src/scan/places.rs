@@ -3,11 +3,15 @@
 use crate::address::Avma;
 use crate::architecture::Architecture;
 use crate::code::{CodeMap, Located};
+use crate::frame::Walked;
 use crate::memory::Memory;
+use crate::method::Method;
 use crate::module::Extent;
 use crate::registers::RegisterSet;
 use crate::walker::Walker;
 
+/// So many words are looked at for one frame where no guess is wanted: hand-written code has small frames.
+pub(super) const MAX_WORDS_CHECKED: u64 = 512;
 /// What a frame pointer that may still be the caller's is not further away than.
 const MAX_FRAME: u64 = 8 << 20;
 
@@ -17,17 +21,26 @@ pub trait ReadCode {
     fn read(&mut self, at: Avma, to: &mut [u8]) -> bool;
 }
 
-/// The registers of a caller whose return address is at `slot`. `fp`: what the frame pointer was when it was saved.
+/// The word at `slot` as the return address of a caller that a scan finds; `None`: it can't be read.
+pub(super) fn word_at<A: Architecture, C: CodeMap, M: Memory>(
+    walker: &mut Walker<'_, A, C, M>,
+    slot: u64,
+) -> Option<Walked> {
+    let word = A::read_word(walker.memory, Avma(slot)).ok()?;
+    let pc = Avma(walker.code_address(word));
+    Some(Walked { pc, is_return: true, found: Method::Scan, slot: Avma(slot) })
+}
+
+/// The registers of the caller that is found by `word`. `fp`: what the frame pointer was when it was saved.
 pub(super) fn caller_at<A: Architecture, C: CodeMap, M: Memory>(
     walker: &Walker<'_, A, C, M>,
-    slot: Avma,
-    pc: Avma,
+    word: Walked,
     fp: Option<u64>,
 ) -> Option<RegisterSet<A>> {
-    let mut caller = RegisterSet::new(pc.0, slot.0.checked_add(A::WORD)?);
-    let fp = fp.filter(|fp| fp.checked_sub(slot.0).is_some_and(|up| up > 0 && up < MAX_FRAME));
+    let mut caller = RegisterSet::new(word.pc.0, word.slot.0.checked_add(A::WORD)?);
+    let fp = fp.filter(|fp| fp.checked_sub(word.slot.0).is_some_and(|up| up > 0 && up < MAX_FRAME));
     // Only rules know what it is for.
-    if let Some(fp) = fp.filter(|_| has_rules(walker.code, pc.offset(-1))) {
+    if let Some(fp) = fp.filter(|_| has_rules(walker.code, word.pc.offset(-1))) {
         caller.set(A::FP, fp);
     }
     Some(caller)

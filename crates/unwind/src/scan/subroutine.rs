@@ -9,13 +9,12 @@ use crate::architecture::Architecture;
 use crate::code::{CodeMap, Located};
 use crate::frame::{End, Walked};
 use crate::memory::Memory;
-use crate::method::Method;
 use crate::module::Extent;
 use crate::registers::RegisterSet;
 use crate::walker::Walker;
 
 use super::called::calls_before;
-use super::places::ReadCode;
+use super::places::{ReadCode, word_at};
 
 /// Whether a walk that ended like this may have been led astray by the rules of its innermost frame: to a zero, or to no code.
 pub(super) fn is_doubtful(end: End, frames: &[Walked]) -> bool {
@@ -32,16 +31,14 @@ pub(super) fn called_by<A: Architecture, C: CodeMap, M: Memory>(
     text: &mut dyn ReadCode,
 ) -> Option<(RegisterSet<A>, Walked)> {
     let here = Avma(walker.registers.ip());
-    let slot = Avma(walker.registers.sp());
-    let pc = A::read_word(walker.memory, slot).ok()?;
-    let pc = Avma(walker.code_address(pc));
+    let word = word_at(walker, walker.registers.sp())?;
     let Located::Module { module, bias } = walker.code.locate(here) else { return None };
     let Extent::Function(range) = module.extent(here.to_svma(bias)) else { return None };
-    let (Some(target), _) = calls_before::<A, C>(walker.code, text, pc) else { return None };
-    let [stated, called] = [pc, target].map(|at| at.to_svma(bias));
+    let (Some(target), _) = calls_before::<A, C>(walker.code, text, word.pc) else { return None };
+    let [stated, called] = [word.pc, target].map(|at| at.to_svma(bias));
     let is_part = range.contains(&stated) && range.start < called && called <= here.to_svma(bias);
     let mut caller = walker.registers;
-    caller.set(A::PC, pc.0);
-    caller.set(A::SP, slot.0.checked_add(A::WORD)?);
-    is_part.then_some((caller, Walked { pc, is_return: true, found: Method::Scan, slot }))
+    caller.set(A::PC, word.pc.0);
+    caller.set(A::SP, word.slot.0.checked_add(A::WORD)?);
+    is_part.then_some((caller, word))
 }

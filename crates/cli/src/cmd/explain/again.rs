@@ -49,7 +49,7 @@ pub(super) fn kernel(report: &Explanation<'_>, args: &Args) -> String {
     of_target("plumb kernel --advice", report.view.profile(), args)
 }
 
-/// A command for the same target: the processes that were named now, or else the recorded command.
+/// A command for the same target: the options that name it, if any, otherwise the recorded command.
 fn of_target(before: &str, profile: &Profile, args: &Args) -> String {
     let (named, command) = (args.target.words(), shell_words::join(&profile.meta.command));
     match command.len() {
