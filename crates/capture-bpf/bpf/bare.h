@@ -4,6 +4,9 @@
 #ifndef PLUMB_BARE_H
 #define PLUMB_BARE_H
 
+/* Functions are taken to be no larger. */
+#define FUNCTION_BYTES (1u << 16)
+
 /* Whether the eight bytes before a return address end with a call, as crates/unwind/src/scan/calls.rs has them: 2 if it says where it
  * leads, 1 if it goes through a register or memory. */
 INLINE u32 call_before(u64 code)
@@ -23,6 +26,13 @@ INLINE u32 call_before(u64 code)
     return seven == 0x94ff;
 }
 
+/* Whether a function with a rule of this kind jumps where memory says: which function it is then, only the loader knows. */
+INLINE int is_imported(u32 kind, u64 target)
+{
+    u64 code;
+    return kind == KIND_PLT || (!env_peek(target, &code) && (code & 0xffff) == 0x25ff);
+}
+
 /* Whether code of a file that has rules for other code may be called by a call before an address. 2: it says that it is, 3: and just before. */
 INLINE u32 calls_here(struct walk *walk, struct Space *space, u64 address)
 {
@@ -34,12 +44,9 @@ INLINE u32 calls_here(struct walk *walk, struct Space *space, u64 address)
         return call;
     u64 target = address + (s64)(s32)(code >> 32);
     u32 kind = rule_at(walk, space, target, &rule) ? rule & 0xff : 0xff;
-    /* An imported function: which one, only the loader knows. */
-    if (kind == KIND_PLT)
-        return 1;
     if (kind != KIND_MISSING_HERE)
-        return env_peek(target, &code) || (code & 0xffff) != 0x25ff ? 0 : 1;
-    if (target > walk->pc || walk->pc - target >= 1 << 16)
+        return is_imported(kind, target);
+    if (target > walk->pc || walk->pc - target >= FUNCTION_BYTES)
         return 0;
     return walk->pc - target < 256 ? 3 : 2;
 }
@@ -99,8 +106,15 @@ APART int scan_step(struct walk *walk, struct Space *space)
     if (known && kind == KIND_MISSING_HERE)
         return bare_caller(walk, space, pc, slot);
     int is_on_sp = kind == KIND_SP || kind == KIND_SP_WORD, is_on_fp = kind == KIND_FP || kind == KIND_FP_WORD;
-    if (!known || (!is_on_sp && !is_on_fp && kind != KIND_ROOT) || !calls_here(walk, space, pc))
+    if (!known || (!is_on_sp && !is_on_fp && kind != KIND_ROOT))
         return 1;
+    u32 call = calls_here(walk, space, pc);
+    if (!call)
+        return 1;
+    /* Calls that have returned leave such words too; which are theirs is told by what lies further out. */
+    walk->why = WHY_ODD;
+    if (call == 1)
+        return 0;
     u64 sp = slot + 8, base = sp, cfa;
     /* Only where it can be one of the caller's it is taken for the caller's. */
     int has_fp = frame_pointer(walk) && walk->fp > slot && walk->fp - slot < 8 << 20;

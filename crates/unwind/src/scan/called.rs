@@ -18,6 +18,8 @@ const MAX_FUNCTION: u64 = 1 << 20;
 /// So much code on either side is searched for calls, so many bytes at a time.
 const AROUND: u64 = 16 << 10;
 const CHUNK: usize = 512;
+/// So much of a function's code is searched for jumps to another.
+const MAX_JUMPING: u64 = 16 << 10;
 
 /// A function of which one address is known.
 #[derive(Clone, Copy)]
@@ -151,6 +153,52 @@ fn destination<A: Architecture, C: CodeMap>(code: &C, text: &mut dyn ReadCode, m
         target = next;
     }
     target
+}
+
+/// How the function that holds `callee`, which has rules, may have come to run after the call before `pc`, if that names another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Came {
+    /// Not at all, as far as the code can be read.
+    Never,
+    /// The function that was called jumps where memory or a register says: to one of several places in itself, mostly.
+    Perhaps,
+    /// It was called, as far as that is known, or jumped to by the function that was.
+    Here,
+}
+
+/// How a function came to run, as [`Came`].
+pub(super) fn came<A: Architecture, C: CodeMap>(
+    code: &C,
+    text: &mut dyn ReadCode,
+    pc: Avma,
+    callee: Callee,
+) -> Came {
+    match follows_call::<A, C>(code, text, pc, callee) {
+        None => return Came::Never,
+        Some(Called::Elsewhere) => {}
+        Some(Called::Perhaps | Called::Directly) => return Came::Here,
+    }
+    let (Some(target), _) = calls_before::<A, C>(code, text, pc) else { return Came::Never };
+    let Located::Module { module, bias } = code.locate(target) else { return Came::Never };
+    let Extent::Function(range) = module.extent(target.to_svma(bias)) else { return Came::Never };
+    let size = range.end.0.saturating_sub(range.start.0).min(MAX_JUMPING);
+    let begin = Avma(range.start.0.wrapping_add(bias));
+    let mut bytes = [0; CHUNK + calls::LONGEST];
+    let mut came = Came::Never;
+    for offset in (0..size).step_by(CHUNK) {
+        let length = (size - offset).min(bytes.len() as u64) as usize;
+        let Some(bytes) = bytes.get_mut(..length) else { break };
+        let at = begin.offset(offset as i64);
+        if !text.read(at, bytes) {
+            break;
+        }
+        calls::jumps(A::ISA, bytes, at, |target| match target {
+            Some(target) if begins(code, target, callee) => came = Came::Here,
+            Some(_) => {}
+            None => came = came.max(Came::Perhaps),
+        });
+    }
+    came
 }
 
 /// Whether there is a call before `pc`, or the code there can't be read.

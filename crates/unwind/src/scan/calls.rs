@@ -67,6 +67,39 @@ pub(super) fn targets(isa: Isa, code: &[u8], at: Avma, mut visit: impl FnMut(Avm
     }
 }
 
+/// Calls `visit` with where direct jumps in `code`, which is at `at`, lead, conditional ones too; `None`: where memory or a register says. On
+/// x86_64 all bytes that would be one are taken for one.
+pub(super) fn jumps(isa: Isa, code: &[u8], at: Avma, mut visit: impl FnMut(Option<Avma>)) {
+    match isa {
+        Isa::X86_64 => {
+            for index in 0..code.len() {
+                let end = |length: i64| at.offset(index as i64 + length);
+                let far = |a, b, c, d| i64::from(i32::from_le_bytes([a, b, c, d]));
+                match *code.get(index..).unwrap_or_default() {
+                    // JMP rel32; Jcc rel32; either with rel8; JMP through memory or a register.
+                    [0xe9, a, b, c, d, ..] => visit(Some(end(5).offset(far(a, b, c, d)))),
+                    [0x0f, 0x80..=0x8f, a, b, c, d, ..] => visit(Some(end(6).offset(far(a, b, c, d)))),
+                    [0xeb | 0x70..=0x7f, near, ..] => visit(Some(end(2).offset((near as i8).into()))),
+                    [0xff, operand, ..] if operand & 0x38 == 0x20 => visit(None),
+                    _ => {}
+                }
+            }
+        }
+        Isa::Aarch64 => {
+            for (index, word) in
+                code.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).enumerate()
+            {
+                if word >> 26 == 0b000101 {
+                    visit(Some(branch(word, at.offset(index as i64 * 4))));
+                } else if word & 0xffff_fc1f == 0xd61f_0000 {
+                    visit(None);
+                }
+            }
+        }
+        Isa::Arm => {}
+    }
+}
+
 fn x86_64_direct(code: &[u8], end: Avma) -> Option<Avma> {
     let Some([0xe8, relative @ ..]) = code.last_chunk::<5>() else { return None };
     Some(end.offset(i32::from_le_bytes(*relative).into()))
@@ -176,6 +209,23 @@ mod tests {
         assert_eq!(calls(a, &0xd73f_0861_u32.to_le_bytes()), [Call::Anywhere], "blraa x3, x1");
         assert_eq!(calls(a, &0xd61f_0060_u32.to_le_bytes()), [], "br x3");
         assert_eq!(calls(Isa::Arm, &[0; 4]), []);
+    }
+
+    #[test]
+    fn jumps_in_code() {
+        let found = |isa, code: &[u8]| {
+            let mut found = Vec::new();
+            jumps(isa, code, Avma(0x1000), |target| found.push(target));
+            found
+        };
+        // ret; jmp 0x1106; jne 0x110c; jmp *%rax; jmp *8(%rdi); jmp 0x1000
+        let code =
+            [0xc3, 0xe9, 0, 1, 0, 0, 0x0f, 0x85, 0, 1, 0, 0, 0x90, 0xff, 0xe0, 0xff, 0x67, 8, 0xeb, 0xec];
+        let expected = [Some(Avma(0x1106)), Some(Avma(0x110c)), None, None, Some(Avma(0x1000))];
+        assert_eq!(found(Isa::X86_64, &code), expected);
+        let code = [0xd503_201f_u32, 0x1400_0002, 0xd61f_0220].map(u32::to_le_bytes);
+        assert_eq!(found(Isa::Aarch64, code.as_flattened()), [Some(Avma(0x100c)), None]);
+        assert_eq!(found(Isa::Arm, &code.concat()), []);
     }
 
     #[test]

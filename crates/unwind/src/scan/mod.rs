@@ -9,7 +9,8 @@
 //! - if the rules for the caller lead to *its* caller, the same holds for that.
 //!
 //! A caller with rules that was called through a pointer is passed over if rules do not lead from it to the root, unless there is no better
-//! one. That leaves return addresses of calls that have returned already, through a pointer or to the very same function;
+//! one. So is one of whose callers, further out, a call names another function, if a word before that leads over the same call and agrees with it: a
+//! call that has returned leaves such words. That leaves calls that have returned where the call further out goes through a pointer;
 //! and what a function called that then jumped on to the one at hand is passed over. So what is found is marked as
 //! [`Method::Scan`], and no frame further out is trusted more ([`trust`](fn@crate::trust)).
 //!
@@ -40,7 +41,8 @@ use crate::registers::RegisterSet;
 use crate::walker::Walker;
 
 pub(crate) use called::may_follow_call;
-use called::{Called, Callee, follows_call, nearest};
+use called::{Called, Callee, Came, came, follows_call, nearest};
+use outwards::contradiction;
 pub(crate) use outwards::reaches_root;
 pub use places::ReadCode;
 use places::{MAX_WORDS_CHECKED, caller_at, has_rules, is_code, is_entry, is_made, is_readable, word_at};
@@ -152,11 +154,14 @@ fn scan<A: Architecture, C: CodeMap, M: Memory>(
     let fp = walker.fp().ok();
     let sp = walker.registers.sp().checked_next_multiple_of(A::WORD)?;
     let callee = nearest_kept(walker, text, callee(frame));
-    // The first guess from which rules lead nowhere.
-    let mut doubtful = None;
+    // The first guess from which rules lead nowhere, and the first that what lies further out contradicts, and where.
+    let (mut doubtful, mut contradicted) = (None, None);
     for index in 0..if depth.is_some() { MAX_WORDS_CHECKED } else { MAX_WORDS } {
         let slot = sp.checked_add(A::WORD * index);
         let Some(word) = slot.and_then(|slot| word_at(walker, slot)) else { break };
+        if contradicted.is_some_and(|(_, at)| word.slot > at) {
+            break;
+        }
         if !is_code(walker.code, word.pc.offset(-1)) {
             continue;
         }
@@ -165,11 +170,17 @@ fn scan<A: Architecture, C: CodeMap, M: Memory>(
         match weigh(walker, text, callee, &caller, depth) {
             Weighed::No => {}
             Weighed::Doubtful => doubtful = doubtful.or(Some(found)),
+            Weighed::Unsure if contradicted.is_some() => break,
             Weighed::Unsure => return None,
-            Weighed::Yes => return Some(take(walker, found)),
+            Weighed::Yes => match (contradiction(walker, text, &caller), contradicted) {
+                (Some(at), None) => contradicted = Some((found, at)),
+                (Some(at), Some((_, before))) if at <= before => {}
+                _ => return Some(take(walker, found)),
+            },
         }
     }
-    doubtful.map(|found| take(walker, found))
+    let found = contradicted.map(|(found, _)| found).or(doubtful)?;
+    Some(take(walker, found))
 }
 
 /// Makes a caller that was found the walker's current frame.
@@ -270,8 +281,7 @@ fn leads_on<A: Architecture, C: CodeMap, M: Memory>(
         Ok(next) if next.found == Method::Signal => is_code(code, next.pc).then_some(true),
         Ok(next) if next.found == Method::Cfi => {
             let below = Callee::at(code, pc.offset(-1), Avma(0));
-            let has_called = follows_call::<A, C>(code, text, next.pc, below) > Some(Called::Elsewhere);
-            (is_called && has_called).then_some(true)
+            (is_called && came::<A, C>(code, text, next.pc, below) != Came::Never).then_some(true)
         }
         // Conventions: they prove nothing.
         Ok(_) | Err(End::NoUnwindInfo | End::RegisterUnknown | End::BeyondCopy | End::StackUnreadable) => {

@@ -1,19 +1,48 @@
-//! Whether rules lead from a word on the stack to the root.
+//! What rules say of a word on the stack further out: whether they lead from it to the root, and whether the calls on the way agree.
 
 use crate::address::Avma;
 use crate::architecture::Architecture;
 use crate::code::{CodeMap, Located};
 use crate::frame::{End, Walked};
 use crate::memory::Memory;
+use crate::method::Method;
 use crate::registers::RegisterSet;
 use crate::walker::Walker;
 
-use super::called::may_follow_call;
+use super::called::{Callee, Came, came, may_follow_call};
+use super::places::{ReadCode, has_rules};
 
 /// So many frames outwards rules may take to the root.
 const MAX_OUTWARDS: u32 = 4096;
 /// So many are enough where they can't be followed to the root.
 const ENOUGH_OUTWARDS: u32 = 3;
+
+/// So many frames outwards calls are compared with what they have called.
+const COMPARED_OUTWARDS: u32 = 16;
+
+/// Where the nearest return address is, further out than a caller that was found, whose call names another function than the one from which
+/// rules led to it, which does not jump there either.
+pub(super) fn contradiction<A: Architecture, C: CodeMap, M: Memory>(
+    walker: &mut Walker<'_, A, C, M>,
+    text: &mut dyn ReadCode,
+    caller: &RegisterSet<A>,
+) -> Option<Avma> {
+    let code = walker.code;
+    let mut trial = walker.trial(caller);
+    let mut pc = Avma(caller.ip());
+    for _ in 0..COMPARED_OUTWARDS {
+        let next = trial.caller(pc, true, true).ok()?;
+        if next.found != Method::Cfi || next.pc == Avma(0) {
+            return None;
+        }
+        let called = Callee::at(code, pc.offset(-1), Avma(0));
+        if has_rules(code, pc.offset(-1)) && came::<A, C>(code, text, next.pc, called) != Came::Here {
+            return Some(next.slot);
+        }
+        pc = next.pc;
+    }
+    None
+}
 
 /// Whether rules lead from a caller to the root, or to code that is in no file again, over return addresses behind calls.
 pub(crate) fn reaches_root<A: Architecture, C: CodeMap, M: Memory>(
