@@ -1,5 +1,5 @@
-//! Callers of hand-written assembly without unwind information: found by scanning the stack, confirmed by the calls, and marked. Who calls
-//! whom is what the source says.
+//! Callers of code without unwind information: found by rules made of its instructions, or where those don't tell, by scanning the stack,
+//! confirmed by the calls, and marked. Who calls whom is what the source says.
 //!
 //! Needs perf_event_open and gcc: where they are missing a test says so and does nothing.
 
@@ -11,12 +11,17 @@ use std::process::Command;
 use plumb_fixtures::{Requirement, compiles, needs};
 use spun::{folder, may_record, plumb, succeeds, text};
 
-/// Works in a frame of its own, which is full of addresses of code that is not running; `rbp` is one of its working registers.
+/// Works in a frame of its own, which is full of addresses of code that is not running; `rbp` is one of its working registers. How large the frame
+/// is only running it tells where `ALIGNED` is said.
 const ASSEMBLY: &str = ".globl kernel_by_hand
 .type kernel_by_hand, @function
 kernel_by_hand:
     push %rbp
     push %rbx
+    mov %rsp, %r10
+#ifdef ALIGNED
+    and $-64, %rsp
+#endif
     sub $1024, %rsp
     lea decoy(%rip), %rax
     mov %rax, 0(%rsp)
@@ -28,7 +33,11 @@ kernel_by_hand:
     add $1, %rbx
     dec %rbp
     jnz 1b
+#ifdef ALIGNED
+    mov %r10, %rsp
+#else
     add $1024, %rsp
+#endif
     pop %rbx
     pop %rbp
     ret
@@ -53,30 +62,85 @@ __attribute__((noinline)) static void outer(int way, unsigned long n)
 int main(void) { for (int i = 0; i < 600; i++) outer(i & 1, 1000000); return 0; }
 ";
 
-fn build(folder: &Path, room: u32) -> Option<PathBuf> {
-    std::fs::write(folder.join("kernel.S"), ASSEMBLY).expect("a file in the folder");
-    std::fs::write(folder.join("callers.c"), CALLERS).expect("a file in the folder");
+/// Leaves room in its frame for what earlier calls have left there.
+const ROOMY: &str = ".globl kernel_by_hand
+.type kernel_by_hand, @function
+kernel_by_hand:
+    mov %rsp, %r10
+    and $-64, %rsp
+    sub $0x208, %rsp
+1:  dec %rdi
+    jnz 1b
+    mov %r10, %rsp
+    ret
+.section .note.GNU-stack
+";
+
+/// Has no frame.
+const PLAIN: &str = ".globl kernel_by_hand
+.type kernel_by_hand, @function
+kernel_by_hand:
+    dec %rdi
+    jnz kernel_by_hand
+    ret
+.section .note.GNU-stack
+";
+
+/// Before each call of it a function runs and returns whose frames lead to `main` as well, the innermost through a pointer. `jumping` is left by
+/// a jump, so that what calls is not what was called.
+const AFTER_OTHERS: &str = "#include <time.h>
+void kernel_by_hand(unsigned long);
+void (*volatile pointer)(unsigned long) = kernel_by_hand;
+volatile long sink;
+__attribute__((noinline)) static void earlier(void)
+{ struct timespec now; for (int i = 0; i < 3; i++) { clock_gettime(CLOCK_MONOTONIC, &now); sink += now.tv_nsec; } }
+__attribute__((noinline)) static void jumped_to(unsigned long n) { pointer(n); sink++; }
+__attribute__((noinline)) static void jumping(unsigned long n) { sink = n; jumped_to(n); }
+__attribute__((noinline)) static void directly(unsigned long n) { kernel_by_hand(n); sink++; }
+__attribute__((noinline)) static void through_pointer(unsigned long n) { pointer(n); sink++; }
+int main(void)
+{
+    for (int i = 0; i < 900; i++) {
+        earlier();
+        if (i % 3 == 0) jumping(1000000);
+        else if (i % 3 == 1) directly(1000000);
+        else through_pointer(1000000);
+    }
+    return 0;
+}
+";
+
+/// What a program is built of, and options to build it with.
+type Program = (&'static str, &'static str, &'static [&'static str]);
+
+fn build(folder: &Path, (assembly, callers, options): Program) -> Option<PathBuf> {
+    std::fs::write(folder.join("kernel.S"), assembly).expect("a file in the folder");
+    std::fs::write(folder.join("callers.c"), callers).expect("a file in the folder");
     let program = folder.join("program");
     let mut gcc = Command::new("gcc");
-    gcc.args(["-O1", &format!("-DROOM={room}"), "-o"])
+    gcc.args(["-O2", "-fno-inline", "-fno-ipa-icf", "-fno-ipa-cp", "-fno-ipa-sra"])
+        .args(options)
+        .arg("-o")
         .arg(&program)
         .arg(folder.join("kernel.S"))
         .arg(folder.join("callers.c"));
     compiles(&mut gcc).then_some(program)
 }
 
-fn check(capture: &str, room: u32) {
+/// Records a program whose stacks below its assembly are one of these, innermost first, as often as each other. `by_scan`: they are found so.
+fn check(capture: &str, program: Program, stacks: &[&[&str]], by_scan: bool) {
     if capture == "bpf" && !needs(Requirement::Bpf) {
         return;
     }
-    let folder = folder(&format!("assembly-{capture}"));
-    let Some(program) = build(&folder, room).filter(|_| may_record()) else { return };
+    let folder = folder(&format!("assembly-{capture}-{}-{by_scan}", stacks.len()));
+    let Some(program) = build(&folder, program).filter(|_| may_record()) else { return };
     let program = program.to_str().expect("its path is text");
     let output = plumb(&folder, &["record", "--user-only", "--capture", capture, "--", program]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let said = text(&output.stderr);
-    assert!(said.contains("with a caller by stack scan"), "{said}");
-    let (mut all, mut by_way) = (0, [0, 0]);
+    assert_eq!(said.contains("with a caller by stack scan"), by_scan, "{said}");
+    let mut all = 0;
+    let mut found = vec![0; stacks.len()];
     for line in succeeds(&folder, &["fold"]).lines() {
         let (stack, count) = line.rsplit_once(' ').expect("a line of folded stacks");
         let count: u64 = count.parse().expect("a count");
@@ -84,26 +148,58 @@ fn check(capture: &str, room: u32) {
             continue;
         }
         all += count;
-        let frames: Vec<&str> = stack.split(';').rev().collect();
-        match frames.get(1..4) {
-            Some(&["directly", "outer", "main"]) => by_way[0] += count,
-            Some(&["through_pointer", "outer", "main"]) => by_way[1] += count,
-            _ => println!("{line}"),
+        let frames: Vec<&str> = stack.split(';').rev().skip(1).collect();
+        match stacks.iter().zip(&mut found).find(|(stack, _)| frames.starts_with(stack)) {
+            Some((_, found)) => *found += count,
+            None => println!("{line}"),
         }
     }
-    println!("{capture}: {by_way:?} of {all}");
+    println!("{capture}: {found:?} of {all}");
     // Until the kernel has the tables, copies of the stack end where a frame is larger than what was ever touched.
-    let least = if capture == "bpf" { 90 } else { 99 };
-    assert!(all > 100 && by_way.iter().sum::<u64>() * 100 >= all * least, "{by_way:?} of {all}");
-    assert!(by_way.iter().all(|count| count * 3 > all));
+    let least = if capture == "bpf" { 95 } else { 99 };
+    assert!(all > 100 && found.iter().sum::<u64>() * 100 >= all * least, "{found:?} of {all}");
+    assert!(found.iter().all(|count| count * (stacks.len() as u64 + 1) > all));
+}
+
+const FRAMES: &[&[&str]] = &[&["directly", "outer", "main"], &["through_pointer", "outer", "main"]];
+const FRAMES_AFTER_OTHERS: &[&[&str]] =
+    &[&["jumped_to", "main"], &["directly", "main"], &["through_pointer", "main"]];
+
+#[test]
+fn scans_find_callers_in_copies_of_stacks() {
+    check("perf", (ASSEMBLY, CALLERS, &["-DROOM=64", "-DALIGNED"]), FRAMES, true);
 }
 
 #[test]
-fn callers_are_found_in_copies_of_stacks() {
-    check("perf", 64);
+fn scans_find_callers_of_what_the_kernel_does_not_walk() {
+    check("bpf", (ASSEMBLY, CALLERS, &["-DROOM=64", "-DALIGNED"]), FRAMES, true);
 }
 
 #[test]
-fn callers_are_found_by_walks_in_the_kernel() {
-    check("bpf", 30000);
+fn code_tells_callers_in_copies_of_stacks() {
+    check("perf", (ASSEMBLY, CALLERS, &["-DROOM=64"]), FRAMES, false);
+}
+
+#[test]
+fn code_tells_callers_in_the_kernel() {
+    check("bpf", (ASSEMBLY, CALLERS, &["-DROOM=30000"]), FRAMES, false);
+}
+
+#[test]
+fn what_has_returned_is_no_caller_in_copies() {
+    check("perf", (ROOMY, AFTER_OTHERS, &[]), FRAMES_AFTER_OTHERS, true);
+}
+
+#[test]
+fn what_has_returned_is_no_caller_in_the_kernel() {
+    check("bpf", (ROOMY, AFTER_OTHERS, &[]), FRAMES_AFTER_OTHERS, true);
+}
+
+/// All of a program is without tables, as what is said of the compiler's options.
+#[test]
+fn code_tells_callers_of_programs_without_tables() {
+    const WITHOUT: &[&str] = &["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"];
+    for capture in ["perf", "bpf"] {
+        check(capture, (PLAIN, AFTER_OTHERS, WITHOUT), FRAMES_AFTER_OTHERS, false);
+    }
 }

@@ -55,6 +55,8 @@ pub struct UnwindSections {
     pub got: Option<u64>,
     /// Stated address at which a process begins.
     pub entry: Option<u64>,
+    /// `.text`, which is most of a file.
+    pub code: Option<SectionReader>,
     /// Of a Go program `.gopclntab`, and with it `.text`: together they are most of the file.
     pub go: Option<Box<[SectionReader; 2]>>,
 }
@@ -173,9 +175,10 @@ impl Elf {
         let debug_frame = section(self.debug_frame);
         let (exidx, extab) = (section(self.exidx), section(self.extab));
         let go = self.gopclntab.and_then(|table| Some(Box::new([later(table)?, later(self.text?)?])));
+        let code = self.text.filter(|_| go.is_none()).and_then(later);
         let text = self.text.map(|place| place.address);
         let (got, entry) = (self.got, self.entry);
-        UnwindSections { eh_frame, eh_frame_hdr, debug_frame, exidx, extab, text, got, entry, go }
+        UnwindSections { eh_frame, eh_frame_hdr, debug_frame, exidx, extab, text, got, entry, code, go }
     }
 
     /// Reads the sections that unwinding needs from the file that the headers came from.

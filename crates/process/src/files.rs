@@ -191,7 +191,10 @@ impl Files {
         let elf = Elf::read(&file);
         let bytes = match &elf {
             Err(_) => Bytes::Taken(None),
-            Ok(elf) if self.open >= MAX_OPEN => Bytes::Read(Box::new(elf.unwind_sections(&file))),
+            // Code is read through the file, which is to be closed.
+            Ok(elf) if self.open >= MAX_OPEN => {
+                Bytes::Read(Box::new(UnwindSections { code: None, ..elf.unwind_sections(&file) }))
+            }
             Ok(_) => {
                 self.open += 1;
                 Bytes::Open(file)

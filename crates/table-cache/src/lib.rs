@@ -4,6 +4,7 @@
 //!
 //! Not here: what a table is (`plumb_unwind::table`), which files are worth one.
 
+mod code;
 mod loader;
 mod module;
 mod tables;

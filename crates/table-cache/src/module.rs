@@ -3,13 +3,16 @@
 use plumb_process::{SectionReader, UnwindSections};
 use plumb_unwind::{Isa, Module, Section, Sections, Svma, go};
 
-/// The unwind information of a file with these sections, Go's own table included.
+use crate::code;
+
+/// The unwind information of a file with these sections, Go's own table included, and what its code tells.
 pub fn module_of(mut sections: UnwindSections, isa: Isa) -> Module<Vec<u8>> {
     let section =
         |section: plumb_process::Section| Section { address: Svma(section.address), bytes: section.bytes };
     let of_go =
         sections.go.take().filter(|_| isa == Isa::X86_64).and_then(|of_go| add_go(&of_go, &mut sections));
-    Module::new(Sections {
+    let code = sections.code.take();
+    let module = Module::new(Sections {
         eh_frame: sections.eh_frame.map(section),
         eh_frame_hdr: sections.eh_frame_hdr.map(section),
         debug_frame: of_go.or_else(|| sections.debug_frame.map(section)),
@@ -19,7 +22,8 @@ pub fn module_of(mut sections: UnwindSections, isa: Isa) -> Module<Vec<u8>> {
         text: sections.text.map(Svma),
         got: sections.got.map(Svma),
         entry: sections.entry.map(Svma),
-    })
+    });
+    code::with_rules(module, code)
 }
 
 /// Rules of Go's own table, each function's made when it is asked for: those of a large program take a second and tens of megabytes.

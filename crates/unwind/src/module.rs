@@ -4,6 +4,7 @@
 //! index is only built for a section that comes without one.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -112,6 +113,11 @@ impl<B: AsRef<[u8]>> Module<B> {
     /// wrong frames; [`Table::is_of`] tells them apart.
     pub fn with_table(self, table: Table) -> Self {
         Module { table: Some(table), ..self }
+    }
+
+    /// The sections that it was made of.
+    pub fn into_sections(self) -> Sections<B> {
+        self.sections
     }
 
     /// Its table, if it has one.
@@ -241,19 +247,43 @@ impl<B: AsRef<[u8]>> Module<B> {
 
     /// All functions that have rules in the section that is asked first, of those that have any.
     pub(crate) fn functions(&self) -> Option<Functions<'_>> {
-        let in_debug_frame = || {
-            let frames = self.frames(self.sections.debug_frame.as_ref()?, SectionKind::DebugFrame);
-            let index = self.debug_index.get_or_init(|| Box::new(Index::build(&frames)));
-            Some(Functions::of_index(frames, index))
-        };
-        let Some(section) = &self.sections.eh_frame else { return in_debug_frame() };
+        let Some(section) = &self.sections.eh_frame else { return self.in_debug_frame() };
         let frames = self.frames(section, SectionKind::EhFrame);
         if let Some((bytes, bases, header)) = self.header() {
             return Some(Functions::of_header(frames, bytes, header, bases));
         }
         let index = self.eh_index.get_or_init(|| Box::new(Index::build(&frames)));
         let functions = Functions::of_index(frames, index);
-        if functions.len() == 0 { in_debug_frame().or(Some(functions)) } else { Some(functions) }
+        if functions.len() == 0 { self.in_debug_frame().or(Some(functions)) } else { Some(functions) }
+    }
+
+    /// Those in `.debug_frame`.
+    fn in_debug_frame(&self) -> Option<Functions<'_>> {
+        let frames = self.frames(self.sections.debug_frame.as_ref()?, SectionKind::DebugFrame);
+        let index = self.debug_index.get_or_init(|| Box::new(Index::build(&frames)));
+        Some(Functions::of_index(frames, index))
+    }
+
+    /// The code of that range that no rules are about, in order; that at which a process begins is no part of it.
+    pub fn gaps(&self, within: Range<Svma>) -> Vec<Range<Svma>> {
+        let mut heads = Heads::default();
+        let mut known: Vec<_> = self.entry().map(|entry| entry.start.0..entry.end.0).into_iter().collect();
+        for functions in [self.functions(), self.in_debug_frame()].into_iter().flatten() {
+            known.extend(functions.ranges(&mut heads));
+        }
+        known.sort_unstable_by_key(|range| range.start);
+        let (mut gaps, mut end) = (Vec::new(), within.start.0);
+        for range in known {
+            let until = range.start.min(within.end.0);
+            if end < until {
+                gaps.push(Svma(end)..Svma(until));
+            }
+            end = end.max(range.end);
+        }
+        if end < within.end.0 {
+            gaps.push(Svma(end)..within.end);
+        }
+        gaps
     }
 
     /// The function with rules that holds `pc`, or the code without rules around it.

@@ -1,5 +1,8 @@
 //! The functions of a file in the order of their addresses, as its index has them.
 
+use core::ops::Range;
+
+use super::heads::{Head, Heads};
 use crate::cfi::{Bases, Frames, Header, Index};
 
 /// Where functions begin and where their entries are.
@@ -48,6 +51,14 @@ impl<'a> Functions<'a> {
             }
             _ => self.unusual(index),
         }
+    }
+
+    /// The code of each.
+    pub(crate) fn ranges<'f>(&'f self, heads: &'f mut Heads) -> impl Iterator<Item = Range<u64>> + 'f {
+        (0..self.len()).filter_map(|index| {
+            let Head { begin, end, .. } = heads.head(&self.frames, 0, self.get(index)?.1?)?;
+            Some(begin..end)
+        })
     }
 
     #[inline(never)]

@@ -1,0 +1,185 @@
+//! What an instruction does to the stack and frame pointer.
+//!
+//! Instructions and what they write are iced's.
+
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+
+/// Where the frame of a function is, seen from an instruction of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct State {
+    /// The CFA is so far above the stack pointer; `None`: it is not known.
+    pub(super) sp: Option<i32>,
+    pub(super) fp: FramePointer,
+    pub(super) saved: Saved,
+}
+
+/// What the frame pointer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum FramePointer {
+    /// The CFA is so far above it.
+    Below(i32),
+    /// The caller's, or something else.
+    Other,
+}
+
+/// Where the caller's frame pointer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Saved {
+    /// In the register.
+    Not,
+    /// So far from the CFA.
+    At(i32),
+    /// Nowhere that is known.
+    Lost,
+}
+
+/// The state after an instruction.
+pub(super) enum After {
+    Known(State),
+    /// It does something that is not known here.
+    Unknown,
+    /// No function does that.
+    Never,
+}
+
+/// No frame is larger.
+const MOST: i32 = 1 << 28;
+
+impl State {
+    /// Where a function begins.
+    pub(super) const BEGIN: State = State { sp: Some(8), fp: FramePointer::Other, saved: Saved::Not };
+
+    /// Whether the stack pointer is where it was at the begin, and the frame pointer is the caller's.
+    pub(super) fn is_as_at_begin(self) -> bool {
+        (self.sp, self.saved) == (State::BEGIN.sp, State::BEGIN.saved)
+    }
+
+    /// That after an instruction that leads to the next one.
+    pub(super) fn after(self, instruction: &Instruction, info: &mut InstructionInfoFactory) -> After {
+        match self.by_name(instruction, info) {
+            // What is above the CFA is the caller's.
+            Some(State { sp: Some(sp), .. }) if sp < 8 => After::Never,
+            Some(State { sp: Some(sp), .. }) if sp > MOST => After::Unknown,
+            Some(State { sp: None, fp: FramePointer::Other, .. }) | None => After::Unknown,
+            Some(state) => After::Known(state),
+        }
+    }
+
+    fn by_name(mut self, instruction: &Instruction, info: &mut InstructionInfoFactory) -> Option<State> {
+        let increment = instruction.stack_pointer_increment();
+        let [to, from] = [instruction.op0_register(), instruction.op1_register()];
+        match (instruction.mnemonic(), to) {
+            (Mnemonic::Push, Register::RBP) => {
+                let sp = self.sp? + 8;
+                self.sp = Some(sp);
+                if self.saved == Saved::Not {
+                    self.saved = Saved::At(-sp);
+                }
+            }
+            (Mnemonic::Pop, Register::RBP) => {
+                let sp = self.sp?;
+                self.pop_fp(sp);
+            }
+            (Mnemonic::Leave, _) => {
+                let FramePointer::Below(sp) = self.fp else { return None };
+                self.pop_fp(sp);
+            }
+            (Mnemonic::Sub | Mnemonic::Add, Register::RSP) => match immediate(instruction) {
+                Some(by) if instruction.mnemonic() == Mnemonic::Sub => {
+                    self.sp = Some(self.sp?.checked_add(by)?)
+                }
+                Some(by) => self.sp = Some(self.sp?.checked_sub(by)?),
+                None => self.sp = None,
+            },
+            (Mnemonic::Lea, Register::RSP | Register::RBP) => {
+                let by = displacement(instruction)?;
+                let sp = match instruction.memory_base() {
+                    Register::RSP => self.sp?.checked_sub(by)?,
+                    Register::RBP => self.fp_below()?.checked_sub(by)?,
+                    _ => return None,
+                };
+                self.point(to, sp);
+            }
+            (Mnemonic::Mov, Register::RSP | Register::RBP) => match from {
+                Register::RSP => self.point(to, self.sp?),
+                Register::RBP => self.point(to, self.fp_below()?),
+                _ if to == Register::RBP => self.lose_fp(),
+                _ => self.sp = None,
+            },
+            _ => {
+                self.write_others(instruction, info);
+                if increment != 0 {
+                    self.sp = Some(self.sp?.checked_sub(increment)?);
+                }
+            }
+        }
+        Some(self)
+    }
+
+    fn fp_below(&self) -> Option<i32> {
+        match self.fp {
+            FramePointer::Below(below) => Some(below),
+            FramePointer::Other => None,
+        }
+    }
+
+    /// A pointer is so far below the CFA now.
+    fn point(&mut self, register: Register, below: i32) {
+        if register == Register::RSP {
+            self.sp = Some(below);
+        } else {
+            self.lose_fp();
+            self.fp = FramePointer::Below(below);
+        }
+    }
+
+    /// The frame pointer is something else now.
+    fn lose_fp(&mut self) {
+        self.fp = FramePointer::Other;
+        if self.saved == Saved::Not {
+            self.saved = Saved::Lost;
+        }
+    }
+
+    /// Takes the frame pointer from the stack, whose pointer is so far below the CFA.
+    fn pop_fp(&mut self, sp: i32) {
+        self.sp = Some(sp - 8);
+        self.fp = FramePointer::Other;
+        self.saved = match self.saved {
+            Saved::At(at) if at == -sp => Saved::Not,
+            Saved::Not => Saved::Lost,
+            other => other,
+        };
+    }
+
+    /// What else instructions write.
+    fn write_others(&mut self, instruction: &Instruction, info: &mut InstructionInfoFactory) {
+        let writes = |access| {
+            matches!(
+                access,
+                OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+            )
+        };
+        for used in info.info(instruction).used_registers().iter().filter(|used| writes(used.access())) {
+            match used.register().full_register() {
+                Register::RBP => self.lose_fp(),
+                Register::RSP if instruction.stack_pointer_increment() == 0 => self.sp = None,
+                _ => {}
+            }
+        }
+    }
+}
+
+fn immediate(instruction: &Instruction) -> Option<i32> {
+    let is_immediate = matches!(
+        instruction.op1_kind(),
+        OpKind::Immediate8 | OpKind::Immediate32 | OpKind::Immediate8to64 | OpKind::Immediate32to64
+    );
+    is_immediate.then(|| i32::try_from(instruction.immediate(1) as i64).ok()).flatten()
+}
+
+/// What is added to the one register that an address is made of.
+fn displacement(instruction: &Instruction) -> Option<i32> {
+    let is_alone = instruction.memory_index() == Register::None;
+    is_alone.then(|| i32::try_from(instruction.memory_displacement64() as i64).ok()).flatten()
+}

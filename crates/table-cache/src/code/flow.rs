@@ -1,0 +1,218 @@
+//! The ways through the code of a gap, from where functions begin on, and the state at each instruction.
+//!
+//! Whether a call returns is not seen, nor always where functions begin: what comes after the last call of one, which does not, may be the next
+//! one. So all that may be is followed, and believed is what leads to an end that fits (`ways`). What has been believed is not asked again.
+//!
+//! Functions begin where calls lead to and addresses are taken of; then, wherever nothing is known yet after code that has ended, one may begin, or
+//! it is a case of a switch, which has the state of the jump before it.
+
+use std::ops::Range;
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic};
+use indexmap::IndexSet;
+
+use super::effect::{After, State};
+use super::text::Text;
+use super::ways::Ways;
+
+/// A function, or a part of one, and the state from each of these addresses on.
+pub(super) struct Function {
+    pub(super) range: Range<u64>,
+    pub(super) rows: Vec<(u64, State)>,
+}
+
+/// What is known at an address, if it is not the number of a state: nothing; or it is within an instruction, or states differ.
+const NOTHING: u16 = 0;
+const OTHER: u16 = 1;
+const FIRST_STATE: usize = 2;
+
+/// So many instructions are looked at for each byte of a gap: code that jumps all over itself is no compiler's.
+const MOST_STEPS: u64 = 16;
+
+/// How functions are aligned, and the stack where one is called.
+pub(super) const ALIGNED: u64 = 16;
+
+/// What is known at an address.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    Nothing,
+    State(State),
+    /// It is within an instruction, or states differ.
+    Other,
+}
+
+pub(super) struct Flow<'t> {
+    pub(super) gap: Range<u64>,
+    /// Where functions begin, in order.
+    begins: &'t [u64],
+    decoder: Decoder<'t>,
+    pub(super) info: InstructionInfoFactory,
+    /// For each byte of the gap.
+    known: Vec<u16>,
+    states: IndexSet<State>,
+    /// So many more instructions may be looked at.
+    steps: u64,
+}
+
+impl<'t> Flow<'t> {
+    pub(super) fn new(text: &'t Text, gap: Range<u64>, begins: &'t [u64]) -> Self {
+        let bytes = text.from(gap.start);
+        let bytes = bytes.get(..(gap.end - gap.start) as usize).unwrap_or(bytes);
+        let gap = gap.start..gap.start + bytes.len() as u64;
+        let first = begins.partition_point(|&begin| begin < gap.start);
+        let last = begins.partition_point(|&begin| begin < gap.end);
+        Self {
+            begins: begins.get(first..last).unwrap_or_default(),
+            decoder: Decoder::with_ip(64, bytes, gap.start, DecoderOptions::NONE),
+            info: InstructionInfoFactory::new(),
+            known: vec![NOTHING; bytes.len()],
+            states: IndexSet::new(),
+            steps: MOST_STEPS * bytes.len() as u64,
+            gap,
+        }
+    }
+
+    /// The functions of the gap, in order.
+    pub(super) fn functions(mut self) -> Vec<Function> {
+        let begins: Vec<_> = self.begins.iter().map(|&begin| (begin, State::BEGIN)).collect();
+        Ways::follow(&mut self, &begins, false).believe(&mut self);
+        let others = self.others();
+        Ways::follow(&mut self, &others, true).believe(&mut self);
+        self.rows()
+    }
+
+    pub(super) fn is_begin(&self, at: u64) -> bool {
+        self.begins.binary_search(&at).is_ok()
+    }
+
+    /// What is known at an address; nothing outside the gap.
+    pub(super) fn known(&self, at: u64) -> Known {
+        let number =
+            usize::try_from(at.wrapping_sub(self.gap.start)).ok().and_then(|offset| self.known.get(offset));
+        match number {
+            None | Some(&NOTHING) => Known::Nothing,
+            Some(&number) => {
+                let state = usize::from(number)
+                    .checked_sub(FIRST_STATE)
+                    .and_then(|index| self.states.get_index(index));
+                state.map_or(Known::Other, |&state| Known::State(state))
+            }
+        }
+    }
+
+    /// The instruction there, if all of it is in the gap and not too many were looked at.
+    pub(super) fn instruction(&mut self, at: u64) -> Option<Instruction> {
+        self.steps = self.steps.checked_sub(1)?;
+        let offset = usize::try_from(at.checked_sub(self.gap.start)?).ok()?;
+        self.decoder.set_position(offset).ok()?;
+        self.decoder.set_ip(at);
+        let instruction = self.decoder.decode();
+        (!instruction.is_invalid()).then_some(instruction)
+    }
+
+    /// Whether a function is known to begin at an address, or behind what is there for alignment.
+    pub(super) fn is_next_function(&mut self, mut at: u64) -> bool {
+        loop {
+            if self.is_begin(at) {
+                return true;
+            }
+            let Some(instruction) = self.instruction(at).filter(is_padding) else { return false };
+            at = instruction.next_ip();
+        }
+    }
+
+    /// Believes a state at an instruction.
+    pub(super) fn learn(&mut self, instruction: &Instruction, state: State) {
+        let (index, _) = self.states.insert_full(state);
+        let number = u16::try_from(index + FIRST_STATE).unwrap_or(OTHER);
+        let first = (instruction.ip() - self.gap.start) as usize;
+        let here = self.known.get_mut(first..first + instruction.len()).unwrap_or_default();
+        if let Some((first, rest)) = here.split_first_mut() {
+            *first = if [NOTHING, number].contains(first) { number } else { OTHER };
+            rest.fill(OTHER);
+        }
+    }
+
+    /// Places that nothing is known of after code that has ended, and what may be the state there.
+    fn others(&mut self) -> Vec<(u64, State)> {
+        let mut others = Vec::new();
+        let mut begins = self.begins.iter().copied().peekable();
+        let mut at = self.gap.start;
+        // What is before the gap has ended. The state of the last jump through a register or memory.
+        let (mut has_ended, mut switched) = (true, None);
+        while at < self.gap.end {
+            if begins.next_if(|&begin| begin <= at).is_some() {
+                switched = None;
+                continue;
+            }
+            let Some(instruction) = self.instruction(at) else {
+                (at, has_ended) = (at + 1, false);
+                continue;
+            };
+            let known = self.known(at);
+            at = instruction.next_ip();
+            if known == Known::Nothing && is_padding(&instruction) {
+                continue;
+            }
+            if known == Known::Nothing && has_ended {
+                let start = instruction.ip();
+                if start.is_multiple_of(ALIGNED) || start == self.gap.start {
+                    others.push((start, State::BEGIN));
+                }
+                others.extend(switched.map(|state| (start, state)));
+            }
+            if let (FlowControl::IndirectBranch, Known::State(state)) = (instruction.flow_control(), known) {
+                switched = Some(state);
+            }
+            has_ended = !goes_on(&instruction);
+        }
+        others
+    }
+
+    /// The states in order.
+    fn rows(mut self) -> Vec<Function> {
+        let mut functions: Vec<Function> = Vec::new();
+        let mut at = self.gap.start;
+        self.steps = at.max(self.known.len() as u64);
+        while at < self.gap.end {
+            let (Known::State(state), Some(instruction)) = (self.known(at), self.instruction(at)) else {
+                at += 1;
+                continue;
+            };
+            let end = instruction.next_ip();
+            match functions.last_mut() {
+                Some(last) if last.range.end == at && (state != State::BEGIN || !self.is_begin(at)) => {
+                    last.add(at, end, state)
+                }
+                _ => functions.push(Function { range: at..end, rows: vec![(at, state)] }),
+            }
+            at = end;
+        }
+        functions
+    }
+
+    /// The state after an instruction that leads to the next one.
+    pub(super) fn after(&mut self, instruction: &Instruction, state: State) -> After {
+        state.after(instruction, &mut self.info)
+    }
+}
+
+impl Function {
+    fn add(&mut self, at: u64, end: u64, state: State) {
+        if self.rows.last().is_none_or(|&(_, last)| last != state) {
+            self.rows.push((at, state));
+        }
+        self.range.end = end;
+    }
+}
+
+/// Whether nothing comes after an instruction but the next one.
+pub(super) fn goes_on(instruction: &Instruction) -> bool {
+    let is_trap = matches!(instruction.mnemonic(), Mnemonic::Ud2 | Mnemonic::Hlt | Mnemonic::Int3);
+    !is_trap && matches!(instruction.flow_control(), FlowControl::Next | FlowControl::Interrupt)
+}
+
+/// Whether it is there for alignment alone.
+fn is_padding(instruction: &Instruction) -> bool {
+    matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3)
+}

@@ -1,0 +1,72 @@
+//! Rules for code that its file has no call-frame information about, made of its instructions: where the stack pointer is, since a function's
+//! begin, and where the caller's frame pointer was put.
+//!
+//! What comes out is more of `.eh_frame`, so that everything that asks for rules has these as well. Invariant: they hold on all ways through
+//! the code that lead to an instruction from where functions begin; where ways do not agree, or where one does something to the stack pointer
+//! that is not known here, there are none.
+//!
+//! Not here: what instructions do (`effect`), where functions begin (`begins`), the ways (`flow`, `ways`), how rules are written (`frames`). For
+//! x86_64 alone.
+
+mod begins;
+mod effect;
+mod flow;
+mod frames;
+mod text;
+mod ways;
+
+use std::ops::Range;
+
+use plumb_process::SectionReader;
+use plumb_unwind::{Isa, Module, Section, Svma};
+
+use self::flow::Flow;
+use self::text::Text;
+
+/// Gaps between functions that are only aligned are smaller.
+const SMALLEST_GAP: u64 = 16;
+/// So much code without rules is looked at, of one file.
+const MOST_CODE: u64 = 2 << 20;
+/// Files with so much of call-frame information have rules for what matters in them, and take long to look through.
+const MOST_FRAMES: usize = 8 << 20;
+/// What all programs have without rules, from the C runtime, is smaller.
+const RUNTIME: u64 = 1 << 10;
+/// So much code of a file that has no more than that is searched for calls.
+const FEW_CODE: u64 = 256 << 10;
+/// So much code of any file is.
+const MOST_SEARCHED: u64 = 64 << 20;
+
+/// The module with rules for code that it had none for.
+pub(crate) fn with_rules(module: Module<Vec<u8>>, code: Option<SectionReader>) -> Module<Vec<u8>> {
+    let sections = module.sections();
+    let of = |section: &Option<Section<Vec<u8>>>| section.as_ref().map_or(0, |section| section.bytes.len());
+    let frames = of(&sections.eh_frame).max(of(&sections.debug_frame));
+    let Some(code) = code.filter(|_| sections.isa == Isa::X86_64 && frames <= MOST_FRAMES) else {
+        return module;
+    };
+    let gaps = gaps(&module, &code);
+    let size: u64 = gaps.iter().map(|gap| gap.end - gap.start).sum();
+    let most_searched = if size < RUNTIME { FEW_CODE } else { MOST_SEARCHED };
+    if size == 0 || size > MOST_CODE || code.size() > most_searched {
+        return module;
+    }
+    let Some(text) = Text::read(&code) else { return module };
+    let begins = begins::called(&text, &gaps);
+    let functions: Vec<_> =
+        gaps.iter().flat_map(|gap| Flow::new(&text, gap.clone(), &begins).functions()).collect();
+    if functions.is_empty() {
+        return module;
+    }
+    Module::new(frames::added(module.into_sections(), &functions))
+}
+
+/// The code of a file that has no rules, but for what is there for alignment.
+fn gaps(module: &Module<Vec<u8>>, code: &SectionReader) -> Vec<Range<u64>> {
+    let all = Svma(code.address)..Svma(code.address.saturating_add(code.size()));
+    let gaps = module.gaps(all).into_iter().map(|gap| gap.start.0..gap.end.0);
+    gaps.filter(|gap| gap.end - gap.start >= SMALLEST_GAP).collect()
+}
+
+#[cfg(test)]
+#[path = "../code_tests.rs"]
+mod tests;

@@ -1,0 +1,128 @@
+//! Rules made of code, held against those that compilers have written of the same code.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use plumb_fixtures::random::Random;
+use plumb_process::Elf;
+use plumb_unwind::{CfaRule, Isa, Module, RegisterRule, Svma};
+
+use super::effect::{FramePointer, State};
+use super::flow::{Flow, Function};
+use super::{Text, begins};
+use crate::module_of;
+
+const RBP: u16 = 6;
+const RSP: u16 = 7;
+const RETURN: u16 = 16;
+
+/// What a file's own rules say of code that rules were made of as if it had none.
+#[derive(Debug, Default)]
+struct Compared {
+    /// Bytes of code that the file has rules for.
+    all: u64,
+    /// Those that rules were made for.
+    made: u64,
+    /// Where these lead to another caller.
+    wrong: u64,
+}
+
+fn compare(path: &Path) -> Compared {
+    let file = File::open(path).unwrap();
+    let mut sections = Elf::read(&file).unwrap().unwind_sections(&file);
+    let text = Text::read(&sections.code.take().unwrap()).unwrap();
+    let module = module_of(sections, Isa::X86_64);
+    let all = text.start..text.start + text.bytes.len() as u64;
+    let gaps = module.gaps(Svma(all.start)..Svma(all.end));
+    let without: u64 = gaps.iter().map(|gap| gap.end.0 - gap.start.0).sum();
+    let mut compared = Compared { all: all.end - all.start - without, ..Compared::default() };
+    let begins = begins::called(&text, std::slice::from_ref(&all));
+    for Function { range, rows } in Flow::new(&text, all.clone(), &begins).functions() {
+        let ends = rows.iter().skip(1).map(|&(at, _)| at).chain([range.end]);
+        for (&(start, state), end) in rows.iter().zip(ends) {
+            compare_row(&module, start..end, state, &mut compared);
+        }
+    }
+    compared
+}
+
+fn compare_row(module: &Module<Vec<u8>>, range: std::ops::Range<u64>, state: State, compared: &mut Compared) {
+    let mut at = range.start;
+    while at < range.end {
+        let Ok(Some(row)) = module.row(Svma(at)) else {
+            at += 1;
+            continue;
+        };
+        let until = row.range.end.0.clamp(at + 1, range.end);
+        let is_caller = match (row.cfa, state) {
+            (CfaRule::Register { register: RSP, offset }, State { sp: Some(sp), .. }) => {
+                i64::from(sp) == offset
+            }
+            (CfaRule::Register { register: RBP, offset }, State { fp: FramePointer::Below(below), .. }) => {
+                i64::from(below) == offset
+            }
+            // Of others it can't be told.
+            _ => true,
+        };
+        let has_caller = !row.is_signal && row.register(RETURN) != RegisterRule::Undefined;
+        compared.made += until - at;
+        compared.wrong += if is_caller || !has_caller { 0 } else { until - at };
+        at = until;
+    }
+}
+
+/// Much of the code is only reached in ways that are not seen; of it there are to be no rules.
+#[test]
+fn rules_are_those_that_compilers_write() {
+    for path in [std::env::current_exe().unwrap(), PathBuf::from("/bin/bash")] {
+        let compared = compare(&path);
+        println!("{}: {compared:?}", path.display());
+        assert!(compared.made * 2 > compared.all, "{compared:?}");
+        assert!(compared.wrong * 1000 < compared.made, "{compared:?}");
+    }
+}
+
+fn functions(bytes: Vec<u8>) -> Vec<Function> {
+    let text = Text { start: 0x1000, bytes };
+    let gap = text.start..text.start + text.bytes.len() as u64;
+    let begins = begins::called(&text, std::slice::from_ref(&gap));
+    Flow::new(&text, gap, &begins).functions()
+}
+
+/// What a call that does not return is followed by is another function, whose frame is its own.
+#[test]
+fn a_call_that_does_not_return_ends_its_function() {
+    let code = [
+        &[0xe8, 0x0b, 0, 0, 0, 0xc3][..],      // 1000: call 1010; ret
+        &[0x90; 10],                           // padding
+        &[0x55, 0x48, 0x83, 0xec, 0x20],       // 1010: push %rbp; sub $32, %rsp
+        &[0x85, 0xff, 0x74, 0x06],             // 1015: test %edi, %edi; je 101f
+        &[0x48, 0x83, 0xc4, 0x20, 0x5d, 0xc3], // 1019: add $32, %rsp; pop %rbp; ret
+        &[0xff, 0x15, 0, 0, 0, 0],             // 101f: call *(%rip), which does not return
+        &[0x53, 0x48, 0x83, 0xec, 0x10],       // 1025: push %rbx; sub $16, %rsp
+        &[0x48, 0x83, 0xc4, 0x10, 0x5b, 0xc3], // 102a: add $16, %rsp; pop %rbx; ret
+    ]
+    .concat();
+    let functions = functions(code);
+    let at = |address: u64| {
+        let function = functions.iter().find(|function| function.range.contains(&address))?;
+        function.rows.iter().rev().find(|(start, _)| *start <= address)?.1.sp
+    };
+    assert_eq!((at(0x1010), at(0x1015), at(0x1019), at(0x101f)), (Some(8), Some(48), Some(48), Some(48)));
+    assert_eq!(at(0x101e), Some(8));
+    assert_eq!((at(0x1025), at(0x102a)), (None, None), "where it begins is not known");
+}
+
+/// Bytes that are no code at all.
+#[test]
+fn anything_may_be_there_instead_of_code() {
+    let mut random = Random(1);
+    for _ in 0..200 {
+        let bytes = (0..2000).map(|_| random.next() as u8).collect();
+        for Function { range, rows } in functions(bytes) {
+            assert!(range.start < range.end && rows.is_sorted_by(|a, b| a.0 < b.0), "{range:x?} {rows:x?}");
+        }
+    }
+    // Each byte leads to two more.
+    functions([0x74, 0x00].repeat(20_000));
+}
