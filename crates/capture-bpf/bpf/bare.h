@@ -101,7 +101,7 @@ APART int scan_step(struct walk *walk, struct Space *space)
     int known = rule_at(walk, space, pc - 1, &rule);
     u32 kind = rule & 0xff;
     s64 value = (s32)(rule >> 32);
-    if (at_record(walk, slot, known ? kind == KIND_MISSING_HERE : walk->why == WHY_ANONYMOUS) && !env_peek(pc - 8, &code) && call_before(code))
+    if (at_record(walk, slot, known ? kind == KIND_MISSING_HERE : walk->why == WHY_ANONYMOUS) && calls_here(walk, space, pc))
         return (slot == walk->sp || !env_read(walk->slot, walk->fp, &walk->fp)) && go_to(walk, pc, slot, BY_FRAME_POINTER);
     if (known && kind == KIND_MISSING_HERE)
         return bare_caller(walk, space, pc, slot);

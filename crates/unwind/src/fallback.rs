@@ -149,7 +149,8 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         let pc = self.code_address(pc);
         // The outermost frame has zeros (System V ABI, AMD64 supplement, §3.4.1); a zero alone means nothing.
         let is_outermost = pc == 0 && saved == 0;
-        if !is_outermost && !self.may_be_returned_to(Avma(pc)) {
+        let is_caller = is_outermost || self.may_be_returned_to(Avma(pc)) && self.may_have_called(Avma(pc));
+        if !is_caller {
             return Err(End::NoUnwindInfo);
         }
         let sp = A::add(slot.0, A::WORD as i64);
@@ -289,6 +290,16 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
             }
             Located::NoInfo | Located::Unreadable => true,
         }
+    }
+
+    /// Whether what is before a return address may have called the code at hand, if that is a file's: the frame pointer may be that of a caller
+    /// further out.
+    fn may_have_called(&mut self, pc: Avma) -> bool {
+        let here = Avma(self.registers.ip());
+        let is_file = matches!(self.code.locate(here.offset(-1)), Located::Module { .. });
+        let code = self.code;
+        let mut may = |here| scan::may_have_called::<A, C, M>(code, self.memory, pc, here);
+        A::LR.is_some() || !is_file || may(here.offset(-1)) || may(here)
     }
 
     fn has_rules(&mut self, return_address: Avma) -> bool {

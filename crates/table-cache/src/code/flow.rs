@@ -121,6 +121,11 @@ impl<'t> Flow<'t> {
         }
     }
 
+    /// Whether what is there for alignment is at an address.
+    pub(super) fn is_padded(&mut self, at: u64) -> bool {
+        self.instruction(at).is_none_or(|instruction| is_padding(&instruction))
+    }
+
     /// Believes a state at an instruction.
     pub(super) fn learn(&mut self, instruction: &Instruction, state: State) {
         let (index, _) = self.states.insert_full(state);

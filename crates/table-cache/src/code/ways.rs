@@ -109,16 +109,7 @@ impl Ways {
     fn leave(&mut self, flow: &mut Flow<'_>, index: usize, instruction: &Instruction, state: State) {
         match instruction.flow_control() {
             FlowControl::Return => self.end(index, state.is_as_at_begin()),
-            FlowControl::Call | FlowControl::IndirectCall => {
-                // As the ABI wants it; small functions that compilers know all callers of, and those in assembly, may do without.
-                if self.is_guess && state.sp.is_some_and(|sp| sp % ALIGNED as i32 != 0) {
-                    return self.end(index, false);
-                }
-                let next = instruction.next_ip();
-                if flow.gap.contains(&next) && !flow.is_next_function(next) {
-                    self.blocks[index].returned = self.block(next, state);
-                }
-            }
+            FlowControl::Call | FlowControl::IndirectCall => self.call(flow, index, instruction, state),
             FlowControl::UnconditionalBranch
             | FlowControl::ConditionalBranch
             | FlowControl::XbeginXabortXend => {
@@ -136,6 +127,23 @@ impl Ways {
             }
             // A switch, or a call that is the last thing that a function does; a trap.
             _ => {}
+        }
+    }
+
+    /// What a block does that ends with this call.
+    fn call(&mut self, flow: &mut Flow<'_>, index: usize, instruction: &Instruction, state: State) {
+        let next = instruction.next_ip();
+        // Elsewhere it is as the ABI wants it; compilers do without for functions that they know all callers of.
+        let is_doubtful = self.is_guess && state.sp.is_some_and(|sp| sp % ALIGNED as i32 != 0);
+        if is_doubtful {
+            let is_near = instruction.op0_kind() == OpKind::NearBranch64;
+            if !(is_near && flow.is_begin(instruction.near_branch_target())) {
+                return self.end(index, false);
+            }
+        }
+        let may_be_next = is_doubtful && (next.is_multiple_of(ALIGNED) || flow.is_padded(next));
+        if flow.gap.contains(&next) && !may_be_next && !flow.is_next_function(next) {
+            self.blocks[index].returned = self.block(next, state);
         }
     }
 

@@ -209,6 +209,18 @@ pub(crate) fn may_follow_call<A: Architecture, M: Memory>(memory: &mut M, pc: Av
     code.is_empty() || calls::before(A::ISA, code, pc).next().is_some()
 }
 
+/// Whether the call before `pc` may have led to the code at `here`, as far as memory has it; true where no rules say where functions begin.
+pub(crate) fn may_have_called<A: Architecture, C: CodeMap, M: Memory>(
+    code: &C,
+    memory: &mut M,
+    pc: Avma,
+    here: Avma,
+) -> bool {
+    let callee = Callee::at(code, here, Avma(0));
+    let is_known = matches!(callee.begin, Begin::At(_) | Begin::From(_));
+    !is_known || came::<A, C>(code, &mut CodeOf(memory), pc, callee) != Came::Never
+}
+
 /// The code that memory has.
 struct CodeOf<'m, M>(&'m mut M);
 

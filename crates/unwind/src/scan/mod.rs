@@ -40,8 +40,8 @@ use crate::method::Method;
 use crate::registers::RegisterSet;
 use crate::walker::Walker;
 
-pub(crate) use called::may_follow_call;
 use called::{Called, Callee, Came, came, follows_call, nearest};
+pub(crate) use called::{may_follow_call, may_have_called};
 use outwards::contradiction;
 pub(crate) use outwards::reaches_root;
 pub use places::ReadCode;
