@@ -73,8 +73,9 @@ static long step(u32 index, struct walking *walking)
     walk->count++;
     walk->hash = (walk->hash ^ frame) * 0x9e3779b97f4a7c15ull;
     walk->hash ^= walk->hash >> 29;
-    walk->why = WHY_TOO_DEEP;
     int more = walk_step(walk, walking->space);
+    if (more)
+        walk->why = WHY_TOO_DEEP;
     if (walk->file != walking->file) {
         walking->file = walk->file;
         struct File *file = env_file(walk->file);
@@ -154,6 +155,9 @@ INLINE u32 walk_user(struct task_struct *task, struct walking *walking, u32 pid,
         space->script = walking->script;
     else if (walk->why != WHY_ROOT)
         find_script(task, space);
+    /* A copy would have less of it. Who reads it knows by the number that it is cut. */
+    if (walk->why == WHY_TOO_DEEP && walk->count == MAX_FRAMES)
+        return WHY_ROOT;
     return walk->why;
 }
 

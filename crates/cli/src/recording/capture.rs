@@ -17,7 +17,7 @@ pub enum Capture {
     Auto,
     /// The kernel copies the top of each stack, and plumb unwinds the copy
     Perf,
-    /// The kernel unwinds: complete stacks of any depth, also of short processes; requires root and Linux 5.17
+    /// The kernel unwinds: complete stacks of up to 4,096 frames, also of short processes; requires root and Linux 5.17
     Bpf,
 }
 

@@ -233,7 +233,7 @@ impl Cause {
                 "none: the kernel copies at most 64 KiB of a stack"
             }
             Truncation::CopyTooShort if self.full_copy => {
-                "the kernel copies at most 64 KiB of a stack; as root, --capture bpf reads the whole stack"
+                "the kernel copies at most 64 KiB of a stack; as root, --capture bpf reads all of it, up to 4,096 frames"
             }
             Truncation::CopyTooShort => {
                 "record for longer: plumb record copies more, up to 64 KiB, once stacks are found cut"
@@ -264,10 +264,12 @@ impl Cause {
             Truncation::OtherStack if self.runtime.is_some() => self.runtime.unwrap_or_default(),
             Truncation::OtherStack if self.by_kernel => "",
             Truncation::OtherStack => "as root, --capture bpf follows it",
+            Truncation::TooManyFrames => {
+                "none: plumb keeps the innermost 4,096 frames of a stack, and 1,024 of Python, PHP, Ruby or Perl"
+            }
             Truncation::NotMapped
             | Truncation::RegisterUnknown
             | Truncation::NotAdvancing
-            | Truncation::TooManyFrames
             | Truncation::Folded => "",
         }
     }

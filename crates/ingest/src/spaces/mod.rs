@@ -13,6 +13,7 @@ mod vdso;
 mod walk;
 
 pub(crate) use space::{SpaceId, Spaces, frame_key};
+pub(crate) use walk::MAX_FRAMES;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;

@@ -14,8 +14,8 @@ use super::code::Code;
 use super::space::SpaceId;
 use crate::Source;
 
-/// More frames than any sensible stack of 64 KiB has; a stack that is longer is cut, and says so.
-const MAX_FRAMES: usize = 4096;
+/// More frames than any sensible stack of 64 KiB has; a stack that is longer is cut, and says so. The programs in the kernel walk as many.
+pub(crate) const MAX_FRAMES: usize = 4096;
 
 /// How the names of files with Erlang's runtime begin: beam.smp, beam.debug.smp.
 const ERLANG: &[u8] = b"beam.";

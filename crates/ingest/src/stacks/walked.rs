@@ -7,7 +7,7 @@ use plumb_profile::{Found, Truncation};
 use super::builder::StackBuilder;
 use super::draft::Ending;
 use super::script::Rest;
-use crate::spaces::{SpaceId, frame_key};
+use crate::spaces::{MAX_FRAMES, SpaceId, frame_key};
 
 /// A user frame that is no return address has this bit.
 const NO_RETURN: u64 = 1 << 63;
@@ -32,9 +32,10 @@ impl StackBuilder<'_> {
         self.push_kernel(frames.map(|(index, address)| (address, index > 0)));
     }
 
-    /// The user frames of a complete stack, but for those that were made for the thread's last one.
+    /// The user frames of a stack that is complete or has as many as are walked, but for those that were made for the thread's last one.
     pub(crate) fn user_of_walked(&mut self, parts: Parts<'_>, script_is_cut: bool) -> Ending {
-        let is_plain = parts.script.is_empty();
+        let is_cut = parts.user.len() >= MAX_FRAMES;
+        let is_plain = parts.script.is_empty() && !is_cut;
         if is_plain && self.space().is_some_and(|space| self.push_new_words(space, parts.user)) {
             return Ending::Root;
         }
@@ -46,7 +47,7 @@ impl StackBuilder<'_> {
         }
         let Some(space) = space else { return Ending::Truncation(Truncation::NotMapped, None) };
         self.push_words(space, parts, script_is_cut);
-        Ending::Root
+        if is_cut { Ending::Truncation(Truncation::TooManyFrames, None) } else { Ending::Root }
     }
 
     /// Appends all frames, with those of an interpreted program where these run.
