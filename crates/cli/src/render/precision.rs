@@ -1,9 +1,12 @@
 //! Shares in percent with no more digits than samples carry: 12.4% of 900 samples, not 12.38%.
 //!
 //! All shares of a table have the same number of digits, so that their points line up. The last one is worth at most half the standard error
-//! of a share of 10%: what rounding takes is little beside what isn't known. Not here: JSON and CSV, which have all digits.
+//! of a share of 10%: what rounding takes is little beside what isn't known. Times off the processor are measured, not sampled. Not here:
+//! JSON and CSV, which have all digits.
 
 use plumb_analyze::{Cost, Sampling, View};
+
+use crate::recording::off_cpu;
 
 /// How many decimals a share has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,12 +30,18 @@ impl Precision {
 
     /// For shares of the samples that `view` keeps.
     pub fn of(view: &View<'_>) -> Self {
+        if off_cpu::is_off_cpu(view.profile()) {
+            return Self::TENTHS;
+        }
         let sampling = Sampling::of(view);
         Self::of_sampling(&sampling, sampling.whole())
     }
 
     /// Of shares of a part of that.
     pub fn of_part(view: &View<'_>, part: Cost) -> Self {
+        if off_cpu::is_off_cpu(view.profile()) {
+            return Self::TENTHS;
+        }
         Self::of_sampling(&Sampling::of(view), part)
     }
 

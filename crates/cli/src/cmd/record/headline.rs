@@ -52,6 +52,7 @@ fn lines(
             setup.events.iter().map(line).collect()
         }
     };
+    lines.extend(lost_lines(profile.meta.lost_samples, stacks.samples, counts.by_kernel));
     if stacks.samples > 0 {
         lines.extend(stack_lines(&stacks));
     } else if setup.events.iter().all(|event| event.counter.trigger().is_some()) {
@@ -68,6 +69,17 @@ fn lines(
     lines.extend(profile.meta.warnings.iter().cloned());
     lines.extend(own(profile, target, recording));
     lines
+}
+
+/// What to do about samples that were lost, if that is more than a few.
+fn lost_lines(lost: u64, samples: u64, by_kernel: bool) -> Vec<String> {
+    let all = samples.saturating_add(lost);
+    let remedy = match by_kernel {
+        true => "record fewer: -F 200",
+        false => "as root, --capture bpf needs less room for a sample; or record fewer: -F 200",
+    };
+    let Some(arrow) = arrow(remedy, (lost, all)).filter(|_| lost > 0) else { return Vec::new() };
+    vec![format!("{} of samples were lost, as their buffers were full", part_of(lost, all)), arrow]
 }
 
 /// The line about an event.
