@@ -30,14 +30,15 @@ struct Compared {
 fn compare(path: &Path) -> Compared {
     let file = File::open(path).unwrap();
     let mut sections = Elf::read(&file).unwrap().unwind_sections(&file);
-    let text = Text::read(&sections.code.take().unwrap()).unwrap();
+    let code = sections.code.take().unwrap();
     let module = module_of(sections, Isa::X86_64);
-    let all = text.start..text.start + text.bytes.len() as u64;
+    let all = code.address..code.address + code.size();
+    let text = Text::read(&code, &all).unwrap();
     let gaps = module.gaps(Svma(all.start)..Svma(all.end));
     let without: u64 = gaps.iter().map(|gap| gap.end.0 - gap.start.0).sum();
     let mut compared = Compared { all: all.end - all.start - without, ..Compared::default() };
-    let begins = begins::called(&text, std::slice::from_ref(&all));
-    for Function { range, rows } in Flow::new(&text, all.clone(), &begins).functions() {
+    let begins = begins::called(&code, &[all]);
+    for Function { range, rows } in Flow::new(&text, &begins).functions() {
         let ends = rows.iter().skip(1).map(|&(at, _)| at).chain([range.end]);
         for (&(start, state), end) in rows.iter().zip(ends) {
             compare_row(&module, start..end, state, &mut compared);
@@ -85,8 +86,11 @@ fn rules_are_those_that_compilers_write() {
 fn functions(bytes: Vec<u8>) -> Vec<Function> {
     let text = Text { start: 0x1000, bytes };
     let gap = text.start..text.start + text.bytes.len() as u64;
-    let begins = begins::called(&text, std::slice::from_ref(&gap));
-    Flow::new(&text, gap, &begins).functions()
+    let mut begins = Vec::new();
+    begins::search(&text.bytes, text.start, &[gap], &mut begins);
+    begins.sort_unstable();
+    begins.dedup();
+    Flow::new(&text, &begins).functions()
 }
 
 /// What a call that does not return is followed by is another function, whose frame is its own.

@@ -4,12 +4,29 @@
 
 use std::ops::Range;
 
-use super::text::Text;
+use plumb_process::SectionReader;
+
+/// So much code is in memory at a time, and so much of what comes after it.
+const PIECE: u64 = 1 << 20;
+const LONGEST: u64 = 7;
 
 /// Where calls and addresses that are computed lead in the gaps, in order. All bytes that would be one are taken for one: what is none hardly ever
 /// leads there.
-pub(super) fn called(text: &Text, gaps: &[Range<u64>]) -> Vec<u64> {
+pub(super) fn called(code: &SectionReader, gaps: &[Range<u64>]) -> Vec<u64> {
     let mut found = Vec::new();
+    let mut bytes = vec![0; (PIECE + LONGEST).min(code.size()) as usize];
+    for offset in (0..code.size()).step_by(PIECE as usize) {
+        let read = code.read_at(offset, &mut bytes);
+        let piece = bytes.get(..read).unwrap_or_default();
+        search(piece, code.address.saturating_add(offset), gaps, &mut found);
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Adds where the code at an address leads in the gaps.
+pub(super) fn search(code: &[u8], start: u64, gaps: &[Range<u64>], found: &mut Vec<u64>) {
     let mut add = |end: u64, relative: [u8; 4]| {
         let target = end.wrapping_add_signed(i32::from_le_bytes(relative).into());
         let after = gaps.partition_point(|gap| gap.start <= target);
@@ -17,17 +34,16 @@ pub(super) fn called(text: &Text, gaps: &[Range<u64>]) -> Vec<u64> {
             found.push(target);
         }
     };
-    for index in 0..text.bytes.len() {
-        let at = text.start + index as u64;
-        match text.bytes[index..] {
+    for index in 0..code.len() {
+        let at = start.wrapping_add(index as u64);
+        match code[index..] {
             // CALL rel32
-            [0xe8, a, b, c, d, ..] => add(at + 5, [a, b, c, d]),
+            [0xe8, a, b, c, d, ..] => add(at.wrapping_add(5), [a, b, c, d]),
             // LEA r64, [rip + disp32]
-            [0x48 | 0x4c, 0x8d, modrm, a, b, c, d, ..] if modrm & 0xc7 == 0x05 => add(at + 7, [a, b, c, d]),
+            [0x48 | 0x4c, 0x8d, modrm, a, b, c, d, ..] if modrm & 0xc7 == 0x05 => {
+                add(at.wrapping_add(7), [a, b, c, d]);
+            }
             _ => {}
         }
     }
-    found.sort_unstable();
-    found.dedup();
-    found
 }

@@ -55,10 +55,10 @@ pub(super) struct Flow<'t> {
 }
 
 impl<'t> Flow<'t> {
-    pub(super) fn new(text: &'t Text, gap: Range<u64>, begins: &'t [u64]) -> Self {
-        let bytes = text.from(gap.start);
-        let bytes = bytes.get(..(gap.end - gap.start) as usize).unwrap_or(bytes);
-        let gap = gap.start..gap.start + bytes.len() as u64;
+    /// Of a gap, all of which is the text.
+    pub(super) fn new(text: &'t Text, begins: &'t [u64]) -> Self {
+        let bytes = &*text.bytes;
+        let gap = text.start..text.start.saturating_add(bytes.len() as u64);
         let first = begins.partition_point(|&begin| begin < gap.start);
         let last = begins.partition_point(|&begin| begin < gap.end);
         Self {

@@ -50,10 +50,9 @@ pub(crate) fn with_rules(module: Module<Vec<u8>>, code: Option<SectionReader>) -
     if size == 0 || size > MOST_CODE || code.size() > most_searched {
         return module;
     }
-    let Some(text) = Text::read(&code) else { return module };
-    let begins = begins::called(&text, &gaps);
-    let functions: Vec<_> =
-        gaps.iter().flat_map(|gap| Flow::new(&text, gap.clone(), &begins).functions()).collect();
+    let begins = begins::called(&code, &gaps);
+    let texts = gaps.iter().filter_map(|gap| Text::read(&code, gap));
+    let functions: Vec<_> = texts.flat_map(|text| Flow::new(&text, &begins).functions()).collect();
     if functions.is_empty() {
         return module;
     }
