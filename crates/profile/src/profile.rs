@@ -72,10 +72,22 @@ impl Profile {
     /// What stands, as a function of an interpreted program, for its frames further out that were not read.
     pub const MORE_FRAMES: &str = "[more frames than are read]";
 
+    /// What stands between native frames and frames of an interpreted program that none of those was found to run.
+    pub const APART: &str = "[native frames between these are missing]";
+
     /// Whether a frame stands for further ones of an interpreted program, which were not read ([`Profile::MORE_FRAMES`]).
     pub fn is_more_frames(&self, frame: FrameId) -> bool {
+        self.is_script_named(frame, Self::MORE_FRAMES)
+    }
+
+    /// Whether frames of an interpreted program that are further out are apart from the native ones that ran them ([`Profile::APART`]).
+    pub fn is_apart(&self, frame: FrameId) -> bool {
+        self.is_script_named(frame, Self::APART)
+    }
+
+    fn is_script_named(&self, frame: FrameId, wanted: &str) -> bool {
         let name = |line: &Line| self.strings.get(self.symbols.functions[line.function].name);
-        self.is_script(frame) && self.symbols.of(frame).iter().any(|line| name(line) == Self::MORE_FRAMES)
+        self.is_script(frame) && self.symbols.of(frame).iter().any(|line| name(line) == wanted)
     }
 
     /// Whether the stack reaches its root, that is, has no marker saying that frames are missing.

@@ -28,6 +28,8 @@ pub struct Stacks {
     pub stitched: u64,
     /// Of the complete ones, those with a caller that was found by scanning the stack.
     pub scanned: u64,
+    /// Of the complete ones, those with functions of an interpreted program apart from the native frames that ran them.
+    pub apart: u64,
     /// Why the others don't, most frequent first.
     pub causes: Vec<Cause>,
 }
@@ -55,7 +57,7 @@ pub struct Cause {
 
 #[derive(Clone, Copy)]
 enum Outcome {
-    Complete { stitched: bool, scanned: bool },
+    Complete { stitched: bool, scanned: bool, apart: bool },
     Truncation(Truncation, Option<DsoId>),
 }
 
@@ -73,6 +75,7 @@ pub struct StackCounts {
     complete: u64,
     stitched: u64,
     scanned: u64,
+    apart: u64,
     causes: BTreeMap<(Truncation, Option<DsoId>), u64>,
     /// Stacks were walked in the kernel where that was possible.
     pub by_kernel: bool,
@@ -96,10 +99,11 @@ impl StackCounts {
                 None => Outcome::Truncation(Truncation::NoUserStack, None),
             };
             match outcome {
-                Outcome::Complete { stitched, scanned } => {
+                Outcome::Complete { stitched, scanned, apart } => {
                     stacks.complete += 1;
                     stacks.stitched += u64::from(stitched);
                     stacks.scanned += u64::from(scanned);
+                    stacks.apart += u64::from(apart);
                 }
                 Outcome::Truncation(cut, dso) => *stacks.causes.entry((cut, dso)).or_default() += 1,
             }
@@ -119,13 +123,13 @@ impl StackCounts {
 
     /// In all, with the files to blame.
     pub fn stacks(self, profile: &Profile) -> Stacks {
-        let Self { samples, complete, stitched, scanned, causes, by_kernel, by_guesses, .. } = self;
+        let Self { samples, complete, stitched, scanned, apart, causes, by_kernel, by_guesses, .. } = self;
         let mut causes = by_file(profile, causes);
         let off_cpu = off_cpu::is_off_cpu(profile);
         for cause in &mut causes {
             (cause.by_kernel, cause.by_guesses, cause.off_cpu) = (by_kernel, by_guesses, off_cpu);
         }
-        Stacks { samples, complete, stitched, scanned, causes }
+        Stacks { samples, complete, stitched, scanned, apart, causes }
     }
 }
 
@@ -145,7 +149,8 @@ fn outcome(profile: &Profile, stack: StackId) -> Outcome {
         None => {
             let has =
                 |found| profile.frames_of(Some(stack)).any(|frame| profile.frames[frame].found == found);
-            Outcome::Complete { stitched: has(Found::Stitched), scanned: has(Found::Scan) }
+            let apart = profile.frames_of(Some(stack)).any(|frame| profile.is_apart(frame));
+            Outcome::Complete { stitched: has(Found::Stitched), scanned: has(Found::Scan), apart }
         }
     }
 }

@@ -27,8 +27,6 @@ pub(crate) enum Rest {
 /// Text in the place of a name.
 const GONE: &str = "[gone before its name was read]";
 const UNREADABLE: &str = "[frames that can't be read]";
-/// Between native frames and frames that none of those was found to run.
-const UNPLACED: &str = "[native frames between these are missing]";
 
 impl StackBuilder<'_> {
     /// Appends the frames of a round of an interpreter's loop, and the loop's own frame, which is at `pc`. `rest`: there are further
@@ -54,7 +52,7 @@ impl StackBuilder<'_> {
         if frames.is_empty() || spaces.interpreter(file).is_none() {
             return;
         }
-        self.push_mark(file, UNPLACED);
+        self.push_mark(file, Profile::APART);
         self.push_script(space, file, frames, rest);
     }
 

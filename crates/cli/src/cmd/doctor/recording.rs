@@ -106,6 +106,12 @@ fn completeness(stacks: &Stacks) -> Finding {
     if stacks.scanned > 0 {
         text += &format!(", {} with a caller by stack scan", part_of(stacks.scanned, stacks.samples));
     }
+    if stacks.apart > 0 {
+        text += &format!(
+            ", {} with script functions apart from the native frames that ran them",
+            part_of(stacks.apart, stacks.samples)
+        );
+    }
     Finding::new(state, "stacks", text)
 }
 

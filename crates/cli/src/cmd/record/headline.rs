@@ -188,8 +188,11 @@ fn arrow(remedy: &str, (part, whole): (u64, u64)) -> Option<String> {
 
 fn stack_lines(stacks: &Stacks) -> Vec<String> {
     let mut first = format!("{} of stacks complete", part_of(stacks.complete, stacks.samples));
-    let parts =
-        [(stacks.stitched, "stitched from earlier samples"), (stacks.scanned, "with a caller by stack scan")];
+    let parts = [
+        (stacks.stitched, "stitched from earlier samples"),
+        (stacks.scanned, "with a caller by stack scan"),
+        (stacks.apart, "with script functions apart from the native frames that ran them"),
+    ];
     let parts: Vec<String> = parts
         .iter()
         .filter(|(count, _)| *count > 0)
