@@ -106,7 +106,7 @@ pub fn resume<A: Architecture, C: CodeMap, M: Memory>(
         }
         frames.push(frame);
         frame = match walker.caller(frame.pc, frame.is_return, true) {
-            Ok(Walked { pc: Avma(0), .. }) => return End::Root,
+            Ok(Walked { pc: Avma(0), is_return: true, .. }) => return End::Root,
             Ok(caller) => caller,
             Err(end) if helps(end, frame.is_return) && scans < MAX_SCANS && is_wanted(frame) => {
                 scans += 1;
@@ -159,7 +159,7 @@ fn scan<A: Architecture, C: CodeMap, M: Memory>(
     for index in 0..if depth.is_some() { MAX_WORDS_CHECKED } else { MAX_WORDS } {
         let slot = sp.checked_add(A::WORD * index);
         let Some(word) = slot.and_then(|slot| word_at(walker, slot)) else { break };
-        if contradicted.is_some_and(|(_, at)| word.slot > at) {
+        if contradicted.is_some_and(|(_, (at, _))| word.slot > at) {
             break;
         }
         if !is_code(walker.code, word.pc.offset(-1)) {
@@ -174,12 +174,14 @@ fn scan<A: Architecture, C: CodeMap, M: Memory>(
             Weighed::Unsure => return None,
             Weighed::Yes => match (contradiction(walker, text, &caller), contradicted) {
                 (Some(at), None) => contradicted = Some((found, at)),
-                (Some(at), Some((_, before))) if at <= before => {}
+                (Some((at, _)), Some((_, (before, _)))) if at <= before => {}
                 _ => return Some(take(walker, found)),
             },
         }
     }
-    let found = contradicted.map(|(found, _)| found).or(doubtful)?;
+    // A function may have been jumped to in a way that is not seen; that is a guess.
+    let may_be = contradicted.filter(|(_, (_, came))| depth.is_none() || *came == Came::Perhaps);
+    let found = may_be.map(|(found, _)| found).or(doubtful)?;
     Some(take(walker, found))
 }
 

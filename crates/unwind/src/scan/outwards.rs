@@ -21,12 +21,13 @@ const ENOUGH_OUTWARDS: u32 = 3;
 const COMPARED_OUTWARDS: u32 = 16;
 
 /// Where the nearest return address is, further out than a caller that was found, whose call names another function than the one from which
-/// rules led to it, which does not jump there either.
+/// rules led to it, which does not jump there either, and
+/// how sure that is.
 pub(super) fn contradiction<A: Architecture, C: CodeMap, M: Memory>(
     walker: &mut Walker<'_, A, C, M>,
     text: &mut dyn ReadCode,
     caller: &RegisterSet<A>,
-) -> Option<Avma> {
+) -> Option<(Avma, Came)> {
     let code = walker.code;
     let mut trial = walker.trial(caller);
     let mut pc = Avma(caller.ip());
@@ -36,8 +37,11 @@ pub(super) fn contradiction<A: Architecture, C: CodeMap, M: Memory>(
             return None;
         }
         let called = Callee::at(code, pc.offset(-1), Avma(0));
-        if has_rules(code, pc.offset(-1)) && came::<A, C>(code, text, next.pc, called) != Came::Here {
-            return Some(next.slot);
+        if has_rules(code, pc.offset(-1)) {
+            let came = came::<A, C>(code, text, next.pc, called);
+            if came != Came::Here {
+                return Some((next.slot, came));
+            }
         }
         pc = next.pc;
     }
