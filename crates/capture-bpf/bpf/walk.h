@@ -250,11 +250,11 @@ INLINE int at_entry(struct walk *walk)
 #include "bare.h"
 
 /* The outermost frame has a return address of 0. That the innermost one is it is not believed here: there may be one word more on the stack than
- * rules know of, as in parts of an interpreter that call each other. */
+ * rules know of, as in parts of an interpreter that call each other. A signal may have struck at 0, where a null pointer was called. */
 INLINE int has_caller(struct walk *walk, u32 is_innermost)
 {
     if (!walk->pc)
-        walk->why = is_innermost ? WHY_ODD : WHY_ROOT;
+        walk->why = is_innermost || !walk->is_return ? WHY_ODD : WHY_ROOT;
     return walk->pc != 0;
 }
 

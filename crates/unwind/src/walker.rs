@@ -102,7 +102,7 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
             frames.push(frame);
             let full = frames.len() <= self.full_until;
             frame = match self.caller(frame.pc, frame.is_return, full) {
-                Ok(Walked { pc: Avma(0), .. }) => return End::Root,
+                Ok(Walked { pc: Avma(0), is_return: true, .. }) => return End::Root,
                 Ok(caller) => caller,
                 Err(end) => return end,
             };

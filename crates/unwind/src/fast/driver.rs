@@ -143,7 +143,7 @@ impl<'f, 'w, A: Architecture, C: CodeMap, M: Memory> Fast<'f, 'w, A, C, M> {
         let full = self.count <= self.walker.full_until;
         self.settle();
         let caller = match self.walker.caller(Avma(self.pc), self.is_return, full) {
-            Ok(Walked { pc: Avma(0), .. }) => return Some(Stop::End(End::Root)),
+            Ok(Walked { pc: Avma(0), is_return: true, .. }) => return Some(Stop::End(End::Root)),
             Ok(caller) => caller,
             Err(end) => return Some(Stop::End(end)),
         };
