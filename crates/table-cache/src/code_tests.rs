@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use plumb_fixtures::random::Random;
 use plumb_process::Elf;
-use plumb_unwind::{CfaRule, Isa, Module, RegisterRule, Svma};
+use plumb_unwind::{CfaRule, Isa, Module, RegisterRule, Sections, Svma};
 
 use super::effect::{FramePointer, State};
 use super::flow::{Flow, Function};
@@ -117,15 +117,42 @@ fn a_call_that_does_not_return_ends_its_function() {
     assert_eq!((at(0x1025), at(0x102a)), (None, None), "where it begins is not known");
 }
 
+/// Frames that no compiler makes do not keep others from having rules.
+#[test]
+fn odd_frames_are_told_as_far_as_they_can_be() {
+    let code = [
+        &[0xe8, 0x0b, 0, 0, 0, 0xc3][..],                     // 1000: call 1010; ret
+        &[0x90; 10],                                          // padding
+        &[0x48, 0x83, 0xec, 0x03, 0x55],                      // 1010: sub $3, %rsp; push %rbp
+        &[0x5d, 0x48, 0x83, 0xc4, 0x03, 0xc3],                // 1015: pop %rbp; add $3, %rsp; ret
+        &[0x48, 0x8d, 0xac, 0x24, 0, 0, 0, 0x80, 0xc9, 0xc3], // lea -2^31(%rsp), %rbp; leave; ret
+        &[0x48, 0x8d, 0xac, 0x24, 0xff, 0xff, 0xff, 0x7f, 0xc9, 0xc3],
+    ]
+    .concat();
+    let functions = functions(code);
+    assert!(functions.iter().any(|function| function.range.contains(&0x1010)), "{functions:x?}");
+    let module = Module::new(super::frames::added(Sections::default(), &functions));
+    let row = module.row(Svma(0x1015)).unwrap().expect("there is a rule");
+    assert_eq!(
+        (row.cfa, row.register(RBP)),
+        (CfaRule::Register { register: RSP, offset: 19 }, RegisterRule::Undefined)
+    );
+    assert!(module.row(Svma(0x1000)).unwrap().is_some());
+}
+
 /// Bytes that are no code at all.
 #[test]
 fn anything_may_be_there_instead_of_code() {
     let mut random = Random(1);
     for _ in 0..200 {
         let bytes = (0..2000).map(|_| random.next() as u8).collect();
-        for Function { range, rows } in functions(bytes) {
+        let functions = functions(bytes);
+        for Function { range, rows } in &functions {
             assert!(range.start < range.end && rows.is_sorted_by(|a, b| a.0 < b.0), "{range:x?} {rows:x?}");
         }
+        let module = Module::new(super::frames::added(Sections::default(), &functions));
+        let first = functions.first().map(|function| Svma(function.range.start));
+        assert!(first.is_none_or(|first| matches!(module.row(first), Ok(Some(_)))));
     }
     // Each byte leads to two more.
     functions([0x74, 0x00].repeat(20_000));

@@ -60,7 +60,8 @@ impl State {
             // What is above the CFA is the caller's.
             Some(State { sp: Some(sp), .. }) if sp < 8 => After::Never,
             Some(State { sp: Some(sp), .. }) if sp > MOST => After::Unknown,
-            Some(State { sp: None, fp: FramePointer::Other, .. }) | None => After::Unknown,
+            Some(State { sp: None, fp, .. }) if !matches!(fp, FramePointer::Below(8..)) => After::Unknown,
+            None => After::Unknown,
             Some(state) => After::Known(state),
         }
     }
@@ -129,7 +130,9 @@ impl State {
             self.sp = Some(below);
         } else {
             self.lose_fp();
-            self.fp = FramePointer::Below(below);
+            if (-MOST..MOST).contains(&below) {
+                self.fp = FramePointer::Below(below);
+            }
         }
     }
 

@@ -16,6 +16,7 @@ use super::text::Text;
 use super::ways::Ways;
 
 /// A function, or a part of one, and the state from each of these addresses on.
+#[derive(Debug)]
 pub(super) struct Function {
     pub(super) range: Range<u64>,
     pub(super) rows: Vec<(u64, State)>,

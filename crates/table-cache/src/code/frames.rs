@@ -12,6 +12,9 @@ use plumb_unwind::{Section, Sections, Svma};
 use super::effect::{FramePointer, Saved, State};
 use super::flow::Function;
 
+/// Bytes of a word, by which entries count.
+const WORD: i32 = 8;
+
 /// The sections with rules for these functions, which are in order.
 pub(super) fn added(mut sections: Sections<Vec<u8>>, functions: &[Function]) -> Sections<Vec<u8>> {
     let Some(entries) = entries(functions) else { return sections };
@@ -25,7 +28,7 @@ pub(super) fn added(mut sections: Sections<Vec<u8>>, functions: &[Function]) -> 
 
 fn entries(functions: &[Function]) -> Option<Vec<u8>> {
     let encoding = Encoding { format: Format::Dwarf32, version: 1, address_size: 8 };
-    let mut common = CommonInformationEntry::new(encoding, 1, -8, X86_64::RA);
+    let mut common = CommonInformationEntry::new(encoding, 1, -(WORD as i8), X86_64::RA);
     common.add_instruction(CallFrameInstruction::Cfa(X86_64::RSP, 8));
     common.add_instruction(CallFrameInstruction::Offset(X86_64::RA, -8));
     let mut table = FrameTable::default();
@@ -59,8 +62,9 @@ fn say(state: State, before: State, mut add: impl FnMut(CallFrameInstruction)) {
     if state.saved != before.saved {
         add(match state.saved {
             Saved::Not => CallFrameInstruction::SameValue(X86_64::RBP),
-            Saved::At(at) => CallFrameInstruction::Offset(X86_64::RBP, at),
-            Saved::Lost => CallFrameInstruction::Undefined(X86_64::RBP),
+            // Others can't be said in words.
+            Saved::At(at) if at % WORD == 0 => CallFrameInstruction::Offset(X86_64::RBP, at),
+            Saved::At(_) | Saved::Lost => CallFrameInstruction::Undefined(X86_64::RBP),
         });
     }
 }
