@@ -29,11 +29,13 @@ const SMALLEST_GAP: u64 = 16;
 const MOST_CODE: u64 = 2 << 20;
 /// Files with so much of call-frame information have rules for what matters in them, and take long to look through.
 const MOST_FRAMES: usize = 8 << 20;
-/// What all programs have without rules, from the C runtime, is smaller.
-const RUNTIME: u64 = 1 << 10;
-/// So much code of a file that has no more than that is searched for calls.
-const FEW_CODE: u64 = 256 << 10;
-/// So much code of any file is.
+/// What every program has of it from the C runtime: less. Whoever looks at that for each file that is met comes late to what happens meanwhile.
+const RUNTIME: u64 = 208;
+/// What of it the C library has, and others that are large: less. It is in places where hardly any time is spent.
+const LITTLE: u64 = 4 << 10;
+/// So much code is not large.
+const FEW_CODE: u64 = 64 << 10;
+/// In larger files calls are not looked for.
 const MOST_SEARCHED: u64 = 64 << 20;
 
 /// The module with rules for code that it had none for.
@@ -46,8 +48,8 @@ pub(crate) fn with_rules(module: Module<Vec<u8>>, code: Option<SectionReader>) -
     };
     let gaps = gaps(&module, &code);
     let size: u64 = gaps.iter().map(|gap| gap.end - gap.start).sum();
-    let most_searched = if size < RUNTIME { FEW_CODE } else { MOST_SEARCHED };
-    if size == 0 || size > MOST_CODE || code.size() > most_searched {
+    let least = if code.size() > FEW_CODE { LITTLE } else { RUNTIME };
+    if !(least..=MOST_CODE).contains(&size) || code.size() > MOST_SEARCHED {
         return module;
     }
     let begins = begins::called(&code, &gaps);
