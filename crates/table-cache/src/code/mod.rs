@@ -26,17 +26,13 @@ use self::text::Text;
 /// Gaps between functions that are only aligned are smaller.
 const SMALLEST_GAP: u64 = 16;
 /// So much code without rules is looked at, of one file.
-const MOST_CODE: u64 = 2 << 20;
+const MOST_CODE: u64 = 1 << 20;
 /// Files with so much of call-frame information have rules for what matters in them, and take long to look through.
 const MOST_FRAMES: usize = 8 << 20;
 /// What every program has of it from the C runtime: less. Whoever looks at that for each file that is met comes late to what happens meanwhile.
 const RUNTIME: u64 = 208;
-/// What of it the C library has, and others that are large: less. It is in places where hardly any time is spent.
-const LITTLE: u64 = 4 << 10;
-/// So much code is not large.
-const FEW_CODE: u64 = 64 << 10;
-/// In larger files calls are not looked for.
-const MOST_SEARCHED: u64 = 64 << 20;
+/// Less than such a part of all code does not pay for the search of that for calls.
+const PART: u64 = 128;
 
 /// The module with rules for code that it had none for.
 pub(crate) fn with_rules(module: Module<Vec<u8>>, code: Option<SectionReader>) -> Module<Vec<u8>> {
@@ -48,8 +44,7 @@ pub(crate) fn with_rules(module: Module<Vec<u8>>, code: Option<SectionReader>) -
     };
     let gaps = gaps(&module, &code);
     let size: u64 = gaps.iter().map(|gap| gap.end - gap.start).sum();
-    let least = if code.size() > FEW_CODE { LITTLE } else { RUNTIME };
-    if !(least..=MOST_CODE).contains(&size) || code.size() > MOST_SEARCHED {
+    if !(RUNTIME.max(code.size() / PART)..=MOST_CODE).contains(&size) {
         return module;
     }
     let begins = begins::called(&code, &gaps);
