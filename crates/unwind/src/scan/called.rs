@@ -160,6 +160,8 @@ fn destination<A: Architecture, C: CodeMap>(code: &C, text: &mut dyn ReadCode, m
 pub(super) enum Came {
     /// Not at all, as far as the code can be read.
     Never,
+    /// Nothing is known of the function that was called, nor of where it jumps.
+    Unknown,
     /// The function that was called jumps where memory or a register says: to one of several places in itself, mostly.
     Perhaps,
     /// It was called, as far as that is known, or jumped to by the function that was.
@@ -180,7 +182,7 @@ pub(super) fn came<A: Architecture, C: CodeMap>(
     }
     let (Some(target), _) = calls_before::<A, C>(code, text, pc) else { return Came::Never };
     let Located::Module { module, bias } = code.locate(target) else { return Came::Never };
-    let Extent::Function(range) = module.extent(target.to_svma(bias)) else { return Came::Never };
+    let Extent::Function(range) = module.extent(target.to_svma(bias)) else { return Came::Unknown };
     let size = range.end.0.saturating_sub(range.start.0).min(MAX_JUMPING);
     let begin = Avma(range.start.0.wrapping_add(bias));
     let mut bytes = [0; CHUNK + calls::LONGEST];

@@ -180,7 +180,7 @@ fn scan<A: Architecture, C: CodeMap, M: Memory>(
         }
     }
     // A function may have been jumped to in a way that is not seen; that is a guess.
-    let may_be = contradicted.filter(|(_, (_, came))| depth.is_none() || *came == Came::Perhaps);
+    let may_be = contradicted.filter(|(_, (_, came))| depth.is_none() || *came != Came::Never);
     let found = may_be.map(|(found, _)| found).or(doubtful)?;
     Some(take(walker, found))
 }
@@ -283,7 +283,7 @@ fn leads_on<A: Architecture, C: CodeMap, M: Memory>(
         Ok(next) if next.found == Method::Signal => is_code(code, next.pc).then_some(true),
         Ok(next) if next.found == Method::Cfi => {
             let below = Callee::at(code, pc.offset(-1), Avma(0));
-            (is_called && came::<A, C>(code, text, next.pc, below) != Came::Never).then_some(true)
+            (is_called && came::<A, C>(code, text, next.pc, below) > Came::Unknown).then_some(true)
         }
         // Conventions: they prove nothing.
         Ok(_) | Err(End::NoUnwindInfo | End::RegisterUnknown | End::BeyondCopy | End::StackUnreadable) => {
