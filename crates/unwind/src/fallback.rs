@@ -296,10 +296,9 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     /// further out.
     fn may_have_called(&mut self, pc: Avma) -> bool {
         let here = Avma(self.registers.ip());
-        let is_file = matches!(self.code.locate(here.offset(-1)), Located::Module { .. });
         let code = self.code;
         let mut may = |here| scan::may_have_called::<A, C, M>(code, self.memory, pc, here);
-        A::LR.is_some() || !is_file || may(here.offset(-1)) || may(here)
+        A::LR.is_some() || may(here.offset(-1)) || may(here)
     }
 
     fn has_rules(&mut self, return_address: Avma) -> bool {

@@ -155,7 +155,7 @@ fn destination<A: Architecture, C: CodeMap>(code: &C, text: &mut dyn ReadCode, m
     target
 }
 
-/// How the function that holds `callee`, which has rules, may have come to run after the call before `pc`, if that names another.
+/// How a function may have come to run after a call that names another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Came {
     /// Not at all, as far as the code can be read.
@@ -168,7 +168,7 @@ pub(super) enum Came {
     Here,
 }
 
-/// How a function came to run, as [`Came`].
+/// How the function that holds `callee` came to run after the call before `pc`.
 pub(super) fn came<A: Architecture, C: CodeMap>(
     code: &C,
     text: &mut dyn ReadCode,

@@ -9,9 +9,10 @@
 //! - if the rules for the caller lead to *its* caller, the same holds for that.
 //!
 //! A caller with rules that was called through a pointer is passed over if rules do not lead from it to the root, unless there is no better
-//! one. So is one of whose callers, further out, a call names another function, if a word before that leads over the same call and agrees with it: a
-//! call that has returned leaves such words. That leaves calls that have returned where the call further out goes through a pointer;
-//! and what a function called that then jumped on to the one at hand is passed over. So what is found is marked as
+//! one. A call that has returned leaves words from which rules lead to the root as well; but a call further out names another function, which was
+//! called since. Such a word is passed over for one before that call with which all calls agree; without one it is believed where the function
+//! that was called may have jumped on, or where guesses are wanted. That leaves calls that have returned where the call further out goes through
+//! a pointer; and what a function called that then jumped on to the one at hand is passed over. So what is found is marked as
 //! [`Method::Scan`], and no frame further out is trusted more ([`trust`](fn@crate::trust)).
 //!
 //! Checked is what is not believed unless the call says where it leads, or the rules for the caller lead to *its* caller, or the caller

@@ -20,9 +20,8 @@ const ENOUGH_OUTWARDS: u32 = 3;
 /// So many frames outwards calls are compared with what they have called.
 const COMPARED_OUTWARDS: u32 = 16;
 
-/// Where the nearest return address is, further out than a caller that was found, whose call names another function than the one from which
-/// rules led to it, which does not jump there either, and
-/// how sure that is.
+/// The nearest return address, further out than a caller that was found, whose call names another function than the one from which rules led
+/// to it: where it is, and how the function may have come to run all the same.
 pub(super) fn contradiction<A: Architecture, C: CodeMap, M: Memory>(
     walker: &mut Walker<'_, A, C, M>,
     text: &mut dyn ReadCode,
@@ -36,9 +35,9 @@ pub(super) fn contradiction<A: Architecture, C: CodeMap, M: Memory>(
         if next.found != Method::Cfi || next.pc == Avma(0) {
             return None;
         }
-        let called = Callee::at(code, pc.offset(-1), Avma(0));
-        if has_rules(code, pc.offset(-1)) {
-            let came = came::<A, C>(code, text, next.pc, called);
+        let call = pc.offset(-1);
+        if has_rules(code, call) {
+            let came = came::<A, C>(code, text, next.pc, Callee::at(code, call, Avma(0)));
             if came != Came::Here {
                 return Some((next.slot, came));
             }
