@@ -10,9 +10,9 @@ use std::ops::Range;
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic};
 use indexmap::IndexSet;
+use plumb_process::Section;
 
 use super::effect::{After, State};
-use super::text::Text;
 use super::ways::Ways;
 
 /// A function, or a part of one, and the state from each of these addresses on.
@@ -47,7 +47,7 @@ pub(super) struct Flow<'t> {
     /// Where functions begin, in order.
     begins: &'t [u64],
     decoder: Decoder<'t>,
-    pub(super) info: InstructionInfoFactory,
+    info: InstructionInfoFactory,
     /// For each byte of the gap.
     known: Vec<u16>,
     states: IndexSet<State>,
@@ -56,10 +56,10 @@ pub(super) struct Flow<'t> {
 }
 
 impl<'t> Flow<'t> {
-    /// Of a gap, all of which is the text.
-    pub(super) fn new(text: &'t Text, begins: &'t [u64]) -> Self {
-        let bytes = &*text.bytes;
-        let gap = text.start..text.start.saturating_add(bytes.len() as u64);
+    /// Of a gap with this code.
+    pub(super) fn new(code: &'t Section, begins: &'t [u64]) -> Self {
+        let bytes = &*code.bytes;
+        let gap = code.address..code.address.saturating_add(bytes.len() as u64);
         let first = begins.partition_point(|&begin| begin < gap.start);
         let last = begins.partition_point(|&begin| begin < gap.end);
         Self {
@@ -179,12 +179,14 @@ impl<'t> Flow<'t> {
     fn rows(mut self) -> Vec<Function> {
         let mut functions: Vec<Function> = Vec::new();
         let mut at = self.gap.start;
-        self.steps = at.max(self.known.len() as u64);
+        // Each is looked at once.
+        self.steps = self.known.len() as u64;
         while at < self.gap.end {
-            let (Known::State(state), Some(instruction)) = (self.known(at), self.instruction(at)) else {
+            let Known::State(state) = self.known(at) else {
                 at += 1;
                 continue;
             };
+            let Some(instruction) = self.instruction(at) else { break };
             let end = instruction.next_ip();
             match functions.last_mut() {
                 Some(last) if last.range.end == at && (state != State::BEGIN || !self.is_begin(at)) => {

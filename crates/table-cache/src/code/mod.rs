@@ -12,16 +12,14 @@ mod begins;
 mod effect;
 mod flow;
 mod frames;
-mod text;
 mod ways;
 
 use std::ops::Range;
 
-use plumb_process::SectionReader;
-use plumb_unwind::{Isa, Module, Section, Svma};
+use plumb_process::{Section, SectionReader};
+use plumb_unwind::{Isa, Module, Svma};
 
 use self::flow::Flow;
-use self::text::Text;
 
 /// Gaps between functions that are only aligned are smaller.
 const SMALLEST_GAP: u64 = 16;
@@ -37,8 +35,8 @@ const PART: u64 = 128;
 /// The module with rules for code that it had none for.
 pub(crate) fn with_rules(module: Module<Vec<u8>>, code: Option<SectionReader>) -> Module<Vec<u8>> {
     let sections = module.sections();
-    let of = |section: &Option<Section<Vec<u8>>>| section.as_ref().map_or(0, |section| section.bytes.len());
-    let frames = of(&sections.eh_frame).max(of(&sections.debug_frame));
+    let frames = [&sections.eh_frame, &sections.debug_frame].into_iter().flatten();
+    let frames = frames.map(|section| section.bytes.len()).max().unwrap_or(0);
     let Some(code) = code.filter(|_| sections.isa == Isa::X86_64 && frames <= MOST_FRAMES) else {
         return module;
     };
@@ -48,8 +46,8 @@ pub(crate) fn with_rules(module: Module<Vec<u8>>, code: Option<SectionReader>) -
         return module;
     }
     let begins = begins::called(&code, &gaps);
-    let texts = gaps.iter().filter_map(|gap| Text::read(&code, gap));
-    let functions: Vec<_> = texts.flat_map(|text| Flow::new(&text, &begins).functions()).collect();
+    let pieces = gaps.iter().filter_map(|gap| read(&code, gap));
+    let functions: Vec<_> = pieces.flat_map(|piece| Flow::new(&piece, &begins).functions()).collect();
     if functions.is_empty() {
         return module;
     }
@@ -63,6 +61,13 @@ fn gaps(module: &Module<Vec<u8>>, code: &SectionReader) -> Vec<Range<u64>> {
     gaps.filter(|gap| gap.end - gap.start >= SMALLEST_GAP).collect()
 }
 
+/// What of a range of the code can be read.
+fn read(code: &SectionReader, range: &Range<u64>) -> Option<Section> {
+    let mut bytes = vec![0; usize::try_from(range.end.checked_sub(range.start)?).ok()?];
+    let read = code.read_at(range.start.checked_sub(code.address)?, &mut bytes);
+    bytes.truncate(read);
+    Some(Section { address: range.start, bytes })
+}
+
 #[cfg(test)]
-#[path = "../code_tests.rs"]
 mod tests;

@@ -4,12 +4,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use plumb_fixtures::random::Random;
-use plumb_process::Elf;
+use plumb_process::{Elf, Section};
 use plumb_unwind::{CfaRule, Isa, Module, RegisterRule, Sections, Svma};
 
 use super::effect::{FramePointer, State};
 use super::flow::{Flow, Function};
-use super::{Text, begins};
+use super::{begins, read};
 use crate::module_of;
 
 const RBP: u16 = 6;
@@ -33,12 +33,12 @@ fn compare(path: &Path) -> Compared {
     let code = sections.code.take().unwrap();
     let module = module_of(sections, Isa::X86_64);
     let all = code.address..code.address + code.size();
-    let text = Text::read(&code, &all).unwrap();
+    let piece = read(&code, &all).unwrap();
     let gaps = module.gaps(Svma(all.start)..Svma(all.end));
     let without: u64 = gaps.iter().map(|gap| gap.end.0 - gap.start.0).sum();
     let mut compared = Compared { all: all.end - all.start - without, ..Compared::default() };
     let begins = begins::called(&code, &[all]);
-    for Function { range, rows } in Flow::new(&text, &begins).functions() {
+    for Function { range, rows } in Flow::new(&piece, &begins).functions() {
         let ends = rows.iter().skip(1).map(|&(at, _)| at).chain([range.end]);
         for (&(start, state), end) in rows.iter().zip(ends) {
             compare_row(&module, start..end, state, &mut compared);
@@ -84,13 +84,13 @@ fn rules_are_those_that_compilers_write() {
 }
 
 fn functions(bytes: Vec<u8>) -> Vec<Function> {
-    let text = Text { start: 0x1000, bytes };
-    let gap = text.start..text.start + text.bytes.len() as u64;
+    let code = Section { address: 0x1000, bytes };
+    let gap = code.address..code.address + code.bytes.len() as u64;
     let mut begins = Vec::new();
-    begins::search(&text.bytes, text.start, &[gap], &mut begins);
+    begins::search(&code.bytes, code.address, &[gap], &mut begins);
     begins.sort_unstable();
     begins.dedup();
-    Flow::new(&text, &begins).functions()
+    Flow::new(&code, &begins).functions()
 }
 
 /// What a call that does not return is followed by is another function, whose frame is its own.
