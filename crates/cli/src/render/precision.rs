@@ -30,11 +30,7 @@ impl Precision {
 
     /// For shares of the samples that `view` keeps.
     pub fn of(view: &View<'_>) -> Self {
-        if off_cpu::is_off_cpu(view.profile()) {
-            return Self::TENTHS;
-        }
-        let sampling = Sampling::of(view);
-        Self::of_sampling(&sampling, sampling.whole())
+        Self::of_part(view, view.part())
     }
 
     /// Of shares of a part of that.

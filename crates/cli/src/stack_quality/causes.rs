@@ -7,6 +7,7 @@ use plumb_profile::{DsoId, DsoKind, EventId, Found, Profile, StackId, Truncation
 
 use super::{compilers::is_haskell, runtimes::Runtime, told::Told};
 use crate::recording::off_cpu;
+use crate::render::precision::part_of;
 
 /// Remedies for code of a file without unwind information.
 const TABLES: &str = "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer";
@@ -65,6 +66,17 @@ impl Stacks {
     /// Counts.
     pub fn of(profile: &Profile) -> Self {
         StackCounts::default().and(profile).stacks(profile)
+    }
+
+    /// What limits the complete stacks, each with its share of all samples.
+    pub fn limits(&self) -> Vec<String> {
+        let limits = [
+            (self.stitched, "stitched from earlier samples"),
+            (self.scanned, "with a caller by stack scan"),
+            (self.apart, "with script functions apart from the native frames that ran them"),
+        ];
+        let limits = limits.into_iter().filter(|(count, _)| *count > 0);
+        limits.map(|(count, how)| format!("{} {how}", part_of(count, self.samples))).collect()
     }
 }
 
@@ -238,7 +250,7 @@ impl Cause {
                 "none: the kernel copies at most 64 KiB of a stack"
             }
             Truncation::CopyTooShort if self.full_copy => {
-                "the kernel copies at most 64 KiB of a stack; as root, --capture bpf reads all of it, up to 4,096 frames"
+                "the kernel copies at most 64 KiB of a stack; as root, --capture bpf reads up to 4,096 frames"
             }
             Truncation::CopyTooShort => {
                 "record for longer: plumb record copies more, up to 64 KiB, once stacks are found cut"

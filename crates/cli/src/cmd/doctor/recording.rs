@@ -99,19 +99,8 @@ fn stood_for(profile: &Profile, event: EventId, name: &str, counted: u64) -> Fin
 
 fn completeness(stacks: &Stacks) -> Finding {
     let state = if stacks.complete == stacks.samples { Good } else { Limited };
-    let mut text = format!("{} complete", part_of(stacks.complete, stacks.samples));
-    if stacks.stitched > 0 {
-        text += &format!(", {} by frames of earlier samples", part_of(stacks.stitched, stacks.samples));
-    }
-    if stacks.scanned > 0 {
-        text += &format!(", {} with a caller by stack scan", part_of(stacks.scanned, stacks.samples));
-    }
-    if stacks.apart > 0 {
-        text += &format!(
-            ", {} with script functions apart from the native frames that ran them",
-            part_of(stacks.apart, stacks.samples)
-        );
-    }
+    let complete = format!("{} complete", part_of(stacks.complete, stacks.samples));
+    let text = [vec![complete], stacks.limits()].concat().join(", ");
     Finding::new(state, "stacks", text)
 }
 

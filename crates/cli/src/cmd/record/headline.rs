@@ -71,7 +71,7 @@ fn lines(
     lines
 }
 
-/// What to do about samples that were lost, if that is more than a few.
+/// The share of lost samples and the remedy, from a share of [`ADVISED`] on.
 fn lost_lines(lost: u64, samples: u64, by_kernel: bool) -> Vec<String> {
     let all = samples.saturating_add(lost);
     let remedy = match by_kernel {
@@ -188,18 +188,9 @@ fn arrow(remedy: &str, (part, whole): (u64, u64)) -> Option<String> {
 
 fn stack_lines(stacks: &Stacks) -> Vec<String> {
     let mut first = format!("{} of stacks complete", part_of(stacks.complete, stacks.samples));
-    let parts = [
-        (stacks.stitched, "stitched from earlier samples"),
-        (stacks.scanned, "with a caller by stack scan"),
-        (stacks.apart, "with script functions apart from the native frames that ran them"),
-    ];
-    let parts: Vec<String> = parts
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, how)| format!("{} {how}", part_of(*count, stacks.samples)))
-        .collect();
-    if !parts.is_empty() {
-        first += &format!(" ({})", parts.join(", "));
+    let limits = stacks.limits();
+    if !limits.is_empty() {
+        first += &format!(" ({})", limits.join(", "));
     }
     let unknown = stacks.samples - stacks.complete;
     if unknown > 0 {
