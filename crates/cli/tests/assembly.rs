@@ -9,13 +9,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use plumb_fixtures::{Requirement, compiles, needs};
-use spun::{folder, may_record, plumb, succeeds, text};
+use spun::{folded, folder, may_record, plumb, text};
+
+/// What is before the instructions of a function in assembly that has no unwind information.
+const HEAD: &str = ".globl kernel_by_hand
+.type kernel_by_hand, @function
+.section .note.GNU-stack
+.text
+kernel_by_hand:
+";
 
 /// Works in a frame of its own, which is full of addresses of code that is not running; `rbp` is one of its working registers. How large the frame
 /// is only running it tells where `ALIGNED` is said.
-const ASSEMBLY: &str = ".globl kernel_by_hand
-.type kernel_by_hand, @function
-kernel_by_hand:
+const ASSEMBLY: &str = "\
     push %rbp
     push %rbx
     mov %rsp, %r10
@@ -45,7 +51,6 @@ decoy:
     call decoy
 after_decoy:
     ret
-.section .note.GNU-stack
 ";
 
 /// Calls it by its name and through a pointer, from frames of as many bytes as the test wants.
@@ -63,9 +68,7 @@ int main(void) { for (int i = 0; i < 600; i++) outer(i & 1, 1000000); return 0; 
 ";
 
 /// Leaves room in its frame for what earlier calls have left there.
-const ROOMY: &str = ".globl kernel_by_hand
-.type kernel_by_hand, @function
-kernel_by_hand:
+const ROOMY: &str = "\
     mov %rsp, %r10
     and $-64, %rsp
     sub $0x208, %rsp
@@ -73,17 +76,13 @@ kernel_by_hand:
     jnz 1b
     mov %r10, %rsp
     ret
-.section .note.GNU-stack
 ";
 
 /// Has no frame.
-const PLAIN: &str = ".globl kernel_by_hand
-.type kernel_by_hand, @function
-kernel_by_hand:
+const PLAIN: &str = "\
     dec %rdi
     jnz kernel_by_hand
     ret
-.section .note.GNU-stack
 ";
 
 /// Before each call of it a function runs and returns whose frames lead to `main` as well, the innermost through a pointer. `jumping` is left by
@@ -114,7 +113,7 @@ int main(void)
 type Program = (&'static str, &'static str, &'static [&'static str]);
 
 fn build(folder: &Path, (assembly, callers, options): Program) -> Option<PathBuf> {
-    std::fs::write(folder.join("kernel.S"), assembly).expect("a file in the folder");
+    std::fs::write(folder.join("kernel.S"), [HEAD, assembly].concat()).expect("a file in the folder");
     std::fs::write(folder.join("callers.c"), callers).expect("a file in the folder");
     let program = folder.join("program");
     let mut gcc = Command::new("gcc");
@@ -135,15 +134,14 @@ fn check(capture: &str, program: Program, stacks: &[&[&str]], by_scan: bool) {
     let folder = folder(&format!("assembly-{capture}-{}-{by_scan}", stacks.len()));
     let Some(program) = build(&folder, program).filter(|_| may_record()) else { return };
     let program = program.to_str().expect("its path is text");
-    let output = plumb(&folder, &["record", "--user-only", "--capture", capture, "--", program]);
+    let output =
+        plumb(&folder, &["record", "--user-only", "--capture", capture, "-o", "calls.plumb", "--", program]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let said = text(&output.stderr);
     assert_eq!(said.contains("with a caller by stack scan"), by_scan, "{said}");
     let mut all = 0;
     let mut found = vec![0; stacks.len()];
-    for line in succeeds(&folder, &["fold"]).lines() {
-        let (stack, count) = line.rsplit_once(' ').expect("a line of folded stacks");
-        let count: u64 = count.parse().expect("a count");
+    for (stack, count) in folded(&folder, "calls.plumb") {
         if !stack.ends_with(";kernel_by_hand") {
             continue;
         }
@@ -151,7 +149,7 @@ fn check(capture: &str, program: Program, stacks: &[&[&str]], by_scan: bool) {
         let frames: Vec<&str> = stack.split(';').rev().skip(1).collect();
         match stacks.iter().zip(&mut found).find(|(stack, _)| frames.starts_with(stack)) {
             Some((_, found)) => *found += count,
-            None => println!("{line}"),
+            None => println!("{stack} {count}"),
         }
     }
     println!("{capture}: {found:?} of {all}");

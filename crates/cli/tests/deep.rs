@@ -4,17 +4,8 @@
 
 mod spun;
 
-use std::process::Command;
-
-use plumb_fixtures::{Requirement, compiles, needs};
-use spun::{folder, plumb, succeeds, text};
-
-/// 20,000 calls below each other.
-const RECURSION: &str = "volatile unsigned long sink;
-__attribute__((noinline)) void spin(void) { for (long i = 0; i < 1000000000; i++) sink += i; }
-__attribute__((noinline)) void deeper(int left) { if (left) deeper(left - 1); else spin(); sink++; }
-int main(void) { deeper(20000); return 0; }
-";
+use plumb_fixtures::{Requirement, needs};
+use spun::{compiled, folded, folder, plumb, text};
 
 #[test]
 fn a_stack_of_more_frames_than_are_kept_is_cut_there() {
@@ -22,18 +13,15 @@ fn a_stack_of_more_frames_than_are_kept_is_cut_there() {
         return;
     }
     let folder = folder("more-frames-than-are-kept");
-    std::fs::write(folder.join("deep.c"), RECURSION).expect("a file in the folder");
-    let mut gcc = Command::new("gcc");
-    if !compiles(gcc.args(["-O1", "-fno-inline", "-o"]).arg(folder.join("deep")).arg(folder.join("deep.c"))) {
+    if !compiled(&folder, "tests/programs/deep.c", "deep") {
         return;
     }
-    let output = plumb(&folder, &["record", "--user-only", "--capture", "bpf", "--", "./deep"]);
+    let output =
+        plumb(&folder, &["record", "--user-only", "--capture", "bpf", "-o", "deep.plumb", "--", "./deep"]);
     let said = text(&output.stderr);
     assert!(output.status.success() && said.contains("frame limit reached"), "{said}");
     let (mut all, mut kept) = (0, 0);
-    for line in succeeds(&folder, &["fold"]).lines() {
-        let (stack, count) = line.rsplit_once(' ').expect("a line of folded stacks");
-        let count: u64 = count.parse().expect("a count");
+    for (stack, count) in folded(&folder, "deep.plumb") {
         all += count;
         let is_cut = stack.starts_with("deep;[frame limit reached];deeper;");
         // And the process, the reason.

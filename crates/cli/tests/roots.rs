@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use plumb_fixtures::{Requirement, compiles, needs, needs_command};
-use spun::{folder, may_record, plumb, succeeds, text};
+use spun::{folded, folder, may_record, plumb, text};
 
 /// The program, built into the folder; `None`: the compiler is missing.
 fn build(folder: &Path, compiler: &str, flags: &[&str]) -> Option<PathBuf> {
@@ -22,16 +22,6 @@ fn build(folder: &Path, compiler: &str, flags: &[&str]) -> Option<PathBuf> {
     let status = Command::new(compiler).args(flags).arg("-o").arg(&program).arg(source).status();
     assert!(status.is_ok_and(|status| status.success()), "{compiler} {flags:?}");
     Some(program)
-}
-
-/// The stacks of a recording, the root first, and how many samples have them.
-fn folded(folder: &Path, file: &str) -> Vec<(String, u64)> {
-    let text = succeeds(folder, &["fold", file]);
-    let stack = |line: &str| {
-        let (stack, count) = line.rsplit_once(' ').expect("a line of folded stacks");
-        (stack.to_owned(), count.parse().expect("a count"))
-    };
-    text.lines().map(stack).collect()
 }
 
 /// Records the program and holds its stacks to what it does: `work` called by what is in `callers`, innermost first, and no marker

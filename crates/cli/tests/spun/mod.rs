@@ -68,6 +68,16 @@ pub fn recorded(name: &str) -> Option<PathBuf> {
     Some(folder)
 }
 
+/// The stacks of a recording, the root first, and how many samples have them.
+pub fn folded(folder: &Path, file: &str) -> Vec<(String, u64)> {
+    let text = succeeds(folder, &["fold", file]);
+    let stack = |line: &str| {
+        let (stack, count) = line.rsplit_once(' ').expect("a line of folded stacks");
+        (stack.to_owned(), count.parse().expect("a count"))
+    };
+    text.lines().map(stack).collect()
+}
+
 /// Functions of that program.
 pub const FUNCTIONS: [&str; 6] = ["main", "fib", "busy", "mixed", "asks", "worker"];
 
