@@ -187,6 +187,7 @@ impl Recorder {
         self.sampled.iter().for_each(|one| one.events.stop());
         // Should that fail, a little more is measured.
         let _ = self.assisted.as_mut().map_or(Ok(()), UnwinderSession::unwatch);
+        self.look_at_waits();
         if let Some(off_cpu) = self.off_cpu() {
             let _ = off_cpu.stop();
         }

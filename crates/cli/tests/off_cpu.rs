@@ -209,6 +209,22 @@ fn a_wait_from_before_that_ends_late_has_its_own_stack() {
     assert!((2_900_000_000..3_100_000_000).contains(&(first + then)), "{first} {then}");
 }
 
+/// A wait that had no stack as it began, and goes on when the command has ended.
+#[test]
+fn who_waits_for_longer_than_the_command_runs_has_a_stack() {
+    let folder = spun::folder("off-cpu-outlives");
+    if !spun::compiled(&folder, "tests/programs/outlives.c", "outlives") || !needs(Requirement::Bpf) {
+        return;
+    }
+    let output = plumb(&folder, &["record", "--off-cpu", "--", "./outlives"]);
+    let said = text(&output.stderr);
+    assert!(said.contains("100% of stacks complete"), "{said}");
+    let report = plumb(&folder, &["report", "--json", "--sort", "sym"]).stdout;
+    let report: Value = serde_json::from_slice(&report).expect("it is JSON");
+    let off = weight_of(&report, "off-cpu", "sleeps_on");
+    assert!(off > 650_000_000, "{off} of 700,000,000 ns: {report:#}");
+}
+
 /// Who waits from before the recording began until after it ended is in it, with the whole time: a deadlock, a read that hangs, idle
 /// threads of a pool.
 #[test]

@@ -45,8 +45,9 @@ pub struct Recorded {
 }
 
 impl Recorder {
-    /// Learns the stacks of waits that go on and could not be walked as they began: the table may not have been there yet.
-    fn look_at_waits(&mut self) {
+    /// Learns the stacks of waits that go on and could not be walked as they began: the table may not have been there yet. Nothing once those
+    /// are measured no more.
+    pub(super) fn look_at_waits(&mut self) {
         if let Some(assisted) = &mut self.assisted {
             // What can't be told now is in the sum, without a stack.
             let _ = assisted.look_at_threads(&mut self.ingest, true);
@@ -55,7 +56,6 @@ impl Recorder {
 
     /// Ends the recording.
     pub fn finish(mut self) -> Recorded {
-        self.look_at_waits();
         self.stop();
         let ended = monotonic_ns();
         self.slow_down();
