@@ -35,8 +35,8 @@ pub(super) struct Run {
     pub(super) has_returned: bool,
     /// How often in succession `outer` was seen.
     pub(super) seen: u16,
-    /// Whether another `outer` was ever seen.
-    pub(super) changed: bool,
+    /// How often another `outer` was seen than the time before.
+    pub(super) changes: u8,
     /// In this epoch...
     pub(super) epoch: u32,
     /// ... the stack of all frames outside was this, ...
@@ -53,7 +53,7 @@ impl Run {
     /// Nothing is known of it.
     pub(super) fn new(hash: u64) -> Self {
         let (outer, base) = (Outer::Unknown, (NEVER, None));
-        let (inner, slot, verified, has_returned, seen, changed) = (0, 0, (0, 0), false, 0, false);
+        let (inner, slot, verified, has_returned, seen, changes) = (0, 0, (0, 0), false, 0, 0);
         let (epoch, outside, oldest_ns, stack) = (NEVER, None, 0, None);
         Self {
             hash,
@@ -63,7 +63,7 @@ impl Run {
             verified,
             has_returned,
             seen,
-            changed,
+            changes,
             epoch,
             outside,
             oldest_ns,
@@ -86,11 +86,16 @@ impl Run {
 
     /// Whether the same frames have come back, with the same caller each time: they are taken to do so.
     pub(super) fn always_returns_to_the_same(&self) -> bool {
-        self.has_returned && !self.changed
+        self.has_returned && self.changes == 0
     }
 
-    /// What is believed to be outside, unless these frames have returned.
+    /// What is believed to be outside, unless these frames have returned. A program may come to another part of its work, once; callers that
+    /// take turns prove nothing.
     pub(super) fn trusted(&self) -> Outer {
-        if self.changed && self.seen < RESTORED { Outer::Unknown } else { self.outer }
+        match self.changes {
+            0 => self.outer,
+            1 if self.seen >= RESTORED => self.outer,
+            _ => Outer::Unknown,
+        }
     }
 }

@@ -11,7 +11,7 @@
 //! that shows the thread further out says so ([`Returns`]): then nothing is known of these frames' callers until they
 //! are seen again, unless they came back before and had the same caller each time. So does a run that is seen with
 //! another caller: it proves nothing any more and the stack stays cut, until the new caller has been seen
-//! [`RESTORED`](super::run::RESTORED) times on end without the old one. And of a process that runs what was
+//! [`RESTORED`](super::run::RESTORED) times on end without the old one; and if there is a third time, for good. And of a process that runs what was
 //! not seen for [`FRESH_NS`] is not believed: its memory can be asked (`live`). What is left is taken to be the same;
 //! frames that come this way are marked as stitched.
 //!
@@ -326,7 +326,7 @@ impl Stitcher {
             return run.verify(now, &self.returns);
         }
         let is_changed = run.outer != Outer::Unknown;
-        run.changed |= is_changed;
+        run.changes = run.changes.saturating_add(is_changed.into());
         (run.outer, run.slot, run.verified, run.has_returned, run.seen) = (outer, slot, now, false, 1);
         if is_changed {
             self.forget_derived();

@@ -171,6 +171,11 @@ fn contradiction_ends_trust_until_it_is_outvoted() {
     }
     tried.whole(&recursion(101, 60));
     assert_eq!(tried.cut(&recursion(101, 60), 20).unwrap()[0], 101);
+    // They take turns.
+    for _ in 0..2 * RESTORED {
+        tried.whole(&recursion(100, 20));
+    }
+    assert_eq!(tried.cut(&recursion(101, 60), 20), None);
 }
 
 #[test]
