@@ -64,6 +64,8 @@ enum Job {
     Find(FileId, Box<[u8]>, Box<Elf>, File),
     /// A table of all rows was made of the file with this build id.
     Keep(Box<[u8]>, Table),
+    /// Entries were made of its code.
+    KeepEntries(Box<[u8]>, Vec<u8>),
 }
 
 impl TableLoader {
@@ -94,6 +96,18 @@ impl TableLoader {
         Some(table)
     }
 
+    /// The entries of call-frame information for a file's code that has none: as they were kept, or made now.
+    pub(crate) fn entries(&mut self, build_id: &[u8], make: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
+        if let Some(entries) = self.kept.entries(build_id) {
+            return entries;
+        }
+        let entries = make();
+        if !entries.is_empty() {
+            self.give(Job::KeepEntries(build_id.into(), entries.clone()));
+        }
+        entries
+    }
+
     fn give(&mut self, job: Job) {
         let jobs = self.jobs.get_or_insert_with(|| {
             let (sender, jobs) = mpsc::channel();
@@ -121,6 +135,7 @@ fn work(kept: &TableCache, jobs: &Receiver<Job>, done: &Sender<Found>, end: &End
     for job in jobs {
         let goes_on = match job {
             Job::Keep(build_id, table) => end.before(|| kept.put_all_rows(&build_id, table)),
+            Job::KeepEntries(build_id, entries) => end.before(|| kept.put_entries(&build_id, &entries)),
             Job::Find(id, build_id, elf, file) => match kept.get(&build_id) {
                 Some(table) => done.send((id, table)).is_ok(),
                 None => {

@@ -3,10 +3,26 @@
 use plumb_process::{SectionReader, UnwindSections};
 use plumb_unwind::{Isa, Module, Section, Sections, Svma, go};
 
-use crate::code;
+use crate::{TableLoader, code};
+
+/// Where what was made of a file's code is kept.
+#[derive(Debug)]
+pub struct KeptBy<'a> {
+    /// Who keeps it.
+    pub loader: &'a mut TableLoader,
+    /// The file's build id.
+    pub build_id: &'a [u8],
+}
+
+impl<'a> KeptBy<'a> {
+    /// If both are there.
+    pub fn both(loader: Option<&'a mut TableLoader>, build_id: Option<&'a [u8]>) -> Option<Self> {
+        Some(Self { loader: loader?, build_id: build_id? })
+    }
+}
 
 /// The unwind information of a file with these sections, Go's own table included, and what its code tells.
-pub fn module_of(mut sections: UnwindSections, isa: Isa) -> Module<Vec<u8>> {
+pub fn module_of(mut sections: UnwindSections, isa: Isa, kept: Option<KeptBy<'_>>) -> Module<Vec<u8>> {
     let section =
         |section: plumb_process::Section| Section { address: Svma(section.address), bytes: section.bytes };
     let of_go =
@@ -23,7 +39,10 @@ pub fn module_of(mut sections: UnwindSections, isa: Isa) -> Module<Vec<u8>> {
         got: sections.got.map(Svma),
         entry: sections.entry.map(Svma),
     });
-    code::with_rules(module, code)
+    let Some(code) = code.filter(|_| code::are_wanted(&module)) else { return module };
+    let make = || code::entries(&module, &code);
+    let entries = kept.map_or_else(make, |KeptBy { loader, build_id }| loader.entries(build_id, make));
+    code::with_entries(module, &entries)
 }
 
 /// Rules of Go's own table, each function's made when it is asked for: those of a large program take a second and tens of megabytes.

@@ -18,12 +18,14 @@ use plumb_unwind::{CfaRule, Isa, Module, RegisterRule, Row, Section, Svma, aarch
 
 use crate::module::module_of;
 
-/// Version of what is kept: of the table's layout and of how rows are chosen.
-const VERSION: u32 = 4;
+/// Version of what is kept: of the table's layout, of how rows are chosen and of what is made of code.
+const VERSION: u32 = 5;
 /// All tables together take no more on disk. That for callers of a library of 120 MB has 0.3 MB, that of all its rows 4.8.
 const LIMIT: u64 = 128 << 20;
 /// What the key of a table of all rows has after the build id.
 const ALL_ROWS: &[u8] = b"/all";
+/// What the key of entries made of code has after the build id.
+const ENTRIES: &[u8] = b"/code";
 /// How much code is read at once.
 const PIECE: usize = 256 << 10;
 
@@ -61,6 +63,16 @@ impl TableCache {
     /// Keeps the table of all rows of the file with this build id.
     pub fn put_all_rows(&self, build_id: &[u8], table: Table) {
         self.0.put(&[build_id, ALL_ROWS].concat(), &table.with_build_id(build_id).to_bytes());
+    }
+
+    /// The entries made of the code of the file with this build id, if they were kept.
+    pub(crate) fn entries(&self, build_id: &[u8]) -> Option<Vec<u8>> {
+        self.0.get(&[build_id, ENTRIES].concat())
+    }
+
+    /// Keeps the entries made of the code of the file with this build id.
+    pub(crate) fn put_entries(&self, build_id: &[u8], entries: &[u8]) {
+        self.0.put(&[build_id, ENTRIES].concat(), entries);
     }
 
     fn read(&self, key: &[u8], build_id: &[u8]) -> Option<Table> {
@@ -120,7 +132,7 @@ impl Source {
     /// The file with these headers.
     pub(crate) fn of(elf: Elf, file: File) -> Self {
         let isa = isa(&elf);
-        Self { module: module_of(elf.unwind_sections(&file), isa.unwrap_or_default()), isa, elf, file }
+        Self { module: module_of(elf.unwind_sections(&file), isa.unwrap_or_default(), None), isa, elf, file }
     }
 
     /// Its unwind information.

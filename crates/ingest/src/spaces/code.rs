@@ -8,7 +8,7 @@ use plumb_capture_api::{CodeSegment, UnwindInfoRef};
 use plumb_interpreters::{Detected, Interpreter, LoopPart};
 use plumb_process::{Backing, Elf, FileId, FileKey, FileOffset, FileOrigin, Files, UnwindSections, Vma};
 use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Profile};
-use plumb_table_cache::{GoFunctions, TableLoader, module_of};
+use plumb_table_cache::{GoFunctions, KeptBy, TableLoader, module_of};
 use plumb_unwind::{Avma, Isa, Located, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -37,7 +37,7 @@ pub(crate) struct Code {
     closed: Option<Instant>,
     /// Where tables come from, if they are used.
     shelf: Option<RefCell<TableLoader>>,
-    /// The interpreters in files that were looked at.
+    /// Interpreters in files that were looked at.
     interpreters: FxHashMap<FileId, Option<Detected>>,
     vdso: Vdso,
 }
@@ -68,13 +68,12 @@ impl Known {
     }
 
     fn bytes(&self) -> usize {
-        let of =
-            |cell: &OnceCell<Option<Unwind>>| cell.get().and_then(Option::as_ref).map_or(0, Unwind::bytes);
-        of(&self.module) + of(&self.whole) + self.go_program().map_or(0, GoProgram::bytes)
+        let loaded = [&self.module, &self.whole].into_iter().filter_map(|cell| cell.get()?.as_ref());
+        loaded.map(Unwind::bytes).sum::<usize>() + self.go_program().map_or(0, GoProgram::bytes)
     }
 
     fn go_program(&self) -> Option<&GoProgram> {
-        self.go.get().and_then(Option::as_ref)
+        self.go.get()?.as_ref()
     }
 }
 
@@ -120,7 +119,7 @@ impl Code {
             let go = again.then(|| GoFunctions::take(&mut sections)).flatten().map(GoProgram::new);
             self.room.add(go.as_ref().map_or(0, GoProgram::bytes));
             let _ = known.go.set(go);
-            Some(self.made(sections))
+            Some(self.made(id, sections))
         };
         known.module.get_or_init(load).as_ref()
     }
@@ -138,15 +137,18 @@ impl Code {
             return Some(module);
         }
         known.lent.set(self.round);
-        known.whole.get_or_init(|| Some(self.made(self.take_sections(id)?))).as_ref()
+        known.whole.get_or_init(|| Some(self.made(id, self.take_sections(id)?))).as_ref()
     }
 
     fn take_sections(&self, id: FileId) -> Option<UnwindSections> {
         self.files.borrow_mut().take_unwind_sections(id)
     }
 
-    fn made(&self, sections: UnwindSections) -> Unwind {
-        let module = module_of(sections, Isa::default());
+    fn made(&self, id: FileId, sections: UnwindSections) -> Unwind {
+        let build_id = self.with_elf(id, |elf| elf.build_id.clone()).flatten();
+        let mut shelf = self.shelf().map(RefCell::borrow_mut);
+        let kept = KeptBy::both(shelf.as_deref_mut(), build_id.as_deref());
+        let module = module_of(sections, Isa::default(), kept);
         self.room.add(module.bytes());
         module
     }

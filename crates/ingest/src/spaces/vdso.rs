@@ -33,7 +33,7 @@ impl Vdso {
             if self.build_id.is_some() && self.build_id != elf.build_id {
                 return None;
             }
-            let module = module_of(elf.unwind_sections_in(&image), Isa::default());
+            let module = module_of(elf.unwind_sections_in(&image), Isa::default(), None);
             Some(VdsoImage { elf, module })
         };
         self.image.get_or_init(load).as_ref()

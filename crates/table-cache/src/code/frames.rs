@@ -7,7 +7,7 @@ use gimli::write::{
     FrameTable,
 };
 use gimli::{Encoding, Format, LittleEndian, X86_64};
-use plumb_unwind::{Section, Sections, Svma};
+use plumb_unwind::{Module, Section, Svma};
 
 use super::effect::{FramePointer, Saved, State};
 use super::flow::Function;
@@ -15,18 +15,29 @@ use super::flow::Function;
 /// Bytes of a word, by which entries count.
 const WORD: i32 = 8;
 
-/// The sections with rules for these functions.
-pub(super) fn added(mut sections: Sections<Vec<u8>>, functions: &[Function]) -> Sections<Vec<u8>> {
-    let Some(entries) = entries(functions) else { return sections };
+/// The module with these entries.
+pub(crate) fn with_entries(module: Module<Vec<u8>>, entries: &[u8]) -> Module<Vec<u8>> {
+    if entries.is_empty() {
+        return module;
+    }
+    let mut sections = module.into_sections();
     let section = sections.eh_frame.get_or_insert_with(|| Section { address: Svma(0), bytes: Vec::new() });
     section.bytes.resize(section.bytes.len().next_multiple_of(4), 0);
-    section.bytes.extend_from_slice(&entries);
+    section.bytes.extend_from_slice(entries);
     // It is not in the order of all functions any more.
     sections.eh_frame_hdr = None;
-    sections
+    Module::new(sections)
 }
 
-fn entries(functions: &[Function]) -> Option<Vec<u8>> {
+/// Entries with rules for these functions, and with the word that there is no caller at these addresses.
+pub(super) fn entries(functions: &[Function], roots: &[u64]) -> Vec<u8> {
+    if functions.is_empty() && roots.is_empty() {
+        return Vec::new();
+    }
+    written(functions, roots).unwrap_or_default()
+}
+
+fn written(functions: &[Function], roots: &[u64]) -> Option<Vec<u8>> {
     let encoding = Encoding { format: Format::Dwarf32, version: 1, address_size: 8 };
     let mut common = CommonInformationEntry::new(encoding, 1, -(WORD as i8), X86_64::RA);
     common.add_instruction(CallFrameInstruction::Cfa(X86_64::RSP, 8));
@@ -42,6 +53,12 @@ fn entries(functions: &[Function]) -> Option<Vec<u8>> {
             say(state, before, |instruction| entry.add_instruction(at, instruction));
             before = state;
         }
+        table.add_fde(common, entry);
+    }
+    for root in roots {
+        // The byte before it is what is looked up for a return address.
+        let mut entry = FrameDescriptionEntry::new(Address::Constant(root - 1), 1);
+        entry.add_instruction(0, CallFrameInstruction::Undefined(X86_64::RA));
         table.add_fde(common, entry);
     }
     let mut out = EhFrame(EndianVec::new(LittleEndian));

@@ -5,17 +5,19 @@
 //! the code that lead to an instruction from where functions begin; where ways do not agree, or where one does something to the stack pointer
 //! that is not known here, there are none.
 //!
-//! Not here: what instructions do (`effect`), where functions begin (`begins`), the ways (`flow`, `ways`), how rules are written (`frames`). For
-//! x86_64 alone.
+//! Not here: what instructions do (`effect`), where functions begin (`begins`), the ways (`flow`, `ways`), what has no
+//! caller (`roots`), how rules are written (`frames`). For x86_64 alone.
 
 mod begins;
 mod effect;
 mod flow;
 mod frames;
+mod roots;
 mod ways;
 
 use std::ops::Range;
 
+pub(crate) use frames::with_entries;
 use plumb_process::{Section, SectionReader};
 use plumb_unwind::{Isa, Module, Svma};
 
@@ -29,36 +31,43 @@ const MOST_CODE: u64 = 1 << 20;
 const MOST_FRAMES: usize = 8 << 20;
 /// What every program has of it from the C runtime: less. Whoever looks at that for each file that is met comes late to what happens meanwhile.
 const RUNTIME: u64 = 208;
+/// Of larger files gaps that are there for alignment are not looked at.
+const MOST_LOOKED_AT: u64 = 4 << 20;
 /// Less than such a part of all code does not pay for the search of that for calls.
 const PART: u64 = 128;
 
-/// The module with rules for code that it had none for.
-pub(crate) fn with_rules(module: Module<Vec<u8>>, code: Option<SectionReader>) -> Module<Vec<u8>> {
+/// Entries of call-frame information for code that a file with this one has none for; empty: there are none.
+pub(crate) fn entries(module: &Module<Vec<u8>>, code: &SectionReader) -> Vec<u8> {
+    let all = gaps(module, code);
+    let gaps: Vec<_> = all.iter().filter(|gap| gap.end - gap.start >= SMALLEST_GAP).cloned().collect();
+    let size: u64 = gaps.iter().map(|gap| gap.end - gap.start).sum();
+    if size > MOST_CODE {
+        return Vec::new();
+    }
+    let roots = roots::roots(code, if code.size() <= MOST_LOOKED_AT { &all } else { &gaps });
+    let mut functions = Vec::new();
+    if size >= RUNTIME.max(code.size() / PART) {
+        let begins = begins::called(code, &gaps);
+        let pieces = gaps.iter().filter_map(|gap| read(code, gap));
+        functions = pieces.flat_map(|piece| Flow::new(&piece, &begins).functions()).collect();
+        // What calls one is no function that a compiler has made.
+        functions.retain(|function| !roots.iter().any(|&root| function.range.contains(&(root - 1))));
+    }
+    frames::entries(&functions, &roots)
+}
+
+/// Whether entries are to be made for a file with this call-frame information.
+pub(crate) fn are_wanted(module: &Module<Vec<u8>>) -> bool {
     let sections = module.sections();
     let frames = [&sections.eh_frame, &sections.debug_frame].into_iter().flatten();
     let frames = frames.map(|section| section.bytes.len()).max().unwrap_or(0);
-    let Some(code) = code.filter(|_| sections.isa == Isa::X86_64 && frames <= MOST_FRAMES) else {
-        return module;
-    };
-    let gaps = gaps(&module, &code);
-    let size: u64 = gaps.iter().map(|gap| gap.end - gap.start).sum();
-    if !(RUNTIME.max(code.size() / PART)..=MOST_CODE).contains(&size) {
-        return module;
-    }
-    let begins = begins::called(&code, &gaps);
-    let pieces = gaps.iter().filter_map(|gap| read(&code, gap));
-    let functions: Vec<_> = pieces.flat_map(|piece| Flow::new(&piece, &begins).functions()).collect();
-    if functions.is_empty() {
-        return module;
-    }
-    Module::new(frames::added(module.into_sections(), &functions))
+    sections.isa == Isa::X86_64 && frames <= MOST_FRAMES
 }
 
-/// The code of a file that has no rules, but for what is there for alignment.
+/// The code of a file that has no rules.
 fn gaps(module: &Module<Vec<u8>>, code: &SectionReader) -> Vec<Range<u64>> {
     let all = Svma(code.address)..Svma(code.address.saturating_add(code.size()));
-    let gaps = module.gaps(all).into_iter().map(|gap| gap.start.0..gap.end.0);
-    gaps.filter(|gap| gap.end - gap.start >= SMALLEST_GAP).collect()
+    module.gaps(all).into_iter().map(|gap| gap.start.0..gap.end.0).collect()
 }
 
 /// What of a range of the code can be read.

@@ -9,7 +9,7 @@ use plumb_unwind::{CfaRule, Isa, Module, RegisterRule, Sections, Svma};
 
 use super::effect::{FramePointer, State};
 use super::flow::{Flow, Function};
-use super::{begins, read};
+use super::{begins, read, with_entries};
 use crate::module_of;
 
 const RBP: u16 = 6;
@@ -31,7 +31,7 @@ fn compare(path: &Path) -> Compared {
     let file = File::open(path).unwrap();
     let mut sections = Elf::read(&file).unwrap().unwind_sections(&file);
     let code = sections.code.take().unwrap();
-    let module = module_of(sections, Isa::X86_64);
+    let module = module_of(sections, Isa::X86_64, None);
     let all = code.address..code.address + code.size();
     let piece = read(&code, &all).unwrap();
     let gaps = module.gaps(Svma(all.start)..Svma(all.end));
@@ -131,7 +131,7 @@ fn odd_frames_are_told_as_far_as_they_can_be() {
     .concat();
     let functions = functions(code);
     assert!(functions.iter().any(|function| function.range.contains(&0x1010)), "{functions:x?}");
-    let module = Module::new(super::frames::added(Sections::default(), &functions));
+    let module = with_entries(Module::new(Sections::default()), &super::frames::entries(&functions, &[]));
     let row = module.row(Svma(0x1015)).unwrap().expect("there is a rule");
     assert_eq!(
         (row.cfa, row.register(RBP)),
@@ -150,10 +150,44 @@ fn anything_may_be_there_instead_of_code() {
         for Function { range, rows } in &functions {
             assert!(range.start < range.end && rows.is_sorted_by(|a, b| a.0 < b.0), "{range:x?} {rows:x?}");
         }
-        let module = Module::new(super::frames::added(Sections::default(), &functions));
+        let module = with_entries(Module::new(Sections::default()), &super::frames::entries(&functions, &[]));
         let first = functions.first().map(|function| Svma(function.range.start));
         assert!(first.is_none_or(|first| matches!(module.row(first), Ok(Some(_)))));
     }
     // Each byte leads to two more.
     functions([0x74, 0x00].repeat(20_000));
+}
+
+/// As disassembled by objdump, from glibc 2.36 and Boost 1.74: what is put on a new stack is behind padding, or its address is taken.
+#[test]
+fn what_coroutines_return_to_has_no_caller() {
+    let start_context = [
+        &[0x0f, 0x1f, 0x80, 0, 0, 0, 0][..], // 0ff9: nop
+        &[0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff, 0x74, 8], // 1000: __start_context
+        &[0xe8, 0x0f, 0xf6, 0xfe, 0xff, 0x48, 0x89, 0xc7], // 100c: call; mov %rax, %rdi
+        &[0xe8, 0xa7, 0xcc, 0xfe, 0xff, 0xf4], // 1014: call; hlt
+    ];
+    let make_fcontext = [
+        &[0x48, 0x8d, 0x0d, 1, 0, 0, 0, 0xc3][..], // 101a: lea 1022(%rip), %rcx; ret
+        &[0x48, 0x31, 0xff, 0xe8, 0, 0xff, 0, 0xff, 0xf4], // 1022: xor %rdi, %rdi; call; hlt
+        &[0xe8, 0, 0xff, 0, 0xff, 0xc3],           // 102b: call; ret
+    ];
+    let roots = |gap, bytes| super::roots::of_gap(&gap, &Section { address: gap.start, bytes });
+    assert_eq!(roots(0xff9..0x1000, start_context.concat()), [0x1000]);
+    let roots = roots(0x101a..0x1031, make_fcontext.concat());
+    assert_eq!(roots, [0x1022]);
+    let module = with_entries(Module::new(Sections::default()), &super::frames::entries(&[], &roots));
+    let row = module.row(Svma(0x1021)).unwrap().expect("there is a rule");
+    assert_eq!(row.register(RETURN), RegisterRule::Undefined);
+    assert!(module.row(Svma(0x1020)).unwrap().is_none() && module.row(Svma(0x1022)).unwrap().is_none());
+}
+
+/// Where the byte before has rules of another function, it is left to walks.
+#[test]
+fn what_has_no_byte_before_it_gets_no_rule() {
+    // hlt; lea 1000(%rip), %rcx
+    let code = Section { address: 0x1000, bytes: vec![0xf4, 0x48, 0x8d, 0x0d, 0xf8, 0xff, 0xff, 0xff] };
+    assert_eq!(super::roots::of_gap(&(0x1000..0x1008), &code), []);
+    let behind = Section { address: 0xfff, bytes: [&[0x90], &*code.bytes].concat() };
+    assert_eq!(super::roots::of_gap(&(0xfff..0x1008), &behind), [0x1000]);
 }

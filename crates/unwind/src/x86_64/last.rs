@@ -12,7 +12,7 @@ use crate::address::Avma;
 use crate::memory::Memory;
 
 /// More bytes than such code has.
-const LONGEST: usize = 64;
+pub(super) const LONGEST: usize = 64;
 /// More instructions.
 const MOST: usize = 20;
 /// `exit` and `exit_group` (asm/unistd_64.h).
@@ -39,7 +39,8 @@ enum Step {
     Halt,
 }
 
-fn ends(code: &[u8]) -> bool {
+/// Whether that code ends its thread; of more than it needs all the same.
+pub(super) fn ends(code: &[u8]) -> bool {
     let (mut at, mut eax, mut pushed, mut reach) = (0, None, None, 0);
     for _ in 0..MOST {
         let rest = code.get(at..).unwrap_or_default();

@@ -15,6 +15,11 @@ use crate::row::{RegisterRule, Row};
 
 pub use numbers::{COUNT, FP, PC, RBP, RBX, RIP, RSP, SP};
 
+/// Whether code that begins like this ends its thread: what coroutines and threads return to. It leads to no caller.
+pub fn ends_thread(code: &[u8]) -> bool {
+    last::ends(&code[..code.len().min(last::LONGEST)])
+}
+
 /// The architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct X86_64;
