@@ -59,6 +59,7 @@ mod frame;
 pub mod go;
 mod isa;
 mod learn;
+pub mod made;
 mod memory;
 mod method;
 mod module;

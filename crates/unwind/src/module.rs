@@ -14,6 +14,7 @@ use crate::address::Svma;
 use crate::arm::exidx::{self, Placed};
 use crate::cfi::{self, Bases, CfiError, Fde, Frames, Header, Index, Scratch, SectionKind};
 use crate::isa::Isa;
+use crate::made;
 use crate::row::{Expression, RegisterRule, Row};
 use crate::rule::Rule;
 use crate::table::{self, Functions, Heads, Lookup, Table};
@@ -296,10 +297,14 @@ impl<B: AsRef<[u8]>> Module<B> {
             let Some(section) = section else { continue };
             let frames = self.frames(section, kind);
             match self.before(&frames, pc.0) {
-                Some(range) if range.contains(&pc.0) => {
+                Some(fde) if made::is(&fde) => {
+                    let index = self.eh_index.get_or_init(|| Box::new(Index::build(&frames)));
+                    return made::extent(&frames, index, pc.0, fde.range.contains(&pc.0));
+                }
+                Some(Fde { range, .. }) if range.contains(&pc.0) => {
                     return Extent::Function(Svma(range.start)..Svma(range.end));
                 }
-                Some(range) => start = start.max(Svma(range.end)),
+                Some(Fde { range, .. }) => start = start.max(Svma(range.end)),
                 None => {}
             }
         }
@@ -310,7 +315,7 @@ impl<B: AsRef<[u8]>> Module<B> {
     }
 
     /// The last function of a section that begins at or before `pc`, or one near it that holds it.
-    fn before(&self, frames: &Frames<'_>, pc: u64) -> Option<Range<u64>> {
+    fn before(&self, frames: &Frames<'_>, pc: u64) -> Option<Fde> {
         let offset: &dyn Fn(usize) -> Option<usize>;
         let (count, by_header, by_index);
         match self.header().filter(|_| frames.kind == SectionKind::EhFrame) {
@@ -332,10 +337,10 @@ impl<B: AsRef<[u8]>> Module<B> {
             }
         }
         if let Ok(Some(fde)) = nearest(frames, pc, count, |index| Ok(offset(index))) {
-            return Some(fde.range);
+            return Some(fde);
         }
         let last = (count.saturating_sub(NEIGHBOURS)..count).rev();
-        last.filter_map(|index| Some(frames.fde(offset(index)?).ok()??.range)).max_by_key(|range| range.end)
+        last.filter_map(|index| frames.fde(offset(index)?).ok()?).max_by_key(|fde| fde.range.end)
     }
 
     /// Whether code without rules in that section has none in another.

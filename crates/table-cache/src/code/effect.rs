@@ -54,6 +54,21 @@ impl State {
         (self.sp, self.saved) == (State::BEGIN.sp, State::BEGIN.saved)
     }
 
+    /// That of code to which both lead: by its frame pointer a frame is known whatever the stack pointer is, as where memory is taken of the stack
+    /// in a loop. `None`: they say different things.
+    pub(super) fn or(self, other: State) -> Option<State> {
+        if self == other {
+            return Some(self);
+        }
+        let both = self.by_fp();
+        (both.sp.is_none() && both == other.by_fp()).then_some(both)
+    }
+
+    /// That with whatever stack pointer, if the frame is known by its frame pointer.
+    pub(super) fn by_fp(self) -> State {
+        if matches!(self.fp, FramePointer::Below(8..)) { State { sp: None, ..self } } else { self }
+    }
+
     /// That after an instruction that leads to the next one.
     pub(super) fn after(self, instruction: &Instruction, info: &mut InstructionInfoFactory) -> After {
         match self.by_name(instruction, info) {
@@ -71,10 +86,9 @@ impl State {
         let [to, from] = [instruction.op0_register(), instruction.op1_register()];
         match (instruction.mnemonic(), to) {
             (Mnemonic::Push, Register::RBP) => {
-                let sp = self.sp? + 8;
-                self.sp = Some(sp);
+                self.go_down(8)?;
                 if self.saved == Saved::Not {
-                    self.saved = Saved::At(-sp);
+                    self.saved = self.sp.map_or(Saved::Lost, |sp| Saved::At(-sp));
                 }
             }
             (Mnemonic::Pop, Register::RBP) => {
@@ -86,51 +100,48 @@ impl State {
                 self.pop_fp(sp);
             }
             (Mnemonic::Sub | Mnemonic::Add, Register::RSP) => match immediate(instruction) {
-                Some(by) if instruction.mnemonic() == Mnemonic::Sub => {
-                    self.sp = Some(self.sp?.checked_add(by)?)
-                }
-                Some(by) => self.sp = Some(self.sp?.checked_sub(by)?),
+                Some(by) if instruction.mnemonic() == Mnemonic::Sub => self.go_down(by)?,
+                Some(by) => self.go_down(by.checked_neg()?)?,
                 None => self.sp = None,
             },
             (Mnemonic::Lea, Register::RSP | Register::RBP) => {
-                let by = displacement(instruction)?;
-                let sp = match instruction.memory_base() {
-                    Register::RSP => self.sp?.checked_sub(by)?,
-                    Register::RBP => self.fp_below()?.checked_sub(by)?,
-                    _ => return None,
-                };
-                self.point(to, sp);
+                let base = self.below(instruction.memory_base());
+                let below = base.zip(displacement(instruction)).and_then(|(base, by)| base.checked_sub(by));
+                self.point(to, below);
             }
-            (Mnemonic::Mov, Register::RSP | Register::RBP) => match from {
-                Register::RSP => self.point(to, self.sp?),
-                Register::RBP => self.point(to, self.fp_below()?),
-                _ if to == Register::RBP => self.lose_fp(),
-                _ => self.sp = None,
-            },
+            (Mnemonic::Mov, Register::RSP | Register::RBP) => self.point(to, self.below(from)),
             _ => {
                 self.write_others(instruction, info);
-                if increment != 0 {
-                    self.sp = Some(self.sp?.checked_sub(increment)?);
-                }
+                self.go_down(increment.checked_neg()?)?;
             }
         }
         Some(self)
     }
 
-    fn fp_below(&self) -> Option<i32> {
-        match self.fp {
-            FramePointer::Below(below) => Some(below),
-            FramePointer::Other => None,
+    /// The stack pointer is so far below where it was. `None`: no stack pointer would be there.
+    fn go_down(&mut self, by: i32) -> Option<()> {
+        if let Some(sp) = &mut self.sp {
+            *sp = sp.checked_add(by)?;
+        }
+        Some(())
+    }
+
+    /// How far a register is below the CFA, if that is known.
+    fn below(&self, register: Register) -> Option<i32> {
+        match (register, self.fp) {
+            (Register::RSP, _) => self.sp,
+            (Register::RBP, FramePointer::Below(below)) => Some(below),
+            _ => None,
         }
     }
 
-    /// A pointer is so far below the CFA now.
-    fn point(&mut self, register: Register, below: i32) {
+    /// A pointer is so far below the CFA now, if that is known.
+    fn point(&mut self, register: Register, below: Option<i32>) {
         if register == Register::RSP {
-            self.sp = Some(below);
+            self.sp = below;
         } else {
             self.lose_fp();
-            if (-MOST..MOST).contains(&below) {
+            if let Some(below) = below.filter(|below| (-MOST..MOST).contains(below)) {
                 self.fp = FramePointer::Below(below);
             }
         }

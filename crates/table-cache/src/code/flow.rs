@@ -1,18 +1,20 @@
-//! The ways through the code of a gap, from where functions begin on, and the state at each instruction.
+//! The ways through the code of gaps, from where functions begin on, and the state at each instruction.
 //!
 //! Whether a call returns is not seen, nor always where functions begin: what comes after the last call of one, which does not, may be the next
 //! one. So all that may be is followed, and believed is what leads to an end that fits (`ways`). What has been believed is not asked again.
 //!
 //! Functions begin where calls lead to and addresses are taken of; then, wherever nothing is known yet after code that has ended, one may begin, or
-//! it is a case of a switch, which has the state of the jump before it.
+//! it is a case of a switch, which has the state of the jump before it, but for
+//! memory that another case may have taken of the stack.
 
 use std::ops::Range;
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind};
 use indexmap::IndexSet;
-use plumb_process::Section;
+use rustc_hash::FxHashSet;
 
 use super::effect::{After, State};
+use super::pieces::Pieces;
 use super::ways::Ways;
 
 /// A function, or a part of one, and the state from each of these addresses on.
@@ -20,6 +22,8 @@ use super::ways::Ways;
 pub(super) struct Function {
     pub(super) range: Range<u64>,
     pub(super) rows: Vec<(u64, State)>,
+    /// It is the first part, which is what calls lead to.
+    pub(super) is_first: bool,
 }
 
 /// What is known at an address, if it is not the number of a state: nothing; or it is within an instruction, or states differ.
@@ -29,6 +33,9 @@ const FIRST_STATE: usize = 2;
 
 /// So many instructions are looked at for each byte of a gap: code that jumps all over itself is no compiler's.
 const MOST_STEPS: u64 = 16;
+
+/// Functions that others lead to, and the cases of their switches, are found one after the other.
+const MOST_ROUNDS: usize = 3;
 
 /// How functions are aligned, and the stack where one is called.
 pub(super) const ALIGNED: u64 = 16;
@@ -43,42 +50,52 @@ pub(super) enum Known {
 }
 
 pub(super) struct Flow<'t> {
-    pub(super) gap: Range<u64>,
+    pieces: &'t Pieces,
     /// Where functions begin, in order.
     begins: &'t [u64],
     decoder: Decoder<'t>,
     info: InstructionInfoFactory,
-    /// For each byte of the gap.
+    /// For each byte of the pieces.
     known: Vec<u16>,
     states: IndexSet<State>,
-    /// So many more instructions may be looked at.
+    /// What is called by what is believed, and what is jumped to.
+    called: FxHashSet<u64>,
+    jumped: FxHashSet<u64>,
+    /// So many instructions were believed.
+    learnt: u64,
+    /// So many more may be looked at.
     steps: u64,
 }
 
 impl<'t> Flow<'t> {
-    /// Of a gap with this code.
-    pub(super) fn new(code: &'t Section, begins: &'t [u64]) -> Self {
-        let bytes = &*code.bytes;
-        let gap = code.address..code.address.saturating_add(bytes.len() as u64);
-        let first = begins.partition_point(|&begin| begin < gap.start);
-        let last = begins.partition_point(|&begin| begin < gap.end);
+    /// Of gaps with this code. Functions begin at `begins`, which are in order.
+    pub(super) fn new(pieces: &'t Pieces, begins: &'t [u64]) -> Self {
+        let bytes = pieces.bytes();
         Self {
-            begins: begins.get(first..last).unwrap_or_default(),
-            decoder: Decoder::with_ip(64, bytes, gap.start, DecoderOptions::NONE),
+            begins,
+            decoder: Decoder::new(64, bytes, DecoderOptions::NONE),
             info: InstructionInfoFactory::new(),
             known: vec![NOTHING; bytes.len()],
             states: IndexSet::new(),
+            called: FxHashSet::default(),
+            jumped: FxHashSet::default(),
+            learnt: 0,
             steps: MOST_STEPS * bytes.len() as u64,
-            gap,
+            pieces,
         }
     }
 
-    /// The functions of the gap, in order.
+    /// The functions, in order.
     pub(super) fn functions(mut self) -> Vec<Function> {
         let begins: Vec<_> = self.begins.iter().map(|&begin| (begin, State::BEGIN)).collect();
         Ways::follow(&mut self, &begins, false).believe(&mut self);
-        let others = self.others();
-        Ways::follow(&mut self, &others, true).believe(&mut self);
+        for _ in 0..MOST_ROUNDS {
+            let (others, before) = (self.others(), self.learnt);
+            Ways::follow(&mut self, &others, true).believe(&mut self);
+            if self.learnt == before {
+                break;
+            }
+        }
         self.rows()
     }
 
@@ -86,10 +103,14 @@ impl<'t> Flow<'t> {
         self.begins.binary_search(&at).is_ok()
     }
 
-    /// What is known at an address; nothing outside the gap.
+    /// Whether an address is in a gap.
+    pub(super) fn contains(&self, at: u64) -> bool {
+        self.pieces.offset(at).is_some()
+    }
+
+    /// What is known at an address; nothing outside of gaps.
     pub(super) fn known(&self, at: u64) -> Known {
-        let number =
-            usize::try_from(at.wrapping_sub(self.gap.start)).ok().and_then(|offset| self.known.get(offset));
+        let number = self.pieces.offset(at).and_then(|(offset, _)| self.known.get(offset));
         match number {
             None | Some(&NOTHING) => Known::Nothing,
             Some(&number) => {
@@ -101,14 +122,33 @@ impl<'t> Flow<'t> {
         }
     }
 
-    /// The instruction there, if all of it is in the gap and not too many were looked at.
+    /// The instruction there, if all of it is in its gap and not too many were looked at.
     pub(super) fn instruction(&mut self, at: u64) -> Option<Instruction> {
         self.steps = self.steps.checked_sub(1)?;
-        let offset = usize::try_from(at.checked_sub(self.gap.start)?).ok()?;
+        let (offset, rest) = self.pieces.offset(at)?;
         self.decoder.set_position(offset).ok()?;
         self.decoder.set_ip(at);
         let instruction = self.decoder.decode();
-        (!instruction.is_invalid()).then_some(instruction)
+        (!instruction.is_invalid() && instruction.len() <= rest).then_some(instruction)
+    }
+
+    /// Whether what is believed calls a function there.
+    pub(super) fn is_called(&self, at: u64) -> bool {
+        self.called.contains(&at)
+    }
+
+    /// Notes where an instruction that is believed leads.
+    pub(super) fn note(&mut self, instruction: &Instruction) {
+        if instruction.op0_kind() == OpKind::NearBranch64 {
+            let to = if instruction.is_call_near() { &mut self.called } else { &mut self.jumped };
+            to.insert(instruction.near_branch_target());
+        }
+    }
+
+    /// Whether a function begins at an address in a state, as far as that is known by now.
+    fn is_first(&self, at: u64, state: State) -> bool {
+        let is_guess = at.is_multiple_of(ALIGNED) && !self.jumped.contains(&at);
+        state == State::BEGIN && (self.is_begin(at) || is_guess)
     }
 
     /// Whether a function is known to begin at an address, or behind what is there for alignment.
@@ -129,12 +169,20 @@ impl<'t> Flow<'t> {
 
     /// Believes a state at an instruction.
     pub(super) fn learn(&mut self, instruction: &Instruction, state: State) {
-        let (index, _) = self.states.insert_full(state);
-        let number = u16::try_from(index + FIRST_STATE).unwrap_or(OTHER);
-        let first = (instruction.ip() - self.gap.start) as usize;
+        let both = match self.known(instruction.ip()) {
+            Known::Nothing => Some(state),
+            Known::State(known) => known.or(state),
+            Known::Other => None,
+        };
+        let number = both.and_then(|state| {
+            let (index, _) = self.states.insert_full(state);
+            u16::try_from(index + FIRST_STATE).ok()
+        });
+        self.learnt += 1;
+        let Some((first, _)) = self.pieces.offset(instruction.ip()) else { return };
         let here = self.known.get_mut(first..first + instruction.len()).unwrap_or_default();
         if let Some((first, rest)) = here.split_first_mut() {
-            *first = if [NOTHING, number].contains(first) { number } else { OTHER };
+            *first = number.unwrap_or(OTHER);
             rest.fill(OTHER);
         }
     }
@@ -142,11 +190,19 @@ impl<'t> Flow<'t> {
     /// Places that nothing is known of after code that has ended, and what may be the state there.
     fn others(&mut self) -> Vec<(u64, State)> {
         let mut others = Vec::new();
-        let mut begins = self.begins.iter().copied().peekable();
-        let mut at = self.gap.start;
+        for range in self.pieces.ranges() {
+            self.others_of(range, &mut others);
+        }
+        others
+    }
+
+    fn others_of(&mut self, range: Range<u64>, others: &mut Vec<(u64, State)>) {
+        let first = self.begins.partition_point(|&begin| begin < range.start);
+        let mut begins = self.begins.iter().skip(first).copied().peekable();
+        let mut at = range.start;
         // What is before the gap has ended. The state of the last jump through a register or memory.
         let (mut has_ended, mut switched) = (true, None);
-        while at < self.gap.end {
+        while at < range.end {
             if begins.next_if(|&begin| begin <= at).is_some() {
                 switched = None;
                 continue;
@@ -162,26 +218,33 @@ impl<'t> Flow<'t> {
             }
             if known == Known::Nothing && has_ended {
                 let start = instruction.ip();
-                if start.is_multiple_of(ALIGNED) || start == self.gap.start {
+                if start.is_multiple_of(ALIGNED) || start == range.start {
                     others.push((start, State::BEGIN));
                 }
-                others.extend(switched.map(|state| (start, state)));
+                let states = switched.map(|state: State| [state, state.by_fp()]);
+                others.extend(states.into_iter().flatten().map(|state| (start, state)));
             }
             if let (FlowControl::IndirectBranch, Known::State(state)) = (instruction.flow_control(), known) {
                 switched = Some(state);
             }
             has_ended = !goes_on(&instruction);
         }
-        others
     }
 
     /// The states in order.
     fn rows(mut self) -> Vec<Function> {
         let mut functions: Vec<Function> = Vec::new();
-        let mut at = self.gap.start;
         // Each is looked at once.
         self.steps = self.known.len() as u64;
-        while at < self.gap.end {
+        for range in self.pieces.ranges() {
+            self.rows_of(range, &mut functions);
+        }
+        functions
+    }
+
+    fn rows_of(&mut self, range: Range<u64>, functions: &mut Vec<Function>) {
+        let mut at = range.start;
+        while at < range.end {
             let Known::State(state) = self.known(at) else {
                 at += 1;
                 continue;
@@ -189,14 +252,14 @@ impl<'t> Flow<'t> {
             let Some(instruction) = self.instruction(at) else { break };
             let end = instruction.next_ip();
             match functions.last_mut() {
-                Some(last) if last.range.end == at && (state != State::BEGIN || !self.is_begin(at)) => {
-                    last.add(at, end, state)
+                Some(last) if last.range.end == at && !self.is_first(at, state) => last.add(at, end, state),
+                _ => {
+                    let is_first = self.is_first(at, state);
+                    functions.push(Function { range: at..end, rows: vec![(at, state)], is_first });
                 }
-                _ => functions.push(Function { range: at..end, rows: vec![(at, state)] }),
             }
             at = end;
         }
-        functions
     }
 
     /// The state after an instruction that leads to the next one.

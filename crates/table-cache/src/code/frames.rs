@@ -7,7 +7,7 @@ use gimli::write::{
     FrameTable,
 };
 use gimli::{Encoding, Format, LittleEndian, X86_64};
-use plumb_unwind::{Module, Section, Svma};
+use plumb_unwind::{Module, Section, Svma, made};
 
 use super::effect::{FramePointer, Saved, State};
 use super::flow::Function;
@@ -39,11 +39,14 @@ pub(super) fn entries(functions: &[Function], roots: &[u64]) -> Vec<u8> {
 
 fn written(functions: &[Function], roots: &[u64]) -> Option<Vec<u8>> {
     let encoding = Encoding { format: Format::Dwarf32, version: 1, address_size: 8 };
-    let mut common = CommonInformationEntry::new(encoding, 1, -(WORD as i8), X86_64::RA);
-    common.add_instruction(CallFrameInstruction::Cfa(X86_64::RSP, 8));
-    common.add_instruction(CallFrameInstruction::Offset(X86_64::RA, -8));
     let mut table = FrameTable::default();
-    let common = table.add_cie(common);
+    let mut common = |alignment: i64| {
+        let mut common = CommonInformationEntry::new(encoding, 1, alignment as i8, X86_64::RA);
+        common.add_instruction(CallFrameInstruction::Cfa(X86_64::RSP, WORD));
+        common.add_instruction(CallFrameInstruction::Offset(X86_64::RA, -WORD));
+        table.add_cie(common)
+    };
+    let [first, part, root] = [made::FIRST, made::PART, -i64::from(WORD)].map(&mut common);
     for function in functions {
         let length = u32::try_from(function.range.end - function.range.start).ok()?;
         let mut entry = FrameDescriptionEntry::new(Address::Constant(function.range.start), length);
@@ -53,13 +56,13 @@ fn written(functions: &[Function], roots: &[u64]) -> Option<Vec<u8>> {
             say(state, before, |instruction| entry.add_instruction(at, instruction));
             before = state;
         }
-        table.add_fde(common, entry);
+        table.add_fde(if function.is_first { first } else { part }, entry);
     }
-    for root in roots {
+    for at in roots {
         // The byte before it is what is looked up for a return address.
-        let mut entry = FrameDescriptionEntry::new(Address::Constant(root - 1), 1);
+        let mut entry = FrameDescriptionEntry::new(Address::Constant(at - 1), 1);
         entry.add_instruction(0, CallFrameInstruction::Undefined(X86_64::RA));
-        table.add_fde(common, entry);
+        table.add_fde(root, entry);
     }
     let mut out = EhFrame(EndianVec::new(LittleEndian));
     table.write_eh_frame(&mut out).ok()?;

@@ -5,13 +5,14 @@
 //! the code that lead to an instruction from where functions begin; where ways do not agree, or where one does something to the stack pointer
 //! that is not known here, there are none.
 //!
-//! Not here: what instructions do (`effect`), where functions begin (`begins`), the ways (`flow`, `ways`), what has no
+//! Not here: what instructions do (`effect`), where functions begin (`begins`), the ways (`flow`, `ways`, `pieces`), what has no
 //! caller (`roots`), how rules are written (`frames`). For x86_64 alone.
 
 mod begins;
 mod effect;
 mod flow;
 mod frames;
+mod pieces;
 mod roots;
 mod ways;
 
@@ -22,6 +23,7 @@ use plumb_process::{Section, SectionReader};
 use plumb_unwind::{Isa, Module, Svma};
 
 use self::flow::Flow;
+use self::pieces::Pieces;
 
 /// Gaps between functions that are only aligned are smaller.
 const SMALLEST_GAP: u64 = 16;
@@ -34,7 +36,7 @@ const RUNTIME: u64 = 208;
 /// Of larger files gaps that are there for alignment are not looked at.
 const MOST_LOOKED_AT: u64 = 4 << 20;
 /// Less than such a part of all code does not pay for the search of that for calls.
-const PART: u64 = 128;
+const PART: u64 = 1024;
 
 /// Entries of call-frame information for code that a file with this one has none for; empty: there are none.
 pub(crate) fn entries(module: &Module<Vec<u8>>, code: &SectionReader) -> Vec<u8> {
@@ -46,10 +48,10 @@ pub(crate) fn entries(module: &Module<Vec<u8>>, code: &SectionReader) -> Vec<u8>
     }
     let roots = roots::roots(code, if code.size() <= MOST_LOOKED_AT { &all } else { &gaps });
     let mut functions = Vec::new();
-    if size >= RUNTIME.max(code.size() / PART) {
+    if module.sections().eh_frame.is_none() || size >= RUNTIME.max(code.size() / PART) {
         let begins = begins::called(code, &gaps);
-        let pieces = gaps.iter().filter_map(|gap| read(code, gap));
-        functions = pieces.flat_map(|piece| Flow::new(&piece, &begins).functions()).collect();
+        let pieces = Pieces::new(gaps.iter().filter_map(|gap| read(code, gap)));
+        functions = Flow::new(&pieces, &begins).functions();
         // What calls one is no function that a compiler has made.
         functions.retain(|function| !roots.iter().any(|&root| function.range.contains(&(root - 1))));
     }

@@ -9,6 +9,7 @@ use plumb_unwind::{CfaRule, Isa, Module, RegisterRule, Sections, Svma};
 
 use super::effect::{FramePointer, State};
 use super::flow::{Flow, Function};
+use super::pieces::Pieces;
 use super::{begins, read, with_entries};
 use crate::module_of;
 
@@ -38,7 +39,7 @@ fn compare(path: &Path) -> Compared {
     let without: u64 = gaps.iter().map(|gap| gap.end.0 - gap.start.0).sum();
     let mut compared = Compared { all: all.end - all.start - without, ..Compared::default() };
     let begins = begins::called(&code, &[all]);
-    for Function { range, rows } in Flow::new(&piece, &begins).functions() {
+    for Function { range, rows, .. } in Flow::new(&Pieces::new([piece]), &begins).functions() {
         let ends = rows.iter().skip(1).map(|&(at, _)| at).chain([range.end]);
         for (&(start, state), end) in rows.iter().zip(ends) {
             compare_row(&module, start..end, state, &mut compared);
@@ -84,13 +85,24 @@ fn rules_are_those_that_compilers_write() {
 }
 
 fn functions(bytes: Vec<u8>) -> Vec<Function> {
-    let code = Section { address: 0x1000, bytes };
-    let gap = code.address..code.address + code.bytes.len() as u64;
+    functions_of([Section { address: 0x1000, bytes }])
+}
+
+fn functions_of<const N: usize>(pieces: [Section; N]) -> Vec<Function> {
+    let gaps = pieces.each_ref().map(|piece| piece.address..piece.address + piece.bytes.len() as u64);
     let mut begins = Vec::new();
-    begins::search(&code.bytes, code.address, &[gap], &mut begins);
+    for piece in &pieces {
+        begins::search(&piece.bytes, piece.address, &gaps, &mut begins);
+    }
     begins.sort_unstable();
     begins.dedup();
-    Flow::new(&code, &begins).functions()
+    Flow::new(&Pieces::new(pieces), &begins).functions()
+}
+
+/// The state at an address.
+fn state_at(functions: &[Function], address: u64) -> Option<State> {
+    let function = functions.iter().find(|function| function.range.contains(&address))?;
+    function.rows.iter().rev().find(|(start, _)| *start <= address).map(|&(_, state)| state)
 }
 
 /// What a call that does not return is followed by is another function, whose frame is its own.
@@ -108,13 +120,95 @@ fn a_call_that_does_not_return_ends_its_function() {
     ]
     .concat();
     let functions = functions(code);
-    let at = |address: u64| {
-        let function = functions.iter().find(|function| function.range.contains(&address))?;
-        function.rows.iter().rev().find(|(start, _)| *start <= address)?.1.sp
-    };
+    let at = |address: u64| state_at(&functions, address)?.sp;
     assert_eq!((at(0x1010), at(0x1015), at(0x1019), at(0x101f)), (Some(8), Some(48), Some(48), Some(48)));
     assert_eq!(at(0x101e), Some(8));
     assert_eq!((at(0x1025), at(0x102a)), (None, None), "where it begins is not known");
+}
+
+/// A part of a function that is in another place has the frame that the jump to it has; a call does not lead there.
+#[test]
+fn a_part_in_another_place_has_its_function_s_frame() {
+    let cold = [&[0xe8, 0xfb, 0x0f, 0, 0][..], &[0xe9, 0x12, 0x10, 0, 0]].concat(); // 1000: call 2000; jmp 201c
+    let hot = [
+        &[0xc3][..],                           // 2000: ret
+        &[0x90; 15],                           // padding
+        &[0x53, 0x48, 0x83, 0xec, 0x20],       // 2010: push %rbx; sub $32, %rsp
+        &[0xe9, 0xe6, 0xef, 0xff, 0xff],       // 2015: jmp 1000
+        &[0x90, 0x90],                         // padding
+        &[0x48, 0x83, 0xc4, 0x20, 0x5b, 0xc3], // 201c: add $32, %rsp; pop %rbx; ret
+        &[0xe8, 0xe9, 0xff, 0xff, 0xff, 0xc3], // 2022: call 2010; ret
+    ]
+    .concat();
+    let [cold, hot] = [(0x1000, cold), (0x2000, hot)].map(|(address, bytes)| Section { address, bytes });
+    let functions = functions_of([cold, hot]);
+    let sp = |at| state_at(&functions, at).map(|state| state.sp);
+    assert_eq!([0x1000, 0x1005, 0x201c].map(sp), [Some(Some(48)); 3], "{functions:x?}");
+    let first = |at| functions.iter().find(|function| function.range.contains(&at)).map(|one| one.is_first);
+    assert_eq!([0x1000, 0x2010, 0x201c].map(first), [Some(false), Some(true), Some(false)]);
+    let module = with_entries(Module::new(Sections::default()), &super::frames::entries(&functions, &[]));
+    assert!(
+        matches!(module.row(Svma(0x1004)), Ok(Some(row)) if row.cfa == CfaRule::Register { register: RSP, offset: 48 })
+    );
+}
+
+/// Memory that one case takes of the stack is there in the others, whichever the jump came from.
+#[test]
+fn with_a_frame_pointer_cases_may_take_memory_of_the_stack() {
+    let code = [
+        &[0xe8, 0x0b, 0, 0, 0, 0xc3][..],      // 1000: call 1010; ret
+        &[0x90; 10],                           // padding
+        &[0x55, 0x48, 0x89, 0xe5, 0x53],       // 1010: push %rbp; mov %rsp, %rbp; push %rbx
+        &[0x48, 0x83, 0xe4, 0xc0],             // 1015: and $-64, %rsp
+        &[0x48, 0x83, 0xec, 0x08],             // 1019: sub $8, %rsp
+        &[0xff, 0xe0],                         // 101d: jmp *%rax
+        &[0x90],                               // padding
+        &[0x48, 0x29, 0xd4, 0xff, 0xe0],       // 1020: sub %rdx, %rsp; jmp *%rax
+        &[0x31, 0xc0],                         // 1025: xor %eax, %eax
+        &[0x48, 0x8b, 0x5d, 0xf8, 0xc9, 0xc3], // 1027: mov -8(%rbp), %rbx; leave; ret
+    ]
+    .concat();
+    let functions = functions(code);
+    let frame = |at| state_at(&functions, at).map(|state| (state.sp, state.fp));
+    let by_fp = Some((None, FramePointer::Below(16)));
+    assert_eq!([0x1019, 0x101d, 0x1025, 0x102b].map(frame), [by_fp; 4], "{functions:x?}");
+}
+
+/// A register that addresses are computed in is not the frame pointer any more, and no other is lost.
+#[test]
+fn any_address_may_be_computed_in_rbp() {
+    let code = [
+        &[0xe8, 0x0b, 0, 0, 0, 0xc3][..], // 1000: call 1010; ret
+        &[0x90; 10],                      // padding
+        &[0x55, 0x48, 0x8d, 0x2c, 0x3e],  // 1010: push %rbp; lea (%rsi,%rdi), %rbp
+        &[0x48, 0x89, 0xe8, 0x5d, 0xc3],  // 1015: mov %rbp, %rax; pop %rbp; ret
+    ]
+    .concat();
+    let functions = functions(code);
+    let sp = |at| state_at(&functions, at).map(|state| state.sp);
+    assert_eq!([0x1015, 0x1019].map(sp), [Some(Some(16)), Some(Some(8))], "{functions:x?}");
+}
+
+/// What never returns has no end that could fit: that it is called, and from where, tells that it is a function.
+#[test]
+fn functions_without_end_are_followed_to_their_calls() {
+    let code = [
+        &[0x85, 0xff, 0x75, 0x01, 0xc3][..], // 1000: test %edi, %edi; jne 1005; ret
+        &[0xe8, 0x06, 0, 0, 0],              // 1005: call 1010
+        &[0x90; 6],                          // padding
+        &[0x53, 0x48, 0x83, 0xec, 0x20],     // 1010: push %rbx; sub $32, %rsp
+        &[0xff, 0x15, 0, 0, 0, 0, 0xeb, 0xf8], // 1015: call *(%rip); jmp 1015
+        &[0x90, 0x90, 0x90],                 // padding
+        &[0xe8, 0xdb, 0xff, 0xff, 0xff, 0xc3], // 1020: call 1000; ret
+    ]
+    .concat();
+    let functions = functions(code);
+    let sp = |at| state_at(&functions, at).map(|state| state.sp);
+    assert_eq!(
+        [0x1010, 0x1015, 0x101a].map(sp),
+        [Some(Some(8)), Some(Some(48)), Some(Some(48))],
+        "{functions:x?}"
+    );
 }
 
 /// Frames that no compiler makes do not keep others from having rules.
@@ -147,7 +241,7 @@ fn anything_may_be_there_instead_of_code() {
     for _ in 0..200 {
         let bytes = (0..2000).map(|_| random.next() as u8).collect();
         let functions = functions(bytes);
-        for Function { range, rows } in &functions {
+        for Function { range, rows, .. } in &functions {
             assert!(range.start < range.end && rows.is_sorted_by(|a, b| a.0 < b.0), "{range:x?} {rows:x?}");
         }
         let module = with_entries(Module::new(Sections::default()), &super::frames::entries(&functions, &[]));

@@ -2,7 +2,8 @@
 //!
 //! Believed is a state from which ways lead to an end that fits: a return with the stack pointer where it was at the begin, or a jump to another
 //! function; and what those lead through. A state that leads to an end which does not fit is none. What is behind a call counts as an end
-//! that fits only if it is one, and never against what is before it: the call may not return.
+//! that fits only if it is one, and never against what is before it: the call may not return. A function that leads to no end at all, as one that
+//! never returns, is believed if what is believed calls it.
 
 use iced_x86::{FlowControl, Instruction, OpKind};
 use rustc_hash::FxHashMap;
@@ -27,6 +28,7 @@ struct Block {
     is_bad: bool,
     /// It is believed.
     is_good: bool,
+    is_learnt: bool,
 }
 
 /// The ways from some places.
@@ -57,8 +59,13 @@ impl Ways {
     /// The block that starts there in that state. `None`: too many do.
     fn block(&mut self, start: u64, state: State) -> Option<u32> {
         let there = self.at.entry(start).or_default();
-        if let Some(&block) = there.iter().find(|&&block| self.blocks[block as usize].state == state) {
-            return Some(block);
+        let mut state = state;
+        for &block in there.iter() {
+            let both = self.blocks[block as usize].state.or(state);
+            if both == Some(self.blocks[block as usize].state) {
+                return Some(block);
+            }
+            state = both.unwrap_or(state);
         }
         if there.len() == MOST_STATES {
             return None;
@@ -74,6 +81,7 @@ impl Ways {
             ends_well: false,
             is_bad: false,
             is_good: false,
+            is_learnt: false,
         });
         Some(block)
     }
@@ -89,7 +97,7 @@ impl Ways {
     fn explore(&mut self, flow: &mut Flow<'_>, index: usize, mut at: u64, mut state: State) {
         loop {
             match flow.known(at) {
-                Known::State(known) => return self.end(index, known == state),
+                Known::State(known) => return self.end(index, known.or(state).is_some()),
                 Known::Other => return self.end(index, false),
                 Known::Nothing => {}
             }
@@ -117,7 +125,7 @@ impl Ways {
                 let is_near = instruction.op0_kind() == OpKind::NearBranch64;
                 let target = is_near.then(|| instruction.near_branch_target());
                 for target in target.into_iter().chain(is_conditional.then(|| instruction.next_ip())) {
-                    if flow.gap.contains(&target) {
+                    if flow.contains(target) {
                         let next = self.block(target, state);
                         self.blocks[index].next.extend(next);
                     } else {
@@ -142,7 +150,7 @@ impl Ways {
             }
         }
         let may_be_next = is_doubtful && (next.is_multiple_of(ALIGNED) || flow.is_padded(next));
-        if flow.gap.contains(&next) && !may_be_next && !flow.is_next_function(next) {
+        if flow.contains(next) && !may_be_next && !flow.is_next_function(next) {
             self.blocks[index].returned = self.block(next, state);
         }
     }
@@ -165,10 +173,29 @@ impl Ways {
         let ends = self.those(|block| block.ends_well && !block.is_bad);
         ends.iter().for_each(|&index| self.blocks[index as usize].is_good = true);
         self.spread(ends, |index, _| [&before[index][..], &called_before[index]].concat(), become_good);
-        let good = self.those(|block| block.is_good);
-        self.spread(good, |_, block| block.next.clone(), become_good);
-        for Block { start, state, .. } in self.blocks.iter().filter(|block| block.is_good) {
-            learn(flow, *start, *state);
+        let mut good = self.those(|block| block.is_good);
+        while !good.is_empty() {
+            self.spread(good, |_, block| block.next.clone(), become_good);
+            self.learn(flow);
+            good = self.endless(flow);
+        }
+    }
+
+    /// Functions without any end, as those that never return, which are called by what is believed: up to their first calls, as behind the last
+    /// another function begins.
+    fn endless(&mut self, flow: &Flow<'_>) -> Vec<u32> {
+        let is_called = |block: &Block| block.state == State::BEGIN && flow.is_called(block.start);
+        let endless = self.those(|block| !block.is_bad && !block.is_good && is_called(block));
+        endless.iter().for_each(|&index| self.blocks[index as usize].is_good = true);
+        endless
+    }
+
+    /// Believes what was not learnt of yet.
+    fn learn(&mut self, flow: &mut Flow<'_>) {
+        for block in self.blocks.iter_mut().filter(|block| block.is_good) {
+            if !std::mem::replace(&mut block.is_learnt, true) {
+                learn(flow, block.start, block.state);
+            }
         }
     }
 
@@ -200,7 +227,7 @@ fn learn(flow: &mut Flow<'_>, mut at: u64, mut state: State) {
     {
         flow.learn(&instruction, state);
         if !goes_on(&instruction) {
-            return;
+            return flow.note(&instruction);
         }
         let After::Known(after) = flow.after(&instruction, state) else { return };
         (at, state) = (instruction.next_ip(), after);
