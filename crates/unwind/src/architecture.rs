@@ -126,6 +126,12 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
         None
     }
 
+    /// Whether a thread is about to run its first instruction in user code: behind the system call that has made it. It has no caller, and what
+    /// its stack holds is no return address.
+    fn begins_thread<M: Memory>(_: &RegisterSet<Self>, _: &mut M) -> bool {
+        false
+    }
+
     /// Whether the code at a return address ends its thread, so that it has no caller: a start routine without rules.
     #[doc(hidden)]
     fn ends_thread<M: Memory>(pc: Avma, memory: &mut M) -> bool {

@@ -21,6 +21,22 @@ pub fn walk<A: Architecture, C: CodeMap, M: Memory>(
     limit: usize,
     frames: &mut Vec<Walked>,
 ) -> End {
+    let end = callers(code, memory, cache, start, limit, frames);
+    if end != End::Root && A::begins_thread(start, memory) {
+        frames.truncate(1);
+        return End::Root;
+    }
+    end
+}
+
+fn callers<A: Architecture, C: CodeMap, M: Memory>(
+    code: &C,
+    memory: &mut M,
+    cache: &mut Cache,
+    start: &RegisterSet<A>,
+    limit: usize,
+    frames: &mut Vec<Walked>,
+) -> End {
     let by_words = fast::serves::<A>() && memory.window().is_some();
     if by_words && !cache.is_fixed() {
         return fast::walk(code, memory, cache, start, limit, frames);

@@ -25,6 +25,23 @@ pub(super) fn ends_thread<M: Memory>(pc: Avma, memory: &mut M) -> bool {
     length.is_some_and(|length| ends(&code[..length]))
 }
 
+/// Whether the code at `pc` is behind a system call that may have made a thread, and leads where its result is 0 to code that ends it: the thread's
+/// part of glibc's `clone` and `clone3`, and of musl's `__clone`.
+pub(super) fn begins_thread<M: Memory>(pc: Avma, memory: &mut M) -> bool {
+    let mut code = [0; 16];
+    if !memory.read_code(pc.offset(-2), &mut code) || !code.starts_with(&[0x0f, 0x05]) {
+        return false;
+    }
+    let relative = |at: usize| i64::from(code[at] as i8) + at as i64 - 1;
+    match code[2..] {
+        // test %rax, %rax; jl; je
+        [0x48, 0x85, 0xc0, 0x7c, _, 0x74, ..] => ends_thread(pc.offset(relative(8)), memory),
+        // test %eax, %eax; jne
+        [0x85, 0xc0, 0x75, ..] => ends_thread(pc.offset(4), memory),
+        _ => false,
+    }
+}
+
 /// What an instruction does, as far as it matters here, and how long it is.
 enum Step {
     /// Nothing that matters.
@@ -134,6 +151,7 @@ fn operand(code: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::ReadError;
 
     #[test]
     fn code_that_leaves_to_nobody_is_known() {
@@ -148,6 +166,43 @@ mod tests {
         for code in [start_context, finish, clone] {
             (0..code.len() - 1)
                 .for_each(|length| assert!(!ends(&code[..length]) || code == clone && length >= 8));
+        }
+    }
+
+    /// As disassembled by objdump, from glibc 2.36 and musl 1.2.3, and a call of read in a function of its own.
+    #[test]
+    fn a_thread_begins_behind_its_system_call() {
+        let clone = [
+            &[0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7c, 0x13, 0x74, 0x01, 0xc3, 0x31, 0xed, 0x58, 0x5f][..],
+            &[0xff, 0xd0, 0x48, 0x89, 0xc7, 0xb8, 0x3c, 0, 0, 0, 0x0f, 0x05],
+        ];
+        let musl = [
+            &[0x0f, 0x05, 0x85, 0xc0, 0x75, 0x10, 0x31, 0xed, 0x5f][..],
+            &[0x41, 0xff, 0xd1, 0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05, 0xf4],
+        ];
+        let read = [
+            0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7c, 0x13, 0x74, 0x01, 0xc3, 0x31, 0xc0, 0x5b, 0xc3, 0, 0, 0, 0,
+            0, 0,
+        ];
+        let begins = |code: &[u8]| begins_thread(Avma(0x1002), &mut Code(code));
+        assert!(begins(&clone.concat()) && begins(&musl.concat()) && !begins(&read));
+        assert!(!begins(&[&[0x90, 0x90][..], &clone.concat()[2..]].concat()), "no system call");
+    }
+
+    /// Code at 0x1000, and no other memory.
+    struct Code<'c>(&'c [u8]);
+
+    impl Memory for Code<'_> {
+        fn read_u64(&mut self, _: Avma) -> Result<u64, ReadError> {
+            Err(ReadError::BeyondCopy)
+        }
+
+        fn read_code(&mut self, at: Avma, to: &mut [u8]) -> bool {
+            let code = self.0.get((at.0 - 0x1000) as usize..).unwrap_or_default();
+            let length = code.len().min(to.len());
+            to.fill(0);
+            to[..length].copy_from_slice(&code[..length]);
+            true
         }
     }
 

@@ -13,7 +13,7 @@ use crate::isa::Isa;
 use crate::memory::Memory;
 use crate::row::{RegisterRule, Row};
 
-pub use numbers::{COUNT, FP, PC, RBP, RBX, RIP, RSP, SP};
+pub use numbers::{COUNT, FP, PC, RAX, RBP, RBX, RIP, RSP, SP};
 
 /// Whether code that begins like this ends its thread: what coroutines and threads return to. It leads to no caller.
 pub fn ends_thread(code: &[u8]) -> bool {
@@ -58,6 +58,10 @@ impl Architecture for X86_64 {
 
     fn ends_thread<M: Memory>(pc: Avma, memory: &mut M) -> bool {
         last::ends_thread(pc, memory)
+    }
+
+    fn begins_thread<M: Memory>(registers: &Registers, memory: &mut M) -> bool {
+        registers.get(RAX) == Some(0) && last::begins_thread(Avma(registers.ip()), memory)
     }
 
     fn trampoline<M: Memory>(pc: Avma, memory: &mut M) -> Option<i64> {

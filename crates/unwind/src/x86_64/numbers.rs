@@ -1,5 +1,7 @@
 //! DWARF numbers of x86_64 registers: System V ABI, AMD64 supplement, figure 3.36.
 
+/// DWARF number of `rax`.
+pub const RAX: u16 = 0;
 /// DWARF number of `rbx`.
 pub const RBX: u16 = 3;
 /// DWARF number of `rbp`.
