@@ -85,6 +85,11 @@ fn is_futex(call: &SystemCall<'_>) -> bool {
     crate::name(call.abi, call.number) == Some("futex")
 }
 
+/// Whether it fills nothing, as no child has changed yet (`WNOHANG`).
+fn has_found_no_child(call: &SystemCall<'_>) -> bool {
+    call.value() == Some(0) && crate::name(call.abi, call.number) == Some("wait4")
+}
+
 fn write(
     choice: &Choice,
     value: u64,
@@ -121,7 +126,7 @@ fn write(
         Kind::Memory(memory) => {
             let copied = || choice.takes.iter().rev().flatten().find_map(|&take| call.piece(take));
             let native = Some(call.abi) == Abi::native();
-            match copied().filter(|_| native) {
+            match copied().filter(|_| native && !(memory.is_out && has_found_no_child(call))) {
                 Some(piece) => memory::write(memory, piece, call, name_of, out),
                 // Nothing was given back, and nothing copied.
                 None if matches!(memory.form, Form::Bytes) && call.value() == Some(0) && value != 0 => {

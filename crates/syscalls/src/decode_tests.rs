@@ -98,6 +98,8 @@ fn known_bytes_give_known_words() {
     let status = |status: i32| with("wait4", [9, 1, 0, 0, 0, 0], 9, &[(0, &status.to_ne_bytes())]);
     assert_eq!(status(0x300), "upid: 9, stat_addr: [exited with 3], options: 0, ru: NULL = 9");
     assert_eq!(status(9), "upid: 9, stat_addr: [killed by SIGKILL], options: 0, ru: NULL = 9");
+    let not_yet = with("wait4", [9, 0x10, 1, 0, 0, 0], 0, &[(0, &52_i32.to_ne_bytes())]);
+    assert_eq!(not_yet, "upid: 9, stat_addr: 0x10, options: WNOHANG, ru: NULL = 0");
     let limit = with("prlimit64", [0, 7, 0, 1, 0, 0], 0, &[(1, &words([1024, u64::MAX]))]);
     assert_eq!(
         limit,
