@@ -272,7 +272,7 @@ impl Cause {
             }
             Truncation::NoUserStack => "record it with plumb, or with perf record --call-graph dwarf",
             Truncation::OtherArchitecture => {
-                "record it on its own machine with frame pointers: perf record -g"
+                "build it for 64 bit; or with frame pointers, and use perf record -g on its machine"
             }
             Truncation::StackUnreadable if self.by_kernel => "",
             Truncation::StackUnreadable => {

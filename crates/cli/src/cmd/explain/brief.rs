@@ -61,12 +61,16 @@ fn pace(report: &Explanation<'_>) -> Text {
     parts.join(", ").into()
 }
 
-/// How long threads waited for a processor, where that is a good part of the elapsed time, and whether other programs had it.
+/// How long threads waited for a processor, where that is a good part of the elapsed time, and whether it was kept from one.
 fn run_queue_wait(report: &Explanation<'_>) -> Option<String> {
     let pace = &report.pace;
     let ((waited, _), elapsed) = (pace.waited_ns()?, pace.elapsed_ns?);
     let is_much = waited as f64 >= MUCH_WAITED * elapsed as f64;
-    let whose = if pace.is_held_up_by_others() { " (other programs had the processors)" } else { "" };
+    let whose = if pace.is_held_up_by_others() {
+        " (other programs had the processors, or its control group has a CPU limit)"
+    } else {
+        ""
+    };
     is_much.then(|| format!("{} run-queue wait{whose}", time(waited as f64)))
 }
 

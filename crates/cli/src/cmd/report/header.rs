@@ -9,6 +9,7 @@ use plumb_profile::{DsoKind, EventId, Meta, Profile, Scope};
 use super::shown::Shown;
 use crate::render::label;
 use crate::render::precision::{Precision, part_of};
+use crate::stack_quality::Stacks;
 use crate::terminal::{Output, printable};
 
 /// Writes the header, each line behind a `#`.
@@ -24,7 +25,8 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
         writeln!(out, "# Recorded: {}", printable(&recorded.join(", ")))?;
     }
     writeln!(out, "# Samples:  {}", printable(&samples(view, shown).join(", ")))?;
-    writeln!(out, "# Stacks:   {}", printable(&stacks(profile, &Summary::new(view))))?;
+    let limits = if shown.filter.takes_a_part() { Vec::new() } else { Stacks::of(profile).limits() };
+    writeln!(out, "# Stacks:   {}", printable(&stacks(profile, &Summary::new(view), &limits)))?;
     if shown.filter.takes_a_part() {
         let (part, whole) = (view.part(), view.recorded());
         let hint = if part.samples == 0 { ": none matches all of them" } else { "" };
@@ -130,12 +132,15 @@ fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
     parts
 }
 
-fn stacks(profile: &Profile, summary: &Summary) -> String {
+fn stacks(profile: &Profile, summary: &Summary, limits: &[String]) -> String {
     let mut text = match summary.complete_percent() {
         Some(_) => format!("{} complete", part_of(summary.complete, summary.samples)),
         None if summary.samples > 0 => "how many are complete isn't told".into(),
         None => return "no samples".into(),
     };
+    if !limits.is_empty() {
+        text.push_str(&format!(" ({})", limits.join(", ")));
+    }
     let mut causes: Vec<String> = summary
         .causes
         .iter()
