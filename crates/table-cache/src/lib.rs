@@ -10,5 +10,5 @@ mod module;
 mod tables;
 
 pub use loader::TableLoader;
-pub use module::{GoFunctions, KeptBy, module_of};
+pub use module::{GoFunctions, module_of};
 pub use tables::{Description, NoTable, Size, Source, TableCache};

@@ -5,24 +5,13 @@ use plumb_unwind::{Isa, Module, Section, Sections, Svma, go};
 
 use crate::{TableLoader, code};
 
-/// Where what was made of a file's code is kept.
-#[derive(Debug)]
-pub struct KeptBy<'a> {
-    /// Who keeps it.
-    pub loader: &'a mut TableLoader,
-    /// The file's build id.
-    pub build_id: &'a [u8],
-}
-
-impl<'a> KeptBy<'a> {
-    /// If both are there.
-    pub fn both(loader: Option<&'a mut TableLoader>, build_id: Option<&'a [u8]>) -> Option<Self> {
-        Some(Self { loader: loader?, build_id: build_id? })
-    }
-}
-
-/// The unwind information of a file with these sections, Go's own table included, and what its code tells.
-pub fn module_of(mut sections: UnwindSections, isa: Isa, kept: Option<KeptBy<'_>>) -> Module<Vec<u8>> {
+/// The unwind information of a file with these sections, Go's own table included, and what its code tells. `kept`: who keeps what was made of
+/// code, and the file's build id.
+pub fn module_of(
+    mut sections: UnwindSections,
+    isa: Isa,
+    kept: Option<(&mut TableLoader, &[u8])>,
+) -> Module<Vec<u8>> {
     let section =
         |section: plumb_process::Section| Section { address: Svma(section.address), bytes: section.bytes };
     let of_go =
@@ -41,7 +30,7 @@ pub fn module_of(mut sections: UnwindSections, isa: Isa, kept: Option<KeptBy<'_>
     });
     let Some(code) = code.filter(|_| code::are_wanted(&module)) else { return module };
     let make = || code::entries(&module, &code);
-    let entries = kept.map_or_else(make, |KeptBy { loader, build_id }| loader.entries(build_id, make));
+    let entries = kept.map_or_else(make, |(loader, build_id)| loader.entries(build_id, make));
     code::with_entries(module, &entries)
 }
 

@@ -128,7 +128,9 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
 
     /// Whether a thread is about to run its first instruction in user code: behind the system call that has made it. It has no caller, and what
     /// its stack holds is no return address.
-    fn begins_thread<M: Memory>(_: &RegisterSet<Self>, _: &mut M) -> bool {
+    #[doc(hidden)]
+    fn begins_thread<M: Memory>(registers: &RegisterSet<Self>, memory: &mut M) -> bool {
+        let _ = (registers, memory);
         false
     }
 

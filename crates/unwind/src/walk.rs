@@ -21,35 +21,25 @@ pub fn walk<A: Architecture, C: CodeMap, M: Memory>(
     limit: usize,
     frames: &mut Vec<Walked>,
 ) -> End {
-    let end = callers(code, memory, cache, start, limit, frames);
+    let by_words = fast::serves::<A>() && memory.window().is_some();
+    let end = if by_words && !cache.is_fixed() {
+        fast::walk(code, memory, cache, start, limit, frames)
+    } else {
+        let mut walker = Walker::new(code, memory, cache, start);
+        let mut restarts = 0;
+        loop {
+            let end = match by_words {
+                true => fast::walk_in_place(&mut walker, limit, frames),
+                false => walker.run(limit, frames),
+            };
+            if end != End::RegisterUnknown || !walker.begin_again(start, frames.len(), &mut restarts) {
+                break end;
+            }
+        }
+    };
     if end != End::Root && A::begins_thread(start, memory) {
         frames.truncate(1);
         return End::Root;
     }
     end
-}
-
-fn callers<A: Architecture, C: CodeMap, M: Memory>(
-    code: &C,
-    memory: &mut M,
-    cache: &mut Cache,
-    start: &RegisterSet<A>,
-    limit: usize,
-    frames: &mut Vec<Walked>,
-) -> End {
-    let by_words = fast::serves::<A>() && memory.window().is_some();
-    if by_words && !cache.is_fixed() {
-        return fast::walk(code, memory, cache, start, limit, frames);
-    }
-    let mut walker = Walker::new(code, memory, cache, start);
-    let mut restarts = 0;
-    loop {
-        let end = match by_words {
-            true => fast::walk_in_place(&mut walker, limit, frames),
-            false => walker.run(limit, frames),
-        };
-        if end != End::RegisterUnknown || !walker.begin_again(start, frames.len(), &mut restarts) {
-            return end;
-        }
-    }
 }

@@ -8,7 +8,7 @@ use plumb_capture_api::{CodeSegment, UnwindInfoRef};
 use plumb_interpreters::{Detected, Interpreter, LoopPart};
 use plumb_process::{Backing, Elf, FileId, FileKey, FileOffset, FileOrigin, Files, UnwindSections, Vma};
 use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Profile};
-use plumb_table_cache::{GoFunctions, KeptBy, TableLoader, module_of};
+use plumb_table_cache::{GoFunctions, TableLoader, module_of};
 use plumb_unwind::{Avma, Isa, Located, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -37,7 +37,7 @@ pub(crate) struct Code {
     closed: Option<Instant>,
     /// Where tables come from, if they are used.
     shelf: Option<RefCell<TableLoader>>,
-    /// Interpreters in files that were looked at.
+    /// The interpreters in files that were looked at.
     interpreters: FxHashMap<FileId, Option<Detected>>,
     vdso: Vdso,
 }
@@ -147,7 +147,7 @@ impl Code {
     fn made(&self, id: FileId, sections: UnwindSections) -> Unwind {
         let build_id = self.with_elf(id, |elf| elf.build_id.clone()).flatten();
         let mut shelf = self.shelf().map(RefCell::borrow_mut);
-        let kept = KeptBy::both(shelf.as_deref_mut(), build_id.as_deref());
+        let kept = shelf.as_deref_mut().zip(build_id.as_deref());
         let module = module_of(sections, Isa::default(), kept);
         self.room.add(module.bytes());
         module

@@ -4,8 +4,8 @@
 //! one. So all that may be is followed, and believed is what leads to an end that fits (`ways`). What has been believed is not asked again.
 //!
 //! Functions begin where calls lead to and addresses are taken of; then, wherever nothing is known yet after code that has ended, one may begin, or
-//! it is a case of a switch, which has the state of the jump before it, but for
-//! memory that another case may have taken of the stack.
+//! it is a case of a switch, which has the state of the jump before it, but for memory
+//! that another case may have taken of the stack.
 
 use std::ops::Range;
 

@@ -5,15 +5,13 @@
 use std::ops::Range;
 
 use plumb_process::{Section, SectionReader};
-use plumb_unwind::x86_64::ends_thread;
+use plumb_unwind::x86_64::{LONGEST_END, ends_thread};
 
 use super::{begins, read};
 
-/// More bytes than such code has.
-const LONGEST: u64 = 64;
 /// Addresses of such code: just behind a gap, which is there for alignment, or in one whose code takes the address.
 pub(super) fn roots(code: &SectionReader, gaps: &[Range<u64>]) -> Vec<u64> {
-    let with_next = |gap: &Range<u64>| read(code, &(gap.start..gap.end.saturating_add(LONGEST)));
+    let with_next = |gap: &Range<u64>| read(code, &(gap.start..gap.end.saturating_add(LONGEST_END as u64)));
     gaps.iter().filter_map(|gap| Some(of_gap(gap, &with_next(gap)?))).flatten().collect()
 }
 

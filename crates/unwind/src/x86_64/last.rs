@@ -12,7 +12,7 @@ use crate::address::Avma;
 use crate::memory::Memory;
 
 /// More bytes than such code has.
-pub(super) const LONGEST: usize = 64;
+pub const LONGEST: usize = 64;
 /// More instructions.
 const MOST: usize = 20;
 /// `exit` and `exit_group` (asm/unistd_64.h).

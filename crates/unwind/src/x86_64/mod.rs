@@ -13,11 +13,13 @@ use crate::isa::Isa;
 use crate::memory::Memory;
 use crate::row::{RegisterRule, Row};
 
+pub use last::LONGEST as LONGEST_END;
 pub use numbers::{COUNT, FP, PC, RAX, RBP, RBX, RIP, RSP, SP};
 
-/// Whether code that begins like this ends its thread: what coroutines and threads return to. It leads to no caller.
+/// Whether code that begins like this ends its thread: what coroutines and threads return to. It leads to no caller. No more than the first
+/// [`LONGEST_END`] bytes tell.
 pub fn ends_thread(code: &[u8]) -> bool {
-    last::ends(&code[..code.len().min(last::LONGEST)])
+    last::ends(&code[..code.len().min(LONGEST_END)])
 }
 
 /// The architecture.
