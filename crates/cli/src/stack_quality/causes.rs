@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use plumb_analyze::View;
 use plumb_capture_perf::MAX_STACK_COPY;
-use plumb_profile::{DsoId, DsoKind, EventId, Found, Profile, StackId, Truncation};
+use plumb_profile::{DsoId, DsoKind, EventId, Found, Profile, Sample, StackId, Truncation};
 
 use super::{compilers::is_haskell, runtimes::Runtime, told::Told};
 use crate::recording::off_cpu;
@@ -68,7 +69,13 @@ impl Stacks {
         StackCounts::default().and(profile).stacks(profile)
     }
 
-    /// What limits the complete stacks, each with its share of all samples.
+    /// How stacks of a view's samples end.
+    pub fn of_view(view: &View<'_>) -> Self {
+        let samples = view.samples().map(|kept| kept.sample);
+        StackCounts::default().with(view.profile(), samples).stacks(view.profile())
+    }
+
+    /// Shares of samples whose complete stacks are not by unwind information alone, such as `3% stitched from earlier samples`.
     pub fn limits(&self) -> Vec<String> {
         let limits = [
             (self.stitched, "stitched from earlier samples"),
@@ -100,9 +107,13 @@ pub struct StackCounts {
 impl StackCounts {
     /// With the samples that the profile has now.
     pub fn and(&self, profile: &Profile) -> Self {
+        self.with(profile, profile.samples.iter())
+    }
+
+    fn with(&self, profile: &Profile, samples: impl Iterator<Item = Sample>) -> Self {
         let mut outcomes: HashMap<StackId, Outcome> = HashMap::new();
         let mut stacks = self.clone();
-        for sample in profile.samples.iter() {
+        for sample in samples {
             stacks.samples += 1;
             let event = stacks.events.entry(sample.event).or_default();
             *event = (event.0 + 1, event.1.saturating_add(sample.weight));

@@ -25,8 +25,7 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
         writeln!(out, "# Recorded: {}", printable(&recorded.join(", ")))?;
     }
     writeln!(out, "# Samples:  {}", printable(&samples(view, shown).join(", ")))?;
-    let limits = if shown.filter.takes_a_part() { Vec::new() } else { Stacks::of(profile).limits() };
-    writeln!(out, "# Stacks:   {}", printable(&stacks(profile, &Summary::new(view), &limits)))?;
+    writeln!(out, "# Stacks:   {}", printable(&stacks(view, &Summary::new(view))))?;
     if shown.filter.takes_a_part() {
         let (part, whole) = (view.part(), view.recorded());
         let hint = if part.samples == 0 { ": none matches all of them" } else { "" };
@@ -132,15 +131,17 @@ fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
     parts
 }
 
-fn stacks(profile: &Profile, summary: &Summary, limits: &[String]) -> String {
+fn stacks(view: &View<'_>, summary: &Summary) -> String {
+    let profile = view.profile();
     let mut text = match summary.complete_percent() {
-        Some(_) => format!("{} complete", part_of(summary.complete, summary.samples)),
+        Some(_) => {
+            let complete = format!("{} complete", part_of(summary.complete, summary.samples));
+            let limits = Stacks::of_view(view).limits();
+            if limits.is_empty() { complete } else { format!("{complete} ({})", limits.join(", ")) }
+        }
         None if summary.samples > 0 => "how many are complete isn't told".into(),
         None => return "no samples".into(),
     };
-    if !limits.is_empty() {
-        text.push_str(&format!(" ({})", limits.join(", ")));
-    }
     let mut causes: Vec<String> = summary
         .causes
         .iter()

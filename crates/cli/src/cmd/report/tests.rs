@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::*;
 use crate::words::parsed;
 use plumb_fixtures::Made;
+use plumb_profile::{Found, Frame, Sample};
 
 fn try_report(profile: &Profile, args: &[&str], width: Option<usize>) -> Result<String> {
     let args = parsed::<Args>("report", args)?;
@@ -90,6 +91,23 @@ fn long_template_arguments_are_folded_also_where_nobody_looks() {
     for whole in [&["--full-names"][..], &["--full-names", "--top-down"]] {
         assert!(report(&made.profile, whole).contains(&name), "{whole:?}");
     }
+}
+
+/// Of the event that is shown, and of the time: not of all that was recorded.
+#[test]
+fn the_head_says_how_many_of_its_stacks_were_scanned() {
+    let mut made = Made::new();
+    made.sample("app/7/7", "main@app;work@app", 1).sample("app/7/7", "main@app;work@app", 1);
+    let stack = made.profile.samples.iter().next().and_then(|sample| sample.stack).expect("it has one");
+    let frame = made.profile.frames[made.profile.stacks.root(stack)];
+    let scanned = made.profile.frames.add(Frame { found: Found::Scan, ..frame });
+    made.event("cycles", "").sample("app/7/7", "work@app", 1);
+    let sample = made.profile.samples.iter().last().expect("there is one");
+    let stack = Some(made.profile.stacks.add(None, scanned));
+    made.profile.samples.push(Sample { stack, ..sample });
+    let text = report(&made.profile, &[]);
+    assert!(text.contains("# Stacks:   100% complete\n"), "{text}");
+    assert!(text.contains("# Stacks:   100% complete (50% with a caller by stack scan)\n"), "{text}");
 }
 
 #[test]
