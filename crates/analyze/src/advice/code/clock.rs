@@ -30,7 +30,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         claim: "reads the clock",
         pattern: "the clock is read very often",
         threshold: "at least 2% of processor time",
-        remedy: "read it once for a batch, or use a coarse clock (CLOCK_MONOTONIC_COARSE); where the calls go into the kernel, the clock source is slow, or it is a clock of processor time, which always does",
+        remedy: "read it once for a batch, or use a coarse clock (CLOCK_MONOTONIC_COARSE); calls enter the kernel if the clock source is slow, or for a clock of CPU time",
         bound: "all reading of clocks",
         source: "measured: clock_gettime takes 22 ns through the vdso, 166 ns as a system call",
     },
