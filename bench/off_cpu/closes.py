@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Whether the time of a service's threads adds up: threads x wall = processor time + run-queue wait + time off the processor.
 
-The target (service.c) works, sleeps, takes a lock and waits for a pipe; it is observed with -p, --tree and --cgroup, as root. Processor time
+The target (service.c) works, sleeps, takes a lock and waits for a pipe; it is observed with -p, --tree and --cgroup, as root. Another, a
+command (many_naps.c of the tests), sleeps for 50 us, 10,000 times a second. Processor time
 is what the kernel accounts to the target while it is recorded; run-queue wait and time off are the recording's.
 Another program keeps the processors busy for half of the runs, so that there is run-queue wait.
 
@@ -31,8 +32,22 @@ def tasks(pids):
     return [task for pid in pids for task in Path(f"/proc/{pid}/task").iterdir()]
 
 
+def times_of(plumb, recording):
+    """Seconds: processor, run queue, off, wall by plumb's own clock."""
+    report = json.loads(subprocess.run([plumb, "report", "--json", str(recording)], capture_output=True, check=True).stdout)
+    weights = {one["event"]: one["weight"] / 1e9 for one in report["reports"]}
+    return report["target_cpu_ns"] / 1e9, weights.get("run-queue", 0), weights.get("off-cpu", 0), report["duration_ns"] / 1e9
+
+
+def print_row(how, beside, threads, times):
+    cpu, queue, off, wall = times
+    total, whole = cpu + queue + off, wall * threads
+    print(f"| `{how}` | {beside} | {threads} | {cpu:.3f} | {queue:.3f} | {off:.3f} | {total:.3f} "
+          f"| {whole:.3f} | {(total / whole - 1) * 100:+.2f}% |", flush=True)
+
+
 def observe(plumb, how, service, pids, seconds, folder):
-    """Seconds: processor, run queue, off, wall x threads by plumb's own clock."""
+    """The times of a service that runs."""
     group = None
     if how == "--cgroup":
         group = cgroups() / f"closes-{os.getpid()}"
@@ -46,15 +61,11 @@ def observe(plumb, how, service, pids, seconds, folder):
     said = process.communicate()[1]
     if process.returncode:
         sys.exit(said)
-    report = json.loads(subprocess.run([plumb, "report", "--json", str(out)], capture_output=True, check=True).stdout)
-    weights = {one["event"]: one["weight"] / 1e9 for one in report["reports"]}
     if group:
         for pid in pids:
             (cgroups() / "cgroup.procs").write_text(str(pid))
         group.rmdir()
-    wall = report["duration_ns"] / 1e9
-    cpu = report["target_cpu_ns"] / 1e9
-    return cpu, weights.get("run-queue", 0), weights.get("off-cpu", 0), wall * len(tasks(pids))
+    return times_of(plumb, out)
 
 
 def main():
@@ -70,6 +81,13 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         subprocess.run(["gcc", "-O2", "-pthread", "-o", folder / "service", Path(__file__).parent / "service.c"], check=True)
+        source = ROOT / "crates/cli/tests/programs/many_naps.c"
+        subprocess.run(["gcc", "-O2", "-o", folder / "many_naps", source], check=True)
+        for _ in range(args.repeats):
+            recorded = folder / "naps.plumb"
+            command = [args.plumb, "record", "--off-cpu", "-o", recorded, folder / "many_naps", "20000"]
+            subprocess.run(command, check=True, capture_output=True)
+            print_row("./many_naps", "", 1, times_of(args.plumb, recorded))
         for how, processes in [("-p", 1), ("--tree", 3), ("--cgroup", 3)]:
             for busy in (False, True):
                 for _ in range(args.repeats):
@@ -80,7 +98,7 @@ def main():
                     pids = [service.pid, *map(int, children)]
                     try:
                         threads = len(tasks(pids))
-                        cpu, queue, off, whole = observe(args.plumb, how, service.pid, pids, args.seconds, folder)
+                        times = observe(args.plumb, how, service.pid, pids, args.seconds, folder)
                     finally:
                         for pid in pids:
                             os.kill(pid, 9)
@@ -88,9 +106,7 @@ def main():
                         if beside:
                             beside.kill()
                             beside.wait()
-                    total = cpu + queue + off
-                    print(f"| `{how}` | {'a busy loop' if busy else ''} | {threads} | {cpu:.3f} | {queue:.3f} | {off:.3f} | {total:.3f} "
-                          f"| {whole:.3f} | {(total / whole - 1) * 100:+.2f}% |", flush=True)
+                    print_row(how, "a busy loop" if busy else "", threads, times)
 
 
 main()

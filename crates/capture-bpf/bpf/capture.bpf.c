@@ -439,4 +439,5 @@ int sample(struct bpf_perf_event_data *ctx)
 }
 
 #include "offcpu.h"
+#include "offlooks.h"
 #include "places.h"

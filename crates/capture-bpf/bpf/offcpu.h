@@ -5,13 +5,9 @@
  * not come back; else as the thread comes back, if the time is one that gets a stack. Time is counted by stacks, as samples are. Of a
  * stack that can't be walked a record with a copy is written.
  *
- * Of threads that are off already when the recording begins nothing would be told before they run again, which one that hangs never does:
- * they are gone through then (`on_thread`), and again whenever what was measured so far is wanted: times that go on are counted up to then, and
- * begin anew.
- *
  * Every nanosecond is counted once: to its stack, to the next stack that is taken after many short times, as too short, or as lost.
  *
- * Not here: the walk. */
+ * Not here: the walk; times that had begun before the recording, or go on as it ends (offlooks.h). */
 #ifndef PLUMB_OFFCPU_H
 #define PLUMB_OFFCPU_H
 
@@ -21,9 +17,8 @@ const volatile u64 min_ns = 0;
 const volatile u32 most_stacks = 1;
 const volatile u32 walks = 1;
 
-/* Times are counted before they end once they are as long as the first, and their stacks looked for as the second. */
-#define COUNTED_EARLY_NS 1000000ull
-#define LOOKED_AT_NS 1000000000ull
+/* What one switch takes is far less. */
+#define MOST_AHEAD_NS 1000000ull
 
 /* By thread: who is off, or was. */
 struct {
@@ -151,6 +146,18 @@ INLINE int copy_stack(void *ctx)
     return bpf_perf_event_output(ctx, &copiers, BPF_F_CURRENT_CPU, &nothing, sizeof(nothing));
 }
 
+/* What a task that goes was charged of the time before it came back. Where a thread is woken and preempts what runs, or idles, the kernel
+ * does not read the clock again as it switches (`rq_clock_skip_update`): processor time begins with the waking then, which is some 15 us
+ * before. That time is not one off the processor, but is known only now: the next is told so much shorter. */
+INLINE u32 charged_ahead(struct Off *known, u64 charged, u64 now)
+{
+    if (!known || known->out_ns)
+        return 0;
+    u64 ahead = charged - now - known->charged_ns;
+    /* It was charged less where it was interrupted. */
+    return ahead < MOST_AHEAD_NS ? ahead : 0;
+}
+
 /* The current task is switched out: bool preempt, prev, next, unsigned prev_state (the last since Linux 5.18). `comes_back`: it is
  * said when it runs again. */
 INLINE void goes(u64 *ctx, int comes_back)
@@ -180,9 +187,11 @@ INLINE void goes(u64 *ctx, int comes_back)
         return;
     u64 could_run = ctx[0] & 0xff || !state;
     struct Off one = { .out_ns = now, .woken_ns = could_run ? now : 0, .key = key, .pid = task->tgid };
+    one.charged_ns = task->se.sum_exec_runtime;
     if (comes_back)
         one.delay_ns = task->sched_info.run_delay;
     struct Off *known = bpf_map_lookup_elem(&off, &tid);
+    one.ahead_ns = charged_ahead(known, one.charged_ns, now);
     if (known)
         *known = one;
     else if (bpf_map_update_elem(&off, &tid, &one, BPF_ANY))
@@ -211,6 +220,17 @@ INLINE u64 could_run_at(struct Off *one, struct task_struct *task, u64 out, u64 
     return delay < now - out ? now - delay : out;
 }
 
+/* Without a record the time has no stack. */
+INLINE void send_time(void *ctx, struct TimeOff *time, int is_current)
+{
+    if (bpf_ringbuf_output(&ring, time, sizeof(*time), wake())) {
+        add(OFF_LOST, 1);
+        add(OFF_LOST_NS, time->blocked_ns + time->waited_ns);
+    } else if (is_current && time->key == OFF_COPY) {
+        copy_stack(ctx);
+    }
+}
+
 /* A task runs again. `is_current`: its stack can be looked at. */
 INLINE void is_back(void *ctx, struct task_struct *task, int is_current)
 {
@@ -229,7 +249,7 @@ INLINE void is_back(void *ctx, struct task_struct *task, int is_current)
     if (!one || !control || !control->off_cpu)
         return;
     u64 woken = one->woken_ns, key = one->key;
-    u32 pid = one->pid;
+    u32 pid = one->pid, ahead = one->ahead_ns;
     /* At once: what of it was counted up to some moment began anew then. */
     u64 out = __sync_lock_test_and_set(&one->out_ns, 0);
     if (!out)
@@ -237,14 +257,20 @@ INLINE void is_back(void *ctx, struct task_struct *task, int is_current)
     now = now ?: bpf_ktime_get_ns();
     if (now < out)
         now = out;
+    one->charged_ns -= now;
     if (is_current && !woken)
         woken = could_run_at(one, task, out, now);
     if (!woken || woken > now)
         woken = now;
     u64 blocked = woken - out, waited = now - woken;
+    /* The scheduler's account of waiting has it not either. */
+    if (is_current)
+        blocked -= blocked < ahead ? blocked : ahead;
+    else
+        waited -= waited < ahead ? waited : ahead;
     if (blocked < min_ns && waited < min_ns) {
         add(OFF_SHORT, 1);
-        add(OFF_SHORT_NS, now - out);
+        add(OFF_SHORT_NS, blocked + waited);
         return;
     }
     if (is_current) {
@@ -275,13 +301,7 @@ INLINE void is_back(void *ctx, struct task_struct *task, int is_current)
         .blocked_ns = blocked,
         .waited_ns = waited,
     };
-    if (bpf_ringbuf_output(&ring, &time, sizeof(time), wake())) {
-        add(OFF_LOST, 1);
-        add(OFF_LOST_NS, blocked + waited);
-    } else if (is_current && key == OFF_COPY) {
-        /* Without a record the time has no stack. */
-        copy_stack(ctx);
-    }
+    send_time(ctx, &time, is_current);
 }
 
 SEC("tp_btf/sched_switch")
@@ -317,122 +337,6 @@ int on_switch_alone(u64 *ctx)
 {
     goes(ctx, 0);
     is_back(ctx, (struct task_struct *)ctx[2], 0);
-    return 0;
-}
-
-/* The one that is looked at. */
-struct {
-    UINT(type, BPF_MAP_TYPE_ARRAY);
-    UINT(max_entries, 1);
-    TYPE(key, u32);
-    TYPE(value, struct OffThread);
-} off_thread SEC(".maps");
-
-/* Where a task left user code, which is what its stack goes on from. */
-INLINE void user_part(struct task_struct *task, struct OffThread *thread)
-{
-    if (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER) || !mm_of(task))
-        return;
-    /* Nothing is where DWARF's numbers are in the order of the structure. */
-    struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);
-    u16 code = regs->cs;
-    thread->flags |= code == 0x33 ? OFF_HAS_USER : code == 0x23 ? OFF_HAS_USER_32 : 0;
-    thread->ip = regs->ip;
-    /* Written as the task was switched out. */
-    thread->thread_pointer = task->thread.fsbase;
-    u64 *to = thread->registers;
-    to[0] = regs->ax, to[1] = regs->dx, to[2] = regs->cx, to[3] = regs->bx;
-    to[4] = regs->si, to[5] = regs->di, to[6] = regs->bp, to[7] = regs->sp;
-    to[8] = regs->r8, to[9] = regs->r9, to[10] = regs->r10, to[11] = regs->r11;
-    to[12] = regs->r12, to[13] = regs->r13, to[14] = regs->r14, to[15] = regs->r15;
-}
-
-/* The key of a stack that was looked at: another one each time, as what is told of the time before may not have been read yet. */
-INLINE u64 key_of_look(u64 now)
-{
-    return now << 2 | OFF_SINCE_BEGIN;
-}
-
-/* A time that goes on is counted up to now, and begins anew. Returns whether the thread's stack is wanted: it was not walked as it went. */
-INLINE int count_so_far(struct Off *one, struct Control *control, u32 tid, u64 now)
-{
-    u64 out = one->out_ns;
-    u32 pid = one->pid;
-    /* Who waits for a processor comes back soon; of a time that has just begun the rest may not be written yet. */
-    if (!out || one->woken_ns || now < out + COUNTED_EARLY_NS)
-        return 0;
-    if (one->key == OFF_NO_STACK || one->key == OFF_COPY) {
-        if (!control->ends && now < out + LOOKED_AT_NS)
-            return 0;
-        /* It may come back now, and then says itself where it was. */
-        one->key = key_of_look(now);
-        return 1;
-    }
-    u64 key = one->key;
-    if (!counting || __sync_val_compare_and_swap(&one->out_ns, out, now) != out)
-        return 0;
-    if (!count_time(key, pid, tid, now - out, now)) {
-        add(OFF_LOST, 1);
-        add(OFF_LOST_NS, now - out);
-    }
-    return 0;
-}
-
-/* Called for each thread, once the recording has begun: who goes from then on is told by `goes`, so that who is off and not known has been
- * since before. */
-SEC("iter/task")
-int on_thread(u64 *ctx)
-{
-    struct bpf_iter_meta *meta = (struct bpf_iter_meta *)ctx[0];
-    struct task_struct *task = (struct task_struct *)ctx[1];
-    u32 zero = 0;
-    struct Control *control = the_control();
-    struct OffThread *thread = bpf_map_lookup_elem(&off_thread, &zero);
-    if (!task || !control || !thread || !control->began || !control->off_cpu || !is_followed(control, task))
-        return 0;
-    /* Of a whole machine those of the kernel that have nothing to do would be most of what is shown. */
-    if (!control->follows_some && task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
-        return 0;
-    u32 state = task->__state, tid = task->pid;
-    if (task->on_cpu || state & TASK_DEAD)
-        return 0;
-    u64 now = bpf_ktime_get_ns();
-    struct Off *known = bpf_map_lookup_elem(&off, &tid);
-    int is_known = known && known->out_ns;
-    u64 key = known ? known->key : OFF_NO_STACK;
-    if (is_known && !count_so_far(known, control, tid, now))
-        return 0;
-    struct Off one = {
-        .out_ns = now,
-        .woken_ns = state ? 0 : now,
-        .delay_ns = task->sched_info.run_delay,
-        .key = key_of_look(now),
-        .pid = task->tgid,
-    };
-    thread->pid = task->tgid;
-    thread->tid = tid;
-    thread->time_ns = now;
-    thread->flags = state ? 0 : OFF_RUNNABLE;
-    user_part(task, thread);
-    long bytes = bpf_get_task_stack(task, thread->kernel, sizeof(thread->kernel), 0);
-    thread->kernel_frames = bytes > 0 ? bytes / 8 : 0;
-    if (!is_known) {
-        if (bpf_map_update_elem(&off, &tid, &one, BPF_NOEXIST))
-            return 0;
-        /* It came back meanwhile, and nobody will say so. */
-        known = bpf_map_lookup_elem(&off, &tid);
-        if (task->on_cpu && known && known->out_ns == now) {
-            known->out_ns = 0;
-            return 0;
-        }
-    }
-    /* Where the piece that is being read has no more room it is called again for the same thread, with the next piece. */
-    if (bpf_seq_write(meta->file, thread, sizeof(*thread))) {
-        if (is_known)
-            known->key = key;
-        else
-            bpf_map_delete_elem(&off, &tid);
-    }
     return 0;
 }
 

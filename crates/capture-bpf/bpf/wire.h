@@ -351,11 +351,12 @@ struct Off {
     u64 out_ns;
     u64 woken_ns;
     u64 delay_ns;
+    u64 charged_ns;
     u64 key;
     u32 pid;
-    u32 zero;
+    u32 ahead_ns;
 };
-_Static_assert(sizeof(struct Off) == 40, "Off");
+_Static_assert(sizeof(struct Off) == 48, "Off");
 
 struct OffThread {
     u32 pid;

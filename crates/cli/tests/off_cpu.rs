@@ -138,6 +138,23 @@ fn what_has_no_stack_is_in_the_sum() {
     assert!(sum >= known - known / 10, "{sum} of at least {known} ns");
 }
 
+/// Waits and processor time are the whole of a thread's time, however often it waits: the processor time between its waking and the switch
+/// to it is none of the wait.
+#[test]
+fn many_short_waits_are_what_is_no_processor_time() {
+    let folder = spun::folder("off-cpu-many-naps");
+    if !spun::compiled(&folder, "tests/programs/many_naps.c", "many_naps") || !needs(Requirement::Bpf) {
+        return;
+    }
+    let output = plumb(&folder, &["record", "--off-cpu", "--", "./many_naps", "10000"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let truth: u64 = text(&output.stdout).trim().parse().expect("it says how long it was off");
+    let report = plumb(&folder, &["report", "--json", "--sort", "sym"]).stdout;
+    let report: Value = serde_json::from_slice(&report).expect("it is JSON");
+    let off = weight_of(&report, "off-cpu", "naps") + weight_of(&report, "run-queue", "naps");
+    assert!(off.abs_diff(truth) * 50 <= truth, "{off} of {truth} ns");
+}
+
 /// Starts a program of this folder, once it says that it has begun.
 fn begun(folder: &Path, name: &str) -> Child {
     let mut child = Command::new(folder.join(name))

@@ -163,12 +163,15 @@ pub struct Off {
     pub woken_ns: u64,
     /// For how long it had waited for a processor ever, by the scheduler's account.
     pub delay_ns: u64,
+    /// Processor time that it had been charged ever, less the moment when it came back if it has: as it goes again, its processor time
+    /// less the moment is as much, but for what it was charged of the time in which it was not switched to.
+    pub charged_ns: u64,
     /// Its stack's key.
     pub key: u64,
     /// Process.
     pub pid: u32,
-    /// Zero.
-    pub zero: u32,
+    /// What it was charged of the time before that in which it was not switched to, nanoseconds.
+    pub ahead_ns: u32,
 }
 
 /// A thread that was off the processor when the recording began, and where.

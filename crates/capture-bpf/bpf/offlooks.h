@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
+/* Threads that are off the processor are looked at.
+ *
+ * Of those that are off already when the recording begins nothing would be told before they run again, which one that hangs never does:
+ * they are gone through then (`on_thread`), and again whenever what was measured so far is wanted: times that go on are counted up to then, and
+ * begin anew.
+ *
+ * Not here: threads that go and come back (offcpu.h). */
+#ifndef PLUMB_OFFLOOKS_H
+#define PLUMB_OFFLOOKS_H
+
+/* Times are counted before they end once they are as long as the first, and their stacks looked for as the second. */
+#define COUNTED_EARLY_NS 1000000ull
+#define LOOKED_AT_NS 1000000000ull
+
+/* The one that is looked at. */
+struct {
+    UINT(type, BPF_MAP_TYPE_ARRAY);
+    UINT(max_entries, 1);
+    TYPE(key, u32);
+    TYPE(value, struct OffThread);
+} off_thread SEC(".maps");
+
+/* Where a task left user code, which is what its stack goes on from. */
+INLINE void user_part(struct task_struct *task, struct OffThread *thread)
+{
+    if (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER) || !mm_of(task))
+        return;
+    /* Nothing is where DWARF's numbers are in the order of the structure. */
+    struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);
+    u16 code = regs->cs;
+    thread->flags |= code == 0x33 ? OFF_HAS_USER : code == 0x23 ? OFF_HAS_USER_32 : 0;
+    thread->ip = regs->ip;
+    /* Written as the task was switched out. */
+    thread->thread_pointer = task->thread.fsbase;
+    u64 *to = thread->registers;
+    to[0] = regs->ax, to[1] = regs->dx, to[2] = regs->cx, to[3] = regs->bx;
+    to[4] = regs->si, to[5] = regs->di, to[6] = regs->bp, to[7] = regs->sp;
+    to[8] = regs->r8, to[9] = regs->r9, to[10] = regs->r10, to[11] = regs->r11;
+    to[12] = regs->r12, to[13] = regs->r13, to[14] = regs->r14, to[15] = regs->r15;
+}
+
+/* The key of a stack that was looked at: another one each time, as what is told of the time before may not have been read yet. */
+INLINE u64 key_of_look(u64 now)
+{
+    return now << 2 | OFF_SINCE_BEGIN;
+}
+
+/* A time that goes on is counted up to now, and begins anew. Returns whether the thread's stack is wanted: it was not walked as it went. */
+INLINE int count_so_far(struct Off *one, struct Control *control, u32 tid, u64 now)
+{
+    u64 out = one->out_ns;
+    u32 pid = one->pid;
+    /* Who waits for a processor comes back soon; of a time that has just begun the rest may not be written yet. */
+    if (!out || one->woken_ns || now < out + COUNTED_EARLY_NS)
+        return 0;
+    if (one->key == OFF_NO_STACK || one->key == OFF_COPY) {
+        if (!control->ends && now < out + LOOKED_AT_NS)
+            return 0;
+        /* It may come back now, and then says itself where it was. */
+        one->key = key_of_look(now);
+        return 1;
+    }
+    u64 key = one->key;
+    if (!counting || __sync_val_compare_and_swap(&one->out_ns, out, now) != out)
+        return 0;
+    if (!count_time(key, pid, tid, now - out, now)) {
+        add(OFF_LOST, 1);
+        add(OFF_LOST_NS, now - out);
+    }
+    return 0;
+}
+
+/* Called for each thread, once the recording has begun: who goes from then on is told by `goes`, so that who is off and not known has been
+ * since before. */
+SEC("iter/task")
+int on_thread(u64 *ctx)
+{
+    struct bpf_iter_meta *meta = (struct bpf_iter_meta *)ctx[0];
+    struct task_struct *task = (struct task_struct *)ctx[1];
+    u32 zero = 0;
+    struct Control *control = the_control();
+    struct OffThread *thread = bpf_map_lookup_elem(&off_thread, &zero);
+    if (!task || !control || !thread || !control->began || !control->off_cpu || !is_followed(control, task))
+        return 0;
+    /* Of a whole machine those of the kernel that have nothing to do would be most of what is shown. */
+    if (!control->follows_some && task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
+        return 0;
+    u32 state = task->__state, tid = task->pid;
+    if (task->on_cpu || state & TASK_DEAD)
+        return 0;
+    u64 now = bpf_ktime_get_ns();
+    struct Off *known = bpf_map_lookup_elem(&off, &tid);
+    int is_known = known && known->out_ns;
+    u64 key = known ? known->key : OFF_NO_STACK;
+    if (is_known && !count_so_far(known, control, tid, now))
+        return 0;
+    struct Off one = {
+        .out_ns = now,
+        .woken_ns = state ? 0 : now,
+        .delay_ns = task->sched_info.run_delay,
+        .charged_ns = task->se.sum_exec_runtime,
+        .key = key_of_look(now),
+        .pid = task->tgid,
+    };
+    thread->pid = task->tgid;
+    thread->tid = tid;
+    thread->time_ns = now;
+    thread->flags = state ? 0 : OFF_RUNNABLE;
+    user_part(task, thread);
+    long bytes = bpf_get_task_stack(task, thread->kernel, sizeof(thread->kernel), 0);
+    thread->kernel_frames = bytes > 0 ? bytes / 8 : 0;
+    if (!is_known) {
+        if (bpf_map_update_elem(&off, &tid, &one, BPF_NOEXIST))
+            return 0;
+        /* It came back meanwhile, and nobody will say so. */
+        known = bpf_map_lookup_elem(&off, &tid);
+        if (task->on_cpu && known && known->out_ns == now) {
+            known->out_ns = 0;
+            return 0;
+        }
+    }
+    /* Where the piece that is being read has no more room it is called again for the same thread, with the next piece. */
+    if (bpf_seq_write(meta->file, thread, sizeof(*thread))) {
+        if (is_known)
+            known->key = key;
+        else
+            bpf_map_delete_elem(&off, &tid);
+    }
+    return 0;
+}
+
+#endif
