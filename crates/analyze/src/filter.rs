@@ -14,7 +14,7 @@ use crate::report::exe_text;
 pub struct Filter {
     /// Only samples of this event. Weights of different events can't be added up in earnest.
     pub event: Option<EventId>,
-    /// Only samples taken in this time.
+    /// Only samples taken in this time; of one that stands for a stretch of time, off the processor, what of it is in this.
     pub time: Option<TimeRange>,
     /// No samples taken in these times, in nanoseconds on their clock, in order: something else disturbed the target then.
     pub except: Vec<std::ops::Range<u64>>,
@@ -157,6 +157,18 @@ impl TimeRange {
             |part: SecondPart| (part.from..part.to).contains(&((ns % SECOND_NS + part.phase) % SECOND_NS));
         (self.start..self.end).contains(&ns) && self.part.is_none_or(in_part)
     }
+
+    /// How many nanoseconds from `from` on, `length` of them, are part of the range.
+    pub fn overlap(self, from: u64, length: u64) -> u64 {
+        let (begin, end) = (from.max(self.start), from.saturating_add(length).min(self.end));
+        let Some(part) = self.part else { return end.saturating_sub(begin) };
+        let until = |ns: u64| {
+            let ns = ns.saturating_add(part.phase);
+            let of_last = (ns % SECOND_NS).clamp(part.from, part.to.max(part.from)) - part.from;
+            (ns / SECOND_NS).saturating_mul(part.to.saturating_sub(part.from)).saturating_add(of_last)
+        };
+        if begin < end { until(end) - until(begin) } else { 0 }
+    }
 }
 
 /// Nanoseconds of a second.
@@ -168,4 +180,22 @@ pub fn zero_unix_ns(profile: &Profile) -> i64 {
     let meta = &profile.meta;
     let zero = i128::from(meta.start_unix_ns) + i128::from(start_ns(profile)) - i128::from(meta.start_ns);
     i64::try_from(zero).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_overlaps_is_what_is_contained() {
+        let ms = 1_000_000;
+        let part = |from: u64, to: u64, phase| SecondPart { from: from * ms, to: to * ms, phase: phase * ms };
+        for part in [None, Some(part(200, 300, 0)), Some(part(0, 50, 990)), Some(part(900, 1000, 450))] {
+            let range = TimeRange { start: 150 * ms, end: 3_260 * ms, part };
+            for (from, length) in [(0, 100), (0, 5000), (170, 1200), (240, 30), (3_200, 900), (4_000, 10)] {
+                let contained = (from..from + length).filter(|&at| range.contains(at * ms)).count() as u64;
+                assert_eq!(range.overlap(from * ms, length * ms), contained * ms, "{part:?} {from} {length}");
+            }
+        }
+    }
 }

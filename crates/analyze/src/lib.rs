@@ -20,6 +20,7 @@ mod explain;
 mod filter;
 mod flame;
 mod frame;
+mod intervals;
 mod keep;
 mod kernel;
 mod loops;

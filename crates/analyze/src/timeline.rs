@@ -9,15 +9,14 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use plumb_profile::{EventId, Id, Profile, Sample, ThreadId};
+use plumb_profile::{EventId, Profile, Sample, ThreadId};
 
 use crate::cost::Cost;
 use crate::coverage::is_clock;
 use crate::filter::start_ns;
+use crate::intervals::Intervals;
 use crate::view::View;
 
-/// Events of intervals off the processor: blocked from the sample's moment on, then waiting for a processor.
-const INTERVALS: [&str; 2] = ["off-cpu", "run-queue"];
 /// Samples of a clock that weigh more than this many of its periods on average stand for several, at one moment.
 const AGGREGATED: f64 = 3.0;
 
@@ -142,37 +141,18 @@ struct Filler {
     zero: u64,
     bin_ns: u64,
     bins: usize,
-    /// By event, whether its samples are intervals, and whether these come after what the thread was blocked.
-    intervals: Vec<Option<usize>>,
-    /// When threads last began to be blocked, and for how long.
-    blocked: HashMap<ThreadId, (u64, u64)>,
+    intervals: Intervals,
     rows: HashMap<(ThreadId, EventId), TimelineRow>,
 }
 
 impl Filler {
     fn new(profile: &Profile, zero: u64, bin_ns: u64, bins: usize) -> Self {
-        let name = |event: &plumb_profile::Event| profile.strings.get(event.name);
-        let interval = |event| INTERVALS.iter().position(|&known| known == name(event));
-        let intervals = profile.events.rows().iter().map(interval).collect();
-        let (blocked, rows) = (HashMap::new(), HashMap::new());
-        Self { zero, bin_ns, bins, intervals, blocked, rows }
+        Self { zero, bin_ns, bins, intervals: Intervals::new(profile), rows: HashMap::new() }
     }
 
     fn add(&mut self, sample: Sample) {
-        let from = sample.time_ns.saturating_sub(self.zero);
-        let interval = self.intervals[sample.event.index()];
-        let from = match interval {
-            Some(0) => {
-                self.blocked.insert(sample.thread, (from, sample.weight));
-                from
-            }
-            // The wait for a processor follows the wait for what was blocked on.
-            Some(_) => match self.blocked.get(&sample.thread) {
-                Some(&(began, ns)) if began == from => from.saturating_add(ns),
-                _ => from,
-            },
-            None => from,
-        };
+        let interval = self.intervals.begin(&sample);
+        let from = interval.unwrap_or(sample.time_ns).saturating_sub(self.zero);
         let row = self.rows.entry((sample.thread, sample.event)).or_insert_with(|| TimelineRow {
             thread: sample.thread,
             event: sample.event,
@@ -249,6 +229,22 @@ mod tests {
         let profile = profile(&[("off-cpu", 1, 2, 4 * tenth), ("run-queue", 1, 2, 2 * tenth)]);
         let timeline = Timeline::new(&View::new(&profile, &Filter::default()), 5, 0..8);
         assert_eq!(bins(&timeline), [[0, 2, 2, 0, 0], [0, 0, 0, 2, 0]].map(|row| row.map(|n| n * tenth)));
+    }
+
+    #[test]
+    fn of_waits_what_is_in_the_wanted_time_counts() {
+        let tenth = 100_000_000;
+        let profile = profile(&[("off-cpu", 1, 2, 4 * tenth), ("run-queue", 1, 2, 2 * tenth)]);
+        for (wanted, weights) in
+            [(3..7, vec![3, 1]), (4..5, vec![1]), (7..9, vec![1]), (0..2, vec![]), (0..99, vec![4, 2])]
+        {
+            let (start, end) = (wanted.start * tenth, wanted.end * tenth);
+            let time = Some(crate::TimeRange { start, end, part: None });
+            let view = View::new(&profile, &Filter { time, ..Filter::default() });
+            let kept: Vec<u64> = view.samples().map(|kept| kept.sample.weight / tenth).collect();
+            assert_eq!(kept, weights, "{wanted:?}");
+            assert_eq!(view.part().weight, kept.iter().sum::<u64>() * tenth);
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use plumb_profile::{Id, Profile, Sample, StackId, StackNode, ThreadId};
 use crate::cost::Cost;
 use crate::filter::{Filter, Mode, start_ns};
 use crate::frame::{Expander, FrameIndex, Kind, ViewFrame};
+use crate::intervals::Intervals;
 use crate::pattern::Pattern;
 
 /// A node of the tree of visible stacks. A caller's number is smaller than its callees'.
@@ -38,7 +39,7 @@ pub struct ViewNode {
 /// A kept sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ViewSample {
-    /// As recorded.
+    /// As recorded; of a stretch of time it weighs what is in the wanted time.
     pub sample: Sample,
     /// The innermost visible frame.
     pub node: NodeId,
@@ -50,8 +51,8 @@ pub struct View<'p> {
     frames: Vec<ViewFrame<'p>>,
     nodes: Vec<ViewNode>,
     symbols: usize,
-    /// Index of the sample in the profile, and its innermost visible frame.
-    kept: Vec<(usize, NodeId)>,
+    /// Index of the sample in the profile, its innermost visible frame, and what it weighs in the wanted time.
+    kept: Vec<(usize, NodeId, u64)>,
     recorded: Cost,
     part: Cost,
     relative: bool,
@@ -91,17 +92,22 @@ impl<'p> View<'p> {
             .collect();
         let start = start_ns(profile);
         let wanted = wanted_marks(filter);
+        let mut intervals = Intervals::new(profile);
         for (index, sample) in profile.samples.iter().enumerate() {
             let (counts, keep) = threads[sample.thread.index()];
-            let in_time =
-                filter.time.is_none_or(|range| range.contains(sample.time_ns.saturating_sub(start)))
-                    && !is_within(&filter.except, sample.time_ns);
+            let weight = match (filter.time, intervals.begin(&sample)) {
+                (None, _) => Some(sample.weight),
+                (Some(time), Some(begin)) => Some(time.overlap(begin.saturating_sub(start), sample.weight))
+                    .filter(|&weight| weight > 0),
+                (Some(time), None) => {
+                    time.contains(sample.time_ns.saturating_sub(start)).then_some(sample.weight)
+                }
+            };
+            let weight = weight.filter(|_| !is_within(&filter.except, sample.time_ns));
             let in_event = filter.event.is_none_or(|event| event == sample.event);
             let on_cpu = filter.cpus.is_empty() || filter.cpus.contains(&sample.cpu);
-            if !(counts && in_time && in_event && on_cpu) {
-                continue;
-            }
-            let cost = Cost::of_sample(sample.weight);
+            let Some(weight) = weight.filter(|_| counts && in_event && on_cpu) else { continue };
+            let cost = Cost::of_sample(weight);
             self.recorded += cost;
             let marks = stacks.marks_of(sample.stack);
             if keep
@@ -110,7 +116,7 @@ impl<'p> View<'p> {
                 && stacks.in_mode(profile, sample.stack, filter.mode)
             {
                 self.part += cost;
-                self.kept.push((index, stacks.node_of(sample.stack)));
+                self.kept.push((index, stacks.node_of(sample.stack), weight));
             }
         }
     }
@@ -147,9 +153,9 @@ impl<'p> View<'p> {
 
     /// The kept samples in the order of their time.
     pub fn samples(&self) -> impl ExactSizeIterator<Item = ViewSample> {
-        self.kept.iter().map(|&(index, node)| {
+        self.kept.iter().map(|&(index, node, weight)| {
             let sample = self.profile.samples.get(index).expect("kept samples are samples of the profile");
-            ViewSample { sample, node }
+            ViewSample { sample: Sample { weight, ..sample }, node }
         })
     }
 
