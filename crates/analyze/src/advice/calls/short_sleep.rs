@@ -79,16 +79,13 @@ impl Watch for Sleeps {
         }
         let cpu_ns = basis.part(SLEEPS, short, self.all);
         let wall_ns = threads().map(|(&tid, thread)| thread.holds_up(tid, basis)).fold(0.0, f64::max);
-        Some(Found {
-            measured: vec![
-                rate("short sleeps", per_second),
-                percent("these calls", cpu_ns, basis.cpu_ns),
-                percent("of the elapsed time without anything running", wall_ns, basis.span_ns),
-            ],
-            cpu_ns,
-            wall_ns,
-            ..Found::default()
-        })
+        let mut measured =
+            vec![rate("short sleeps", per_second), percent("these calls", cpu_ns, basis.cpu_ns)];
+        // Of a thread that wakes nobody it is not known who would run instead.
+        if wall_ns > 0.0 {
+            measured.push(percent("of the elapsed time others could have run", wall_ns, basis.span_ns));
+        }
+        Some(Found { measured, cpu_ns, wall_ns, ..Found::default() })
     }
 }
 
