@@ -223,14 +223,13 @@ impl Recorder {
         self.copies.sizer.grown(bytes, statistics.samples, statistics.beyond_copy);
     }
 
-    /// Goes on by frequency, once single occurrences are too many: before what waits in the rings is unwound, as more comes
-    /// meanwhile than there is room for.
+    /// Goes on by frequency, once single occurrences are too many, by the kernel's count: what waits in the rings, or in messages of programs, is
+    /// not unwound yet, and more comes meanwhile than there is room for.
     fn slow_down(&mut self) {
         if self.sampled.iter().all(|one| one.limit.is_none()) {
             return;
         }
-        // What waits may be of any of them.
-        let (waiting, elapsed) = (self.rings.waiting(), nanoseconds(self.elapsed()));
+        let elapsed = nanoseconds(self.elapsed());
         for index in 0..self.sampled.len() {
             let one = &self.sampled[index];
             if one.events.is_taken() {
@@ -239,8 +238,8 @@ impl Recorder {
                 }
                 continue;
             }
-            let seen = self.ingest.samples_of(one.id);
-            if one.limit.is_some_and(|limit| limit.is_exceeded(seen + waiting, elapsed)) {
+            let counted = || one.events.counted().unwrap_or_else(|| self.ingest.samples_of(one.id));
+            if one.limit.is_some_and(|limit| limit.is_exceeded(counted(), elapsed)) {
                 self.change_pace(index);
             }
         }
