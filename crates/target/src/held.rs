@@ -10,6 +10,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 use std::thread::JoinHandle;
 
+use plumb_process::parse_maps;
 use plumb_process::usage::{CpuTime, Usage};
 
 use crate::signals::Mask;
@@ -33,6 +34,7 @@ impl Held {
         let wait = move || wait_before_exec(&pid_writer, &go_reader, go_in_child, &name, mask);
         // SAFETY: the closure only makes async-signal-safe system calls and allocates nothing.
         unsafe { command.pre_exec(wait) };
+        keep_rings_from_children();
         let spawn =
             std::thread::Builder::new().name("launch".into()).spawn(move || command.spawn().map(drop))?;
         let mut pid = [0; 4];
@@ -53,6 +55,18 @@ impl Held {
     pub fn release(mut self) -> io::Result<Child> {
         self.go.write_all(&[1])?;
         joined(self.spawn).map(|()| Child { pid: self.pid })
+    }
+}
+
+/// A fork copies the page tables of the rings of programs in the kernel, 160 MiB with some, and the child's exec gives them back: milliseconds
+/// that would be the command's.
+fn keep_rings_from_children() {
+    let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
+    for ring in parse_maps(&maps).filter(|mapping| mapping.path == b"anon_inode:bpf-map") {
+        // SAFETY: it changes what children get of a mapping, and those exec or exit without looking at it.
+        unsafe {
+            libc::madvise(ring.start as *mut _, (ring.end - ring.start) as usize, libc::MADV_DONTFORK);
+        }
     }
 }
 
