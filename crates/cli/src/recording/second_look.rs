@@ -122,6 +122,10 @@ fn wanted(pids: &[u32]) -> Duration {
 /// Records until `stop` is set. `None`: off-CPU time can't be recorded here; the report then has no waits.
 fn record(request: &RecordRequest, stop: &AtomicBool) -> Option<Profile> {
     let (mut session, _) = Session::start(request, None).ok()?;
+    // What it told of would come after the recording that it belongs to.
+    if stop.load(Ordering::Acquire) {
+        return None;
+    }
     let mut looks = Looks {
         progress: ProgressLine::new(request),
         symbols: SymbolLookup::begin(request.symbols()),

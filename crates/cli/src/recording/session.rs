@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use plumb_capture_api::TargetObserver;
 use plumb_capture_perf::{Recorded, Recorder};
+use plumb_process::usage::Priority;
 use plumb_target::{End, Target};
 
 use super::memory::Memory;
@@ -42,6 +43,11 @@ impl Session {
         observer: Option<&mut dyn TargetObserver>,
     ) -> Result<(Self, Vec<String>)> {
         plumb_capture_perf::return_freed_memory();
+        // On a busy machine the time that was asked for would be over before it has begun. A command would inherit it.
+        let _priority = match request.target {
+            Target::Command(_) => None,
+            _ => Priority::raise(),
+        };
         let Capturing { options, unwinder, note } = request.setup()?;
         let recorder = Recorder::start_beside(&request.target, &options, unwinder, observer)?;
         let session = Self {
