@@ -61,6 +61,8 @@ pub struct OffThread {
     pub user: OffUser,
     /// Where its control block is, by which interpreters know it.
     pub thread_pointer: u64,
+    /// Number of the system call that it is in, if it is in one.
+    pub syscall: Option<u32>,
 }
 
 /// Where a thread that is off the processor left user code.

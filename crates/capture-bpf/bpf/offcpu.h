@@ -223,6 +223,8 @@ INLINE u64 could_run_at(struct Off *one, struct task_struct *task, u64 out, u64 
 /* Without a record the time has no stack. */
 INLINE void send_time(void *ctx, struct TimeOff *time, int is_current)
 {
+    /* Its stack may have been sent just now, and comes before. */
+    time->head.time_ns = bpf_ktime_get_ns();
     if (bpf_ringbuf_output(&ring, time, sizeof(*time), wake())) {
         add(OFF_LOST, 1);
         add(OFF_LOST_NS, time->blocked_ns + time->waited_ns);
@@ -295,7 +297,7 @@ INLINE void is_back(void *ctx, struct task_struct *task, int is_current)
             return;
     }
     struct TimeOff time = {
-        .head = { .kind = MESSAGE_TIME_OFF, .time_ns = now, .pid = pid, .tid = tid },
+        .head = { .kind = MESSAGE_TIME_OFF, .pid = pid, .tid = tid },
         .key = key,
         .out_ns = out,
         .blocked_ns = blocked,

@@ -30,6 +30,8 @@ INLINE void user_part(struct task_struct *task, struct OffThread *thread)
     struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);
     u16 code = regs->cs;
     thread->flags |= code == 0x33 ? OFF_HAS_USER : code == 0x23 ? OFF_HAS_USER_32 : 0;
+    if (code == 0x33)
+        thread->call = call_of(task);
     thread->ip = regs->ip;
     /* Written as the task was switched out. */
     thread->thread_pointer = task->thread.fsbase;
@@ -107,6 +109,7 @@ int on_thread(u64 *ctx)
     thread->tid = tid;
     thread->time_ns = now;
     thread->flags = state ? 0 : OFF_RUNNABLE;
+    thread->call = NO_CALL;
     user_part(task, thread);
     long bytes = bpf_get_task_stack(task, thread->kernel, sizeof(thread->kernel), 0);
     thread->kernel_frames = bytes > 0 ? bytes / 8 : 0;

@@ -364,12 +364,14 @@ struct OffThread {
     u64 time_ns;
     u32 flags;
     u32 kernel_frames;
+    u32 call;
+    u32 zero;
     u64 ip;
     u64 thread_pointer;
     u64 registers[16];
     u64 kernel[OFF_KERNEL_FRAMES];
 };
-_Static_assert(sizeof(struct OffThread) == 680, "OffThread");
+_Static_assert(sizeof(struct OffThread) == 688, "OffThread");
 
 struct Pace {
     u64 since_ns;

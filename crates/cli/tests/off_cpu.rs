@@ -93,8 +93,9 @@ fn check(folder: &Path, measured: &[Measured]) {
 #[test]
 fn times_are_those_that_the_program_measures() {
     let Some(folder) = folder("times") else { return };
-    for capture in ["perf", "bpf"] {
-        let Some((measured, said)) = record(&folder, &["--capture", capture]) else { return };
+    let ways: [&[&str]; 3] = [&["--capture", "perf"], &["--capture", "bpf"], &["--timeline"]];
+    for way in ways {
+        let Some((measured, said)) = record(&folder, way) else { return };
         assert!(said.contains("off the processor") && said.contains("run-queue wait"), "{said}");
         check(&folder, &measured);
     }

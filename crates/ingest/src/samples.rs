@@ -74,7 +74,8 @@ impl Ingest {
         stack.push_off(thread);
         let stack = stack.finish_uncounted();
         let row = self.processes.note_sample(&mut self.out.profile, task.0, task.1);
-        Some(Sample { time_ns: thread.time_ns, thread: row, cpu: 0, event, stack, syscall: None, weight: 0 })
+        let syscall = thread.syscall;
+        Some(Sample { time_ns: thread.time_ns, thread: row, cpu: 0, event, stack, syscall, weight: 0 })
     }
 
     /// Learns of a process and its threads. `maps` is the text of its maps file.

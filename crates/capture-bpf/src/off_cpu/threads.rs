@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use plumb_capture_api::{OffThread, OffUser};
 use plumb_unwind::Registers;
 
-use crate::wire::{self, OFF_HAS_USER, OFF_HAS_USER_32, OFF_SINCE_BEGIN};
+use crate::wire::{self, NO_CALL, OFF_HAS_USER, OFF_HAS_USER_32, OFF_SINCE_BEGIN};
 
 /// DWARF number of the stack pointer.
 const SP: usize = 7;
@@ -30,6 +30,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<OffThread> {
     let kernel = bytes.get(offset_of!(wire::OffThread, kernel)..)?.as_chunks::<8>().0;
     let frames = usize::try_from(u32_at(offset_of!(wire::OffThread, kernel_frames))?).ok()?;
     let time_ns = u64_at(offset_of!(wire::OffThread, time_ns))?;
+    let call = u32_at(offset_of!(wire::OffThread, call))?;
     Some(OffThread {
         pid: u32_at(offset_of!(wire::OffThread, pid))?,
         tid: u32_at(offset_of!(wire::OffThread, tid))?,
@@ -39,6 +40,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<OffThread> {
         kernel: kernel.iter().take(frames).map(|word| u64::from_ne_bytes(*word)).collect(),
         user,
         thread_pointer: u64_at(offset_of!(wire::OffThread, thread_pointer))?,
+        syscall: (call != NO_CALL).then_some(call),
     })
 }
 
@@ -52,6 +54,7 @@ mod tests {
         let mut put = |at: usize, word: &[u8]| bytes[at..at + word.len()].copy_from_slice(word);
         put(offset_of!(wire::OffThread, flags), &OFF_HAS_USER.to_ne_bytes());
         put(offset_of!(wire::OffThread, kernel_frames), &2_u32.to_ne_bytes());
+        put(offset_of!(wire::OffThread, call), &61_u32.to_ne_bytes());
         put(offset_of!(wire::OffThread, ip), &1000_u64.to_ne_bytes());
         put(offset_of!(wire::OffThread, thread_pointer), &2000_u64.to_ne_bytes());
         for number in 0..16_usize {
@@ -61,7 +64,7 @@ mod tests {
         let thread = read(&bytes).expect("it is whole");
         let OffUser::At(registers) = thread.user else { panic!("it has a user part") };
         assert_eq!((registers.ip(), registers.sp(), registers.get(12)), (1000, 7, Some(12)));
-        assert_eq!(thread.thread_pointer, 2000);
+        assert_eq!((thread.thread_pointer, thread.syscall), (2000, Some(61)));
         assert_eq!(thread.kernel, [77, 0]);
         assert!(read(&bytes[..100]).is_none(), "cut");
         // More than there is room for is not believed.

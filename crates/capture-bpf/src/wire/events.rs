@@ -188,6 +188,10 @@ pub struct OffThread {
     pub flags: u32,
     /// How many of `kernel` there are.
     pub kernel_frames: u32,
+    /// Number of the system call that it is in, or [`NO_CALL`](super::NO_CALL).
+    pub call: u32,
+    /// Zero.
+    pub zero: u32,
     /// Where user code goes on.
     pub ip: u64,
     /// Where the thread's control block is: the base of the FS segment.
