@@ -6,7 +6,11 @@ use plumb_analyze::View;
 use plumb_capture_perf::MAX_STACK_COPY;
 use plumb_profile::{DsoId, DsoKind, EventId, Found, Profile, Sample, StackId, Truncation};
 
-use super::{compilers::is_haskell, runtimes::Runtime, told::Told};
+use super::{
+    compilers::{is_haskell, is_poly_ml},
+    runtimes::Runtime,
+    told::Told,
+};
 use crate::recording::off_cpu;
 use crate::render::precision::part_of;
 
@@ -187,7 +191,7 @@ fn by_file(profile: &Profile, counts: BTreeMap<(Truncation, Option<DsoId>), u64>
         let remedy = match (cut, dso.map(|dso| (dso, profile.dsos[dso].kind))) {
             (Truncation::JitCode, Some((_, DsoKind::Anonymous { pid }))) => of_runtime(profile, pid),
             (Truncation::NoUnwindInfo, Some((dso, DsoKind::File))) => {
-                let ml = || uses(profile, dso, "libpolyml.so").then_some(POLY_ML);
+                let ml = || is_poly_ml(profile, dso).then_some(POLY_ML);
                 is_haskell(profile, dso).then_some(HASKELL).or_else(ml)
             }
             (Truncation::OtherStack, Some((dso, DsoKind::File))) => {
@@ -211,18 +215,6 @@ fn by_file(profile: &Profile, counts: BTreeMap<(Truncation, Option<DsoId>), u64>
     let mut causes: Vec<Cause> = merged.into_iter().map(cause).collect();
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.samples));
     causes
-}
-
-/// Whether a process that has mapped a file has a library mapped as well, by the begin of its name.
-fn uses(profile: &Profile, dso: DsoId, library: &str) -> bool {
-    let has = |mapping: &plumb_profile::Mapping| {
-        let path = profile.strings.get(profile.dsos[mapping.dso].path);
-        path.rsplit('/').next().is_some_and(|name| name.starts_with(library))
-    };
-    let processes =
-        profile.mappings.iter().filter(|mapping| mapping.dso == dso).map(|mapping| mapping.process);
-    let processes: std::collections::HashSet<_> = processes.collect();
-    profile.mappings.iter().any(|mapping| processes.contains(&mapping.process) && has(mapping))
 }
 
 /// What helps where a process made the code. `None`: nothing is known of the process.

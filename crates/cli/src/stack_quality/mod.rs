@@ -11,6 +11,6 @@ mod told;
 
 pub use causes::{Cause, StackCounts, Stacks};
 pub use interpreted::{Way, interpreted};
-pub use nameless::nameless;
+pub use nameless::{nameless, of_file};
 pub use runtimes::Runtime;
 pub use told::Told;

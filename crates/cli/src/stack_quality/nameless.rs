@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use plumb_profile::{AddressSpace, DsoId, DsoKind, Profile};
 
-use super::compilers::is_haskell;
+use super::compilers::{is_haskell, is_poly_ml};
 use super::runtimes::Runtime;
 use super::told::Told;
 
@@ -55,10 +55,15 @@ pub fn nameless(profile: &Profile) -> (Vec<Nameless>, u64) {
     (places, samples)
 }
 
-/// Remedy for a file. One that is no program may be an image of code that a runtime made.
-fn of_file(profile: &Profile, dso: DsoId) -> String {
+/// What gives names to the functions of a file. One that is no program may be an image of code that a runtime made.
+pub fn of_file(profile: &Profile, dso: DsoId) -> String {
     if profile.dsos[dso].addresses != AddressSpace::FileOffset {
-        return if is_haskell(profile, dso) { NO_LOCALS } else { STRIPPED }.to_owned();
+        let remedy = match () {
+            () if is_haskell(profile, dso) => NO_LOCALS,
+            () if is_poly_ml(profile, dso) => POLY_ML,
+            () => STRIPPED,
+        };
+        return remedy.to_owned();
     }
     let own = profile.mappings.iter().find(|mapping| mapping.dso == dso);
     let pid = own.map(|mapping| profile.processes[mapping.process].pid);
@@ -81,6 +86,8 @@ const STRIPPED: &str =
     "build it without -s and strip, install its debug symbols, or record with --debuginfod";
 /// Remedy for a file of GHC.
 const NO_LOCALS: &str = "none: GHC gives symbols to top-level functions only";
+/// Remedy for a program of Poly/ML.
+const POLY_ML: &str = "none: Poly/ML writes no symbols for its code";
 /// Remedy for an unknown runtime.
 const OTHER_RUNTIME: &str = "have its runtime write /tmp/perf-PID.map, if it can";
 

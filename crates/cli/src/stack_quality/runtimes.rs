@@ -98,12 +98,13 @@ impl Runtime {
             Runtime::Erlang if told.has("+JPperf") => {
                 return "none: code of Erlang's own runtime keeps no frame pointer";
             }
+            // As `interpreted` says of its samples.
+            Runtime::Chez => return "none: it keeps callers on a stack of its own",
             Runtime::Chromium
             | Runtime::Deno
             | Runtime::Bun
             | Runtime::Mono
             | Runtime::Erlang
-            | Runtime::Chez
             | Runtime::Sbcl => return "",
         };
         if told.has(option) { "" } else { advice }

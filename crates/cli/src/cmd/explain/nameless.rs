@@ -5,7 +5,7 @@ use plumb_profile::DsoKind;
 
 use super::places;
 use crate::render::document::Text;
-use crate::stack_quality::{Runtime, Told};
+use crate::stack_quality::{Runtime, Told, of_file};
 
 /// The process that made the code at run time, if it is in no file.
 fn maker(report: &Explanation<'_>, frame: FrameIndex) -> Option<u32> {
@@ -31,11 +31,13 @@ pub(super) fn facts(report: &Explanation<'_>, frame: FrameIndex) -> Vec<(String,
         Some(pid) => Runtime::of(profile, pid)
             .map(|runtime| runtime.names(&Told::of(profile, pid)))
             .unwrap_or_default(),
-        None => "install its debug symbols or build it without -s and strip, and record again".to_owned(),
+        None => report.view.frame(frame).dso.map(|dso| of_file(profile, dso)).unwrap_or_default(),
     };
     let mut facts = vec![("cause".to_owned(), Text::from("not known: without names no rule holds"))];
-    if !remedy.is_empty() {
-        facts.push(("do".into(), Text::from("get names: ").and(remedy.as_str())));
+    match remedy.strip_prefix("none: ") {
+        Some(why) => facts.push(("names".into(), Text::from("none to be had: ").and(why))),
+        None if remedy.is_empty() => {}
+        None => facts.push(("do".into(), Text::from("get names: ").and(remedy.as_str()))),
     }
     facts
 }
