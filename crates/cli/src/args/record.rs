@@ -110,8 +110,8 @@ pub struct EventArgs {
 
     /// Keep the timestamp of each sample, for `plumb script` and --time
     ///
-    /// Without it, --capture bpf aggregates identical stacks in the kernel, and they lose their own timestamps. With --capture perf
-    /// each sample has its timestamp in any case.
+    /// Without it, identical stacks are aggregated in the kernel with -a, --cgroup, --tree, --name and --off-cpu, and lose their own
+    /// timestamps. With --capture perf each sample has its timestamp in any case.
     #[arg(long)]
     pub timeline: bool,
 }

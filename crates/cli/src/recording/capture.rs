@@ -1,4 +1,4 @@
-//! How stacks are captured: walked in the kernel where that is possible and asked for, else copied.
+//! How stacks are captured: walked in the kernel where that is possible, else copied.
 
 use plumb_capture_api::{KernelUnwinder, UnwindFallbackStats};
 use plumb_capture_bpf::{LoadError, Programs};
@@ -7,12 +7,10 @@ use plumb_target::Target;
 
 use crate::render::precision::part_of;
 
-mod interpreters;
-
 /// How to capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Capture {
-    /// bpf for -a, --cgroup, --tree, --name and commands that run or mention Python, PHP, Ruby or Perl, where available; otherwise perf
+    /// bpf where it is available, otherwise perf
     #[default]
     Auto,
     /// The kernel copies the top of each stack, and plumb unwinds the copy
@@ -21,15 +19,12 @@ pub enum Capture {
     Bpf,
 }
 
-/// Whether it pays to walk stacks in the kernel, which takes 0.15 s more to set up and each file's table the first time
-/// that the file is met. One command or process may be over by then. Where processes come and go, copies miss the stacks of
-/// processes that end within a millisecond, and truncate deep ones. And only the kernel's programs read functions of Python,
-/// PHP, Ruby and Perl.
-fn pays(target: &Target) -> bool {
+/// Whether identical stacks are counted in the kernel, where samples lose their times. Of a machine or a group there may be any number, for
+/// as long as it takes; of a command or processes one looks at the course.
+fn counts(target: &Target) -> bool {
     match target {
         Target::Machine | Target::Cgroup(_) | Target::Tree(_) | Target::Awaited(_) => true,
-        Target::Command(launch) => interpreters::is_named_by(launch),
-        Target::Processes(pids) => pids.iter().any(|&pid| interpreters::is_in(pid)),
+        Target::Command(_) | Target::Processes(_) => false,
     }
 }
 
@@ -42,13 +37,13 @@ pub fn assistant(
     table_mib: u16,
 ) -> (Option<Box<dyn KernelUnwinder>>, Option<String>) {
     let is_asked = capture == Capture::Bpf;
-    if !is_asked && (capture == Capture::Perf || !pays(target)) {
+    if capture == Capture::Perf {
         return (None, None);
     }
     let mut counters = sampled.counter.iter().chain(sampled.also.iter().map(|event| &event.counter));
     let options = plumb_capture_bpf::LoadOptions {
         places: counters.any(Counter::is_place),
-        ..options(timeline, table_mib)
+        ..options(timeline || !counts(target), table_mib)
     };
     match Programs::load(options) {
         Ok(programs) => (Some(Box::new(programs)), None),
@@ -65,6 +60,11 @@ pub fn options(timeline: bool, table_mib: u16) -> plumb_capture_bpf::LoadOptions
         table_memory: usize::from(table_mib) << 20,
         ..plumb_capture_bpf::LoadOptions::default()
     }
+}
+
+/// Whether there is something to say of it to who did not ask for it.
+pub fn is_noteworthy(handed_over: &UnwindFallbackStats) -> bool {
+    handed_over.evicted > 0 || handed_over.unseen > 0 || handed_over.damaged > 0
 }
 
 /// What was walked in the kernel and what was not, in one line. `None`: there was nothing to walk, as where a process hangs.

@@ -81,7 +81,7 @@ pub struct Recording {
     pub target_cpu: Option<CpuTime>,
     /// Processor time that plumb used before it began to look for names.
     pub recording_cpu: Duration,
-    /// What was walked in the kernel, and what was not.
+    /// What was walked in the kernel, and what was not, if that was asked for or is to be told.
     pub unwinding: Option<UnwindFallbackStats>,
     /// Descendants that outlive the command.
     pub left: Descendants,
@@ -273,7 +273,8 @@ fn finish(request: &RecordRequest, recorded: Recorded, looks: Looks, keep: Keep<
         earlier,
         target_cpu,
         recording_cpu,
-        unwinding: handed_over,
+        unwinding: handed_over
+            .filter(|of| request.capture == capture::Capture::Bpf || capture::is_noteworthy(of)),
         left,
         written,
         keeping,
