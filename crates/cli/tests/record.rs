@@ -2,6 +2,8 @@
 //!
 //! Needs perf_event_open: where it is missing a test says so and does nothing.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -46,6 +48,23 @@ fn variables_before_the_command_are_its_environment() {
     assert_eq!(text(&output.stdout), "a b\n");
     let output = run(&folder, &["record", "PLUMB_X=c", "--", "sh", "-c", "echo \"$PLUMB_X\""]);
     assert_eq!(text(&output.stdout), "c\n");
+}
+
+#[test]
+fn a_program_whose_name_is_no_text_has_names() {
+    let Some(folder) = folder("no-text") else { return };
+    if !needs(Requirement::Cc) {
+        return;
+    }
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/spends.c");
+    let program = folder.join(OsStr::from_bytes(b"bad-\xff\xfe"));
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-pthread", source, "-o"]).arg(&program);
+    assert!(compiler.status().expect("it runs").success());
+    let output = run(&folder, &["record", "--", "sh", "-c", "exec ./bad-* 200 10"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report = text(&run(&folder, &["report", "--sort", "sym"]).stdout);
+    assert!(report.contains("computes"), "{report}");
 }
 
 #[test]

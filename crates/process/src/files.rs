@@ -261,8 +261,8 @@ impl Files {
         self.open >= FEW_OPEN
     }
 
-    /// The files that are still open here, but whose path leads to nothing or to another file by now: whoever wants to
-    /// read them has to do it through the descriptor.
+    /// The files that are still open here, but whose path leads to nothing or to another file by now, or is no text, as
+    /// profiles have it: whoever wants to read them has to do it through the descriptor.
     pub fn vanished(&self) -> impl Iterator<Item = (FileId, &File)> {
         let rows = (0_u32..).zip(&self.rows);
         rows.filter_map(|(index, row)| {
@@ -271,7 +271,8 @@ impl Files {
             let is_same = |now: Metadata, then: Metadata| (now.dev(), now.ino()) == (then.dev(), then.ino());
             let there =
                 std::fs::metadata(path).is_ok_and(|now| file.metadata().is_ok_and(|then| is_same(now, then)));
-            (!there).then_some((FileId(index), file))
+            let is_text = std::str::from_utf8(&row.key.path).is_ok();
+            (!there || !is_text).then_some((FileId(index), file))
         })
     }
 
