@@ -17,6 +17,7 @@ use crate::dwarf::side::Side;
 use crate::dwarf::store::{self, Store};
 use crate::dwarf::{Found, Resolver};
 use crate::elf::Image;
+use crate::gopclntab::GoLines;
 use crate::job::{Answer, Job};
 use crate::mini;
 use crate::naming::Naming;
@@ -54,7 +55,8 @@ impl Images {
     /// About how many bytes of them have to be in memory to resolve frames.
     pub fn bytes(&self, options: &Options) -> u64 {
         let dwarf = self.dwarf().filter(|_| options.lines).map_or(0, |image| store::bytes(image));
-        dwarf.saturating_add(FileSymbols::bytes(&self.image))
+        let of_go = if options.lines { GoLines::bytes(&self.image) } else { 0 };
+        dwarf.saturating_add(of_go).saturating_add(FileSymbols::bytes(&self.image))
     }
 
     fn dwarf(&self) -> Option<&Rc<Image>> {
@@ -88,6 +90,7 @@ struct Open<'s> {
     image: Rc<Image>,
     symbols: FileSymbols,
     resolver: Option<Resolver<'s>>,
+    go: GoTable,
     naming: Naming,
 }
 
@@ -97,18 +100,61 @@ impl<'s> Open<'s> {
         let mini = mini::find(&images.image, images.debug.as_deref(), answer);
         let symbols = FileSymbols::read(&images.image, images.debug.as_ref(), mini.as_ref(), answer);
         let resolver = if options.lines { resolver(&images, options, stores, None, answer) } else { None };
-        Self { image: images.image, symbols, resolver, naming: Naming::default() }
+        let go = GoTable { is_wanted: options.lines, lines: None };
+        Self { image: images.image, symbols, resolver, go, naming: Naming::default() }
     }
 
     fn resolve(&mut self, job: &Job, answer: &mut Answer) {
         let frames = stated(job, &self.image);
         let resolver = self.resolver.as_mut();
-        let found =
-            resolver.map(|resolver| look_up(resolver, &distinct(&frames), answer)).unwrap_or_default();
+        let addresses = distinct(&frames);
+        let mut found = resolver.map(|resolver| look_up(resolver, &addresses, answer)).unwrap_or_default();
+        self.go.complete(&self.image, &addresses, &mut found, answer);
         for (frame, address) in frames {
             self.naming.frame(&mut self.symbols, answer, frame, address, found.get(&address));
         }
     }
+}
+
+/// Go's own table of a file, if it has one: it is read once DWARF says nothing about an address.
+struct GoTable {
+    is_wanted: bool,
+    lines: Option<Option<GoLines>>,
+}
+
+impl GoTable {
+    /// Adds to what was `found` the addresses that are missing.
+    fn complete(
+        &mut self,
+        image: &Rc<Image>,
+        addresses: &[u64],
+        found: &mut HashMap<u64, Found>,
+        answer: &mut Answer,
+    ) {
+        for &address in addresses.iter().filter(|_| self.is_wanted) {
+            if found.contains_key(&address) {
+                continue;
+            }
+            let lines = self.lines.get_or_insert_with(|| read_go(image, answer));
+            let Some(lines) = lines else { return };
+            found.extend(lines.find(address).map(|of_go| (address, of_go)));
+        }
+        if self.lines.iter().flatten().any(GoLines::is_spent) {
+            answer.miss(Missing::Skipped { what: "its .gopclntab asks for too much work".into() });
+        }
+    }
+}
+
+fn read_go(image: &Rc<Image>, answer: &mut Answer) -> Option<GoLines> {
+    let lines = GoLines::read(image).unwrap_or_else(|missing| {
+        answer.miss(missing);
+        None
+    })?;
+    if !lines.has_inlined() {
+        let what = "no module data of Go says where its inlined calls are: lines without inlined calls";
+        answer.miss(Missing::Skipped { what: what.into() });
+    }
+    Some(lines)
 }
 
 /// Resolves the job's frames, few and near to each other, and reads no more DWARF than that takes.
@@ -130,6 +176,8 @@ pub(crate) fn resolve_few(
             break;
         }
     }
+    let mut go = GoTable { is_wanted: options.lines, lines: None };
+    go.complete(&images.image, &addresses, &mut found, answer);
     let mut naming = Naming::default();
     for (frame, address) in frames {
         naming.frame(symbols, answer, frame, address, found.get(&address));
@@ -160,7 +208,10 @@ fn resolver<'s>(
     answer: &mut Answer,
 ) -> Option<Resolver<'s>> {
     let Some(source) = images.dwarf() else {
-        answer.miss(Missing::NoDebugInfo);
+        // Go's own table says as much.
+        if !GoLines::is_in(&images.image) {
+            answer.miss(Missing::NoDebugInfo);
+        }
         return None;
     };
     if source.form.endian != object::Endianness::Little {

@@ -1,0 +1,84 @@
+//! A table of Go that says which value holds at each instruction of a function: its file, its line, the inlined call that it is of.
+//!
+//! Pairs of numbers in base 128 (`step` in runtime/symtab.go): how the value changes, with the sign in bit 0, and how many instructions
+//! it holds. A change by 0 ends the table, but for the first.
+//!
+//! Invariant: the work is bounded by the length of the bytes; they are hostile.
+
+/// The values in a function.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Values {
+    /// Where each ends, counted from the function's start, in order; and what it is.
+    runs: Vec<(u32, i32)>,
+}
+
+impl Values {
+    /// The table at the start of `bytes` of a function that is `length` bytes long; `None` if the bytes end before it does. A processor's
+    /// instructions take multiples of `quantum` bytes.
+    pub fn read(bytes: &[u8], quantum: u8, length: u32) -> Option<Self> {
+        let (mut runs, mut rest): (Vec<(u32, i32)>, _) = (Vec::new(), bytes);
+        let (mut end, mut value) = (0_u32, -1_i32);
+        while end < length {
+            let change = varint(&mut rest)?;
+            if change == 0 && !runs.is_empty() {
+                break;
+            }
+            value = value.wrapping_add((change >> 1).cast_signed() ^ -(change & 1).cast_signed());
+            end = end.saturating_add(varint(&mut rest)?.saturating_mul(quantum.into()));
+            runs.push((end, value));
+        }
+        Some(Self { runs })
+    }
+
+    /// The value at an instruction, counted from the function's start, unless it is none: negative.
+    pub fn at(&self, offset: u32) -> Option<u32> {
+        let run = self.runs.partition_point(|&(end, _)| end <= offset);
+        u32::try_from(self.runs.get(run)?.1).ok()
+    }
+}
+
+/// Takes a number in base 128, the lowest digits first.
+fn varint(bytes: &mut &[u8]) -> Option<u32> {
+    let mut number = 0_u32;
+    for shift in (0..35).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u32::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_hold_from_one_end_to_the_next() {
+        // From -1 by +8 to 7 for 3 bytes, by -4 to 3 for 300, by -4 to none for 1.
+        let bytes = [16, 3, 7, 0xac, 0x02, 7, 1, 0, 9, 9];
+        let values = Values::read(&bytes, 1, 1000).expect("it is whole");
+        assert_eq!([0, 2, 3, 302].map(|at| values.at(at)), [Some(7), Some(7), Some(3), Some(3)]);
+        assert_eq!([303, 304, u32::MAX].map(|at| values.at(at)), [None; 3], "-1, and behind the end");
+        let values = Values::read(&bytes, 4, 12).expect("it ends where the function does");
+        assert_eq!([11, 12].map(|at| values.at(at)), [Some(7), None]);
+    }
+
+    #[test]
+    fn the_first_value_may_be_the_one_before_it() {
+        let values = Values::read(&[0, 4, 2, 4, 0], 1, 100).expect("it is whole");
+        assert_eq!([3, 4, 7].map(|at| values.at(at)), [None, Some(0), Some(0)]);
+    }
+
+    #[test]
+    fn bytes_that_end_too_early_are_no_table() {
+        for bytes in [&[][..], &[16], &[16, 3], &[16, 0x83], &[0xff; 64], &[2, 0, 2, 0, 2]] {
+            assert_eq!(Values::read(bytes, 1, 1000), None, "{bytes:?}");
+        }
+        let large = [0xfe, 0xff, 0xff, 0xff, 0x0f, 0xff, 0xff, 0xff, 0xff, 0x0f, 2, 1, 0];
+        let values = Values::read(&large, 4, u32::MAX).expect("numbers don't overflow");
+        assert_eq!(values.at(u32::MAX - 1), Some(i32::MAX as u32 - 1));
+    }
+}

@@ -1,0 +1,1 @@
+// Lets a function without a body be declared in main.go.
