@@ -70,7 +70,7 @@ pub use names::{collapse_templates, cut_middle, shorten, without_parameters};
 pub use own_code::KernelCallers;
 pub use pattern::{BadPattern, Pattern};
 pub use percent::rounded_shares;
-pub use procs::{Part, Procs, Program, Start};
+pub use procs::{Part, Procs, Program, ShortProcesses, Start};
 pub use pulse::{Pulse, Rates, Tick};
 pub use report::{BadKey, Key, Report, ReportOptions, Rest, Row, RowKey};
 pub use selection::{BadSelection, Selection, SelectionWord};

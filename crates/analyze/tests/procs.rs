@@ -100,7 +100,7 @@ fn processes_are_counted_by_the_program_that_they_became() {
         assert_eq!(names, expected.map(|(name, depth, count)| (name.to_owned(), depth, count)));
         let dirname = program(procs, "dirname", false);
         assert_eq!(
-            (dirname.mean_life_ns, dirname.most_alive, dirname.short),
+            (dirname.mean_life_ns, dirname.most_alive, dirname.short.all),
             (Some(4.0 * MS as f64), Some(2), 3)
         );
         assert_eq!(program(procs, "bash", false).forks, 4);
@@ -293,6 +293,48 @@ fn recursion_without_end_has_a_bottom() {
     });
 }
 
+/// A shell that forks one process, which execs `count` programs in a row, each for 1 ms, and is sampled as often.
+fn chain(names: &[&str], count: usize) -> Profile {
+    let mut made = Made::new();
+    for _ in 0..count {
+        made.sample(&format!("{}/2", names[0]), "main@x;__x64_sys_execve@k;exec_mmap@k", MS);
+    }
+    let mut profile = made.profile;
+    profile.meta.duration_ns = 100 * MS;
+    let root = life(&mut profile, 1, "bash", None, (Begin::Exec, 0), (LifeEnd::Exit, 100));
+    life(&mut profile, 2, "bash", Some(root), (Begin::Fork, 0), (LifeEnd::Exec, 1));
+    for at in 0..count {
+        let end = if at + 1 == count { LifeEnd::Exit } else { LifeEnd::Exec };
+        let ms = at as u64 + 1;
+        life(&mut profile, 2, names[at % names.len()], Some(root), (Begin::Exec, ms), (end, ms + 1));
+    }
+    profile
+}
+
+#[test]
+fn a_process_that_execs_again_and_again_is_one_process() {
+    with(&chain(&["sh"], 60), &Filter::default(), |procs, _| {
+        let sh = program(procs, "sh", false);
+        assert_eq!((procs.programs.len(), procs.processes, procs.most_alive), (2, 2, Some(2)));
+        assert_eq!((sh.processes, sh.most_alive, sh.short.all, sh.depth), (1, Some(1), 0, 1));
+        assert_eq!(sh.mean_life_ns, Some(61.0 * MS as f64));
+        assert!(advise(procs).iter().all(|advice| advice.rule.name != "short-processes"));
+    });
+    with(&chain(&["a", "b", "c"], 60), &Filter::default(), |procs, _| {
+        let lines: Vec<_> = procs.programs.iter().map(|one| (one.name(), one.depth, one.processes)).collect();
+        assert_eq!(lines, [("bash", 0, 1), ("a", 1, 1), ("b", 2, 1), ("c", 2, 1)]);
+        assert_eq!((procs.processes, procs.most_alive), (2, Some(2)));
+        assert_eq!(program(procs, "b", false).mean_life_ns, Some(20.0 * MS as f64));
+    });
+    with(&chain(&["a", "b"], 4), &Filter::default(), |procs, _| {
+        let short = |name| {
+            let short = program(procs, name, false).short;
+            (short.all, short.begun)
+        };
+        assert_eq!((short("a"), short("b")), ((1, 1), (1, 0)), "5 ms in all");
+    });
+}
+
 /// What a parent and its children did, and how often: for the rules.
 struct Case {
     children: u32,
@@ -411,4 +453,31 @@ fn waiting_that_costs_processor_time_is_told() {
     let waits = Case { waiting: 60, other: 300, ..NOTHING };
     assert_eq!(advice(&waits), [("waiting-on-cpu", 60)]);
     assert!(advice(&Case { waiting: 40, ..waits }).is_empty(), "4% of a second");
+}
+
+#[test]
+fn short_processes_are_told_at_the_program_that_starts_them() {
+    let mut made = Made::new();
+    for _ in 0..100 {
+        made.sample("true/100", "main@x;__x64_sys_execve@k;exec_mmap@k", MS);
+    }
+    let mut profile = made.profile;
+    profile.meta.duration_ns = 1000 * MS;
+    let mut parent = None;
+    for (pid, name) in ["sh", "make", "runner"].into_iter().enumerate() {
+        let begin = if pid == 0 { Begin::Exec } else { Begin::Fork };
+        parent = Some(life(&mut profile, pid as u32 + 1, name, parent, (begin, 0), (LifeEnd::Exit, 1000)));
+    }
+    for pid in 100..200 {
+        life(&mut profile, pid, "runner", parent, (Begin::Fork, 900), (LifeEnd::Exec, 901));
+        life(&mut profile, pid, "true", parent, (Begin::Exec, 901), (LifeEnd::Exit, 902));
+    }
+    with(&profile, &Filter::default(), |procs, _| {
+        let told: Vec<_> = advise(procs)
+            .iter()
+            .filter(|advice| advice.rule.name == "short-processes")
+            .map(|advice| (procs.programs[advice.program].name(), advice.measured[0].value))
+            .collect();
+        assert_eq!(told, [("runner", 100.0)]);
+    });
 }

@@ -41,7 +41,7 @@ fn program_json(view: &View<'_>, program: &Program<'_>, parent: Option<usize>) -
         "processes": program.processes,
         "most_alive": program.most_alive,
         "mean_life_ns": program.mean_life_ns,
-        "short_processes": program.short,
+        "short_processes": program.short.all,
         "total_weight": program.total.weight,
         "self_weight": program.own().weight,
         "self_samples": program.own().samples,

@@ -65,6 +65,7 @@ pub fn advise(procs: &Procs<'_>) -> Vec<Advice> {
             }
         }
     }
+    short_processes::tell_once(procs, &mut found);
     found.sort_by(|one, other| other.bound.cmp(&one.bound).then(one.program.cmp(&other.program)));
     found
 }

@@ -1,10 +1,13 @@
 //! Very many processes that live shortly: shell loops, makefiles, test runners.
 
-use super::{Found, Measure, ProgramRule, Rule, ms_each};
+use super::{Advice, Found, Measure, ProgramRule, Rule, ms_each};
 use crate::procs::{Procs, Program};
 
 /// From this many a second.
 const LEAST_PER_SECOND: f64 = 50.0;
+
+/// A program that starts this part of what another one starts is the one to tell about.
+const NEARLY_ALL: f64 = 0.9;
 
 pub(super) const RULE: ProgramRule = ProgramRule {
     rule: Rule {
@@ -21,26 +24,17 @@ pub(super) const RULE: ProgramRule = ProgramRule {
 
 /// Of all programs that a program starts, and of itself where it is forked again and again.
 fn find(procs: &Procs<'_>, index: usize, program: &Program<'_>) -> Option<Found> {
-    let is_below = |at: usize| {
-        let mut above = procs.programs[at].parent;
-        std::iter::from_fn(|| {
-            let now = above?;
-            above = procs.programs[now].parent;
-            Some(now)
-        })
-        .take(procs.programs.len())
-        .any(|one| one == index)
-    };
     let mut short = 0;
     let (mut bound, mut processes) = (crate::cost::Cost::default(), 0);
     let (mut lived_ns, mut ended) = (0.0, 0);
     // Programs come after those that started them.
     let mut is_counted = vec![false; procs.programs.len()];
-    for at in (0..procs.programs.len()).filter(|&at| is_below(at)) {
+    for at in (0..procs.programs.len()).filter(|&at| is_below(procs, at, index)) {
         let one = &procs.programs[at];
-        short += one.short;
+        // What a process execs makes it no other process.
+        short += one.short.begun;
         // Those that live long do work of their own.
-        if one.short * 2 < one.processes {
+        if one.short.all * 2 < one.processes {
             continue;
         }
         is_counted[at] = true;
@@ -73,4 +67,36 @@ fn find(procs: &Procs<'_>, index: usize, program: &Program<'_>) -> Option<Found>
         measured.push(Measure { what: "CPU of each with its fork", value: each, unit: "ms" });
     }
     Some(Found { measured, bound })
+}
+
+/// Whether the program at `at` was started by that at `top`, or by what that started.
+fn is_below(procs: &Procs<'_>, at: usize, top: usize) -> bool {
+    let mut above = procs.programs[at].parent;
+    let chain = std::iter::from_fn(|| {
+        let now = above?;
+        above = procs.programs[now].parent;
+        Some(now)
+    });
+    chain.take(procs.programs.len()).any(|one| one == top)
+}
+
+/// Leaves one of findings on the same processes: that of the innermost program that starts nearly all of them.
+///
+/// Whoever starts the starter starts them too, so that a chain of programs would be told at each of its links.
+pub(super) fn tell_once(procs: &Procs<'_>, found: &mut Vec<Advice>) {
+    let is_of_rule = |advice: &Advice| advice.rule.name == RULE.rule.name;
+    let short = |advice: &Advice| advice.measured.first().map_or(0.0, |measure| measure.value);
+    // Programs come after those that started them.
+    let mut all: Vec<(usize, f64)> =
+        found.iter().filter(|one| is_of_rule(one)).map(|one| (one.program, short(one))).collect();
+    all.sort_by_key(|&(program, _)| program);
+    let mut told = Vec::new();
+    while let Some(&(top, count)) = all.first() {
+        let (below, others): (Vec<_>, Vec<_>) =
+            all.iter().copied().partition(|&(at, _)| at == top || is_below(procs, at, top));
+        let starts_most = |&&(_, short): &&(usize, f64)| short >= count * NEARLY_ALL;
+        told.extend(below.iter().rev().find(starts_most).map(|&(at, _)| at));
+        all = others;
+    }
+    found.retain(|advice| !is_of_rule(advice) || told.contains(&advice.program));
 }

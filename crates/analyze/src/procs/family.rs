@@ -5,6 +5,8 @@
 //! - Unless it forks on its own in between, as a subshell does that runs a command and execs the next: then it is a
 //!   process of its parent's program, *forked*, and the exec'd program is below it.
 //! - A program started by the same program in the same way is one line, however often it ran.
+//! - What a process execs later is below the program that it began with, however long the chain; where it is that program
+//!   again, it is the same line, and the process goes on.
 
 use std::collections::HashMap;
 
@@ -30,8 +32,10 @@ pub(super) struct Run {
     pub(super) end_ns: Option<u64>,
     /// Processor time that the kernel accounted for it.
     pub(super) cpu_ns: Option<u64>,
-    /// The process ran another program before, and was counted for that.
-    pub(super) is_same_process: bool,
+    /// The life that its process began with.
+    pub(super) process: usize,
+    /// The first life of its process in the same branch.
+    pub(super) first_here: usize,
 }
 
 /// The lives of a profile, as a tree.
@@ -50,6 +54,10 @@ pub(super) struct Family {
     pub(super) life_of_process: Vec<Option<usize>>,
     /// Per life the life that its process had before.
     previous: Vec<Option<usize>>,
+    /// Per life the one that its process began with, the moments before an exec left out.
+    first: Vec<usize>,
+    /// Per life the first one of its process in the same branch.
+    first_here: Vec<usize>,
 }
 
 impl Family {
@@ -89,6 +97,8 @@ impl Family {
             .collect();
         let mut family = Family {
             branch_of: vec![usize::MAX; lives.len()],
+            first: (0..lives.len()).collect(),
+            first_here: (0..lives.len()).collect(),
             lives,
             is_before_exec,
             children,
@@ -102,42 +112,35 @@ impl Family {
 
     /// Finds the branch of every life. A life's parent and previous life come before it.
     fn grow(&mut self) {
-        let mut known: HashMap<Branch, usize> = HashMap::new();
-        let mut depths: Vec<u32> = Vec::new();
+        let mut tree = Tree::default();
+        // Where a process was first in a branch.
+        let mut entries: HashMap<(usize, usize), usize> = HashMap::new();
         for index in 0..self.lives.len() {
             if self.is_before_exec[index] {
                 continue;
             }
-            let life = &self.lives[index];
             let previous = self.previous[index];
-            let starter = match previous.filter(|&previous| !self.is_before_exec[previous]) {
-                Some(previous) => Some(self.branch_of[previous]),
-                // A parent that has only the moments before an exec has no children.
-                None => life.parent.map(|parent| self.branch_of[parent.index()]),
-            };
-            let mut starter = starter.filter(|&starter| starter != usize::MAX);
-            let forked = life.begin == Begin::Fork;
-            let mut branch = Branch { parent: starter, exe: life.exe, comm: life.comm, forked };
-            if let Some(at) = starter {
-                let Branch { exe, comm, .. } = self.branches[at];
-                // Subshells of subshells are one line.
-                let is_same = forked && self.branches[at].forked && (exe, comm) == (life.exe, life.comm);
-                if is_same || depths[at] + 1 >= MAX_DEPTH {
-                    starter = self.branches[at].parent;
+            let ran = previous.filter(|&previous| !self.is_before_exec[previous]);
+            let at = match ran {
+                Some(ran) => {
+                    self.first[index] = self.first[ran];
+                    tree.add_exec(&self.lives[index], self.branch_of[self.first[ran]])
                 }
-                branch.parent = starter;
-            }
-            let next = self.branches.len();
-            let at = *known.entry(branch).or_insert(next);
-            if at == next {
-                depths.push(starter.map_or(0, |starter| depths[starter] + 1));
-                self.branches.push(branch);
-            }
+                None => {
+                    // A parent that has only the moments before an exec has no children.
+                    let starter = self.lives[index].parent.map(|parent| self.branch_of[parent.index()]);
+                    tree.add(&self.lives[index], starter.filter(|&starter| starter != usize::MAX))
+                }
+            };
             self.branch_of[index] = at;
-            if let Some(previous) = previous.filter(|&previous| self.is_before_exec[previous]) {
+            self.first_here[index] = *entries.entry((self.first[index], at)).or_insert(index);
+            if ran.is_none()
+                && let Some(previous) = previous
+            {
                 self.branch_of[previous] = at;
             }
         }
+        self.branches = tree.branches;
     }
 
     /// The process that a life stands for. `None` for the moments before an exec, which are part of the next life.
@@ -149,10 +152,48 @@ impl Family {
         let previous = self.previous[index];
         let before = previous.filter(|&previous| self.is_before_exec[previous]);
         let start_ns = before.and_then(|before| self.lives[before].start_ns).or(life.start_ns);
-        let is_same_process = previous.is_some() && before.is_none();
         let before_ns = before.map_or(Some(0), |before| self.lives[before].cpu_ns);
         let cpu_ns = life.cpu_ns.zip(before_ns).map(|(own, before)| own.saturating_add(before));
-        Some(Run { start_ns, end_ns: life.end_ns, cpu_ns, is_same_process })
+        let (process, first_here) = (self.first[index], self.first_here[index]);
+        Some(Run { start_ns, end_ns: life.end_ns, cpu_ns, process, first_here })
+    }
+}
+
+/// The branches in the making.
+#[derive(Default)]
+struct Tree {
+    branches: Vec<Branch>,
+    depths: Vec<u32>,
+    known: HashMap<Branch, usize>,
+}
+
+impl Tree {
+    /// The branch of a life that `starter` started.
+    fn add(&mut self, life: &Life, starter: Option<usize>) -> usize {
+        let forked = life.begin == Begin::Fork;
+        let mut parent = starter;
+        if let Some(at) = starter {
+            let Branch { exe, comm, .. } = self.branches[at];
+            // Subshells of subshells are one line.
+            let is_same = forked && self.branches[at].forked && (exe, comm) == (life.exe, life.comm);
+            if is_same || self.depths[at] + 1 >= MAX_DEPTH {
+                parent = self.branches[at].parent;
+            }
+        }
+        let branch = Branch { parent, exe: life.exe, comm: life.comm, forked };
+        let next = self.branches.len();
+        let at = *self.known.entry(branch).or_insert(next);
+        if at == next {
+            self.depths.push(parent.map_or(0, |parent| self.depths[parent] + 1));
+            self.branches.push(branch);
+        }
+        at
+    }
+
+    /// The branch of what a process execs that began in the branch `first`.
+    fn add_exec(&mut self, life: &Life, first: usize) -> usize {
+        let Branch { exe, comm, forked, .. } = self.branches[first];
+        if !forked && (exe, comm) == (life.exe, life.comm) { first } else { self.add(life, Some(first)) }
     }
 }
 

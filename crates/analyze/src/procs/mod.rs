@@ -5,11 +5,12 @@
 //! samples but those of the idle task are in exactly one program and one part.
 
 mod alive;
+mod counts;
 mod family;
 mod part;
 mod start;
 
-use plumb_profile::{Id, Life, Profile};
+use plumb_profile::{Id, Profile};
 
 use crate::cost::Cost;
 use crate::coverage::is_clock;
@@ -21,9 +22,6 @@ pub use part::Part;
 pub use start::Start;
 
 use family::Family;
-
-/// Shorter lives than this count as short.
-const SHORT_NS: u64 = 10_000_000;
 
 /// The processes of a view by program.
 pub struct Procs<'p> {
@@ -63,14 +61,15 @@ pub struct Program<'p> {
     pub comm: &'p str,
     /// Forked from the program above, and never exec'd.
     pub forked: bool,
-    /// Processes that ran it.
+    /// Processes that ran it: one that execs it again is one.
     pub processes: u64,
     /// The most at one time. `None` where lives were not recorded.
     pub most_alive: Option<u64>,
-    /// Mean time from fork (or exec, without one) to the end, of those whose life was recorded from end to end.
+    /// Mean time that a process ran it, from fork (or exec, without one) to the end, of those of which that was recorded from
+    /// end to end.
     pub mean_life_ns: Option<f64>,
-    /// Processes that lived for less than 10 ms.
-    pub short: u64,
+    /// Processes that lived shortly.
+    pub short: ShortProcesses,
     /// Per [`Part`], in that order, what its processes cost.
     pub parts: [Cost; Part::ALL.len()],
     /// What of it was spent between fork and exec.
@@ -95,6 +94,15 @@ pub struct Program<'p> {
     pub peak_rss_bytes: Option<u64>,
     /// Stacks that its processes were started from, those with more samples first.
     pub starts: Vec<Start>,
+}
+
+/// Processes that lived for less than 10 ms, with all programs that they ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShortProcesses {
+    /// Those that ran a program.
+    pub all: u64,
+    /// Those of them that ran no other program before: each process is in one program only.
+    pub begun: u64,
 }
 
 impl Program<'_> {
@@ -131,7 +139,7 @@ impl<'p> Procs<'p> {
         let span = span(profile, filter);
         let mut programs: Vec<Program<'p>> =
             family.branches.iter().map(|branch| program(profile, branch)).collect();
-        let (processes, most_alive) = count_lives(profile, filter, &family, span, &mut programs);
+        let (processes, most_alive) = counts::add(profile, filter, &family, span, &mut programs);
         let whole = add_samples(view, &family, &places, &mut programs);
         start::find(view, &family, &places, &mut programs);
         let has_lives = !profile.lives.is_empty();
@@ -166,7 +174,7 @@ fn program<'p>(profile: &'p Profile, branch: &family::Branch) -> Program<'p> {
         processes: 0,
         most_alive: None,
         mean_life_ns: None,
-        short: 0,
+        short: ShortProcesses::default(),
         parts: Default::default(),
         before_exec: Cost::default(),
         total: Cost::default(),
@@ -195,53 +203,6 @@ fn span(profile: &Profile, filter: &Filter) -> (u64, u64) {
         Some(time) => (start.saturating_add(time.start).min(end), start.saturating_add(time.end).min(end)),
         None => (start, end),
     }
-}
-
-/// Counts processes, and how long they lived.
-fn count_lives(
-    profile: &Profile,
-    filter: &Filter,
-    family: &Family,
-    span: (u64, u64),
-    programs: &mut [Program<'_>],
-) -> (u64, Option<u64>) {
-    let mut processes = 0;
-    let mut spans: Vec<Vec<(u64, u64)>> = vec![Vec::new(); programs.len()];
-    let mut times: Vec<(u64, u64)> = vec![(0, 0); programs.len()];
-    let is_kept = |life: &Life| {
-        filter.keeps_process(profile.strings.get(life.comm), life.pid, profile.strings.get(life.exe))
-    };
-    for (index, life) in family.lives.iter().enumerate().filter(|(_, life)| is_kept(life)) {
-        let at = family.branch_of[index];
-        let program = &mut programs[at];
-        program.forks += family.children[index].len() as u64;
-        program.peak_rss_bytes = program.peak_rss_bytes.max(life.peak_rss_bytes);
-        let Some(run) = family.run(index) else { continue };
-        let (begin, end) =
-            (run.start_ns.unwrap_or(0).max(span.0), run.end_ns.unwrap_or(u64::MAX).min(span.1));
-        if filter.time.is_some() && begin >= end {
-            continue;
-        }
-        program.processes += 1;
-        processes += u64::from(!run.is_same_process);
-        spans[at].push((begin, end));
-        if let (Some(start), Some(end)) = (run.start_ns, run.end_ns) {
-            let ns = end.saturating_sub(start);
-            program.short += u64::from(ns < SHORT_NS);
-            times[at] = (times[at].0.saturating_add(ns), times[at].1 + 1);
-        }
-        let is_whole = (run.start_ns, run.end_ns) == (Some(begin), Some(end));
-        if let Some(ns) = run.cpu_ns.filter(|_| is_whole) {
-            program.accounted_ns = program.accounted_ns.saturating_add(ns);
-            program.accounted += 1;
-        }
-    }
-    for (at, program) in programs.iter_mut().enumerate() {
-        let (sum, count) = times[at];
-        program.most_alive = Some(alive::most_at_once(&spans[at]));
-        program.mean_life_ns = (count > 0).then(|| sum as f64 / count as f64);
-    }
-    (processes, Some(alive::most_at_once(&spans.concat())))
 }
 
 /// Gives each sample to its program and part.

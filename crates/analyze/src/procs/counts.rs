@@ -1,0 +1,108 @@
+//! How many processes ran each program, and for how long.
+
+use plumb_profile::{Life, Profile};
+
+use super::Program;
+use super::alive::most_at_once;
+use super::family::{Family, Run};
+use crate::filter::Filter;
+
+/// Shorter lives than this count as short.
+const SHORT_NS: u64 = 10_000_000;
+
+/// What a process did in one program: with one life, or several where it execs the program again.
+#[derive(Clone, Copy)]
+struct Stay {
+    program: usize,
+    process: usize,
+    /// How long it ran the program. `None` where a beginning or an end is not known.
+    ns: Option<u64>,
+    /// Processor time that the kernel accounted. `None` unless all of it is known.
+    cpu_ns: Option<u64>,
+}
+
+impl Stay {
+    fn new(program: usize, run: Run) -> Self {
+        Self { program, process: run.process, ns: Some(0), cpu_ns: Some(0) }
+    }
+
+    /// Adds a life, of which `seen` is within the time that is looked at.
+    fn add(&mut self, run: Run, seen: (u64, u64)) {
+        let ns = run.start_ns.zip(run.end_ns).map(|(start, end)| end.saturating_sub(start));
+        self.ns = self.ns.zip(ns).map(|(sum, ns)| sum.saturating_add(ns));
+        let is_whole = (run.start_ns, run.end_ns) == (Some(seen.0), Some(seen.1));
+        let cpu_ns = run.cpu_ns.filter(|_| is_whole);
+        self.cpu_ns = self.cpu_ns.zip(cpu_ns).map(|(sum, ns)| sum.saturating_add(ns));
+    }
+}
+
+/// Counts processes, and how long they lived. Returns how many there were, and the most at one time.
+pub(super) fn add(
+    profile: &Profile,
+    filter: &Filter,
+    family: &Family,
+    span: (u64, u64),
+    programs: &mut [Program<'_>],
+) -> (u64, Option<u64>) {
+    let mut spans: Vec<Vec<(u64, u64)>> = vec![Vec::new(); programs.len()];
+    // Each under the first life of its process in its program.
+    let mut stays: Vec<Option<Stay>> = vec![None; family.lives.len()];
+    let is_kept = |life: &Life| {
+        filter.keeps_process(profile.strings.get(life.comm), life.pid, profile.strings.get(life.exe))
+    };
+    for (index, life) in family.lives.iter().enumerate().filter(|(_, life)| is_kept(life)) {
+        let at = family.branch_of[index];
+        programs[at].forks += family.children[index].len() as u64;
+        programs[at].peak_rss_bytes = programs[at].peak_rss_bytes.max(life.peak_rss_bytes);
+        let Some(run) = family.run(index) else { continue };
+        let seen = (run.start_ns.unwrap_or(0).max(span.0), run.end_ns.unwrap_or(u64::MAX).min(span.1));
+        if filter.time.is_some() && seen.0 >= seen.1 {
+            continue;
+        }
+        spans[at].push(seen);
+        stays[run.first_here].get_or_insert_with(|| Stay::new(at, run)).add(run, seen);
+    }
+    let processes = sum_up(stays.iter().flatten(), &short_ones(family), programs);
+    for (program, spans) in programs.iter_mut().zip(&spans) {
+        program.most_alive = Some(most_at_once(spans));
+    }
+    (processes, Some(most_at_once(&spans.concat())))
+}
+
+/// Per life that a process began with, whether the process lived shortly, with all that it ran.
+fn short_ones(family: &Family) -> Vec<bool> {
+    let mut ends = vec![None; family.lives.len()];
+    for run in (0..family.lives.len()).filter_map(|index| family.run(index)) {
+        ends[run.process] = run.end_ns;
+    }
+    let is_short = |(index, end): (usize, Option<u64>)| {
+        let start = family.run(index).and_then(|run| run.start_ns);
+        start.zip(end).is_some_and(|(start, end)| end.saturating_sub(start) < SHORT_NS)
+    };
+    ends.into_iter().enumerate().map(is_short).collect()
+}
+
+/// Adds the stays to their programs. Returns of how many processes they are.
+fn sum_up<'s>(stays: impl Iterator<Item = &'s Stay>, is_short: &[bool], programs: &mut [Program<'_>]) -> u64 {
+    let mut times: Vec<(u64, u64)> = vec![(0, 0); programs.len()];
+    let mut is_counted = vec![false; is_short.len()];
+    for stay in stays {
+        let program = &mut programs[stay.program];
+        let is_first = !std::mem::replace(&mut is_counted[stay.process], true);
+        program.processes += 1;
+        program.short.all += u64::from(is_short[stay.process]);
+        program.short.begun += u64::from(is_short[stay.process] && is_first);
+        if let Some(ns) = stay.ns {
+            let time = &mut times[stay.program];
+            *time = (time.0.saturating_add(ns), time.1 + 1);
+        }
+        if let Some(ns) = stay.cpu_ns {
+            program.accounted_ns = program.accounted_ns.saturating_add(ns);
+            program.accounted += 1;
+        }
+    }
+    for (program, (sum, count)) in programs.iter_mut().zip(times) {
+        program.mean_life_ns = (count > 0).then(|| sum as f64 / count as f64);
+    }
+    is_counted.iter().filter(|&&is| is).count() as u64
+}
