@@ -16,7 +16,7 @@ use crate::demangle::demangle;
 use crate::elf::Image;
 use crate::extent::extent;
 use crate::file::{self, Images};
-use crate::job::{Answer, CodePlace, Job};
+use crate::job::{Answer, CodePlace, FrameAddress, Job};
 use crate::kernel::Kernel;
 use crate::options::Options;
 use crate::summary::Missing;
@@ -252,9 +252,13 @@ impl Binary {
     /// Where each of the instructions at `addresses` comes from: the innermost inlined call first, the function itself last. Empty
     /// where nothing is known; what was not found is said with its reason.
     pub fn places(&mut self, addresses: &[Address]) -> (Vec<Vec<CodePlace>>, Vec<Missing>) {
-        let frames = addresses.iter().enumerate();
-        self.job.frames = frames.map(|(index, address)| (FrameId::from_index(index), address.0)).collect();
-        self.job.frames.sort_unstable_by_key(|&(frame, address)| (address, frame));
+        let frames = addresses.iter().enumerate().map(|(index, address)| FrameAddress {
+            address: address.0,
+            frame: FrameId::from_index(index),
+            is_return: false,
+        });
+        self.job.frames = frames.collect();
+        self.job.frames.sort_unstable();
         let mut answer = Answer::new(&self.job);
         answer.summary.missing = self.missing.clone();
         let Self { source, job, meta, options, .. } = self;

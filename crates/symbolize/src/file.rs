@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::SystemTime;
 
 use plumb_process::path_of_open;
-use plumb_profile::{AddressSpace, FrameId};
+use plumb_profile::AddressSpace;
 use self_cell::self_cell;
 use typed_arena::Arena;
 
@@ -18,7 +18,7 @@ use crate::dwarf::store::{self, Store};
 use crate::dwarf::{Found, Resolver};
 use crate::elf::Image;
 use crate::gopclntab::GoLines;
-use crate::job::{Answer, Job};
+use crate::job::{Answer, FrameAddress, Job};
 use crate::mini;
 use crate::naming::Naming;
 use crate::options::Options;
@@ -110,8 +110,8 @@ impl<'s> Open<'s> {
         let addresses = distinct(&frames);
         let mut found = resolver.map(|resolver| look_up(resolver, &addresses, answer)).unwrap_or_default();
         self.go.complete(&self.image, &addresses, &mut found, answer);
-        for (frame, address) in frames {
-            self.naming.frame(&mut self.symbols, answer, frame, address, found.get(&address));
+        for frame in frames {
+            self.naming.frame(&mut self.symbols, answer, frame, found.get(&frame.address));
         }
     }
 }
@@ -179,14 +179,14 @@ pub(crate) fn resolve_few(
     let mut go = GoTable { is_wanted: options.lines, lines: None };
     go.complete(&images.image, &addresses, &mut found, answer);
     let mut naming = Naming::default();
-    for (frame, address) in frames {
-        naming.frame(symbols, answer, frame, address, found.get(&address));
+    for frame in frames {
+        naming.frame(symbols, answer, frame, found.get(&frame.address));
     }
 }
 
 /// The addresses of frames, which are in their order, each once.
-fn distinct(frames: &[(FrameId, u64)]) -> Vec<u64> {
-    let mut addresses: Vec<u64> = frames.iter().map(|&(_, address)| address).collect();
+fn distinct(frames: &[FrameAddress]) -> Vec<u64> {
+    let mut addresses: Vec<u64> = frames.iter().map(|frame| frame.address).collect();
     addresses.dedup();
     addresses
 }
@@ -239,17 +239,18 @@ fn resolver<'s>(
 }
 
 /// The job's frames by their addresses as the file states them, in order.
-fn stated(job: &Job, image: &Image) -> Vec<(FrameId, u64)> {
-    let frames = job.frames.iter().filter_map(|&(frame, address)| {
+fn stated(job: &Job, image: &Image) -> Vec<FrameAddress> {
+    let frames = job.frames.iter().filter_map(|&frame| {
+        let address = frame.address;
         let address = match job.addresses {
             AddressSpace::Svma => address,
             AddressSpace::FileOffset => image.address_of_offset(address)?,
             AddressSpace::Avma | AddressSpace::Line => return None,
         };
-        Some((frame, address))
+        Some(FrameAddress { address, ..frame })
     });
     let mut frames: Vec<_> = frames.collect();
-    frames.sort_unstable_by_key(|&(frame, address)| (address, frame));
+    frames.sort_unstable();
     frames
 }
 

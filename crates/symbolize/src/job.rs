@@ -32,9 +32,20 @@ pub(crate) struct Job {
     /// The file itself, held open, where no path leads to it.
     pub held: Option<File>,
     /// Frames and the addresses to look up, in the order of the addresses.
-    pub frames: Vec<(FrameId, u64)>,
+    pub frames: Vec<FrameAddress>,
     /// Which profile the ids are of, see [`Session::renew`](crate::Session::renew).
     pub generation: u32,
+}
+
+/// A frame, and where to look it up. In the order of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FrameAddress {
+    /// The address to look up: of a call, one inside its instruction.
+    pub address: u64,
+    /// Whose it is.
+    pub frame: FrameId,
+    /// It is the byte before a return address.
+    pub is_return: bool,
 }
 
 /// What tells a file from others, in whatever profile.
@@ -75,18 +86,21 @@ fn pids(profile: &Profile) -> HashMap<DsoId, Vec<u32>> {
 
 /// The files of `profile` that have frames without lines, counted from frame number `since`.
 pub(crate) fn jobs(profile: &Profile, since: usize) -> Vec<Job> {
-    let mut frames: HashMap<DsoId, Vec<(FrameId, u64)>> = HashMap::new();
+    let mut frames: HashMap<DsoId, Vec<FrameAddress>> = HashMap::new();
     for (id, frame) in profile.frames.iter().skip(since) {
         let Some(dso) = frame.dso else { continue };
         if matches!(frame.kind, FrameKind::Truncation(_)) || !profile.symbols.of(id).is_empty() {
             continue;
         }
-        frames.entry(dso).or_default().push((id, frame.lookup().0));
+        let address = frame.lookup().0;
+        // A return address of 0 has no byte before it.
+        let is_return = address != frame.address.0;
+        frames.entry(dso).or_default().push(FrameAddress { address, frame: id, is_return });
     }
     let mut pids = pids(profile);
     let jobs = profile.dsos.iter().filter_map(|(id, dso)| {
         let mut frames = frames.remove(&id)?;
-        frames.sort_unstable_by_key(|&(frame, address)| (address, frame));
+        frames.sort_unstable();
         let Dso { path, build_id, kind, addresses } = dso.clone();
         let path = profile.strings.get(path).to_owned();
         let pids = pids.remove(&id).unwrap_or_default();

@@ -17,7 +17,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use plumb_process::DiskCache;
 use plumb_profile::{AddressSpace, Meta};
 
-use crate::job::{Answer, Job};
+use crate::job::{Answer, FrameAddress, Job};
 use crate::kernel::kallsyms::Kallsyms;
 use crate::options::Options;
 use crate::summary::Missing;
@@ -59,7 +59,7 @@ impl Kernel {
         }
         let module = job.module();
         // What is kept of a module is all of it.
-        let has_all = |kept: &Kallsyms| job.frames.iter().all(|&(_, at)| kept.has(module, at));
+        let has_all = |kept: &Kallsyms| job.frames.iter().all(|frame| kept.has(module, frame.address));
         let symbols = match self.table(options, has_all) {
             Ok(symbols) => symbols,
             Err(missing) => {
@@ -71,7 +71,7 @@ impl Kernel {
         if !answer.summary.sources.contains(&options.kallsyms) {
             answer.summary.sources.push(options.kallsyms.clone());
         }
-        for &(frame, address) in &job.frames {
+        for &FrameAddress { address, frame, .. } in &job.frames {
             if let Some((name, start)) = symbols.find(module, address) {
                 answer.set_name(frame, name, start);
             }

@@ -7,12 +7,11 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use plumb_profile::FrameId;
 use rustc_hash::FxHashMap;
 
 use crate::demangle::readable_at_once;
 use crate::dwarf::{self, Found};
-use crate::job::{Answer, FoundFunction, Place};
+use crate::job::{Answer, FoundFunction, FrameAddress, Place};
 use crate::symbols::FileSymbols;
 
 /// Functions of a file by their numbers in an answer, which has to be the same whenever there are frames.
@@ -33,13 +32,20 @@ impl Naming {
         &mut self,
         symbols: &mut FileSymbols,
         answer: &mut Answer,
-        frame: FrameId,
-        address: u64,
+        at: FrameAddress,
         found: Option<&Found>,
     ) {
+        let FrameAddress { address, frame, is_return } = at;
         let dwarf = found.map_or(&[][..], |found| &found.frames);
         let Some((outlined, inlined)) = dwarf.split_last() else {
-            match self.outlined(symbols, answer, address, None) {
+            let mut function = self.outlined(symbols, answer, address, None);
+            if function.is_none()
+                && is_return
+                && let Some(start) = symbols.begun_at(address)
+            {
+                function = self.outlined(symbols, answer, start, None);
+            }
+            match function {
                 Some(function) => answer.set(frame, &[Place { function, file: 0, line: 0, inlined: false }]),
                 // Frames of one function are one even if nobody knows its name.
                 None => symbols

@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use plumb_process::{OpenError, open_owned};
 
-use crate::job::{Answer, Job};
+use crate::job::{Answer, FrameAddress, Job};
 use crate::options::Options;
 use crate::summary::Missing;
 
@@ -45,7 +45,7 @@ pub(crate) fn solve(job: &Job, pid: u32, options: &Options, answer: &mut Answer)
         return;
     };
     let size = file.metadata().map_or(0, |meta| meta.len());
-    let mut map = Map::new(job.frames.iter().map(|&(_, address)| address).collect());
+    let mut map = Map::new(job.frames.iter().map(|frame| frame.address).collect());
     if let Err(error) = map.read(file) {
         answer.miss(Missing::Unreadable { path: path.clone(), error: error.to_string() });
         return;
@@ -60,7 +60,7 @@ pub(crate) fn solve(job: &Job, pid: u32, options: &Options, answer: &mut Answer)
         let what = format!("{}: {size} bytes, of which the first {MOST_BYTES} were read", path.display());
         answer.miss(Missing::Skipped { what });
     }
-    for &(frame, address) in &job.frames {
+    for &FrameAddress { address, frame, .. } in &job.frames {
         if let Some(symbol) = map.find(address) {
             answer.set_name(frame, symbol.name.clone(), symbol.start);
         }

@@ -235,7 +235,7 @@ impl Session {
             job.generation = self.generation;
             match self.owners.get(&job.identity()) {
                 Some(&(worker, _)) => {
-                    job.frames.retain(|(frame, _)| frame.index() >= self.seen);
+                    job.frames.retain(|one| one.frame.index() >= self.seen);
                     own.push((worker, job));
                 }
                 None => common.push(job),

@@ -146,6 +146,17 @@ impl FileSymbols {
         self.extents.get_or_insert_with(|| Extents::read(image)).as_ref()?.start(address)
     }
 
+    /// The start of the function that begins behind `address`, the byte before a return address, where that byte is in no code.
+    ///
+    /// Nobody called it: the stack of a coroutine is made by hand, with the first byte of a function as its outermost return
+    /// address (`makecontext`). A call may also be the last instruction of a function that has no symbol: that has unwind
+    /// information, which is looked for.
+    pub fn begun_at(&mut self, address: u64) -> Option<u64> {
+        let start = address.checked_add(1)?;
+        let found = self.in_tables(start).filter(|found| found.start == start)?;
+        self.nameless_start(address).is_none().then_some(found.start)
+    }
+
     /// What a signal handler returns to. Nothing has called it, so that the byte before it is what is looked up, which is no part of any
     /// function.
     fn signal_return(&self, address: u64) -> Option<Named> {

@@ -7,6 +7,7 @@ mod truth;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use plumb_profile::{Address, Id};
 use plumb_symbolize::Options;
 use truth::Folder;
 
@@ -77,4 +78,46 @@ fn a_function_without_a_size_ends_where_data_among_code_begins() {
     let f = u64::from_str_radix(f.split(' ').next().unwrap(), 16).unwrap();
     assert_eq!(names(&file, &[f + 8]).into_values().collect::<Vec<_>>(), ["f"]);
     assert!(names(&file, &[f + 24]).is_empty(), "that is in what begins behind it");
+}
+
+/// A coroutine's outermost return address is the first byte of a function, which nobody called.
+#[test]
+fn a_return_address_that_nobody_called_is_in_the_function_that_begins_there() {
+    if !truth::have(&["gcc", "nm"]) {
+        return;
+    }
+    let folder = Folder::new("return-to-start");
+    let (source, file) = (folder.join("code.s"), folder.join("code.so"));
+    let function = |name: &str| {
+        format!(".globl {name}\n.type {name}, @function\n{name}: .skip 16, 0x90\n.size {name}, .-{name}\n")
+    };
+    let nameless = ".cfi_startproc\n.skip 16, 0x90\n.cfi_endproc\n";
+    let text =
+        [".text\n", &function("ends_in_call"), &function("next"), ".skip 16, 0x90\n", &function("coroutine")];
+    let text = text.concat() + nameless + &function("behind_nameless");
+    std::fs::write(&source, text).unwrap();
+    truth::run("gcc", &["-shared", "-nostdlib", "-o", file.to_str().unwrap(), source.to_str().unwrap()]);
+    let symbols = truth::run("nm", &[file.to_str().unwrap()]);
+    let start = |name: &str| {
+        let line = symbols.lines().find(|line| line.ends_with(&format!(" T {name}"))).unwrap();
+        u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap()
+    };
+    let name = |address: u64, is_return: bool| {
+        let (mut profile, _) = truth::profile(&file, None, &[]);
+        let dso = Some(Id::from_index(0));
+        profile.frames.add(plumb_profile::Frame {
+            kind: plumb_profile::FrameKind::User,
+            dso,
+            address: Address(address),
+            is_return,
+            found: plumb_profile::Found::Sampled,
+        });
+        truth::resolve(&mut profile, &Options { lines: false, ..Options::default() });
+        let named = profile.symbols.functions.rows().first().map(|function| function.name);
+        named.map_or(String::new(), |name| profile.strings.get(name).to_owned())
+    };
+    assert_eq!(name(start("coroutine"), true), "coroutine");
+    assert_eq!(name(start("coroutine") - 1, false), "", "that byte ran: it is not the function behind it");
+    assert_eq!(name(start("next"), true), "ends_in_call", "a call that never returns may end a function");
+    assert_eq!(name(start("behind_nameless"), true), "", "likewise of one without a symbol");
 }
