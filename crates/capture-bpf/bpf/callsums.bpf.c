@@ -391,7 +391,8 @@ int on_time(u64 *ctx)
         sum->preempted_ns += call->preempted_ns;
         sum->queued_ns += call->queued_ns;
     }
-    u32 bucket = log2_of(wall);
+    u32 bits = log2_of(wall);
+    u32 bucket = bits * BUCKET_PARTS + (wall * BUCKET_PARTS >> bits & (BUCKET_PARTS - 1));
     if (bucket < BUCKETS)
         sum->buckets[bucket]++;
     if (wall > sum->longest_ns) {
