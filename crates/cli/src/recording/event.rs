@@ -35,12 +35,21 @@ pub(super) fn counters(names: &[String], target: &Target) -> Result<Vec<(Counter
     Ok(counters)
 }
 
-/// The names in a list, as perf takes it. Names of functions may hold commas: with a function a list ends.
+/// The names in a list, as perf takes it. Names of functions may hold commas, in brackets (`f<int, int>`) and as `operator,`.
 fn list(text: &str) -> Vec<&str> {
-    match text.split_once(',') {
-        Some((name, rest)) if !name.starts_with("uprobe:") => [vec![name], list(rest)].concat(),
-        _ => vec![text],
+    let is_function = text.starts_with("uprobe:");
+    let mut depth = 0_u32;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'<' | b'(' | b'{' | b'[' if is_function => depth += 1,
+            b'>' | b')' | b'}' | b']' if is_function => depth = depth.saturating_sub(1),
+            b',' if depth == 0 && !(is_function && text[..at].ends_with("operator")) => {
+                return [vec![&text[..at]], list(&text[at + 1..])].concat();
+            }
+            _ => {}
+        }
     }
+    vec![text]
 }
 
 fn counter(name: &str, target: &Target) -> Result<(Counter, Option<Code>)> {
@@ -164,5 +173,10 @@ mod tests {
         assert!(names(&["cs", "faults,context-switches"]).is_err(), "one of them is there twice");
         assert_eq!(names(&[]).expect("none is the default"), []);
         assert_eq!(list("cs,uprobe:a.so:f<int, int>"), ["cs", "uprobe:a.so:f<int, int>"]);
+        assert_eq!(list("uprobe:./a:f,faults,sched:x"), ["uprobe:./a:f", "faults", "sched:x"]);
+        assert_eq!(list("uprobe:a:f<g(int, int), h>,cs"), ["uprobe:a:f<g(int, int), h>", "cs"]);
+        for name in ["uprobe:a:T::operator,", "uprobe:a:operator<(T, T)"] {
+            assert_eq!(list(name), [name]);
+        }
     }
 }
