@@ -127,7 +127,7 @@ impl Runtime {
                 ("DOTNET_PerfMapEnabled", "run it with DOTNET_PerfMapEnabled=1 in its environment")
             }
             Runtime::Mono => ("--jitmap", "run it with mono --jitmap, and record until it ends"),
-            Runtime::Erlang => ("+JPperf", "run it with erl +JPperf true"),
+            Runtime::Erlang => ("+JPperf", erlang_names(told)),
             // ZEND_JIT_DEBUG_PERF (ext/opcache/jit/zend_jit.h).
             Runtime::Php => ("opcache.jit_debug", "run it with php -d opcache.jit_debug=16"),
             Runtime::Bun
@@ -143,6 +143,16 @@ impl Runtime {
 
 /// Of Mono with its option: the map is written in pieces of 4 KiB, and to its end only as the process exits.
 const MONO_AT_EXIT: &str = "record until the process ends: mono --jitmap completes its map only then";
+
+/// Who starts Erlang for Elixir has no option of Erlang's, but one that passes them on.
+fn erlang_names(told: &Told) -> &'static str {
+    match () {
+        () if told.runs("mix") => "run it with elixir --erl '+JPperf true' -S mix",
+        () if told.runs("iex") => "run it with iex --erl '+JPperf true'",
+        () if told.runs("elixir") || told.has("-elixir_root") => "run it with elixir --erl '+JPperf true'",
+        () => "run it with erl +JPperf true",
+    }
+}
 
 /// A JVM writes its map when it is asked to, and as it exits if it was started so.
 fn java_names(told: &Told) -> String {
@@ -210,6 +220,22 @@ mod tests {
         let lua = |words: &[&str]| Runtime::LuaJit.frames(&told(words)).contains("luajit -joff");
         assert!(lua(&["luajit", "x.lua"]) && !lua(&["nvim", "x.lua"]), "an editor has no such option");
         assert!(Runtime::Erlang.frames(&told(&["erl", "+JPperf", "true"])).starts_with("none:"));
+    }
+
+    #[test]
+    fn options_for_erlang_go_through_the_program_that_starts_it() {
+        let names = |words: &[&str]| {
+            let mut profile = Profile::default();
+            profile.meta.command = words.iter().map(|&word| word.into()).collect();
+            Runtime::Erlang.names(&Told::of(&profile, 0))
+        };
+        assert_eq!(names(&["erl", "-noshell"]), "run it with erl +JPperf true");
+        let elixir = "run it with elixir --erl '+JPperf true'";
+        assert_eq!(names(&["/usr/bin/elixir", "x.exs"]), elixir);
+        assert_eq!(names(&["beam.smp", "--", "-elixir_root", "/usr/lib/elixir/lib"]), elixir);
+        assert_eq!(names(&["mix", "run"]), format!("{elixir} -S mix"));
+        assert_eq!(names(&["iex"]), "run it with iex --erl '+JPperf true'");
+        assert_eq!(names(&["elixir", "--erl", "+JPperf true", "x.exs"]), "");
     }
 
     #[test]

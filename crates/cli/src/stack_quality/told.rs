@@ -44,6 +44,11 @@ impl Told {
         Self { words, has_map: mapped(profile).contains(&pid), running }
     }
 
+    /// Whether one of the words is this program.
+    pub fn runs(&self, program: &str) -> bool {
+        self.words.iter().any(|word| word.rsplit('/').next() == Some(program))
+    }
+
     /// Whether one of the words has this text in it.
     pub fn has(&self, text: &str) -> bool {
         self.words.iter().any(|word| word.contains(text))
