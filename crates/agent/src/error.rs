@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use plumb_process::SETCAP_BPF;
+use plumb_process::setcap_bpf;
 
 /// Why an agent can't begin or go on.
 #[derive(Debug)]
@@ -34,13 +34,14 @@ impl std::fmt::Display for AgentError {
             Self::Capabilities(names) => write!(
                 f,
                 "cannot profile the machine: this process lacks {}; run as root, in a container with docker run --user 0 {}, or: \
-                 {SETCAP_BPF}",
+                 {}",
                 names.join(", "),
                 names
                     .iter()
                     .map(|name| format!("--cap-add {}", name.trim_start_matches("CAP_")))
                     .collect::<Vec<_>>()
-                    .join(" ")
+                    .join(" "),
+                setcap_bpf()
             ),
             Self::Capture(error) => write!(f, "{error}"),
             Self::OffCpu(error) => {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use plumb_process::SETCAP_PERF;
+use plumb_process::setcap_perf;
 use plumb_target as target;
 
 /// Why a recording could not begin or go on.
@@ -82,7 +82,8 @@ impl fmt::Display for Error {
                 f,
                 "not allowed to sample {name}: tracepoints see all processes, and this user lacks CAP_PERFMON.\
                  \n  do:       run as root\
-                 \n  or:       {SETCAP_PERF}"
+                 \n  or:       {}",
+                setcap_perf()
             ),
             Error::NoEvent { name, error } => {
                 write!(f, "{name}: the kernel cannot sample this event: {error}")
@@ -148,8 +149,9 @@ fn not_permitted(f: &mut fmt::Formatter<'_>, what: Asked, paranoid: Option<i32>)
                 f,
                 "it belongs to another user, or has privileges that this user lacks.\
                  \n  do:       run as root\
-                 \n  or:       {SETCAP_PERF}\
-                 \n  without:  -p PID for your own processes, or -- CMD"
+                 \n  or:       {}\
+                 \n  without:  -p PID for your own processes, or -- CMD",
+                setcap_perf()
             );
         }
     };
@@ -176,7 +178,8 @@ fn not_permitted(f: &mut fmt::Formatter<'_>, what: Asked, paranoid: Option<i32>)
     write!(
         f,
         "\n  do:       sudo sysctl kernel.perf_event_paranoid={level}, or run as root\
-         \n  or:       {SETCAP_PERF}"
+         \n  or:       {}",
+        setcap_perf()
     )?;
     match what {
         Asked::Kernel => write!(f, "\n  without:  plumb record samples user code"),

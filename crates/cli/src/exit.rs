@@ -9,7 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 
 use plumb_capture_bpf::{LoadError, Unsupported};
-use plumb_process::SETCAP_BPF;
+use plumb_process::setcap_bpf;
 use plumb_target::End;
 
 /// What `plumb --help` says of it.
@@ -122,7 +122,7 @@ pub fn message(error: &anyhow::Error) -> String {
 pub fn remedy(error: &LoadError) -> String {
     match error {
         LoadError::Unsupported(Unsupported::Capabilities(_)) => {
-            format!("\n{AS_ROOT}\n  or:       {SETCAP_BPF}")
+            format!("\n{AS_ROOT}\n  or:       {}", setcap_bpf())
         }
         _ => String::new(),
     }

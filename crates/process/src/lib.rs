@@ -49,7 +49,7 @@ pub use open::{FileOrigin, OpenError, open_mapped, path_of_open};
 pub use pid::{comm, environment, executable, mappings, parent, peak_rss, pids, threads};
 pub use program::Program;
 pub use section::{SectionReader, read_most};
-pub use setcap::{SETCAP_BPF, SETCAP_PERF};
+pub use setcap::{setcap_bpf, setcap_perf};
 pub use space::{AddressSpace, Backing, Vma};
 pub use thread::{WaitingAt, kernel_stack, state, tracer, user, waits_at};
 pub use tree::Tree;

@@ -1,7 +1,7 @@
 //! What became of each program for the kernel, tried by loading it.
 
 use plumb_capture_bpf::{Feature, LoadError, Trial, Unsupported};
-use plumb_process::SETCAP_BPF;
+use plumb_process::setcap_bpf;
 use serde::Serialize;
 
 use super::Finding;
@@ -121,7 +121,7 @@ fn remedy(why: &Unsupported) -> String {
         Unsupported::Kernel(_) => "a newer kernel; plumb record works without".into(),
         Unsupported::Helper(_, since) => format!("Linux {since} or newer; plumb record works without"),
         Unsupported::NoBtf => "a kernel built with CONFIG_DEBUG_INFO_BTF".into(),
-        Unsupported::Capabilities(_) => format!("run as root, or: {SETCAP_BPF}"),
+        Unsupported::Capabilities(_) => format!("run as root, or: {}", setcap_bpf()),
         Unsupported::Lockdown => "boot without lockdown=confidentiality".into(),
     }
 }

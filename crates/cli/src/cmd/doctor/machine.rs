@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use plumb_capture_perf::{Abilities, CONTAINER_REMEDY, Named, Trigger, allows_own_processes, try_counters};
-use plumb_process::{CAP_PERFMON, CAP_SYS_ADMIN, Host, SETCAP_PERF};
+use plumb_process::{CAP_PERFMON, CAP_SYS_ADMIN, Host, setcap_perf};
 
 use super::State::{Good, Limited, Missing};
 use super::facts::{CAPABILITIES, Facts};
@@ -86,7 +86,7 @@ fn capabilities(host: &Host) -> Finding {
     let has: Vec<&str> =
         CAPABILITIES.iter().filter(|(_, bit)| host.has(*bit)).map(|(name, _)| *name).collect();
     if has.is_empty() {
-        return Finding::new(Limited, "capabilities", "no capability for sampling").remedy(SETCAP_PERF);
+        return Finding::new(Limited, "capabilities", "no capability for sampling").remedy(setcap_perf());
     }
     Finding::new(if is_privileged(host) { Good } else { Limited }, "capabilities", has.join(", "))
 }
