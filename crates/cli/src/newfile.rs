@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::{AtFlags, CWD, OFlags, linkat};
 
+use crate::terminal::stdout_bytes;
+
 /// So many links lead from one to the next at most, as in the kernel.
 const MAX_LINKS: usize = 40;
 /// Bytes of a file's name that the one beside it takes up: a name has 255 at most.
@@ -154,7 +156,7 @@ impl NewFile {
             Destination::File(path) => return Self::beside(path, Access::Usual),
             // What was written there by others stays.
             Destination::Stream(path) => OpenOptions::new().append(true).open(path)?,
-            Destination::Stdout => io::stdout().as_fd().try_clone_to_owned()?.into(),
+            Destination::Stdout => stdout_bytes()?.as_fd().try_clone_to_owned()?.into(),
         };
         Ok(Self { file, place: Place::Stream })
     }

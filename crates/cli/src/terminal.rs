@@ -9,6 +9,7 @@ use anstyle::Style;
 use anyhow::Result;
 use plumb_formats::escape::is_unsafe;
 pub use plumb_formats::escape::printable;
+use plumb_process::stdout_was_closed;
 
 use crate::exit::Exit;
 use crate::pager::Pager;
@@ -31,6 +32,31 @@ pub struct Output<'a> {
     rest: Vec<u8>,
 }
 
+/// Standard output where there is none: Rust's library would write to `/dev/null` and say that all went well.
+struct Closed;
+
+impl Closed {
+    /// What is said of it.
+    fn error() -> io::Error {
+        io::Error::other("cannot write to standard output: it is closed")
+    }
+}
+
+impl Write for Closed {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(Self::error())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Standard output for bytes that are not for a terminal.
+pub fn stdout_bytes() -> io::Result<io::Stdout> {
+    if stdout_was_closed() { Err(Closed::error()) } else { Ok(io::stdout()) }
+}
+
 /// So much without a line break is passed on.
 const LONG_LINE: usize = 1 << 16;
 /// Indentation of a message's further lines, in columns.
@@ -43,6 +69,9 @@ const MARK: &str = "\u{fdd0}";
 impl<'a> Output<'a> {
     /// Standard output. Colours only on a terminal, and as NO_COLOR, CLICOLOR and CLICOLOR_FORCE want it.
     pub fn stdout() -> Self {
+        if stdout_was_closed() {
+            return Self::plain(Closed);
+        }
         let stdout = io::stdout();
         let colours = AutoStream::choice(&stdout) != ColorChoice::Never;
         let width = stdout.is_terminal().then(terminal_width);
@@ -51,6 +80,9 @@ impl<'a> Output<'a> {
 
     /// Standard output, through a pager where it is a terminal and there is one.
     pub fn paged() -> Output<'static> {
+        if stdout_was_closed() {
+            return Output::plain(Closed);
+        }
         let stdout = io::stdout();
         let colours = AutoStream::choice(&stdout) != ColorChoice::Never;
         match Pager::start() {
@@ -74,6 +106,9 @@ impl<'a> Output<'a> {
 
     /// Standard output for what goes on while others may write there. No colours.
     pub fn shared_stdout() -> Output<'static> {
+        if stdout_was_closed() {
+            return Output::plain(Closed);
+        }
         let stdout = io::stdout();
         let width = stdout.is_terminal().then(terminal_width);
         Output::new(BufWriter::with_capacity(1 << 16, stdout), width, false)

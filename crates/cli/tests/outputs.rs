@@ -183,3 +183,25 @@ fn a_closed_standard_output_is_no_place_for_a_recording() {
     let nowhere = run(">/dev/null");
     assert!(nowhere.status.success(), "{}", text(&nowhere.stderr));
 }
+
+/// Rust's library opens `/dev/null` in its place, where all can be written.
+#[test]
+fn who_has_no_standard_output_is_told() {
+    if !may_record() {
+        return;
+    }
+    let Some(folder) = recorded("outputs-closed") else { return };
+    let run = |redirection: &str, arguments: &[&str]| {
+        let script = format!("exec \"$@\" {redirection}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_plumb")]).args(arguments);
+        command.current_dir(&folder).stdin(Stdio::null()).output().expect("there is a shell")
+    };
+    for arguments in [&["report"][..], &["fold"], &["export", "-o", "-", "--format", "folded"]] {
+        let closed = run(">&-", arguments);
+        let said = text(&closed.stderr);
+        assert_eq!(closed.status.code(), Some(1), "{arguments:?}: {said}");
+        assert!(said.contains("standard output: it is closed"), "{arguments:?}: {said}");
+        assert!(run(">/dev/null", arguments).status.success(), "{arguments:?}");
+    }
+}

@@ -8,7 +8,7 @@ use clap_complete::Shell;
 
 use crate::examples;
 use crate::exit::Exit;
-use crate::terminal::say;
+use crate::terminal::{say, stdout_bytes};
 
 /// Arguments of `plumb generate`.
 #[derive(clap::Args, Debug)]
@@ -46,7 +46,7 @@ pub fn run(args: Args, mut command: clap::Command) -> Result<Exit> {
         }
         // The text is clap's: it holds no name that somebody else chose.
         What::Completions { shell } => {
-            clap_complete::generate(shell, &mut command, "plumb", &mut std::io::stdout());
+            clap_complete::generate(shell, &mut command, "plumb", &mut stdout_bytes()?);
         }
     }
     Ok(Exit::Success)

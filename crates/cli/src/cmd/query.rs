@@ -18,7 +18,7 @@ use crate::examples;
 use crate::exit::Exit;
 use crate::http::Client;
 use crate::newfile;
-use crate::terminal::{Output, finish, printable};
+use crate::terminal::{Output, finish, printable, stdout_bytes};
 
 /// Rows that are shown where no number is given.
 const ROWS: usize = 20;
@@ -245,7 +245,7 @@ fn format(args: &Args) -> &str {
 
 fn export(args: &Args, answer: &[u8]) -> Result<Exit> {
     let Some(path) = &args.output else {
-        return finish(std::io::stdout().lock().write_all(answer).map_err(Into::into));
+        return finish(stdout_bytes().and_then(|mut out| out.write_all(answer)).map_err(Into::into));
     };
     newfile::write(path, answer)?;
     Ok(Exit::Success)
