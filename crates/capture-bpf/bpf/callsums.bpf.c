@@ -391,8 +391,7 @@ int on_time(u64 *ctx)
         sum->preempted_ns += call->preempted_ns;
         sum->queued_ns += call->queued_ns;
     }
-    u32 bits = log2_of(wall);
-    u32 bucket = bits * BUCKET_PARTS + (wall * BUCKET_PARTS >> bits & (BUCKET_PARTS - 1));
+    u32 bucket = log2_of(wall);
     if (bucket < BUCKETS)
         sum->buckets[bucket]++;
     if (wall > sum->longest_ns) {

@@ -5,8 +5,7 @@
 
 #define SUM_NUMBERS 512u
 #define SUM_OTHERS 511u
-#define BUCKET_PARTS 4u
-#define BUCKETS 160u
+#define BUCKETS 40u
 #define TEXT_BYTES 64u
 #define MAX_SUMS 16384u
 #define MAX_ERRORS 16384u
@@ -94,7 +93,7 @@ struct Sum {
     u8 longest_text[TEXT_BYTES];
     u64 buckets[BUCKETS];
 };
-_Static_assert(sizeof(struct Sum) == 1488, "Sum");
+_Static_assert(sizeof(struct Sum) == 528, "Sum");
 
 struct InCall {
     u64 begin_ns;

@@ -301,31 +301,3 @@ fn what_can_not_be_is_said() {
         assert!(!output.stderr.is_empty(), "{arguments:?}");
     }
 }
-
-/// With the way into the kernel and out of it, without what tracing adds.
-#[test]
-fn latencies_are_those_that_a_program_measures_when_nobody_looks() {
-    let Some((folder, _alone)) = built("short_calls", "tests/programs") else { return };
-    let (report, _) = measured(&folder, &["--latency"], &["./short_calls"]);
-    let arguments =
-        ["trace", "--summary", "--json", "-e", "read,getppid", "--buffer", "64", "--", "./short_calls"];
-    let traced = plumb(&folder, &arguments);
-    let rows: Vec<Value> = traced
-        .stdout
-        .split(|&byte| byte == b'\n')
-        .filter(|line| !line.is_empty())
-        .map(|line| serde_json::from_slice(line).expect("a row is JSON"))
-        .collect();
-    let path = folder.join("truth");
-    let run = Command::new(folder.join("short_calls")).env("TRUTH", &path).status().expect("it runs");
-    assert!(run.success());
-    let truth: Value = serde_json::from_slice(&std::fs::read(path).expect("it is there")).expect("JSON");
-    for call in ["read", "getppid"] {
-        let really = truth[call].as_f64().expect("a number");
-        let row = rows.iter().find(|row| row["call"] == call).expect("it was traced");
-        for found in [&named(&report["calls"], call)["p50_ns"], &row["p50_ns"]] {
-            let ratio = found.as_f64().expect("a number") / really;
-            assert!((0.6..1.7).contains(&ratio), "{call}: {found} for {really}");
-        }
-    }
-}

@@ -1,7 +1,7 @@
 //! Calls summed up: how many, how many failed and why, what they gave back, and how long they took.
 //!
-//! Times are as measured between two tracepoints; [`Times::corrected`] makes those of whole calls of them. Percentiles come from
-//! buckets, four for each power of two, so that they are right to about a tenth.
+//! Times include what seeing a call costs; [`Times::without`] takes that off. Percentiles come from buckets that double in width,
+//! so that they are right to about a third.
 //!
 //! Not here: how calls are counted (capture-bpf).
 
@@ -100,9 +100,6 @@ impl Account {
     }
 }
 
-/// Buckets of [`Times`] for each power of two.
-const BUCKET_PARTS: usize = 4;
-
 /// How long calls took.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Times {
@@ -116,11 +113,8 @@ pub struct Times {
     pub preempted_ns: u64,
     /// What of it the thread waited for a processor, once it could go on.
     pub queued_ns: u64,
-    /// How many were measured to take so long, without a correction: four of the same width for each power of two, from
-    /// 1 ns on.
+    /// How many took from 2ⁿ nanoseconds up to twice that, by n.
     pub buckets: Vec<u64>,
-    /// What was added to each time but to those in `buckets`, in nanoseconds.
-    pub correction_ns: i64,
     /// The longest.
     pub longest: Option<Longest>,
 }
@@ -162,9 +156,8 @@ impl Times {
         for (bucket, &count) in self.buckets.iter().enumerate().filter(|(_, count)| **count > 0) {
             let through = before + count as f64;
             if through >= wanted {
-                let (low, high) = (bucket_ns(bucket), bucket_ns(bucket + 1));
-                let measured = low + (high - low) * (wanted - before) / count as f64;
-                let inside = (measured + self.correction_ns as f64).max(0.0);
+                let low = 2_f64.powi(bucket as i32);
+                let inside = low + low * (wanted - before) / count as f64;
                 return self.longest.as_ref().map_or(inside, |longest| inside.min(longest.ns as f64));
             }
             before = through;
@@ -172,23 +165,13 @@ impl Times {
         0.0
     }
 
-    /// How many were measured to take from 2ⁿ nanoseconds up to twice that, by n.
-    pub fn octaves(&self) -> Vec<u64> {
-        self.buckets.chunks(BUCKET_PARTS).map(|parts| parts.iter().sum()).collect()
-    }
-
-    /// With so many nanoseconds more, or less, for each call, which are on the processor.
-    pub fn corrected(&self, each_ns: i64) -> Self {
-        let all = self.calls.saturating_mul(each_ns.unsigned_abs());
-        let wall_ns = match each_ns {
-            0.. => self.wall_ns.saturating_add(all),
-            _ => self.wall_ns - self.on_cpu_ns().min(all),
-        };
+    /// Without so much of each call, which is what seeing it costs. Time off the processor is none of it.
+    pub fn without(&self, each_ns: u64) -> Self {
+        let most = self.on_cpu_ns();
         let longest = self.longest.clone();
         Times {
-            wall_ns,
-            longest: longest.map(|one| Longest { ns: one.ns.saturating_add_signed(each_ns), ..one }),
-            correction_ns: self.correction_ns.saturating_add(each_ns),
+            wall_ns: self.wall_ns - most.min(self.calls.saturating_mul(each_ns)),
+            longest: longest.map(|one| Longest { ns: one.ns.saturating_sub(each_ns), ..one }),
             ..self.clone()
         }
     }
@@ -208,18 +191,12 @@ impl Times {
     }
 }
 
-/// Where a bucket begins, in nanoseconds.
-fn bucket_ns(bucket: usize) -> f64 {
-    let part = (bucket % BUCKET_PARTS) as f64 / BUCKET_PARTS as f64;
-    2_f64.powi((bucket / BUCKET_PARTS) as i32) * (1.0 + part)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn times(buckets: &[(usize, u64)], wall_ns: u64, longest_ns: u64) -> Times {
-        let mut times = Times { wall_ns, buckets: vec![0; 160], ..Times::default() };
+        let mut times = Times { wall_ns, buckets: vec![0; 40], ..Times::default() };
         for &(bucket, count) in buckets {
             times.buckets[bucket] = count;
             times.calls += count;
@@ -230,26 +207,22 @@ mod tests {
 
     #[test]
     fn percentiles_are_within_the_bucket_that_they_fall_into() {
-        // 90 of 160 to 191 ns, 9 of about a microsecond, one of 70 µs.
-        let times = times(&[(4 * 7 + 1, 90), (4 * 10, 9), (4 * 16, 1)], 0, 70_000);
-        assert!((160.0..192.0).contains(&times.percentile_ns(0.5)));
-        assert!((1024.0..1280.0).contains(&times.percentile_ns(0.95)));
-        assert_eq!((times.octaves()[7], times.octaves()[10], times.octaves()[16]), (90, 9, 1));
+        // 90 of 128 to 255 ns, 9 of about a microsecond, one of 70 µs.
+        let times = times(&[(7, 90), (10, 9), (16, 1)], 0, 70_000);
+        assert!((128.0..256.0).contains(&times.percentile_ns(0.5)));
+        assert!((1024.0..2048.0).contains(&times.percentile_ns(0.95)));
         assert_eq!(times.percentile_ns(1.0), 70_000.0, "no more than the longest");
         assert_eq!(Times::default().percentile_ns(0.5), 0.0);
     }
 
     #[test]
-    fn a_correction_is_of_time_on_the_processor_and_of_percentiles() {
-        let mut times = times(&[(40, 100)], 150_000, 2000);
+    fn what_seeing_costs_is_taken_off_time_on_the_processor() {
+        let mut times = times(&[(10, 100)], 150_000, 2000);
         times.blocked_ns = 50_000;
-        let without = times.corrected(-100);
+        let without = times.without(100);
         assert_eq!((without.wall_ns, without.on_cpu_ns(), without.blocked_ns), (140_000, 90_000, 50_000));
-        assert_eq!(without.percentile_ns(0.5), times.percentile_ns(0.5) - 100.0);
         assert_eq!(without.longest.map(|longest| longest.ns), Some(1900));
-        assert_eq!(times.corrected(-10_000).on_cpu_ns(), 0, "never less than nothing");
-        let with = times.corrected(30);
-        assert_eq!((with.wall_ns, with.blocked_ns, with.mean_ns()), (153_000, 50_000, 1530.0));
+        assert_eq!(times.without(10_000).on_cpu_ns(), 0, "never less than nothing");
     }
 
     #[test]

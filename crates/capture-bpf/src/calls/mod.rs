@@ -19,7 +19,6 @@ use aya::programs::Iter;
 use plumb_capture_api::TargetObserver;
 use plumb_syscalls::{Abi, At, Count, SystemCall, Take, What, number};
 
-use crate::callsums::{Overhead, null_call_ns};
 use crate::follow::Followed;
 use crate::object::{Machine, Watch, sum, take};
 use crate::refusal::{LoadError, refused};
@@ -103,15 +102,13 @@ pub struct Calls {
     counters: Arc<PerCpuArray<MapData, u64>>,
     probes: Arc<Mutex<Probes>>,
     followed: Followed,
-    correction_ns: i64,
+    floor_ns: u64,
     each_ns: f64,
-    bare_ns: f64,
 }
 
 impl Calls {
     /// Loads the programs and starts them. Nothing is wanted and nobody followed at first.
     pub fn load(filter: CallFilter) -> Result<Self, LoadError> {
-        let bare_ns = null_call_ns();
         let machine = Machine::find(&STRUCTURES, &WATCHES)?;
         let mut bpf = machine
             .loader()
@@ -143,9 +140,8 @@ impl Calls {
             probes: Arc::new(Mutex::new(probes)),
             followed: Followed::take(&mut bpf)?,
             bpf,
-            correction_ns: 0,
+            floor_ns: 0,
             each_ns: 0.0,
-            bare_ns,
         };
         calls.mark(&EXECS, WANT_IS_EXEC).map_err(refused("what is wanted"))?;
         calls.mark(&FORKS, WANT_IS_FORK).map_err(refused("what is wanted"))?;
@@ -182,8 +178,8 @@ impl Calls {
         })
     }
 
-    /// Measures how long a call seems to take that does nothing, and makes every latency from then on that of the whole call, as with
-    /// [`Overhead::correction_ns`](crate::Overhead::correction_ns). To be done before anything is wanted or followed.
+    /// Measures how long a call seems to take that does nothing, and takes that off every latency from then on. To be done
+    /// before anything is wanted or followed.
     pub fn calibrate(&mut self) -> io::Result<()> {
         let Some(number) = number(Abi::X86_64, "getppid") else { return Ok(()) };
         let pidfd = plumb_process::pidfd(std::process::id())?;
@@ -204,20 +200,13 @@ impl Calls {
         let mut times = Vec::with_capacity(ROUNDS * CALIBRATION);
         self.take(|call| times.extend(call.latency_ns().filter(|_| call.number == number)));
         times.sort_unstable();
-        let measured_ns = times.get(times.len() / 2).map(|&ns| ns as f64);
-        let overhead = Overhead { bare_ns: self.bare_ns, measured_ns, ..Overhead::default() };
-        self.correction_ns = overhead.correction_ns();
+        self.floor_ns = times.get(times.len() / 2).copied().unwrap_or(0);
         Ok(())
     }
 
-    /// What is added to each latency, in nanoseconds; less than 0: taken off.
-    pub fn correction_ns(&self) -> i64 {
-        self.correction_ns
-    }
-
-    /// What a call takes longer while it is seen, in nanoseconds. Latencies below that are no more than about right.
-    pub fn overhead_ns(&self) -> f64 {
-        (self.each_ns - self.bare_ns).max(0.0)
+    /// What is taken off each latency, in nanoseconds.
+    pub fn floor_ns(&self) -> u64 {
+        self.floor_ns
     }
 
     /// How long a call that does nothing really took while it was seen, in nanoseconds.
@@ -287,7 +276,7 @@ impl Calls {
         while let Some(item) = self.ring.next() {
             if let Some(mut call) = message::read(&item) {
                 if !call.is_late {
-                    call.end_ns = call.end_ns.saturating_add_signed(self.correction_ns).max(call.begin_ns);
+                    call.end_ns = call.end_ns.saturating_sub(self.floor_ns).max(call.begin_ns);
                 }
                 each(&call);
             }

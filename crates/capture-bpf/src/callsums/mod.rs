@@ -250,7 +250,7 @@ impl CallSums {
         self.timed
     }
 
-    /// The sums so far. Times are those between two tracepoints ([`Overhead::correction_ns`]).
+    /// The sums so far. Times include what seeing a call costs ([`Overhead::floor_ns`]).
     pub fn accounts(&self) -> Map<SummedBy, Account> {
         let mut accounts: Map<SummedBy, Account> = Map::new();
         let mut add = |key: SumKey, sums: &[Sum]| {
@@ -282,7 +282,6 @@ impl CallSums {
             preempted_ns: sum.preempted_ns,
             queued_ns: sum.queued_ns,
             buckets: sum.buckets[..BUCKETS as usize].to_vec(),
-            correction_ns: 0,
             longest: (sum.timed > 0).then(|| longest(sum)),
         });
         Account { calls: sum.calls, failed: sum.failed, given: sum.given, times, ..Account::default() }

@@ -42,16 +42,7 @@ impl Overhead {
         (self.followed_ns - self.bare_ns).max(0.0)
     }
 
-    /// What makes the time of a whole call of a measured one: as a program waits for it when nobody looks, with the way into the kernel and
-    /// out of it.
-    ///
-    /// What is measured lacks most of that way, and has a part of what the measuring takes. What both are together is known of a call
-    /// that does nothing, and the same for all.
-    pub fn correction_ns(self) -> i64 {
-        self.measured_ns.map_or(0, |measured| (self.bare_ns - measured).round() as i64)
-    }
-
-    /// What of each call's measured time is the measuring, at least.
+    /// What of each call's measured time is the measuring.
     pub fn floor_ns(self) -> u64 {
         self.measured_ns.map_or(0, |measured| (measured - self.bare_ns).max(0.0) as u64)
     }
@@ -101,22 +92,5 @@ impl CallSums {
         let own = self.accounts().into_iter().filter(|(by, _)| by.number == getppid);
         let times = own.filter_map(|(_, account)| account.times);
         times.fold((0, 0), |(calls, wall_ns), times| (calls + times.calls, wall_ns + times.wall_ns))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_call_that_does_nothing_takes_what_it_takes_when_nobody_looks() {
-        let measured = |measured_ns| Overhead { bare_ns: 180.0, measured_ns, ..Overhead::default() };
-        assert_eq!(
-            measured(Some(160.0)).correction_ns(),
-            20,
-            "the way in and out is more than the measuring"
-        );
-        assert_eq!(measured(Some(250.0)).correction_ns(), -70);
-        assert_eq!(measured(None).correction_ns(), 0);
     }
 }

@@ -6,10 +6,8 @@
 pub const SUM_NUMBERS: u32 = 512;
 /// What all others count as, and the calls of 32-bit programs.
 pub const SUM_OTHERS: u32 = 511;
-/// Buckets of a histogram for each power of two, in nanoseconds, of the same width.
-pub const BUCKET_PARTS: u32 = 4;
-/// All of them.
-pub const BUCKETS: u32 = 160;
+/// Buckets of a histogram: one for each power of two, in nanoseconds.
+pub const BUCKETS: u32 = 40;
 /// Bytes of a text that an argument points at.
 pub const TEXT_BYTES: u32 = 64;
 /// The most sums that are kept apart from those of each call.
@@ -174,7 +172,7 @@ pub struct Sum {
     pub longest_tid: u32,
     /// The text that one of its arguments points at, up to a zero.
     pub longest_text: [u8; TEXT_BYTES as usize],
-    /// How many took so long: [`BUCKET_PARTS`] for each power of two.
+    /// How many took from 2ⁿ nanoseconds up to twice that.
     pub buckets: [u64; BUCKETS as usize],
 }
 

@@ -52,9 +52,6 @@ pub struct Args {
     #[arg(long, conflicts_with = "file")]
     calls: bool,
     /// Measure every system call: duration, CPU time, waiting, preemption; implies --calls
-    ///
-    /// The duration is the time that the program waits for the call, from before it enters the kernel until it has left it, without what
-    /// tracing adds, as in plumb trace --summary. Histograms are of the times as measured in the kernel.
     #[arg(long, alias = "time", conflicts_with = "file")]
     latency: bool,
     /// With --calls or --latency: show the calls of each thread, process or file separately

@@ -59,10 +59,6 @@ pub struct Args {
     failed: bool,
 
     /// Print a table by call instead of lines: number, errors, latencies
-    ///
-    /// A latency is the time that the program waits for the call, from before it enters the kernel until it has left it, without what
-    /// tracing adds. Both are known for a call that does nothing (getppid) and taken to be the same for all, so that latencies of less
-    /// than the overhead of tracing, which is printed at the end, are approximate.
     #[arg(long)]
     summary: bool,
 
@@ -248,11 +244,7 @@ fn say(calls: &Calls, no_stack: u64) {
     if no_memory > 0 {
         text += &format!("; {no_memory} calls were lost because their entry could not be stored");
     }
-    say!(
-        "{text}; latencies are of whole calls, with kernel entry and exit ({:+} ns to what was measured), and approximate below {:.0} ns",
-        calls.correction_ns(),
-        calls.overhead_ns()
-    );
+    say!("{text}; {} ns of tracing overhead subtracted from each latency", calls.floor_ns());
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

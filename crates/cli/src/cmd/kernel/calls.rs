@@ -19,6 +19,8 @@ use crate::terminal::{Output, printable};
 
 /// Lines of calls that are shown of a thread or process, and of longest calls.
 const MOST: usize = 10;
+/// A mean that is less than so many times what measuring costs is not to be trusted.
+const TRUSTED: f64 = 3.0;
 
 pub(super) fn write(
     counted: &Counted,
@@ -67,11 +69,7 @@ pub(super) fn write(
         tax.others_ns()
     )?;
     match counted.is_timed {
-        true => writeln!(
-            out,
-            "\n# times are of whole calls, with kernel entry and exit: {:+} ns for each call to what was measured",
-            tax.correction_ns()
-        ),
+        true => writeln!(out, "; {} ns per call are subtracted from the times above", tax.floor_ns()),
         false => writeln!(out),
     }
 }
@@ -116,12 +114,11 @@ fn times(calls: &[Call], counted: &Counted, args: &Args, out: &mut Output<'_>) -
     let mut columns: Vec<Column> = titles.map(number).into();
     columns.push(Column { title: "Call", layout: Layout::Word });
     columns.push(Column { title: "Histogram", layout: Layout::Word });
-    // What a call takes longer is in its time in part, and not the same part for all.
-    let overhead = counted.tax.own_ns();
+    let floor = counted.tax.floor_ns() as f64;
     let (mut lines, mut doubted) = (Vec::new(), false);
     for call in calls {
         let Some(times) = call.account.times.as_ref().filter(|times| times.calls > 0) else { continue };
-        let doubt = times.mean_ns() < overhead;
+        let doubt = times.mean_ns() < TRUSTED * floor;
         doubted |= doubt;
         let some = |ns: u64| if ns == 0 { "-".to_owned() } else { short_time(ns as f64) };
         let mut cells = vec![call.account.calls.to_string()];
@@ -138,17 +135,16 @@ fn times(calls: &[Call], counted: &Counted, args: &Args, out: &mut Output<'_>) -
     }
     table::write(&columns, &lines, args.full_names, out)?;
     if doubted {
-        writeln!(out, "# ~ approximate: shorter than the overhead of tracing, {overhead:.0} ns")?;
+        writeln!(out, "# ~ is short beside what measuring costs ({floor:.0} ns): take it as about right")?;
     }
     Ok(())
 }
 
 /// Bars from the first bucket with a call to the last, between their limits.
 fn histogram(times: &Times) -> String {
-    let octaves = times.octaves();
-    let most = octaves.iter().copied().max().unwrap_or(0);
-    let first = octaves.iter().position(|&count| count > 0);
-    let last = octaves.iter().rposition(|&count| count > 0);
+    let most = times.buckets.iter().copied().max().unwrap_or(0);
+    let first = times.buckets.iter().position(|&count| count > 0);
+    let last = times.buckets.iter().rposition(|&count| count > 0);
     let (Some(first), Some(last)) = (first, last) else { return String::new() };
     let bar = |&count: &u64| match count {
         0 => ' ',
@@ -158,7 +154,7 @@ fn histogram(times: &Times) -> String {
             BARS[(height.round() as usize).min(BARS.len() - 1)]
         }
     };
-    let bars: String = octaves[first..=last].iter().map(bar).collect();
+    let bars: String = times.buckets[first..=last].iter().map(bar).collect();
     format!("{} {bars} {}", short_time(2_f64.powi(first as i32)), short_time(2_f64.powi(last as i32 + 1)))
 }
 

@@ -84,7 +84,7 @@ impl Counted {
             }
         }
         let mut files = sums.file_names();
-        let correction = sums.tax().correction_ns();
+        let floor = sums.tax().floor_ns();
         let group = |((who, file), accounts): ((u32, u64), _)| Group {
             id: if file == 0 { who.into() } else { file },
             name: if file == 0 {
@@ -92,12 +92,12 @@ impl Counted {
             } else {
                 files.remove(&(who, file)).unwrap_or_default()
             },
-            calls: calls(accounts, correction),
+            calls: calls(accounts, floor),
         };
         let mut groups: Vec<Group> = apart.into_iter().map(group).collect();
         let weight = |group: &Group| group.calls.iter().map(weight).sum::<u64>();
         groups.sort_by_key(|group| std::cmp::Reverse(weight(group)));
-        let (calls, events) = (calls(all, correction), sums.events());
+        let (calls, events) = (calls(all, floor), sums.events());
         let mut by_row: BTreeMap<String, Account> = BTreeMap::new();
         for call in &calls {
             by_row.entry(row_of(&call.name)).or_default().add(&call.account);
@@ -139,10 +139,10 @@ fn row_of(call: &str) -> String {
     }
 }
 
-fn calls(accounts: BTreeMap<Option<u32>, Account>, correction: i64) -> Vec<Call> {
+fn calls(accounts: BTreeMap<Option<u32>, Account>, floor: u64) -> Vec<Call> {
     let call = |(number, account): (Option<u32>, Account)| Call {
         name: number.map_or("others".into(), |number| named(Abi::X86_64, number)),
-        account: Account { times: account.times.map(|times| times.corrected(correction)), ..account },
+        account: Account { times: account.times.map(|times| times.without(floor)), ..account },
     };
     let mut calls: Vec<Call> = accounts.into_iter().map(call).collect();
     calls.sort_by(|one, other| (weight(other), &one.name).cmp(&(weight(one), &other.name)));

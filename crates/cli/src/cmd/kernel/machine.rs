@@ -89,7 +89,7 @@ fn counted_json(counted: &Counted, document: &mut Value) {
         "null_call_ns": tax.bare_ns,
         "each_call_of_others_ns": tax.others_ns(),
         "each_counted_call_ns": tax.own_ns(),
-        "floor_ns": counted.is_timed.then(|| -tax.correction_ns()),
+        "floor_ns": counted.is_timed.then(|| tax.floor_ns()),
     });
     if !counted.groups.is_empty() {
         let groups = counted.groups.iter().map(|group| {
@@ -112,8 +112,7 @@ fn call_json(call: &Call) -> Value {
         "bytes": gives_bytes(&call.name).then_some(account.given),
     });
     if let Some(times) = &account.times {
-        let octaves = times.octaves();
-        let buckets = octaves.iter().enumerate().filter(|(_, count)| **count > 0);
+        let buckets = times.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
         let histogram: Vec<Value> = buckets
             .map(|(bucket, count)| json!({"from_ns": 1_u64 << bucket, "to_ns": 2_u64 << bucket, "calls": count}))
             .collect();
