@@ -19,7 +19,7 @@ use plumb_unwind::{CfaRule, Isa, Module, RegisterRule, Row, Section, Svma, aarch
 use crate::module::module_of;
 
 /// Version of what is kept: of the table's layout, of how rows are chosen and of what is made of code.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 /// All tables together take no more on disk. That for callers of a library of 120 MB has 0.3 MB, that of all its rows 4.8.
 const LIMIT: u64 = 128 << 20;
 /// What the key of a table of all rows has after the build id.

@@ -45,6 +45,20 @@ pub(super) enum After {
 /// No frame is larger.
 const MOST: i32 = 1 << 28;
 
+impl After {
+    /// That of a state, if there is one.
+    fn of(state: Option<State>) -> Self {
+        match state {
+            // What is above the CFA is the caller's.
+            Some(State { sp: Some(sp), .. }) if sp < 8 => After::Never,
+            Some(State { sp: Some(sp), .. }) if sp > MOST => After::Unknown,
+            Some(State { sp: None, fp, .. }) if !matches!(fp, FramePointer::Below(8..)) => After::Unknown,
+            None => After::Unknown,
+            Some(state) => After::Known(state),
+        }
+    }
+}
+
 impl State {
     /// Where a function begins.
     pub(super) const BEGIN: State = State { sp: Some(8), fp: FramePointer::Other, saved: Saved::Not };
@@ -71,14 +85,12 @@ impl State {
 
     /// That after an instruction that leads to the next one.
     pub(super) fn after(self, instruction: &Instruction, info: &mut InstructionInfoFactory) -> After {
-        match self.by_name(instruction, info) {
-            // What is above the CFA is the caller's.
-            Some(State { sp: Some(sp), .. }) if sp < 8 => After::Never,
-            Some(State { sp: Some(sp), .. }) if sp > MOST => After::Unknown,
-            Some(State { sp: None, fp, .. }) if !matches!(fp, FramePointer::Below(8..)) => After::Unknown,
-            None => After::Unknown,
-            Some(state) => After::Known(state),
-        }
+        After::of(self.by_name(instruction, info))
+    }
+
+    /// That after so much was taken of the stack.
+    pub(super) fn after_taking(mut self, taken: i32) -> After {
+        After::of(self.go_down(taken).map(|()| self))
     }
 
     fn by_name(mut self, instruction: &Instruction, info: &mut InstructionInfoFactory) -> Option<State> {
@@ -184,7 +196,8 @@ impl State {
     }
 }
 
-fn immediate(instruction: &Instruction) -> Option<i32> {
+/// What an instruction adds, takes or compares with, if that is written in it.
+pub(super) fn immediate(instruction: &Instruction) -> Option<i32> {
     let is_immediate = matches!(
         instruction.op1_kind(),
         OpKind::Immediate8 | OpKind::Immediate32 | OpKind::Immediate8to64 | OpKind::Immediate32to64

@@ -15,6 +15,7 @@ use rustc_hash::FxHashSet;
 
 use super::effect::{After, State};
 use super::pieces::Pieces;
+use super::probes;
 use super::ways::Ways;
 
 /// A function, or a part of one, and the state from each of these addresses on.
@@ -262,9 +263,12 @@ impl<'t> Flow<'t> {
         }
     }
 
-    /// The state after an instruction that leads to the next one.
-    pub(super) fn after(&mut self, instruction: &Instruction, state: State) -> After {
-        state.after(instruction, &mut self.info)
+    /// Where code goes on after an instruction that leads to the next one, and in which state.
+    pub(super) fn after(&mut self, instruction: &Instruction, state: State) -> (u64, After) {
+        match probes::behind(self, instruction) {
+            Some((behind, taken)) => (behind, state.after_taking(taken)),
+            None => (instruction.next_ip(), state.after(instruction, &mut self.info)),
+        }
     }
 }
 

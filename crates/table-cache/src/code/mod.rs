@@ -13,6 +13,7 @@ mod effect;
 mod flow;
 mod frames;
 mod pieces;
+mod probes;
 mod roots;
 mod ways;
 

@@ -126,6 +126,27 @@ fn a_call_that_does_not_return_ends_its_function() {
     assert_eq!((at(0x1025), at(0x102a)), (None, None), "where it begins is not known");
 }
 
+/// Of a loop that takes a frame page by page it is known where it ends.
+#[test]
+fn a_large_frame_may_be_touched_page_by_page() {
+    let code = [
+        &[0xe8, 0x0b, 0, 0, 0, 0xc3][..],            // 1000: call 1010; ret
+        &[0x90; 10],                                 // padding
+        &[0x4c, 0x8d, 0x9c, 0x24, 0, 0, 0xfe, 0xff], // 1010: lea -0x20000(%rsp), %r11
+        &[0x48, 0x81, 0xec, 0, 0x10, 0, 0],          // 1018: sub $0x1000, %rsp
+        &[0x48, 0x83, 0x0c, 0x24, 0],                // 101f: orq $0, (%rsp)
+        &[0x4c, 0x39, 0xdc, 0x75, 0xef],             // 1024: cmp %r11, %rsp; jne 1018
+        &[0x48, 0x83, 0xec, 0x18],                   // 1029: sub $24, %rsp
+        &[0xff, 0x15, 0, 0, 0, 0],                   // 102d: call *(%rip)
+        &[0x48, 0x81, 0xc4, 0x18, 0, 2, 0, 0xc3],    // 1033: add $0x20018, %rsp; ret
+    ]
+    .concat();
+    let functions = functions(code);
+    let at = |address: u64| state_at(&functions, address)?.sp;
+    assert_eq!([0x1010, 0x1029, 0x102d, 0x1033, 0x103a].map(at), [8, 0x20008, 0x20020, 0x20020, 8].map(Some));
+    assert_eq!([0x1018, 0x101f, 0x1024].map(at), [None; 3], "another in each round");
+}
+
 /// A part of a function that is in another place has the frame that the jump to it has; a call does not lead there.
 #[test]
 fn a_part_in_another_place_has_its_function_s_frame() {

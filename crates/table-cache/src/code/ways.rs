@@ -105,8 +105,9 @@ impl Ways {
             if !goes_on(&instruction) {
                 return self.leave(flow, index, &instruction, state);
             }
-            match flow.after(&instruction, state) {
-                After::Known(after) => (at, state) = (instruction.next_ip(), after),
+            let (next, after) = flow.after(&instruction, state);
+            match after {
+                After::Known(after) => (at, state) = (next, after),
                 After::Unknown => return,
                 After::Never => return self.end(index, false),
             }
@@ -229,7 +230,7 @@ fn learn(flow: &mut Flow<'_>, mut at: u64, mut state: State) {
         if !goes_on(&instruction) {
             return flow.note(&instruction);
         }
-        let After::Known(after) = flow.after(&instruction, state) else { return };
-        (at, state) = (instruction.next_ip(), after);
+        let (next, After::Known(after)) = flow.after(&instruction, state) else { return };
+        (at, state) = (next, after);
     }
 }

@@ -1,0 +1,49 @@
+//! Loops that touch each page of a large frame as they take it of the stack, which a compiler makes with `-fstack-clash-protection`.
+//!
+//! The stack pointer is another one in each round, and known again behind the loop: gcc and clang compute it before, in a register.
+
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+
+use super::effect::immediate;
+use super::flow::Flow;
+
+/// Where code goes on behind such a loop, and how much it takes of the stack, if this instruction is where it is computed.
+pub(super) fn behind(flow: &mut Flow<'_>, first: &Instruction) -> Option<(u64, i32)> {
+    let end = first.op0_register();
+    let (begin, taken) = match first.mnemonic() {
+        _ if matches!(end, Register::None | Register::RSP | Register::RBP) => return None,
+        Mnemonic::Lea => (first.next_ip(), taken_by_lea(first)?),
+        Mnemonic::Mov if first.op1_register() == Register::RSP => {
+            let second = flow.instruction(first.next_ip())?;
+            let is_taken = second.mnemonic() == Mnemonic::Sub && second.op0_register() == end;
+            (second.next_ip(), immediate(&second).filter(|&taken| is_taken && taken > 0)?)
+        }
+        _ => return None,
+    };
+    Some((behind_loop(flow, begin, end)?, taken))
+}
+
+/// How far below the stack pointer an address is.
+fn taken_by_lea(lea: &Instruction) -> Option<i32> {
+    let is_alone = lea.memory_base() == Register::RSP && lea.memory_index() == Register::None;
+    let taken = (lea.memory_displacement64() as i64).checked_neg()?;
+    i32::try_from(taken).ok().filter(|&taken| is_alone && taken > 0)
+}
+
+/// What is behind a loop from `begin` on that ends where the stack pointer is what a register says.
+fn behind_loop(flow: &mut Flow<'_>, begin: u64, end: Register) -> Option<u64> {
+    let take = flow.instruction(begin)?;
+    let touch = flow.instruction(take.next_ip())?;
+    let compare = flow.instruction(touch.next_ip())?;
+    let again = flow.instruction(compare.next_ip())?;
+    let is_of_stack_pointer =
+        |one: &Instruction, mnemonic| one.mnemonic() == mnemonic && one.op0_register() == Register::RSP;
+    let is_loop = is_of_stack_pointer(&take, Mnemonic::Sub)
+        && matches!(touch.mnemonic(), Mnemonic::Or | Mnemonic::Mov | Mnemonic::Test)
+        && touch.op0_kind() == OpKind::Memory
+        && is_of_stack_pointer(&compare, Mnemonic::Cmp)
+        && compare.op1_register() == end
+        && again.mnemonic() == Mnemonic::Jne
+        && again.near_branch_target() == begin;
+    is_loop.then(|| again.next_ip())
+}
