@@ -67,6 +67,20 @@ impl<F: Feed> Merge<F> {
         &self.feeds
     }
 
+    /// How many records are there to be handed out.
+    pub fn waiting(&mut self) -> u64 {
+        let mut count = 0;
+        for feed in &mut self.feeds {
+            feed.look();
+            let mut at = 0;
+            while let Some(found) = Found::at(feed.unread(), at) {
+                at += found.len();
+                count += 1;
+            }
+        }
+        count
+    }
+
     /// Hands out every record that was there when this was called and is no newer than `until`.
     pub fn drain(&mut self, until: u64, mut each: impl FnMut(&RawEventRecord<'_>)) {
         let mut consumed = vec![0; self.feeds.len()];
@@ -173,6 +187,14 @@ mod tests {
         assert_eq!(times(&mut merge, 6), [1, 2, 6]);
         assert_eq!(times(&mut merge, 6), [0; 0]);
         assert_eq!(times(&mut merge, u64::MAX), [7, 8]);
+    }
+
+    #[test]
+    fn what_waits_is_counted_and_stays() {
+        let mut merge = Merge::new(vec![Memory::with(&[1, 7]), Memory::with(&[2, 6, 8])], parse_info());
+        assert_eq!(merge.waiting(), 5);
+        assert_eq!(times(&mut merge, 6), [1, 2, 6]);
+        assert_eq!(merge.waiting(), 2);
     }
 
     #[test]

@@ -223,13 +223,14 @@ impl Recorder {
         self.copies.sizer.grown(bytes, statistics.samples, statistics.beyond_copy);
     }
 
-    /// Goes on by frequency, once single occurrences are too many, by the kernel's count: what waits in the rings, or in messages of programs, is
-    /// not unwound yet, and more comes meanwhile than there is room for.
+    /// Goes on by frequency, once single occurrences are too many: before what waits in the rings is unwound, as more comes
+    /// meanwhile than there is room for.
     fn slow_down(&mut self) {
         if self.sampled.iter().all(|one| one.limit.is_none()) {
             return;
         }
-        let elapsed = nanoseconds(self.elapsed());
+        // What waits may be of any of them.
+        let (waiting, elapsed) = (self.rings.waiting(), nanoseconds(self.elapsed()));
         for index in 0..self.sampled.len() {
             let one = &self.sampled[index];
             if one.events.is_taken() {
@@ -238,8 +239,11 @@ impl Recorder {
                 }
                 continue;
             }
-            let counted = || one.events.counted().unwrap_or_else(|| self.ingest.samples_of(one.id));
-            if one.limit.is_some_and(|limit| limit.is_exceeded(counted(), elapsed)) {
+            let Some(limit) = one.limit else { continue };
+            let seen = self.ingest.samples_of(one.id) + waiting;
+            // Samples that a program walks wait in messages, where they can't be counted. Events without one may be thousands to read.
+            let counted = || if one.events.is_assisted() { one.events.counted().unwrap_or(0) } else { 0 };
+            if limit.is_exceeded(seen, elapsed) || limit.is_exceeded(counted(), elapsed) {
                 self.change_pace(index);
             }
         }

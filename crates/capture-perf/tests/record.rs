@@ -89,7 +89,7 @@ fn short_lived_processes_are_covered_as_well() {
     let time = recorded.target_cpu.expect("the kernel accounts it").total().as_secs_f64();
     // Other tests run beside this one: some hundred samples of many processes are so many more or less.
     let most = 1.1 + stolen / time;
-    assert!((0.9..=most).contains(&coverage), "coverage {coverage} of {time} s, {stolen} s stolen");
+    assert!((0.95..=most).contains(&coverage), "coverage {coverage} of {time} s, {stolen} s stolen");
     let pids: std::collections::BTreeSet<u32> =
         recorded.profile.processes.rows().iter().map(|p| p.pid).collect();
     assert!(pids.len() > 200, "only {} of 400 processes were seen", pids.len());
