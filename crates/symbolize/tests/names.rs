@@ -5,7 +5,7 @@
 mod truth;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use plumb_profile::{Address, Id};
 use plumb_symbolize::Options;
@@ -63,19 +63,29 @@ fn rust_names_come_without_hash() {
     }
 }
 
+/// A library of this assembly code, and where each of its symbols is.
+fn assembled(folder: &Folder, text: &str) -> (PathBuf, BTreeMap<String, u64>) {
+    let (source, file) = (folder.join("code.s"), folder.join("code.so"));
+    std::fs::write(&source, text).unwrap();
+    truth::run("gcc", &["-shared", "-nostdlib", "-o", file.to_str().unwrap(), source.to_str().unwrap()]);
+    let symbols = truth::run("nm", &[file.to_str().unwrap()]);
+    let symbol = |line: &str| {
+        let [address, _, name] = line.split(' ').collect::<Vec<_>>().try_into().unwrap();
+        (name.to_owned(), u64::from_str_radix(address, 16).unwrap())
+    };
+    let symbols = symbols.lines().map(symbol).collect();
+    (file, symbols)
+}
+
 #[test]
 fn a_function_without_a_size_ends_where_data_among_code_begins() {
     if !truth::have(&["gcc", "nm"]) {
         return;
     }
     let folder = Folder::new("data-in-code");
-    let (source, file) = (folder.join("code.s"), folder.join("code.so"));
     let text = ".text\n.type f, @function\nf: .skip 16, 0x90\n.type data, @object\ndata: .skip 64, 0x90\n";
-    std::fs::write(&source, text).unwrap();
-    truth::run("gcc", &["-shared", "-nostdlib", "-o", file.to_str().unwrap(), source.to_str().unwrap()]);
-    let symbols = truth::run("nm", &[file.to_str().unwrap()]);
-    let f = symbols.lines().find(|line| line.ends_with(" t f")).unwrap();
-    let f = u64::from_str_radix(f.split(' ').next().unwrap(), 16).unwrap();
+    let (file, symbols) = assembled(&folder, text);
+    let f = symbols["f"];
     assert_eq!(names(&file, &[f + 8]).into_values().collect::<Vec<_>>(), ["f"]);
     assert!(names(&file, &[f + 24]).is_empty(), "that is in what begins behind it");
 }
@@ -87,7 +97,6 @@ fn a_return_address_that_nobody_called_is_in_the_function_that_begins_there() {
         return;
     }
     let folder = Folder::new("return-to-start");
-    let (source, file) = (folder.join("code.s"), folder.join("code.so"));
     let function = |name: &str| {
         format!(".globl {name}\n.type {name}, @function\n{name}: .skip 16, 0x90\n.size {name}, .-{name}\n")
     };
@@ -95,13 +104,8 @@ fn a_return_address_that_nobody_called_is_in_the_function_that_begins_there() {
     let text =
         [".text\n", &function("ends_in_call"), &function("next"), ".skip 16, 0x90\n", &function("coroutine")];
     let text = text.concat() + nameless + &function("behind_nameless");
-    std::fs::write(&source, text).unwrap();
-    truth::run("gcc", &["-shared", "-nostdlib", "-o", file.to_str().unwrap(), source.to_str().unwrap()]);
-    let symbols = truth::run("nm", &[file.to_str().unwrap()]);
-    let start = |name: &str| {
-        let line = symbols.lines().find(|line| line.ends_with(&format!(" T {name}"))).unwrap();
-        u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap()
-    };
+    let (file, symbols) = assembled(&folder, &text);
+    let start = |name: &str| symbols[name];
     let name = |address: u64, is_return: bool| {
         let (mut profile, _) = truth::profile(&file, None, &[]);
         let dso = Some(Id::from_index(0));

@@ -5,6 +5,8 @@
 //!
 //! Invariant: the work is bounded by the length of the bytes; they are hostile.
 
+use gimli::{EndianSlice, LittleEndian, Reader};
+
 /// The values in a function.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Values {
@@ -16,15 +18,16 @@ impl Values {
     /// The table at the start of `bytes` of a function that is `length` bytes long; `None` if the bytes end before it does. A processor's
     /// instructions take multiples of `quantum` bytes.
     pub fn read(bytes: &[u8], quantum: u8, length: u32) -> Option<Self> {
-        let (mut runs, mut rest): (Vec<(u32, i32)>, _) = (Vec::new(), bytes);
+        let mut runs: Vec<(u32, i32)> = Vec::new();
+        let mut rest = EndianSlice::new(bytes, LittleEndian);
         let (mut end, mut value) = (0_u32, -1_i32);
         while end < length {
-            let change = varint(&mut rest)?;
+            let change = rest.read_uleb128_u32().ok()?;
             if change == 0 && !runs.is_empty() {
                 break;
             }
             value = value.wrapping_add((change >> 1).cast_signed() ^ -(change & 1).cast_signed());
-            end = end.saturating_add(varint(&mut rest)?.saturating_mul(quantum.into()));
+            end = end.saturating_add(rest.read_uleb128_u32().ok()?.saturating_mul(quantum.into()));
             runs.push((end, value));
         }
         Some(Self { runs })
@@ -35,20 +38,6 @@ impl Values {
         let run = self.runs.partition_point(|&(end, _)| end <= offset);
         u32::try_from(self.runs.get(run)?.1).ok()
     }
-}
-
-/// Takes a number in base 128, the lowest digits first.
-fn varint(bytes: &mut &[u8]) -> Option<u32> {
-    let mut number = 0_u32;
-    for shift in (0..35).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u32::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Some(number);
-        }
-    }
-    None
 }
 
 #[cfg(test)]
