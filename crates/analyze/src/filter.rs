@@ -14,7 +14,7 @@ use crate::report::exe_text;
 pub struct Filter {
     /// Only samples of this event. Weights of different events can't be added up in earnest.
     pub event: Option<EventId>,
-    /// Only samples taken in this time; of one that stands for a stretch of time, off the processor, what of it is in this.
+    /// Only samples taken in this time. A time off the processor counts with the part of it that is in this range.
     pub time: Option<TimeRange>,
     /// No samples taken in these times, in nanoseconds on their clock, in order: something else disturbed the target then.
     pub except: Vec<std::ops::Range<u64>>,

@@ -25,7 +25,7 @@ impl Intervals {
         Self { kinds: profile.events.rows().iter().map(kind).collect(), blocked: HashMap::new() }
     }
 
-    /// When the stretch begins for which a sample stands, on the clock of samples; `None`: it stands for a moment. To be asked of all
+    /// When the stretch of time of a sample begins, on the clock of samples; `None` if the sample is of one moment. Must be called for all
     /// samples, in their order.
     pub(crate) fn begin(&mut self, sample: &Sample) -> Option<u64> {
         if self.kinds[sample.event.index()]? == 0 {

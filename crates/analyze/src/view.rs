@@ -7,7 +7,7 @@
 use plumb_profile::{Id, Profile, Sample, StackId, StackNode, ThreadId};
 
 use crate::cost::Cost;
-use crate::filter::{Filter, Mode, start_ns};
+use crate::filter::{Filter, Mode, TimeRange, start_ns};
 use crate::frame::{Expander, FrameIndex, Kind, ViewFrame};
 use crate::intervals::Intervals;
 use crate::pattern::Pattern;
@@ -39,7 +39,7 @@ pub struct ViewNode {
 /// A kept sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ViewSample {
-    /// As recorded; of a stretch of time it weighs what is in the wanted time.
+    /// As recorded, but a time off the processor weighs only its part in the selected range of time.
     pub sample: Sample,
     /// The innermost visible frame.
     pub node: NodeId,
@@ -51,8 +51,8 @@ pub struct View<'p> {
     frames: Vec<ViewFrame<'p>>,
     nodes: Vec<ViewNode>,
     symbols: usize,
-    /// Index of the sample in the profile, its innermost visible frame, and what it weighs in the wanted time.
-    kept: Vec<(usize, NodeId, u64)>,
+    /// Index of the sample in the profile, its innermost visible frame, and its weight in the selected time.
+    kept: Vec<(u32, NodeId, u64)>,
     recorded: Cost,
     part: Cost,
     relative: bool,
@@ -95,13 +95,9 @@ impl<'p> View<'p> {
         let mut intervals = Intervals::new(profile);
         for (index, sample) in profile.samples.iter().enumerate() {
             let (counts, keep) = threads[sample.thread.index()];
-            let weight = match (filter.time, intervals.begin(&sample)) {
-                (None, _) => Some(sample.weight),
-                (Some(time), Some(begin)) => Some(time.overlap(begin.saturating_sub(start), sample.weight))
-                    .filter(|&weight| weight > 0),
-                (Some(time), None) => {
-                    time.contains(sample.time_ns.saturating_sub(start)).then_some(sample.weight)
-                }
+            let weight = match filter.time {
+                Some(time) => weight_in(time, start, &sample, &mut intervals),
+                None => Some(sample.weight),
             };
             let weight = weight.filter(|_| !is_within(&filter.except, sample.time_ns));
             let in_event = filter.event.is_none_or(|event| event == sample.event);
@@ -116,6 +112,7 @@ impl<'p> View<'p> {
                 && stacks.in_mode(profile, sample.stack, filter.mode)
             {
                 self.part += cost;
+                let index = u32::try_from(index).expect("fewer than 2^32 samples fit in memory");
                 self.kept.push((index, stacks.node_of(sample.stack), weight));
             }
         }
@@ -154,7 +151,8 @@ impl<'p> View<'p> {
     /// The kept samples in the order of their time.
     pub fn samples(&self) -> impl ExactSizeIterator<Item = ViewSample> {
         self.kept.iter().map(|&(index, node, weight)| {
-            let sample = self.profile.samples.get(index).expect("kept samples are samples of the profile");
+            let sample =
+                self.profile.samples.get(index as usize).expect("kept samples are samples of the profile");
             ViewSample { sample: Sample { weight, ..sample }, node }
         })
     }
@@ -325,6 +323,15 @@ impl<'p> StackTree<'p> {
         let kernel =
             stack.is_some_and(|id| profile.frames[profile.stacks.node(id).frame].kind == FrameKind::Kernel);
         kernel == (mode == Mode::Kernel)
+    }
+}
+
+/// What a sample weighs in a range of time that counts from `start`; `None`: it is outside.
+fn weight_in(time: TimeRange, start: u64, sample: &Sample, intervals: &mut Intervals) -> Option<u64> {
+    let since_start = |ns: u64| ns.saturating_sub(start);
+    match intervals.begin(sample) {
+        Some(begin) => Some(time.overlap(since_start(begin), sample.weight)).filter(|&weight| weight > 0),
+        None => time.contains(since_start(sample.time_ns)).then_some(sample.weight),
     }
 }
 
