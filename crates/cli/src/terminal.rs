@@ -36,7 +36,7 @@ pub struct Output<'a> {
 struct Closed;
 
 impl Closed {
-    /// What is said of it.
+    /// The error of each write.
     fn error() -> io::Error {
         io::Error::other("cannot write to standard output: it is closed")
     }

@@ -4,10 +4,10 @@
 
 use std::path::Path;
 
-/// For all that perf events give: other users' processes, the kernel, the whole machine, names of kernel functions.
+/// What [`setcap_perf`] gives.
 const PERF: &str = "cap_perfmon,cap_sys_ptrace,cap_syslog";
 
-/// For programs in the kernel, too: with it `plumb` needs no root, but for uprobes.
+/// What [`setcap_bpf`] gives.
 const BPF: &str = "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog,cap_dac_read_search";
 
 /// The command for all that perf events give: other users' processes, the kernel, the whole machine, names of kernel functions.

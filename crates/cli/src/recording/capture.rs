@@ -19,9 +19,9 @@ pub enum Capture {
     Bpf,
 }
 
-/// Whether identical stacks are counted in the kernel, where samples lose their times. Of a machine or a group there may be any number, for
-/// as long as it takes; of a command or processes one looks at the course.
-fn counts(target: &Target) -> bool {
+/// Whether the kernel aggregates identical stacks, which lose their timestamps. A machine or a group may give any number of samples;
+/// commands and processes are looked at over time.
+fn aggregates(target: &Target) -> bool {
     match target {
         Target::Machine | Target::Cgroup(_) | Target::Tree(_) | Target::Awaited(_) => true,
         Target::Command(_) | Target::Processes(_) => false,
@@ -36,19 +36,18 @@ pub fn assistant(
     timeline: bool,
     table_mib: u16,
 ) -> (Option<Box<dyn KernelUnwinder>>, Option<String>) {
-    let is_asked = capture == Capture::Bpf;
     if capture == Capture::Perf {
         return (None, None);
     }
     let mut counters = sampled.counter.iter().chain(sampled.also.iter().map(|event| &event.counter));
     let options = plumb_capture_bpf::LoadOptions {
         places: counters.any(Counter::is_place),
-        ..options(timeline || !counts(target), table_mib)
+        ..options(timeline || !aggregates(target), table_mib)
     };
     match Programs::load(options) {
         Ok(programs) => (Some(Box::new(programs)), None),
         // `plumb doctor` says so.
-        Err(LoadError::Unsupported(_)) if !is_asked => (None, None),
+        Err(LoadError::Unsupported(_)) if capture == Capture::Auto => (None, None),
         Err(error) => (None, Some(format!("stacks are copied, not walked in the kernel: {error}"))),
     }
 }
@@ -62,7 +61,7 @@ pub fn options(timeline: bool, table_mib: u16) -> plumb_capture_bpf::LoadOptions
     }
 }
 
-/// Whether there is something to say of it to who did not ask for it.
+/// Whether the summary shows it without `--capture bpf`.
 pub fn is_noteworthy(handed_over: &UnwindFallbackStats) -> bool {
     handed_over.evicted > 0 || handed_over.unseen > 0 || handed_over.damaged > 0
 }

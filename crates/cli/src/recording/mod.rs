@@ -81,7 +81,7 @@ pub struct Recording {
     pub target_cpu: Option<CpuTime>,
     /// Processor time that plumb used before it began to look for names.
     pub recording_cpu: Duration,
-    /// What was walked in the kernel, and what was not, if that was asked for or is to be told.
+    /// How many stacks the kernel walked, and why not the others, if the summary shows it.
     pub unwinding: Option<UnwindFallbackStats>,
     /// Descendants that outlive the command.
     pub left: Descendants,

@@ -55,7 +55,7 @@ pub fn nameless(profile: &Profile) -> (Vec<Nameless>, u64) {
     (places, samples)
 }
 
-/// What gives names to the functions of a file. One that is no program may be an image of code that a runtime made.
+/// How the functions of a file get names. A file that is not ELF may be an image of JIT code.
 pub fn of_file(profile: &Profile, dso: DsoId) -> String {
     if profile.dsos[dso].addresses != AddressSpace::FileOffset {
         let remedy = match () {

@@ -61,7 +61,7 @@ fn pace(report: &Explanation<'_>) -> Text {
     parts.join(", ").into()
 }
 
-/// How long threads waited for a processor, where that is a good part of the elapsed time, and what may have kept them from one.
+/// The run-queue wait and its possible causes, if it is a large part of the elapsed time.
 fn run_queue_wait(report: &Explanation<'_>) -> Option<String> {
     let pace = &report.pace;
     let ((waited, _), elapsed) = (pace.waited_ns()?, pace.elapsed_ns?);

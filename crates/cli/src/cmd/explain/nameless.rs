@@ -35,7 +35,7 @@ pub(super) fn facts(report: &Explanation<'_>, frame: FrameIndex) -> Vec<(String,
     };
     let mut facts = vec![("cause".to_owned(), Text::from("not known: without names no rule holds"))];
     match remedy.strip_prefix("none: ") {
-        Some(why) => facts.push(("names".into(), Text::from("none to be had: ").and(why))),
+        Some(why) => facts.push(("names".into(), Text::from("not available: ").and(why))),
         None if remedy.is_empty() => {}
         None => facts.push(("do".into(), Text::from("get names: ").and(remedy.as_str()))),
     }
