@@ -29,7 +29,7 @@ $(DEMO)/slow: bench/demo/slow.cpp | deps-demo
 test: deps-test
 	cargo run -q -p xtask -- test
 
-# Every feature on the running kernel and on others under QEMU: four minutes. KERNELS="5.10 6.1" chooses, UPDATE=1 writes docs/kernels.md.
+# Every feature on the running kernel and on others under QEMU: six minutes. KERNELS="5.10 6.1" chooses, UPDATE=1 writes docs/kernels.md.
 test-kernels: deps-kernels
 	xtask/kernels/run.sh
 

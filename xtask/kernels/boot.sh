@@ -1,6 +1,6 @@
 #!/bin/bash
 # Boots a Debian kernel under QEMU, which takes no KVM, and runs check.sh there with plumb in an initramfs. Prints what that prints.
-# boot.sh SERIES PLUMB PROGRAM...     SERIES such as 6.1; the programs go to /bin with their libraries
+# boot.sh SERIES PLUMB PROGRAM...     SERIES such as 6.1, or "newest": the newest of Debian's backports; the programs go to /bin with their libraries
 # VMLINUZ: a kernel to boot instead, which needs no modules. APPEND: more of the kernel's command line, such as lockdown=confidentiality. SETUP: a command for the machine before it is tried.
 # WORK: where kernels are kept. LIMIT: seconds after which it is ended. FEATURES: functions of check.sh to try, instead of all.
 set -eu
@@ -10,10 +10,13 @@ work=${WORK:-${TMPDIR:-/tmp}/plumb-kernels}
 VMLINUZ=${VMLINUZ:-}
 mkdir -p "$work"
 
-# The newest kernel of the series: of the sources of this machine, else of other releases of Debian, asked without touching the machine's own lists.
+# The newest kernel of the series: of the sources of this machine, otherwise of other releases of Debian, asked without touching the machine's own lists.
 apt=()
-newest() { apt-cache "${apt[@]}" search -n "^linux-image-${series//./\\.}\\.[0-9].*-cloud-amd64\$" | awk '{ print $1 }' | sort -V | tail -n 1; }
-image=$(newest)
+case $series in newest) versions='[0-9]' ;; *) versions="${series//./\\.}\\.[0-9]" ;; esac
+newest() { apt-cache "${apt[@]}" search -n "^linux-image-$versions.*-cloud-amd64\$" | awk '{ print $1 }' | sort -V | tail -n 1; }
+# The machine's own sources know the newest kernel only of their own release.
+image=
+[ "$series" = newest ] || image=$(newest)
 if [ -z "$image$VMLINUZ" ]; then
     lists=$work/apt
     mkdir -p "$lists"/lists/partial "$lists"/cache/archives/partial
@@ -30,7 +33,18 @@ fi
 
 if [ -z "$VMLINUZ" ] && [ ! -f "$work/$image/vmlinuz" ]; then
     fresh=$(mktemp -d "$work/fresh.XXXXXX")
-    (cd "$fresh" && apt-get "${apt[@]}" download -q "$image" >&2 && dpkg -x ./*.deb x && cp x/boot/vmlinuz-* vmlinuz && rm -rf x ./*.deb)
+    # Since Linux 7 the kernel is in linux-binary-VERSION, and linux-image-VERSION is empty.
+    (
+        cd "$fresh"
+        for package in "$image" "${image/linux-image-/linux-binary-}"; do
+            [ -f vmlinuz ] && break
+            apt-get "${apt[@]}" download -q "$package" >&2
+            dpkg -x ./*.deb x
+            find x -name 'vmlinuz*' -type f -exec cp {} vmlinuz ';'
+            rm -rf x ./*.deb
+        done
+        [ -f vmlinuz ]
+    )
     rm -rf "${work:?}/$image"
     mv "$fresh" "$work/$image"
 fi

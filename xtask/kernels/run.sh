@@ -1,7 +1,7 @@
 #!/bin/bash
 # Tries every feature on the kernel that runs and on others under QEMU, all at once, and prints a table. Fails if something fails, or if
 # docs/kernels.md says otherwise.
-# KERNELS: series of Linux to boot [6.1 6.12]. UPDATE=1: puts the results into docs/kernels.md.
+# KERNELS: series of Linux to boot [6.1 6.12 newest]; newest is that of Debian's backports. UPDATE=1: puts the results into docs/kernels.md.
 set -eu
 cd "$(dirname "$0")/../.."
 work=${WORK:-${TMPDIR:-/tmp}/plumb-kernels}
@@ -20,7 +20,7 @@ cp --remove-destination "$plumb" "$work/bin/plumb"
 
 pids=() logs=()
 boot() { nice xtask/kernels/boot.sh "$1" "$work/bin/plumb" "$work/bin/work" "$work/bin/objects" >"$work/result-$1.txt" 2>"$work/result-$1.txt.err"; }
-for series in ${KERNELS:-6.1 6.12}; do
+for series in ${KERNELS:-6.1 6.12 newest}; do
     boot "$series" &
     pids+=($!) logs+=("$work/result-$series.txt")
 done
@@ -30,7 +30,7 @@ pids+=($!) logs+=("$log")
 for pid in "${pids[@]}"; do wait "$pid" || true; done
 # An emulated processor that gets no time for long enough looks locked up to its kernel. A machine that ends early has its last words shown, and
 # is started once more, alone; a kernel that plumb crashes ends early again.
-for series in ${KERNELS:-6.1 6.12}; do
+for series in ${KERNELS:-6.1 6.12 newest}; do
     log=$work/result-$series.txt
     grep -q '^END' "$log" && continue
     echo "Linux $series ended early and is started once more. The end of its console:" >&2

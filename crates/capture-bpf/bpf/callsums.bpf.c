@@ -132,21 +132,21 @@ INLINE int is_counted_again(struct task_struct *task)
     if (!last || !control || !control->began)
         return 0;
     u32 now = generation;
-    if (last->task == (u64)task && last->pid == (u32)task->pid && last->generation == now)
+    if (last->task == (u64)task && last->pid == (u32)NUMBER(task->pid) && last->generation == now)
         return last->counts;
     last->counts = is_counted(task);
     last->task = (u64)task;
-    last->pid = task->pid;
+    last->pid = NUMBER(task->pid);
     last->generation = now;
     return last->counts;
 }
 
-INLINE u32 number_of(struct task_struct *task, struct pt_regs *regs)
+INLINE u32 number_of(struct task_struct *task, struct user_pt_regs *regs)
 {
     s64 number = regs->orig_ax;
     if (number < 0)
         return sigreturn;
-    if (number >= SUM_OTHERS || task->thread_info.status & TS_COMPAT)
+    if (number >= SUM_OTHERS || is_compat(task))
         return SUM_OTHERS;
     return number;
 }
@@ -193,7 +193,7 @@ INLINE int file_of(struct task_struct *task, u32 number, u32 descriptor, struct 
     struct fdtable *table = files->fdt;
     struct file **all = 0, *file = 0;
     u32 most = 0;
-    READ(most, table->max_fds);
+    READ_NUMBER(most, table->max_fds);
     READ(all, table->fd);
     if (descriptor >= most || bpf_probe_read_kernel(&file, sizeof(file), &all[descriptor]) || !file)
         return 0;
@@ -202,8 +202,8 @@ INLINE int file_of(struct task_struct *task, u32 number, u32 descriptor, struct 
     READ(inode, file->f_inode);
     READ(super, inode->i_sb);
     struct NameKey name = {};
-    READ(name.file, inode->i_ino);
-    READ(name.device, super->s_dev);
+    READ_NUMBER(name.file, inode->i_ino);
+    READ_NUMBER(name.device, super->s_dev);
     name_file(file, inode, &name);
     key->file = name.file;
     key->who = name.device;
@@ -211,15 +211,15 @@ INLINE int file_of(struct task_struct *task, u32 number, u32 descriptor, struct 
 }
 
 /* What a call counts for. Returns whether it counts. */
-INLINE int key_of(struct task_struct *task, u32 number, struct pt_regs *regs, struct SumKey *key)
+INLINE int key_of(struct task_struct *task, u32 number, struct user_pt_regs *regs, struct SumKey *key)
 {
     key->number = number;
     key->who = 0;
     key->file = 0;
     if (per == PER_THREAD)
-        key->who = task->pid;
+        key->who = NUMBER(task->pid);
     else if (per == PER_PROCESS)
-        key->who = task->tgid;
+        key->who = NUMBER(task->tgid);
     else if (per == PER_FILE)
         return file_of(task, number, regs->di, key);
     return 1;
@@ -260,7 +260,7 @@ INLINE int forks(u32 number)
 }
 
 /* Counts a call that has ended. Returns its sum, if it is one. */
-INLINE struct Sum *counted(struct task_struct *task, u32 number, struct pt_regs *regs, s64 result)
+INLINE struct Sum *counted(struct task_struct *task, u32 number, struct user_pt_regs *regs, s64 result)
 {
     if (!result && forks(number))
         return 0;
@@ -287,7 +287,7 @@ SEC("tp_btf/sys_exit")
 int on_count(u64 *ctx)
 {
     struct task_struct *task = bpf_get_current_task_btf();
-    struct pt_regs *regs = (struct pt_regs *)ctx[0];
+    struct user_pt_regs *regs = (struct user_pt_regs *)ctx[0];
     if (is_counted_again(task))
         counted(task, number_of(task, regs), regs, ctx[1]);
     return 0;
@@ -326,11 +326,11 @@ INLINE u32 log2_of(u64 value)
 }
 
 /* Remembers the longest call with its arguments, which still are where they were. */
-INLINE void remember(struct Sum *sum, struct task_struct *task, struct pt_regs *regs, u64 now, u32 number)
+INLINE void remember(struct Sum *sum, struct task_struct *task, struct user_pt_regs *regs, u64 now, u32 number)
 {
     sum->longest_end_ns = now;
-    sum->longest_pid = task->tgid;
-    sum->longest_tid = task->pid;
+    sum->longest_pid = NUMBER(task->tgid);
+    sum->longest_tid = NUMBER(task->pid);
     sum->longest_args[0] = regs->di;
     sum->longest_args[1] = regs->si;
     sum->longest_args[2] = regs->dx;
@@ -367,7 +367,7 @@ int on_time(u64 *ctx)
 {
     u64 now = bpf_ktime_get_ns();
     struct task_struct *task = bpf_get_current_task_btf();
-    struct pt_regs *regs = (struct pt_regs *)ctx[0];
+    struct user_pt_regs *regs = (struct user_pt_regs *)ctx[0];
     struct InCall *call = bpf_task_storage_get(&in_call, task, 0, 0);
     if (!call && !is_counted(task))
         return 0;

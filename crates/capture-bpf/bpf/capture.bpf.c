@@ -90,7 +90,7 @@ static long step(u32 index, struct walking *walking)
 /* Where user code was when it was left for the kernel. 0: it is no 64-bit code. */
 INLINE int begin_where_left(struct walk *walk, struct task_struct *task)
 {
-    struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+    struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);
     if ((regs->cs & 0xffff) != 0x33)
         return 0;
     walk->pc = regs->ip;
@@ -116,7 +116,7 @@ INLINE int begin_where_sampled(struct walk *walk, struct user_pt_regs *regs, str
 /* Looks for an interpreter that the recorder knows to be mapped: where a walk ends before it gets there. */
 INLINE void find_script(struct task_struct *task, struct Space *space)
 {
-    u32 tgid = task->tgid;
+    u32 tgid = NUMBER(task->tgid);
     u64 *address = space->script ? 0 : bpf_map_lookup_elem(&interpreted, &tgid);
     if (!address)
         return;
@@ -129,7 +129,7 @@ INLINE void find_script(struct task_struct *task, struct Space *space)
 /* Walks the user stack of the current task into the draft, from where the walk was begun. Returns a WHY. */
 INLINE u32 walk_user(struct task_struct *task, struct walking *walking, u32 pid, u32 tid)
 {
-    u32 tgid = task->tgid;
+    u32 tgid = NUMBER(task->tgid);
     u64 mm = mm_of(task);
     struct Space *space = bpf_map_lookup_elem(&spaces, &tgid);
     if (!space)
@@ -164,7 +164,7 @@ INLINE u32 walk_user(struct task_struct *task, struct walking *walking, u32 pid,
 /* The number of the system call that a task is in; NO_CALL if it came into the kernel otherwise. */
 INLINE u32 call_of(struct task_struct *task)
 {
-    struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+    struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);
     long call = regs->orig_ax;
     return call < 0 ? NO_CALL : (u32)call;
 }
@@ -271,21 +271,21 @@ INLINE void tell_script(struct task_struct *task, struct walking *walking)
     sample->user = 0;
     sample->kernel = 0;
     sample->flags |= SAMPLE_SCRIPT_ONLY;
-    script_frames(draft, space, space->script, task->tgid, 0);
+    script_frames(draft, space, space->script, NUMBER(task->tgid), 0);
     u64 words = at_most(2 * sample->script, 2 * MAX_SCRIPT_FRAMES);
     if (!words)
         return;
     sample->head.kind = MESSAGE_SAMPLE;
     sample->head.time_ns = bpf_ktime_get_ns();
-    sample->head.pid = task->tgid;
-    sample->head.tid = task->pid;
+    sample->head.pid = NUMBER(task->tgid);
+    sample->head.tid = NUMBER(task->pid);
     bpf_ringbuf_output(&ring, sample, sizeof(struct Sample) + 8 * words, BPF_RB_NO_WAKEUP);
 }
 
 /* Takes care of a sample, whose walk was begun. Returns whether it did, or why not. */
 INLINE u32 take(void *ctx, struct task_struct *task, struct walking *walking, u32 sample_flags, u64 period, u32 event)
 {
-    u32 flags = task->flags, pid = task->tgid, tid = task->pid;
+    u32 flags = NUMBER(task->flags), pid = NUMBER(task->tgid), tid = NUMBER(task->pid);
     struct Control *control = the_control();
     struct draft *draft = walking->draft;
     struct Sample *sample = &draft->sample;
@@ -359,10 +359,10 @@ INLINE u32 take(void *ctx, struct task_struct *task, struct walking *walking, u3
 /* Says which system call a sample is in whose record the kernel will write: no record says so. */
 INLINE void say_call(struct task_struct *task)
 {
-    if (task->flags & (PF_KTHREAD | PF_USER_WORKER | PF_IO_WORKER) || !mm_of(task))
+    if (NUMBER(task->flags) & (PF_KTHREAD | PF_USER_WORKER | PF_IO_WORKER) || !mm_of(task))
         return;
     struct HandedOver in = {
-        .head = { .kind = MESSAGE_HANDED_OVER, .time_ns = bpf_ktime_get_ns(), .pid = task->tgid, .tid = task->pid },
+        .head = { .kind = MESSAGE_HANDED_OVER, .time_ns = bpf_ktime_get_ns(), .pid = NUMBER(task->tgid), .tid = NUMBER(task->pid) },
         .call = call_of(task),
     };
     bpf_ringbuf_output(&ring, &in, sizeof(in), BPF_RB_NO_WAKEUP);
@@ -383,8 +383,8 @@ INLINE void tell_registers(struct bpf_perf_event_data *ctx, struct task_struct *
     told->head.kind = MESSAGE_REGISTERS;
     told->head.cpu = bpf_get_smp_processor_id();
     told->head.time_ns = now;
-    told->head.pid = task->tgid;
-    told->head.tid = task->pid;
+    told->head.pid = NUMBER(task->tgid);
+    told->head.tid = NUMBER(task->pid);
     told->ip = ctx->regs.ip;
     told->values[0] = ctx->regs.ax;
     told->values[1] = ctx->regs.dx;

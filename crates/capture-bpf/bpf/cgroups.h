@@ -62,7 +62,7 @@ INLINE void tell_cgroup(struct task_struct *task)
 {
     u32 zero = 0;
     struct told_cgroup *told = bpf_map_lookup_elem(&told_cgroups, &zero);
-    if (!tells_cgroups || !told)
+    if (!tells_cgroups || !told || !HAS(task->cgroups))
         return;
     struct css_set *set = 0;
     struct cgroup *group = 0;
@@ -78,8 +78,8 @@ INLINE void tell_cgroup(struct task_struct *task)
         return;
     told->in.head.kind = MESSAGE_IN_CGROUP;
     told->in.head.time_ns = bpf_ktime_get_ns();
-    told->in.head.pid = task->tgid;
-    told->in.head.tid = task->pid;
+    told->in.head.pid = NUMBER(task->tgid);
+    told->in.head.tid = NUMBER(task->pid);
     told->in.bytes = used;
     bpf_ringbuf_output(&ring, told, sizeof(struct InCgroup) + used, BPF_RB_NO_WAKEUP);
 }

@@ -24,7 +24,7 @@ int on_fork(u64 *ctx)
 {
     struct task_struct *parent = (struct task_struct *)ctx[0];
     struct task_struct *child = (struct task_struct *)ctx[1];
-    if (parent->tgid != child->tgid)
+    if (NUMBER(parent->tgid) != NUMBER(child->tgid))
         inherit(parent, child);
     return 0;
 }
@@ -33,9 +33,9 @@ INLINE int fault(u64 address)
 {
     struct Control *control = the_control();
     struct task_struct *task = bpf_get_current_task_btf();
-    if (!control || !control->began || address >= USER_END || (u32)task->tgid == own_pid || !is_followed(control, task))
+    if (!control || !control->began || address >= USER_END || (u32)NUMBER(task->tgid) == own_pid || !is_followed(control, task))
         return 0;
-    struct Fault fault = { .time_ns = bpf_ktime_get_ns(), .address = address, .pid = task->tgid, .tid = task->pid };
+    struct Fault fault = { .time_ns = bpf_ktime_get_ns(), .address = address, .pid = NUMBER(task->tgid), .tid = NUMBER(task->pid) };
     if (bpf_ringbuf_output(&ring, &fault, sizeof(fault), BPF_RB_NO_WAKEUP))
         add(FAULTS_DROPPED, 1);
     return 0;

@@ -199,25 +199,10 @@ struct task_struct {
     char comm[16];
 };
 
-struct pt_regs {
-    unsigned long bp;
-    unsigned long bx;
-    unsigned long r10;
-    unsigned long r9;
-    unsigned long r8;
-    unsigned long cx;
-    unsigned long dx;
-    unsigned long si;
-    unsigned long di;
-    unsigned long orig_ax;
-    unsigned long ip;
-    unsigned long cs;
-    unsigned long sp;
-};
-
 #pragma clang attribute pop
 
-/* asm/ptrace.h: the context of a program at a uprobe, which the kernel keeps as it is. */
+/* uapi/asm/ptrace.h, struct pt_regs: registers as user space left them, and the context of a program at a uprobe. Part of the kernel's ABI, so
+ * that no field is looked up. */
 struct user_pt_regs {
     unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
 };
@@ -282,8 +267,62 @@ INLINE u64 elapsed_ns(u64 now, u64 then)
     return now > then ? now - then : 0;
 }
 
-/* Reads a field of a structure of the kernel, whatever pointer leads there. */
+/* Reads a pointer in a structure of the kernel, whatever pointer leads there. */
 #define READ(to, from) bpf_probe_read_kernel(&(to), sizeof(to), &(from))
+
+/* What the loader fills in about a field of the running kernel (enum bpf_core_relo_kind in linux/bpf.h). */
+#define FIELD_BYTES 1
+#define FIELD_EXISTS 2
+#define FIELD_IS_SIGNED 3
+#define FIELD_LEFT_SHIFT 4
+#define FIELD_RIGHT_SHIFT 5
+
+/* Whether the running kernel has a field. What reads one that it lacks is refused, unless this leads around it. */
+#define HAS(field) __builtin_preserve_field_info(field, FIELD_EXISTS)
+
+/* The value of a number in a structure of the kernel, of the bytes that hold it: a kernel may keep it in another width, with a sign or without,
+ * or as a bit field. */
+#define VALUE_OF(field, bytes)                                                                                         \
+    ({                                                                                                                 \
+        u64 up_ = (bytes) << __builtin_preserve_field_info(field, FIELD_LEFT_SHIFT);                                   \
+        u32 down_ = __builtin_preserve_field_info(field, FIELD_RIGHT_SHIFT);                                           \
+        (typeof(field))(__builtin_preserve_field_info(field, FIELD_IS_SIGNED) ? (u64)((s64)up_ >> down_) : up_ >> down_); \
+    })
+
+/* Loads a number of a structure that the verifier lets programs look into. Not `task->pid`: that is one load of the width that `pid` has here. */
+#define NUMBER(field)                                                                                                  \
+    ({                                                                                                                 \
+        const volatile void *at_ = &(field);                                                                           \
+        u64 bytes_ = 0;                                                                                                \
+        /* One load for each width, as each needs an instruction of its own: the others are never reached. */          \
+        OPAQUE(at_);                                                                                                   \
+        switch (__builtin_preserve_field_info(field, FIELD_BYTES)) {                                                   \
+        case 1:                                                                                                        \
+            bytes_ = *(const volatile u8 *)at_;                                                                        \
+            break;                                                                                                     \
+        case 2:                                                                                                        \
+            bytes_ = *(const volatile u16 *)at_;                                                                       \
+            break;                                                                                                     \
+        case 4:                                                                                                        \
+            bytes_ = *(const volatile u32 *)at_;                                                                       \
+            break;                                                                                                     \
+        case 8:                                                                                                        \
+            bytes_ = *(const volatile u64 *)at_;                                                                       \
+            break;                                                                                                     \
+        }                                                                                                              \
+        VALUE_OF(field, bytes_);                                                                                       \
+    })
+
+/* A number that the programs can do without, on a kernel built without it. */
+#define OPTIONAL(field, otherwise) (HAS(field) ? NUMBER(field) : (otherwise))
+
+/* Reads a number of a structure of the kernel, whatever pointer leads there. */
+#define READ_NUMBER(to, field)                                                                                         \
+    ({                                                                                                                 \
+        u64 bytes_ = 0;                                                                                                \
+        bpf_probe_read_kernel(&bytes_, __builtin_preserve_field_info(field, FIELD_BYTES), &(field));                   \
+        (to) = VALUE_OF(field, bytes_);                                                                                \
+    })
 
 /* The address space of a task, as a number. To load a pointer from a structure that it trusts the verifier goes through the names of all types
  * of the kernel, several times on each way to that place: a millisecond for each (btf_nested_type_is_trusted in kernel/bpf/btf.c). */
@@ -292,6 +331,12 @@ INLINE u64 mm_of(struct task_struct *task)
     struct mm_struct *mm = 0;
     READ(mm, task->mm);
     return (u64)mm;
+}
+
+/* Whether a task is in a system call of 32 bits. */
+INLINE u32 is_compat(struct task_struct *task)
+{
+    return OPTIONAL(task->thread_info.status, 0) & TS_COMPAT;
 }
 
 /* Where the vdso of a task is. */

@@ -36,8 +36,8 @@ INLINE void say_spent(struct task_struct *task, u32 until)
     if (!control || !control->began)
         return;
     struct Spent spent = {
-        .head = { .kind = MESSAGE_SPENT, .time_ns = bpf_ktime_get_ns(), .pid = task->tgid, .tid = task->pid },
-        .runtime_ns = task->se.sum_exec_runtime,
+        .head = { .kind = MESSAGE_SPENT, .time_ns = bpf_ktime_get_ns(), .pid = NUMBER(task->tgid), .tid = NUMBER(task->pid) },
+        .runtime_ns = NUMBER(task->se.sum_exec_runtime),
         .until = until,
     };
     bpf_ringbuf_output(&ring, &spent, sizeof(spent), BPF_RB_NO_WAKEUP);
@@ -64,7 +64,7 @@ INLINE void want_at(struct task_struct *task, struct Space *space, u64 address)
 {
     int index = mapping_at(space, address);
     if (index >= 0)
-        want(space->mappings[index & (MAX_MAPPINGS - 1)].file, address, task->tgid, task->pid);
+        want(space->mappings[index & (MAX_MAPPINGS - 1)].file, address, NUMBER(task->tgid), NUMBER(task->pid));
 }
 
 /* Follows a process that has exec'd what is waited for. */
@@ -88,23 +88,23 @@ int on_exec(u64 *ctx)
     struct mm_struct *mm = task->mm;
     if (!mm)
         return 0;
-    u32 tgid = task->tgid;
+    u32 tgid = NUMBER(task->tgid);
     bpf_map_delete_elem(&interpreted, &tgid);
     meet(task);
     say_spent(task, UNTIL_EXEC);
     struct Control *control = the_control();
     if (!control || !is_followed(control, task))
         return 0;
-    struct Space *space = new_space(task->tgid, (u64)mm);
+    struct Space *space = new_space(NUMBER(task->tgid), (u64)mm);
     if (!space)
         return 0;
-    struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+    struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);
     /* Where the program begins: in its loader, if it has one. */
     look(task, space, regs->ip);
-    if (mapping_at(space, mm->start_code) < 0)
-        look(task, space, mm->start_code);
+    if (mapping_at(space, NUMBER(mm->start_code)) < 0)
+        look(task, space, NUMBER(mm->start_code));
     look(task, space, (u64)mm->context.vdso);
-    want_at(task, space, mm->start_code);
+    want_at(task, space, NUMBER(mm->start_code));
     want_at(task, space, regs->ip);
     return 0;
 }
@@ -114,7 +114,7 @@ int on_fork(u64 *ctx)
 {
     struct task_struct *parent = (struct task_struct *)ctx[0];
     struct task_struct *child = (struct task_struct *)ctx[1];
-    u32 from = parent->tgid, to = child->tgid;
+    u32 from = NUMBER(parent->tgid), to = NUMBER(child->tgid);
     if (from == to)
         return 0;
     inherit(parent, child);
@@ -142,12 +142,12 @@ int on_map(u64 *ctx)
     struct mm_struct *mm = task->mm;
     if (!mm || state->tree != &mm->mm_mt)
         return 0;
-    u32 tgid = task->tgid;
+    u32 tgid = NUMBER(task->tgid);
     struct Space *space = bpf_map_lookup_elem(&spaces, &tgid);
     if (!space || space->mm != (u64)mm)
         return 0;
     /* The same addresses are other code from now on, so other stacks. */
-    if (forget(space, state->index, state->last))
+    if (forget(space, NUMBER(state->index), NUMBER(state->last)))
         space->birth = __sync_fetch_and_add(&last_birth, 1) + 1;
     return 0;
 }
@@ -156,8 +156,8 @@ SEC("tp_btf/sched_process_exit")
 int on_exit(u64 *ctx)
 {
     struct task_struct *task = (struct task_struct *)ctx[0];
-    u32 tgid = task->tgid;
-    if (task->signal->live.counter <= 0) {
+    u32 tgid = NUMBER(task->tgid);
+    if (NUMBER(task->signal->live.counter) <= 0) {
         bpf_map_delete_elem(&spaces, &tgid);
         bpf_map_delete_elem(&interpreted, &tgid);
         tell_cgroup(task);

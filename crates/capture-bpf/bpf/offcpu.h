@@ -163,7 +163,7 @@ INLINE u32 charged_ahead(struct Off *known, u64 charged, u64 now)
 INLINE void goes(u64 *ctx, int comes_back)
 {
     struct task_struct *task = bpf_get_current_task_btf();
-    u32 tid = task->pid, state = ctx[3];
+    u32 tid = NUMBER(task->pid), state = ctx[3];
     struct Control *control = the_control();
     struct Pace *pace = the_pace();
     if (!pace || !control || !control->off_cpu)
@@ -186,10 +186,10 @@ INLINE void goes(u64 *ctx, int comes_back)
     if (!control->began)
         return;
     u64 could_run = ctx[0] & 0xff || !state;
-    struct Off one = { .out_ns = now, .woken_ns = could_run ? now : 0, .key = key, .pid = task->tgid };
-    one.charged_ns = task->se.sum_exec_runtime;
+    struct Off one = { .out_ns = now, .woken_ns = could_run ? now : 0, .key = key, .pid = NUMBER(task->tgid) };
+    one.charged_ns = NUMBER(task->se.sum_exec_runtime);
     if (comes_back)
-        one.delay_ns = task->sched_info.run_delay;
+        one.delay_ns = OPTIONAL(task->sched_info.run_delay, 0);
     struct Off *known = bpf_map_lookup_elem(&off, &tid);
     one.ahead_ns = charged_ahead(known, one.charged_ns, now);
     if (known)
@@ -216,7 +216,7 @@ INLINE int count_time(u64 key, u32 pid, u32 tid, u64 time, u64 now)
 /* Since when a task could run that has been off from `out` to `now`, by the scheduler's account of waiting. */
 INLINE u64 could_run_at(struct Off *one, struct task_struct *task, u64 out, u64 now)
 {
-    u64 delay = task->sched_info.run_delay - one->delay_ns;
+    u64 delay = OPTIONAL(task->sched_info.run_delay, 0) - one->delay_ns;
     return delay < now - out ? now - delay : out;
 }
 
@@ -236,7 +236,7 @@ INLINE void send_time(void *ctx, struct TimeOff *time, int is_current)
 /* A task runs again. `is_current`: its stack can be looked at. */
 INLINE void is_back(void *ctx, struct task_struct *task, int is_current)
 {
-    u32 tid = task->pid;
+    u32 tid = NUMBER(task->pid);
     struct Pace *pace = the_pace();
     if (!pace)
         return;
@@ -327,7 +327,7 @@ SEC("tp_btf/sched_wakeup")
 int on_wakeup(u64 *ctx)
 {
     struct task_struct *task = (struct task_struct *)ctx[0];
-    u32 tid = task->pid;
+    u32 tid = NUMBER(task->pid);
     struct Off *one = bpf_map_lookup_elem(&off, &tid);
     if (one && !one->woken_ns)
         one->woken_ns = bpf_ktime_get_ns();

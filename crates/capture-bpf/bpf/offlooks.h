@@ -24,7 +24,7 @@ struct {
 /* Where a task left user code, which is what its stack goes on from. */
 INLINE void user_part(struct task_struct *task, struct OffThread *thread)
 {
-    if (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER) || !mm_of(task))
+    if (NUMBER(task->flags) & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER) || !mm_of(task))
         return;
     /* Nothing is where DWARF's numbers are in the order of the structure. */
     struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);
@@ -34,7 +34,7 @@ INLINE void user_part(struct task_struct *task, struct OffThread *thread)
         thread->call = call_of(task);
     thread->ip = regs->ip;
     /* Written as the task was switched out. */
-    thread->thread_pointer = task->thread.fsbase;
+    thread->thread_pointer = OPTIONAL(task->thread.fsbase, 0);
     u64 *to = thread->registers;
     to[0] = regs->ax, to[1] = regs->dx, to[2] = regs->cx, to[3] = regs->bx;
     to[4] = regs->si, to[5] = regs->di, to[6] = regs->bp, to[7] = regs->sp;
@@ -86,10 +86,10 @@ int on_thread(u64 *ctx)
     if (!task || !control || !thread || !control->began || !control->off_cpu || !is_followed(control, task))
         return 0;
     /* Of a whole machine those of the kernel that have nothing to do would be most of what is shown. */
-    if (!control->follows_some && task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
+    if (!control->follows_some && NUMBER(task->flags) & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
         return 0;
-    u32 state = task->__state, tid = task->pid;
-    if (task->on_cpu || state & TASK_DEAD)
+    u32 state = NUMBER(task->__state), tid = NUMBER(task->pid);
+    if (NUMBER(task->on_cpu) || state & TASK_DEAD)
         return 0;
     u64 now = bpf_ktime_get_ns();
     struct Off *known = bpf_map_lookup_elem(&off, &tid);
@@ -100,12 +100,12 @@ int on_thread(u64 *ctx)
     struct Off one = {
         .out_ns = now,
         .woken_ns = state ? 0 : now,
-        .delay_ns = task->sched_info.run_delay,
-        .charged_ns = task->se.sum_exec_runtime,
+        .delay_ns = OPTIONAL(task->sched_info.run_delay, 0),
+        .charged_ns = NUMBER(task->se.sum_exec_runtime),
         .key = key_of_look(now),
-        .pid = task->tgid,
+        .pid = NUMBER(task->tgid),
     };
-    thread->pid = task->tgid;
+    thread->pid = NUMBER(task->tgid);
     thread->tid = tid;
     thread->time_ns = now;
     thread->flags = state ? 0 : OFF_RUNNABLE;
@@ -118,7 +118,7 @@ int on_thread(u64 *ctx)
             return 0;
         /* It came back meanwhile, and nobody will say so. */
         known = bpf_map_lookup_elem(&off, &tid);
-        if (task->on_cpu && known && known->out_ns == now) {
+        if (NUMBER(task->on_cpu) && known && known->out_ns == now) {
             known->out_ns = 0;
             return 0;
         }

@@ -25,7 +25,7 @@ INLINE struct ProcessSum *process_sum_of(struct task_struct *task, u32 number)
 {
     /* A process' number may be given to another one; when it began tells them apart. */
     struct task_struct___begun *leader = (void *)task->group_leader;
-    struct ProcessCall key = { .number = number, .pid = task->tgid, .start_ns = leader->start_boottime };
+    struct ProcessCall key = { .number = number, .pid = NUMBER(task->tgid), .start_ns = NUMBER(leader->start_boottime) };
     struct ProcessSum *sum = bpf_map_lookup_elem(&process_sums, &key);
     if (sum)
         return sum;

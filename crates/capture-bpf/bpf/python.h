@@ -96,11 +96,11 @@ APART u64 py_thread(u64 runtime, struct ScriptLayout *layout)
     if (!layout)
         return 0;
     if (layout->chain == CHAIN_PHP)
-        return task->pid == task->tgid ? runtime : 0;
+        return NUMBER(task->pid) == NUMBER(task->tgid) ? runtime : 0;
     if (layout->chain == CHAIN_PERL)
-        return task->pid == task->tgid ? py_word(runtime) : 0;
-    u64 id = task->thread.fsbase, second = bpf_ktime_get_ns() >> 30;
-    u32 tid = task->pid;
+        return NUMBER(task->pid) == NUMBER(task->tgid) ? py_word(runtime) : 0;
+    u64 id = OPTIONAL(task->thread.fsbase, 0), second = bpf_ktime_get_ns() >> 30;
+    u32 tid = NUMBER(task->pid);
     if (!id)
         return 0;
     if (layout->chain == CHAIN_RUBY)
@@ -157,8 +157,8 @@ APART int py_tell(struct ScriptLayout *layout, u64 at, u32 identity, u64 life, u
     tell->head.kind = MESSAGE_CODE;
     tell->head.cpu = 0;
     tell->head.time_ns = bpf_ktime_get_ns();
-    tell->head.pid = task->tgid;
-    tell->head.tid = task->pid;
+    tell->head.pid = NUMBER(task->tgid);
+    tell->head.tid = NUMBER(task->pid);
     tell->at = at;
     tell->identity = identity;
     tell->link_words = 0;

@@ -42,10 +42,11 @@ INLINE u32 file_number(struct file *file)
     struct super_block *system = 0;
     READ(inode, file->f_inode);
     READ(system, inode->i_sb);
-    READ(key.inode, inode->i_ino);
-    READ(key.size, inode->i_size);
-    READ(key.device, system->s_dev);
-    READ(key.generation, inode->i_generation);
+    READ_NUMBER(key.inode, inode->i_ino);
+    READ_NUMBER(key.size, inode->i_size);
+    READ_NUMBER(key.device, system->s_dev);
+    if (HAS(inode->i_generation))
+        READ_NUMBER(key.generation, inode->i_generation);
     u32 *known = bpf_map_lookup_elem(&numbers, &key);
     if (known)
         return *known;
@@ -67,8 +68,8 @@ struct looking {
 static long enter_vma(struct task_struct *task, struct vm_area_struct *vma, struct looking *looking)
 {
     struct Space *space = looking->space;
-    u64 start = vma->vm_start, end = vma->vm_end;
-    if (!(vma->vm_flags & VM_EXEC))
+    u64 start = NUMBER(vma->vm_start), end = NUMBER(vma->vm_end);
+    if (!(NUMBER(vma->vm_flags) & VM_EXEC))
         return 0;
     struct file *file = 0;
     READ(file, vma->vm_file);
@@ -76,7 +77,7 @@ static long enter_vma(struct task_struct *task, struct vm_area_struct *vma, stru
     u64 offset = 0;
     if (file) {
         number = file_number(file);
-        offset = (u64)vma->vm_pgoff << 12;
+        offset = (u64)NUMBER(vma->vm_pgoff) << 12;
     } else if (vdso_of(task) == start) {
         number = FILE_VDSO;
     }

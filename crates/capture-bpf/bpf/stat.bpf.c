@@ -23,7 +23,7 @@ int on_fork(u64 *ctx)
 {
     struct task_struct *parent = (struct task_struct *)ctx[0];
     struct task_struct *child = (struct task_struct *)ctx[1];
-    if (parent->tgid != child->tgid)
+    if (NUMBER(parent->tgid) != NUMBER(child->tgid))
         inherit(parent, child);
     return 0;
 }
@@ -54,11 +54,11 @@ int on_free(u64 *ctx)
     struct Control *control = the_control();
     if (!control || !control->began || !is_followed(control, task))
         return 0;
-    struct ThreadKey key = { .tid = task->pid };
+    struct ThreadKey key = { .tid = NUMBER(task->pid) };
     for (int i = 0; i < (int)COMM_BYTES; i++)
         key.comm[i] = task->comm[i];
     struct ThreadTime *known = bpf_map_lookup_elem(&threads, &key);
-    struct ThreadTime time = { .runtime_ns = task->se.sum_exec_runtime, .threads = 1 };
+    struct ThreadTime time = { .runtime_ns = NUMBER(task->se.sum_exec_runtime), .threads = 1 };
     if (known) {
         __sync_fetch_and_add(&known->runtime_ns, time.runtime_ns);
         __sync_fetch_and_add(&known->threads, 1);

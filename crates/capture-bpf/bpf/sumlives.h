@@ -7,10 +7,10 @@
 INLINE struct Before so_far(struct task_struct *task)
 {
     struct Before now = {
-        .minor = task->min_flt,
-        .major = task->maj_flt,
-        .voluntary = task->nvcsw,
-        .involuntary = task->nivcsw,
+        .minor = NUMBER(task->min_flt),
+        .major = NUMBER(task->maj_flt),
+        .voluntary = NUMBER(task->nvcsw),
+        .involuntary = NUMBER(task->nivcsw),
     };
     return now;
 }
@@ -44,7 +44,7 @@ int on_fork(u64 *ctx)
     struct task_struct *parent = (struct task_struct *)ctx[0];
     struct task_struct *child = (struct task_struct *)ctx[1];
     u32 *how = bpf_task_storage_get(&followed, parent->group_leader, 0, 0);
-    if (how && parent->tgid != child->tgid)
+    if (how && NUMBER(parent->tgid) != NUMBER(child->tgid))
         bpf_task_storage_get(&followed, child, how, BPF_LOCAL_STORAGE_GET_F_CREATE);
     return 0;
 }

@@ -48,7 +48,7 @@ int on_fork(u64 *ctx)
 {
     struct task_struct *parent = (struct task_struct *)ctx[0];
     struct task_struct *child = (struct task_struct *)ctx[1];
-    if (parent->tgid != child->tgid)
+    if (NUMBER(parent->tgid) != NUMBER(child->tgid))
         inherit(parent, child);
     return 0;
 }
@@ -169,17 +169,12 @@ INLINE struct Wanted *what_of(u32 number, u32 compat)
     return bpf_map_lookup_elem(&wanted, &index);
 }
 
-INLINE u32 is_compat(struct task_struct *task)
-{
-    return task->thread_info.status & TS_COMPAT;
-}
-
-INLINE void fill(struct Call *call, struct task_struct *task, struct pt_regs *regs, u32 number, u32 compat)
+INLINE void fill(struct Call *call, struct task_struct *task, struct user_pt_regs *regs, u32 number, u32 compat)
 {
     call->number = number;
     call->flags = compat ? CALL_COMPAT : 0;
-    call->pid = task->tgid;
-    call->tid = task->pid;
+    call->pid = NUMBER(task->tgid);
+    call->tid = NUMBER(task->pid);
     call->args[0] = compat ? (u32)regs->bx : regs->di;
     call->args[1] = compat ? (u32)regs->cx : regs->si;
     call->args[2] = compat ? (u32)regs->dx : regs->dx;
@@ -189,7 +184,7 @@ INLINE void fill(struct Call *call, struct task_struct *task, struct pt_regs *re
     call->missed = 0;
     call->bytes = 0;
     call->last = DATA_BYTES;
-    __builtin_memcpy(call->comm, task->comm, sizeof(call->comm));
+    bpf_probe_read_kernel(call->comm, sizeof(call->comm), &task->comm);
 }
 
 INLINE void count(u32 index)
@@ -249,7 +244,7 @@ int on_enter(u64 *ctx)
         u32 *follows = bpf_task_storage_get(&followed, task->group_leader, 0, 0);
         if (!follows || (*follows == FOLLOW_FROM_EXEC && !(what->what & WANT_IS_EXEC)))
             return 0;
-    } else if ((u32)task->tgid == own_pid) {
+    } else if ((u32)NUMBER(task->tgid) == own_pid) {
         return 0;
     }
     struct Call *call = bpf_task_storage_get(&calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -257,7 +252,7 @@ int on_enter(u64 *ctx)
         count(CALLS_NO_MEMORY);
         return 0;
     }
-    fill(call, task, (struct pt_regs *)ctx[0], number, compat);
+    fill(call, task, (struct user_pt_regs *)ctx[0], number, compat);
     if (what->takes && !compat)
         take_all(call, what, 0);
     call->begin_ns = bpf_ktime_get_ns();
@@ -273,7 +268,7 @@ INLINE int is_stale(struct Call *call)
 }
 
 /* A call that had begun before anybody looked, put together as it ends, or if `flags` say that it has not. */
-INLINE void late(struct task_struct *task, struct pt_regs *regs, s64 result, u32 flags)
+INLINE void late(struct task_struct *task, struct user_pt_regs *regs, s64 result, u32 flags)
 {
     u64 now = bpf_ktime_get_ns();
     u32 number = regs->orig_ax, compat = is_compat(task);
@@ -288,7 +283,7 @@ INLINE void late(struct task_struct *task, struct pt_regs *regs, s64 result, u32
         u32 *follows = bpf_task_storage_get(&followed, task->group_leader, 0, 0);
         if (!follows || *follows == FOLLOW_FROM_EXEC)
             return;
-    } else if ((u32)task->tgid == own_pid) {
+    } else if ((u32)NUMBER(task->tgid) == own_pid) {
         return;
     }
     struct Call *call = bpf_task_storage_get(&calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -319,7 +314,7 @@ int on_exit(u64 *ctx)
     if (!call) {
         struct Control *control = the_control();
         if (control && control->began)
-            late(task, (struct pt_regs *)ctx[0], ctx[1], 0);
+            late(task, (struct user_pt_regs *)ctx[0], ctx[1], 0);
         return 0;
     }
     if (!is_taken(call))
@@ -380,10 +375,10 @@ int on_ask(u64 *ctx)
         return 0;
     }
     struct Control *control = the_control();
-    struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+    struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);
     /* One that has ended and was not waited for has nothing but the registers of its last call. */
-    u32 state = task->__state;
-    if (control && control->follows_some && state && !(state & TASK_DEAD) && !(task->flags & PF_KTHREAD) && (s64)regs->orig_ax >= 0)
+    u32 state = NUMBER(task->__state);
+    if (control && control->follows_some && state && !(state & TASK_DEAD) && !(NUMBER(task->flags) & PF_KTHREAD) && (s64)regs->orig_ax >= 0)
         late(task, regs, 0, CALL_UNFINISHED);
     return 0;
 }

@@ -42,6 +42,10 @@ struct Type<'a> {
 impl Types {
     /// Reads those of the running kernel.
     pub fn read() -> io::Result<Self> {
+        #[cfg(test)]
+        if let Some(made) = made::types() {
+            return Ok(made);
+        }
         Self::new(fs::read(PATH)?).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
@@ -242,6 +246,134 @@ fn extra(kind: u32, elements: usize) -> usize {
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
+}
+
+/// Types as another kernel might have them, for tests.
+#[cfg(test)]
+mod made {
+    use std::cell::RefCell;
+
+    use super::{COMMON, Types, u32_at};
+
+    thread_local! {
+        static MADE: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+    }
+
+    /// Ends the use of made types on this thread.
+    pub(crate) struct InUse;
+
+    impl Drop for InUse {
+        fn drop(&mut self) {
+            MADE.take();
+        }
+    }
+
+    /// The types that this thread is to use instead of the running kernel's.
+    pub(super) fn types() -> Option<Types> {
+        MADE.with_borrow(Clone::clone).and_then(Types::new)
+    }
+
+    /// Bit of a structure's information: its members' offsets hold the width of bit fields.
+    const HAS_BIT_FIELDS: u32 = 1 << 31;
+
+    impl Types {
+        /// Has this thread use these types until the value is dropped.
+        pub fn instead_of_this_kernels(self) -> InUse {
+            MADE.set(Some(self.bytes));
+            InUse
+        }
+
+        /// Makes all numbers in these structures ones of another type. Returns how many.
+        pub fn retype_numbers(&mut self, structures: &[&str], name: &str) -> usize {
+            let number = self.number_named(name);
+            self.change_numbers(structures, |_, has_bit_fields, member| {
+                // The new type is no bit field.
+                let offset = member[2] & if has_bit_fields { 0x00ff_ffff } else { u32::MAX };
+                [member[0], number, offset]
+            })
+        }
+
+        /// Makes all numbers in these structures bit fields. Returns how many.
+        pub fn make_bit_fields(&mut self, structures: &[&str], bits: u32) -> usize {
+            self.change_numbers(structures, |info, _, member| {
+                *info |= HAS_BIT_FIELDS;
+                [member[0], member[1], member[2] & 0x00ff_ffff | bits << 24]
+            })
+        }
+
+        /// Gives other names to fields. Returns how many.
+        pub fn rename_fields(&mut self, structures: &[&str], fields: &[&str]) -> usize {
+            let names = self.places(fields);
+            let mut renamed = 0;
+            self.change_members(structures, |_, _, _, member| {
+                let is_one = names.contains_key(&member[0]);
+                renamed += usize::from(is_one);
+                // The name without its first letter.
+                [member[0] + u32::from(is_one), member[1], member[2]]
+            });
+            renamed
+        }
+
+        fn number_named(&self, name: &str) -> u32 {
+            let names = self.places(&[name]);
+            let at = self.from(0).position(|one| one.kind == 1 && names.contains_key(&one.name));
+            at.expect("every kernel has it") as u32 + 1
+        }
+
+        /// Changes members that are numbers, by the structure's information, whether that had bit fields, and the member's three words.
+        fn change_numbers(
+            &mut self,
+            structures: &[&str],
+            mut change: impl FnMut(&mut u32, bool, [u32; 3]) -> [u32; 3],
+        ) -> usize {
+            let mut changed = 0;
+            self.change_members(structures, |info, has_bit_fields, is_number, member| {
+                changed += usize::from(is_number);
+                if is_number { change(info, has_bit_fields, member) } else { member }
+            });
+            changed
+        }
+
+        fn change_members(
+            &mut self,
+            structures: &[&str],
+            mut change: impl FnMut(&mut u32, bool, bool, [u32; 3]) -> [u32; 3],
+        ) {
+            let names = self.places(structures);
+            let kinds: Vec<(u32, u32)> =
+                self.from(0).map(|one| (one.kind, u32_at(one.all, 8).unwrap_or(0))).collect();
+            // A typedef or a qualified type is a number if what it names is.
+            let is_number = |mut id: u32| {
+                for _ in 0..16 {
+                    match kinds.get(id as usize - 1) {
+                        Some((1, _)) => return true,
+                        Some(&(8..=11 | 18, named)) if named != 0 => id = named,
+                        _ => return false,
+                    }
+                }
+                false
+            };
+            let mut at = self.types.0;
+            let mut edits = Vec::new();
+            for one in self.from(0) {
+                if one.kind == 4 && names.contains_key(&one.name) {
+                    let mut info = u32_at(one.all, 4).unwrap_or(0);
+                    let has_bit_fields = info & HAS_BIT_FIELDS != 0;
+                    for member in (COMMON..one.all.len()).step_by(12) {
+                        let words = [0, 4, 8].map(|word| u32_at(one.all, member + word).unwrap_or(0));
+                        let new =
+                            change(&mut info, has_bit_fields, words[1] != 0 && is_number(words[1]), words);
+                        edits.extend((0..3).map(|word| (at + member + 4 * word, new[word])));
+                    }
+                    edits.push((at + 4, info));
+                }
+                at += one.all.len();
+            }
+            for (at, word) in edits {
+                self.bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
+            }
+        }
+    }
 }
 
 #[cfg(test)]

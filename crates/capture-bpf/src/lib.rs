@@ -31,6 +31,8 @@ pub mod calls;
 pub mod callsums;
 mod chunks;
 mod faults;
+#[cfg(test)]
+mod fields_tests;
 mod follow;
 mod layouts;
 mod loader;
