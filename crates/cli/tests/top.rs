@@ -107,6 +107,35 @@ fn tables_have_the_shares_that_the_program_measured() {
 }
 
 #[test]
+fn the_first_table_has_names() {
+    let Some(folder) = folder("top-names") else { return };
+    // Many functions of the kernel are sampled in the one interval that is printed.
+    let output = run(
+        &folder,
+        &[
+            "-b",
+            "-n",
+            "1",
+            "-i",
+            "0.5",
+            "--rows",
+            "0",
+            "--",
+            "sh",
+            "-c",
+            "while :; do ls -l /usr/bin >/dev/null; done",
+        ],
+    );
+    let table = text(&output.stdout);
+    assert!(table.contains("samples"), "{table}{}", text(&output.stderr));
+    // To others than root the kernel may show no addresses.
+    let has_names =
+        std::fs::read_to_string("/proc/kallsyms").is_ok_and(|text| !text.starts_with("0000000000000000 "));
+    let nameless: Vec<_> = table.lines().filter(|line| line.contains("[kernel.kallsyms]+0x")).collect();
+    assert!(!has_names || nameless.is_empty(), "{nameless:#?}");
+}
+
+#[test]
 fn sampling_goes_on_while_nobody_reads() {
     let Some(folder) = folder("top-blocked") else { return };
     // Thousands of lines a table fill the pipe long before the program ends, which says so on standard error.

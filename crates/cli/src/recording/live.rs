@@ -32,6 +32,9 @@ const BYTES: Rows = Rows { samples: 50, nodes: 50, lives: 100, frames: 250 };
 /// Longest wait for names before the profile that they belong to is taken out.
 const LAST_NAMES: Duration = Duration::from_millis(300);
 
+/// Longest wait for names of a table that is printed: reading the kernel's takes as long on a busy machine.
+const PRINTED_NAMES: Duration = Duration::from_secs(2);
+
 /// Longest time between two looks at how it goes, also where nobody asks.
 const TICK: Duration = Duration::from_secs(2);
 
@@ -131,6 +134,8 @@ pub struct LiveSession {
     command: Vec<String>,
     /// Nothing is drawn on the terminal where messages go.
     may_say: bool,
+    /// Longest wait at a look for names that were asked for.
+    name_wait: Duration,
 }
 
 impl LiveSession {
@@ -160,6 +165,7 @@ impl LiveSession {
             limits,
             command: request.command,
             may_say,
+            name_wait: Duration::ZERO,
         };
         live.tick();
         Ok((live, notes))
@@ -190,8 +196,12 @@ impl LiveSession {
     /// Looks at how it goes, and writes down the names that were found.
     fn tick(&mut self) {
         self.ticked = Instant::now();
-        let symbols = &mut self.symbols;
+        let (symbols, name_wait) = (&mut self.symbols, self.name_wait);
         self.session.recorder.meanwhile(|profile| {
+            if !name_wait.is_zero() {
+                symbols.round(profile);
+                symbols.settle(name_wait);
+            }
             if symbols.take(profile) {
                 make_readable(profile);
             }
@@ -244,6 +254,11 @@ impl LiveSession {
         // Should there be so many different ones, it is done again when there are twice as many.
         self.most = Rows::of(&past).map(|rows| rows * 2).max(self.limits);
         self.session.recorder.put_back(past);
+    }
+
+    /// Waits at each look for the names of what was sampled: a table that is printed once can't be corrected later.
+    pub fn wait_for_names(&mut self) {
+        self.name_wait = PRINTED_NAMES;
     }
 
     /// Everything begins now.

@@ -18,6 +18,7 @@ use crate::recording::{LiveSession, WindowSum};
 pub(super) fn run(args: &Args, live: &mut LiveSession) -> Result<Left> {
     let mut state = State::new(args.view, args.window);
     state.by_self = args.by_self;
+    live.wait_for_names();
     let mut printed = 0;
     let result = sampling::run(live, |sampling| print_each(args, &state, &mut printed, &sampling));
     let is_closed = |error: &anyhow::Error| crate::terminal::is_closed_pipe(error);
