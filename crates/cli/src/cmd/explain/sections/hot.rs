@@ -76,6 +76,9 @@ pub(super) fn lines(report: &Explanation<'_>, code: &HotFunctions) -> Section {
     for (hot, (function, annotated)) in report.code.iter().zip(&code.known) {
         instructions(report, hot, (function, annotated), &mut section);
     }
+    if report.code.iter().any(|hot| !hot.instructions.is_empty()) {
+        section.note("The share of a function here includes the functions that are inlined into it.");
+    }
     if report.code.iter().any(|hot| hot.instructions.iter().any(|one| one.doubt.is_some())) {
         section.note(
             "A class with ? is to be read with care: the samples tell the block, the first instruction behind a jump, or what a call that \
