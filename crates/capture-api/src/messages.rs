@@ -130,7 +130,7 @@ pub enum Message {
         time_ns: u64,
         /// The process.
         pid: u32,
-        /// The task.
+        /// The task; 0: the first of its process, where another has had its number since it exec'd.
         tid: u32,
         /// The time, as the scheduler accounts it.
         runtime_ns: u64,

@@ -119,7 +119,7 @@ INLINE int is_counted(struct task_struct *task)
         return 0;
     if (!control->follows_some)
         return 1;
-    u32 *how = bpf_task_storage_get(&followed, task->group_leader, 0, 0);
+    u32 *how = process_mark(task);
     return how && *how == COUNT_NOW;
 }
 

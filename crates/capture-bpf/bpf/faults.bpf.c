@@ -24,8 +24,7 @@ int on_fork(u64 *ctx)
 {
     struct task_struct *parent = (struct task_struct *)ctx[0];
     struct task_struct *child = (struct task_struct *)ctx[1];
-    if (NUMBER(parent->tgid) != NUMBER(child->tgid))
-        inherit(parent, child);
+    inherit(parent, child);
     return 0;
 }
 

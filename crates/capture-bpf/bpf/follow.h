@@ -40,10 +40,17 @@ INLINE struct Control *the_control(void)
     return bpf_map_lookup_elem(&controls, &zero);
 }
 
+/* The mark of a task's process: that of its first task. The others have a mark as well, as one of them that execs becomes the first, and the
+ * storage of the one that was first goes with it (de_thread in fs/exec.c). */
+INLINE u32 *process_mark(struct task_struct *task)
+{
+    return bpf_task_storage_get(&followed, task->group_leader, 0, 0);
+}
+
 /* Whether a task is recorded: its process says so. */
 INLINE int is_followed(struct Control *control, struct task_struct *task)
 {
-    return !control->follows_some || bpf_task_storage_get(&followed, task->group_leader, 0, 0);
+    return !control->follows_some || process_mark(task);
 }
 
 /* Follows a process, by the first of its tasks. */
@@ -53,11 +60,29 @@ INLINE void follow(struct task_struct *leader)
     bpf_task_storage_get(&followed, leader, &yes, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
-/* A new process is followed if the one that forked it is. */
+/* A new process or thread is followed if the process that made it is. */
 INLINE void inherit(struct task_struct *parent, struct task_struct *child)
 {
-    if (bpf_task_storage_get(&followed, parent->group_leader, 0, 0))
-        follow(child);
+    u32 *mark = process_mark(parent);
+    if (mark)
+        bpf_task_storage_get(&followed, child, mark, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* struct bpf_iter_meta *meta, struct task_struct *task: gives a thread that runs already the mark of its process, or none. */
+SEC("iter/task")
+int on_mark(u64 *ctx)
+{
+    struct task_struct *task = (struct task_struct *)ctx[1];
+    if (!task || task->pid == task->tgid)
+        return 0;
+    u32 *mark = process_mark(task), *own = 0;
+    if (mark)
+        own = bpf_task_storage_get(&followed, task, mark, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    else
+        bpf_task_storage_delete(&followed, task);
+    if (mark && own)
+        *own = *mark;
+    return 0;
 }
 
 #endif

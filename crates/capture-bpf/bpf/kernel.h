@@ -240,6 +240,7 @@ static void (*const bpf_ringbuf_submit)(void *data, u64 flags) = (void *)132;
 static u64 (*const bpf_ringbuf_query)(void *ring, u64 flags) = (void *)134;
 static long (*const bpf_get_task_stack)(struct task_struct *task, void *buffer, u32 size, u64 flags) = (void *)141;
 static void *(*const bpf_task_storage_get)(void *map, struct task_struct *task, void *value, u64 flags) = (void *)156;
+static long (*const bpf_task_storage_delete)(void *map, struct task_struct *task) = (void *)157;
 static struct task_struct *(*const bpf_get_current_task_btf)(void) = (void *)158;
 static u64 (*const bpf_get_attach_cookie)(void *ctx) = (void *)174;
 static long (*const bpf_task_pt_regs)(struct task_struct *task) = (void *)175;

@@ -43,9 +43,7 @@ int on_fork(u64 *ctx)
 {
     struct task_struct *parent = (struct task_struct *)ctx[0];
     struct task_struct *child = (struct task_struct *)ctx[1];
-    u32 *how = bpf_task_storage_get(&followed, parent->group_leader, 0, 0);
-    if (how && NUMBER(parent->tgid) != NUMBER(child->tgid))
-        bpf_task_storage_get(&followed, child, how, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    inherit(parent, child);
     return 0;
 }
 
@@ -53,7 +51,7 @@ SEC("tp_btf/sched_process_exec")
 int on_exec(u64 *ctx)
 {
     struct task_struct *task = bpf_get_current_task_btf();
-    u32 *how = bpf_task_storage_get(&followed, task->group_leader, 0, 0);
+    u32 *how = process_mark(task);
     if (how && *how == COUNT_FROM_EXEC) {
         *how = COUNT_NOW;
         __sync_fetch_and_add(&generation, 1);

@@ -48,8 +48,7 @@ int on_fork(u64 *ctx)
 {
     struct task_struct *parent = (struct task_struct *)ctx[0];
     struct task_struct *child = (struct task_struct *)ctx[1];
-    if (NUMBER(parent->tgid) != NUMBER(child->tgid))
-        inherit(parent, child);
+    inherit(parent, child);
     return 0;
 }
 
@@ -241,7 +240,7 @@ int on_enter(u64 *ctx)
     if (!what || !(what->what & (WANT_SHOW | WANT_TRACK | WANT_IS_EXEC)))
         return 0;
     if (control->follows_some) {
-        u32 *follows = bpf_task_storage_get(&followed, task->group_leader, 0, 0);
+        u32 *follows = process_mark(task);
         if (!follows || (*follows == FOLLOW_FROM_EXEC && !(what->what & WANT_IS_EXEC)))
             return 0;
     } else if ((u32)NUMBER(task->tgid) == own_pid) {
@@ -280,7 +279,7 @@ INLINE void late(struct task_struct *task, struct user_pt_regs *regs, s64 result
     if (!control)
         return;
     if (control->follows_some) {
-        u32 *follows = bpf_task_storage_get(&followed, task->group_leader, 0, 0);
+        u32 *follows = process_mark(task);
         if (!follows || *follows == FOLLOW_FROM_EXEC)
             return;
     } else if ((u32)NUMBER(task->tgid) == own_pid) {
@@ -325,14 +324,11 @@ int on_exit(u64 *ctx)
     if (!what)
         return 0;
     if (what->what & WANT_IS_EXEC) {
-        u32 *follows = bpf_task_storage_get(&followed, task->group_leader, 0, 0);
+        u32 *follows = process_mark(task);
         if (call->result && follows && *follows == FOLLOW_FROM_EXEC)
             return 0;
-        /* Of several threads the one that execs becomes the first, and what the first had in its storage is gone. */
         if (follows)
             *follows = FOLLOW_NOW;
-        else
-            follow(task->group_leader);
     }
     if (what->takes && !(call->flags & CALL_COMPAT))
         take_all(call, what, 1);

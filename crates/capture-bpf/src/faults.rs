@@ -50,11 +50,12 @@ impl Faults {
                 _ => machine.watch_by(&mut bpf, watch, &mut probes)?,
             }
         }
+        let followed = Followed::take(&machine, &mut bpf)?;
         Ok(Self {
             ring: take(&mut bpf, "ring")?,
             counters: Arc::new(take(&mut bpf, "counters")?),
             probes: Arc::new(Mutex::new(probes)),
-            followed: Followed::take(&mut bpf)?,
+            followed,
             _bpf: bpf,
         })
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use aya::Ebpf;
 use aya::maps::{Array, MapData};
 
-use crate::object::{take, take_descriptor};
+use crate::object::{Machine, take, take_descriptor};
 use crate::refusal::LoadError;
 use crate::sys;
 use crate::wire::Control;
@@ -22,6 +22,8 @@ mod pod {
 /// Whom the programs of an object follow. At first everybody, and nothing has begun.
 pub(crate) struct Followed {
     processes: OwnedFd,
+    /// What gives the threads of a process its mark.
+    on_mark: OwnedFd,
     state: Arc<Mutex<State>>,
 }
 
@@ -53,9 +55,10 @@ impl Teller {
 }
 
 impl Followed {
-    /// Takes the maps of an object.
-    pub fn take(bpf: &mut Ebpf) -> Result<Self, LoadError> {
+    /// Takes the maps of an object, whose other programs are loaded.
+    pub fn take(machine: &Machine, bpf: &mut Ebpf) -> Result<Self, LoadError> {
         Ok(Self {
+            on_mark: machine.load_each_task(bpf, "on_mark")?,
             processes: take_descriptor(bpf, "followed")?,
             state: Arc::new(Mutex::new(State {
                 controls: take(bpf, "controls")?,
@@ -97,7 +100,9 @@ impl Followed {
     /// Likewise, with what the programs are to know of the process besides.
     pub fn add_as(&mut self, pid: BorrowedFd<'_>, how: u32) -> io::Result<()> {
         self.only_some()?;
-        sys::update_u32(self.processes.as_fd(), key(pid)?, how)
+        sys::update_u32(self.processes.as_fd(), key(pid)?, how)?;
+        // Threads that it makes from now on have the mark from the beginning.
+        sys::each_thread(self.on_mark.as_fd(), pid)
     }
 
     /// Whether a process is followed, by its pidfd.
@@ -107,7 +112,8 @@ impl Followed {
 
     /// Follows a process no longer.
     pub fn forget(&mut self, pid: BorrowedFd<'_>) -> io::Result<()> {
-        sys::delete(self.processes.as_fd(), key(pid)?)
+        sys::delete(self.processes.as_fd(), key(pid)?)?;
+        sys::each_thread(self.on_mark.as_fd(), pid)
     }
 
     /// Nothing counts from now on, and everybody is followed again once it does.

@@ -134,8 +134,7 @@ impl Programs {
     /// Loads the programs and starts those that watch processes. Samples come once events are attached.
     pub fn load(options: LoadOptions) -> Result<Self, LoadError> {
         let watches = WATCHES.iter().chain([&MAPS]).chain(&off_cpu::WATCHES);
-        let structures: Vec<&str> = STRUCTURES.iter().copied().chain([off_cpu::THREADS.1]).collect();
-        let machine = Machine::find(&structures, watches)?;
+        let machine = Machine::find(&STRUCTURES, watches)?;
         match Self::load_object(&machine, options, OBJECT) {
             Err(error @ LoadError::Refused(_)) => {
                 let plain = Self::load_object(&machine, options, PLAIN);
@@ -178,6 +177,7 @@ impl Programs {
             None => Some(load_program(&mut bpf, "sample")?),
         };
         let at_places = options.places.then(|| AtPlaces::load(&mut bpf));
+        let followed = Followed::take(machine, &mut bpf)?;
         let chunks = Chunks::new(take_descriptor(&mut bpf, "chunks")?, options.table_memory);
         Ok(Self {
             program,
@@ -188,7 +188,7 @@ impl Programs {
             tables: Resident::new(take(&mut bpf, "files")?, chunks, Layouts::new(take(&mut bpf, "layouts")?)),
             counters: take(&mut bpf, "counters")?,
             counts: take_descriptor(&mut bpf, "counts")?,
-            followed: Followed::take(&mut bpf)?,
+            followed,
             awaited: take(&mut bpf, "awaited")?,
             places: at_places.map(|programs| Places::take(&mut bpf, programs, cpus)).transpose()?,
             loaded: Loaded { counting: options.counting, watches_maps, without_python: None },

@@ -23,6 +23,9 @@ pub(crate) const RING: u32 = 1 << 20;
 /// As many rings' bytes at least, and the most bytes of one.
 const RING_BOUNDS: (u32, u32) = (4, 64 << 20);
 
+/// What a program that is called for each thread is told, among the kernel's types.
+const EACH_TASK: [&str; 2] = ["bpf_iter_task", "bpf_iter__task"];
+
 /// A program that watches something: its name, the tracepoint, and the name of its type.
 pub(crate) type Watch = (&'static str, &'static str, &'static str);
 
@@ -52,7 +55,7 @@ impl Machine {
         let types = Types::read().map_err(refused("to show its types"))?;
         support::helpers(&types).map_err(LoadError::Unsupported)?;
         let watches = watches.into_iter().map(|&(_, _, name)| name);
-        let names: Vec<&str> = structures.iter().copied().chain(watches).collect();
+        let names: Vec<&str> = structures.iter().copied().chain(watches).chain(EACH_TASK).collect();
         let only = types.only(&names);
         let perf_controller = types.constant("cgroup_subsys_id", "perf_event_cgrp_id");
         drop(types);
@@ -107,10 +110,12 @@ impl Machine {
 
 impl Machine {
     /// Loads a program that is called for each thread ([`each_task`]). To be done before maps are taken, likewise.
-    pub fn load_each_task(&self, bpf: &mut Ebpf, name: &'static str) -> Result<(), LoadError> {
+    pub fn load_each_task(&self, bpf: &mut Ebpf, name: &'static str) -> Result<OwnedFd, LoadError> {
         let program: &mut Iter =
             bpf.program_mut(name).ok_or_else(|| missing(name))?.try_into().map_err(refused(name))?;
-        program.load("task", &self.btf).map_err(refused(format!("the program {name}")))
+        program.load("task", &self.btf).map_err(refused(format!("the program {name}")))?;
+        let program = program.fd().map_err(refused(name))?;
+        program.as_fd().try_clone_to_owned().map_err(refused("a descriptor"))
     }
 }
 

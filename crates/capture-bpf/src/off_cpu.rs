@@ -23,8 +23,8 @@ const SWITCHED: Watch = ("on_switched", "sched_exit_tp", "btf_trace_sched_exit_t
 const SWITCH_ALONE: Watch = ("on_switch_alone", SWITCH.1, SWITCH.2);
 /// And where they are woken.
 const WAKEUP: Watch = ("on_wakeup", "sched_wakeup", "btf_trace_sched_wakeup");
-/// What is called for each thread, and the function that the kernel has for that: Linux 5.8 and newer.
-pub(crate) const THREADS: (&str, &str) = ("on_thread", "bpf_iter_task");
+/// What is called for each thread.
+const THREADS: &str = "on_thread";
 /// All places.
 pub(crate) const WATCHES: [Watch; 3] = [WAKEUP, SWITCH, SWITCHED];
 
@@ -80,8 +80,7 @@ impl Switches {
             machine.watch(bpf, WAKEUP)?;
         }
         // It is tried: loading alone does not show that there will be a file.
-        let threads =
-            machine.load_each_task(bpf, THREADS.0).and_then(|()| each_task(bpf, THREADS.0).map(drop));
+        let threads = machine.load_each_task(bpf, THREADS).and_then(|_| each_task(bpf, THREADS).map(drop));
         Ok(Self {
             off: take(bpf, "off")?,
             paces: take(bpf, "paces")?,
@@ -110,7 +109,7 @@ impl Switches {
     /// as they went. Times of all others are counted up to now. `bpf`: what these programs are in.
     pub fn threads(&self, bpf: &mut Ebpf) -> io::Result<Vec<OffThread>> {
         self.threads.as_ref().map_err(|error| io::Error::other(error.to_string()))?;
-        let mut file = each_task(bpf, THREADS.0).map_err(io::Error::other)?;
+        let mut file = each_task(bpf, THREADS).map_err(io::Error::other)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         Ok(bytes.chunks_exact(size_of::<wire::OffThread>()).filter_map(threads::read).collect())

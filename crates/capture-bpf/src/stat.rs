@@ -54,11 +54,12 @@ impl Stat {
         for watch in watches() {
             machine.watch(&mut bpf, watch)?;
         }
+        let followed = Followed::take(&machine, &mut bpf)?;
         Ok(Self {
             program,
             threads: take(&mut bpf, "threads")?,
             counters: take(&mut bpf, "counters")?,
-            followed: Followed::take(&mut bpf)?,
+            followed,
             counts_calls: calls,
             before: [0; 5],
             _bpf: bpf,

@@ -5,7 +5,8 @@
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 const MAP_CREATE: libc::c_long = 0;
@@ -16,6 +17,10 @@ const RAW_TRACEPOINT_OPEN: libc::c_long = 17;
 const MAP_LOOKUP_BATCH: libc::c_long = 24;
 const MAP_LOOKUP_AND_DELETE_BATCH: libc::c_long = 25;
 const MAP_DELETE_BATCH: libc::c_long = 27;
+const LINK_CREATE: libc::c_long = 28;
+const ITER_CREATE: libc::c_long = 33;
+/// BPF_TRACE_ITER in `enum bpf_attach_type`.
+const TRACE_ITER: u32 = 28;
 
 const MAP_TYPE_ARRAY: u32 = 2;
 const MAP_TYPE_PERF_EVENT_ARRAY: u32 = 4;
@@ -63,6 +68,27 @@ struct AtTracepoint {
     program: u32,
     zero: u32,
     cookie: u64,
+}
+
+/// Likewise for `LINK_CREATE` of a program that is called for each thread.
+#[repr(C)]
+struct EachTask {
+    program: u32,
+    target: u32,
+    attach_type: u32,
+    flags: u32,
+    info: u64,
+    info_bytes: u32,
+    zero: u32,
+}
+
+/// `struct task` in `union bpf_iter_link_info`: Linux 6.1 and newer.
+#[repr(C)]
+struct OfTask {
+    tid: u32,
+    pid: u32,
+    pidfd: u32,
+    zero: u32,
 }
 
 /// Calls `bpf(2)`.
@@ -148,6 +174,35 @@ pub(crate) fn attach(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let mut attr = AtTracepoint { name: 0, program: program.as_raw_fd() as u32, zero: 0, cookie: 0 };
     // SAFETY: this is what RAW_TRACEPOINT_OPEN takes for such programs; there is no address in it.
     let fd = unsafe { bpf(RAW_TRACEPOINT_OPEN, &mut attr) }?;
+    // SAFETY: the kernel has just made this descriptor for us, and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Has a loaded program called for each thread of a process, by its pidfd, or of all processes where the kernel is too old for that.
+pub(crate) fn each_thread(program: BorrowedFd<'_>, pid: BorrowedFd<'_>) -> io::Result<()> {
+    let of = OfTask { tid: 0, pid: 0, pidfd: pid.as_raw_fd() as u32, zero: 0 };
+    let link = link_each(program, Some(&of)).or_else(|_| link_each(program, None))?;
+    let mut attr = [link.as_raw_fd() as u32, 0];
+    // SAFETY: this is what ITER_CREATE takes: a link, and flags; there is no address in it.
+    let fd = unsafe { bpf(ITER_CREATE, &mut attr) }?;
+    // SAFETY: the kernel has just made this descriptor for us, and nobody else owns it.
+    let mut file = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
+    // Nothing is written.
+    file.read_to_end(&mut Vec::new()).map(drop)
+}
+
+fn link_each(program: BorrowedFd<'_>, of: Option<&OfTask>) -> io::Result<OwnedFd> {
+    let mut attr = EachTask {
+        program: program.as_raw_fd() as u32,
+        target: 0,
+        attach_type: TRACE_ITER,
+        flags: 0,
+        info: of.map_or(0, |of| (&raw const *of).expose_provenance() as u64),
+        info_bytes: of.map_or(0, |of| size_of_val(of) as u32),
+        zero: 0,
+    };
+    // SAFETY: this is what LINK_CREATE takes; `of` lives until after the call, and the kernel reads no more than its size of it.
+    let fd = unsafe { bpf(LINK_CREATE, &mut attr) }?;
     // SAFETY: the kernel has just made this descriptor for us, and nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

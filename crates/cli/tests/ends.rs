@@ -204,14 +204,6 @@ fn the_exit_status_is_the_commands_where_nobody_wanted_to_know() {
         let status = with_ignored(&folder, "CHLD INT QUIT", &arguments).output().expect("it runs").status;
         assert_eq!(status.code(), Some(5), "{name}");
     }
-    // Also after its recording.
-    let script = "until [ -e late.plumb ]; do sleep 0.02; done; exit 6";
-    let plumb = env!("CARGO_BIN_EXE_plumb");
-    let late = [plumb, "record", "-q", "--duration", "0.1", "-o", "late.plumb", "--", "sh", "-c", script];
-    if may_record() {
-        let status = with_ignored(&folder, "CHLD INT QUIT", &late).output().expect("it runs").status;
-        assert_eq!(status.code(), Some(6), "waited for after the recording");
-    }
 }
 
 /// As `plumb record ... & ... kill -INT $!` in a script: the command ignores SIGINT as plumb did, and is to end all the same.

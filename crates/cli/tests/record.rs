@@ -172,11 +172,31 @@ fn a_signal_to_the_recorder_ends_the_command_and_keeps_the_recording() {
 }
 
 #[test]
-fn a_recording_ends_when_its_time_is_up_and_the_command_goes_on() {
+fn a_command_ends_with_its_recording_when_the_time_is_up() {
     let Some(folder) = folder("duration") else { return };
-    let script = "while [ ! -e profile.plumb ]; do :; done; exit 6";
-    let output = run(&folder, &["record", "--duration", "0.2", "--", "sh", "-c", script]);
-    assert_eq!(output.status.code(), Some(6), "{}", text(&output.stderr));
+    // A child of a shell, which would keep the pipe that its output is read from; and one that waits for what never comes.
+    for script in ["sleep 100000; :", "mkfifo never; read line < never"] {
+        let output = run(&folder, &["record", "--duration", "0.2", "--", "sh", "-c", script]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert!(run(&folder, &["report"]).status.success());
+    }
+    let words = ["trace", "--duration", "0.2", "--", "sleep", "100000"];
+    assert!(!needs(Requirement::Bpf) || run(&folder, &words).status.success());
+}
+
+#[test]
+fn a_command_that_refuses_to_end_is_named_and_left() {
+    let Some(folder) = folder("refuses") else { return };
+    let script = "trap '' TERM; echo $$ > pid; while :; do sleep 0.1; done";
+    let mut command = plumb(&folder, &["record", "--duration", "0.5", "--", "sh", "-c", script]);
+    // It keeps them open.
+    let said = std::fs::File::create(folder.join("said")).expect("the folder can be written");
+    let status = command.stdout(Stdio::null()).stderr(said).status().expect("plumb runs");
+    let pid = std::fs::read_to_string(folder.join("pid")).expect("the command wrote it");
+    let kill = Command::new("kill").args(["-KILL", pid.trim()]).status();
+    assert!(kill.expect("kill runs").success(), "it was left alone");
+    let said = std::fs::read_to_string(folder.join("said")).expect("it was written");
+    assert!(status.success() && said.contains("sh has not ended"), "{said}");
 }
 
 #[test]

@@ -161,9 +161,13 @@ impl Ingest {
     }
 
     fn comm(&mut self, comm: &wire::Comm<'_>, is_exec: bool, time_ns: Option<u64>) {
-        if is_exec && let Some(thread) = self.processes.tasks.threads.get_mut(&comm.tid) {
-            thread.stacks.settle_exec(&mut self.out);
-            thread.stacks.settle_cut(&mut self.out);
+        if is_exec {
+            let tasks = &mut self.processes.tasks;
+            for tid in tasks.takes_over(comm.pid).into_iter().chain([comm.tid]) {
+                let Some(thread) = tasks.threads.get_mut(&tid) else { continue };
+                thread.stacks.settle_exec(&mut self.out);
+                thread.stacks.settle_cut(&mut self.out);
+            }
         }
         self.processes.comm(&mut self.out.profile, comm, is_exec, time_ns);
     }

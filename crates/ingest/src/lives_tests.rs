@@ -2,7 +2,7 @@
 
 use plumb_profile::{Begin, Id, Life, LifeEnd};
 
-use super::tests::{EXEC, Fields, Kernel, Made, at, comm, exit, fork, ingested, mmap, sample};
+use super::tests::{EXEC, Fields, Kernel, Made, at, comm, exit, feed, fork, ingested, mmap, sample};
 use super::*;
 
 fn lives(records: &[Made]) -> Vec<Life> {
@@ -95,4 +95,35 @@ fn strangers_have_no_life_here() {
     assert!(profile.lives.is_empty(), "{:?}", profile.lives);
     let (profile, _) = ingested(Filter::Tree(vec![1]), &records);
     assert_eq!(profile.lives.rows().iter().map(|life| life.pid).collect::<Vec<_>>(), [1, 7, 8]);
+}
+
+#[test]
+fn another_thread_that_execs_becomes_the_first_and_time_stays_in_its_life() {
+    let thread = |tid| Fields::new().u32s(&[7, 7, tid, 7]).u64s(&[0]).record(RecordType::FORK, 0, 0);
+    let gone = |tid| Fields::new().u32s(&[7, 1, tid, 1]).u64s(&[0]).record(RecordType::EXIT, 0, 0);
+    let mut ingest = Ingest::new(Source::File, Filter::All);
+    let before = [at(10, fork(1, 7)), at(20, thread(8)), at(21, thread(9)), at(30, gone(9)), at(40, gone(7))];
+    feed(&mut ingest, &before);
+    let event = EventId::from_index(0);
+    // Thread 8 execs, and has the number 7 from then on.
+    at(50, comm(7, "after", EXEC)).feed_to(&mut ingest, event);
+    ingest.spent((7, 7), 100, true);
+    ingest.spent((7, 9), 20, false);
+    ingest.spent((7, 0), 3, false);
+    hit(7).feed_to(&mut ingest, event);
+    // More exits than are remembered: the thread that took the number over is not one of them.
+    for pid in 100..200 {
+        at(60, fork(1, pid)).feed_to(&mut ingest, event);
+        at(61, exit(pid, 1)).feed_to(&mut ingest, event);
+    }
+    hit(7).feed_to(&mut ingest, event);
+    at(70, exit(7, 0)).feed_to(&mut ingest, event);
+    ingest.spent((7, 7), 400, false);
+    let (profile, _) = ingest.finish();
+    let lives: Vec<_> = profile.lives.rows().iter().filter(|life| life.pid == 7).collect();
+    let [before, after] = lives[..] else { panic!("{lives:?}") };
+    assert_eq!((before.end, before.cpu_ns), (LifeEnd::Exec, Some(100 + 20 + 3)));
+    assert_eq!((after.end, after.cpu_ns), (LifeEnd::Exit, Some(300)));
+    let names = profile.threads.rows().iter().map(|thread| profile.strings.get(thread.comm));
+    assert_eq!(names.collect::<Vec<_>>(), ["after"], "one row for both samples");
 }

@@ -7,7 +7,7 @@ use plumb_process::procfs;
 
 use crate::held::Child;
 use crate::policy::{self, Notice, SignalPolicy};
-use crate::signals::{self, Signals};
+use crate::signals::Signals;
 use crate::target::End;
 
 /// Who has not ended so long after the command stays.
@@ -18,14 +18,14 @@ const LEAVE: Duration = Duration::from_millis(100);
 pub struct Running(pub Child);
 
 impl Running {
-    /// Asks it to end (SIGTERM). It may take its time, or refuse.
-    pub fn terminate(&self) -> std::io::Result<()> {
-        signals::send(self.0.pid(), libc::SIGTERM)
+    /// Asks it and its descendants to end (SIGTERM). They may take their time, or refuse.
+    pub fn terminate(&self) {
+        policy::terminate(self.0);
     }
 
-    /// Waits for its end, or for a signal that ends plumb without it.
-    pub fn wait(self, say: impl FnMut(Notice)) -> std::io::Result<End> {
-        policy::wait(self.0, &Signals::watch()?, &mut SignalPolicy::default(), say)
+    /// Likewise, and waits for its end: two seconds at most, or until a signal ends plumb without it ([`End::Signal`]).
+    pub fn end(self, say: impl FnMut(Notice)) -> std::io::Result<End> {
+        policy::end(self.0, &Signals::watch()?, &mut SignalPolicy::default(), say)
     }
 }
 

@@ -27,6 +27,6 @@ pub use error::TargetError;
 pub use held::{Child, Held};
 pub use launch::{Launch, Prints, program_file};
 pub use plumb_process::Program;
-pub use policy::{Heeded, Notice, SignalPolicy, wait};
+pub use policy::{Heeded, Notice, SignalPolicy};
 pub use subject::Subject;
 pub use target::{End, Target};

@@ -74,7 +74,7 @@ impl SignalPolicy {
                 (Action::End(number), _) => return Some(Heeded::End(number)),
                 // It may have ended, or be another user's.
                 (Action::PassOn(number), Some(child)) => drop(signals::send(child.pid(), number)),
-                (Action::Kill, Some(child)) => kill(child),
+                (Action::Kill, Some(child)) => send_all(child, libc::SIGKILL),
                 (Action::Ignore | Action::PassOn(_) | Action::Kill, _) => {}
             }
         }
@@ -150,14 +150,22 @@ impl SignalPolicy {
     }
 }
 
-/// Waits for the end of a command that goes on, or for a signal that is to end the recorder without it.
-pub fn wait(
+/// Asks a command with what it started to end.
+pub fn terminate(command: Child) {
+    send_all(command, libc::SIGTERM);
+}
+
+/// Ends a command whose recording is over, as perf does: waits for its end, or for a signal that is to end the recorder without it, for no longer
+/// than a command may take that was told to end.
+pub fn end(
     command: Child,
     signals: &Signals,
     steering: &mut SignalPolicy,
     mut say: impl FnMut(Notice),
 ) -> io::Result<End> {
     let process = pidfd(command.pid()).ok();
+    terminate(command);
+    steering.told_to_end.get_or_insert((Instant::now(), libc::SIGTERM));
     loop {
         if let Some((status, _)) = command.try_wait()? {
             return Ok(End::Exited(status));
@@ -174,11 +182,11 @@ pub fn wait(
     }
 }
 
-/// Kills a command with what it started, as far as that is still below it: a shell's death alone would leave what it runs.
-fn kill(child: Child) {
+/// Sends a signal to a command with what it started, as far as that is still below it: a shell's death alone would leave what it runs.
+fn send_all(child: Child, signal: i32) {
     for pid in procfs::tree(&[child.pid()]) {
         // It may have ended.
-        let _ = signals::send(pid, libc::SIGKILL);
+        let _ = signals::send(pid, signal);
     }
 }
 

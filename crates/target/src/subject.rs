@@ -124,8 +124,8 @@ impl Subject {
         Some(status)
     }
 
-    /// Waits for the end of a command that goes on, or for a signal that ends plumb without it; `None`: there is none.
-    pub fn wait_for_command(&mut self, say: impl FnMut(Notice)) -> Option<End> {
-        policy::wait(self.child.take()?, &self.signals, &mut self.steering, say).ok()
+    /// Ends a command that goes on, as [`Running::end`](crate::Running::end); `None`: there is none.
+    pub fn end_command(&mut self, say: impl FnMut(Notice)) -> Option<End> {
+        policy::end(self.child.take()?, &self.signals, &mut self.steering, say).ok()
     }
 }

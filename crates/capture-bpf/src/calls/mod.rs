@@ -32,7 +32,7 @@ use wire::{
 /// The programs, as `xtask/bpf.sh` made them.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/trace.bpf.o");
 /// The structures of the kernel that they look into.
-const STRUCTURES: [&str; 5] = ["task_struct", "thread_info", "pt_regs", "bpf_iter_task", "bpf_iter__task"];
+const STRUCTURES: [&str; 3] = ["task_struct", "thread_info", "pt_regs"];
 /// The programs.
 const WATCHES: [Watch; 4] = [
     ("on_fork", "sched_process_fork", "btf_trace_sched_process_fork"),
@@ -133,12 +133,13 @@ impl Calls {
                 _ => machine.watch(&mut bpf, watch)?,
             }
         }
+        let followed = Followed::take(&machine, &mut bpf)?;
         let mut calls = Self {
             ring: take(&mut bpf, "ring")?,
             wanted: take(&mut bpf, "wanted")?,
             counters: Arc::new(take(&mut bpf, "counters")?),
             probes: Arc::new(Mutex::new(probes)),
-            followed: Followed::take(&mut bpf)?,
+            followed,
             bpf,
             floor_ns: 0,
             each_ns: 0.0,

@@ -34,12 +34,10 @@ use wire::{
 /// The programs, as `xtask/bpf.sh` made them.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/callsums.bpf.o");
 /// The structures of the kernel that they look into.
-const STRUCTURES: [&str; 15] = [
+const STRUCTURES: [&str; 13] = [
     "task_struct",
     "thread_info",
     "pt_regs",
-    "bpf_iter_task",
-    "bpf_iter__task",
     "sched_entity",
     "files_struct",
     "fdtable",
@@ -204,6 +202,7 @@ impl CallSums {
         for watch in watches() {
             machine.watch(&mut bpf, *watch)?;
         }
+        let followed = Followed::take(&machine, &mut bpf)?;
         let mut sums = Self {
             sums: take(&mut bpf, "sums")?,
             apart: take(&mut bpf, "sums_apart")?,
@@ -211,7 +210,7 @@ impl CallSums {
             known: take(&mut bpf, "known")?,
             counters: take(&mut bpf, "counters")?,
             names: take(&mut bpf, "names")?,
-            followed: Followed::take(&mut bpf)?,
+            followed,
             in_call: take_descriptor(&mut bpf, "in_call")?,
             bpf,
             per,

@@ -85,8 +85,8 @@ impl ProcessSums {
             attached(&machine, &mut bpf, watch, &mut links)?;
         }
         know_forks(&mut bpf)?;
+        let mut followed = Followed::take(&machine, &mut bpf)?;
         let counters = take(&mut bpf, "counters")?;
-        let mut followed = Followed::take(&mut bpf)?;
         let mut loaded = Self {
             sums: take_descriptor(&mut bpf, "process_sums")?,
             counters,

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use plumb_target::{End, Target};
+use plumb_target::{End, Running, Target};
 
 use crate::args::{CommandArgs, EventArgs, RecordArgs, TargetArgs, value};
 use crate::browse::state;
@@ -99,7 +99,7 @@ pub struct Args {
 enum Left {
     /// The user wants no more, or has seen as many tables as were asked for.
     Quit,
-    /// `--duration` is over: a command keeps running.
+    /// `--duration` is over.
     TimeUp,
     /// There is no more.
     End(End),
@@ -121,10 +121,7 @@ pub fn run(args: Args) -> Result<Exit> {
         say!("{text}");
     }
     let (running, descendants) = live.stop();
-    if let Some(running) = running.filter(|_| !matches!(left, Ok(Left::TimeUp))) {
-        // It may have ended just now.
-        let _ = running.terminate();
-    }
+    running.iter().for_each(Running::terminate);
     notice::say_left(Some(descendants));
     Ok(match left? {
         Left::Quit | Left::TimeUp => Exit::Success,

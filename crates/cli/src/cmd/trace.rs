@@ -128,7 +128,9 @@ pub fn run(args: Args) -> Result<Exit> {
     if let (Target::Command(launch), Some(End::Exited(_))) = (&target, end) {
         notice::say_left(Some(Descendants::new(launch.name(), followed(&calls)).staying()));
     }
-    let end = end.or_else(|| command.wait(&target));
+    if end.is_none() {
+        command.end(&target);
+    }
     let is_command = matches!(target, Target::Command(_));
     Ok(end.map_or(Exit::Success, |end| Exit::of_end(end, is_command)))
 }

@@ -112,7 +112,7 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// Waits for a command that outlives its recording, as it has the terminal, and gives back how plumb is to exit.
+    /// Ends a command that outlives its recording because the time is up, and gives back how plumb is to exit.
     ///
     /// # Errors
     /// Why the recording ended early.
@@ -120,11 +120,12 @@ impl Ending {
         let is_command = matches!(self.target, Target::Command(_));
         Ok(match self.end? {
             None => {
-                self.running.map_or(Exit::Success, |running| Exit::of_end(wait(running, &self.target), true))
+                self.running.into_iter().for_each(|running| end(running, &self.target));
+                Exit::Success
             }
             Some(end) => {
-                if let (Some(_), Target::Command(launch)) = (self.running, &self.target) {
-                    say!("{} has not ended: it goes on, and is no longer recorded", launch.name());
+                if self.running.is_some() {
+                    notice::say_goes_on(&self.target);
                 }
                 Exit::of_end(end, is_command)
             }
@@ -132,9 +133,9 @@ impl Ending {
     }
 }
 
-/// Waits for a command that outlives its recording.
-pub fn wait(running: Running, target: &Target) -> End {
-    running.wait(|notice| notice::say_of(target, notice)).unwrap_or(End::Gone)
+/// Ends a command that outlives its recording.
+pub fn end(running: Running, target: &Target) {
+    notice::say_refused(target, running.end(|notice| notice::say_of(target, notice)).ok());
 }
 
 /// Records. `observer` watches the target as long. The recording is an error where it could not be written, which has to be said; how it

@@ -1,6 +1,6 @@
 //! What the user is told of a command that a Ctrl-C didn't end, and of those that outlive it.
 
-use plumb_target::{Descendants, Notice, Target};
+use plumb_target::{Descendants, End, Notice, Target};
 
 use crate::terminal::say;
 
@@ -14,6 +14,20 @@ pub fn say_left(left: Option<Descendants>) {
     let text = left.map(|left| left.living().to_string()).unwrap_or_default();
     if !text.is_empty() {
         say!("{text}");
+    }
+}
+
+/// Says that a command goes on which was to end with its recording, if it does.
+pub fn say_refused(target: &Target, end: Option<End>) {
+    if matches!(end, Some(End::Signal(_))) {
+        say_goes_on(target);
+    }
+}
+
+/// Says that a command outlives its recording.
+pub fn say_goes_on(target: &Target) {
+    if let Target::Command(launch) = target {
+        say!("{} has not ended: it goes on, and is no longer recorded", launch.name());
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Session {
 pub enum Step {
     /// There is more to come.
     GoesOn,
-    /// The duration that was asked for is over; a command keeps running.
+    /// The duration that was asked for is over.
     TimeUp,
     /// The target has ended, or a signal came.
     Ended(End),

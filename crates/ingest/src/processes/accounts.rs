@@ -2,7 +2,7 @@
 //!
 //! A task is freed some milliseconds after its exit, when its process may be forgotten. Of lives that ran before the
 //! recording the account is not taken: nobody knows how much of it was before. A thread's time counts for the life in
-//! which it ends; where a program with several threads execs, that of the others counts for the next life.
+//! which it ends.
 
 use plumb_profile::{Begin, LifeEnd, LifeId, Profile};
 use rustc_hash::FxHashMap;
@@ -18,12 +18,26 @@ pub(crate) struct Accounts {
     execs: FxHashMap<u32, LifeId>,
     /// Lives that have ended, until their main thread is freed.
     ended: FxHashMap<u32, LifeId>,
+    /// Threads that ended before another one of their process exec'd, until they are freed: the life that they ended in, and what they had used
+    /// before it. By process and thread; the first of a process is [`REPLACED`].
+    replaced: FxHashMap<(u32, u32), (LifeId, u64)>,
 }
+
+/// Number of a first thread in its account, where another has its number since it exec'd.
+const REPLACED: u32 = 0;
 
 impl Accounts {
     /// A process has exec'd: this was its life so far.
     pub(crate) fn exec(&mut self, pid: u32, life: LifeId) {
         self.execs.insert(pid, life);
+    }
+
+    /// A thread of a process has exec'd that was not the first: this was its life so far, in which those threads have ended.
+    pub(crate) fn replaced(&mut self, pid: u32, ended: impl Iterator<Item = u32>, life: Option<LifeId>) {
+        let before = self.before_exec.remove(&pid).unwrap_or(0);
+        let Some(life) = life else { return };
+        self.replaced.insert((pid, REPLACED), (life, before));
+        ended.filter(|&tid| tid != pid).for_each(|tid| _ = self.replaced.insert((pid, tid), (life, 0)));
     }
 
     /// The last thread of a process has exited.
@@ -35,12 +49,14 @@ impl Accounts {
     pub(crate) fn retain(&mut self, is_there: impl Fn(LifeId) -> bool) {
         self.execs.retain(|_, life| is_there(*life));
         self.ended.retain(|_, life| is_there(*life));
+        self.replaced.retain(|_, (life, _)| is_there(*life));
     }
 
     /// There are no lives any more.
     pub(crate) fn forget(&mut self) {
         self.execs.clear();
         self.ended.clear();
+        self.replaced.clear();
     }
 
     /// A task has used so much since it was forked, and has just exec'd, or ended.
@@ -51,8 +67,15 @@ impl Accounts {
         (pid, tid): (u32, u32),
         (runtime_ns, at_exec): (u64, bool),
     ) {
-        let before = if tid == pid { self.before_exec.remove(&pid) } else { None };
-        let life = if at_exec {
+        let replaced = self.replaced.remove(&(pid, tid));
+        let before = match replaced {
+            Some((_, before)) => Some(before),
+            None if tid == pid => self.before_exec.remove(&pid),
+            None => None,
+        };
+        let life = if let Some((life, _)) = replaced {
+            Some(life)
+        } else if at_exec {
             self.before_exec.insert(pid, runtime_ns);
             self.execs.remove(&pid)
         } else {

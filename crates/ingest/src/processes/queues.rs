@@ -143,6 +143,13 @@ impl Queues {
         }
     }
 
+    /// A thread has another number from now on.
+    pub(crate) fn renumber(&mut self, tid: u32, number: u32) {
+        if let Some(watched) = self.threads.remove(&tid) {
+            self.threads.insert(number, watched);
+        }
+    }
+
     /// A thread has ended.
     pub(crate) fn end(&mut self, tasks: &Tasks, tid: u32, time_ns: Option<u64>) {
         let Some(mut watched) = self.threads.remove(&tid) else { return };

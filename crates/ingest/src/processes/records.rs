@@ -21,6 +21,7 @@ impl Processes {
     ) {
         let name = Name::new(comm.name);
         if is_exec {
+            self.take_over(comm.pid);
             self.exec(comm.pid, comm.tid);
             self.scope.meet_comm(comm.pid, comm.name);
         }
@@ -29,6 +30,19 @@ impl Processes {
             let known = (&self.scope, &mut self.tasks);
             self.lives.begin_exec(known, profile, (comm.pid, name), time_ns);
         }
+    }
+
+    /// Where another thread than the first has exec'd, it is the first from now on (de_thread in fs/exec.c).
+    fn take_over(&mut self, pid: u32) {
+        let Some(tid) = self.tasks.takes_over(pid) else { return };
+        if let Some(thread) = self.tasks.threads.remove(&tid) {
+            self.tasks.threads.insert(pid, thread);
+        }
+        self.queues.iter_mut().for_each(|queues| queues.renumber(tid, pid));
+        // The others have exited, and most of their accounts are still to come.
+        let of_process = self.exits.lately.iter().filter(|&&(of, ..)| of == pid);
+        let life = self.tasks.processes.get(&pid).and_then(|process| process.life);
+        self.lives.accounts.replaced(pid, of_process.map(|&(_, tid, _)| tid), life);
     }
 
     /// All of the old program is gone: memory, other threads, name of the executable.

@@ -157,6 +157,15 @@ impl Tasks {
         thread.name = name;
     }
 
+    /// The thread that goes on as the first of its process, as this has exec'd while the first had exited: no record tells of that thread again.
+    pub(crate) fn takes_over(&self, pid: u32) -> Option<u32> {
+        if self.threads.get(&pid).is_some_and(|first| !first.exited) {
+            return None;
+        }
+        let mut threads = self.threads.iter().filter(|&(&tid, thread)| tid != pid && thread.pid == pid);
+        threads.find(|(_, thread)| !thread.exited).map(|(&tid, _)| tid)
+    }
+
     /// Begins a new life of a process: later samples get new rows.
     pub(crate) fn begin_life(&mut self, pid: u32, tid: u32) {
         if let Some(process) = self.processes.get_mut(&pid) {

@@ -117,11 +117,14 @@ impl Watched {
 }
 
 impl Command {
-    /// Waits for its end; `None`: there is none.
-    pub fn wait(self, target: &Target) -> Option<End> {
+    /// Ends it, if there is one.
+    pub fn end(self, target: &Target) {
         match self {
-            Command::Alone(mut subject) => subject.wait_for_command(|notice| notice::say_of(target, notice)),
-            Command::Sampled(running) => Some(recording::wait(running?, target)),
+            Command::Alone(mut subject) => {
+                let end = subject.end_command(|notice| notice::say_of(target, notice));
+                notice::say_refused(target, end);
+            }
+            Command::Sampled(running) => running.into_iter().for_each(|one| recording::end(one, target)),
         }
     }
 }
