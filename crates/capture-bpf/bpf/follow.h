@@ -73,7 +73,7 @@ SEC("iter/task")
 int on_mark(u64 *ctx)
 {
     struct task_struct *task = (struct task_struct *)ctx[1];
-    if (!task || task->pid == task->tgid)
+    if (!task || NUMBER(task->pid) == NUMBER(task->tgid))
         return 0;
     u32 *mark = process_mark(task), *own = 0;
     if (mark)

@@ -32,8 +32,8 @@ struct {
 /* The thread that a task's account is of; 0: the first of a process, whose number another has since it exec'd (de_thread in fs/exec.c). */
 INLINE u32 number_of_account(struct task_struct *task)
 {
-    u32 tid = task->pid;
-    return tid == (u32)task->tgid && task->group_leader != task ? 0 : tid;
+    u32 tid = NUMBER(task->pid);
+    return tid == (u32)NUMBER(task->tgid) && task->group_leader != task ? 0 : tid;
 }
 
 /* Says how much processor time a task has used. */
@@ -43,8 +43,8 @@ INLINE void say_spent(struct task_struct *task, u32 until)
     if (!control || !control->began)
         return;
     struct Spent spent = {
-        .head = { .kind = MESSAGE_SPENT, .time_ns = bpf_ktime_get_ns(), .pid = task->tgid, .tid = number_of_account(task) },
-        .runtime_ns = task->se.sum_exec_runtime,
+        .head = { .kind = MESSAGE_SPENT, .time_ns = bpf_ktime_get_ns(), .pid = NUMBER(task->tgid), .tid = number_of_account(task) },
+        .runtime_ns = NUMBER(task->se.sum_exec_runtime),
         .until = until,
     };
     bpf_ringbuf_output(&ring, &spent, sizeof(spent), BPF_RB_NO_WAKEUP);
@@ -121,7 +121,7 @@ int on_fork(u64 *ctx)
 {
     struct task_struct *parent = (struct task_struct *)ctx[0];
     struct task_struct *child = (struct task_struct *)ctx[1];
-    u32 from = parent->tgid, to = child->tgid;
+    u32 from = NUMBER(parent->tgid), to = NUMBER(child->tgid);
     inherit(parent, child);
     if (from == to)
         return 0;
