@@ -108,7 +108,8 @@ fn frames(profile: &mut Profile) -> Vec<FrameId> {
         for (number, inlined) in [(address * 7 % 9_000, true), (address / 5, false)] {
             let name = profile.strings.add(&format!("function_{number}"));
             let start = (!inlined).then_some(Address(address / 5 * 80));
-            let function = Function { name, linkage_name: empty, dso, start, source_file: empty };
+            let function =
+                Function { name, linkage_name: empty, dso, start, source_file: empty, start_line: 0 };
             let function = profile.symbols.functions.add(function);
             lines.push(Line { function, file: empty, line: 1, inlined });
         }

@@ -40,6 +40,7 @@ fn profile(event: &str, samples: &[(u64, u64)]) -> Profile {
         dso: Some(dso),
         start: Some(Address(START)),
         source_file: empty,
+        start_line: 0,
     };
     let function = profile.symbols.functions.add(function);
     for &(address, weight) in samples {

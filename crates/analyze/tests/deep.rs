@@ -46,8 +46,14 @@ fn deep_of(owner: Owner, depth: usize, functions: usize, step: usize) -> Profile
                 return frame;
             }
             let name = profile.strings.add(&format!("f{number}"));
-            let function =
-                Function { name, linkage_name: empty, dso, start: Some(address), source_file: empty };
+            let function = Function {
+                name,
+                linkage_name: empty,
+                dso,
+                start: Some(address),
+                source_file: empty,
+                start_line: 0,
+            };
             let function = profile.symbols.functions.add(function);
             profile.symbols.set(frame, &[Line { function, file: empty, line: 0, inlined: false }]);
             frame

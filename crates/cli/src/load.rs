@@ -28,7 +28,7 @@ const UNFINISHED: &str = "profile.plumb.part";
 
 /// What can be read, for those who gave something else.
 const NEEDED: &str = "what can be read is a plumb recording, perf.data, pprof, Java Flight Recorder's files, folded stacks, speedscope's \
-                      files, the Firefox Profiler's, and what perf script prints";
+                      files, the Firefox Profiler's, V8's CPU profiles, trace events, callgrind's output, and what perf script prints";
 
 /// Reads the profile in `path`, `-` for standard input, and resolves its symbols if that was not done yet.
 ///
@@ -45,11 +45,15 @@ pub fn load(path: &Path) -> Result<Profile> {
         return read_remote(&name);
     }
     if path.is_dir() {
-        // perf writes a directory of files named data, data.0, data.1, …
-        if path.join("data").exists() {
+        // perf writes a directory of files named data, data.0, data.1, … for --threads, and of data and kcore_dir for --kcore.
+        if path.join("data.0").exists() {
             bail!(
-                "{name}: the output of `perf record --threads`, which plumb cannot read; record without it"
+                "{name}: the output of `perf record --threads`, which plumb cannot read: its samples are in a file for each thread \
+                 of perf's; record without --threads"
             );
+        }
+        if path.join("data").is_file() {
+            return load(&path.join("data"));
         }
         bail!("{name}: a directory; name a file in it");
     }
@@ -132,9 +136,22 @@ pub(crate) fn parsed<R: Read + Seek>(mut input: R, name: &str) -> Result<Profile
         Kind::Recording => native::read(input).with_context(|| name.to_string()),
         Kind::Unfinished => read_unfinished(input, name),
         Kind::PerfData => perf_data::read(input, name),
+        Kind::Packed => read_packed(input, name),
         Kind::Foreign => read_foreign(input, name),
         Kind::Other(what) => bail!("{name}: {what}; {NEEDED}"),
     }
+}
+
+/// Reads a compressed file of any kind.
+fn read_packed<R: Read>(mut input: R, name: &str) -> Result<Profile> {
+    let mut bytes = Vec::new();
+    input.read_to_end(&mut bytes).with_context(|| name.to_string())?;
+    let unpacked = foreign::unpack(&bytes).with_context(|| name.to_string())?.unwrap_or_default();
+    drop(bytes);
+    if foreign::compression(&unpacked).is_some() {
+        bail!("{name}: compressed twice: unpack it once; {NEEDED}");
+    }
+    parsed(Cursor::new(unpacked), name)
 }
 
 fn read_foreign<R: Read>(mut input: R, name: &str) -> Result<Profile> {

@@ -66,6 +66,7 @@ fn recording(path: &Path) {
                 dso: Some(dso),
                 start,
                 source_file: source,
+                start_line: 0,
             };
             let outer = profile.symbols.functions.add(function(name, Some(address)));
             let inner = profile.symbols.functions.add(function(functions[(at + 1) % 7], None));

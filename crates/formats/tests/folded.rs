@@ -26,7 +26,14 @@ fn profile() -> Profile {
     let compiled = frame(FrameKind::User, jit, 0x99);
     let read = frame(FrameKind::Kernel, kernel, 0x20);
     let cut = profile.frames.add(Frame::marker(Truncation::CopyTooShort, Some(file)));
-    let function = |name| Function { name, linkage_name: empty, dso: None, start: None, source_file: empty };
+    let function = |name| Function {
+        name,
+        linkage_name: empty,
+        dso: None,
+        start: None,
+        source_file: empty,
+        start_line: 0,
+    };
     let [main, inner, sys] = [main, inner, sys].map(|name| profile.symbols.functions.add(function(name)));
     let line = |function, inlined| Line { function, file: empty, line: 0, inlined };
     profile.symbols.set(outer, &[line(inner, true), line(main, false)]);

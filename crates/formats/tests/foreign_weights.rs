@@ -84,9 +84,18 @@ fn pprof_values() {
         bytes
     };
     assert_eq!(foreign::read(&file(&[1, 2])).unwrap().samples.len(), 2);
+    // As `go tool pprof -proto -base` writes it.
+    let difference = foreign::read(&file(&[3, -2])).unwrap();
+    let weights = difference
+        .samples
+        .iter()
+        .map(|one| (difference.strings.get(difference.events[one.event].name), one.weight));
+    let weights: Vec<(&str, u64)> = weights.collect();
+    assert_eq!(weights, [("wall", 3_000_000_000), ("wall-decrease", 2_000_000_000)]);
+    assert!(difference.meta.warnings.iter().any(|text| text.contains("difference")));
     for (values, row, why) in [
-        (&[1, -1][..], 1, "below zero"),
-        (&[i64::MAX], 0, "2^64"),
+        (&[i64::MAX][..], 0, "2^64"),
+        (&[i64::MIN], 0, "2^64"),
         (&[10_000_000_000, 10_000_000_000], 1, "2^64"),
     ] {
         let error = foreign::read(&file(values)).unwrap_err().to_string();

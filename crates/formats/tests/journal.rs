@@ -98,6 +98,7 @@ impl Recorder {
                 dso: profile.frames[frame].dso,
                 start: None,
                 source_file: name,
+                start_line: 0,
             };
             let function = profile.symbols.functions.add(function);
             let line = Line { function, file: name, line: dice.below(99) as u32, inlined: false };

@@ -25,7 +25,8 @@ fn profile() -> Profile {
         let frame = profile.frames.add(frame);
         let name = profile.strings.add(&format!("function_{}", address / 4));
         let source_file = profile.strings.empty();
-        let function = Function { name, linkage_name: name, dso: None, start: None, source_file };
+        let function =
+            Function { name, linkage_name: name, dso: None, start: None, source_file, start_line: 0 };
         let function = profile.symbols.functions.add(function);
         let line = Line { function, file: source_file, line: address as u32 % 1000, inlined: false };
         profile.symbols.set(frame, &[line]);

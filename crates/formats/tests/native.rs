@@ -226,7 +226,14 @@ fn frame_with_lines(profile: &mut Profile, dso: DsoId, number: u64, dice: &mut D
             let of = number / 4 + level as u64;
             let name = profile.strings.add(&format!("std::vector<int, std::allocator<int> >::part{of}"));
             let linkage_name = profile.strings.add(&format!("_ZNSt6vectorIiSaIiEE6part{of}Ev"));
-            let function = Function { name, linkage_name, dso: Some(dso), start: None, source_file: file };
+            let function = Function {
+                name,
+                linkage_name,
+                dso: Some(dso),
+                start: None,
+                source_file: file,
+                start_line: 7,
+            };
             let function = profile.symbols.functions.add(function);
             Line { function, file, line: dice.below(1500) as u32, inlined: level > 0 }
         })
@@ -261,7 +268,7 @@ fn where_a_function_without_a_name_begins_is_kept() {
     let frame = profile.frames.add(frame);
     let none = profile.strings.empty();
     let start = Some(Address(0x1200));
-    let function = Function { name: none, linkage_name: none, dso, start, source_file: none };
+    let function = Function { name: none, linkage_name: none, dso, start, source_file: none, start_line: 0 };
     let function = profile.symbols.functions.add(function);
     profile.symbols.set(frame, &[Line { function, file: none, line: 0, inlined: false }]);
     let back = read(&written(&profile)).unwrap();

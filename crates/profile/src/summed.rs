@@ -180,6 +180,7 @@ impl<'p> Copying<'p> {
             dso: function.dso.map(|dso| self.dso(dso)),
             start: function.start,
             source_file: self.string(function.source_file),
+            start_line: function.start_line,
         };
         let new = self.to.symbols.functions.add(new);
         self.new.functions.insert(old, new);

@@ -23,6 +23,8 @@ pub struct Function {
     pub start: Option<Address>,
     /// Source file of its definition, empty if not known.
     pub source_file: StringId,
+    /// Line of its definition in that file, counted from 1; 0 if not known.
+    pub start_line: u32,
 }
 
 /// A place in a function.

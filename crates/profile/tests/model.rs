@@ -84,6 +84,7 @@ fn symbols_can_be_set_again() {
         dso: None,
         start: None,
         source_file: empty,
+        start_line: 0,
     });
     let line = |line, inlined| Line { function, file: empty, line, inlined };
     profile.symbols.set(frame, &[line(1, true), line(2, false)]);
@@ -248,6 +249,7 @@ fn a_compacted_profile_says_the_same_of_its_samples_and_has_nothing_else() {
         dso: Some(dso(&mut profile)),
         start: None,
         source_file: name,
+        start_line: 0,
     };
     let function = profile.symbols.functions.add(function);
     let file = profile.strings.add("f.c");
@@ -296,6 +298,7 @@ fn a_stretch_is_summed_up_in_a_profile_of_its_own() {
         dso: Some(dso(&mut profile)),
         start: None,
         source_file: empty,
+        start_line: 0,
     };
     let function = profile.symbols.functions.add(function);
     profile.symbols.set(frames[2], &[Line { function, file: empty, line: 7, inlined: false }]);

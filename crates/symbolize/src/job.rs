@@ -136,6 +136,8 @@ pub(crate) struct FoundFunction {
     pub start: Option<u64>,
     /// Source file of its definition, empty if not known.
     pub source_file: String,
+    /// Line of its definition, 0 if not known.
+    pub start_line: u32,
 }
 
 /// A place in a function, by the answer's own numbers.
@@ -326,6 +328,7 @@ impl Answer {
                     dso: Some(self.dso),
                     start: function.start.map(Address),
                     source_file: profile.strings.add(&function.source_file),
+                    start_line: function.start_line,
                 };
                 profile.symbols.functions.add(function)
             })

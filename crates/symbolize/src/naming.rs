@@ -89,6 +89,7 @@ impl Naming {
             linkage_name: if named.near.is_some() { named.shown() } else { named.linkage_name },
             start: Some(named.start),
             source_file: name.map(|name| name.source_file.clone()).unwrap_or_default(),
+            start_line: name.map_or(0, |name| name.start_line),
         };
         let function = answer.function(function);
         self.functions.insert(named.start, function);
@@ -110,6 +111,7 @@ impl Naming {
             linkage_name: name.linkage_name.clone(),
             start,
             source_file: name.source_file.clone(),
+            start_line: name.start_line,
         };
         let function = answer.function(function);
         self.inlined.insert(key, (Rc::clone(name), function));

@@ -10,7 +10,8 @@ fn add(profile: &mut Profile, name: &str, linkage_name: &str, start: u64) -> plu
     let name = profile.strings.add(name);
     let linkage_name = profile.strings.add(linkage_name);
     let source_file = profile.strings.empty();
-    let function = Function { name, linkage_name, dso: None, start: Some(Address(start)), source_file };
+    let function =
+        Function { name, linkage_name, dso: None, start: Some(Address(start)), source_file, start_line: 0 };
     profile.symbols.functions.add(function)
 }
 

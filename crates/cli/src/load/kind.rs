@@ -14,16 +14,16 @@ pub enum Kind {
     Unfinished,
     /// perf.data in file or pipe mode.
     PerfData,
-    /// Possibly a profile of another tool: what it holds has to be looked at, unpacked.
+    /// Any of these, compressed.
+    Packed,
+    /// Possibly a profile of another tool: what it holds has to be looked at.
     Foreign,
     /// Something that can't be read, and what it looks like.
     Other(&'static str),
 }
 
 /// Beginnings that people are likely to give by mistake, and what to say.
-const KNOWN: [(&[u8], &str); 11] = [
-    (b"\x28\xb5\x2f\xfd", "compressed with zstd: unpack it with `zstd -d` first"),
-    (b"\xfd7zXZ\0", "compressed with xz: unpack it with `xz -d` first"),
+const KNOWN: [(&[u8], &str); 9] = [
     (b"BZh", "compressed with bzip2: unpack it with `bzip2 -d` first"),
     (b"\x7fELF", "a program, not a profile of one: record it with `plumb record -- CMD`"),
     (b"JiTD", "a jitdump, which belongs to a profile but is none"),
@@ -52,6 +52,9 @@ impl Kind {
         if start.is_empty() {
             return Kind::Other("an empty file");
         }
+        if plumb_formats::foreign::compression(start).is_some() {
+            return Kind::Packed;
+        }
         if let Some((_, what)) = KNOWN.iter().find(|(magic, _)| start.starts_with(magic)) {
             return Kind::Other(what);
         }
@@ -69,15 +72,14 @@ mod tests {
         assert_eq!(Kind::of(b"plumb journal 1\ngrowth"), Kind::Unfinished);
         assert_eq!(Kind::of(b"PERFILE2h\0\0\0"), Kind::PerfData);
         assert_eq!(Kind::of(b"2ELIFREP\0\0\0"), Kind::PerfData);
-        for (start, word) in
-            [(&b""[..], "empty"), (b"\x28\xb5\x2f\xfd\x04", "zstd"), (b"\x7fELF\x02", "program")]
-        {
+        for (start, word) in [(&b""[..], "empty"), (b"BZh9", "bzip2"), (b"\x7fELF\x02", "program")] {
             let Kind::Other(what) = Kind::of(start) else { panic!("{start:?}") };
             assert!(what.contains(word), "{start:?}: {what}");
         }
-        for start in
-            [&b"\x1f\x8b\x08"[..], b"  {\"a\": 1}", b"main;foo 12\n", b"<T as X>::f 1\n", b"\0\x01\x02"]
-        {
+        for start in [&b"\x1f\x8b\x08"[..], b"\x28\xb5\x2f\xfd\x04", b"\xfd7zXZ\0\0"] {
+            assert_eq!(Kind::of(start), Kind::Packed, "{start:?}");
+        }
+        for start in [&b"  {\"a\": 1}", b"main;foo 12\n", b"<T as X>::f 1\n", b"\0\x01\x02"] {
             assert_eq!(Kind::of(start), Kind::Foreign, "{start:?}");
         }
     }

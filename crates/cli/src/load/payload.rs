@@ -44,5 +44,5 @@ fn may_be_foreign(path: &Path) -> bool {
     let mut start = Vec::new();
     let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|meta| meta.is_file()));
     let read = file.is_some_and(|file| file.take(BYTES).read_to_end(&mut start).is_ok());
-    read && Kind::of(&start) == Kind::Foreign
+    read && matches!(Kind::of(&start), Kind::Foreign | Kind::Packed)
 }

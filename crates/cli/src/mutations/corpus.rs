@@ -73,14 +73,12 @@ pub fn all() -> Vec<Format> {
         ),
         format("perf script", vec![perf_script]),
         format("jfr", vec![include_bytes!("../../../formats/tests/data/async-profiler-4.0.jfr").to_vec()]),
-        format(
-            "callgrind, trace, csv (refused)",
-            vec![
-                write(&|out| callgrind::write(&profile, out).unwrap()),
-                write(&|out| chrome::write(&profile, out).unwrap()),
-                write(&|out| csv::write(&profile, out).unwrap()),
-            ],
-        ),
+        format("zstd, xz", PACKED.map(<[u8]>::to_vec).to_vec()),
+        format("callgrind", vec![write(&|out| callgrind::write(&profile, out).unwrap()), CALLGRIND.into()]),
+        format("trace events", vec![write(&|out| chrome::write(&profile, out).unwrap()), TRACE.into()]),
+        format("V8 CPU profile", vec![CPU_PROFILE.into()]),
+        format("Go texts", GO_TEXTS.iter().map(|text| text.as_bytes().to_vec()).collect()),
+        format("csv (refused)", vec![write(&|out| csv::write(&profile, out).unwrap())]),
         Format {
             read: maps,
             ..format("/proc/PID/maps", vec![std::fs::read("/proc/self/maps").unwrap_or_default()])
@@ -103,6 +101,32 @@ pub fn all() -> Vec<Format> {
 const EVENTED: &str = r#"{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"main"},
     {"name":"work","file":"a.c","line":3}]},"profiles":[{"type":"evented","name":"a (pid 1, tid 2) cpu-clock","unit":"milliseconds",
     "events":[{"type":"O","frame":0,"at":0},{"type":"O","frame":1,"at":1.5},{"type":"C","frame":1,"at":3},{"type":"C","frame":0,"at":4}]}]}"#;
+
+const CPU_PROFILE: &str = r#"{"nodes":[{"id":1,"callFrame":{"functionName":"(root)","url":"","lineNumber":-1},"children":[2,4]},
+    {"id":2,"callFrame":{"functionName":"run","url":"file:///a.js","lineNumber":0},"children":[3]},
+    {"id":3,"callFrame":{"functionName":"","url":"file:///a.js","lineNumber":6}},{"id":4,"callFrame":{"functionName":"(idle)"}}],
+    "startTime":1000,"endTime":2000,"samples":[2,3,4,3],"timeDeltas":[100,200,50,400]}"#;
+
+const TRACE: &str = r#"[{"ph":"M","pid":1,"tid":2,"name":"thread_name","args":{"name":"main"}},{"ph":"B","pid":1,"tid":2,"name":"load","ts":10},
+    {"ph":"X","pid":1,"tid":2,"name":"parse","ts":12.5,"dur":4},{"ph":"E","pid":1,"tid":2,"ts":30},
+    {"ph":"P","pid":1,"tid":2,"id":"0x1","name":"Profile","ts":1,"args":{"data":{"startTime":1000}}},
+    {"ph":"P","pid":1,"tid":3,"id":"0x1","name":"ProfileChunk","ts":2,"args":{"data":{"cpuProfile":{"nodes":[{"id":1,
+    "callFrame":{"functionName":"(root)"}},{"id":2,"parent":1,"callFrame":{"functionName":"f","url":"b.js","lineNumber":4}}],"samples":[2,2]},
+    "timeDeltas":[100,100]}}}]"#;
+
+const CALLGRIND: &str = "# callgrind format\nversion: 1\ncreator: callgrind-3.19.0\ncmd:  ./q\npositions: instr line\nevents: Ir Dr\n\nob=(8) /tmp/q\n\
+                         fl=(1) /tmp/q.c\nfn=(5) main\n0x10 7 4 1\ncfn=(6) a\ncalls=1 0x20 -3\n* * 120 7\n+4 +1 18\n\nfn=(6)\n0x20 4 100 7\ncfn=(5)\n\
+                         calls=2 0 0\n* * 20 1\n";
+
+const GO_TEXTS: [&str; 4] = [
+    "heap profile: 2: 528384 [3: 532480] @ heap/2048\n1: 524288 [1: 524288] @ 0x47c5cc\n#\t0x4d9ebd\tmain.alloc+0x7d\t/m.go:5\n\n0: 0 [1: 64] @ 0x1\n",
+    "goroutine profile: total 3\n3 @ 0x47de8e 0x4158ee\n#\t0x4da3d8\tmain.func1+0x18\t/m.go:10\n\n",
+    "goroutine 1 [running]:\nmain.(*T).dump({0x50, 0x9}, 0x7f?)\n\t/main.go:6 +0x145\n\ngoroutine 17 [chan receive, 3 minutes]:\nmain.f(...)\n\t/m.go:1 +0x1\n",
+    "--- mutex:\ncycles/second=2000000000\nsampling period=5\n4000 2 @ 0x4da386\n#\t0x4da385\tsync.(*Mutex).Unlock+0x45\t/m.go:65\n",
+];
+
+/// `a;b 3` and a line break, by zstd 1.5 and xz 5.4.
+const PACKED: [&[u8]; 2] = [include_bytes!("folded.zst"), include_bytes!("folded.xz")];
 
 const MAP: &str =
     "70000000 40 LazyCompile:*run /app/a.js:3\n0x70000040 0x10 stub\n70000010 8 new\n70000000 100 over\n";

@@ -1,7 +1,10 @@
-//! The trace event format as JSON, for Perfetto and Chrome's tracing page: what each thread did over time.
+//! The trace event format as JSON, of Perfetto, Chrome's tracing page and its DevTools: what each thread did over time.
 //!
-//! <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU>. Not here: reading it.
+//! <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU>.
 
+mod read;
+mod slices;
 mod write;
 
+pub(crate) use read::read;
 pub use write::write;

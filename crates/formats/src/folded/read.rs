@@ -24,15 +24,25 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     let thread = assembly.thread(None, None, "", "");
     let mut counted = Vec::new();
     let (mut fractions, mut differences) = (0_u64, 0_usize);
+    let (mut has_callers, mut is_table) = (false, false);
     for (number, line) in lines(bytes) {
         let wrong = |message| ReadError::Line { line: number, message };
         let (stack, count) = parts(line).ok_or_else(|| wrong("there is no count at its end"))?;
         let (count, has_fraction) = count.map_err(wrong)?;
         fractions += u64::from(has_fraction);
-        differences += usize::from(parts(stack).is_some());
+        let is_difference = parts(stack).is_some();
+        differences += usize::from(is_difference);
+        has_callers |= stack.contains(&b';');
+        is_table |= is_difference || count == 0 || stack.ends_with(b":");
         let stack = self::stack(&mut assembly, &String::from_utf8_lossy(stack));
         let count = assembly.weigh(count).ok_or_else(|| wrong(TOO_LARGE))?;
         counted.push(Counted { thread, event, stack, count, weight: count });
+    }
+    // What counts stacks has neither rows of numbers, such as /proc/stat, nor counts of nothing, such as /proc/vmstat.
+    if is_table && !has_callers {
+        return Err(ReadError::Unknown {
+            looks: "a table of names and numbers, not folded stacks: no line has a `;` between two functions",
+        });
     }
     if differences > 0 && differences == counted.len() {
         return Err(ReadError::Unknown {

@@ -42,6 +42,8 @@ pub(crate) struct Place<'a> {
     pub file: &'a str,
     /// Line in it, 0 if not told.
     pub line: u32,
+    /// Line where the function begins, 0 if not told.
+    pub start_line: u32,
     /// Whether it was inlined into what comes next.
     pub inlined: bool,
 }
@@ -176,6 +178,7 @@ impl Assembly {
             dso: Some(dso),
             start: None,
             source_file: file,
+            start_line: place.start_line,
         };
         let function = self.profile.symbols.functions.add(function);
         Line { function, file, line: place.line, inlined: place.inlined }

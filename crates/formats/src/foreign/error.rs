@@ -11,7 +11,9 @@ pub enum ReadError {
         looks: &'static str,
     },
     /// The compressed data are damaged or cut off.
-    Gzip {
+    Packed {
+        /// The compression format.
+        format: &'static str,
         /// How many bytes could be unpacked.
         offset: u64,
         /// What is wrong.
@@ -74,8 +76,8 @@ impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ReadError::Unknown { looks } => f.write_str(looks),
-            ReadError::Gzip { offset, error } => {
-                write!(f, "the gzip data are damaged or cut off, {offset} bytes after unpacking: {error}")
+            ReadError::Packed { format, offset, error } => {
+                write!(f, "the {format} data are damaged or cut off, {offset} bytes after unpacking: {error}")
             }
             ReadError::TooLarge { limit } => {
                 write!(f, "it unpacks to more than {limit} bytes, which no profile of this size needs")
@@ -100,7 +102,7 @@ impl fmt::Display for ReadError {
 impl std::error::Error for ReadError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            ReadError::Gzip { error, .. } => Some(error),
+            ReadError::Packed { error, .. } => Some(error),
             _ => None,
         }
     }

@@ -4,6 +4,10 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::{Format, ReadError};
+use crate::{folded, perf_script};
+
+/// Bytes at the beginning of a list in which one event at least is whole.
+const FIRST_EVENTS: usize = 1 << 16;
 
 /// Keys that tell. What stands behind them is looked at by the format's reader.
 #[derive(Deserialize)]
@@ -16,6 +20,10 @@ struct Keys {
     meta: Option<MetaKeys>,
     #[serde(rename = "traceEvents")]
     trace_events: Option<IgnoredAny>,
+    nodes: Option<IgnoredAny>,
+    #[serde(rename = "startTime")]
+    start_time: Option<IgnoredAny>,
+    head: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -24,10 +32,26 @@ struct MetaKeys {
     processed: Option<IgnoredAny>,
 }
 
+/// Whether a text that begins with a bracket is JSON: no folded stack nor what perf script prints, whose first name may begin so.
+pub(super) fn is(bytes: &[u8]) -> bool {
+    if !folded::is(bytes) && !perf_script::is(bytes) {
+        return true;
+    }
+    let line = bytes.split(|&byte| byte == b'\n').find(|line| !line.trim_ascii().is_empty());
+    let read = serde_json::from_slice::<IgnoredAny>(line.unwrap_or_default());
+    read.map_or_else(|error| error.is_eof(), |_| true)
+}
+
 pub(super) fn format(bytes: &[u8]) -> Result<Format, ReadError> {
     let unknown = |looks| Err(ReadError::Unknown { looks });
     if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
-        return unknown("a list as JSON (a trace?), which can't be read");
+        // Of a list that is cut off, which is a trace all the same, only the beginning is JSON.
+        let is_trace = bytes[..bytes.len().min(FIRST_EVENTS)].windows(4).any(|window| window == b"\"ph\"");
+        return if is_trace {
+            Ok(Format::Trace)
+        } else {
+            unknown("a list as JSON that is no list of trace events")
+        };
     }
     let keys: Keys = serde_json::from_slice(bytes)?;
     let schema = keys.schema.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default();
@@ -39,9 +63,11 @@ pub(super) fn format(bytes: &[u8]) -> Result<Format, ReadError> {
         Some(_) if keys.threads.is_some() => unknown(
             "a Firefox profile as Gecko writes it: open it in the Firefox Profiler and save it from there",
         ),
-        _ if keys.trace_events.is_some() => {
-            unknown("a trace as Chrome and Perfetto have it, which can't be read")
-        }
+        _ if keys.trace_events.is_some() => Ok(Format::Trace),
+        _ if keys.nodes.is_some() && keys.start_time.is_some() => Ok(Format::V8),
+        _ if keys.head.is_some() => unknown(
+            "a heap profile of V8, or a CPU profile of one older than 2016, which can't be read: record with `node --cpu-prof`",
+        ),
         _ => unknown("JSON of an unknown kind"),
     }
 }

@@ -1,16 +1,16 @@
-//! Profiles of other tools that are read whole: told apart by what they hold, not by their names, gzipped or not.
+//! Profiles of other tools that are read whole: told apart by what they hold, not by their names, compressed or not.
 //!
 //! What a format doesn't tell (threads, times, addresses) stays unknown in the profile, and a warning in it says so. Memory is bounded
-//! by the size of the input: gzip may unpack to 64 MiB and 64 times its size, and a table in memory is a small multiple of its text.
+//! by the size of the input: it may unpack to 64 MiB and 64 times its size, and a table in memory is a small multiple of its text.
 //! Counts of equal samples become that many samples, up to two million.
 //!
 //! Not here: perf.data, whose stacks have yet to be unwound.
 
 mod assembly;
 mod error;
-mod inflate;
 mod json;
 mod number;
+mod unpack;
 
 use std::borrow::Cow;
 
@@ -19,8 +19,9 @@ use plumb_profile::Profile;
 pub(crate) use assembly::{Assembly, Counted, Place, TOO_LARGE};
 pub use error::ReadError;
 pub(crate) use number::{Weight, whole};
+pub use unpack::{compression, unpack};
 
-use crate::{callgrind, firefox, folded, jfr, otlp, perf_script, pprof, speedscope};
+use crate::{callgrind, chrome, firefox, folded, go_text, jfr, otlp, perf_script, pprof, speedscope, v8};
 
 /// A format that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +34,16 @@ pub enum Format {
     Speedscope,
     /// The Firefox Profiler's processed profile.
     Firefox,
+    /// Trace events as JSON.
+    Trace,
+    /// V8's `.cpuprofile`.
+    V8,
+    /// Callgrind's output.
+    Callgrind,
     /// What `perf script` prints.
     PerfScript,
+    /// Texts of Go's `runtime/pprof`.
+    GoText,
     /// Folded stacks.
     Folded,
 }
@@ -42,19 +51,25 @@ pub enum Format {
 /// Reads a profile in any of these formats.
 pub fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     let bytes = &*unpacked(bytes)?;
+    // Editors and Windows put a byte order mark before a text.
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     match format(bytes)? {
         Format::Pprof => pprof::read(bytes),
         Format::Jfr => jfr::read(bytes),
         Format::Speedscope => speedscope::read(bytes),
         Format::Firefox => firefox::read(bytes),
+        Format::Trace => chrome::read(bytes),
+        Format::V8 => v8::read(bytes),
+        Format::Callgrind => callgrind::read(bytes),
         Format::PerfScript => perf_script::read(bytes),
+        Format::GoText => go_text::read(bytes),
         Format::Folded => folded::read(bytes),
     }
 }
 
-/// The bytes without gzip.
+/// The bytes, unpacked.
 pub(crate) fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, ReadError> {
-    Ok(inflate::inflate(bytes)?.map_or(Cow::Borrowed(bytes), Cow::Owned))
+    Ok(unpack(bytes)?.map_or(Cow::Borrowed(bytes), Cow::Owned))
 }
 
 /// What the bytes hold, which are not compressed any more.
@@ -64,7 +79,10 @@ fn format(bytes: &[u8]) -> Result<Format, ReadError> {
     match first {
         None => unknown("nothing at all"),
         _ if jfr::is(bytes) => Ok(Format::Jfr),
-        Some(b'{' | b'[') => json::format(bytes),
+        Some(b'{' | b'[') if json::is(bytes) => json::format(bytes),
+        _ if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") => {
+            unknown("text in UTF-16: convert it with `iconv -f UTF-16 -t UTF-8` first")
+        }
         _ if !is_text(bytes) => {
             if otlp::is(bytes) {
                 unknown(
@@ -76,9 +94,8 @@ fn format(bytes: &[u8]) -> Result<Format, ReadError> {
                 unknown("bytes of an unknown kind")
             }
         }
-        _ if callgrind::is(bytes) => unknown(
-            "callgrind's output, which plumb writes and does not read: use the recording that it was made of, or kcachegrind",
-        ),
+        _ if callgrind::is(bytes) => Ok(Format::Callgrind),
+        _ if go_text::is(bytes) => Ok(Format::GoText),
         _ if perf_script::is(bytes) => Ok(Format::PerfScript),
         _ if folded::is(bytes) => Ok(Format::Folded),
         _ => unknown("text, but neither folded stacks nor what perf script prints"),

@@ -15,7 +15,7 @@
 //! | lives²    | pid, parent (row of lives, always an earlier one), exe¹, comm¹, begin (`running` `fork` `exec`), end (`running` `exec` `exit`), start_us, end_us (null after `exec`: the start of the next life with that pid), cpu_us, peak_rss_bytes, process |
 //! | mappings  | process, dso, start, end, bias |
 //! | frames    | kind (`user` `kernel` `cut`), cut (reason, see [`plumb_profile::Truncation::name`]), dso, address, is_return, found (`sampled` `cfi` `signal` `frame-pointer` `stitched` `scan`) |
-//! | functions | name¹ ⁶, linkage_name¹, dso, start, source_file¹ |
+//! | functions | name¹ ⁶, linkage_name¹, dso, start, source_file¹, start_line⁷ |
 //! | lines     | frame, function, file¹, line, inlined: a frame's lines are consecutive, innermost inlined call first |
 //! | stacks    | caller (row of stacks, always a smaller one), frame |
 //! | samples   | time_ns, thread, cpu, event, stack, weight, syscall⁴ |
@@ -34,6 +34,8 @@
 //!
 //! ⁶ since version 1.7 a function without a name says where the function begins that a frame is in, of which no more is known. Older readers
 //! show an empty name.
+//!
+//! ⁷ since version 1.8: line of the definition, 0 if not known.
 //!
 //! Since version 1.2 a function's `name` may be the row of its `linkage_name` though that is mangled: demangling is
 //! the reader's, who may have all day, and not the recorder's. Older readers show such a name mangled.

@@ -296,6 +296,7 @@ fn functions_in(profile: &Profile, rows: Range<usize>) -> TableWriter {
         .optional_u32s("dso", Plain, functions.iter().map(|function| function.dso.map(row)))
         .optional_u64s("start", Plain, functions.iter().map(|function| function.start.map(|start| start.0)))
         .u32s("source_file", Plain, functions.iter().map(|function| row(function.source_file)))
+        .u32s("start_line", Plain, functions.iter().map(|function| function.start_line))
 }
 
 fn lines(profile: &Profile, done: &Rows) -> TableWriter {

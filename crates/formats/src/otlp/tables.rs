@@ -122,7 +122,7 @@ impl<'p> DictionaryTables<'p> {
         if let Some(&known) = self.named_locations.get(name) {
             return known;
         }
-        let line = self.line(name, "", "", 0);
+        let line = self.line(name, "", "", (0, 0));
         let place = i32::try_from(self.locations.list.len()).unwrap_or(i32::MAX);
         self.locations.list.push(message::Location { lines: vec![line], ..message::Location::default() });
         self.named_locations.insert(name.to_owned(), place);
@@ -144,14 +144,14 @@ impl<'p> DictionaryTables<'p> {
             mapping_index: mapping.map_or(0, |dso| self.mapping(dso)),
             address: if profile.has_address(id) { frame.lookup().0 } else { 0 },
             lines: match frame.cut() {
-                Some(cut) => vec![self.line(&format!("[{}]", cut.text()), "", "", 0)],
+                Some(cut) => vec![self.line(&format!("[{}]", cut.text()), "", "", (0, 0))],
                 None => {
                     let text = |id| profile.strings.get(id);
                     let lines = profile.symbols.of(id).iter();
                     let line = |line: &plumb_profile::Line| {
                         let function = &profile.symbols.functions[line.function];
                         let (name, linkage) = (text(function.name), text(function.linkage_name));
-                        self.line(name, linkage, text(line.file), line.line)
+                        self.line(name, linkage, text(line.file), (function.start_line, line.line))
                     };
                     lines.map(line).collect()
                 }
@@ -161,13 +161,19 @@ impl<'p> DictionaryTables<'p> {
         self.locations.add(id, location)
     }
 
-    /// A place in a function of this name.
-    pub(super) fn line(&mut self, name: &str, linkage: &str, file: &str, line: u32) -> message::Line {
+    /// A place in a function of this name, by the lines where that begins and where the place is.
+    pub(super) fn line(
+        &mut self,
+        name: &str,
+        linkage: &str,
+        file: &str,
+        (start, line): (u32, u32),
+    ) -> message::Line {
         let function = message::OtlpFunction {
             name_strindex: self.string(name),
             system_name_strindex: self.string(if linkage.is_empty() { name } else { linkage }),
             filename_strindex: self.string(file),
-            start_line: 0,
+            start_line: start.into(),
         };
         let known = self.functions.known(&function);
         let function_index = known.unwrap_or_else(|| self.functions.add(function, function));

@@ -53,7 +53,9 @@ fn behind_ids<'a>(mut head: Head<'a>, line: &'a str, mut words: &[(usize, &'a st
     let period = next(&|word| word.bytes().all(|byte| byte.is_ascii_digit()));
     // One that is too large is none: the line makes no sense.
     head.period = period.map(|(_, word)| word.parse().ok()).map_or(Some(None), |number| number.map(Some))?;
-    let event = next(&|word| word.len() > 1 && word.ends_with(':') && time_ns(word).is_none());
+    let event = next(&|word| {
+        word.len() > 1 && word.ends_with(':') && !word.starts_with(['[', '(']) && time_ns(word).is_none()
+    });
     if let Some((start, word)) = event {
         head.event = word.trim_end_matches(':');
         head.rest = line[start + word.len()..].trim();

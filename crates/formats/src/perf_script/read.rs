@@ -88,9 +88,12 @@ impl Reading {
             self.end();
             return true;
         }
-        if !line.starts_with([' ', '\t']) || self.sample.is_none() {
+        // perf puts spaces before a short thread's name, and a tab before a frame.
+        let is_frame = line.starts_with('\t') && self.sample.is_some();
+        let head = if is_frame { None } else { head(line) };
+        if head.is_some() || !line.starts_with([' ', '\t']) || self.sample.is_none() {
             self.end();
-            let Some(head) = head(line) else { return false };
+            let Some(head) = head else { return false };
             if self.assembly.weigh(head.period.unwrap_or(1)).is_none() {
                 return false;
             }

@@ -111,6 +111,8 @@ struct Value {
     /// Its place among the values of a sample.
     place: usize,
     event: EventId,
+    /// The event of values below zero, which a difference of profiles has.
+    decrease: Option<EventId>,
     /// What one of its unit is in the event's.
     factor: u64,
 }
@@ -190,7 +192,7 @@ impl<'m> Reading<'m> {
             };
             let name = if (kind, unit) == ("cpu", "ns") { "cpu-clock" } else { kind };
             let event = self.assembly.event(name, unit);
-            self.values.push(Value { place, event, factor });
+            self.values.push(Value { place, event, decrease: None, factor });
         }
         Ok(())
     }
@@ -215,15 +217,9 @@ impl<'m> Reading<'m> {
             let (stack, thread) = (self.stack(row, &sample.location_id)?, self.thread(row, &sample.label)?);
             // Whose of several values the number of samples is, isn't told.
             let count = self.count.filter(|_| values.len() == 1).map_or(1, |place| sample.value[place]);
-            for Value { place, event, factor } in values {
-                let below_zero = |value: i64| {
-                    wrong(format!(
-                        "its value {value} is below zero, as in a difference of profiles: use the two profiles that it was made of"
-                    ))
-                };
-                let value =
-                    u64::try_from(sample.value[place]).map_err(|_| below_zero(sample.value[place]))?;
-                let count = u64::try_from(count).map_err(|_| below_zero(count))?;
+            for Value { place, event, factor, .. } in values {
+                let event = if sample.value[place] < 0 { self.decrease(place) } else { event };
+                let (value, count) = (sample.value[place].unsigned_abs(), count.unsigned_abs());
                 let weight = value.checked_mul(factor).and_then(|weight| self.assembly.weigh(weight));
                 let weight = weight.ok_or_else(|| wrong(TOO_LARGE.into()))?;
                 counted.push(Counted { thread, event, stack, count, weight });
@@ -231,6 +227,19 @@ impl<'m> Reading<'m> {
         }
         self.assembly.counted(counted);
         Ok(())
+    }
+
+    /// The event of values below zero of the type at this place.
+    fn decrease(&mut self, place: usize) -> EventId {
+        let Some(value) = self.values.iter_mut().find(|value| value.place == place) else {
+            return self.assembly.event("decrease", "");
+        };
+        *value.decrease.get_or_insert_with(|| {
+            let event = &self.assembly.profile.events[value.event];
+            let text = |id| self.assembly.profile.strings.get(id);
+            let (name, unit) = (format!("{}-decrease", text(event.name)), text(event.unit).to_owned());
+            self.assembly.event(&name, &unit)
+        })
     }
 
     fn thread(&mut self, row: usize, labels: &[message::Label]) -> Result<ThreadId, ReadError> {
@@ -285,6 +294,7 @@ impl<'m> Reading<'m> {
                 linkage: self.text(one.system_name, "function", function)?,
                 file: self.text(one.filename, "function", function)?,
                 line: u32::try_from(line.line).unwrap_or(0),
+                start_line: u32::try_from(one.start_line).unwrap_or(0),
                 inlined: depth + 1 < location.line.len(),
             });
         }
@@ -343,6 +353,11 @@ impl<'m> Reading<'m> {
         meta.warnings.push(format!(
             "imported from pprof, which tells neither when nor on which processor samples were taken{counts}"
         ));
+        if self.values.iter().any(|value| value.decrease.is_some()) {
+            meta.warnings.push(
+                "a difference of profiles: its values below zero are events of their own, whose names end in `-decrease`".into(),
+            );
+        }
         self.assembly.finish(recorder.map_or("pprof", String::as_str))
     }
 }

@@ -52,8 +52,8 @@ impl Strings {
     }
 }
 
-/// What of a function is one in pprof: its name, the linker's name, its file.
-type FunctionKey = (i64, i64, i64);
+/// What tells functions apart in pprof: name, linkage name, file, first line.
+type FunctionKey = (i64, i64, i64, i64);
 
 struct Made<'p> {
     profile: &'p Profile,
@@ -171,7 +171,7 @@ impl<'p> Made<'p> {
         let frame = &profile.frames[id];
         let mapping_id = frame.dso.filter(|_| frame.cut().is_none()).map_or(0, |dso| self.mapping(dso));
         let line = match (frame.cut(), profile.symbols.of(id)) {
-            (Some(cut), _) => vec![self.line(&format!("[{}]", cut.text()), "", "", 0)],
+            (Some(cut), _) => vec![self.line(&format!("[{}]", cut.text()), "", "", (0, 0))],
             // A reader shows the address.
             (None, []) => Vec::new(),
             (None, lines) => lines
@@ -179,7 +179,8 @@ impl<'p> Made<'p> {
                 .map(|line| {
                     let function = &profile.symbols.functions[line.function];
                     let text = |id| profile.strings.get(id);
-                    self.line(text(function.name), text(function.linkage_name), text(line.file), line.line)
+                    let lines = (function.start_line, line.line);
+                    self.line(text(function.name), text(function.linkage_name), text(line.file), lines)
                 })
                 .collect(),
         };
@@ -196,13 +197,15 @@ impl<'p> Made<'p> {
         number
     }
 
-    fn line(&mut self, name: &str, linkage: &str, file: &str, line: u32) -> message::Line {
+    /// A place in a function, by the lines where that begins and where the place is.
+    fn line(&mut self, name: &str, linkage: &str, file: &str, (start, line): (u32, u32)) -> message::Line {
         let linkage = if linkage.is_empty() { name } else { linkage };
-        let key = (self.strings.add(name), self.strings.add(linkage), self.strings.add(file));
+        let key =
+            (self.strings.add(name), self.strings.add(linkage), self.strings.add(file), i64::from(start));
         let next = self.functions.len() as u64 + 1;
         let function_id = *self.function_ids.entry(key).or_insert(next);
-        let (name, system_name, filename) = key;
-        let function = message::PprofFunction { id: function_id, name, system_name, filename, start_line: 0 };
+        let (name, system_name, filename, start_line) = key;
+        let function = message::PprofFunction { id: function_id, name, system_name, filename, start_line };
         self.functions.entry(function_id).or_insert(function);
         message::Line { function_id, line: line.into() }
     }

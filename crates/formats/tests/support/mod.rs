@@ -134,6 +134,7 @@ fn symbols(profile: &mut Profile, dice: &mut Dice, size: usize) {
             dso: maybe(profile.dsos.len(), dice),
             start: dice.coin().then(|| Address(dice.number())),
             source_file: string(profile, dice),
+            start_line: dice.number() as u32,
         };
         profile.symbols.functions.add(function);
     }

@@ -60,6 +60,7 @@ impl ScriptNames {
                 dso: Some(dso),
                 start,
                 source_file,
+                start_line: line,
             })
         })
     }

@@ -1,4 +1,4 @@
-//! Names of functions from their entries, and the source files of their definitions.
+//! Names of functions from their entries, and where they are defined.
 //!
 //! An entry of an inlined call or of a clone refers to the abstract function, and that to its declaration: the names
 //! are somewhere along that path.
@@ -25,6 +25,8 @@ pub(crate) struct Name {
     pub name: String,
     /// Source file of the definition, empty if not known.
     pub source_file: String,
+    /// Line of the definition, 0 if not known.
+    pub start_line: u32,
 }
 
 /// Names that were looked up, and paths.
@@ -148,6 +150,10 @@ impl Names {
                     if let Some(index) = index {
                         name.source_file = self.path(side, unit, index, shared).as_ref().to_owned();
                     }
+                }
+                gimli::DW_AT_decl_line if name.start_line == 0 => {
+                    let line = attribute.udata_value().and_then(|line| u32::try_from(line).ok());
+                    name.start_line = line.unwrap_or(0);
                 }
                 gimli::DW_AT_abstract_origin | gimli::DW_AT_specification => next = Some(attribute.value()),
                 _ => {}

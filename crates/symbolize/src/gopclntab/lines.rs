@@ -60,6 +60,8 @@ struct Entry {
     files: u32,
     lines: u32,
     unit: u32,
+    /// Line where it begins, 0 if not known: since Go 1.20.
+    start_line: u32,
     /// Its table of calls, 0 if it has none.
     calls: u32,
     /// Where its calls are: an address, since Go 1.18 an offset.
@@ -85,6 +87,8 @@ struct InlinedCall {
     name: u32,
     /// The instruction whose place is that of the call, from the start of the function.
     parent: u32,
+    /// Line where that function begins, 0 if not known: since Go 1.20.
+    start_line: u32,
 }
 
 impl GoLines {
@@ -157,7 +161,7 @@ impl GoLines {
         let mut frames = Vec::new();
         while let Some(call) = self.call(function, at).filter(|_| frames.len() < MAX_DEPTH) {
             let (file, line) = self.place(function, at);
-            let name = self.name(call.name, &file);
+            let name = self.name(call.name, &file, call.start_line);
             frames.push(Place { name: Some(name), file, line });
             at = call.parent;
         }
@@ -174,10 +178,11 @@ impl GoLines {
 
     /// The call of that number in a tree, if it can be one of a function of that length.
     fn read_call(&self, tree: u64, index: u32, length: u32) -> Option<InlinedCall> {
-        let (size, name, parent) =
-            if self.header.version == Version::Go120 { (16, 4, 8) } else { (20, 12, 16) };
+        let has_line = self.header.version == Version::Go120;
+        let (size, name, parent) = if has_line { (16, 4, 8) } else { (20, 12, 16) };
         let bytes = self.image.read_address(tree.checked_add(u64::from(index) * size)?, size);
-        let call = InlinedCall { name: u32_at(&bytes, name)?, parent: u32_at(&bytes, parent)? };
+        let start_line = if has_line { u32_at(&bytes, 12)? } else { 0 };
+        let call = InlinedCall { name: u32_at(&bytes, name)?, parent: u32_at(&bytes, parent)?, start_line };
         let names = self.header.units.saturating_sub(self.header.names);
         (call.parent < length && u64::from(call.name) < names).then_some(call)
     }
@@ -224,7 +229,7 @@ impl GoLines {
             tree: self.gofunc.zip(entry.tree).and_then(|(gofunc, tree)| gofunc.checked_add(tree)),
         };
         let (file, _) = self.place(&function, 0);
-        function.name = self.name(entry.name, &file);
+        function.name = self.name(entry.name, &file, entry.start_line);
         Some(function)
     }
 
@@ -243,7 +248,9 @@ impl GoLines {
         let calls = if tables > CALL_VALUES { u32_at(&bytes, size as usize + 8)? } else { 0 };
         let tree =
             if datas > CALL_TREE { self.tree(at.checked_add(size + 4 * u64::from(tables))?) } else { None };
-        Some(Entry { name: number(0)?, files: number(4)?, lines: number(5)?, unit: number(7)?, calls, tree })
+        let start_line = if self.header.version == Version::Go120 { number(8)? } else { 0 };
+        let (name, files, lines, unit) = (number(0)?, number(4)?, number(5)?, number(7)?);
+        Some(Entry { name, files, lines, unit, start_line, calls, tree })
     }
 
     /// Where the calls of a function are, from the data that its entry lists.
@@ -288,12 +295,12 @@ impl GoLines {
         Some(path)
     }
 
-    /// The function whose name is there; `file` is where it is defined, if its name is not known yet.
-    fn name(&mut self, name: u32, file: &str) -> Rc<Name> {
+    /// The function whose name is there; `file` and `start_line` are where it is defined, if its name is not known yet.
+    fn name(&mut self, name: u32, file: &str, start_line: u32) -> Rc<Name> {
         let (strings, names) = (&self.strings, self.header.names);
         let known = self.names.entry(name).or_insert_with(|| {
             let name = strings.get(names.saturating_add(name.into()));
-            Rc::new(Name { linkage_name: String::new(), name, source_file: file.to_owned() })
+            Rc::new(Name { linkage_name: String::new(), name, source_file: file.to_owned(), start_line })
         });
         Rc::clone(known)
     }

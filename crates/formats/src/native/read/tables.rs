@@ -171,7 +171,7 @@ pub(super) fn functions(table: &TableReader<'_>, profile: &mut Profile) -> Resul
     let before = profile.symbols.functions.len();
     let (names, linkage_names) = (table.u32s("name")?, table.u32s("linkage_name")?);
     let (dsos, starts) = (table.optional_u32s("dso")?, table.optional_u64s("start")?);
-    let source_files = table.u32s("source_file")?;
+    let (source_files, start_lines) = (table.u32s("source_file")?, table.u32s_if_there("start_line")?);
     for (row, name) in names.into_iter().enumerate() {
         let function = Function {
             name: string(table, "name", row, name, profile)?,
@@ -179,6 +179,7 @@ pub(super) fn functions(table: &TableReader<'_>, profile: &mut Profile) -> Resul
             dso: optional_id(table, "dso", row, dsos[row], |index| profile.dsos.check(index))?,
             start: starts[row].map(Address),
             source_file: string(table, "source_file", row, source_files[row], profile)?,
+            start_line: start_lines.get(row).copied().unwrap_or(0),
         };
         same_row(table, "name", (row, before), profile.symbols.functions.add(function))?;
     }
