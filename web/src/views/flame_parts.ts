@@ -12,6 +12,7 @@ export function appendFlame(host: HTMLElement, profile: Profile, embedding: Embe
     el("div", { id: "crumb", hidden: true }),
     el("div", { id: "graph" }),
     el("section", { id: "details", "aria-label": "Details of a box" }),
+    el("p", { id: "reading", class: "hint", hidden: true }),
     el("ul", { id: "legend", "aria-label": "Colours" }),
   );
   host.addEventListener("shown", () => new App(profile, embedding), { once: true });
