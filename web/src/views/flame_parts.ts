@@ -10,9 +10,9 @@ export function appendFlame(host: HTMLElement, profile: Profile, embedding: Embe
   host.append(
     el("nav", { id: "toolbar", "aria-label": "Search and view" }),
     el("div", { id: "crumb", hidden: true }),
+    el("p", { id: "reading", class: "hint", hidden: true }),
     el("div", { id: "graph" }),
     el("section", { id: "details", "aria-label": "Details of a box" }),
-    el("p", { id: "reading", class: "hint", hidden: true }),
     el("ul", { id: "legend", "aria-label": "Colours" }),
   );
   host.addEventListener("shown", () => new App(profile, embedding), { once: true });
