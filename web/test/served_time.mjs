@@ -28,6 +28,40 @@ const tests = {
     await it.close();
   },
 
+  "the timeline zooms by wheel, keys and buttons, a drag then selects within it, and Escape shows all again": async () => {
+    const it = await open("?view=table");
+    const lanes = await it.tab.locator(".lanes").boundingBox();
+    const axis = () => it.tab.locator(".timeline .axis").textContent();
+    const status = () => it.tab.locator(".timeline-head .hint").textContent();
+    const all = await axis();
+    await it.tab.mouse.move(lanes.x + 0.75 * lanes.width, lanes.y + 8);
+    for (let turn = 0; turn < 4; turn++) await it.tab.mouse.wheel(0, -300);
+    await it.settle();
+    assert.match(await status(), /showing 70\d ms to 76\d ms/);
+    await it.shot("timeline-zoomed");
+    await drag(it.tab, ".lanes", [0.2, 0.2], [0.8, 0.2]);
+    await it.settle();
+    assert.match((await it.chips()).join(), /time 0\.7[01]\d*-0\.7[45]\d* s/);
+    await it.tab.locator(".lanes canvas").focus();
+    await it.tab.keyboard.press("Escape");
+    await it.settle();
+    assert.equal(await axis(), all);
+    assert.equal((await it.chips()).length, 1, "the selection stays");
+    await it.tab.keyboard.press("z");
+    await it.settle();
+    assert.match(await status(), /selected, showing 7[01]\d ms/);
+    await it.tab.getByRole("button", { name: "Show the whole recording" }).click();
+    await it.tab.locator(".lanes canvas").focus();
+    await it.tab.keyboard.press("Escape");
+    await it.settle();
+    assert.deepEqual([await axis(), await it.chips()], [all, []]);
+    await it.tab.getByRole("button", { name: "Zoom in" }).click();
+    await it.settle();
+    assert.match(await status(), /showing 250 ms to (749|750) ms/);
+    assert.deepEqual(await it.faults(), []);
+    await it.close();
+  },
+
   "in the order of time a thread's runs stand one after the other, and a box selects its time": async () => {
     const it = await open("?tid=101");
     await it.tab.getByLabel("Order of boxes").selectOption("time");

@@ -18,6 +18,20 @@ test("ticks are round and say no more digits than tell them apart", () => {
   assert.deepEqual(model.ticksOf(0, 5), [{ ns: 0, text: "0" }]);
 });
 
+test("a window of the timeline is scaled about a moment, moved, and never leaves the recording", () => {
+  const whole = 10e9;
+  const all = { from: 0, to: whole };
+  const half = model.scaled(all, 0.5, 8e9, whole);
+  assert.deepEqual(half, { from: 4e9, to: 9e9 });
+  assert.ok(!model.isWhole(half, whole) && model.isWhole(model.scaled(half, 2, 8e9, whole), whole));
+  assert.deepEqual(model.moved(half, 1, whole), { from: 5e9, to: 10e9 });
+  assert.deepEqual(model.moved(half, -9, whole), { from: 0, to: 5e9 });
+  assert.deepEqual(model.around({ from: 2e9, to: 4e9 }, whole), { from: 1.8e9, to: 4.2e9 });
+  const narrow = model.scaled(half, 1e-12, 5e9, whole);
+  assert.ok(narrow.to - narrow.from > 0 && narrow.from <= 5e9 && narrow.to >= 5e9, JSON.stringify(narrow));
+  assert.deepEqual(model.ticksOf(1e9, 5, 4.1e9).map(({ text }) => text), ["4.2 s", "4.4 s", "4.6 s", "4.8 s", "5.0 s"]);
+});
+
 /** Four seconds in four rows; the recording starts 0.25 s into the first. */
 const map = {
   event: "cpu-clock", unit: "ns", column_ns: 1e9, first_ns: -0.25e9, row_ns: 0.25e9, untimed: 0, has_latency: false,

@@ -1,7 +1,7 @@
-//! When threads did what: the weight of each thread and event in bins of equal length over the whole recording.
+//! When threads did what: the weight of each thread and event in bins of equal length over the recording, or a window of it.
 //!
-//! Invariant: what is in the bins of all rows, and what is left out, adds up to the view's part. A sample of an interval (time off
-//! the processor) is spread over it; any other is in the bin of its moment.
+//! Invariant: what is in the bins of all rows, and what is left out, adds up to the view's part, as far as it is in the window. A sample of an
+//! interval (time off the processor) is spread over it; any other is in the bin of its moment.
 //!
 //! Not here: colours, pixels, which rows are shown.
 
@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use plumb_profile::{EventId, Profile, Sample, ThreadId};
+use plumb_profile::{EventId, Sample, ThreadId};
 
 use crate::cost::Cost;
 use crate::coverage::is_clock;
@@ -38,6 +38,8 @@ pub struct TimelineRow {
 pub struct Timeline {
     /// Length of the recording.
     pub duration_ns: u64,
+    /// Begin of the first bin, since the start.
+    pub from_ns: u64,
     /// Length of a bin.
     pub bin_ns: u64,
     /// Rows of the heaviest threads; rows of a thread are together, heaviest thread first.
@@ -51,24 +53,35 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Weights in `bins` bins, of the threads of these ranks: `0..64` are the heaviest 64. The view should have no time range and may
-    /// have all events.
-    pub fn new(view: &View<'_>, bins: usize, threads: Range<usize>) -> Self {
+    /// Weights in `bins` bins, of the threads of these ranks: `0..64` are the heaviest 64 of the whole view, which should have no time range
+    /// and may have all events. `window`: the nanoseconds since the start that the bins divide; all that were recorded if it is empty.
+    pub fn new(view: &View<'_>, bins: usize, threads: Range<usize>, window: Range<u64>) -> Self {
         let profile = view.profile();
         let zero = start_ns(profile);
         let bins = bins.max(1);
         let last = view.samples().map(|kept| kept.sample.time_ns.saturating_sub(zero)).max().unwrap_or(0);
         let duration_ns = profile.meta.duration_ns.max(last + 1);
-        let bin_ns = duration_ns.div_ceil(bins as u64).max(1);
-        let (shown, rest) = heaviest(view, threads);
-        let mut filler = Filler::new(profile, zero, bin_ns, bins);
-        for kept in view.samples().filter(|kept| shown.contains_key(&kept.sample.thread)) {
+        let shown = if window.is_empty() { 0..duration_ns } else { window.clone() };
+        let bin_ns = (shown.end - shown.start).div_ceil(bins as u64).max(1);
+        // What lies beyond the end of the recording is the last bin's.
+        let filled = if window.is_empty() { 0..u64::MAX } else { window };
+        let (ranks, rest) = heaviest(view, threads);
+        let mut filler = Filler {
+            zero,
+            window: filled,
+            bin_ns,
+            bins,
+            intervals: Intervals::new(profile),
+            rows: HashMap::new(),
+        };
+        for kept in view.samples().filter(|kept| ranks.contains_key(&kept.sample.thread)) {
             filler.add(kept.sample);
         }
         let mut rows: Vec<TimelineRow> = filler.rows.into_values().collect();
-        rows.sort_by_key(|row| (shown[&row.thread], row.event));
+        rows.sort_by_key(|row| (ranks[&row.thread], row.event));
         Timeline {
             duration_ns,
+            from_ns: shown.start,
             bin_ns,
             rows,
             left_out: rest.threads,
@@ -139,6 +152,7 @@ pub fn is_aggregated(view: &View<'_>) -> bool {
 
 struct Filler {
     zero: u64,
+    window: Range<u64>,
     bin_ns: u64,
     bins: usize,
     intervals: Intervals,
@@ -146,10 +160,6 @@ struct Filler {
 }
 
 impl Filler {
-    fn new(profile: &Profile, zero: u64, bin_ns: u64, bins: usize) -> Self {
-        Self { zero, bin_ns, bins, intervals: Intervals::new(profile), rows: HashMap::new() }
-    }
-
     fn add(&mut self, sample: Sample) {
         let interval = self.intervals.begin(&sample);
         let from = interval.unwrap_or(sample.time_ns).saturating_sub(self.zero);
@@ -160,21 +170,22 @@ impl Filler {
             bins: vec![0; self.bins],
         });
         row.total += Cost::of_sample(sample.weight);
-        let last = self.bins - 1;
-        let at = |ns: u64| usize::try_from(ns / self.bin_ns).unwrap_or(last).min(last);
+        let (start, last) = (self.window.start, self.bins - 1);
+        let at = |ns: u64| usize::try_from((ns - start) / self.bin_ns).unwrap_or(last).min(last);
         if interval.is_none() {
-            row.bins[at(from)] = row.bins[at(from)].saturating_add(sample.weight);
+            if self.window.contains(&from) {
+                row.bins[at(from)] = row.bins[at(from)].saturating_add(sample.weight);
+            }
             return;
         }
-        let (mut left, mut bin, mut moment) = (sample.weight, at(from), from);
-        while left > 0 {
-            let end = (bin as u64 + 1).saturating_mul(self.bin_ns);
-            // What lies beyond the end of the recording is the last bin's.
-            let part = if bin == last { left } else { left.min(end.saturating_sub(moment)) };
-            row.bins[bin] = row.bins[bin].saturating_add(part);
-            left -= part;
-            moment = end;
-            bin = (bin + 1).min(last);
+        let end = from.saturating_add(sample.weight).min(self.window.end);
+        let mut moment = from.max(start);
+        while moment < end {
+            let bin = at(moment);
+            let of_bin = start.saturating_add((bin as u64 + 1).saturating_mul(self.bin_ns));
+            let next = if bin == last { end } else { of_bin.min(end) };
+            row.bins[bin] = row.bins[bin].saturating_add(next - moment);
+            moment = next;
         }
     }
 }
@@ -183,7 +194,7 @@ impl Filler {
 mod tests {
     use super::*;
     use crate::filter::Filter;
-    use plumb_profile::{Event, Process, Thread};
+    use plumb_profile::{Event, Id, Process, Profile, Thread};
 
     /// Threads 1 and 2 of one process; samples are (event, thread, seconds/10, weight).
     fn profile(samples: &[(&str, u32, u64, u64)]) -> Profile {
@@ -218,7 +229,7 @@ mod tests {
     #[test]
     fn moments_are_in_their_bin_and_all_are_there() {
         let profile = profile(&[("cpu-clock", 1, 0, 5), ("cpu-clock", 1, 9, 2), ("cpu-clock", 2, 5, 9)]);
-        let timeline = Timeline::new(&View::new(&profile, &Filter::default()), 2, 0..8);
+        let timeline = Timeline::new(&View::new(&profile, &Filter::default()), 2, 0..8, 0..0);
         assert_eq!(timeline.bin_ns, 500_000_000);
         assert_eq!(bins(&timeline), [[0, 9], [5, 2]], "the heavier thread is first");
     }
@@ -227,8 +238,27 @@ mod tests {
     fn intervals_are_spread_and_a_wait_for_a_processor_follows() {
         let tenth = 100_000_000;
         let profile = profile(&[("off-cpu", 1, 2, 4 * tenth), ("run-queue", 1, 2, 2 * tenth)]);
-        let timeline = Timeline::new(&View::new(&profile, &Filter::default()), 5, 0..8);
+        let timeline = Timeline::new(&View::new(&profile, &Filter::default()), 5, 0..8, 0..0);
         assert_eq!(bins(&timeline), [[0, 2, 2, 0, 0], [0, 0, 0, 2, 0]].map(|row| row.map(|n| n * tenth)));
+    }
+
+    #[test]
+    fn a_window_has_what_lies_in_it_in_bins_of_its_own() {
+        let tenth = 100_000_000;
+        let profile = profile(&[
+            ("cpu-clock", 1, 0, 5),
+            ("cpu-clock", 1, 5, 2),
+            ("cpu-clock", 1, 6, 7),
+            ("off-cpu", 2, 2, 4 * tenth),
+            ("cpu-clock", 3, 9, 1),
+        ]);
+        let window = 4 * tenth..6 * tenth;
+        let timeline = Timeline::new(&View::new(&profile, &Filter::default()), 2, 0..8, window);
+        assert_eq!((timeline.from_ns, timeline.bin_ns), (4 * tenth, tenth));
+        // The heaviest of all comes first, and who has nothing in the window keeps a row.
+        let rows: Vec<(usize, Vec<u64>)> =
+            timeline.rows.iter().map(|row| (row.thread.index(), row.bins.clone())).collect();
+        assert_eq!(rows, [(0, vec![0, 2]), (1, vec![tenth, tenth]), (2, vec![0, 0])]);
     }
 
     #[test]
@@ -250,11 +280,11 @@ mod tests {
     #[test]
     fn threads_beyond_the_limit_are_counted() {
         let profile = profile(&[("cpu-clock", 1, 0, 5), ("cpu-clock", 2, 1, 3), ("cpu-clock", 3, 2, 4)]);
-        let timeline = Timeline::new(&View::new(&profile, &Filter::default()), 1, 0..1);
+        let timeline = Timeline::new(&View::new(&profile, &Filter::default()), 1, 0..1, 0..0);
         assert_eq!(bins(&timeline), [[5]]);
         assert_eq!(timeline.left_out, 2);
         assert_eq!(timeline.left_out_costs[0].1, Cost { weight: 7, samples: 2 });
-        let others = Timeline::new(&View::new(&profile, &Filter::default()), 1, 1..9);
+        let others = Timeline::new(&View::new(&profile, &Filter::default()), 1, 1..9, 0..0);
         assert_eq!((bins(&others), others.left_out), (vec![vec![4], vec![3]], 1));
     }
 }

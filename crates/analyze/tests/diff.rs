@@ -270,6 +270,30 @@ fn the_picture_keeps_what_vanished_and_marks_only_what_is_no_chance() {
     });
 }
 
+#[test]
+fn boxes_have_the_names_that_the_table_has() {
+    let base = recording(&[("main@app;0x1230@libz.so.1", 500), ("main@app;0x4560@libz.so.1", 400)], 0);
+    let new = recording(&[("main@app;0x7890@libz.so.1", 500), ("main@app;0x1240@libz.so.1;!", 400)], 0);
+    with(&[base], &[new], OPTIONS, |diff| {
+        let flame = DiffFlame::new(diff);
+        for label in &flame.labels[1..] {
+            let in_table = diff.functions().iter().any(|function| function.name == label.name);
+            assert!(in_table, "{} is no row of the table", label.name);
+        }
+    });
+}
+
+#[test]
+fn a_picture_of_noise_does_not_differ() {
+    let of = |count| recording(&[("main@app;same@app", 3000), ("main@app;f@app", count)], 0);
+    for (count, differs) in [(20, false), (900, true)] {
+        with(&[of(0)], &[of(count)], OPTIONS, |diff| {
+            assert_eq!(DiffFlame::new(diff).differs(), differs, "{count}");
+        });
+    }
+    with(&[of(500)], &[of(510)], OPTIONS, |diff| assert!(!DiffFlame::new(diff).differs()));
+}
+
 /// Numbers that look random and are the same in every run (xorshift64*).
 struct Random(u64);
 

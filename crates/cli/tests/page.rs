@@ -158,6 +158,16 @@ fn answers_are_what_commands_say_of_the_same_file() {
         let explained = command(&["explain"]);
         let ours = without(ask("explain", ""), &["left_out"]);
         assert_eq!(ours, without(explained, &["again", "left_out"]), "{parameters}");
+        // The sentence of the terminal's report, word for word.
+        let text = Command::new(env!("CARGO_BIN_EXE_plumb"))
+            .args(["explain", "one.perf"])
+            .args(options)
+            .current_dir(&folder)
+            .output()
+            .expect("plumb runs");
+        let words = String::from_utf8_lossy(&text.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+        let headline = ours["verdict"]["headline"].as_str().expect("there is a sentence");
+        assert!(!headline.is_empty() && words.contains(headline), "{headline}: {words}");
     }
     let kernel = said(&folder, &["kernel", "one.perf", "--json"]);
     let rows = kernel["rows"].as_array().expect("there are rows").iter().cloned();
@@ -204,6 +214,13 @@ fn answers_over_time_hold_what_is_selected() {
     let (merged, timed) = (header("/flame"), header("/flame?order=time"));
     assert!(timed["boxes"].as_u64() > merged["boxes"].as_u64() && timed["timed"] == true, "{timed}");
     assert_eq!(timed["samples"], merged["samples"]);
+
+    // A window of the timeline: what samples in it weigh, in finer bins.
+    let window = served.json("/0/timeline?bins=50&from_ns=200000000&until_ns=450000000");
+    let bins =
+        window["rows"].as_array().into_iter().flatten().filter_map(|row| row["bins"].as_array()).flatten();
+    assert_eq!(bins.filter_map(Value::as_u64).sum::<u64>(), 250_000_000);
+    assert_eq!((&window["from_ns"], &window["bin_ns"]), (&200_000_000.into(), &5_000_000.into()));
 
     // Threads beyond the first.
     let tids = |path: &str| {

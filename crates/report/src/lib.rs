@@ -17,6 +17,7 @@ pub mod flame;
 pub mod heatmap;
 pub mod kernel;
 pub mod kernel_time;
+pub mod label;
 pub mod listing;
 pub mod meta;
 pub mod packet;
@@ -24,6 +25,7 @@ pub mod procs;
 pub mod rule;
 pub mod source;
 pub mod table;
+pub mod text;
 pub mod timeline;
 pub mod waits_map;
 

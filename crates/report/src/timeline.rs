@@ -25,6 +25,7 @@ pub fn document(view: &View<'_>, timeline: &Timeline) -> Value {
     json!({
         "version": crate::JSON_VERSION,
         "duration_ns": timeline.duration_ns,
+        "from_ns": timeline.from_ns,
         "bin_ns": timeline.bin_ns,
         "aggregated": timeline.is_aggregated,
         "rows": rows.collect::<Vec<_>>(),

@@ -82,6 +82,8 @@ export interface TimelineEntry {
 
 export interface TimelineAnswer {
   readonly duration_ns: number;
+  /** Begin of the first bin. */
+  readonly from_ns: number;
   readonly bin_ns: number;
   readonly aggregated: boolean;
   readonly rows: readonly TimelineEntry[];
@@ -191,14 +193,17 @@ export interface ShareInterval {
 }
 
 export interface Candidate {
-  readonly kind: string;
   readonly name: string;
+  /** With function and line, as a terminal says it. */
+  readonly subject: string;
   readonly share: ShareInterval;
-  readonly gain: { readonly cpu_percent: { readonly low: number; readonly high: number } } | null;
+  /** What its remedy gains, as a terminal says it. */
+  readonly gain_text: string | null;
 }
 
 export interface CodeCause {
-  readonly rule: string;
+  readonly subject: string;
+  readonly gain_text: string | null;
   readonly pattern: string;
   readonly remedy: string;
   readonly source: string;
@@ -231,6 +236,7 @@ export interface ExplainAnswer {
   readonly verdict: {
     readonly threshold_percent: number;
     readonly verdict: "go on" | "stop" | "waits" | "can't tell";
+    readonly headline: string;
     readonly cause: Candidate | null;
     readonly above: readonly Candidate[];
     readonly unsure: readonly (Candidate & { readonly samples_needed: number })[];

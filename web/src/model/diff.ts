@@ -45,6 +45,9 @@ export function rewidened(tree: Tree, width: Width): Tree {
   return sides ? buildTree({ depth, frame, self: widths(sides, width), selfSamples, line, sides }) : tree;
 }
 
+/** Whether a box below the root differs by more than chance explains. */
+export const differs = ({ sides }: Tree): boolean => sides?.mark.some((mark, box) => box > 0 && MARKS[mark] !== "noise") ?? false;
+
 export interface Amounts {
   readonly base: number;
   readonly next: number;

@@ -15,5 +15,6 @@ export * from "./search";
 export * from "./selection";
 export * from "./state";
 export * from "./ticks";
+export * from "./window";
 export * from "./tree";
 export { shortType, takersOf } from "./store_state";

@@ -9,14 +9,14 @@ const STEPS = [1, 2, 5];
 /** Beyond seconds, the steps are those of a clock. */
 const LONG = [10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400];
 
-/** At most `most` ticks from 0 on, with as few digits as tell them apart. */
-export function ticksOf(length: number, most: number): Tick[] {
+/** At most `most` ticks of a length that begins at `from`, with as few digits as tell them apart. */
+export function ticksOf(length: number, most: number, from = 0): Tick[] {
   if (!(length > 0)) return [{ ns: 0, text: "0" }];
   const least = length / Math.max(1, most);
   const step = stepOf(least);
   const ticks: Tick[] = [];
   // A label at the very end would be cut.
-  for (let ns = 0; ns <= length - least * 0.25; ns += step) ticks.push({ ns, text: textOf(ns, step) });
+  for (let ns = Math.ceil(from / step) * step; ns <= from + length - least * 0.25; ns += step) ticks.push({ ns, text: textOf(ns, step) });
   return ticks;
 }
 

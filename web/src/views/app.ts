@@ -270,6 +270,7 @@ export class App {
     this.arrangement.lookAt(swapped, all);
     this.details.swapped = swapped;
     this.calls = -1;
+    this.colouring.all = this.arrangement.all;
     this.toolbar.diff(swapped, this.arrangement.all);
   }
 
@@ -285,6 +286,7 @@ export class App {
     if (!this.facts.diff) return;
     const { calls, scene } = this;
     this.lookAt(swapped, all);
+    this.colouring.dress(this.themes.current);
     this.enter(calls, scene.icicle);
     // The boxes are the same ones; but one that did not change has no width among changes.
     const isWide = treeOf(this.scene, scene.zoom.callers).total[scene.zoom.box] > 0;

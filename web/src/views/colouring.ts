@@ -5,12 +5,14 @@ import type { Tree } from "../model/tree";
 import { byId } from "../widgets/dom";
 import { paletteFor, type Palette } from "../widgets/palette";
 import type { Theme } from "../widgets/theme";
-import { heaviestFiles, showLegend } from "./legend";
+import { heaviestFiles, showLegend, showWidths } from "./legend";
 
 export class Colouring {
   palette: Palette;
   /** Whether colours say which file code is in, not what kind it is of. */
   byFile = false;
+  /** Of a differential picture: whether widths are of all code, not of what changed. */
+  all = false;
 
   constructor(
     private readonly frames: Frames,
@@ -24,6 +26,7 @@ export class Colouring {
   dress(theme: Theme): void {
     this.palette = this.paletteOf(theme);
     showLegend(byId("legend"), this.frames, this.tree, theme, this.byFile);
+    if (this.tree.sides) showWidths(byId("reading"), this.all);
   }
 
   /** Paper is white. */

@@ -4,6 +4,7 @@
 
 import type { ChangedRow, DiffAnswer } from "../api/types";
 import { decode, type Profile } from "../model/decode";
+import { differs } from "../model/diff";
 import { count, signed, weight } from "../model/format";
 import { button, el } from "../widgets/dom";
 import { table, type Column } from "../widgets/table";
@@ -95,7 +96,8 @@ export function showChanges(host: HTMLElement, context: ViewContext, answer: Dif
   const open = (row: ChangedRow) => row.function !== undefined && context.go("table", row.function);
   host.append(el("p", { class: "lead" }, lead));
   if (picture.facts.diff) host.append(el("p", { class: "hint" }, `${picture.facts.diff.per}; ${picture.facts.diff.rule}.`));
-  appendFlame(host, picture, context);
+  if (differs(picture.tree)) appendFlame(host, picture, context);
+  else host.append(el("p", { class: "empty" }, "No flame graph: no box differs by more than chance explains, so its widths would be noise."));
   host.append(table(columns, answer.rows, { label: "Changes by function", press: open }));
   if (answer.rows_left_out > 0) host.append(el("p", { class: "hint" }, `${count(answer.rows_left_out)} rows with less are left out.`));
 }

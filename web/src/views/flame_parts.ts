@@ -10,6 +10,7 @@ export function appendFlame(host: HTMLElement, profile: Profile, embedding: Embe
   host.append(
     el("nav", { id: "toolbar", "aria-label": "Search and view" }),
     el("div", { id: "crumb", hidden: true }),
+    el("p", { id: "reading", class: "hint", hidden: true }),
     el("div", { id: "graph" }),
     el("section", { id: "details", "aria-label": "Details of a box" }),
     el("ul", { id: "legend", "aria-label": "Colours" }),

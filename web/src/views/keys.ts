@@ -7,6 +7,8 @@ export interface KeyEvents {
   /** Goes to the view before or after. */
   step(by: -1 | 1): void;
   timeline(): void;
+  /** Makes what the timeline shows so many times as long. */
+  zoom?(factor: number): void;
   undo(): void;
   theme(): void;
 }
@@ -43,7 +45,9 @@ export class Keys {
       ["Drag", "select an interval; all views then show that interval"],
       ["← →", "move the interval"],
       ["+ −", "narrow or widen it"],
-      ["Esc, double click", "the whole recording"],
+      ["Z, X, wheel, two fingers", "zoom the timeline itself, Z to the selected interval first"],
+      ["Shift with ← → or wheel", "move what it shows"],
+      ["Esc", "show all of it; then select all of it, as a double click does"],
     ];
     const heat: readonly [string, string][] = [
       ["Drag", "open the flame graph of these seconds and offsets"],
@@ -81,6 +85,8 @@ export class Keys {
     else if (event.key === "[") events.step(-1);
     else if (event.key === "]") events.step(1);
     else if (event.key === "t") events.timeline();
+    else if (event.key === "z" && events.zoom) events.zoom(0.5);
+    else if (event.key === "x" && events.zoom) events.zoom(2);
     else if (event.key === "u") events.undo();
     else if (event.key === "d") events.theme();
     else if (event.key === "?") this.toggle();

@@ -64,6 +64,14 @@ export function showLegend(host: HTMLElement, frames: Frames, tree: Tree, theme:
   host.replaceChildren(...items);
 }
 
+/** What the width of a box is in a differential picture. */
+export function showWidths(host: HTMLElement, all: boolean): void {
+  host.textContent = all
+    ? "Width: all that a function costs with what it calls, on the side where that is more."
+    : "Width: what changed, not what it costs: what was added and what was removed in a function and what it calls, put together. Code that costs the same has no width.";
+  host.hidden = false;
+}
+
 /** Which colour says what of a change. */
 function showMarks(host: HTMLElement, theme: Theme): void {
   const items = MARKS.map((mark) => {

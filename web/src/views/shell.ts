@@ -83,6 +83,7 @@ export class Shell {
       view: (index) => this.go(VIEWS[index].id),
       step: (by) => this.go(VIEWS[(VIEWS.indexOf(this.view) + by + VIEWS.length) % VIEWS.length].id),
       timeline: () => this.timeline.toggle(),
+      zoom: (factor) => this.timeline.zoom(factor),
       undo: () => this.choose(withoutTerm(this.terms, this.terms.length - 1)),
       theme: () => this.themes.toggle(),
     });

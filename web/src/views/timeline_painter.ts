@@ -4,6 +4,7 @@
 import type { TimelineAnswer, TimelineEntry } from "../api/types";
 import { brief } from "../model/names";
 import { el } from "../widgets/dom";
+import type { Window } from "../model/window";
 import type { Theme } from "../widgets/theme";
 
 export interface ThreadRow {
@@ -13,6 +14,8 @@ export interface ThreadRow {
 /** When a function ran: its weights by thread. */
 export interface TimelineMark {
   readonly name: string;
+  /** The answer that the rows are of. */
+  readonly answer: TimelineAnswer;
   readonly rows: ReadonlyMap<string, readonly TimelineEntry[]>;
 }
 
@@ -38,9 +41,17 @@ export interface Look {
   readonly theme: Theme;
   readonly width: number;
   readonly rowHeight: number;
+  /** What part of the recording is shown. */
+  readonly shown: Window;
   /** Where lines go down, in pixels. */
   readonly ticks: readonly number[];
   readonly mark: TimelineMark | undefined;
+}
+
+/** Pixels of a bin, and where the first one begins. */
+function scaleOf({ from_ns, bin_ns }: TimelineAnswer, { from, to }: Window, width: number): { step: number; first: number } {
+  const scale = width / (to - from);
+  return { step: bin_ns * scale, first: (from_ns - from) * scale };
 }
 
 export class TimelinePainter {
@@ -57,7 +68,7 @@ export class TimelinePainter {
     return kindOf(event) !== "event";
   }
 
-  draw(threads: readonly ThreadRow[], answer: TimelineAnswer, { theme, width, rowHeight, ticks, mark }: Look): void {
+  draw(threads: readonly ThreadRow[], answer: TimelineAnswer, { theme, width, rowHeight, shown, ticks, mark }: Look): void {
     const scale = Math.min(3, devicePixelRatio || 1);
     const height = Math.max(1, threads.length * rowHeight);
     this.canvas.width = Math.round(width * scale);
@@ -74,9 +85,10 @@ export class TimelinePainter {
       const bottom = (index + 1) * rowHeight - 1;
       context.fillStyle = colours.line;
       context.fillRect(0, bottom, width, 1);
-      const place = { bottom, height: rowHeight - 3, width, colours };
+      const place = { bottom, height: rowHeight - 3, colours, ...scaleOf(answer, shown, width) };
       this.row(thread, answer, place);
-      this.marked(mark?.rows.get(threadKey(thread.entries[0])) ?? [], answer, place);
+      const { rows, answer: of } = mark ?? {};
+      if (rows && of) this.marked(rows.get(threadKey(thread.entries[0])) ?? [], of, { ...place, ...scaleOf(of, shown, width) });
     });
     this.explain(threads, theme, mark);
   }
@@ -84,12 +96,12 @@ export class TimelinePainter {
   private row(
     thread: ThreadRow,
     answer: TimelineAnswer,
-    at: { bottom: number; height: number; width: number; colours: Readonly<Record<Kind, string>> },
+    at: { bottom: number; height: number; step: number; first: number; colours: Readonly<Record<Kind, string>> },
   ): void {
     const { context } = this;
     const bins = thread.entries[0].bins.length;
     // The last bin may reach beyond the end of the recording.
-    const step = (at.width * answer.bin_ns) / answer.duration_ns;
+    const { step, first } = at;
     const stacked = new Float64Array(bins);
     for (const kind of KINDS) {
       context.fillStyle = at.colours[kind];
@@ -101,7 +113,7 @@ export class TimelinePainter {
           const share = Math.min(1, value / full);
           if (kind === "event") {
             const tall = 3 + 5 * share;
-            context.fillRect(Math.floor(bin * step), at.bottom - at.height, Math.max(1, Math.floor(step / 2)), tall);
+            context.fillRect(Math.floor(first + bin * step), at.bottom - at.height, Math.max(1, Math.floor(step / 2)), tall);
             return;
           }
           const low = stacked[bin];
@@ -109,8 +121,8 @@ export class TimelinePainter {
           stacked[bin] = high;
           // One sample among thousands is to be seen, too.
           const tall = Math.max(low === 0 ? 3 : 1, (high - low) * at.height);
-          const left = Math.floor(bin * step);
-          context.fillRect(left, at.bottom - low * at.height - tall, Math.max(1, Math.floor((bin + 1) * step) - left), tall);
+          const left = Math.floor(first + bin * step);
+          context.fillRect(left, at.bottom - low * at.height - tall, Math.max(1, Math.floor(first + (bin + 1) * step) - left), tall);
         });
       }
     }
@@ -120,18 +132,18 @@ export class TimelinePainter {
   private marked(
     entries: readonly TimelineEntry[],
     answer: TimelineAnswer,
-    at: { bottom: number; height: number; width: number; colours: Readonly<Record<"mark", string>> },
+    at: { bottom: number; height: number; step: number; first: number; colours: Readonly<Record<"mark", string>> },
   ): void {
     const { context } = this;
-    const step = (at.width * answer.bin_ns) / answer.duration_ns;
+    const { step, first } = at;
     context.fillStyle = at.colours.mark;
     for (const { event, bins } of entries) {
       const isTime = TimelinePainter.isTime(event);
       bins.forEach((value, bin) => {
         if (value === 0) return;
         const tall = Math.max(3, (isTime ? Math.min(1, value / answer.bin_ns) : 0.3) * at.height);
-        const left = Math.floor(bin * step);
-        context.fillRect(left, at.bottom - tall, Math.max(1, Math.floor((bin + 1) * step) - left), tall);
+        const left = Math.floor(first + bin * step);
+        context.fillRect(left, at.bottom - tall, Math.max(1, Math.floor(first + (bin + 1) * step) - left), tall);
       });
     }
   }

@@ -1,13 +1,15 @@
-// The timeline: a row per thread with what it did when. Dragging selects an interval for all views.
+// The timeline: a row per thread with what it did when. Dragging selects an interval for all views; the wheel, two fingers and keys zoom.
 
 import type { RecordingClient } from "../api/client";
 import type { RecordingAbout, TimelineAnswer, TimelineEntry } from "../api/types";
 import { count, duration, weight } from "../model/format";
 import { exactly, intervalOf, intervalTerm, type Term } from "../model/selection";
 import { ticksOf } from "../model/ticks";
+import { around, isWhole, moved, scaled, type Window } from "../model/window";
 import { button, el, relabel } from "../widgets/dom";
 import type { Themes } from "../widgets/theme";
 import { Tooltip } from "../widgets/tooltip";
+import { listenForZoom } from "./timeline_zoom";
 import { TimelinePainter, threadKey, type ThreadRow, type TimelineMark } from "./timeline_painter";
 
 export interface TimelineEvents {
@@ -20,19 +22,16 @@ const MOST_BINS = 600;
 const SAMPLES_PER_BIN = 8;
 /** Threads that get rows with each press on the button below them. */
 const MORE_THREADS = 256;
-/** How long a function has to stay selected until it is looked for. */
+/** How long a function has to stay selected until it is looked for, and the window unchanged until finer bins are asked for. */
 const MARK_WAIT_MS = 120;
 /** A shorter drag is a click. */
 const DRAG_PX = 4;
-export /** A shorter recording has no times. */
+/** A shorter recording has no times. */
 const LEAST_NS = 1000;
 const ROW = 22;
 const FOLD = "Show or fold the timeline (T)";
 
-interface Interval {
-  readonly from: number;
-  readonly to: number;
-}
+const NOTHING: Window = { from: 0, to: 1 };
 
 export class TimelineStrip {
   readonly element = el("section", { class: "timeline", "aria-label": "Timeline" });
@@ -46,16 +45,26 @@ export class TimelineStrip {
   private readonly fold: HTMLButtonElement;
   private readonly tooltip = new Tooltip();
   private readonly painter: TimelinePainter;
+  /** Of the whole recording. */
   private answer: TimelineAnswer | undefined;
+  /** Of what is shown, in finer bins. */
+  private fine: TimelineAnswer | undefined;
+  private shownPart: Window = NOTHING;
+  private readonly out = button("−", "Zoom out (X)", () => this.zoom(2), "small");
+  private readonly in = button("+", "Zoom in, to the selected interval first (Z)", () => this.zoom(0.5), "small");
+  private readonly all = button("Whole", "Show the whole recording", () => this.unzoom(), "small");
   private threads: ThreadRow[] = [];
-  private interval: Interval | undefined;
+  private interval: Window | undefined;
   private shown = "";
+  private recording = "";
   private bins = MOST_BINS;
   private client: RecordingClient | undefined;
   private marked: TimelineMark | undefined;
   private wanted: string | undefined;
   /** Of the search for what is to be marked, 0 if there is none. */
   private timer = 0;
+  /** Of the wait for finer bins. */
+  private refining = 0;
   /** How many answers are awaited. */
   private underWay = 0;
 
@@ -68,7 +77,7 @@ export class TimelineStrip {
     this.painter = new TimelinePainter(this.canvas);
     this.fold = button("▾ Timeline", FOLD, () => this.toggle(), "small");
     this.fold.setAttribute("aria-expanded", "true");
-    this.element.append(el("div", { class: "timeline-head" }, this.fold, this.summary, this.painter.legend), this.rows, this.axis);
+    this.element.append(el("div", { class: "timeline-head" }, this.fold, this.summary, el("span", { class: "zoom" }, this.out, this.in, this.all), this.painter.legend), this.rows, this.axis);
     themes.listen(() => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.area);
     this.listen();
@@ -97,8 +106,12 @@ export class TimelineStrip {
     if (key !== this.shown || !this.answer) {
       this.bins = binsOf(about);
       this.marked = undefined;
+      this.fine = undefined;
       this.answer = await client.timeline(this.bins);
       this.shown = key;
+      if (recording !== this.recording) this.shownPart = { from: 0, to: this.answer.duration_ns };
+      this.recording = recording;
+      if (!isWhole(this.shownPart, this.answer.duration_ns)) this.refine();
       this.threads = threadsOf(this.answer);
       // Samples of folded stacks have no times.
       this.element.hidden = this.threads.length === 0 || this.answer.duration_ns < LEAST_NS;
@@ -127,7 +140,7 @@ export class TimelineStrip {
   }
 
   private markBusy(): void {
-    if (this.underWay > 0 || this.timer !== 0) this.element.setAttribute("aria-busy", "true");
+    if (this.underWay > 0 || this.timer !== 0 || this.refining !== 0) this.element.setAttribute("aria-busy", "true");
     else this.element.removeAttribute("aria-busy");
   }
 
@@ -135,13 +148,59 @@ export class TimelineStrip {
     if (name === undefined || !this.client) {
       this.marked = undefined;
     } else {
-      const { rows } = await this.client.timeline(this.bins, 0, 1000, [["focus", exactly(name)]]);
+      const window = isWhole(this.shownPart, this.answer?.duration_ns ?? 0) ? [] : partOf(this.shownPart);
+      const answer = await this.client.timeline(this.bins, 0, 1000, [["focus", exactly(name)], ...window]);
       if (this.wanted !== name) return;
       const threads = new Map<string, TimelineEntry[]>();
-      for (const entry of rows) threads.set(threadKey(entry), [...(threads.get(threadKey(entry)) ?? []), entry]);
-      this.marked = { name, rows: threads };
+      for (const entry of answer.rows) threads.set(threadKey(entry), [...(threads.get(threadKey(entry)) ?? []), entry]);
+      this.marked = { name, answer, rows: threads };
     }
     this.draw();
+  }
+
+  /** Zooms by a factor: into the selected interval, if it is not filled by what is shown already; otherwise about the middle. */
+  zoom(factor: number): void {
+    const { answer, interval, shownPart } = this;
+    if (!answer) return;
+    const aim = interval && around(interval, answer.duration_ns);
+    if (factor < 1 && aim && aim.to - aim.from < 0.99 * (shownPart.to - shownPart.from)) this.look(aim);
+    else this.look(scaled(shownPart, factor, (shownPart.from + shownPart.to) / 2, answer.duration_ns));
+  }
+
+  private unzoom(): void {
+    this.look({ from: 0, to: this.answer?.duration_ns ?? 1 });
+  }
+
+  /** Shows a part of the recording, at first in the bins that are there. */
+  private look(window: Window): void {
+    this.shownPart = window;
+    this.tooltip.hide();
+    this.draw();
+    if (this.isFixed) return;
+    clearTimeout(this.refining);
+    this.refining = setTimeout(() => this.refine(), MARK_WAIT_MS);
+    this.markBusy();
+  }
+
+  /** Asks for bins of what is shown. */
+  private refine(): void {
+    this.refining = 0;
+    const { client, shown, shownPart: window } = this;
+    const isCurrent = () => shown === this.shown && window === this.shownPart;
+    const done = () => {
+      this.underWay--;
+      this.markBusy();
+    };
+    this.underWay++;
+    const asked = async () => {
+      const isAll = isWhole(window, this.answer?.duration_ns ?? 0);
+      const fine = isAll || !client ? undefined : await client.timeline(this.bins, 0, Math.max(1, Math.min(1000, this.threads.length)), partOf(window));
+      if (!isCurrent()) return;
+      this.fine = fine;
+      this.draw();
+      if (this.wanted !== undefined) await this.find(this.wanted);
+    };
+    asked().then(done, done);
   }
 
   /** Gives rows to the next threads. */
@@ -179,52 +238,74 @@ export class TimelineStrip {
     const { answer } = this;
     if (!answer || this.area.clientWidth === 0) return;
     const { theme, width } = { theme: this.themes.current, width: this.area.clientWidth };
-    const ticks = ticksOf(answer.duration_ns, Math.max(2, Math.floor(width / 110)));
-    const pixel = (ns: number) => (width * ns) / answer.duration_ns;
-    this.painter.draw(this.threads, answer, { theme, width, rowHeight: ROW, ticks: ticks.map(({ ns }) => pixel(ns)), mark: this.marked });
+    const { shownPart: shown } = this;
+    const length = shown.to - shown.from;
+    const ticks = ticksOf(length, Math.max(2, Math.floor(width / 110)), shown.from);
+    const pixel = (ns: number) => (width * (ns - shown.from)) / length;
+    const drawn = this.drawn(answer);
+    this.painter.draw(drawn.threads, drawn.answer, { theme, width, rowHeight: ROW, shown, ticks: ticks.map(({ ns }) => pixel(ns)), mark: this.marked });
     this.say(answer);
     this.place(this.interval);
     this.axis.replaceChildren(
       ...ticks.map(({ ns, text }) => {
         const label = el("span", {}, text);
-        label.style.left = `${(100 * ns) / answer.duration_ns}%`;
+        label.style.left = `${(100 * pixel(ns)) / width}%`;
         return label;
       }),
     );
   }
 
+  /** The bins that are drawn: the finer ones, if they reach as far as what is shown. */
+  private drawn(answer: TimelineAnswer): { readonly answer: TimelineAnswer; readonly threads: ThreadRow[] } {
+    const { fine, shownPart } = this;
+    const covers = fine && fine.from_ns <= shownPart.from && fine.from_ns + fine.bin_ns * this.bins >= shownPart.to;
+    const threads = covers ? threadsOf(fine) : [];
+    return covers && threads.length === this.threads.length ? { answer: fine, threads } : { answer, threads: this.threads };
+  }
+
   private say(answer: TimelineAnswer): void {
     const { interval } = this;
-    const hint = this.isFixed ? "" : "drag to select an interval";
-    const range = interval ? `${duration(interval.from)} to ${duration(interval.to)} selected` : hint;
+    const { from, to } = this.shownPart;
+    const isAll = isWhole(this.shownPart, answer.duration_ns);
+    this.all.hidden = isAll;
+    this.out.disabled = isAll;
+    const hint = isAll ? (this.isFixed ? "" : `drag to select, ${matchMedia("(pointer: coarse)").matches ? "two fingers" : "wheel"} to zoom`) : `showing ${duration(from)} to ${duration(to)}`;
+    const selected = interval ? `${duration(interval.from)} to ${duration(interval.to)} selected` : "";
+    const range = [selected, isAll && interval ? "" : hint].filter((part) => part !== "").join(", ");
     const note = answer.aggregated ? "; samples have no times of their own here: record with --timeline" : "";
     this.summary.textContent = `${range}${note}`;
-    this.canvas.setAttribute("aria-label", "Selected interval. Arrow keys move it, plus and minus narrow and widen it, Escape selects everything.");
+    this.canvas.setAttribute("aria-label", "Selected interval. Arrow keys move it, plus and minus narrow and widen it, Escape selects everything. Z and X zoom the timeline, Shift with arrow keys moves it.");
     this.canvas.setAttribute("aria-valuemin", "0");
     this.canvas.setAttribute("aria-valuemax", String(answer.duration_ns / 1e9));
     this.canvas.setAttribute("aria-valuenow", String((interval?.from ?? 0) / 1e9));
-    this.canvas.setAttribute("aria-valuetext", interval ? range : "everything");
+    this.canvas.setAttribute("aria-valuetext", interval ? selected : "everything");
   }
 
   /** Shows an interval as selected. */
-  private place(interval: Interval | undefined): void {
+  private place(interval: Window | undefined): void {
     this.brush.hidden = interval === undefined;
     if (!interval || !this.answer) return;
-    const percent = (ns: number) => (100 * ns) / (this.answer?.duration_ns ?? 1);
-    this.brush.style.left = `${percent(interval.from)}%`;
+    const { from, to } = this.shownPart;
+    const percent = (ns: number) => (100 * ns) / (to - from);
+    this.brush.style.left = `${percent(interval.from - from)}%`;
     this.brush.style.width = `${percent(interval.to - interval.from)}%`;
   }
 
   private listen(): void {
     let start: number | undefined;
+    const leave = () => {
+      start = undefined;
+      this.place(this.interval);
+    };
+    listenForZoom(this.area, { shown: () => this.shownPart, whole: () => this.answer?.duration_ns ?? 0, look: (window) => this.look(window) }, leave);
     const at = (event: PointerEvent) => {
       const bounds = this.area.getBoundingClientRect();
       return Math.max(0, Math.min(bounds.width, event.clientX - bounds.left));
     };
-    const time = (pixel: number) => ((this.answer?.duration_ns ?? 0) * pixel) / Math.max(1, this.area.clientWidth);
-    const between = (a: number, b: number): Interval => ({ from: time(Math.min(a, b)), to: time(Math.max(a, b)) });
+    const time = (pixel: number) => this.timeAt(pixel);
+    const between = (a: number, b: number): Window => ({ from: time(Math.min(a, b)), to: time(Math.max(a, b)) });
     this.area.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0 || this.isFixed) return;
+      if (event.button !== 0 || this.isFixed || !event.isPrimary) return;
       start = at(event);
       this.area.setPointerCapture(event.pointerId);
     });
@@ -238,30 +319,34 @@ export class TimelineStrip {
       start = undefined;
       if (from !== undefined && Math.abs(at(event) - from) >= DRAG_PX) this.choose(between(from, at(event)));
     });
-    this.area.addEventListener("pointercancel", () => {
-      start = undefined;
-      this.place(this.interval);
-    });
+    this.area.addEventListener("pointercancel", leave);
     this.area.addEventListener("pointerleave", () => this.tooltip.hide());
     this.area.addEventListener("dblclick", () => this.events.clear());
-    if (!this.isFixed) this.canvas.addEventListener("keydown", (event) => this.key(event));
+    this.canvas.addEventListener("keydown", (event) => this.key(event));
   }
 
-  private choose({ from, to }: Interval): void {
+  private timeAt(pixel: number): number {
+    const { from, to } = this.shownPart;
+    return from + ((to - from) * pixel) / Math.max(1, this.area.clientWidth);
+  }
+
+  private choose({ from, to }: Window): void {
     this.tooltip.hide();
     if (to > from) this.events.select(intervalTerm(from, to));
   }
 
   private hover(event: PointerEvent, pixel: number): void {
     const { answer } = this;
-    const row = this.threads[Math.floor((event.clientY - this.area.getBoundingClientRect().top) / ROW)];
-    if (!answer || !row || event.pointerType === "touch") {
+    const drawn = answer && this.drawn(answer);
+    const row = drawn?.threads[Math.floor((event.clientY - this.area.getBoundingClientRect().top) / ROW)];
+    if (!drawn || !row || event.pointerType === "touch") {
       this.tooltip.hide();
       return;
     }
-    const ns = (answer.duration_ns * pixel) / this.area.clientWidth;
-    const bin = Math.min(row.entries[0].bins.length - 1, Math.floor(ns / answer.bin_ns));
-    const parts = row.entries.filter((entry) => entry.bins[bin] > 0).map((entry) => said(entry, bin, answer.bin_ns));
+    const ns = this.timeAt(pixel);
+    const { from_ns, bin_ns } = drawn.answer;
+    const bin = Math.max(0, Math.min(row.entries[0].bins.length - 1, Math.floor((ns - from_ns) / bin_ns)));
+    const parts = row.entries.filter((entry) => entry.bins[bin] > 0).map((entry) => said(entry, bin, bin_ns));
     const { comm, tid } = row.entries[0];
     this.tooltip.show(event.clientX, event.clientY, `${comm} ${tid}, at ${duration(ns)}`, parts.join(", ") || "no samples");
   }
@@ -270,7 +355,7 @@ export class TimelineStrip {
     const whole = this.answer?.duration_ns ?? 0;
     const { from, to } = this.interval ?? { from: 0, to: whole };
     const length = to - from;
-    const within = (start: number, size: number): Interval => {
+    const within = (start: number, size: number): Window => {
       const kept = Math.min(whole, Math.max(whole / 1000, size));
       const begin = Math.max(0, Math.min(whole - kept, start));
       return { from: begin, to: begin + kept };
@@ -282,13 +367,20 @@ export class TimelineStrip {
       "=": () => within(from + length / 4, length / 2),
       "-": () => within(from - length / 2, length * 2),
     }[event.key];
-    if (event.key === "Escape" && this.interval) this.events.clear();
+    const pan = event.shiftKey ? { ArrowLeft: -0.25, ArrowRight: 0.25 }[event.key] : undefined;
+    if (event.key === "Escape" && !isWhole(this.shownPart, whole)) this.unzoom();
+    else if (pan !== undefined) this.look(moved(this.shownPart, pan, whole));
+    else if (this.isFixed) return;
+    else if (event.key === "Escape" && this.interval) this.events.clear();
     else if (next) this.choose(next());
     else return;
     event.preventDefault();
     event.stopPropagation();
   }
 }
+
+/** As words of a question. */
+const partOf = ({ from, to }: Window): [string, string][] => [["from_ns", String(Math.floor(from))], ["until_ns", String(Math.ceil(to))]];
 
 function binsOf({ duration_ns, frequency_hz }: RecordingAbout): number {
   const samples = (duration_ns / 1e9) * (frequency_hz ?? 1000);

@@ -13,7 +13,7 @@ export const verdictView: View = {
   async show(host, context) {
     const answer = await context.client.explain();
     host.append(
-      el("section", { class: `verdict ${answer.verdict.verdict.replace(/\W/g, "")}` }, el("h2", {}, headline(answer)), ...below(answer)),
+      el("section", { class: `verdict ${answer.verdict.verdict.replace(/\W/g, "")}` }, el("h2", {}, answer.verdict.headline), ...below(answer)),
       el("h3", {}, "Causes"),
       ...causes(answer),
       el("h3", {}, "Hot functions"),
@@ -22,24 +22,11 @@ export const verdictView: View = {
   },
 };
 
-function headline({ verdict }: ExplainAnswer): string {
-  switch (verdict.verdict) {
-    case "go on":
-      return `Worth optimizing: ${verdict.above.length} above ${verdict.threshold_percent}% of CPU time`;
-    case "stop":
-      return `Nothing takes ${verdict.threshold_percent}% of CPU time or more: further work gains little`;
-    case "waits":
-      return "The program waits; that is where its time goes";
-    case "can't tell":
-      return "Too few samples to tell; record for longer";
-  }
-}
-
 function below({ verdict, time }: ExplainAnswer): Node[] {
   const lines: Node[] = [];
-  if (verdict.cause) lines.push(el("p", {}, "First: ", candidate(verdict.cause)));
-  const rest = verdict.above.filter((one) => one.name !== verdict.cause?.name);
-  if (rest.length > 0) lines.push(el("ul", {}, ...rest.map((one) => el("li", {}, candidate(one)))));
+  if (verdict.cause?.gain_text) lines.push(el("p", {}, "gain: ", verdict.cause.gain_text));
+  const rest = verdict.above.filter((one) => one.subject !== verdict.cause?.subject);
+  if (rest.length > 0) lines.push(el("p", {}, `Also above ${verdict.threshold_percent}% of CPU time:`), el("ul", {}, ...rest.map((one) => el("li", {}, candidate(one)))));
   const facts: string[] = [];
   if (time.elapsed_ns !== null && time.elapsed_ns > 0) facts.push(`${duration(time.elapsed_ns)} elapsed`);
   facts.push(`${duration(time.cpu_ns)} CPU time`);
@@ -50,11 +37,8 @@ function below({ verdict, time }: ExplainAnswer): Node[] {
   return lines;
 }
 
-function candidate(one: Candidate): HTMLElement {
-  const text = el("span", {}, one.kind === "function" ? functionLabel(one.name) : el("b", {}, one.name), ` ${interval(one.share)}`);
-  const gain = one.gain?.cpu_percent;
-  if (gain) text.append(`, predicted gain ${range(gain.low, gain.high)} of CPU time`);
-  return text;
+function candidate({ subject, share, gain_text }: Candidate): string {
+  return `${subject}: ${interval(share)}${gain_text === null ? "" : `; gain ${gain_text}`}`;
 }
 
 const interval = ({ percent, low, high }: ShareInterval): string => `${share(percent)} (${range(low, high)})`;
@@ -74,8 +58,8 @@ function card(cause: CodeCause, names: readonly string[]): HTMLElement {
   return el(
     "article",
     { class: "card" },
-    el("h4", {}, `${cause.rule}: ${interval(cause.share)}`),
-    el("dl", {}, row("in", ...where), row("seen", cause.pattern), row("do", cause.remedy), row("gain", cause.bound), row("source", cause.source)),
+    el("h4", {}, `${cause.subject}: ${interval(cause.share)}`),
+    el("dl", {}, row("in", ...where), row("seen", cause.pattern), row("do", cause.remedy), row("gain", cause.gain_text === null ? cause.bound : `${cause.gain_text}: ${cause.bound}`), row("source", cause.source)),
   );
 }
 

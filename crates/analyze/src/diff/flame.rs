@@ -11,8 +11,9 @@ use std::collections::HashMap;
 use super::change::{Change, Mark};
 use super::rows::Subject;
 use super::sum::Sum;
-use super::{Diff, DiffRow};
+use super::{Diff, DiffFunction, DiffRow};
 use crate::flame::{BoxKind, Grouping, Label, Labels};
+use crate::frame::{FrameIndex, Kind};
 use crate::view::{NodeId, View};
 
 /// A function called on one path from the root, in either side.
@@ -63,6 +64,11 @@ struct Draft {
 }
 
 impl<'p> DiffFlame<'p> {
+    /// Whether a box differs by more than chance explains, below the root.
+    pub fn differs(&self) -> bool {
+        self.boxes.iter().skip(1).any(|one| one.mark != Mark::Noise)
+    }
+
     /// Merges the stacks of both sides.
     pub fn new(diff: &Diff<'_, 'p>) -> Self {
         let mut merger = Merger::new(diff.spots.len());
@@ -70,7 +76,8 @@ impl<'p> DiffFlame<'p> {
             merger.begin(view);
             let labels = Labels::new(view, Grouping::None);
             for &((node, ..), sum) in spots {
-                let at = merger.find(view, &labels, node, &|frame| diff.functions.of(index, frame));
+                let function = |frame| diff.functions.of(index, frame);
+                let at = merger.find(view, &labels, node, (&function, diff.functions()));
                 merger.boxes[at as usize].own[index] += sum;
             }
         }
@@ -176,7 +183,7 @@ impl<'p> Merger<'p> {
         view: &View<'p>,
         labels: &Labels<'p>,
         node: NodeId,
-        function: &dyn Fn(crate::frame::FrameIndex) -> u32,
+        (function, functions): (&dyn Fn(FrameIndex) -> u32, &[DiffFunction]),
     ) -> u32 {
         let callers = std::iter::successors(Some(node), |&id| view.node(id).caller);
         let missing: Vec<NodeId> = callers.take_while(|id| self.known[id.index()].is_none()).collect();
@@ -185,7 +192,15 @@ impl<'p> Merger<'p> {
         for id in missing.into_iter().rev() {
             let frame = view.node(id).frame;
             let number = function(frame);
-            let label = self.label(labels.get(labels.of_node(id)), number);
+            let label = match view.frame(frame) {
+                // One address doesn't name all frames without a symbol that are one function here.
+                nameless if !nameless.named && nameless.kind != Kind::Marker => {
+                    let name = functions[number as usize].name.clone().into();
+                    &Label { name, ..labels.get(labels.of_node(id)).clone() }
+                }
+                _ => labels.get(labels.of_node(id)),
+            };
+            let label = self.label(label, number);
             at = self.callee(at, (label, number));
             let draft = &mut self.boxes[at as usize];
             if draft.line == 0 && view.frame(frame).file == self.labels[label as usize].file {

@@ -10,7 +10,6 @@ mod calls;
 mod lacks;
 mod loops;
 mod nameless;
-mod places;
 mod sections;
 mod title;
 mod waits;

@@ -18,12 +18,14 @@ const WAITS: [&str; 2] = ["off-cpu", "run-queue"];
 /// Weights of threads over time, whatever time is selected: it is where times are chosen.
 pub(super) fn timeline_of(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let Question { recording, parameters, .. } = *asked;
-    let selected = Selected::new(parameters, &["bins", "threads", "skip"])?;
+    let selected = Selected::new(parameters, &["bins", "threads", "skip", "from_ns", "until_ns"])?;
     let bins = selected.number("bins", 400, 1..=4000)?;
     let threads = selected.number("threads", 64, 1..=1000)?;
     let skip = selected.number("skip", 0, 0..=100_000_000)?;
+    let from = selected.number("from_ns", 0, 0..=usize::MAX)? as u64;
+    let window = from..selected.number("until_ns", 0, 0..=usize::MAX)? as u64;
     let view = View::new(&recording.profile, &selected.whole(&recording.profile)?);
-    body(&timeline::document(&view, &Timeline::new(&view, bins, skip..skip + threads)))
+    body(&timeline::document(&view, &Timeline::new(&view, bins, skip..skip + threads, window)))
 }
 
 /// Weights by time and by offset within the second, or waits by time and by length; of one event, whatever time is selected.

@@ -1,13 +1,13 @@
 //! The report for programs: one JSON object, whose field names are stable. What isn't known is null.
 
 use plumb_analyze::{
-    Advice, Bottleneck, BoundBy, CallPath, CodeAdvice, Cost, Doubt, Explanation, FrameIndex, Gain,
-    HotFunction, HotInstruction, KernelRow, PredictedGain, RunSummary, SampledLine, Share, View, Waits,
+    Bottleneck, BoundBy, CallPath, Cost, Doubt, Explanation, FrameIndex, Gain, HotFunction, HotInstruction,
+    KernelRow, PredictedGain, RunSummary, SampledLine, Share, View, Waits,
 };
 use plumb_profile::{Queued, QueuedThread};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{HotFunctions, loops};
+use super::{HotFunctions, headline, loops};
 use crate::code::Annotated;
 use crate::rule;
 
@@ -38,9 +38,9 @@ pub fn document(report: &Explanation<'_>, code: &HotFunctions, ignore: &[String]
         "code": instructions(report, code),
         "waits": report.waits.iter().map(waits).collect::<Vec<_>>(),
         "causes": {
-            "code": report.causes.iter().map(|one| cause(report, one)).collect::<Vec<_>>(),
+            "code": (0..report.causes.len()).map(|index| cause(report, index)).collect::<Vec<_>>(),
             "calls": (0..report.calls.len()).map(|index| calls(report, index)).collect::<Vec<_>>(),
-            "processes": report.processes.iter().map(|one| processes(report, one)).collect::<Vec<_>>(),
+            "processes": (0..report.processes.len()).map(|index| processes(report, index)).collect::<Vec<_>>(),
         },
         "quality": quality(report),
         "verdict": verdict(report),
@@ -131,7 +131,7 @@ fn line(one: &SampledLine) -> Value {
 
 fn instructions(report: &Explanation<'_>, code: &HotFunctions) -> Vec<Value> {
     let known = report.code.iter().zip(&code.known).map(|(hot, (function, annotated))| {
-        let classes: serde_json::Map<String, Value> =
+        let classes: Map<String, Value> =
             hot.classes.iter().map(|&(word, share)| (word.to_owned(), share.into())).collect();
         json!({
             "function": function.name,
@@ -177,7 +177,8 @@ fn waits(waits: &Waits<'_>) -> Value {
     json!({"event": waits.event, "total": cost(waits.time.whole), "rows": rows})
 }
 
-fn cause(report: &Explanation<'_>, advice: &CodeAdvice) -> Value {
+fn cause(report: &Explanation<'_>, index: usize) -> Value {
+    let advice = &report.causes[index];
     let list = |costs: &[(FrameIndex, Cost)]| -> Vec<Value> {
         let one = |&(frame, part): &(FrameIndex, Cost)| {
             let mut value = place(&report.view, frame);
@@ -195,6 +196,7 @@ fn cause(report: &Explanation<'_>, advice: &CodeAdvice) -> Value {
     fields.insert("within".into(), advice.within.into());
     fields.insert("activity".into(), advice.is_activity.into());
     fields.insert("gain".into(), advice.gain.map(|gain| json!({"low": gain.low, "high": gain.high})).into());
+    in_words(report, Bottleneck::Code(index), &mut fields);
     fields.into()
 }
 
@@ -208,13 +210,15 @@ fn calls(report: &Explanation<'_>, index: usize) -> Value {
     fields.into()
 }
 
-fn processes(report: &Explanation<'_>, advice: &Advice) -> Value {
+fn processes(report: &Explanation<'_>, index: usize) -> Value {
+    let advice = &report.processes[index];
     let about = report.procs.programs[advice.program].name();
     let bound = report.sampling.share(advice.bound);
     let mut fields = rule::fields(about, advice.rule, &advice.measured);
     fields.insert("share".into(), share(bound));
     fields.insert("cost".into(), cost(advice.bound));
     fields.insert("gain_at_most".into(), gain(report.pace.gain(bound)));
+    in_words(report, Bottleneck::Processes(index), &mut fields);
     fields.into()
 }
 
@@ -262,7 +266,13 @@ fn verdict(report: &Explanation<'_>) -> Value {
             Bottleneck::Processes(index) => ("processes", report.processes[index].rule.name.to_owned()),
         };
         let gain = report.gain_of(what).map(predicted);
-        json!({"kind": kind, "name": name, "share": share(part), "gain": gain})
+        let mut fields = Map::new();
+        fields.insert("kind".into(), kind.into());
+        fields.insert("name".into(), name.into());
+        fields.insert("share".into(), share(part));
+        fields.insert("gain".into(), gain.into());
+        in_words(report, what, &mut fields);
+        Value::from(fields)
     };
     let unsure = outlook.unsure.iter().map(|&(what, part, needed)| {
         let mut value = one(what, part);
@@ -278,12 +288,21 @@ fn verdict(report: &Explanation<'_>) -> Value {
     json!({
         "threshold_percent": outlook.threshold,
         "verdict": word,
+        "headline": headline::headline(report).plain(),
         "cause": waiting(report).or(report.first()).map(|(what, part)| one(what, part)),
         "above": outlook.above.iter().map(|&(what, part)| one(what, part)).collect::<Vec<_>>(),
         "unsure": unsure.collect::<Vec<_>>(),
         "nameless": outlook.hidden.map(share),
         "largest": outlook.largest.map(|(what, part)| one(what, part)),
     })
+}
+
+/// What is said of it on a terminal: with its function and line, and the gain of its remedy; null where no remedy is known.
+fn in_words(report: &Explanation<'_>, what: Bottleneck, fields: &mut Map<String, Value>) {
+    fields.insert("subject".into(), headline::subject(report, what).plain().into());
+    let remedied = headline::remedied(report, what);
+    let gain = remedied.map(|remedied| headline::gain(report, remedied).plain());
+    fields.insert("gain_text".into(), gain.into());
 }
 
 /// What is waited for, where that is what takes the time.

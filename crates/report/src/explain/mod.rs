@@ -3,8 +3,10 @@
 //! Not here: the analysis (`analyze`), the report for people (`cli`).
 
 mod document;
+pub mod headline;
 mod hot_functions;
 mod loops;
+pub mod places;
 mod scripts;
 
 use plumb_analyze::{CacheSizes, ExplainOptions, Explanation, Filter, ScriptSources};

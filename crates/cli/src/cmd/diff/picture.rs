@@ -90,13 +90,10 @@ pub(super) fn names(shown: &Shown<'_, '_>) -> [String; 2] {
     })
 }
 
-/// How wide a box would be without what it called. Where nothing changed at all, all code is shown.
-fn widths(boxes: &[DiffBox]) -> Vec<u64> {
-    let changes: Vec<u64> = boxes.iter().map(|one| whole_number((one.own[1] - one.own[0]).abs())).collect();
-    if changes.iter().any(|&width| width > 0) {
-        return changes;
-    }
-    boxes.iter().map(|one| whole_number(one.own[0].max(one.own[1]))).collect()
+/// How wide a box would be without what it called: its change, or if `all` its cost on the side with more.
+fn widths(boxes: &[DiffBox], all: bool) -> Vec<u64> {
+    let width = |[base, new]: [f64; 2]| if all { base.max(new) } else { (new - base).abs() };
+    boxes.iter().map(|one| whole_number(width(one.own))).collect()
 }
 
 /// How wide boxes are with what they called.
@@ -114,7 +111,15 @@ fn totals(boxes: &[DiffBox], widths: &[u64]) -> Vec<u64> {
 }
 
 fn svg(flame: &DiffFlame<'_>, facts: &Facts, shown: &Shown<'_, '_>) -> Result<Vec<u8>> {
-    let widths = widths(&flame.boxes);
+    // Changes within noise would be a picture of noise.
+    let all = !flame.differs();
+    let widths = widths(&flame.boxes, all);
+    let meaning = match all {
+        true => "as wide as the cost, of the side with more; grey: within noise",
+        false => {
+            "as wide as what was added and removed; red: costs more, blue: costs less, grey: within noise"
+        }
+    };
     let mut colours = PaletteMap::default();
     let mut lines = Vec::new();
     let mut path: Vec<String> = Vec::new();
@@ -136,10 +141,7 @@ fn svg(flame: &DiffFlame<'_>, facts: &Facts, shown: &Shown<'_, '_>) -> Result<Ve
         lines,
         colours,
         title: facts.title.clone(),
-        subtitle: format!(
-            "{} — as wide as what was added and taken away; red: costs more, blue: costs less, grey: within noise",
-            words::verdict(shown.diff, &shown.event, &shown.unit)
-        ),
+        subtitle: format!("{} — {meaning}", words::verdict(shown.diff, &shown.event, &shown.unit)),
         count_name: facts.unit.clone(),
         icicle: false,
         narrowest: narrowest(

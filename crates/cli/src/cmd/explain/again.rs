@@ -5,8 +5,9 @@ use std::path::Path;
 use plumb_analyze::{Explanation, FrameIndex, Pattern, sampled};
 use plumb_profile::{DsoKind, Profile};
 
+use super::Args;
 use super::args::DEFAULT_FILE;
-use super::{Args, places};
+use plumb_report::explain::places;
 
 /// Longer ones are given without the command.
 const LONGEST: usize = 200;

@@ -2,17 +2,18 @@
 //!
 //! It says the same as the sections of the whole report, from the same analysis; `--full` shows those.
 
-use plumb_analyze::{
-    Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, Extent, FrameIndex, HotFunction, PredictedGain, Share,
-};
+use plumb_analyze::{Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, FrameIndex, HotFunction};
 
-use super::sections::{cell, name, short_percent, tells_kernel, text_of, whole};
-use super::{Args, again, calls, lacks, loops, nameless, places, title, waits};
+use super::sections::{cell, tells_kernel};
+use super::{Args, again, calls, lacks, loops, nameless, title, waits};
 use crate::render::document::{Block, Document, Section, Text};
 use crate::render::duration::time;
 use crate::render::label;
 use crate::render::table::Layout;
 use plumb_report::explain::HotFunctions;
+use plumb_report::explain::headline::{gain, headline, short_percent, whole};
+use plumb_report::explain::places;
+use plumb_report::explain::places::name;
 
 /// Functions and further causes that are listed.
 const FUNCTIONS: usize = 5;
@@ -21,12 +22,6 @@ const FURTHER: usize = 3;
 const NAMED: usize = 3;
 /// Waiting for a processor is said from this part of the elapsed time on.
 const MUCH_WAITED: f64 = 0.1;
-/// That a gain is so much above the share, in points of percent, needs a reason.
-const MUCH_MORE: f64 = 10.0;
-/// A gain below this, in points of percent, is none.
-const LITTLE: f64 = 0.5;
-/// An interval that is wider than this, in points of percent, is given by its upper end.
-const WIDEST: f64 = 25.0;
 
 /// The document of the screen.
 pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Document {
@@ -72,95 +67,6 @@ fn run_queue_wait(report: &Explanation<'_>) -> Option<String> {
         ""
     };
     is_much.then(|| format!("{} run-queue wait{whose}", time(waited as f64)))
-}
-
-/// What is slow, and why.
-fn headline(report: &Explanation<'_>) -> Text {
-    let outlook = &report.outlook;
-    if let Some(index) = report.waiting_rule() {
-        let advice = &report.calls[index];
-        let whose = places::of_calls(report, advice).unwrap_or_else(|| "The program".into());
-        let share = short_percent(advice.wall_percent);
-        return whose.and(format!(" {}: {share} of the elapsed time", advice.rule.claim));
-    }
-    if let Some(most) = report.saved_at_most() {
-        return Text::from(format!(
-            "It waits: less processor time saves {} of the elapsed time at most",
-            short_percent(most)
-        ));
-    }
-    if let Some((what, share)) = report.first() {
-        let doubt = if is_activity(report, what) { "; whether it has to isn't known" } else { "" };
-        return subject(report, what).and(format!(": {} of {}{doubt}", with_ends(share), whole(report)));
-    }
-    let threshold = outlook.threshold;
-    let nameless = report.quality.nameless_share.percent;
-    let hidden = match outlook.hidden {
-        Some(_) => format!("; {} has no names", short_percent(nameless)),
-        None => String::new(),
-    };
-    match outlook.largest {
-        Some((what, share)) if share.percent >= threshold => {
-            let percent = short_percent(share.percent);
-            let interval = format!("{:.0}–{:.0}%", share.low, share.high);
-            subject(report, what).and(format!(
-                ": {percent} of {}; too few samples to say whether it is above {threshold}% (95% interval {interval})",
-                whole(report)
-            ))
-        }
-        _ => Text::from(format!("Nothing stands out: nothing named is above {threshold}%{hidden}")),
-    }
-}
-
-/// What time goes into, as a sentence without its end.
-fn subject(report: &Explanation<'_>, what: Bottleneck) -> Text {
-    match what {
-        Bottleneck::Code(index) => {
-            let cause = &report.causes[index];
-            match cause.extent {
-                Extent::Files => places::file_of(report, cause)
-                    .map_or_else(|| text_of(report, what), |file| Text::from("All of ").text(file))
-                    .and(" ")
-                    .and(cause.rule.claim),
-                _ => places::of_cause(report, cause)
-                    .map_or_else(|| text_of(report, what), |text| text.and(" ").and(cause.rule.claim)),
-            }
-        }
-        Bottleneck::Function(frame) if !report.view.frame(frame).named => nameless::subject(report, frame),
-        Bottleneck::Function(_) => text_of(report, what),
-        Bottleneck::Line(index) => {
-            let line = &report.outlook.lines[index];
-            let text = places::function(report, line.frame).and(" calls ");
-            match line.calls.first() {
-                Some(&(frame, cost))
-                    if cost.weight.saturating_mul(4) >= line.cost.weight.saturating_mul(3) =>
-                {
-                    text.name(name(&report.view, frame))
-                }
-                _ => text.and("functions of libraries"),
-            }
-        }
-        Bottleneck::Kernel(index) => {
-            let row = &report.time.rows[index];
-            let what = label::cause(row.cause, &row.name);
-            match report.kernel_callers[index].places.first() {
-                Some(&(frame, _)) => {
-                    places::function(report, frame).and(" keeps the kernel busy: ").and(what)
-                }
-                None => Text::from("The kernel: ").and(what),
-            }
-        }
-        Bottleneck::Calls(index) => {
-            let advice = &report.calls[index];
-            let whose = places::of_calls(report, advice).unwrap_or_else(|| "The program".into());
-            whose.and(" ").and(advice.rule.claim)
-        }
-        Bottleneck::Processes(index) => {
-            let advice = &report.processes[index];
-            let program = label::program(&report.procs.programs[advice.program], false);
-            Text::default().name(program).and(" ").and(advice.rule.claim)
-        }
-    }
 }
 
 /// What stands behind the headline.
@@ -265,11 +171,6 @@ fn costs(report: &Explanation<'_>, functions: &[(FrameIndex, Cost)]) -> Text {
     text
 }
 
-/// Whether it is known what is done but not why.
-fn is_activity(report: &Explanation<'_>, what: Bottleneck) -> bool {
-    matches!(what, Bottleneck::Code(index) if report.causes[index].is_activity)
-}
-
 /// The user's places, where there are several.
 fn wheres(report: &Explanation<'_>, cause: &CodeAdvice) -> Option<Text> {
     if cause.places.len() < 2 {
@@ -283,48 +184,6 @@ fn wheres(report: &Explanation<'_>, cause: &CodeAdvice) -> Option<Text> {
         text = text.and(" ").name(line).and(format!(" {percent}"));
     }
     Some(text)
-}
-
-/// What a remedy gains.
-pub(super) fn gain(report: &Explanation<'_>, what: Bottleneck) -> Text {
-    let Some(PredictedGain { cpu: (low, high), elapsed }) = report.gain_of(what) else {
-        return "not estimated".into();
-    };
-    let cpu = match is_activity(report, what) {
-        // As much of it as isn't needed.
-        true => {
-            return format!("at most {} of {}, if none of it is needed", short_percent(high), whole(report))
-                .into();
-        }
-        false => {
-            let share =
-                report.outlook.above.iter().find(|(one, _)| *one == what).map(|(_, share)| share.high);
-            let is_more = share.is_some_and(|share| high > share + MUCH_MORE);
-            let with = if is_more { ", including the work around it" } else { "" };
-            format!("{} of {}{with}", range(low, high), whole(report))
-        }
-    };
-    // Of what waits only the elapsed time is to be gained.
-    if let Some((least, most)) = elapsed.filter(|&(_, most)| high < LITTLE && most >= LITTLE) {
-        return format!("{} of the elapsed time", range(least, most)).into();
-    }
-    let elapsed = match elapsed {
-        None => "; of the elapsed time less, as far as other threads ran meanwhile".to_owned(),
-        Some((_, 0.0)) => "; the elapsed time stays".to_owned(),
-        Some((least, most)) if (least - low).abs() < 5.0 && (most - high).abs() < 5.0 => {
-            " and of the elapsed time".into()
-        }
-        Some((least, most)) => format!("; {} of the elapsed time", range(least, most)),
-    };
-    format!("{cpu}{elapsed}").into()
-}
-
-/// `about 37–52%`.
-fn range(low: f64, high: f64) -> String {
-    match high - low > WIDEST {
-        true => format!("up to {}", short_percent(high)),
-        false => format!("about {low:.0}–{high:.0}%"),
-    }
 }
 
 /// Other causes, in a line each.
@@ -425,9 +284,4 @@ fn more(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Text {
         text = text.and(", ").name(again::off_cpu(report, args));
     }
     text
-}
-
-/// `61% (58–64)`.
-fn with_ends(share: Share) -> String {
-    format!("{} ({:.0}–{:.0})", short_percent(share.percent), share.low, share.high)
 }

@@ -4,10 +4,9 @@
 
 use plumb_analyze::{Bottleneck, Explanation, Measure};
 
-use super::brief::gain;
-use super::sections::short_percent;
 use crate::render::document::Text;
 use crate::render::rule;
+use plumb_report::explain::headline::{gain, short_percent};
 
 /// Shares of the time that was watched, which the headline gives of all.
 const TOLD_BY_HEADLINE: [&str; 2] = ["these calls", "open and close of them"];

@@ -4,9 +4,9 @@
 
 use plumb_analyze::{Bottleneck, Explanation};
 
-use super::sections::short_percent;
 use crate::render::document::Text;
 use crate::stack_quality::{Stacks, nameless};
+use plumb_report::explain::headline::short_percent;
 
 /// What fewer samples lack is not said, in percent.
 const LEAST: f64 = 10.0;

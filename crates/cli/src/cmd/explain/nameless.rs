@@ -1,28 +1,10 @@
 //! What the report says where most time is in code without names: whose it is, and how it gets some. No rule is held against such code.
 
 use plumb_analyze::{Explanation, FrameIndex};
-use plumb_profile::DsoKind;
+use plumb_report::explain::headline::maker;
 
-use super::places;
 use crate::render::document::Text;
 use crate::stack_quality::{Runtime, Told, of_file};
-
-/// The process that made the code at run time, if it is in no file.
-fn maker(report: &Explanation<'_>, frame: FrameIndex) -> Option<u32> {
-    let dso = report.view.frame(frame).dso?;
-    match report.view.profile().dsos[dso].kind {
-        DsoKind::Anonymous { pid } => Some(pid),
-        _ => None,
-    }
-}
-
-/// What the time goes into.
-pub(super) fn subject(report: &Explanation<'_>, frame: FrameIndex) -> Text {
-    match maker(report, frame) {
-        Some(_) => Text::from("Code that was compiled at run time and has no names"),
-        None => places::listed(report, frame),
-    }
-}
 
 /// What is known of it, and what to do.
 pub(super) fn facts(report: &Explanation<'_>, frame: FrameIndex) -> Vec<(String, Text)> {

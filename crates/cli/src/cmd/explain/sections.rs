@@ -6,13 +6,11 @@ mod hot;
 mod time;
 mod why;
 
-pub(super) use end::text_of;
-pub(super) use figures::{cell, short_percent, whole};
+pub(super) use figures::cell;
 pub(super) use time::tells_kernel;
 
 use plumb_analyze::Explanation;
 
-pub(super) use super::places::name;
 use super::{Args, again, title};
 use crate::render::document::Document;
 use plumb_report::explain::HotFunctions;

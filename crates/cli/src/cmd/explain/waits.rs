@@ -6,11 +6,12 @@ use plumb_analyze::{BoundBy, Cost, Explanation, FrameIndex, View, Waits};
 
 use plumb_profile::Profile;
 
-use super::sections::short_percent;
-use super::{Args, again, places};
+use super::{Args, again};
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
 use crate::render::label;
+use plumb_report::explain::headline::short_percent;
+use plumb_report::explain::places;
 
 /// Waits that are listed.
 const LISTED: usize = 3;

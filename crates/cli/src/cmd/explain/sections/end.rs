@@ -1,15 +1,14 @@
 //! How far the report is to be trusted, what it comes to, and how it is made again.
 
-use plumb_analyze::{Bottleneck, BoundBy, Explanation, Extent, Share};
+use plumb_analyze::{Bottleneck, BoundBy, Explanation, Share};
 
-use super::figures::{gain, interval, percent, whole, with_interval};
+use super::figures::{gain, interval, percent, with_interval};
 use super::time::tells_kernel;
-use crate::cmd::explain::brief;
-use crate::cmd::explain::places::{self, file_name, name};
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
-use crate::render::label;
 use crate::render::precision::Precision;
+use plumb_report::explain::headline::{self, text_of, whole};
+use plumb_report::explain::places::file_name;
 
 /// Reasons for cut stacks, and files without names, that are told.
 const TOLD: usize = 3;
@@ -136,7 +135,7 @@ pub(super) fn verdict(report: &Explanation<'_>) -> Section {
     }
     if let Some((what, share)) = outlook.above.first().copied() {
         let gains = match what {
-            Bottleneck::Code(_) => Text::from(", without it: ").text(brief::gain(report, what)),
+            Bottleneck::Code(_) => Text::from(", without it: ").text(headline::gain(report, what)),
             _ => format!(", if it went away, would gain {}", gain(report, report.pace.gain(share))).into(),
         };
         section.say(text_of(report, what).text(gains).and("."));
@@ -197,40 +196,6 @@ fn verdict_text(report: &Explanation<'_>) -> Text {
     }
     let text = Text::from(format!("can't tell whether anything is above {threshold}%: "));
     text.text(text_of(report, what)).and(format!(" has {}.", with_interval(report, share)))
-}
-
-/// What time goes into, in words.
-pub(in crate::cmd::explain) fn text_of(report: &Explanation<'_>, what: Bottleneck) -> Text {
-    match what {
-        Bottleneck::Function(frame) => places::listed(report, frame),
-        Bottleneck::Kernel(index) => {
-            let row = &report.time.rows[index];
-            Text::from(format!("{} (the kernel)", label::cause(row.cause, &row.name)))
-        }
-        Bottleneck::Code(index) => {
-            let cause = &report.causes[index];
-            let text = Text::from(format!("{}: ", cause.rule.name));
-            let Some(&(frame, _)) = cause.functions.first() else { return text };
-            match cause.extent {
-                Extent::Calls => text.name(name(&report.view, frame)).and(" and what it calls"),
-                Extent::Instructions => text.name(name(&report.view, frame)),
-                Extent::Files => text.and("all of ").name(file_name(report.view.frame(frame).dso_path)),
-            }
-        }
-        Bottleneck::Line(index) => {
-            places::function(report, report.outlook.lines[index].frame).and(" and what it calls in libraries")
-        }
-        Bottleneck::Calls(index) => {
-            let advice = &report.calls[index];
-            let text = Text::from(format!("{}: ", advice.rule.name));
-            if advice.about.is_empty() { text.and(advice.rule.claim) } else { text.name(&*advice.about) }
-        }
-        Bottleneck::Processes(index) => {
-            let advice = &report.processes[index];
-            let program = label::program(&report.procs.programs[advice.program], false);
-            Text::from(format!("{}: ", advice.rule.name)).name(program)
-        }
-    }
 }
 
 /// Section 10.

@@ -5,6 +5,7 @@ use plumb_analyze::{Cost, Explanation, FrameIndex, Gain, Kind, Share, View};
 use crate::render::document::Text;
 use crate::render::duration::time;
 use crate::render::precision::Precision;
+use plumb_report::explain::headline::whole;
 
 /// A function's name in a table: whole, and marked as others do.
 pub(in crate::cmd::explain) fn cell(view: &View<'_>, frame: FrameIndex, inlined: bool) -> String {
@@ -12,15 +13,6 @@ pub(in crate::cmd::explain) fn cell(view: &View<'_>, frame: FrameIndex, inlined:
     let kernel = if shown.kind == Kind::Kernel { "[k] " } else { "" };
     let inlined = if inlined { crate::render::table::INLINED } else { "" };
     format!("{kernel}{}{inlined}", shown.name)
-}
-
-/// What shares are of.
-pub(in crate::cmd::explain) fn whole(report: &Explanation<'_>) -> &'static str {
-    match report.untold {
-        Some(_) => "what the file counts",
-        None if report.pace.user_only => "user code's processor time",
-        None => "processor time",
-    }
 }
 
 /// What samples stand for: time, or what else their event counts.
@@ -36,11 +28,6 @@ pub(super) fn percent(report: &Explanation<'_>, value: f64) -> String {
 /// A share of a part of the samples.
 pub(super) fn percent_of(report: &Explanation<'_>, part: Cost, value: f64) -> String {
     Precision::of_sampling(&report.sampling, part).percent(value)
-}
-
-/// A share with as many digits as samples carry.
-pub(in crate::cmd::explain) fn short_percent(value: f64) -> String {
-    if value < 9.95 && value > 0.0 { format!("{value:.1}%") } else { format!("{value:.0}%") }
 }
 
 /// The ends of a share's interval.

@@ -2,12 +2,13 @@
 
 use plumb_analyze::{Explanation, HotCode, HotFunction, HotInstruction, SampledFunction, SampledLine};
 
-use super::figures::{cell, interval, path, percent, percent_of, whole, with_interval};
-use crate::cmd::explain::places::{self, file_name, name, short_name};
+use super::figures::{cell, interval, path, percent, percent_of, with_interval};
 use crate::render::document::{Block, Section, Text};
 use crate::render::table::{Layout, Line};
 use plumb_report::code::Annotated;
 use plumb_report::explain::HotFunctions;
+use plumb_report::explain::headline::whole;
+use plumb_report::explain::places::{self, file_name, name, short_name};
 
 /// Call paths shown of each function.
 const PATHS: usize = 3;

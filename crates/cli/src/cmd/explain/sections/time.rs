@@ -3,14 +3,15 @@
 use plumb_analyze::{BoundBy, Cause, Cost, Explanation, ModuleKind, RunSummary, cut_middle};
 use plumb_profile::{FrameKind, QueuedThread};
 
-use super::figures::{amount, interval, percent, whole};
+use super::figures::{amount, interval, percent};
 use crate::cmd::explain::Args;
-use crate::cmd::explain::places::file_name;
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
 use crate::render::label;
 use crate::render::precision::Precision;
 use crate::render::table::Layout;
+use plumb_report::explain::headline::whole;
+use plumb_report::explain::places::file_name;
 
 /// Rows below this share are put together, in percent.
 const LEAST_PERCENT: f64 = 0.5;

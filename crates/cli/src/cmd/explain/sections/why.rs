@@ -2,14 +2,15 @@
 
 use plumb_analyze::{Advice, Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, FrameIndex, Rule, Waits};
 
-use super::figures::{gain, path, percent, whole, with_interval};
-use crate::cmd::explain::places::{name, short};
-use crate::cmd::explain::{Args, again, brief, loops};
+use super::figures::{gain, path, percent, with_interval};
+use crate::cmd::explain::{Args, again, loops};
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
 use crate::render::label;
 use crate::render::precision::Precision;
 use crate::render::rule;
+use plumb_report::explain::headline::{self, whole};
+use plumb_report::explain::places::{name, short};
 
 /// Reasons to wait that are shown, and stacks of each.
 const REASONS: usize = 5;
@@ -102,7 +103,7 @@ fn code(report: &Explanation<'_>, (index, advice): (usize, &CodeAdvice), section
                 .map_or(Text::default(), |outer| format!("{outer}: most of it is a part of that").into()),
         ),
     ];
-    let most = brief::gain(report, Bottleneck::Code(index));
+    let most = headline::gain(report, Bottleneck::Code(index));
     rule_block(advice.rule, Text::from(advice.rule.name), measured, most, section);
 }
 

@@ -7,36 +7,38 @@ use plumb_analyze::{
     without_parameters,
 };
 
-use crate::render::document::Text;
+use crate::text::Text;
 
 /// Names in running text are not longer than this.
 const NAME_WIDTH: usize = 60;
 
 /// A function's name in running text.
-pub(super) fn name(view: &View<'_>, frame: FrameIndex) -> String {
+pub fn name(view: &View<'_>, frame: FrameIndex) -> String {
     short(view.frame(frame))
 }
 
-pub(super) fn short(frame: &ViewFrame<'_>) -> String {
+/// The name of a frame in running text.
+pub fn short(frame: &ViewFrame<'_>) -> String {
     short_name(&frame.name)
 }
 
-pub(super) fn short_name(name: &str) -> String {
+/// A name without parameters, cut to what running text bears.
+pub fn short_name(name: &str) -> String {
     shorten(without_parameters(name), NAME_WIDTH).into_owned()
 }
 
 /// The last part of a path.
-pub(super) fn file_name(path: &str) -> &str {
+pub fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
 /// A function with its line.
-pub(super) fn function(report: &Explanation<'_>, frame: FrameIndex) -> Text {
+pub fn function(report: &Explanation<'_>, frame: FrameIndex) -> Text {
     with_line(report, frame, line(report, frame))
 }
 
 /// The user's function that a cause is found in, with its line.
-pub(super) fn of_cause(report: &Explanation<'_>, cause: &CodeAdvice) -> Option<Text> {
+pub fn of_cause(report: &Explanation<'_>, cause: &CodeAdvice) -> Option<Text> {
     if let Some(at) = &cause.at {
         let text = Text::default().name(short_name(&at.function));
         return Some(text.and(" (").name(in_file(&at.file, at.line)).and(")"));
@@ -52,19 +54,19 @@ pub(super) fn of_cause(report: &Explanation<'_>, cause: &CodeAdvice) -> Option<T
 }
 
 /// The file of the functions that a cause is about.
-pub(super) fn file_of(report: &Explanation<'_>, cause: &CodeAdvice) -> Option<Text> {
+pub fn file_of(report: &Explanation<'_>, cause: &CodeAdvice) -> Option<Text> {
     let &(frame, _) = cause.functions.first()?;
     Some(Text::default().name(file_name(report.view.frame(frame).dso_path)))
 }
 
 /// The user's function that makes the calls of a rule, with its line.
-pub(super) fn of_calls(report: &Explanation<'_>, advice: &CallAdvice) -> Option<Text> {
+pub fn of_calls(report: &Explanation<'_>, advice: &CallAdvice) -> Option<Text> {
     let callers = report.callers_of(advice);
     callers.places.first().map(|&(frame, _)| function(report, frame))
 }
 
 /// A function of another view than the report's, with its line where the frame has one.
-pub(super) fn function_in(view: &View<'_>, frame: FrameIndex) -> Text {
+pub fn function_in(view: &View<'_>, frame: FrameIndex) -> Text {
     let shown = view.frame(frame);
     let text = Text::default().name(short(shown));
     match shown.line {
@@ -74,7 +76,7 @@ pub(super) fn function_in(view: &View<'_>, frame: FrameIndex) -> Text {
 }
 
 /// `graph.cc:88`: the line of the frame, or the hottest line of its function if the frame has none.
-pub(super) fn line(report: &Explanation<'_>, frame: FrameIndex) -> Option<String> {
+pub fn line(report: &Explanation<'_>, frame: FrameIndex) -> Option<String> {
     let shown = report.view.frame(frame);
     match shown.line {
         0 => hot_line(report, frame),
@@ -83,7 +85,7 @@ pub(super) fn line(report: &Explanation<'_>, frame: FrameIndex) -> Option<String
 }
 
 /// The hottest line of a function, or the file that its code is in.
-pub(super) fn hottest(report: &Explanation<'_>, function: &HotFunction) -> String {
+pub fn hottest(report: &Explanation<'_>, function: &HotFunction) -> String {
     match &function.line {
         Some((file, line)) => in_file(file, *line),
         None => file_name(report.view.frame(function.frame).dso_path).to_owned(),
@@ -91,7 +93,7 @@ pub(super) fn hottest(report: &Explanation<'_>, function: &HotFunction) -> Strin
 }
 
 /// A listed function with its hottest line, any other with the file that its code is in.
-pub(super) fn listed(report: &Explanation<'_>, frame: FrameIndex) -> Text {
+pub fn listed(report: &Explanation<'_>, frame: FrameIndex) -> Text {
     let listed = report.functions.iter().find(|function| function.frame == frame);
     let file = || file_name(report.view.frame(frame).dso_path).to_owned();
     with_line(report, frame, Some(listed.map_or_else(file, |function| hottest(report, function))))

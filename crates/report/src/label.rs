@@ -1,0 +1,40 @@
+//! What causes of kernel time and programs are called in texts for people.
+
+use plumb_analyze::{Cause, Program};
+
+/// What people call a cause of processor time; a system call by its name.
+pub fn cause(cause: Cause, name: &str) -> &str {
+    match cause {
+        Cause::User => "user code",
+        Cause::Call => name,
+        Cause::Fault => "page faults",
+        Cause::Fork => "fork",
+        Cause::Exec => "exec",
+        Cause::Exit => "exit",
+        Cause::Interrupt => "interrupts",
+        Cause::Thread => "kernel threads",
+        Cause::Entry => "entry to and return from system calls",
+        Cause::Idle => "idle",
+        Cause::Other => "other",
+    }
+}
+
+/// What a program is called: its file, the script that it runs, and whether it is only forked.
+pub fn program(one: &Program<'_>, full: bool) -> String {
+    let mut text = match (full, one.exe) {
+        (true, exe) if !exe.is_empty() => exe.to_owned(),
+        _ => one.name().to_owned(),
+    };
+    // The kernel cuts names after 15 bytes.
+    let is_cut = one.comm.len() >= 15 && one.name().starts_with(one.comm);
+    if one.comm != one.name() && !one.comm.is_empty() && !is_cut {
+        text.push_str(&format!(" ({})", one.comm));
+    }
+    if text.is_empty() {
+        text.push_str("[unnamed process]");
+    }
+    if one.forked {
+        text.push_str(" [forked]");
+    }
+    text
+}
