@@ -177,6 +177,17 @@ struct css_set {
     struct cgroup *dfl_cgrp;
 };
 
+/* A return that a probe waits for (uretprobe): where the stack has its address, and what that was. */
+struct return_instance {
+    struct return_instance *next;
+    unsigned long stack;
+    unsigned long orig_ret_vaddr;
+};
+
+struct uprobe_task {
+    struct return_instance *return_instances;
+};
+
 struct task_struct {
     struct thread_info thread_info;
     unsigned int __state;
@@ -192,6 +203,7 @@ struct task_struct {
     struct files_struct *files;
     struct css_set *cgroups;
     struct thread_struct thread;
+    struct uprobe_task *utask;
     unsigned long nvcsw;
     unsigned long nivcsw;
     unsigned long min_flt;
@@ -284,6 +296,9 @@ INLINE u64 elapsed_ns(u64 now, u64 then)
 
 /* Reads a field of a structure of the kernel, whatever pointer leads there. */
 #define READ(to, from) bpf_probe_read_kernel(&(to), sizeof(to), &(from))
+
+/* Whether the running kernel has a field: known when the program is loaded, so that what reads one that is missing is no part of it. */
+#define HAS_FIELD(field) __builtin_preserve_field_info(field, 2)
 
 /* The address space of a task, as a number. To load a pointer from a structure that it trusts the verifier goes through the names of all types
  * of the kernel, several times on each way to that place: a millisecond for each (btf_nested_type_is_trusted in kernel/bpf/btf.c). */

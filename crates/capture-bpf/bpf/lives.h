@@ -90,6 +90,7 @@ int on_exec(u64 *ctx)
         return 0;
     u32 tgid = task->tgid;
     bpf_map_delete_elem(&interpreted, &tgid);
+    bpf_map_delete_elem(&copied_texts, &tgid);
     meet(task);
     say_spent(task, UNTIL_EXEC);
     struct Control *control = the_control();
@@ -121,6 +122,9 @@ int on_fork(u64 *ctx)
     u64 *address = bpf_map_lookup_elem(&interpreted, &from);
     if (address)
         bpf_map_update_elem(&interpreted, &to, address, BPF_ANY);
+    struct CopiedTexts *texts = bpf_map_lookup_elem(&copied_texts, &from);
+    if (texts)
+        bpf_map_update_elem(&copied_texts, &to, texts, BPF_ANY);
     struct Space *space = bpf_map_lookup_elem(&spaces, &from);
     if (!space || space->mm != mm_of(parent))
         return 0;
@@ -160,6 +164,7 @@ int on_exit(u64 *ctx)
     if (task->signal->live.counter <= 0) {
         bpf_map_delete_elem(&spaces, &tgid);
         bpf_map_delete_elem(&interpreted, &tgid);
+        bpf_map_delete_elem(&copied_texts, &tgid);
         tell_cgroup(task);
     }
     return 0;
