@@ -45,6 +45,8 @@ pub trait KernelUnwinder: Send {
     fn is_memory(&mut self, file: u32);
     /// There is a known interpreter in what this process has mapped at an address.
     fn has_interpreter(&mut self, pid: u32, address: u64);
+    /// Anonymous memory of this process that begins at `start` holds a copy of a file's text, from this offset on. Equal `file`s are the same.
+    fn has_copied_text(&mut self, pid: u32, start: u64, file: usize, offset: u64);
     /// Something else was mapped over a mapping of this process.
     fn forget(&mut self, pid: u32);
     /// How many samples it walked, and why others were handed over.

@@ -164,6 +164,33 @@ INLINE int env_peek(u64 at, u64 *value)
     return bpf_probe_read_user(value, 8, (const void *)at);
 }
 
+/* The most returns of one task that probes wait for (kernel/events/uprobes.c). */
+#define MAX_URETPROBE_DEPTH 64
+
+/* The return address that a probe on returns (uretprobe) has replaced at this place of the stack. 0: there is none. */
+APART u64 env_return(u64 at)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct uprobe_task *probes = 0;
+    struct return_instance *instance = 0;
+    if (!HAS_FIELD(task->utask) || !HAS_FIELD(instance->orig_ret_vaddr))
+        return 0;
+    READ(probes, task->utask);
+    if (!probes)
+        return 0;
+    READ(instance, probes->return_instances);
+    for (u32 i = 0; i < MAX_URETPROBE_DEPTH && instance; i++) {
+        u64 stack = 0, pc = 0;
+        READ(stack, instance->stack);
+        if (stack == at) {
+            READ(pc, instance->orig_ret_vaddr);
+            return pc;
+        }
+        READ(instance, instance->next);
+    }
+    return 0;
+}
+
 INLINE struct File *env_file(u32 number)
 {
     return bpf_map_lookup_elem(&files, &number);

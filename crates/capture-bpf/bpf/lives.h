@@ -97,6 +97,7 @@ int on_exec(u64 *ctx)
         return 0;
     u32 tgid = NUMBER(task->tgid);
     bpf_map_delete_elem(&interpreted, &tgid);
+    bpf_map_delete_elem(&copied_texts, &tgid);
     meet(task);
     say_spent(task, UNTIL_EXEC);
     struct Control *control = the_control();
@@ -128,6 +129,9 @@ int on_fork(u64 *ctx)
     u64 *address = bpf_map_lookup_elem(&interpreted, &from);
     if (address)
         bpf_map_update_elem(&interpreted, &to, address, BPF_ANY);
+    struct CopiedTexts *texts = bpf_map_lookup_elem(&copied_texts, &from);
+    if (texts)
+        bpf_map_update_elem(&copied_texts, &to, texts, BPF_ANY);
     struct Space *space = bpf_map_lookup_elem(&spaces, &from);
     if (!space || space->mm != mm_of(parent))
         return 0;
@@ -167,6 +171,7 @@ int on_exit(u64 *ctx)
     if (NUMBER(task->signal->live.counter) <= 0) {
         bpf_map_delete_elem(&spaces, &tgid);
         bpf_map_delete_elem(&interpreted, &tgid);
+        bpf_map_delete_elem(&copied_texts, &tgid);
         tell_cgroup(task);
     }
     return 0;

@@ -60,6 +60,27 @@ INLINE u32 file_number(struct file *file)
     return known ? *known : FILE_NONE;
 }
 
+/* By process: memory without a file that holds a copy of a file's text, as the recorder learnt. */
+struct {
+    UINT(type, BPF_MAP_TYPE_LRU_HASH);
+    UINT(max_entries, MAX_SPACES);
+    TYPE(key, u32);
+    TYPE(value, struct CopiedTexts);
+} copied_texts SEC(".maps");
+
+/* The file whose text was copied to the memory that begins at an address, and where in it that begins. */
+INLINE u32 copied_from(u32 tgid, u64 start, u64 *offset)
+{
+    struct CopiedTexts *texts = bpf_map_lookup_elem(&copied_texts, &tgid);
+    for (u32 i = 0; texts && i < COPIED_TEXTS; i++) {
+        if (texts->all[i].file && texts->all[i].start == start) {
+            *offset = texts->all[i].offset;
+            return texts->all[i].file;
+        }
+    }
+    return FILE_NONE;
+}
+
 struct looking {
     struct Space *space;
     u64 found;
@@ -73,9 +94,11 @@ static long enter_vma(struct task_struct *task, struct vm_area_struct *vma, stru
         return 0;
     struct file *file = 0;
     READ(file, vma->vm_file);
-    u32 number = FILE_NONE;
     u64 offset = 0;
-    if (file) {
+    u32 number = copied_from(task->tgid, start, &offset);
+    if (number != FILE_NONE) {
+        file = 0;
+    } else if (file) {
         number = file_number(file);
         offset = (u64)NUMBER(vma->vm_pgoff) << 12;
     } else if (vdso_of(task) == start) {

@@ -4,6 +4,7 @@
  * Whoever includes this says where memory, files and tables are:
  *   int env_read(u32 slot, u64 at, u64 *value)  0 if the word could be read; slot as in the walk
  *   int env_peek(u64 at, u64 *value)            the same for a word that is far from the others: code
+ *   u64 env_return(u64 at)                      the return address that a probe has replaced at this place; 0: none was
  *   struct File *env_file(u32 number)           0 if there is none
  *   const u8 *env_chunk(u32 number)             0 if there is none; CHUNK_BYTES long
  *   struct RuleCache *env_cache(void)           0 if there is none; another walk may use it meanwhile
@@ -16,6 +17,9 @@ enum { KIND_SP = 0, KIND_FP = 1, KIND_ROOT = 3, KIND_MISSING_HERE = 5 };
 
 /* Where no frame pointer is saved: it is not known. */
 #define NOWHERE 1
+
+/* Where the kernel has its oldest system calls (asm/vsyscall.h): it returns from them itself, so that the return address is on top of the stack. */
+#define VSYSCALL_PAGE 0xffffffffff600ull
 
 /* How many rows around the expected one are looked at first. */
 #define NEAR 64
@@ -266,9 +270,10 @@ APART int walk_step(struct walk *walk, struct Space *space)
         return 0;
     if (walk->pc >> 63) {
         walk->why = WHY_UNMAPPED;
-        return 0;
-    }
-    if (!rule_at(walk, space, walk->pc - walk->is_return, &rule)) {
+        if (walk->is_return || walk->pc >> 12 != VSYSCALL_PAGE)
+            return 0;
+        rule = KIND_SP | 8ull << 32;
+    } else if (!rule_at(walk, space, walk->pc - walk->is_return, &rule)) {
         if (!at_trampoline(walk))
             return walk->why == WHY_ANONYMOUS && made_step(walk, space);
         rule = KIND_SP | 16ull << 32;
@@ -333,6 +338,12 @@ APART int walk_step(struct walk *walk, struct Space *space)
     walk->why = WHY_UNREADABLE;
     if (env_read(walk->slot, cfa - 8, &walk->pc))
         return 0;
+    /* A page of the kernel near the end of user memory: no code of a program begins with one there. */
+    if (walk->pc >> 36 == 0x7ff && !(walk->pc & 4095)) {
+        u64 pc = env_return(cfa - 8);
+        if (pc)
+            walk->pc = pc;
+    }
     if (fp && cfa + 8 * fp >= walk->sp) /* What is below it, an epilogue has popped. */
         walk->fp_slot = cfa + 8 * fp;
     walk->sp = cfa;

@@ -8,6 +8,7 @@
 #define CHUNK_BYTES 8388608u
 #define MAX_CHUNKS 64u
 #define MAX_MAPPINGS 64u
+#define COPIED_TEXTS 4u
 #define HINTS 128u
 #define MAX_SPACES 4096u
 #define MAX_FILES 8192u
@@ -55,6 +56,19 @@ struct Mapping {
     u32 file;
 };
 _Static_assert(sizeof(struct Mapping) == 24, "Mapping");
+
+struct CopiedText {
+    u64 start;
+    u64 offset;
+    u32 file;
+    u32 zero;
+};
+_Static_assert(sizeof(struct CopiedText) == 24, "CopiedText");
+
+struct CopiedTexts {
+    struct CopiedText all[COPIED_TEXTS];
+};
+_Static_assert(sizeof(struct CopiedTexts) == 96, "CopiedTexts");
 
 struct Space {
     u64 mm;

@@ -19,9 +19,9 @@ use crate::places::{AtPlaces, Places};
 use crate::refusal::{LoadError, missing, refused};
 use crate::resident::Resident;
 use crate::wire::{
-    COMM_BYTES, COUNTER_OTHERS, COUNTER_WHY, Count, CountKey, DRAFTS, File, ScriptLayout, Space,
-    WHY_ANONYMOUS, WHY_EXEC, WHY_NESTED, WHY_NO_REGISTER, WHY_NO_TABLE, WHY_NOT_ADVANCING, WHY_ODD,
-    WHY_RING_FULL, WHY_ROOT, WHY_TOO_DEEP, WHY_UNMAPPED, WHY_UNREADABLE,
+    COMM_BYTES, COUNTER_OTHERS, COUNTER_WHY, CopiedText, CopiedTexts, Count, CountKey, DRAFTS, File,
+    ScriptLayout, Space, WHY_ANONYMOUS, WHY_EXEC, WHY_NESTED, WHY_NO_REGISTER, WHY_NO_TABLE,
+    WHY_NOT_ADVANCING, WHY_ODD, WHY_RING_FULL, WHY_ROOT, WHY_TOO_DEEP, WHY_UNMAPPED, WHY_UNREADABLE,
 };
 use crate::{Attach, messages, sys};
 
@@ -30,8 +30,10 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/capture.bpf.o");
 /// The same without the frames of Python programs, which a kernel may refuse alone.
 static PLAIN: &[u8] = aya::include_bytes_aligned!("../bpf/capture_plain.bpf.o");
 /// The structures of the kernel that the programs look into (bpf/kernel.h).
-const STRUCTURES: [&str; 19] = [
+const STRUCTURES: [&str; 21] = [
     "task_struct",
+    "uprobe_task",
+    "return_instance",
     "sched_info",
     "thread_info",
     "thread_struct",
@@ -66,7 +68,9 @@ const BATCH: usize = 1024;
 // SAFETY (all): structures of integers without padding, as `xtask codegen` makes sure: any bytes are valid.
 #[allow(unsafe_code)]
 mod pod {
-    use super::{Count, CountKey, File, ScriptLayout};
+    use super::{CopiedTexts, Count, CountKey, File, ScriptLayout};
+    // SAFETY: see above.
+    unsafe impl aya::Pod for CopiedTexts {}
     // SAFETY: see above.
     unsafe impl aya::Pod for File {}
     // SAFETY: as above.
@@ -109,6 +113,8 @@ pub struct Programs {
     ring: RingBuf<MapData>,
     tables: Resident,
     spaces: HashMap<MapData, u32, [u8; size_of::<Space>()]>,
+    /// By process: memory with copies of files' text.
+    copied_texts: HashMap<MapData, u32, CopiedTexts>,
     /// By process: an address in a file with an interpreter.
     interpreted: HashMap<MapData, u32, u64>,
     counters: PerCpuArray<MapData, u64>,
@@ -184,6 +190,7 @@ impl Programs {
             switches: switches.transpose()?,
             ring: take(&mut bpf, "ring")?,
             spaces: take(&mut bpf, "spaces")?,
+            copied_texts: take(&mut bpf, "copied_texts")?,
             interpreted: take(&mut bpf, "interpreted")?,
             tables: Resident::new(take(&mut bpf, "files")?, chunks, Layouts::new(take(&mut bpf, "layouts")?)),
             counters: take(&mut bpf, "counters")?,
@@ -326,6 +333,19 @@ impl KernelUnwinder for Programs {
     fn has_interpreter(&mut self, pid: u32, address: u64) {
         // Without room its stacks show what they lead through.
         let _ = self.interpreted.insert(pid, address, 0);
+    }
+
+    fn has_copied_text(&mut self, pid: u32, start: u64, file: usize, offset: u64) {
+        let Some(number) = self.tables.number_of_copy(file) else { return };
+        let mut texts = self.copied_texts.get(&pid, 0).unwrap_or_default();
+        let place = texts.all.iter_mut().find(|text| text.start == start || text.file == 0);
+        if let Some(place) = place {
+            *place = CopiedText { start, offset, file: number, zero: 0 };
+            // Without room its stacks are copied.
+            let _ = self.copied_texts.insert(pid, texts, 0);
+            // What is known of that memory is that it has no file.
+            let _ = self.spaces.remove(&pid);
+        }
     }
 
     fn forget(&mut self, pid: u32) {

@@ -38,6 +38,8 @@ pub(crate) struct Resident {
     free: Vec<u32>,
     /// How many tables were taken away.
     evicted: u64,
+    /// Numbers for files of which processes have copies in memory without a file, by what the recorder calls them.
+    copies: FxHashMap<usize, u32>,
 }
 
 /// A piece of a table.
@@ -69,7 +71,19 @@ impl Resident {
             leaving: VecDeque::new(),
             free,
             evicted: 0,
+            copies: FxHashMap::default(),
         }
+    }
+
+    /// The number for a file of which a process has a copy in memory without a file. The programs can't know that of the file itself.
+    pub fn number_of_copy(&mut self, file: usize) -> Option<u32> {
+        if let Some(&known) = self.copies.get(&file) {
+            return Some(known);
+        }
+        let number = self.free.pop()?;
+        let _ = self.files.set(number, File::default(), 0);
+        self.copies.insert(file, number);
+        Some(number)
     }
 
     /// Bytes that tables' memory takes.

@@ -343,6 +343,12 @@ impl Between<'_> {
         for (pid, address) in ingest.take_interpreted() {
             self.assisted.assistant.has_interpreter(pid, address);
         }
+        for (pid, mapping) in ingest.take_copied_text() {
+            if let Backing::File(file) = mapping.backing {
+                let (start, offset) = (mapping.start, mapping.offset.0);
+                self.assisted.assistant.has_copied_text(pid, start, file.index(), offset);
+            }
+        }
         for pid in ingest.take_remapped() {
             self.assisted.assistant.forget(pid);
         }

@@ -100,6 +100,7 @@ impl KernelUnwinder for Scripted {
     }
     fn is_memory(&mut self, _: u32) {}
     fn has_interpreter(&mut self, _: u32, _: u64) {}
+    fn has_copied_text(&mut self, _: u32, _: u64, _: usize, _: u64) {}
     fn forget(&mut self, _: u32) {}
     fn handed_over(&self) -> UnwindFallbackStats {
         UnwindFallbackStats::default()

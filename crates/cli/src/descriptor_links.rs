@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use plumb_process::living_thread;
 use plumb_syscalls::{Ask, Descriptors};
 
 /// How long what was read of a network's sockets is good enough.
@@ -26,13 +27,14 @@ pub struct Proc {
 
 impl Ask for Proc {
     fn descriptor(&mut self, pid: u32, fd: i32) -> Option<String> {
+        let pid = living_thread(pid);
         let link = fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok()?.to_string_lossy().into_owned();
         let inode = link.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')?.parse().ok());
         Some(inode.and_then(|inode| self.socket(pid, inode)).unwrap_or(link))
     }
 
     fn folder(&mut self, pid: u32) -> Option<String> {
-        Some(fs::read_link(format!("/proc/{pid}/cwd")).ok()?.to_string_lossy().into_owned())
+        Some(fs::read_link(format!("/proc/{}/cwd", living_thread(pid))).ok()?.to_string_lossy().into_owned())
     }
 }
 
@@ -64,7 +66,7 @@ pub fn learn(descriptors: &mut Descriptors, asked: &mut Proc, pid: u32) {
     if let Some(folder) = asked.folder(pid) {
         descriptors.learn_folder(pid, folder);
     }
-    let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let entries = fs::read_dir(format!("/proc/{}/fd", living_thread(pid))).into_iter().flatten().flatten();
     for fd in entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()) {
         let Some(name) = asked.descriptor(pid, fd) else { continue };
         descriptors.learn(pid, fd, name, is_closed_by_exec(pid, fd));
@@ -72,7 +74,7 @@ pub fn learn(descriptors: &mut Descriptors, asked: &mut Proc, pid: u32) {
 }
 
 fn is_closed_by_exec(pid: u32, fd: i32) -> bool {
-    let text = fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")).unwrap_or_default();
+    let text = fs::read_to_string(format!("/proc/{}/fdinfo/{fd}", living_thread(pid))).unwrap_or_default();
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok()).unwrap_or(0);
     /// O_CLOEXEC, which is the same on all architectures that are traced.

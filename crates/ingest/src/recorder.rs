@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use plumb_capture_api::{CodeId, Counted, TimeOff, UnwindInfoRef};
-use plumb_process::{Backing, Program};
+use plumb_process::{Backing, Program, Vma};
 use plumb_profile::{EventId, Meta, ProcessId, Profile, Queued, Sample};
 use plumb_table_cache::TableCache;
 
@@ -181,6 +181,11 @@ impl Ingest {
     /// Processes of which something was mapped over another mapping since the last call.
     pub fn take_remapped(&mut self) -> Vec<u32> {
         self.processes.spaces.take_remapped()
+    }
+
+    /// Anonymous memory that holds a copy of a file's text since the last call, as that file's mapping, and the process that has it.
+    pub fn take_copied_text(&mut self) -> Vec<(u32, Vma)> {
+        self.processes.spaces.take_copied_text()
     }
 
     /// Processes that have mapped a known interpreter since the last call, and an address in it.

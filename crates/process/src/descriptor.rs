@@ -7,6 +7,8 @@
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 
+use crate::pid::living_thread;
+
 /// A descriptor that becomes readable when the process ends (kernel 5.3 and newer).
 pub fn pidfd(pid: u32) -> io::Result<OwnedFd> {
     let pid = i32::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?;
@@ -22,7 +24,17 @@ pub fn pidfd(pid: u32) -> io::Result<OwnedFd> {
 
 /// Reads memory of another process; returns how many bytes from the start could be read.
 pub fn read_memory(pid: u32, at: u64, buffer: &mut [u8]) -> usize {
-    let Ok(pid) = i32::try_from(pid) else { return 0 };
+    match read_of_thread(pid, at, buffer) {
+        0 if !buffer.is_empty() => match living_thread(pid) {
+            thread if thread != pid => read_of_thread(thread, at, buffer),
+            _ => 0,
+        },
+        read => read,
+    }
+}
+
+fn read_of_thread(thread: u32, at: u64, buffer: &mut [u8]) -> usize {
+    let Ok(pid) = i32::try_from(thread) else { return 0 };
     let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     let remote = libc::iovec { iov_base: at as *mut libc::c_void, iov_len: buffer.len() };
     // SAFETY: `local` describes `buffer`, which outlives the call; `remote` is only looked at by the kernel in the other

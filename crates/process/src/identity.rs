@@ -1,5 +1,7 @@
 //! When two mappings are of the same file.
 
+use crate::maps::MapLine;
+
 /// A device number, in two parts as `/proc/PID/maps` and perf's records give it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Device {
@@ -34,6 +36,11 @@ pub struct FileKey {
 }
 
 impl FileKey {
+    /// The key of a line of a maps file.
+    pub fn of_line(line: &MapLine<'_>) -> Self {
+        FileKey { device: Some(line.device), inode: line.inode, ..Self::of_path(line.path) }
+    }
+
     /// A key of a path alone.
     pub fn of_path(path: &[u8]) -> Self {
         let path = path.strip_suffix(b" (deleted)").unwrap_or(path);

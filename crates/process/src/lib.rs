@@ -47,7 +47,9 @@ pub use kept::{DiskCache, Entry as DiskCacheEntry, cache_folder};
 pub use maps::{MapLine, parse_maps};
 pub use memory::available_memory;
 pub use open::{FileOrigin, OpenError, open_mapped, path_of_open};
-pub use pid::{comm, environment, executable, mappings, parent, peak_rss, pids, threads};
+pub use pid::{
+    comm, environment, executable, is_proc_foreign, living_thread, mappings, parent, peak_rss, pids, threads,
+};
 pub use program::Program;
 pub use section::{SectionReader, read_most};
 pub use setcap::{setcap_bpf, setcap_perf};

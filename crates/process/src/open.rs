@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use crate::elf::Elf;
 use crate::identity::FileKey;
+use crate::pid::living_thread;
 
 /// So many descriptors of a process are looked at.
 const MAX_DESCRIPTORS: usize = 1024;
@@ -88,10 +89,11 @@ pub fn open_mapped(key: &FileKey, place: &FileOrigin) -> Result<File, OpenError>
     }
     let mut outcome = Err(OpenError::NotFound);
     if let FileOrigin::Process { pid, range, parent } = place {
+        let pid = &living_thread(*pid);
         let link = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end);
         outcome = open_regular(Path::new(&link)).and_then(|file| check_link(key, file));
         // A process of half a millisecond is gone by now, its parent is not.
-        for pid in [*pid, *parent] {
+        for pid in [*pid, living_thread(*parent)] {
             if outcome.is_err() && pid != 0 {
                 let mut inside = PathBuf::from(format!("/proc/{pid}/root"));
                 inside.push(path.strip_prefix("/").unwrap_or(path));
@@ -137,7 +139,7 @@ fn better(first: Result<File, OpenError>, second: Result<File, OpenError>) -> Re
 fn open_held(key: &FileKey, pids: &[u32]) -> Result<File, OpenError> {
     // Without an inode or a build id the path would be all that tells it from what was there before or after it.
     let is_told = key.inode != 0 || key.build_id.is_some();
-    for pid in pids.iter().filter(|&&pid| pid != 0 && is_told) {
+    for pid in pids.iter().filter(|&&pid| pid != 0 && is_told).map(|&pid| living_thread(pid)) {
         if let Ok(file) = open_checked(key, Path::new(&format!("/proc/{pid}/exe"))) {
             return Ok(file);
         }

@@ -9,6 +9,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 
 use crate::descriptor::read_memory;
+use crate::thread::state;
 
 /// Name of a thread (`comm`), without the line's end.
 pub fn comm(pid: u32, tid: u32) -> Option<Vec<u8>> {
@@ -19,16 +20,28 @@ pub fn comm(pid: u32, tid: u32) -> Option<Vec<u8>> {
     Some(text)
 }
 
+/// Id of a thread that has the memory of a process: the main thread, or, once that has ended (`pthread_exit` in `main`), another that still
+/// runs. The kernel takes memory, files and root away from a thread that has ended, so that `/proc/PID/maps`, `exe` and `root` are empty
+/// then; those of `/proc/TID` are not.
+pub fn living_thread(pid: u32) -> u32 {
+    let has_ended = |tid| matches!(state(pid, tid), Some('Z' | 'X') | None);
+    if !has_ended(pid) {
+        return pid;
+    }
+    threads(pid).into_iter().find(|&tid| !has_ended(tid)).unwrap_or(pid)
+}
+
 /// Path of the executable as the process sees it, without " (deleted)". `None` for a kernel thread.
 pub fn executable(pid: u32) -> Option<Vec<u8>> {
-    let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?.into_os_string().into_vec();
+    let path =
+        std::fs::read_link(format!("/proc/{}/exe", living_thread(pid))).ok()?.into_os_string().into_vec();
     Some(path.strip_suffix(b" (deleted)").map(<[u8]>::to_vec).unwrap_or(path))
 }
 
 /// The environment that it was started with, up to so many bytes: `NAME=VALUE` and a zero each. The file that has it is only for its user and
 /// those who may read any file; its memory is also for those who may trace it.
 pub fn environment(pid: u32, most: usize) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
+    let (mut bytes, pid) = (Vec::new(), living_thread(pid));
     if let Ok(file) = File::open(format!("/proc/{pid}/environ")) {
         file.take(most as u64).read_to_end(&mut bytes).ok()?;
         return Some(bytes);
@@ -42,7 +55,7 @@ pub fn environment(pid: u32, most: usize) -> Option<Vec<u8>> {
 
 /// Text of the maps file, for [`parse_maps`](crate::parse_maps). Empty for a kernel thread.
 pub fn mappings(pid: u32) -> Option<Vec<u8>> {
-    std::fs::read(format!("/proc/{pid}/maps")).ok()
+    std::fs::read(format!("/proc/{}/maps", living_thread(pid))).ok()
 }
 
 /// Process id of the parent.
@@ -52,7 +65,14 @@ pub fn parent(pid: u32) -> Option<u32> {
 
 /// The most memory that was ever resident, in bytes. `None` for a kernel thread.
 pub fn peak_rss(pid: u32) -> Option<u64> {
-    peak_in_status(&std::fs::read(format!("/proc/{pid}/status")).ok()?)
+    peak_in_status(&std::fs::read(format!("/proc/{}/status", living_thread(pid))).ok()?)
+}
+
+/// Whether `/proc` shows the processes of another pid namespace than this process is in, as where a container's runtime has not mounted its own:
+/// numbers of processes mean others there.
+pub fn is_proc_foreign() -> bool {
+    let shown = std::fs::read_link("/proc/self").ok();
+    shown.is_some_and(|shown| shown.as_os_str() != std::process::id().to_string().as_str())
 }
 
 /// Processes that run, in no order.
@@ -129,6 +149,7 @@ mod tests {
     #[test]
     fn knows_ourselves() {
         let pid = std::process::id();
+        assert!(!is_proc_foreign());
         assert_eq!(parent(pid), Some(std::os::unix::process::parent_id()));
         assert_eq!(executable(pid).unwrap(), std::env::current_exe().unwrap().as_os_str().as_encoded_bytes());
         assert!(pids().contains(&pid));

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::pid::fields_of_stat;
+use crate::pid::{fields_of_stat, living_thread};
 use crate::thread::state;
 use crate::usage::{CpuTime, ticks_per_second};
 
@@ -16,11 +16,9 @@ pub fn exists(pid: u32) -> bool {
     PathBuf::from(format!("/proc/{pid}/stat")).exists()
 }
 
-/// Whether a process runs, and has not only not been waited for yet.
+/// Whether a process runs, be it without its main thread, and has not only not been waited for yet.
 pub fn is_alive(pid: u32) -> bool {
-    let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = fields_of_stat(&stat).and_then(|mut fields| fields.next());
-    state.is_some_and(|state| !state.starts_with(['Z', 'X']))
+    state(pid, living_thread(pid)).is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
 /// The threads of these processes and of all their descendants that live now.

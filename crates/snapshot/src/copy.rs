@@ -103,6 +103,9 @@ pub(super) fn copy(pid: u32, wanted: Wanted) -> Result<CopiedProcess, Refusal> {
 }
 
 fn copy_here(pid: u32, wanted: &Wanted) -> Result<CopiedProcess, Refusal> {
+    if plumb_process::is_proc_foreign() {
+        return Err(Refusal::ForeignProc(pid));
+    }
     let mut threads: Vec<Thread> = Vec::new();
     let tids = tids(pid, wanted);
     if tids.is_empty() {

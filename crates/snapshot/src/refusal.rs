@@ -8,6 +8,8 @@ use std::io;
 pub enum Refusal {
     /// There is no such process.
     NoSuchProcess(u32),
+    /// `/proc` is of another pid namespace, where this number is another process'.
+    ForeignProc(u32),
     /// It ended while it was looked at.
     Gone(u32),
     /// A debugger, or another of our kind, has hold of it.
@@ -57,6 +59,11 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::NoSuchProcess(pid) => write!(f, "there is no process {pid}"),
+            Refusal::ForeignProc(pid) => write!(
+                f,
+                "process {pid} is ambiguous: /proc is of another pid namespace than this command; mount this namespace's own (unshare \
+                 --pid --fork --mount-proc), or run plumb outside of it"
+            ),
             Refusal::Gone(pid) => write!(f, "process {pid} ended while it was looked at"),
             Refusal::Traced { pid, tracer } => {
                 write!(f, "process {pid} is under a debugger already, process {tracer}, and can't have two")

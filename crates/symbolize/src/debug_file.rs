@@ -106,8 +106,12 @@ fn by_link(image: &Image, options: &Options, answer: &mut Answer) -> Option<Rc<I
     let (name, checksum) = link(image)?;
     let folder = image.path.parent().unwrap_or(Path::new("/"));
     let mut places = vec![folder.join(&name), folder.join(".debug").join(&name)];
+    // A file that is held open, or that another process sees, is called otherwise here than there.
+    let recorded = Path::new(&answer.summary.path).parent().unwrap_or(folder).to_owned();
     for root in &options.debug_roots {
-        places.push(root.join(folder.strip_prefix("/").unwrap_or(folder)).join(&name));
+        for folder in [folder, &recorded] {
+            places.push(root.join(folder.strip_prefix("/").unwrap_or(folder)).join(&name));
+        }
     }
     for path in places.into_iter().filter(|path| *path != image.path) {
         let Some(found) = try_open(&path, answer) else { continue };

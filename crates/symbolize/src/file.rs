@@ -288,7 +288,7 @@ fn places(job: &Job, options: &Options) -> Vec<PathBuf> {
     let relative = Path::new(&job.path).strip_prefix("/").unwrap_or(Path::new(&job.path));
     places.push(options.root.join(relative));
     for pid in &job.pids {
-        places.push(options.proc.join(pid.to_string()).join("root").join(relative));
+        places.push(options.process(*pid).join("root").join(relative));
     }
     places
 }

@@ -12,6 +12,7 @@ use plumb_profile::{
 };
 
 use crate::demangle::demangle;
+use crate::roots::ProcessRoot;
 use crate::summary::{DsoSummary, Missing};
 
 /// The addresses of one file.
@@ -29,6 +30,8 @@ pub(crate) struct Job {
     pub addresses: AddressSpace,
     /// Pids of processes that had it mapped, to reach its path in their mount namespace.
     pub pids: Vec<u32>,
+    /// Roots of those that have another than ours, held open.
+    pub roots: Vec<Arc<ProcessRoot>>,
     /// The file itself, held open, where no path leads to it.
     pub held: Option<File>,
     /// Frames and the addresses to look up, in the order of the addresses.
@@ -62,7 +65,8 @@ impl Job {
         let Dso { path, build_id, kind, addresses } = profile.dsos[dso].clone();
         let path = profile.strings.get(path).to_owned();
         let pids = pids(profile).remove(&dso).unwrap_or_default();
-        Job { dso, path, build_id, kind, addresses, pids, held: None, frames: Vec::new(), generation: 0 }
+        let (roots, frames) = Default::default();
+        Job { dso, path, build_id, kind, addresses, pids, roots, held: None, frames, generation: 0 }
     }
 
     /// For frames of the kernel the module as the kernel calls it, empty for its own.
@@ -104,7 +108,8 @@ pub(crate) fn jobs(profile: &Profile, since: usize) -> Vec<Job> {
         let Dso { path, build_id, kind, addresses } = dso.clone();
         let path = profile.strings.get(path).to_owned();
         let pids = pids.remove(&id).unwrap_or_default();
-        Some(Job { dso: id, path, build_id, kind, addresses, pids, held: None, frames, generation: 0 })
+        let roots = Vec::new();
+        Some(Job { dso: id, path, build_id, kind, addresses, pids, roots, held: None, frames, generation: 0 })
     });
     jobs.collect()
 }

@@ -29,6 +29,7 @@ mod plt;
 mod readable;
 mod reasons;
 mod room;
+mod roots;
 mod search;
 mod session;
 mod sources;

@@ -80,6 +80,13 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// Folder of a process below [`Options::proc`]; that of another thread if its main thread has ended.
+    pub(crate) fn process(&self, pid: u32) -> PathBuf {
+        self.proc.join(plumb_process::living_thread(pid).to_string())
+    }
+}
+
 /// What is going on, for a line on the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {

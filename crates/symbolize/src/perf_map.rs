@@ -25,7 +25,9 @@ const LONGEST_LINE: usize = 1 << 16;
 
 /// Resolves the frames of anonymous memory of the process `pid`.
 pub(crate) fn solve(job: &Job, pid: u32, options: &Options, answer: &mut Answer) {
-    let places = places(pid, options);
+    let mut places = places(pid, options);
+    let held = job.roots.iter().map(|root| root.path().join(format!("tmp/perf-{}.map", root.inner_pid)));
+    places.extend(held);
     let owner = owner(pid, options);
     let mut refused = None;
     let mut opened = places.iter().filter_map(|path| match open_owned(path, owner) {
@@ -71,7 +73,7 @@ pub(crate) fn solve(job: &Job, pid: u32, options: &Options, answer: &mut Answer)
 fn owner(pid: u32, options: &Options) -> u32 {
     let known = options.users.get(&pid).copied();
     known
-        .or_else(|| user(&options.proc.join(pid.to_string())))
+        .or_else(|| user(&options.process(pid)))
         .unwrap_or_else(|| user(Path::new("/proc/self")).unwrap_or(0))
 }
 
@@ -83,7 +85,7 @@ pub(crate) fn user(process: &Path) -> Option<u32> {
 
 /// Where the map may be: here, or in the process' own mount namespace under its own number.
 fn places(pid: u32, options: &Options) -> Vec<PathBuf> {
-    let process = options.proc.join(pid.to_string());
+    let process = options.process(pid);
     let mut places = vec![options.perf_maps.join(format!("perf-{pid}.map"))];
     let inner = inner_pid(&process).unwrap_or(pid);
     for pid in [inner, pid] {
@@ -96,7 +98,7 @@ fn places(pid: u32, options: &Options) -> Vec<PathBuf> {
 }
 
 /// The process' number in its own pid namespace.
-fn inner_pid(process: &Path) -> Option<u32> {
+pub(crate) fn inner_pid(process: &Path) -> Option<u32> {
     field(process, "NSpid:")?.split_whitespace().last()?.parse().ok()
 }
 

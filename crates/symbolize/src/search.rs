@@ -139,6 +139,7 @@ fn tables(image: &Rc<Image>, options: &Options) -> Vec<Symtab> {
         kind: DsoKind::File,
         addresses: plumb_profile::AddressSpace::Svma,
         pids: Vec::new(),
+        roots: Vec::new(),
         held: None,
         generation: 0,
         frames: Vec::new(),

@@ -17,6 +17,7 @@ use crate::job::{self, Answer, FileIdentity, Job};
 use crate::kernel::Kernel;
 use crate::options::{Options, Progress};
 use crate::perf_map;
+use crate::roots::ProcessRoots;
 use crate::sources::Sources;
 use crate::summary::{DsoSummary, Missing, Summary};
 use crate::work::{Message, Queue};
@@ -50,6 +51,7 @@ pub struct Session {
     seen: usize,
     /// Files that were looked at.
     seen_files: usize,
+    roots: ProcessRoots,
     /// Counts profiles: see [`Session::renew`].
     generation: u32,
     is_live: bool,
@@ -101,6 +103,7 @@ impl Session {
             loads: Vec::new(),
             seen: 0,
             seen_files: 0,
+            roots: ProcessRoots::default(),
             generation: 0,
             is_live,
             own_files: None,
@@ -113,6 +116,7 @@ impl Session {
     /// at once. Only for a profile of this machine that is being made.
     pub fn round(&mut self, profile: &Profile) {
         self.note_users(profile);
+        self.roots.note(profile, &self.options);
         // A server is asked once, with time for all files, and with the user looking on.
         if self.options.debuginfod || self.closed.is_some() || profile.frames.len() == self.seen {
             return;
@@ -146,7 +150,7 @@ impl Session {
 
     fn give(&mut self, jobs: impl Iterator<Item = Job>) {
         for mut job in jobs {
-            job.generation = self.generation;
+            (job.generation, job.roots) = (self.generation, self.roots.of(&job.pids));
             let Some(worker) = self.owner(&job) else { continue };
             self.queue.give(worker, job);
         }
@@ -156,7 +160,7 @@ impl Session {
     fn note_users(&mut self, profile: &Profile) {
         for (_, dso) in profile.dsos.iter().skip(self.seen_files) {
             if let DsoKind::Anonymous { pid } = dso.kind
-                && let Some(user) = perf_map::user(&self.options.proc.join(pid.to_string()))
+                && let Some(user) = perf_map::user(&self.options.process(pid))
             {
                 self.options.users.insert(pid, user);
             }
@@ -215,6 +219,7 @@ impl Session {
         self.noted.clear();
         self.queue.forget_waiting();
         self.owners.retain(|_, (_, generation)| *generation == last);
+        self.roots.forget();
         // What was compiled at run time is looked up by processes' ids, which come again.
         self.options.users.clear();
     }
@@ -232,7 +237,7 @@ impl Session {
         let mut own = Vec::new();
         let mut common = Vec::new();
         for mut job in job::jobs(profile, 0) {
-            job.generation = self.generation;
+            (job.generation, job.roots) = (self.generation, self.roots.of(&job.pids));
             match self.owners.get(&job.identity()) {
                 Some(&(worker, _)) => {
                     job.frames.retain(|one| one.frame.index() >= self.seen);

@@ -1,5 +1,6 @@
 //! Where names come from, for all workers: what was asked for, and what is read once and shared.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
@@ -10,6 +11,7 @@ use crate::file::Images;
 use crate::job::{Answer, Job};
 use crate::kernel::Kernel;
 use crate::options::Options;
+use crate::roots::other_root;
 use crate::work::Message;
 use crate::{perf_map, vdso};
 
@@ -35,7 +37,19 @@ impl Sources {
             let image = vdso::open(job, &self.options, &self.meta, answer)?;
             return Some(Images::of(image, &self.options, &|_, _| None, answer));
         }
-        Images::find(job, &self.options, &fetch, answer)
+        let roots = self.roots(job);
+        if roots.is_empty() {
+            return Images::find(job, &self.options, &fetch, answer);
+        }
+        let roots = roots.into_iter().map(|root| root.join("usr/lib/debug"));
+        let debug_roots = self.options.debug_roots.iter().cloned().chain(roots).collect();
+        Images::find(job, &Options { debug_roots, ..self.options.clone() }, &fetch, answer)
+    }
+
+    /// Roots of processes that have another than ours and had the file mapped: those that are held, and those of processes that run.
+    fn roots(&self, job: &Job) -> Vec<PathBuf> {
+        let held = job.roots.iter().map(|root| root.path());
+        held.chain(job.pids.iter().filter_map(|&pid| other_root(pid, &self.options))).collect()
     }
 
     /// Names the frames of a job that has no ELF file.

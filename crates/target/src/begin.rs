@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use plumb_process::{pidfd, procfs};
+use plumb_process::{is_proc_foreign, pidfd, procfs};
 
 use crate::error::TargetError;
 use crate::held::{Child, Held};
@@ -18,6 +18,9 @@ pub fn check(target: &Target) -> Result<(), TargetError> {
         Target::Tree(root) => std::slice::from_ref(root),
         _ => return Ok(()),
     };
+    if is_proc_foreign() {
+        return Err(TargetError::ForeignProc);
+    }
     match pids.iter().find(|&&pid| !procfs::exists(pid)) {
         Some(&pid) => Err(TargetError::NoSuchProcess(pid)),
         None => Ok(()),

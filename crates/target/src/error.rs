@@ -10,6 +10,8 @@ use crate::cgroup::NoCgroup;
 pub enum TargetError {
     /// There is no such process.
     NoSuchProcess(u32),
+    /// Numbers of processes mean others in `/proc` than here.
+    ForeignProc,
     /// There is no such cgroup, or none that can be recorded.
     Cgroup(NoCgroup),
     /// The command could not be started.
@@ -49,6 +51,10 @@ impl fmt::Display for TargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TargetError::Cgroup(why) => why.fmt(f),
+            TargetError::ForeignProc => f.write_str(
+                "process numbers are ambiguous: /proc is of another pid namespace than this command; mount this namespace's own \
+                 (unshare --pid --fork --mount-proc), or run plumb outside of it",
+            ),
             TargetError::NoSuchProcess(pid) => write!(f, "there is no process {pid}"),
             TargetError::Command { name, error } if error.kind() == io::ErrorKind::NotFound => {
                 write!(f, "{name}: command not found")
@@ -63,7 +69,7 @@ impl std::error::Error for TargetError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             TargetError::Command { error, .. } | TargetError::System { error, .. } => Some(error),
-            TargetError::NoSuchProcess(_) | TargetError::Cgroup(_) => None,
+            TargetError::ForeignProc | TargetError::NoSuchProcess(_) | TargetError::Cgroup(_) => None,
         }
     }
 }

@@ -103,7 +103,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     }
 
     /// By what the code is about to do. Believed if the return address is code.
-    fn by_edge(&mut self) -> Option<Walked> {
+    pub(crate) fn by_edge(&mut self) -> Option<Walked> {
         let edge = A::edge(Avma(self.registers.ip()), self.memory)?;
         let sp = self.registers.sp();
         let slot = match edge {

@@ -112,7 +112,7 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
     #[inline(always)]
     pub(crate) fn caller(&mut self, pc: Avma, is_return: bool, full: bool) -> Result<Walked, End> {
         if pc.0 >> 63 != 0 {
-            return Err(End::NotMapped);
+            return if is_return { None } else { self.by_edge() }.ok_or(End::NotMapped);
         }
         if full {
             return self.by_row(pc, is_return);

@@ -10,6 +10,8 @@ pub const CHUNK_BYTES: u32 = 8388608;
 pub const MAX_CHUNKS: u32 = 64;
 /// Mappings that are remembered of one process; a power of two.
 pub const MAX_MAPPINGS: u32 = 64;
+/// Mappings with copies of files' text that are remembered of one process.
+pub const COPIED_TEXTS: u32 = 4;
 /// Places in [`Space::hints`]; a power of two.
 pub const HINTS: u32 = 128;
 /// Processes whose mappings are remembered.
@@ -105,6 +107,28 @@ pub struct Mapping {
     pub pages: u32,
     /// Number of the file.
     pub file: u32,
+}
+
+/// Anonymous memory with a copy of a file's text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct CopiedText {
+    /// First address of the mapping.
+    pub start: u64,
+    /// Where in the file it begins, in bytes.
+    pub offset: u64,
+    /// Number of the file; 0 for an unused entry.
+    pub file: u32,
+    /// Zero.
+    pub zero: u32,
+}
+
+/// All such memory of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct CopiedTexts {
+    /// Each.
+    pub all: [CopiedText; COPIED_TEXTS as usize],
 }
 
 /// What is known of a process' mappings.

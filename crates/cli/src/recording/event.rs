@@ -95,7 +95,8 @@ fn mapped(name: &str, target: &Target) -> Option<PathBuf> {
         let path =
             parse_maps(&maps).map(|line| Path::new(OsStr::from_bytes(line.path))).find(|path| is_it(path))?;
         // In its own mount namespace.
-        let inside = Path::new("/proc").join(pid.to_string()).join("root").join(path.strip_prefix("/").ok()?);
+        let root = format!("/proc/{}/root", plumb_process::living_thread(pid));
+        let inside = Path::new(&root).join(path.strip_prefix("/").ok()?);
         let outside = path.to_owned();
         Some(if outside.exists() { outside } else { inside })
     })

@@ -61,10 +61,11 @@ fn assignment(name: &str, value: &str) -> String {
 
 /// The words of a process that still runs the program which was recorded.
 fn running(profile: &Profile, pid: u32) -> Option<Vec<String>> {
-    let executable = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    let thread = plumb_process::living_thread(pid);
+    let executable = std::fs::read_link(format!("/proc/{thread}/exe")).ok()?;
     let is_same = |path| Path::new(profile.strings.get(path)) == executable;
     profile.processes.iter().find(|(_, process)| process.pid == pid && is_same(process.exe))?;
-    let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+    let read = |name: &str| std::fs::read(format!("/proc/{thread}/{name}")).unwrap_or_default();
     let split = |text: &[u8]| -> Vec<String> {
         text.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
     };

@@ -188,23 +188,28 @@ impl Processes {
 
     /// Takes the mappings in the text of a maps file.
     pub(crate) fn map_text(&mut self, profile: &mut Profile, pid: u32, text: &[u8]) {
-        for line in parse_maps(text).filter(|line| line.executable) {
-            self.map_line(profile, pid, &line);
+        let lines: Vec<MapLine<'_>> = parse_maps(text).collect();
+        for line in lines.iter().filter(|line| line.executable) {
+            self.map(profile, pid, line.start..line.end, (line.offset, FileKey::of_line(line)), Some(&lines));
         }
     }
 
-    fn map_line(&mut self, profile: &mut Profile, pid: u32, line: &MapLine<'_>) {
-        let key = FileKey { device: Some(line.device), inode: line.inode, ..FileKey::of_path(line.path) };
-        self.map(profile, pid, line.start..line.end, (line.offset, key));
-    }
-
-    /// A process has mapped code of a file, from an offset on.
-    fn map(&mut self, profile: &mut Profile, pid: u32, range: Range<u64>, (offset, key): (u64, FileKey)) {
+    /// A process has mapped code of a file, from an offset on. `lines`: all that it has mapped, if that was read.
+    fn map(
+        &mut self,
+        profile: &mut Profile,
+        pid: u32,
+        range: Range<u64>,
+        (offset, key): (u64, FileKey),
+        lines: Option<&[MapLine<'_>]>,
+    ) {
         let parent = self.tasks.processes.get(&pid).map_or(0, |process| process.parent);
         let (backing, is_program) = self.spaces.backing((pid, parent), &range, key);
-        let space = self.space_of(pid);
+        let mut space = self.space_of(pid);
         let mapping = Vma { start: range.start, end: range.end, offset: FileOffset(offset), backing };
-        let space = self.spaces.map(space, pid, mapping);
+        for part in self.spaces.with_copied_text((pid, parent), space, mapping, lines) {
+            space = self.spaces.map(space, pid, part);
+        }
         let process = self.tasks.processes.entry(pid).or_default();
         process.space = Some(space);
         // After an exec the program itself is mapped first, then its loader.

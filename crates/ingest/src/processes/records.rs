@@ -184,6 +184,6 @@ impl Processes {
                 (key.inode, key.generation) = (inode, generation);
             }
         }
-        self.map(profile, mmap.pid, mmap.range(), (mmap.offset, key));
+        self.map(profile, mmap.pid, mmap.range(), (mmap.offset, key), None);
     }
 }

@@ -3,6 +3,7 @@
 //! Not here: which process has which space.
 
 mod code;
+mod copied_text;
 mod go;
 mod lookups;
 mod room;
@@ -44,6 +45,8 @@ pub(crate) struct AddressSpaces {
     noted: FxHashMap<ProcessId, usize>,
     /// Processes of which something was mapped over another mapping.
     remapped: Vec<u32>,
+    /// Memory with a copy of a file's text since that was asked for last, and whose.
+    copied_text: Vec<(u32, Vma)>,
     interpreters: SeenInterpreters,
 }
 
@@ -66,6 +69,7 @@ impl AddressSpaces {
             wants_guesses: false,
             noted: FxHashMap::default(),
             remapped: Vec::new(),
+            copied_text: Vec::new(),
             interpreters: SeenInterpreters::default(),
         }
     }
@@ -167,6 +171,11 @@ impl AddressSpaces {
     /// Processes of which something was mapped over another mapping since the last call.
     pub(crate) fn take_remapped(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.remapped)
+    }
+
+    /// Memory that holds a copy of a file's text since the last call, and the process that has it.
+    pub(crate) fn take_copied_text(&mut self) -> Vec<(u32, Vma)> {
+        std::mem::take(&mut self.copied_text)
     }
 
     /// The code behind a mapping.

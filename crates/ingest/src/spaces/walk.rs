@@ -126,7 +126,7 @@ impl AddressSpaces {
         }
         let wants_guesses = self.wants_guesses;
         let live = (wants_guesses && self.source == Source::Live)
-            .then(|| File::open(format!("/proc/{pid}/mem")).ok());
+            .then(|| File::open(format!("/proc/{}/mem", plumb_process::living_thread(pid))).ok());
         let space = self.spaces.get_mut(space);
         let view = View { code: &self.code, mappings: &space.mappings };
         let mut text = Text { view: &view, memory: live.flatten() };

@@ -79,7 +79,9 @@ impl StackBuilder<'_> {
             return false;
         }
         *tried_ns = now_ns;
-        let Ok(file) = File::open(format!("/proc/{}/mem", self.pid)) else { return false };
+        let Ok(file) = File::open(format!("/proc/{}/mem", plumb_process::living_thread(self.pid))) else {
+            return false;
+        };
         let mut now = Now { file, start: 0, block: Vec::new() };
         if !is_still_there(&self.walked, &mut now) {
             return false;

@@ -20,11 +20,18 @@ fn is_return(code: &[u8]) -> bool {
     matches!(code, [0xc2 | 0xc3, ..] | [0xf2 | 0xf3, 0xc2 | 0xc3, ..])
 }
 
+/// Where the kernel has its oldest system calls (arch/x86/include/uapi/asm/vsyscall.h): it returns from them itself, with the return address
+/// on top of the stack.
+const VSYSCALL_PAGE: u64 = 0xffff_ffff_ff60_0;
+
 /// Most instructions between `leave` and the end of a function: those of Erlang's runtime count reductions there.
 const MOST: usize = 4;
 
 /// What the code at `pc` is about to do. `None`: something else, or it can't be read.
 pub(super) fn at<M: Memory>(pc: Avma, memory: &mut M) -> Option<Edge> {
+    if pc.0 >> 12 == VSYSCALL_PAGE {
+        return Some(Edge::Bare);
+    }
     let mut at = pc;
     for _ in 0..=MOST {
         let (code, length) = read(at, memory)?;
