@@ -173,7 +173,7 @@ APART u64 env_return(u64 at)
     struct task_struct *task = bpf_get_current_task_btf();
     struct uprobe_task *probes = 0;
     struct return_instance *instance = 0;
-    if (!HAS_FIELD(task->utask) || !HAS_FIELD(instance->orig_ret_vaddr))
+    if (!HAS(task->utask) || !HAS(instance->orig_ret_vaddr))
         return 0;
     READ(probes, task->utask);
     if (!probes)
@@ -181,9 +181,9 @@ APART u64 env_return(u64 at)
     READ(instance, probes->return_instances);
     for (u32 i = 0; i < MAX_URETPROBE_DEPTH && instance; i++) {
         u64 stack = 0, pc = 0;
-        READ(stack, instance->stack);
+        READ_NUMBER(stack, instance->stack);
         if (stack == at) {
-            READ(pc, instance->orig_ret_vaddr);
+            READ_NUMBER(pc, instance->orig_ret_vaddr);
             return pc;
         }
         READ(instance, instance->next);

@@ -283,8 +283,59 @@ INLINE u64 elapsed_ns(u64 now, u64 then)
 /* Reads a pointer in a structure of the kernel, whatever pointer leads there. */
 #define READ(to, from) bpf_probe_read_kernel(&(to), sizeof(to), &(from))
 
-/* Whether the running kernel has a field: known when the program is loaded, so that what reads one that is missing is no part of it. */
-#define HAS_FIELD(field) __builtin_preserve_field_info(field, 2)
+/* What the loader fills in about a field of the running kernel (enum bpf_core_relo_kind in linux/bpf.h). */
+#define FIELD_BYTES 1
+#define FIELD_EXISTS 2
+#define FIELD_IS_SIGNED 3
+#define FIELD_LEFT_SHIFT 4
+#define FIELD_RIGHT_SHIFT 5
+
+/* Whether the running kernel has a field. What reads one that it lacks is refused, unless this leads around it. */
+#define HAS(field) __builtin_preserve_field_info(field, FIELD_EXISTS)
+
+/* The value of a number in a structure of the kernel, of the bytes that hold it: a kernel may keep it in another width, with a sign or without,
+ * or as a bit field. */
+#define VALUE_OF(field, bytes)                                                                                         \
+    ({                                                                                                                 \
+        u64 up_ = (bytes) << __builtin_preserve_field_info(field, FIELD_LEFT_SHIFT);                                   \
+        u32 down_ = __builtin_preserve_field_info(field, FIELD_RIGHT_SHIFT);                                           \
+        (typeof(field))(__builtin_preserve_field_info(field, FIELD_IS_SIGNED) ? (u64)((s64)up_ >> down_) : up_ >> down_); \
+    })
+
+/* Loads a number of a structure that the verifier lets programs look into. Not `task->pid`: that is one load of the width that `pid` has here. */
+#define NUMBER(field)                                                                                                  \
+    ({                                                                                                                 \
+        const volatile void *at_ = &(field);                                                                           \
+        u64 bytes_ = 0;                                                                                                \
+        /* One load for each width, as each needs an instruction of its own: the others are never reached. */          \
+        OPAQUE(at_);                                                                                                   \
+        switch (__builtin_preserve_field_info(field, FIELD_BYTES)) {                                                   \
+        case 1:                                                                                                        \
+            bytes_ = *(const volatile u8 *)at_;                                                                        \
+            break;                                                                                                     \
+        case 2:                                                                                                        \
+            bytes_ = *(const volatile u16 *)at_;                                                                       \
+            break;                                                                                                     \
+        case 4:                                                                                                        \
+            bytes_ = *(const volatile u32 *)at_;                                                                       \
+            break;                                                                                                     \
+        case 8:                                                                                                        \
+            bytes_ = *(const volatile u64 *)at_;                                                                       \
+            break;                                                                                                     \
+        }                                                                                                              \
+        VALUE_OF(field, bytes_);                                                                                       \
+    })
+
+/* A number that the programs can do without, on a kernel built without it. */
+#define OPTIONAL(field, otherwise) (HAS(field) ? NUMBER(field) : (otherwise))
+
+/* Reads a number of a structure of the kernel, whatever pointer leads there. */
+#define READ_NUMBER(to, field)                                                                                         \
+    ({                                                                                                                 \
+        u64 bytes_ = 0;                                                                                                \
+        bpf_probe_read_kernel(&bytes_, __builtin_preserve_field_info(field, FIELD_BYTES), &(field));                   \
+        (to) = VALUE_OF(field, bytes_);                                                                                \
+    })
 
 /* The address space of a task, as a number. To load a pointer from a structure that it trusts the verifier goes through the names of all types
  * of the kernel, several times on each way to that place: a millisecond for each (btf_nested_type_is_trusted in kernel/bpf/btf.c). */

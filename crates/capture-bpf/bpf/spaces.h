@@ -95,7 +95,7 @@ static long enter_vma(struct task_struct *task, struct vm_area_struct *vma, stru
     struct file *file = 0;
     READ(file, vma->vm_file);
     u64 offset = 0;
-    u32 number = copied_from(task->tgid, start, &offset);
+    u32 number = copied_from(NUMBER(task->tgid), start, &offset);
     if (number != FILE_NONE) {
         file = 0;
     } else if (file) {

@@ -12,8 +12,10 @@ use crate::{
 };
 
 /// Structures that programs look into.
-const STRUCTURES: [&str; 18] = [
+const STRUCTURES: [&str; 20] = [
     "task_struct",
+    "uprobe_task",
+    "return_instance",
     "thread_info",
     "thread_struct",
     "sched_entity",
@@ -33,7 +35,7 @@ const STRUCTURES: [&str; 18] = [
     "file",
 ];
 /// Fields that a kernel may be built without.
-const OPTIONAL: [&str; 5] = ["run_delay", "fsbase", "status", "i_generation", "cgroups"];
+const OPTIONAL: [&str; 6] = ["run_delay", "fsbase", "status", "i_generation", "cgroups", "utask"];
 
 /// Every set of programs, with what became of loading it.
 fn load_all() -> Vec<(&'static str, Option<LoadError>)> {
