@@ -1,8 +1,7 @@
 //! Budget control: derives the sample rate from the agent's recent cost, so that the agent stays within its share of the machine.
 //!
 //! Invariant: the rate is between [`LOWEST_HZ`] and the requested rate. It falls after a single period over budget, and rises only after several
-//! periods in
-//! a row with room, so that it does not oscillate. Pure; elsewhere: `cost` measures, `capture` changes the events.
+//! periods in a row with room, so that it does not oscillate. Pure; elsewhere: `cost` measures, `capture` changes the events.
 
 use std::time::Duration;
 

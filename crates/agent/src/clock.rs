@@ -1,8 +1,7 @@
 //! Windows: periods that end when the wall clock is at a multiple of their length, so that the windows of all machines coincide.
 //!
 //! Invariant: a window's length is measured by the monotonic clock. A jump of the wall clock makes one window shorter or longer, never empty and
-//! never
-//! longer than one and a half intervals. A suspend ends the window, which is then dated before the suspend.
+//! never longer than one and a half intervals. A suspend ends the window, which is then dated before the suspend.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -1,8 +1,7 @@
 //! The agent's cost to the machine: CPU time of its threads and of its BPF programs, which run in the time of the threads they interrupt.
 //!
 //! The kernel's statistics on BPF run time slow down every BPF program on the machine. The agent enables them for its first minute only, and then
-//! assumes
-//! that its programs keep the same ratio to its threads. Short-lived programs at system calls are not part of that ratio: their cost is
+//! assumes that its programs keep the same ratio to its threads. Short-lived programs at system calls are not part of that ratio: their cost is
 //! reported through [`CostMeter::add_watch`]. If programs run at context switches, the ratio changes with the switch rate, so the statistics stay
 //! enabled.
 //!

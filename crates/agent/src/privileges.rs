@@ -19,8 +19,7 @@ const NEEDED: [(u32, &str); 3] = [
 
 /// Capabilities that the agent keeps. CAP_SYSLOG is for names of kernel functions, which the kernel hides without it if `kernel.kptr_restrict` or
 /// `kernel.perf_event_paranoid` are strict. CAP_CHECKPOINT_RESTORE (Linux 5.9) allows following the links of /proc/PID/map_files. These lead to files
-/// without
-/// a path: libraries that were replaced while a program runs, and those in directories that only their user can enter.
+/// without a path: libraries that were replaced while a program runs, and those in directories that only their user can enter.
 const KEPT: CapabilitySet = CapabilitySet::BPF
     .union(CapabilitySet::PERFMON)
     .union(CapabilitySet::SYS_PTRACE)
@@ -82,14 +81,12 @@ pub enum RetainedCapabilities {
     /// CAP_SYS_ADMIN as well, because the process lacks CAP_BPF and CAP_PERFMON, which came with Linux 5.8.
     SysAdminInstead,
     /// CAP_SYS_ADMIN as well, because the kernel refuses perf events without it: Debian's and Ubuntu's do if `kernel.perf_event_paranoid` is above 2,
-    /// which
-    /// is the default there.
+    /// which is the default there.
     SysAdminForPerf,
 }
 
 /// Permanently drops all capabilities of this thread except those that an agent needs; it cannot start a program that has more. Work that requires
-/// the
-/// others is done before.
+/// the others is done before.
 ///
 /// # Errors
 /// The kernel refuses to drop them.

@@ -1,8 +1,7 @@
 //! Uploads files with symbols to the server: the server asks for them by build id, and each is sent once.
 //!
 //! A thread asks which files are missing at the start, and then every [`PAUSE`]. Files are located through the processes that were sampled with them,
-//! and
-//! their build id is verified. Files are streamed, so memory does not grow with their size. Elsewhere: symbolization on this machine (`capture`).
+//! and their build id is verified. Files are streamed, so memory does not grow with their size. Elsewhere: symbolization on this machine (`capture`).
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;

@@ -1,8 +1,7 @@
 //! Spool: requests on disk that wait for the server, oldest first.
 //!
 //! A request is a file whose name holds its number, its [`SampleCount`] and its size in bytes, so that a dropped request is counted even if it cannot
-//! be
-//! read. Numbers only grow, so the order does not depend on a clock.
+//! be read. Numbers only grow, so the order does not depend on a clock.
 //!
 //! Invariant: all files together stay within the limit, and a file gets its name only after it was written to disk completely. Elsewhere: sending.
 
@@ -116,8 +115,7 @@ impl Spool {
     }
 
     /// Adds a request. Returns the samples dropped for it, oldest first. If the request is larger than the limit or the disk has no room for it, it
-    /// is
-    /// dropped itself, and the error is returned too.
+    /// is dropped itself, and the error is returned too.
     pub fn push(&mut self, request: &Request) -> (SampleCount, Option<io::Error>) {
         let bytes = request.body.len() as u64;
         let mut dropped = SampleCount::default();

@@ -26,8 +26,7 @@ use books::{Books, CallSum, Reading, SweepPace};
 use services::ServiceSums;
 
 /// Interval between two measurements of the tracing overhead. The first may have been disturbed, and calls are dearer while the kernel keeps
-/// statistics
-/// on BPF run time.
+/// statistics on BPF run time.
 const MEASURE: Duration = Duration::from_secs(30);
 /// Longest wait for the recorder to identify the owner of an ended process.
 const PATIENCE: Duration = Duration::from_secs(2);

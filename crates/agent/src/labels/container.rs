@@ -1,15 +1,13 @@
 //! Facts that a container's runtime stores about it: its name, its image, its pod.
 //!
 //! Sources: the files in which runtimes keep the state of running containers, each under the container's id: containerd's and CRI-O's OCI
-//! configurations
-//! with the annotations of the Kubernetes runtime interface (cri/annotations, and CRI-O's pkg/annotations), Docker's `config.v2.json`, Podman's list
-//! of
-//! containers. They are read below the root of the machine's first process, so that an agent in a container finds them without mounts.
+//! configurations with the annotations of the Kubernetes runtime interface (cri/annotations, and CRI-O's pkg/annotations), Docker's `config.v2.json`,
+//! Podman's list of containers. They are read below the root of the machine's first process, so that an agent in a container finds them without
+//! mounts.
 //!
 //! Invariant: nothing is used that a container may have inherited from its image, whose labels include those of its base images: an
 //! `org.opencontainers.image.version` may be the version of the distribution underneath. Docker keeps the labels of a container and its image in one
-//! list, and
-//! Podman copies annotations of images. Only keys that a runtime, Kubernetes or Compose sets for each container count.
+//! list, and Podman copies annotations of images. Only keys that a runtime, Kubernetes or Compose sets for each container count.
 //!
 //! Elsewhere: the container of a process (`cgroup`). File contents are untrusted: anything that is not understood is ignored.
 

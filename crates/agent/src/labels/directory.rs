@@ -1,9 +1,8 @@
 //! Assigns each process of a profile to a resource. An ended process without facts of its own gets the resource of its parent.
 //!
 //! Running processes are inspected from time to time. A process that ended before its inspection is resolved through the process lifetimes in the
-//! profile,
-//! because a process starts in its parent's control group. One that moved to another group and ended between two inspections is assigned to its
-//! parent's.
+//! profile, because a process starts in its parent's control group. One that moved to another group and ended between two inspections is assigned to
+//! its parent's.
 //!
 //! Invariant: memory does not grow with the number of processes that ever ran: only processes of this profile and the last one are remembered.
 

@@ -1,8 +1,7 @@
 //! Describes each wake-up of a process from its system calls. Pure.
 //!
 //! Waits are not work: a wake-up is a burst of other calls after a pause. Invariant: a sentence is derived only from calls that were traced, all of
-//! them
-//! in the time that it describes.
+//! them in the time that it describes.
 
 use std::collections::BTreeMap;
 

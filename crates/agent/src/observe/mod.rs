@@ -3,9 +3,8 @@
 //!
 //! A dedicated thread traces one service at a time, for [`WATCH`] at most, and each service more and more rarely (`turns`). Between two traces no
 //! program is attached, so system calls have their usual cost; the cost during a trace is charged to the agent ([`Observer::take_cost_ns`]). The
-//! observer uses system
-//! calls rather than context switches or counters in /proc, because they show both when a process wakes and why, and cost nothing while nothing is
-//! traced.
+//! observer uses system calls rather than context switches or counters in /proc, because they show both when a process wakes and why, and cost
+//! nothing while nothing is traced.
 //!
 //! Elsewhere: the services (`labels`), the wire format.
 

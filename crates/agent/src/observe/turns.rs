@@ -46,8 +46,7 @@ impl Turns {
     }
 
     /// The service to trace now: the first one that is due. While over budget, and once its pause has passed, the one that was traced least,
-    /// preferring
-    /// services with long-running processes: others have no wake-up interval.
+    /// preferring services with long-running processes: others have no wake-up interval.
     pub fn next<'a>(
         &self,
         candidates: &'a [Candidate],

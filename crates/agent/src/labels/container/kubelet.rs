@@ -2,8 +2,7 @@
 //!
 //! Source: the kubelet makes `/var/log/pods/NAMESPACE_POD_UID/CONTAINER/` for each pod until the pod is deleted, and for each container a link
 //! `/var/log/containers/POD_NAMESPACE_CONTAINER-ID.log` (pkg/kubelet/kuberuntime: BuildPodLogsDirectory, legacyLogSymlink). None of the names
-//! contains an
-//! underscore.
+//! contains an underscore.
 //!
 //! File names are untrusted: a name that is not understood is ignored.
 
