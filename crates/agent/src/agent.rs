@@ -1,4 +1,4 @@
-//! The agent's loop: sampling, looks at what is new, windows.
+//! The agent's main loop: takes samples, inspects new processes and frames, and closes windows.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,14 +25,14 @@ use crate::symbols::SymbolUpload;
 use crate::totals::{SharedTotals, Totals};
 use crate::window::{self, ClosedWindow, WindowFacts};
 
-/// Time between two looks at new processes and frames.
+/// Interval between two inspections of new processes and frames.
 const LOOK: Duration = Duration::from_secs(1);
-/// Longest time that times off the processor wait to be read: in rings that have room for some seconds of them.
+/// Longest time that off-CPU records wait in their rings; the rings hold a few seconds of them.
 const READ: Duration = Duration::from_millis(250);
-/// The agent's own service.
+/// Service name under which the agent reports itself.
 const OWN_SERVICE: &str = "plumb-agent";
 
-/// Profiles the machine until it is told to stop.
+/// A profiler of the whole machine that runs until a signal ends it.
 pub struct Agent {
     interval: Duration,
     capture: Capture,
@@ -47,17 +47,17 @@ pub struct Agent {
     window: OpenWindow,
     own: Vec<(String, String)>,
     spending: Spending,
-    /// As of the end of the last window.
+    /// Lost samples at the end of the last window.
     lost: u64,
-    /// The server names frames, as far as this knows.
+    /// The server symbolizes frames, as far as the agent knows.
     has_left_names: bool,
 }
 
 impl Agent {
-    /// Begins to sample. `meter`: opened before rights were dropped.
+    /// Starts sampling. `meter`: opened before the process dropped its capabilities.
     ///
     /// # Errors
-    /// Rights are missing, the spool can't be used, or the kernel refuses.
+    /// A capability is missing, the spool is unusable, or the kernel refuses to sample.
     pub fn begin(options: &AgentOptions, meter: CostMeter) -> Result<Self, AgentError> {
         let host = Host::read();
         let missing = missing(&host);
@@ -80,16 +80,16 @@ impl Agent {
         let mut own = common.clone();
         own.push(("service.name".to_owned(), OWN_SERVICE.to_owned()));
         let watch = options.observe.then(observe::load).flatten();
-        // From here on signals wait for the recorder to read them, in threads that begin later too.
+        // From here on, signals are blocked in this thread and in threads started later; the recorder reads them.
         let capture = Capture::begin(options, Measured::Cpu)?;
         let directory = || ProcessDirectory::new(common.iter().cloned().collect(), options.rules.clone());
         let off_cpu = OffCpuWindows::begin(options, directory(), own.clone())?;
         let delivery = delivery.begin(totals.clone())?;
         let symbols = SymbolUpload::begin(options)?;
-        // Before anybody is watched, which costs besides.
+        // Before the observer starts: tracing a service adds to the cost of a system call.
         let kernel_time = KernelTime::begin(options)?;
         let observer = Observer::begin(watch)?;
-        // Most of what that took is not needed again.
+        // Most of the program text that setup needed is not needed again.
         plumb_capture_perf::release_program();
         let interval = options.interval;
         tracing::info!(
@@ -118,10 +118,10 @@ impl Agent {
         })
     }
 
-    /// Goes on until a signal ends it, and sends what there is. Gives back how many samples are where.
+    /// Runs until a signal ends the agent, then sends the last window. Returns the totals of the run.
     ///
     /// # Errors
-    /// The kernel refuses to go on.
+    /// The kernel refuses to continue sampling.
     pub fn run(mut self) -> Result<Totals, AgentError> {
         let mut looked = Instant::now();
         self.leave_names();
@@ -160,7 +160,7 @@ impl Agent {
         }
     }
 
-    /// Sleeps until there is something to do, `timeout` at most, and does it. `true`: a signal ends it.
+    /// Sleeps until there is work or `timeout` has passed, and does the work. Returns `true` if a signal ends the agent.
     fn step(&mut self, mut timeout: Duration) -> Result<bool, AgentError> {
         if let Some(kernel_time) = &mut self.kernel_time {
             kernel_time.sweep();
@@ -171,20 +171,20 @@ impl Agent {
         self.capture.step(timeout.min(READ))
     }
 
-    /// Keeps to the budget.
+    /// Adjusts the sample rate and the observer to the budget.
     fn look_at_cost(&mut self) {
         self.add_watches();
         self.spending.look(&mut self.capture);
         self.observer.spare(self.spending.is_over());
     }
 
-    /// Counts what system calls take longer.
+    /// Adds the time by which tracing slowed system calls to the agent's cost.
     fn add_watches(&mut self) {
         let kernel_time_ns = self.kernel_time.as_mut().map_or(0, KernelTime::take_cost_ns);
         self.spending.add_watches(self.observer.take_cost_ns() + kernel_time_ns);
     }
 
-    /// Leaves to the server what it names.
+    /// Leaves symbolization to the server for the files that it can symbolize.
     fn leave_names(&mut self) {
         if let Some(left) = self.symbols.left_names() {
             self.has_left_names = true;
@@ -193,7 +193,7 @@ impl Agent {
         }
     }
 
-    /// What is known of the window that ends now, and what it cost in percent of the machine.
+    /// Returns the facts of the window that ends now, and its cost in percent of the machine.
     fn facts(&mut self, lost: u64) -> (WindowFacts, String) {
         let (time_unix_ns, duration_ns) = self.window.so_far();
         self.add_watches();
@@ -210,7 +210,7 @@ impl Agent {
         (facts, share)
     }
 
-    /// Hands a window over.
+    /// Closes a window and queues it for delivery.
     fn close(&mut self, profile: &Profile, facts: WindowFacts, cost: &str) {
         let directory = &mut self.directory;
         let kernel_time = self.kernel_time.as_mut().map(|one| one.close(profile, directory));
@@ -230,7 +230,7 @@ impl Agent {
         hand_over(&self.totals, &self.delivery, closed, self.lost);
     }
 
-    /// Hands the times off the processor of a window over, if they are measured.
+    /// Closes the off-CPU window and queues it for delivery, if off-CPU time is measured.
     fn close_off_cpu(&mut self, facts: WindowFacts) {
         let symbols = &self.symbols;
         let closed = self.off_cpu.as_mut().map(|off_cpu| off_cpu.close(facts, |taken| symbols.note(taken)));
@@ -286,7 +286,7 @@ impl Agent {
     }
 }
 
-/// The figures of a window, with those of its processes if they are counted.
+/// Figures of a window, with those of its processes if processes are counted.
 fn with_processes(
     kernel_time: Option<WindowFigures>,
     counts_processes: bool,
@@ -300,7 +300,7 @@ fn with_processes(
     figures
 }
 
-/// Counts a window, and has it sent. `lost`: what the kernel lost of all so far.
+/// Adds a window to the totals and queues it for delivery. `lost`: samples that the kernel lost since the agent started.
 fn hand_over(totals: &SharedTotals, delivery: &Delivery, closed: ClosedWindow, lost: u64) {
     totals.change(|totals| {
         totals.taken += closed.taken;

@@ -1,39 +1,39 @@
-//! Keeping to a share of the machine: from what the agent cost lately to the rate at which it samples.
+//! Budget control: derives the sample rate from the agent's recent cost, so that the agent stays within its share of the machine.
 //!
-//! Invariant: the rate is between [`LOWEST_HZ`] and what was asked for. It falls as soon as a period was too dear, and rises only when several in a
-//! row had room, so that it does not swing. Pure: measuring is in `cost`, changing the events in `capture`.
+//! Invariant: the rate is between [`LOWEST_HZ`] and the requested rate. It falls after a single period over budget, and rises only after several
+//! periods in a row with room, so that it does not oscillate. Pure; elsewhere: `cost` measures, `capture` changes the events.
 
 use std::time::Duration;
 
-/// Samples per second of processor time that are always taken.
+/// Lowest sample rate, in samples per second of CPU time.
 pub(crate) const LOWEST_HZ: u32 = 5;
-/// What was spent when the agent began is no matter of its rate.
+/// Start-up time whose cost does not influence the rate.
 const WARM: Duration = Duration::from_secs(10);
-/// The rate is chosen to spend this part of the budget.
+/// Fraction of the budget that a new rate aims for.
 const AIM: f64 = 0.85;
-/// Below this part of the budget there is room.
+/// Fraction of the budget below which a period has room.
 const ROOM: f64 = 0.7;
-/// So many periods in a row have to have room before the rate rises.
+/// Consecutive periods with room before the rate rises.
 const CALM: u32 = 3;
-/// It rises and falls by no more than this at once.
+/// Largest factors by which the rate rises and falls in one step.
 const RISE: f64 = 1.25;
 const FALL: f64 = 4.0;
 
-/// A change of the rate.
+/// A change of the sample rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RateChange {
-    /// To a lower one: over the budget.
+    /// To this lower rate: the agent is over budget.
     Lower(u32),
-    /// To a higher one: there is room.
+    /// To this higher rate: the budget has room.
     Higher(u32),
-    /// It is as low as it can be, and still over the budget: said once.
+    /// The rate is at its lowest and the agent is still over budget. Reported once.
     Exhausted,
 }
 
-/// A share of the machine, and the rate that keeps to it.
+/// A share of the machine, and the sample rate that keeps the agent within it.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    /// Of all processors.
+    /// Share of all CPUs together, 1 for the whole machine.
     share: f64,
     asked_hz: u32,
     now_hz: u32,
@@ -43,17 +43,17 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// `share`: of the whole machine, 1 for all of it.
+    /// A budget of `share` of the whole machine (1 for all of it) that starts at the requested rate.
     pub fn new(share: f64, asked_hz: u32) -> Self {
         Self { share, asked_hz, now_hz: asked_hz, elapsed: Duration::ZERO, calm: 0, is_exhausted: false }
     }
 
-    /// The rate that there should be.
+    /// Current sample rate.
     pub fn hz(&self) -> u32 {
         self.now_hz
     }
 
-    /// Judges a period in which the agent cost `share` of the machine.
+    /// Judges a period in which the agent cost `share` of the machine. Returns the change of the rate, if any.
     pub fn judge(&mut self, share: f64, period: Duration) -> Option<RateChange> {
         let is_warm = self.elapsed >= WARM;
         self.elapsed += period;
@@ -90,7 +90,7 @@ mod tests {
 
     const PERIOD: Duration = Duration::from_secs(15);
 
-    /// Runs a machine on which the agent costs `fixed` and so much for each sample a second; gives back the shares and the rates.
+    /// Simulates a machine on which the agent costs `fixed` plus `each` per sample a second. Returns the final share and rate.
     fn run(budget: &mut Budget, fixed: f64, each: f64, periods: usize) -> (f64, u32) {
         let mut share = 0.0;
         for _ in 0..periods {
@@ -109,7 +109,7 @@ mod tests {
         assert!(share <= 0.01 && (15..60).contains(&busy), "{share} at {busy}");
         let (share, steady) = run(&mut budget, 0.004, 0.000_2, 40);
         assert!(share <= 0.01 && steady.abs_diff(busy) <= 5, "it does not swing: {share} at {steady}");
-        // Slowly: not within three periods, but in the end.
+        // The rate recovers slowly: not within three periods, but eventually.
         let (_, soon) = run(&mut budget, 0.001, 0.000_05, 3);
         assert!(soon <= steady * 5 / 4 + 1, "{soon}");
         assert_eq!(run(&mut budget, 0.001, 0.000_05, 60).1, 97);

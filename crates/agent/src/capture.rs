@@ -1,6 +1,7 @@
-//! Sampling of the whole machine that goes on for ever, and names for what was sampled.
+//! Continuous sampling of the whole machine, and symbolization of its samples.
 //!
-//! Invariant: what is kept is of one window and of what runs: [`Capture::take`] takes the window out with all that only it needed.
+//! Invariant: memory holds the current window and the running processes only. [`Capture::take`] removes the window and everything that only it
+//! needed.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -20,59 +21,60 @@ use plumb_target::{End, Target};
 use crate::error::AgentError;
 use crate::options::AgentOptions;
 
-/// Longest wait for names before their window is sent: of the kernel's functions no server finds them later.
+/// Longest wait for symbols before their window is sent. The server cannot symbolize kernel functions later.
 const LAST_NAMES: Duration = Duration::from_secs(2);
-/// Bytes for each processor in which samples wait, of which there are few.
+/// Ring size per CPU, in bytes. Small, because samples are few.
 const RING: u32 = 256 << 10;
-/// The event of page faults.
+/// Event name of page faults.
 pub(crate) const PAGE_FAULTS: &str = Trigger::PAGE_FAULTS;
-/// Of so many page faults of a processor one is a sample. By the kernel's frequency mode those of bursts would stand for more or less than they
-/// are. A prime: programs touch memory in steps of powers of two.
+/// Sampling period of page faults per CPU. A fixed period, because the kernel's frequency mode would weight the samples of a burst wrongly. A prime,
+/// because programs touch memory in steps of powers of two.
 const FAULTS_PERIOD: u64 = 997;
-/// Time between two times that freed memory is given back.
+/// Interval between two attempts to return freed memory to the system.
 const TRIM: Duration = Duration::from_secs(15);
 
-/// What is recorded.
+/// The quantity that a recorder measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Measured {
-    /// Processor time, by samples.
+    /// CPU time, by samples.
     Cpu,
-    /// Time off the processor, as the kernel switches threads. What is shorter than this, in nanoseconds, is only summed up.
+    /// Off-CPU time, by context switches. Waits shorter than this many nanoseconds are only summed up.
     OffCpu(u64),
 }
 
-/// The machine being sampled.
+/// A running capture of the machine.
 pub(crate) struct Capture {
     recorder: Recorder,
     names: Session,
-    /// Files that the server has.
+    /// Build ids of files that the server has.
     sent: HashSet<BuildId>,
     max_memory: u64,
     trimmed: Instant,
-    /// What the profile had at the last look.
+    /// Size of the profile at the last inspection.
     looked: Rows,
 }
 
-/// Whose names are left to the server.
+/// The files whose symbolization is left to the server.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LeftNames {
-    /// Files with a build id that the server can't have: their frames are named here.
+    /// Files with a build id that the server cannot have: their frames are symbolized here.
     pub unsent: HashSet<BuildId>,
-    /// Files that the server has. What no path leads to is named here unless it is one of these: it may be gone when the server asks.
+    /// Files that the server has. A file that no path leads to is symbolized here unless it is one of these: it may be gone when the server asks for
+    /// it.
     pub sent: HashSet<BuildId>,
 }
 
-/// A window that was taken out.
+/// A window that was taken out of the recorder.
 pub(crate) struct TakenWindow {
-    /// What was sampled, with names.
+    /// The samples, symbolized.
     pub profile: Profile,
-    /// In which control groups processes ended.
+    /// Control groups of the processes that ended in it.
     pub cgroups: EndedCgroups,
-    /// Files that were named as no path leads to them, though the server may have them.
+    /// Files that were symbolized here because no path leads to them, although the server may have them.
     pub held: Vec<BuildId>,
 }
 
-/// Rows of a profile that are to be looked at.
+/// Number of rows in a profile's tables.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rows {
     frames: usize,
@@ -80,7 +82,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// New frames and processes that are looked at in a millisecond.
+    /// New frames and processes that can be inspected within a millisecond.
     const FEW: Rows = Rows { frames: 256, processes: 4 };
 
     fn are_few_more(self, than: Rows) -> bool {
@@ -90,7 +92,7 @@ impl Rows {
 }
 
 impl Capture {
-    /// Begins. All that is measured shares the memory that there may be.
+    /// Starts to measure. The recorders of the agent share its memory limit.
     pub fn begin(options: &AgentOptions, measured: Measured) -> Result<Self, AgentError> {
         plumb_capture_perf::return_freed_memory();
         let max_memory = options.max_memory / if options.profiles.off_cpu_min_ns.is_some() { 2 } else { 1 };
@@ -102,12 +104,12 @@ impl Capture {
             } else {
                 Vec::new()
             },
-            // Of two recorders one is enough.
+            // One recorder that handles signals is enough.
             heeds_signals: measured == Measured::Cpu,
-            // It writes nowhere but into its spool.
+            // The agent writes only to its spool.
             keep_tables: false,
             overflow_directory: Some(options.spool.directory.as_path().into()),
-            // For each stack that is copied, what does not stay of a large program is read again as a whole: two such have room.
+            // Each copied stack may require rereading a large program's tables that were evicted; this has room for two such programs.
             unwind_memory: part(max_memory, 4),
             ..SamplingOptions::default()
         };
@@ -117,7 +119,7 @@ impl Capture {
             tracing::warn!("{limit}");
         }
         let names = Options {
-            // Function names are enough to find out where time goes, and take a tenth of the memory.
+            // Function names suffice to locate the time spent, and take a tenth of the memory that lines take.
             lines: false,
             threads: 1,
             cache: None,
@@ -131,41 +133,41 @@ impl Capture {
         Ok(Self { recorder, names, sent, max_memory: options.max_memory, trimmed, looked })
     }
 
-    /// Samples per second of processor time that are taken.
+    /// Sample rate, in samples per second of CPU time.
     pub fn frequency_hz(&self) -> u32 {
         self.recorder.setup().frequency_hz
     }
 
-    /// Samples so many times a second of processor time from now on.
+    /// Changes the sample rate, in samples per second of CPU time.
     pub fn set_frequency(&mut self, hz: u32) {
         if let Err(error) = self.recorder.set_frequency(hz) {
             tracing::warn!(%error, "the sampling rate stays as it is");
         }
     }
 
-    /// Samples that the kernel lost so far.
+    /// Samples that the kernel has lost so far.
     pub fn lost(&self) -> u64 {
         self.recorder.lost()
     }
 
-    /// Times off the processor so far that are in no window.
+    /// Off-CPU time so far that is in no window.
     pub fn unmeasured(&mut self) -> Unmeasured {
         self.recorder.unmeasured().unwrap_or_default()
     }
 
-    /// Sleeps until there is something to do, `timeout` at most, and does it. `true`: a signal ends it.
+    /// Sleeps until there is work or `timeout` has passed, and does the work. Returns `true` if a signal ends the agent.
     pub fn step(&mut self, timeout: Duration) -> Result<bool, AgentError> {
         let end = self.recorder.step(timeout)?;
         Ok(matches!(end, Some(End::Signal(_) | End::Gone | End::Exited(_))))
     }
 
-    /// Leaves frames of files with a build id to the server, but for those that it can't have.
+    /// Leaves the symbolization of files with a build id to the server, except those that it cannot have.
     pub fn leave_identified(&mut self, left: LeftNames) {
         self.names.leave_identified(left.unsent);
         self.sent = left.sent;
     }
 
-    /// Has names found for what is new, if `finds_names`, and shows the profile so far.
+    /// Starts symbolizing new frames if `finds_names`, then calls `look` with the profile so far.
     pub fn look(&mut self, finds_names: bool, look: impl FnOnce(&Profile)) {
         let (names, profile) = (&mut self.names, self.recorder.profile());
         let now = Rows { frames: profile.frames.len(), processes: profile.processes.len() };
@@ -184,7 +186,7 @@ impl Capture {
         }
     }
 
-    /// Takes out what was sampled since the last time, with names.
+    /// Takes out the samples since the last call, symbolized.
     pub fn take(&mut self) -> TakenWindow {
         let held = self.find_last_names();
         let TakenProfile { profile: mut taken, cgroups, .. } = self.recorder.take();
@@ -194,7 +196,7 @@ impl Capture {
         TakenWindow { profile: taken, cgroups, held }
     }
 
-    /// Has the names found that are still missing, but those that are left to the server. Which files the server may have besides.
+    /// Symbolizes the frames that still lack names, except those left to the server. Returns the files among them that the server may have as well.
     fn find_last_names(&mut self) -> Vec<BuildId> {
         let Self { recorder, names, sent, .. } = self;
         let vanished = recorder.vanished();
@@ -211,7 +213,7 @@ impl Capture {
         })
     }
 
-    /// Gives freed memory back, if it is time to.
+    /// Returns freed memory to the system if [`TRIM`] has passed and the agent uses more than half of its limit.
     pub fn trim(&mut self) {
         let is_worth = resident_memory().is_some_and(|(resident, _)| resident > self.max_memory / 2);
         if self.trimmed.elapsed() >= TRIM && is_worth {
@@ -223,13 +225,13 @@ impl Capture {
         }
     }
 
-    /// Stops, and gives back what was sampled since the last time, with names.
+    /// Stops sampling. Returns the samples since the last [`Capture::take`], symbolized.
     pub fn end(mut self) -> Ended {
         self.find_last_names();
         let names = &mut self.names;
         let recorded = self.recorder.finish();
         let mut profile = recorded.profile;
-        // What came with the last records.
+        // Frames of the last records.
         names.round(&profile);
         names.settle(LAST_NAMES);
         names.take(&mut profile);
@@ -245,32 +247,32 @@ impl Capture {
     }
 }
 
-/// What is left at the end.
+/// Result of a capture that ended.
 pub(crate) struct Ended {
     /// The last window.
     pub profile: Profile,
-    /// In which control groups processes ended in it.
+    /// Control groups of the processes that ended in it.
     pub cgroups: EndedCgroups,
     /// Samples of all windows.
     pub samples: u64,
     /// Samples that the kernel lost.
     pub lost: u64,
-    /// Times off the processor that are in no window.
+    /// Off-CPU time that is in no window.
     pub unmeasured: Unmeasured,
 }
 
-/// Page faults. Their stacks are copied: a program that walked them would have samples of the clock that interrupt it dropped.
+/// The page-fault event. Its stacks are copied: while a BPF program unwound them, clock samples that interrupt it would be dropped.
 fn page_faults() -> EventSpec {
     let counter = Counter::Trigger(Arc::new(Trigger::page_faults()));
     EventSpec { counter, code: Code::All, period: Some(FAULTS_PERIOD), is_copied: true }
 }
 
-/// A part of the memory that there may be.
+/// One `of`-th of the memory limit, in bytes.
 fn part(max_memory: u64, of: u64) -> usize {
     usize::try_from(max_memory / of).unwrap_or(usize::MAX)
 }
 
-/// What walks stacks in the kernel, if this one can. Without it no time off the processor is measured.
+/// The kernel unwinder, or `None` if this kernel has no support for it. Off-CPU time requires it and fails instead.
 fn unwinder(
     options: &AgentOptions,
     measured: Measured,

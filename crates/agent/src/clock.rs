@@ -1,28 +1,28 @@
-//! Windows: stretches of time that end when the wall clock is at a multiple of their length, so that those of all machines are the same.
+//! Windows: periods that end when the wall clock is at a multiple of their length, so that the windows of all machines coincide.
 //!
-//! Invariant: a window's length is measured by the clock that never jumps. A wall clock that jumps makes one window shorter or longer, never empty
-//! and never longer than one and a half intervals. A machine that was suspended ends the window: what was before is told of then, not of now.
+//! Invariant: a window's length is measured by the monotonic clock. A jump of the wall clock makes one window shorter or longer, never empty and
+//! never longer than one and a half intervals. A suspend ends the window, which is then dated before the suspend.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// What is shorter is no suspend, but time between two looks at clocks.
+/// Shortest suspend. A smaller difference is the delay between reading two clocks.
 const SUSPEND: Duration = Duration::from_secs(1);
 
-/// Nanoseconds since 1970.
+/// Wall-clock time in nanoseconds since 1970.
 pub(crate) fn unix_ns() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What clocks say at one time.
+/// Readings of all clocks at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Clocks {
     unix_ns: u64,
-    /// Since the machine started, while it was not suspended.
+    /// Time since boot without suspends.
     awake: Duration,
-    /// For how long it was suspended since.
+    /// Total time suspended since boot.
     suspended: Duration,
 }
 
@@ -35,7 +35,7 @@ impl Clocks {
     }
 }
 
-/// A window that goes on.
+/// The window in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenWindow {
     began: Clocks,
@@ -43,7 +43,7 @@ pub(crate) struct OpenWindow {
 }
 
 impl OpenWindow {
-    /// One that begins now.
+    /// A window that begins now.
     pub fn begin(interval: Duration) -> Self {
         Self::begin_at(Clocks::read(), interval)
     }
@@ -52,7 +52,7 @@ impl OpenWindow {
         Self { began, length: until_multiple(Duration::from_nanos(began.unix_ns), interval) }
     }
 
-    /// Until it ends.
+    /// Time until the window ends.
     pub fn left(&self) -> Duration {
         self.left_at(Clocks::read())
     }
@@ -64,7 +64,7 @@ impl OpenWindow {
         self.length.saturating_sub(now.awake.saturating_sub(self.began.awake))
     }
 
-    /// When it began, in nanoseconds since 1970 by the clock of now, and its length so far.
+    /// Start in nanoseconds since 1970 by the current wall clock, and length so far in nanoseconds.
     pub fn so_far(&self) -> (u64, u64) {
         self.so_far_at(Clocks::read())
     }
@@ -76,14 +76,14 @@ impl OpenWindow {
         (now.unix_ns.saturating_sub(awake_ns).saturating_sub(suspended_ns), awake_ns)
     }
 
-    /// For how long the machine was suspended since it began.
+    /// Time that the machine was suspended since the window began.
     fn suspended_until(&self, now: Clocks) -> Duration {
         let since = now.suspended.saturating_sub(self.began.suspended);
         if since >= SUSPEND { since } else { Duration::ZERO }
     }
 }
 
-/// From `now` to the next multiple of `interval`, or the one after it, if that is nearer than half an interval.
+/// Time from `now` to the next multiple of `interval`, or to the one after it if the next is less than half an interval away.
 fn until_multiple(now: Duration, interval: Duration) -> Duration {
     let over = now.as_nanos() % interval.as_nanos().max(1);
     let left = interval.saturating_sub(Duration::from_nanos(u64::try_from(over).unwrap_or(0)));
@@ -103,11 +103,11 @@ mod tests {
         };
         let window = OpenWindow::begin_at(at(1500, 70, 20), Duration::from_secs(15));
         assert_eq!(window.left_at(at(1504, 74, 20)), Duration::from_secs(11));
-        // An hour later.
+        // After an hour of suspend.
         let now = at(5105, 75, 3620);
         assert_eq!(window.left_at(now), Duration::ZERO);
         assert_eq!(window.so_far_at(now), (1_500_000_000_000, 5_000_000_000));
-        // A wall clock that is set is no suspend.
+        // Setting the wall clock is not a suspend.
         assert_eq!(window.left_at(at(9000, 74, 20)), Duration::from_secs(11));
         assert_eq!(window.so_far_at(at(9000, 74, 20)), (8_996_000_000_000, 4_000_000_000));
     }

@@ -1,4 +1,4 @@
-//! How the agent reaches its server: the URL, the token, the client's settings. Not here: which requests there are.
+//! The connection to the server: URL, token and client settings. Elsewhere: the requests themselves.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use crate::error::AgentError;
 use crate::options::AgentOptions;
 
-/// A server, and how to get in.
+/// A server's URL with the credentials for it.
 pub(crate) struct Connection {
     agent: ureq::Agent,
     url: String,
@@ -17,7 +17,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// To the server of the options. No request takes longer than `timeout`.
+    /// A connection to the server of `options`. A request fails after `timeout`.
     pub fn new(options: &AgentOptions, timeout: Duration) -> Result<Self, AgentError> {
         let url = &options.url;
         if !url.starts_with("http://") && !url.starts_with("https://") {
@@ -39,7 +39,7 @@ impl Connection {
         })
     }
 
-    /// A request by `method` for a path, with the token.
+    /// An authorized request for `path`, built by `method`.
     pub fn request<B>(
         &self,
         method: impl FnOnce(&ureq::Agent, String) -> RequestBuilder<B>,
@@ -53,7 +53,7 @@ impl Connection {
     }
 }
 
-/// The certificates of a file.
+/// Parses the certificates of a PEM file.
 fn certificates(pem: &[u8]) -> Result<Vec<Certificate<'static>>, AgentError> {
     let items: Result<Vec<_>, _> = parse_pem(pem).collect();
     let items = items.map_err(|error| AgentError::Certificates(error.to_string()))?;

@@ -1,10 +1,11 @@
-//! What the agent costs the machine: processor time of its threads, and of its BPF programs in the time of whom they interrupt.
+//! The agent's cost to the machine: CPU time of its threads and of its BPF programs, which run in the time of the threads they interrupt.
 //!
-//! The kernel's account of BPF programs slows those of everybody: the agent has it kept for its first minute, and from then on takes its programs
-//! to have the same part of what its threads take. Programs at system calls, which are there for seconds, are no part of that: what they cost is
-//! told ([`CostMeter::add_watch`]). Where programs run as threads are switched their part changes with that: the account is kept for good then.
+//! The kernel's statistics on BPF run time slow down every BPF program on the machine. The agent enables them for its first minute only, and then
+//! assumes that its programs keep the same ratio to its threads. Short-lived programs at system calls are not part of that ratio: their cost is
+//! reported through [`CostMeter::add_watch`]. If programs run at context switches, the ratio changes with the switch rate, so the statistics stay
+//! enabled.
 //!
-//! Not counted: the kernel's way to a sample and back, which it accounts for nobody. Not here: what follows from the cost (`budget`).
+//! Not counted: the kernel's path into and out of a sample, which it charges to nobody. Elsewhere: the reaction to the cost (`budget`).
 
 use std::ops::AddAssign;
 
@@ -12,16 +13,16 @@ use plumb_capture_bpf::RunStats;
 use plumb_process::Host;
 use plumb_process::usage::{monotonic_ns, own_cpu_time};
 
-/// What the agent cost in a period.
+/// The agent's cost in a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OwnCost {
-    /// Processor time of its threads, in nanoseconds.
+    /// CPU time of its threads, in nanoseconds.
     pub threads_ns: u64,
-    /// Of its BPF programs; 0 where the kernel does not say.
+    /// CPU time of its BPF programs, in nanoseconds; 0 if the kernel does not report it.
     pub bpf_ns: u64,
-    /// By which system calls of the machine took longer while those of a service were watched, or all were summed up.
+    /// Nanoseconds by which the machine's system calls took longer because those of a service were traced or all were counted.
     pub watch_ns: u64,
-    /// Length of the period.
+    /// Length of the period, in nanoseconds.
     pub elapsed_ns: u64,
 }
 
@@ -34,31 +35,31 @@ impl AddAssign for OwnCost {
     }
 }
 
-/// So long after its start an agent makes tables, which its programs have no part in.
+/// Start-up time, in which the threads build tables and the programs take no part. It does not count for the ratio.
 const WARM_NS: u64 = 20_000_000_000;
-/// So long the kernel accounts for programs.
+/// Duration for which the kernel's statistics on BPF run time stay enabled.
 const MEASURED_NS: u64 = 60_000_000_000;
 
-/// Measures it.
+/// Measures the agent's own cost.
 #[derive(Debug)]
 pub struct CostMeter {
     stats: RunStats,
     cpus: usize,
     opened_ns: u64,
     before: OwnCost,
-    /// What was spent when the start was over.
+    /// Cost up to the end of start-up.
     warm: Option<OwnCost>,
-    /// What programs take for each nanosecond of the threads, once that is known.
+    /// BPF run time per nanosecond of thread time, once it is known.
     ratio: Option<f64>,
-    /// Told so far.
+    /// Tracing overhead reported so far.
     watch_ns: u64,
-    /// The account is kept for good.
+    /// The statistics stay enabled.
     is_kept: bool,
 }
 
 impl CostMeter {
-    /// Asks the kernel to account for BPF programs, which takes rights that an agent gives up: before
-    /// [`drop_capabilities`](crate::drop_capabilities). `off_cpu`: time off the processor is going to be measured.
+    /// Enables the kernel's statistics on BPF run time. This requires capabilities that the agent gives up, so call it before
+    /// [`drop_capabilities`](crate::drop_capabilities). `off_cpu`: off-CPU time will be measured.
     pub fn open(off_cpu: bool) -> Self {
         let mut meter = Self {
             stats: RunStats::enable(),
@@ -74,7 +75,7 @@ impl CostMeter {
         meter
     }
 
-    /// Since the last time.
+    /// Returns the cost since the last call.
     pub(crate) fn take(&mut self) -> OwnCost {
         let (before, now) = (self.before, self.so_far());
         self.before = now;
@@ -87,7 +88,7 @@ impl CostMeter {
         cost
     }
 
-    /// Asks for the account no more once it is known what programs take beside threads.
+    /// Determines the ratio of BPF run time to thread time, and disables the statistics once it is known.
     fn learn(&mut self, now: OwnCost) {
         let age_ns = now.elapsed_ns.saturating_sub(self.opened_ns);
         if self.is_kept || age_ns < WARM_NS {
@@ -99,23 +100,23 @@ impl CostMeter {
         }
     }
 
-    /// System calls took so much longer as they were watched or summed up.
+    /// Adds `watch_ns` by which traced or counted system calls took longer.
     pub(crate) fn add_watch(&mut self, watch_ns: u64) {
         self.watch_ns += watch_ns;
     }
 
-    /// As a share of the machine, 1 for all of its processors.
+    /// `cost` as a share of the machine, 1 for all of its CPUs.
     pub(crate) fn share(&self, cost: OwnCost) -> f64 {
         (cost.threads_ns + cost.bpf_ns + cost.watch_ns) as f64
             / self.machine_ns(cost.elapsed_ns.max(1)) as f64
     }
 
-    /// The time that all processors together have in some time.
+    /// Time that all CPUs together have in `elapsed_ns`.
     pub(crate) fn machine_ns(&self, elapsed_ns: u64) -> u64 {
         elapsed_ns.saturating_mul(self.cpus as u64)
     }
 
-    /// Whether the kernel says how long BPF programs run, or did.
+    /// Whether the kernel reports the run time of BPF programs, or did.
     pub(crate) fn sees_programs(&self) -> bool {
         self.ratio.is_some() || self.stats.is_kept()
     }
@@ -124,7 +125,7 @@ impl CostMeter {
         let bpf = self.stats.own_run_time().unwrap_or_default();
         OwnCost {
             threads_ns: own_cpu_time().total_ns(),
-            // Those that watch are among them, if somebody was watched in the first minute.
+            // Includes tracing programs if a service was traced in the first minute.
             bpf_ns: u64::try_from(bpf.as_nanos()).unwrap_or(u64::MAX),
             watch_ns: self.watch_ns,
             elapsed_ns: monotonic_ns(),
@@ -132,11 +133,11 @@ impl CostMeter {
     }
 }
 
-/// What was spent in between.
+/// Difference of two readings.
 fn between(before: OwnCost, now: OwnCost) -> OwnCost {
     OwnCost {
         threads_ns: now.threads_ns.saturating_sub(before.threads_ns),
-        // Programs that are gone take their account with them.
+        // A program that was unloaded takes its statistics with it.
         bpf_ns: now.bpf_ns.saturating_sub(before.bpf_ns),
         watch_ns: now.watch_ns.saturating_sub(before.watch_ns),
         elapsed_ns: now.elapsed_ns.saturating_sub(before.elapsed_ns),

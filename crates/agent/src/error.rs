@@ -1,30 +1,30 @@
-//! Why an agent can't begin or go on.
+//! Errors of the agent.
 
 use std::io;
 use std::path::PathBuf;
 
 use plumb_process::setcap_bpf;
 
-/// Why an agent can't begin or go on.
+/// The reason why an agent cannot start or continue.
 #[derive(Debug)]
 pub enum AgentError {
-    /// It may not sample the machine: these capabilities are missing.
+    /// These capabilities for sampling the machine are missing.
     Capabilities(Vec<&'static str>),
     /// Sampling failed.
     Capture(plumb_capture_perf::Error),
-    /// Time off the processor can't be measured here.
+    /// Off-CPU time cannot be measured here.
     OffCpu(plumb_capture_bpf::LoadError),
-    /// System calls can't be summed up here.
+    /// System calls cannot be counted here.
     KernelTime(plumb_capture_bpf::LoadError),
-    /// The spool can't be used: its directory, and why.
+    /// The spool is unusable: its directory, and why.
     Spool(PathBuf, io::Error),
     /// Another agent uses the spool.
     SpoolInUse(PathBuf),
-    /// The URL is no server's.
+    /// The URL is not a server's.
     Url(String),
-    /// The file of certificates is none: why.
+    /// The certificate file is invalid: why.
     Certificates(String),
-    /// The system refuses something: what, and why.
+    /// A system call failed: what, and why.
     System(&'static str, io::Error),
 }
 

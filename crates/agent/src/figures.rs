@@ -1,28 +1,28 @@
-//! Sums of a service that are no samples, as parts of the agent hand them to a window.
+//! Figures: per-service sums that are not samples, as parts of the agent add them to a window.
 
 use plumb_formats::otlp::{Figure, FigureStack};
 
 use crate::labels::Attributes;
 
-/// Figures of a service.
+/// Figures of one service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ServiceFigures {
     /// Attributes of its resource.
     pub attributes: Attributes,
-    /// What they count and in which unit, of which stack, and how much.
+    /// Name, unit, stack and value of each figure.
     pub figures: Vec<(&'static str, &'static str, FigureStack, u64)>,
 }
 
-/// What a window has besides its samples.
+/// The part of a window that is not samples.
 #[derive(Debug, Default)]
 pub(crate) struct WindowFigures {
-    /// Of its services.
+    /// Figures per service.
     pub services: Vec<ServiceFigures>,
-    /// System calls that found no room in the kernel: they are in no figure.
+    /// System calls that found no room in the kernel's table: they are in no figure.
     pub lost_calls: u64,
 }
 
-/// Figures of services for a window whose resources these are. Those that have no samples in it get a place, too.
+/// Turns the figures of services into those of a window with `resources`. Adds a resource for a service without samples.
 pub(crate) fn of_services(services: Vec<ServiceFigures>, resources: &mut Vec<Attributes>) -> Vec<Figure> {
     let mut figures = Vec::new();
     for one in services {
@@ -39,7 +39,7 @@ pub(crate) fn of_services(services: Vec<ServiceFigures>, resources: &mut Vec<Att
     figures
 }
 
-/// The place of a service, which is added if it has none.
+/// Index of a service's resource, which is added if it is missing.
 pub(crate) fn resource_of(service: Attributes, resources: &mut Vec<Attributes>) -> usize {
     resources.iter().position(|known| *known == service).unwrap_or_else(|| {
         resources.push(service);

@@ -1,11 +1,11 @@
-//! Continuous profiling of a whole machine: it is sampled without end, samples are summed up over windows of seconds, labelled by
-//! service, and sent to a server as OpenTelemetry's profiles.
+//! Continuous profiling of a whole machine: it is sampled continuously, samples are aggregated over windows of seconds, labeled by
+//! service, and sent to a server as OpenTelemetry profiles.
 //!
-//! Invariant: each sample that was taken is sent, waits in the spool, was dropped or was left out by a rule, and the totals say how many are
-//! where ([`Totals`]). Memory does not grow with time.
+//! Invariant: each sample is either sent, waiting in the spool, dropped or excluded by a rule, and the totals count each of these
+//! ([`Totals`]). Memory does not grow with time.
 //!
-//! Not here: sampling (`capture-perf`, `capture-bpf`), names (`symbolize`), the wire format (`formats`), arguments, what is printed: what
-//! happens is told by `tracing`.
+//! Elsewhere: sampling (`capture-perf`, `capture-bpf`), symbolization (`symbolize`), the wire format (`formats`), arguments, printing: events
+//! are reported through `tracing`.
 
 mod agent;
 mod budget;

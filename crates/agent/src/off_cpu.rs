@@ -1,8 +1,8 @@
-//! Times off the processor, recorded beside samples of processor time, and their windows.
+//! Off-CPU time, recorded alongside samples of CPU time, and its windows.
 //!
-//! Times that go on as a window ends are in it up to then: a thread that hangs is in every window, with the stack at which it hangs.
+//! A wait in progress at the end of a window is counted up to then, so a hanging thread is in every window, with the stack at which it hangs.
 //!
-//! Not here: how they are measured (`capture-bpf`).
+//! Elsewhere: measuring the waits (`capture-bpf`).
 
 use std::time::Duration;
 
@@ -16,18 +16,18 @@ use crate::labels::ProcessDirectory;
 use crate::options::AgentOptions;
 use crate::window::{self, ClosedWindow, TimesOutside, WindowFacts};
 
-/// The recorder of times off the processor.
+/// The recorder of off-CPU time.
 pub(crate) struct OffCpuWindows {
     capture: Capture,
     directory: ProcessDirectory,
     /// Attributes of the agent itself.
     own: Vec<(String, String)>,
-    /// As of the end of the last window.
+    /// Off-CPU time outside of windows at the end of the last window.
     unmeasured: Unmeasured,
 }
 
 impl OffCpuWindows {
-    /// Begins, if that is wanted.
+    /// Starts recording, if the options request off-CPU time.
     pub fn begin(
         options: &AgentOptions,
         directory: ProcessDirectory,
@@ -38,23 +38,23 @@ impl OffCpuWindows {
         Ok(Some(Self { capture, directory, own, unmeasured: Unmeasured::default() }))
     }
 
-    /// Takes what has come.
+    /// Reads the pending records.
     pub fn step(&mut self) -> Result<(), AgentError> {
         self.capture.step(Duration::ZERO).map(drop)
     }
 
-    /// Looks at what is new, and has names found for it, if `finds_names`.
+    /// Inspects new processes, and starts symbolizing new frames if `finds_names`.
     pub fn look(&mut self, finds_names: bool) {
         let Self { capture, directory, .. } = self;
         capture.look(finds_names, |profile| directory.look(profile));
     }
 
-    /// Leaves frames of files with a build id to the server, but for those that it can't have.
+    /// Leaves the symbolization of files with a build id to the server, except those that it cannot have.
     pub fn leave_identified(&mut self, left: LeftNames) {
         self.capture.leave_identified(left);
     }
 
-    /// Takes a window out, and shows it before it is closed.
+    /// Takes out the window, passes it to `look`, and closes it.
     pub fn close(&mut self, facts: WindowFacts, look: impl FnOnce(&TakenWindow)) -> ClosedWindow {
         let taken = self.capture.take();
         look(&taken);
@@ -69,7 +69,7 @@ impl OffCpuWindows {
         closed
     }
 
-    /// Stops, and closes the last window.
+    /// Stops recording and closes the last window.
     pub fn end(self, facts: WindowFacts) -> ClosedWindow {
         let Self { capture, mut directory, own, unmeasured } = self;
         let Ended { mut profile, cgroups, unmeasured: now, .. } = capture.end();
@@ -78,7 +78,7 @@ impl OffCpuWindows {
     }
 }
 
-/// What of times off the processor is in no window since the last time.
+/// Off-CPU time since `before` that is in no window.
 fn outside(before: Unmeasured, now: Unmeasured) -> TimesOutside {
     TimesOutside {
         short_ns: now.short_ns.saturating_sub(before.short_ns),

@@ -1,70 +1,70 @@
-//! How an agent works: [`AgentOptions`].
+//! Options of an agent: [`AgentOptions`].
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::labels::RelabelRules;
 
-/// How an agent works.
+/// Options of an agent.
 #[derive(Clone, Debug)]
 pub struct AgentOptions {
     /// URL of the server, without the path.
     pub url: String,
-    /// What the server knows the sender by.
+    /// Token that authenticates the agent to the server.
     pub token: Option<String>,
-    /// Certificates (PEM) that the server's has to be signed by; without them those that browsers trust.
+    /// Root certificates (PEM) for the server; `None`: those that browsers trust.
     pub ca_pem: Option<Vec<u8>>,
-    /// Samples per second of processor time.
+    /// Sample rate, in samples per second of CPU time.
     pub frequency_hz: u32,
-    /// What there is besides processor time.
+    /// Measurements in addition to CPU time.
     pub profiles: ProfileOptions,
-    /// How long samples are summed up before they are sent.
+    /// Length of a window, over which samples are aggregated before they are sent.
     pub interval: Duration,
     /// Attributes of all samples.
     pub attributes: Vec<(String, String)>,
-    /// What becomes of attributes.
+    /// Rules that change attributes or exclude processes.
     pub rules: RelabelRules,
-    /// Where requests wait for the server.
+    /// Spool for requests that wait for the server.
     pub spool: SpoolOptions,
-    /// Who names frames.
+    /// The side that symbolizes frames: server or agent.
     pub symbols: SymbolPolicy,
-    /// Whether system calls of services that stand out by their kernel time are watched for some seconds, every few minutes.
+    /// Whether system calls of services with much kernel time are traced for some seconds every few minutes.
     pub observe: bool,
-    /// Share of the machine to stay below, 1 for all of its processors.
+    /// CPU budget, as a share of the machine: 1 for all of its CPUs.
     pub max_cpu: f64,
-    /// Bytes of memory to stay below.
+    /// Memory limit in bytes.
     pub max_memory: u64,
 }
 
-/// What windows have besides processor time.
+/// Measurements in addition to CPU time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProfileOptions {
-    /// Time off the processor: what is shorter than this, in nanoseconds, is only summed up. `None`: it is not measured.
+    /// Off-CPU time: waits shorter than this many nanoseconds are only summed up. `None`: not measured.
     pub off_cpu_min_ns: Option<u64>,
-    /// Page faults are sampled.
+    /// Whether page faults are sampled.
     pub page_faults: bool,
-    /// System calls of every process are summed up in the kernel.
+    /// Whether system calls of every process are counted in the kernel.
     pub kernel_time: bool,
-    /// Processes that begin are counted.
+    /// Whether new processes are counted.
     pub processes: bool,
 }
 
-/// Who names frames of files that have a build id.
+/// The side that symbolizes frames of files with a build id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SymbolPolicy {
-    /// The server, if it asks for symbols; the agent until it is known that it does.
+    /// The server, if it requests symbols; the agent until that is known.
     Auto,
-    /// The server: frames are sent with build ids and addresses.
+    /// The server: frames are sent as build ids and addresses.
     Server,
-    /// The agent, whatever the server can do.
+    /// The agent, whatever the server supports.
     Agent,
 }
 
-/// Where requests wait while the server is away.
+/// Directory and size of the spool, in which requests wait while the server is unreachable.
 #[derive(Clone, Debug)]
 pub struct SpoolOptions {
     /// The directory.
     pub directory: PathBuf,
-    /// Bytes of all requests at most.
+    /// Size limit of all requests together, in bytes.
     pub max_bytes: u64,
 }

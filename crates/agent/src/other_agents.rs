@@ -1,10 +1,10 @@
-//! Agents of plumb that run on this machine besides: two of them that send to one server have every sample there twice.
+//! Finds other plumb agents on this machine: if two send to one server, it receives every sample twice.
 
 use std::fs;
 
 use plumb_process::pids;
 
-/// The program, and the command by which it is an agent.
+/// Program name and subcommand of an agent.
 const PROGRAM: &[u8] = b"plumb";
 const COMMAND: &[u8] = b"agent";
 
@@ -15,7 +15,7 @@ pub(crate) fn other_agents() -> Vec<u32> {
     pids().into_iter().filter(|&pid| pid != own && is_agent(&command_line(pid))).collect()
 }
 
-/// Whether a process with these arguments, each with a zero byte behind it, is an agent.
+/// Whether a process with these NUL-terminated arguments is an agent.
 fn is_agent(command_line: &[u8]) -> bool {
     let mut words = command_line.split(|&byte| byte == 0);
     let program = words.next().and_then(|path| path.rsplit(|&byte| byte == b'/').next());

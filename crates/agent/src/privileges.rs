@@ -1,6 +1,6 @@
-//! What an agent may do: what it needs, and that it gives up all the rest.
+//! Capabilities of the agent: checks those that it needs, and drops all others.
 //!
-//! Rights are a thread's own, and threads begin with those of the thread that starts them: give them up before there are others.
+//! Capabilities belong to a thread, and a new thread inherits those of its creator: drop them before other threads exist.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -10,40 +10,40 @@ use rustix::thread::{CapabilitySet, CapabilitySets, LinkNameSpaceType, move_into
 
 use crate::error::AgentError;
 
-/// What it needs: the bit of each capability, and its name.
+/// Bit and name of each capability that the agent requires.
 const NEEDED: [(u32, &str); 3] = [
     (plumb_capture_bpf::CAP_BPF, "CAP_BPF"),
     (CAP_PERFMON, "CAP_PERFMON"),
     (CAP_SYS_PTRACE, "CAP_SYS_PTRACE"),
 ];
 
-/// What it keeps. CAP_SYSLOG is for names of kernel functions, which the kernel shows to nobody without it where `kernel.kptr_restrict` or
-/// `kernel.perf_event_paranoid` are strict. CAP_CHECKPOINT_RESTORE (Linux 5.9) is for files that no path leads to: libraries that were replaced
-/// while a program runs, and those in folders that are their user's alone. It allows to follow the links of /proc/PID/map_files.
+/// Capabilities that the agent keeps. CAP_SYSLOG is for names of kernel functions, which the kernel hides without it if `kernel.kptr_restrict` or
+/// `kernel.perf_event_paranoid` are strict. CAP_CHECKPOINT_RESTORE (Linux 5.9) allows following the links of /proc/PID/map_files. These lead to files
+/// without a path: libraries that were replaced while a program runs, and those in directories that only their user can enter.
 const KEPT: CapabilitySet = CapabilitySet::BPF
     .union(CapabilitySet::PERFMON)
     .union(CapabilitySet::SYS_PTRACE)
     .union(CapabilitySet::SYSLOG)
     .union(CapabilitySet::CHECKPOINT_RESTORE);
 
-/// The capabilities that this process lacks for profiling a whole machine.
+/// Capabilities that this process lacks for profiling a whole machine.
 pub fn missing_capabilities() -> Vec<&'static str> {
     missing(&Host::read())
 }
 
-/// The same of a host that was looked at.
+/// Capabilities that `host` lacks for profiling a whole machine.
 pub(crate) fn missing(host: &Host) -> Vec<&'static str> {
     let has = |(bit, _): &(u32, &str)| {
-        // Before Linux 5.8 it was one for all; it still includes these.
+        // Before Linux 5.8, CAP_SYS_ADMIN covered these; it still includes them.
         let is_included = *bit != CAP_SYS_PTRACE && host.has(CAP_SYS_ADMIN);
         host.has(*bit) || is_included
     };
     NEEDED.iter().filter(|needed| !has(needed)).map(|&(_, name)| name).collect()
 }
 
-/// What profiles lack as the rights for it are not there.
+/// Describes what profiles will lack because optional capabilities are missing.
 pub(crate) fn shortcomings(host: &Host) -> Vec<&'static str> {
-    // As kallsyms_show_value in kernel/ksyms_common.c has it.
+    // As in kallsyms_show_value in kernel/ksyms_common.c.
     let kernel_names = match (host.kptr_restrict, host.paranoid) {
         (Some(..=0), Some(..=1)) => None,
         (Some(..=1), _) if host.has(CAP_SYSLOG) => None,
@@ -59,37 +59,37 @@ pub(crate) fn shortcomings(host: &Host) -> Vec<&'static str> {
     kernel_names.into_iter().chain(files).collect()
 }
 
-/// Sees control groups by their paths on the machine from now on. In a container paths are relative to the container's own group, so that this
-/// one has none, and those of others depend on where it is.
+/// Makes paths of control groups relative to the machine's root from now on. In a container they are relative to the container's own group, which
+/// is then empty itself, and those of others depend on its position.
 ///
-/// Takes CAP_SYS_ADMIN: without it paths stay as they are. For this thread and those that it starts.
+/// Requires CAP_SYS_ADMIN; without it paths stay as they are. Applies to this thread and those that it starts.
 fn see_whole_cgroup_paths() {
     let space = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/cgroup"));
     if !matches!((space("self"), space("1")), (Ok(own), Ok(first)) if own != first) {
         return;
     }
     let join = |first: File| move_into_link_name_space(first.as_fd(), Some(LinkNameSpaceType::ControlGroup));
-    // Otherwise paths are still told, if shorter.
+    // Otherwise paths are still reported, but shorter.
     let _ = File::open("/proc/1/ns/cgroup").map(join);
 }
 
-/// What an agent keeps of its capabilities.
+/// The capabilities that an agent keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetainedCapabilities {
-    /// What it needs on most machines.
+    /// The set that suffices on most machines.
     Minimal,
-    /// CAP_SYS_ADMIN too, as it has not CAP_BPF and CAP_PERFMON, which came with Linux 5.8.
+    /// CAP_SYS_ADMIN as well, because the process lacks CAP_BPF and CAP_PERFMON, which came with Linux 5.8.
     SysAdminInstead,
-    /// CAP_SYS_ADMIN too, as the kernel refuses perf events without it: Debian's and Ubuntu's do where `kernel.perf_event_paranoid` is above 2, as it is
-    /// there unless it was changed.
+    /// CAP_SYS_ADMIN as well, because the kernel refuses perf events without it: Debian's and Ubuntu's do if `kernel.perf_event_paranoid` is above 2,
+    /// which is the default there.
     SysAdminForPerf,
 }
 
-/// Gives up all capabilities of this thread but those that an agent needs, for good: it can't start a program that has more. What only the others
-/// allow is done before.
+/// Permanently drops all capabilities of this thread except those that an agent needs; it cannot start a program that has more. Work that requires
+/// the others is done before.
 ///
 /// # Errors
-/// The kernel refuses it.
+/// The kernel refuses to drop them.
 pub fn drop_capabilities() -> Result<RetainedCapabilities, AgentError> {
     see_whole_cgroup_paths();
     let failed = |error: rustix::io::Errno| {
@@ -115,7 +115,7 @@ pub fn drop_capabilities() -> Result<RetainedCapabilities, AgentError> {
     Ok(retained)
 }
 
-/// What to keep of these, where perf events are allowed or not without CAP_SYS_ADMIN and with it.
+/// The set to keep, given whether perf events are allowed without CAP_SYS_ADMIN and with it.
 fn retained(permitted: CapabilitySet, allowed: (bool, bool)) -> RetainedCapabilities {
     match allowed {
         _ if !permitted.contains(CapabilitySet::SYS_ADMIN) => RetainedCapabilities::Minimal,

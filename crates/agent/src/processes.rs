@@ -1,9 +1,9 @@
-//! Processes that began in a window, as figures of services: how many, and what those took that were over soon, by who started them.
+//! Figures of the processes that began in a window, by service: their number, and the CPU time of the short-lived ones, by their ancestors.
 //!
-//! A process counts once, in the window in which it was forked, for the last program that it ran there. Invariant: the figures of a window are of no
-//! more than [`STACKS`] stacks and one of each service, however many processes there were.
+//! A process counts once, in the window of its fork, for the last program that it ran there. Invariant: the figures of a window have at most
+//! [`STACKS`] stacks and one more per service, however many processes there were.
 //!
-//! Not here: processor time of those that go on, which samples tell.
+//! Elsewhere: CPU time of long-running processes, which samples show.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -14,13 +14,13 @@ use plumb_profile::{Begin, Life, LifeEnd, LifeId, Profile, StringId};
 use crate::figures::ServiceFigures;
 use crate::labels::{Attributes, KTHREADD, Owner, ProcessDirectory, place_of};
 
-/// How many there were.
+/// Figure: number of processes.
 const PROCESSES: &str = "processes";
-/// Processor time, by the kernel's account, of those that began and ended in the window.
+/// Figure: CPU time, by the kernel's accounting, of those that began and ended in the window.
 const SHORT_LIVED: &str = "short_lived_cpu";
-/// Most ancestors that are told.
+/// Most ancestors in a stack.
 const ANCESTORS: usize = 8;
-/// Most stacks of a window, and what stands for those beyond.
+/// Most stacks of a window, and the name of the stack that collects the rest.
 const STACKS: usize = 1000;
 const OTHERS: &str = "[other processes]";
 
@@ -28,18 +28,18 @@ const OTHERS: &str = "[other processes]";
 struct Begun {
     /// The last program that it ran.
     last: LifeId,
-    /// All of its programs so far.
+    /// CPU time of all its programs so far.
     cpu_ns: Option<u64>,
 }
 
-/// What processes of a stack sum up to.
+/// Sums over the processes of a stack.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     count: u64,
     short_lived_ns: u64,
 }
 
-/// The figures of a window that was taken out, before the directory finishes it.
+/// Figures of a window that was taken out. Call it before the directory finishes the window.
 pub(crate) fn of_window(profile: &Profile, directory: &mut ProcessDirectory) -> Vec<ServiceFigures> {
     let mut owners: HashMap<(StringId, StringId, Option<LifeId>), Owner> = HashMap::new();
     let (mut places, mut attributes) = <(HashMap<Attributes, usize>, Vec<Attributes>)>::default();
@@ -48,7 +48,7 @@ pub(crate) fn of_window(profile: &Profile, directory: &mut ProcessDirectory) -> 
     for Begun { last, cpu_ns } in begun(profile) {
         let life = &profile.lives[last];
         let owner = match life.process {
-            // It may have been looked at itself.
+            // The process may have been inspected itself.
             Some(_) => directory.owner_of_life(profile, life),
             None => {
                 let key = (life.exe, life.comm, life.parent);
@@ -79,7 +79,7 @@ pub(crate) fn of_window(profile: &Profile, directory: &mut ProcessDirectory) -> 
     services
 }
 
-/// Processes by their forks, but for the kernel's own. Their lives are in the order in which they began.
+/// Processes that were forked, except the kernel's own. The profile has lifetimes in the order of their begin.
 fn begun(profile: &Profile) -> Vec<Begun> {
     let (mut begun, mut places) = (Vec::<Begun>::new(), HashMap::<u32, usize>::new());
     let is_kernel = |life: &Life| {
@@ -93,11 +93,11 @@ fn begun(profile: &Profile) -> Vec<Begun> {
             }
             (Begin::Exec, Some(&place)) => {
                 let one = &mut begun[place];
-                // Of a thread whose account is missing nothing is told.
+                // Unknown if the accounting of one of its programs is missing.
                 let so_far = one.cpu_ns.zip(life.cpu_ns);
                 *one = Begun { last: id, cpu_ns: so_far.map(|(before, own)| before.saturating_add(own)) };
             }
-            // What forked is another process by now.
+            // The id has been reused by another process.
             (Begin::Running, _) => _ = places.remove(&life.pid),
             (Begin::Exec, None) => {}
         }
@@ -105,7 +105,7 @@ fn begun(profile: &Profile) -> Vec<Begun> {
     begun
 }
 
-/// A process and who started it, by the names of their programs.
+/// The stack of a process: its program's name and those of its ancestors.
 fn stack(profile: &Profile, life: &Life) -> Vec<StringId> {
     let parent = |life: &Life| life.parent.and_then(|parent| profile.lives.get(parent));
     let mut stack = vec![life.comm];

@@ -1,6 +1,6 @@
-//! What the agent spends while it runs: measured each period, held against its budget, and the rate changed where it has to be.
+//! Spending of the running agent: measures its cost each period, compares it with the budget, and adjusts the sample rate.
 //!
-//! Not here: how it is measured (`cost`), which rate follows (`budget`).
+//! Elsewhere: measuring the cost (`cost`), choosing the rate (`budget`).
 
 use std::time::{Duration, Instant};
 
@@ -9,29 +9,29 @@ use crate::capture::Capture;
 use crate::cost::{CostMeter, OwnCost};
 use crate::options::AgentOptions;
 
-/// Time between two looks at the cost.
+/// Interval between two measurements of the cost.
 const PERIOD: Duration = Duration::from_secs(10);
-/// A watch costs more at once than there is room for, and is rare: the budget has it in the time until the next one.
+/// Period over which the budget spreads the cost of a trace. A trace costs more than the budget allows at once, but is rare.
 const SPREAD: Duration = Duration::from_secs(120);
 
-/// What the agent spends.
+/// The agent's spending and its budget.
 pub(crate) struct Spending {
     meter: CostMeter,
     budget: Budget,
     looked: Instant,
     max_cpu: f64,
-    /// The last period was over the budget.
+    /// Whether the last period was over budget.
     is_over: bool,
-    /// Since the last look.
+    /// Cost since the last comparison.
     of_period: OwnCost,
-    /// Of the window so far.
+    /// Cost of the window so far.
     of_window: OwnCost,
-    /// What watches cost that the budget has not had yet, in nanoseconds.
+    /// Cost of traces that was not charged to the budget yet, in nanoseconds.
     due_ns: f64,
 }
 
 impl Spending {
-    /// Nothing is spent yet.
+    /// Starts with nothing spent.
     pub fn begin(options: &AgentOptions, mut meter: CostMeter, frequency_hz: u32) -> Self {
         if !meter.sees_programs() {
             tracing::warn!(
@@ -55,7 +55,7 @@ impl Spending {
         }
     }
 
-    /// Holds what was spent since the last look against the budget, if it is time to.
+    /// Compares the cost since the last comparison with the budget, and adjusts the sample rate, if a period has passed.
     pub fn look(&mut self, capture: &mut Capture) {
         if self.looked.elapsed() < PERIOD {
             return;
@@ -88,24 +88,24 @@ impl Spending {
         }
     }
 
-    /// System calls took so much longer as they were watched.
+    /// Adds `watch_ns` by which tracing slowed system calls.
     pub fn add_watches(&mut self, watch_ns: u64) {
         self.meter.add_watch(watch_ns);
     }
 
-    /// Whether the last period was over the budget.
+    /// Whether the last period was over budget.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// What a window took that ends now, and its share of the machine in percent.
+    /// Cost of the window that ends now, and its share of the machine in percent.
     pub fn of_window(&mut self) -> (OwnCost, String) {
         self.measure();
         let cost = std::mem::take(&mut self.of_window);
         (cost, in_percent(self.meter.share(cost)))
     }
 
-    /// The time that all processors together have in some time.
+    /// Time that all CPUs together have in `elapsed_ns`.
     pub fn machine_ns(&self, elapsed_ns: u64) -> u64 {
         self.meter.machine_ns(elapsed_ns)
     }
@@ -117,7 +117,7 @@ impl Spending {
     }
 }
 
-/// What the budget has of watches in a period: of all that is due, the part that the period is of [`SPREAD`].
+/// The cost of traces charged to a period: of all outstanding cost, the fraction that the period is of [`SPREAD`].
 fn share_of_period(due_ns: &mut f64, new_ns: u64, period: Duration) -> u64 {
     *due_ns += new_ns as f64;
     let now_ns = *due_ns * period.div_duration_f64(SPREAD).min(1.0);

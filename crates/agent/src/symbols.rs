@@ -1,7 +1,7 @@
-//! Files with symbols for the server: it asks for them by build id, and each is sent once.
+//! Uploads files with symbols to the server: the server asks for them by build id, and each is sent once.
 //!
-//! A thread asks at the beginning, and then every [`PAUSE`]. Files are found where the processes that were sampled have them, and are checked to be the ones that are meant.
-//! Memory does not grow with their size: they are streamed. Not here: names that are found on this machine (`capture`).
+//! A thread asks which files are missing at the start, and then every [`PAUSE`]. Files are located through the processes that were sampled with them,
+//! and their build id is verified. Files are streamed, so memory does not grow with their size. Elsewhere: symbolization on this machine (`capture`).
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -22,51 +22,51 @@ use crate::connection::Connection;
 use crate::error::AgentError;
 use crate::options::{AgentOptions, SymbolPolicy};
 
-/// What the server lacks, below its URL.
+/// Endpoint, below the server's URL, that lists the build ids that the server lacks.
 const MISSING: &str = "/api/v1/symbols/missing";
-/// Where files go.
+/// Endpoint that files are sent to.
 const FILES: &str = "/api/v1/symbols";
-/// Time between two questions; less at first.
+/// Longest interval between two requests for missing build ids; the first intervals are shorter.
 const PAUSE: Duration = Duration::from_secs(20);
-/// Time between the first two.
+/// Shortest interval between two such requests.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// Time between two files, so that nobody notices.
+/// Pause between two files, to keep the load low.
 const BETWEEN: Duration = Duration::from_millis(500);
-/// Longest time that a file may take.
+/// Timeout for sending a file.
 const TIMEOUT: Duration = Duration::from_secs(300);
-/// Largest file that is sent, in bytes; the server takes no larger ones.
+/// Largest file that is sent, in bytes; the server accepts no larger ones.
 const LARGEST: u64 = 256 << 20;
-/// Longest answer that is read, in bytes.
+/// Bytes of an answer that are read at most.
 const ANSWER: u64 = 4 << 20;
-/// Files that are open for the server to ask for them, and for how long.
+/// Most files held open for the server to ask for them, and for how long.
 const HELD: usize = 64;
 const HOLD: Duration = Duration::from_secs(60);
-/// Files that the server is asked for at a time, whether it has them.
+/// Most files per round that the server is asked about.
 const QUESTIONS: usize = 100;
-/// Files that are remembered.
+/// Most files that are remembered.
 const MOST: usize = 10_000;
-/// Processes that are asked for a file.
+/// Most processes through which a file is opened.
 const PROCESSES: usize = 4;
-/// Where separate debug information is.
+/// Directory of separate debug information.
 const DEBUG: &str = "/usr/lib/debug/.build-id";
 
-/// Where a file may be.
+/// Locations of a file.
 #[derive(Clone, Debug, Default)]
 struct FilePlaces {
     path: String,
-    /// Processes that have it mapped, the newest last.
+    /// Processes that map it, the newest last.
     mapped: Vec<FileOrigin>,
-    /// Its frames are named here, unless the server has it.
+    /// The agent symbolizes its frames, unless the server has the file.
     is_held: bool,
-    /// The file, for a while: it may be gone when the server asks.
+    /// The open file, kept for a while: it may be gone when the server asks for it.
     open: Option<Arc<File>>,
     noted: Option<Instant>,
 }
 
-/// The files that were sampled lately, by build id.
+/// Recently sampled files, by build id.
 type SampledFiles = Mutex<HashMap<String, FilePlaces>>;
 
-/// The thread that sends files.
+/// Handle of the thread that sends files.
 pub(crate) struct SymbolUpload {
     files: Arc<SampledFiles>,
     is_server: Arc<AtomicBool>,
@@ -77,7 +77,7 @@ pub(crate) struct SymbolUpload {
 }
 
 impl SymbolUpload {
-    /// Begins, unless names are the agent's alone.
+    /// Starts the thread, unless the agent does all symbolization.
     pub fn begin(options: &AgentOptions) -> Result<Self, AgentError> {
         let files = Arc::new(SampledFiles::default());
         let is_server = Arc::new(AtomicBool::new(options.symbols == SymbolPolicy::Server));
@@ -102,18 +102,18 @@ impl SymbolUpload {
         Ok(Self { files, is_server, is_decided, left, stop: Some(stop), thread })
     }
 
-    /// Whether it is known who names frames: the server was asked, or need not be.
+    /// Whether it is known who symbolizes frames: the server has answered, or need not be asked.
     pub fn is_decided(&self) -> bool {
         self.is_decided.load(Ordering::Acquire)
     }
 
-    /// Files that the server can't have and those that it has, if it names frames; `None`: it names none.
+    /// Files that the server cannot have, and those that it has. `None` if the server does not symbolize frames.
     pub fn left_names(&self) -> Option<LeftNames> {
         let left = || self.left.lock().unwrap_or_else(PoisonError::into_inner).clone();
         self.is_server.load(Ordering::Relaxed).then(left)
     }
 
-    /// Notes where the sampled files of a window are.
+    /// Records the locations of the files sampled in a window.
     pub fn note(&self, taken: &TakenWindow) {
         let profile = &taken.profile;
         if self.thread.is_none() {
@@ -135,7 +135,7 @@ impl SymbolUpload {
                 profile.strings.get(dso.path).clone_into(&mut places.path);
             }
             if !places.mapped.contains(&mapped) {
-                // The newest are likeliest to be there still.
+                // The newest processes are the most likely to be still running.
                 if places.mapped.len() == PROCESSES {
                     places.mapped.remove(0);
                 }
@@ -152,23 +152,23 @@ impl SymbolUpload {
 impl Drop for SymbolUpload {
     fn drop(&mut self) {
         drop(self.stop.take());
-        // A file may be on its way for minutes: the process ends without it.
+        // Do not join: a file may be in transit for minutes, and the process can end without it.
         drop(self.thread.take());
     }
 }
 
-/// What the thread has.
+/// State of the thread.
 struct Uploader {
     connection: Connection,
     files: Arc<SampledFiles>,
     is_server: Arc<AtomicBool>,
     is_decided: Arc<AtomicBool>,
     left: Arc<Mutex<LeftNames>>,
-    /// Files that were tried: the server may lose one, but not each minute.
+    /// Number of attempts per file. The server may lose a file, but not every minute.
     done: HashMap<String, u32>,
 }
 
-/// Tries of a file before it is given up.
+/// Attempts to send a file before it is given up.
 const TRIES: u32 = 3;
 
 #[derive(Deserialize)]
@@ -197,14 +197,14 @@ impl Uploader {
                     }
                     self.ask_for_held();
                 }
-                // It is no server that names frames, or none that says so to this agent.
+                // The server does not symbolize frames, or does not reveal that to this agent.
                 Ok(None) => pause = PAUSE * 15,
                 Err(error) => tracing::debug!(%error, "cannot ask which symbols are missing"),
             }
         }
     }
 
-    /// What the server lacks; `None`: it is none that takes symbols.
+    /// Build ids that the server lacks, or `None` if it does not accept symbols.
     fn missing(&self) -> Result<Option<Vec<String>>, ureq::Error> {
         let mut response = self.connection.request(ureq::Agent::get, MISSING).call()?;
         if !response.status().is_success() {
@@ -214,7 +214,7 @@ impl Uploader {
         Ok(serde_json::from_slice::<MissingSymbols>(&body).ok().map(|missing| missing.build_ids))
     }
 
-    /// Asks whether the server has what is named here, as no path leads to it.
+    /// Asks whether the server has the files that are symbolized here because no path leads to them.
     fn ask_for_held(&self) {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let held = files.iter_mut().filter(|(_, places)| places.is_held).take(QUESTIONS);
@@ -264,18 +264,18 @@ impl Uploader {
         }
     }
 
-    /// From the next window on the agent names the frames of a file.
+    /// Makes the agent symbolize the frames of a file from the next window on.
     fn keep(&self, build_id: &str) {
         insert(&mut self.left.lock().unwrap_or_else(PoisonError::into_inner).unsent, build_id);
     }
 
-    /// From the next window on the server names the frames of a file, which it has.
+    /// Leaves the frames of a file, which the server has, to the server from the next window on.
     fn leave(&self, build_id: &str) {
         insert(&mut self.left.lock().unwrap_or_else(PoisonError::into_inner).sent, build_id);
     }
 }
 
-/// Opens files that are new and closes those that the server has had time to ask for.
+/// Opens new files, and closes those that the server has had time to ask for.
 fn hold(files: &mut HashMap<String, FilePlaces>) {
     let mut open = 0;
     for places in files.values_mut() {
@@ -291,14 +291,14 @@ fn hold(files: &mut HashMap<String, FilePlaces>) {
     }
 }
 
-/// Remembers one more file, of so many as there is room for.
+/// Adds a file, unless the set is full.
 fn insert(files: &mut HashSet<BuildId>, build_id: &str) {
     if files.len() < MOST {
         files.extend(BuildId::from_hex(build_id));
     }
 }
 
-/// The debug file of a build id, or the file itself, as the processes have it that have it mapped.
+/// The debug file of a build id, or the file itself, opened through a process that maps it or from the held descriptor.
 fn find(build_id: &str, places: &FilePlaces) -> Option<(PathBuf, File)> {
     let wanted = BuildId::from_hex(build_id)?;
     let (start, rest) = build_id.split_at_checked(2)?;
@@ -310,22 +310,22 @@ fn find(build_id: &str, places: &FilePlaces) -> Option<(PathBuf, File)> {
     }
     let held = || places.open.as_ref()?.try_clone().ok();
     let mut file = open_where_mapped(build_id, places).or_else(held)?;
-    // Its build id was read.
+    // Reading the build id moved the offset.
     file.rewind().ok()?;
     let is_small = file.metadata().is_ok_and(|meta| meta.len() <= LARGEST);
     is_small.then(|| (PathBuf::from(&places.path), file))
 }
 
-/// The file of a build id as the processes have it that have it mapped.
+/// Opens the file of a build id through a process that maps it.
 fn open_where_mapped(build_id: &str, places: &FilePlaces) -> Option<File> {
     let build_id = Some(BuildId::from_hex(build_id)?.bytes().into());
     let key = FileKey { build_id, ..FileKey::of_path(places.path.as_bytes()) };
     places.mapped.iter().rev().find_map(|origin| open_mapped(&key, origin).ok())
 }
 
-/// A regular file that is not too large.
+/// Opens a regular file within the size limit.
 fn open(path: &Path) -> io::Result<File> {
-    // What is no regular file, such as a pipe, is not opened: that may wait.
+    // Check before opening: opening a pipe, for example, could block.
     let is_file = |meta: std::fs::Metadata| meta.is_file() && meta.len() <= LARGEST;
     if !std::fs::metadata(path).is_ok_and(is_file) {
         return Err(io::ErrorKind::InvalidInput.into());

@@ -1,21 +1,21 @@
-//! How many samples are where.
+//! Counts of samples by what became of them.
 //!
-//! Invariant: `taken` = `left_out` + `sent` + `spooled` + `dropped`, and what of the spool an earlier agent left is in none of them but
-//! `found`, which is then part of the sum on the left.
+//! Invariant: `taken` + `found` = `left_out` + `sent` + `spooled` + `dropped`, where `found` are the samples that an earlier agent left in the
+//! spool.
 
 use std::ops::{AddAssign, SubAssign};
 use std::sync::{Mutex, PoisonError};
 
-/// Samples, what they stand for, and the time off the processor beside them.
+/// A number of samples, and the quantities that they represent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SampleCount {
-    /// Samples of processor time and of page faults.
+    /// Samples of CPU time and of page faults.
     pub samples: u64,
-    /// Nanoseconds of processor time.
+    /// Nanoseconds of CPU time.
     pub cpu_ns: u64,
-    /// Nanoseconds that threads were off the processor, blocked or waiting for one, where that is measured.
+    /// Nanoseconds that threads were off-CPU, blocked or waiting for a CPU, if that is measured.
     pub off_cpu_ns: u64,
-    /// Page faults that samples stand for, where they are sampled.
+    /// Page faults that the samples represent, if they are sampled.
     pub page_faults: u64,
 }
 
@@ -37,39 +37,39 @@ impl SubAssign for SampleCount {
     }
 }
 
-/// How many samples are where.
+/// Counts of samples by what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Taken by this agent.
+    /// Sampled by this agent.
     pub taken: SampleCount,
-    /// Found in the spool when this agent began.
+    /// Found in the spool when this agent started.
     pub found: SampleCount,
-    /// Left out by rules.
+    /// Excluded by rules.
     pub left_out: SampleCount,
-    /// Taken by the server.
+    /// Accepted by the server.
     pub sent: SampleCount,
     /// Waiting in the spool.
     pub spooled: SampleCount,
-    /// Given up: the spool was full or could not be written, or the server refused them.
+    /// Dropped: the spool was full or could not be written, or the server rejected them.
     pub dropped: SampleCount,
-    /// Samples that the kernel lost: they are in none of the others.
+    /// Samples that the kernel lost. They are in none of the other counts.
     pub lost: u64,
-    /// Nanoseconds off the processor that found no room in the kernel: likewise.
+    /// Off-CPU nanoseconds that found no room in the kernel. They are in none of the other counts.
     pub lost_off_cpu_ns: u64,
 }
 
-/// Totals that several threads add to.
+/// Totals that several threads update.
 #[derive(Debug, Default)]
 pub(crate) struct SharedTotals(Mutex<Totals>);
 
 impl SharedTotals {
-    /// Changes them.
+    /// Updates the totals.
     pub fn change(&self, change: impl FnOnce(&mut Totals)) {
-        // Sums are right after each change, whoever panicked elsewhere.
+        // The sums are consistent after each update, even if a thread panicked elsewhere.
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// As of now.
+    /// Current totals.
     pub fn read(&self) -> Totals {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

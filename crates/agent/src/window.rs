@@ -1,4 +1,4 @@
-//! From a window's samples to a request: grouped by resource, encoded, compressed, counted.
+//! Turns a window's samples into a request: grouped by resource, encoded, compressed, counted.
 
 use std::io::Write;
 
@@ -18,37 +18,37 @@ use crate::labels::{Attributes, Resources};
 use crate::observe::Observed;
 use crate::totals::SampleCount;
 
-/// What a window has beside its samples.
+/// Facts about a window other than its samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WindowFacts {
-    /// When it began, in nanoseconds since 1970.
+    /// Start, in nanoseconds since 1970.
     pub time_unix_ns: u64,
-    /// How long it was.
+    /// Length in nanoseconds.
     pub duration_ns: u64,
-    /// The time that all processors together had in it.
+    /// Time of all CPUs together, in nanoseconds.
     pub machine_ns: u64,
-    /// Samples per second of processor time.
+    /// Sample rate, in samples per second of CPU time.
     pub frequency_hz: u32,
-    /// What the agent took in it.
+    /// The agent's cost in it.
     pub cost: OwnCost,
     /// Samples that the kernel lost in it.
     pub lost: u64,
 }
 
-/// A window that is ready to be sent.
+/// A window that is ready to send.
 pub(crate) struct ClosedWindow {
     pub request: Request,
     /// All of its samples.
     pub taken: SampleCount,
-    /// What rules left out.
+    /// Samples that rules excluded.
     pub left_out: SampleCount,
-    /// Resources with samples.
+    /// Number of resources with samples.
     pub services: usize,
-    /// Time off the processor that is in no sample, for want of room.
+    /// Off-CPU time that is in no sample because there was no room.
     pub lost_off_cpu_ns: u64,
 }
 
-/// Makes a request of a window. `own`: attributes of the agent itself.
+/// Builds the request of a window. `own`: attributes of the agent itself.
 pub(crate) fn close(
     profile: &Profile,
     resources: Resources,
@@ -93,16 +93,16 @@ pub(crate) fn close(
     })
 }
 
-/// Times off the processor that are in no profile of a window, in nanoseconds.
+/// Off-CPU time that is in no profile of a window, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TimesOutside {
-    /// Of intervals that were shorter than was asked for.
+    /// Waits shorter than the requested minimum.
     pub short_ns: u64,
-    /// Of those that found no room.
+    /// Waits that found no room.
     pub lost_ns: u64,
 }
 
-/// Makes a request of the times off the processor in a window. `own`: attributes of the agent itself.
+/// Builds the request of a window's off-CPU time. `own`: attributes of the agent itself.
 pub(crate) fn close_off_cpu(
     profile: &Profile,
     resources: Resources,
@@ -129,12 +129,12 @@ pub(crate) fn close_off_cpu(
     ClosedWindow { lost_off_cpu_ns: outside.lost_ns, ..closed }
 }
 
-/// A figure of the agent, whose resource is at this place.
+/// A figure of the agent, whose resource has index `resource`.
 fn figure(resource: usize, name: &'static str, unit: &'static str, value: u64) -> Figure {
     Figure { resource, name, unit, stack: vec!["plumb agent".into()], value, time_unix_ns: None }
 }
 
-/// `counted`: what samples of an event, by its name, are.
+/// Encodes a window. `counted` converts the samples of an event, given by its name.
 fn encode(
     profile: &Profile,
     set: &ResourceSet,
@@ -163,7 +163,7 @@ fn encode(
     }
 }
 
-/// Figures of what was observed. Services that have no samples in this window get a place.
+/// Figures of observations. Adds a resource for a service without samples in this window.
 fn of_observed(observed: Vec<Observed>, attributes: &mut Vec<Attributes>) -> Vec<Figure> {
     let mut figures = Vec::new();
     for one in observed {
@@ -190,7 +190,7 @@ fn of_observed(observed: Vec<Observed>, attributes: &mut Vec<Attributes>) -> Vec
 
 fn compressed(bytes: &[u8]) -> Vec<u8> {
     let mut out = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::fast());
-    // Memory takes all that is written.
+    // Writing to memory cannot fail.
     let _ = out.write_all(bytes);
     out.finish().unwrap_or_default()
 }

@@ -1,39 +1,39 @@
-//! Functions of interpreted programs, as their code says.
+//! Functions of interpreted programs, read from their code objects.
 
 use crate::memory::{Memory, Unreadable, head};
 use crate::python::{LineTable, line_at};
 
-/// Code of a function that a thread was seen at.
+/// Identity of the code of a function in which a thread was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CodeId {
-    /// Where it was.
+    /// Address of the code object.
     pub at: u64,
-    /// A hash of what does not change in code as long as it is there: memory is used again, and other code has another one.
+    /// Hash of the parts of a code object that never change while it exists. Memory is reused, and a different code object has a different hash.
     pub identity: u32,
 }
 
-/// A function.
+/// A function of an interpreted program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Its name, with the classes and functions that it is in.
+    /// Name, qualified with the enclosing classes and functions.
     pub name: String,
-    /// The file as the interpreter names it.
+    /// File as the interpreter names it.
     pub file: String,
-    /// The line that it begins in.
+    /// First line.
     pub first_line: u32,
-    /// Which line an instruction is of, in the interpreter's own form: as much from the beginning as could be read.
+    /// Line table in the interpreter's own format: the readable prefix of it.
     pub(crate) lines: Vec<u8>,
-    /// Which form that is.
+    /// Format of `lines`.
     pub(crate) line_table: LineTable,
-    /// All of it could be read.
+    /// Whether `lines` is the whole table.
     pub(crate) has_all_lines: bool,
-    /// Where its instructions begin, in bytes from where its code is; 0: they are counted from 0.
+    /// Offset of the instructions from the start of the code object, in bytes; 0: instructions are counted from 0.
     pub(crate) instructions: u64,
-    /// Before this one it only sets itself up.
+    /// Instruction before which the function only sets up its frame.
     pub(crate) first_traceable: u64,
 }
 
-/// A hash of what does not change in code: as much of some words as masks let through. The kernel's programs do the same
+/// Hashes the immutable parts of a code object: words of it, each with a mask. The BPF programs compute the same hash
 /// (crates/capture-bpf/bpf/python.h).
 pub(crate) fn identity(words: &[u8], masks: &[u64]) -> u32 {
     let hash = words.as_chunks::<8>().0.iter().zip(masks).fold(0_u64, |hash, (word, mask)| {
@@ -43,7 +43,7 @@ pub(crate) fn identity(words: &[u8], masks: &[u64]) -> u32 {
     (hash >> 32) as u32
 }
 
-/// Makes a function of the first bytes of its code, if that is the code that is meant, before and after.
+/// Makes a function from the first bytes of its code object. Fails unless the identity matches both before and after.
 pub(crate) fn read_same<const N: usize>(
     memory: &dyn Memory,
     id: CodeId,
@@ -55,15 +55,15 @@ pub(crate) fn read_same<const N: usize>(
         if identity_of(&bytes) == id.identity { Ok(bytes) } else { Err(Unreadable(id.at)) }
     };
     let function = make(&same()?)?;
-    // It may have gone while it was read.
+    // The code object may have been freed while it was read.
     same().map(|_| function)
 }
 
-/// The number of an instruction of a function of which none has run.
+/// Instruction number of a function that has not started.
 const NOT_BEGUN: u32 = u32::MAX;
 
 impl Function {
-    /// One of which the interpreter says no more; where an instruction is told, it is its line.
+    /// A function without a line table. The `at` passed to [`Function::line`] is then the line itself.
     pub(crate) fn without_lines(name: String, file: String, first_line: u32) -> Self {
         let (lines, line_table) = (Vec::new(), LineTable::Direct);
         Self {
@@ -78,27 +78,27 @@ impl Function {
         }
     }
 
-    /// Whether the lines of all instructions are known.
+    /// Whether the whole line table was read.
     pub fn has_all_lines(&self) -> bool {
         self.has_all_lines
     }
 
-    /// The line of the instruction so many bytes from where the code is, or of this number where the interpreter counts them; 0 if
-    /// it has none, or it is not known.
+    /// Line of the instruction at this byte offset from the start of the code object, or with this number if the interpreter counts instructions. 0
+    /// if it has no line or the line is unknown.
     pub fn line(&self, at: u32) -> u32 {
         let offset = match self.line_table {
             LineTable::Direct => return at,
             LineTable::Locations => u64::from(at).saturating_sub(self.instructions),
             _ if at == NOT_BEGUN => return self.first_line,
-            // It counts bytes.
+            // Counted in bytes.
             LineTable::Lnotab => at.into(),
-            // It counts units of two bytes.
+            // Counted in units of two bytes.
             LineTable::Ranges => 2 * u64::from(at),
         };
         line_at(self.line_table, &self.lines, self.first_line, offset).unwrap_or(0)
     }
 
-    /// Whether it has begun when it is at this instruction: before, it is in no traceback.
+    /// Whether the function has started at this instruction. Before that, it appears in no traceback.
     pub fn has_begun(&self, at: u32) -> bool {
         u64::from(at) >= self.first_traceable
     }

@@ -1,4 +1,4 @@
-//! Where things of an ELF file are.
+//! Symbols and contents of an ELF file, at the addresses that the file states.
 
 use std::fs::File;
 use std::ops::Range;
@@ -14,38 +14,39 @@ type Elf<'c> = object::read::elf::ElfFile64<'c, object::Endianness, Reader<'c>>;
 type SymbolTable<'c> =
     object::read::elf::SymbolTable<'c, object::elf::FileHeader64<object::Endianness>, Reader<'c>>;
 
-/// More symbols than any file has.
+/// Limit on symbols; no file has as many.
 const MAX_SYMBOLS: usize = 4 << 20;
-/// More bytes than the names of a file's symbols take.
+/// Limit on the bytes of symbol names; no file has as many.
 const MAX_NAMES: u64 = 64 << 20;
 
-/// More bytes than a text has that is looked for.
+/// Longest text that is searched for, in bytes.
 const MAX_TEXT: usize = 64;
 
-/// A symbol that is looked for.
+/// A symbol to search for.
 pub(crate) struct Wanted {
     pub(crate) name: &'static str,
-    /// So many bytes are read from there at most.
+    /// Most bytes to read at the symbol.
     pub(crate) bytes: usize,
 }
 
-/// What was looked for in a file.
+/// The symbols found in a file.
 pub(crate) struct Image {
     found: Vec<Found>,
 }
 
-/// Something that a symbol names.
+/// A symbol that was found.
 struct Found {
     name: &'static str,
-    /// Its stated address.
+    /// Address stated in the file.
     address: u64,
     size: u64,
-    /// Its first bytes in the file.
+    /// First bytes at the symbol in the file.
     content: Vec<u8>,
 }
 
 impl Image {
-    /// Looks for symbols in a file; first in the table that is always there. `None` if there are none of them.
+    /// Searches for symbols in a file: first in the dynamic symbol table, which is always present, then, if `all_symbols`, in the full one. Returns
+    /// `None` if none is found.
     pub(crate) fn read(file: &File, wanted: &[&[Wanted]], all_symbols: bool) -> Option<Image> {
         let cache = ReadCache::new(file);
         let elf = Elf::parse(&cache).ok()?;
@@ -57,29 +58,29 @@ impl Image {
         (!found.is_empty()).then_some(Image { found })
     }
 
-    /// The stated address of a symbol.
+    /// Stated address of a symbol.
     pub(crate) fn address(&self, name: &str) -> Option<u64> {
         self.found.iter().find(|other| other.name == name).map(|found| found.address)
     }
 
-    /// The stated addresses of what a symbol names.
+    /// Stated address range of a symbol.
     pub(crate) fn range(&self, name: &str) -> Option<Range<u64>> {
         let found = self.found.iter().find(|other| other.name == name)?;
         Some(found.address..found.address.checked_add(found.size)?)
     }
 
-    /// The bytes that the file has at a symbol, as many as were wanted at most.
+    /// The file's bytes at a symbol, as many as were requested at most.
     pub(crate) fn content(&self, name: &str) -> Option<&[u8]> {
         self.found.iter().find(|other| other.name == name).map(|found| found.content.as_slice())
     }
 
-    /// The number that the file has at a symbol.
+    /// The 32-bit number at a symbol in the file.
     pub(crate) fn number(&self, name: &str) -> Option<u32> {
         self.content(name)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
     }
 }
 
-/// Looks for symbols in one table. All names are read at once: one by one each is a system call.
+/// Searches one symbol table. Reads all names at once, because reading each one is a system call.
 fn look_in<'c>(
     table: &SymbolTable<'c>,
     elf: &Elf<'c>,
@@ -105,7 +106,7 @@ fn look_in<'c>(
     }
 }
 
-/// The first bytes, `most` of them if there are as many, that the file has at a stated address.
+/// The file's bytes at a stated address, at most `most`.
 fn content(elf: &Elf<'_>, file: &File, address: u64, most: usize) -> Vec<u8> {
     let place = elf.segments().find_map(|segment| {
         let from = address.checked_sub(segment.address())?;
@@ -117,7 +118,7 @@ fn content(elf: &Elf<'_>, file: &File, address: u64, most: usize) -> Vec<u8> {
     if file.read_exact_at(&mut bytes, offset).is_ok() { bytes } else { Vec::new() }
 }
 
-/// What a file has in `.rodata` behind these bytes, up to what is no printable character.
+/// The text in `.rodata` that follows `before`, up to the first non-printable character.
 pub(crate) fn text_after(file: &File, before: &[u8]) -> Option<String> {
     let cache = ReadCache::new(file);
     let elf = Elf::parse(&cache).ok()?;
@@ -130,7 +131,7 @@ pub(crate) fn text_after(file: &File, before: &[u8]) -> Option<String> {
 }
 
 /// The largest function that a function calls directly, by the list of functions in `.eh_frame_hdr`. `code`: the bytes of the function
-/// that has this range of stated addresses, and perhaps more.
+/// with this range of stated addresses, and possibly more.
 pub(crate) fn largest_callee(file: &File, code: &[u8], range: &Range<u64>) -> Option<Range<u64>> {
     /// `call rel32`
     const CALL: u8 = 0xe8;
@@ -146,9 +147,9 @@ pub(crate) fn largest_callee(file: &File, code: &[u8], range: &Range<u64>) -> Op
     code.windows(5).enumerate().filter_map(callee).max_by_key(|callee| callee.end - callee.start)
 }
 
-/// Where functions begin, in order, as `.eh_frame_hdr` lists them in its usual form (LSB core).
+/// Start addresses of functions in ascending order, from an `.eh_frame_hdr` in its usual form (LSB core).
 fn functions(file: &File) -> Option<Vec<u64>> {
-    /// The version, and a table of pairs of signed words that count from the section.
+    /// The version, and the encoding of a table of pairs of signed words relative to the section.
     const FORM: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
     let cache = ReadCache::new(file);
     let elf = Elf::parse(&cache).ok()?;
@@ -168,7 +169,7 @@ pub(crate) fn bias(file: &File, mapped: Mapped) -> Option<u64> {
     let elf = Elf::parse(&cache).ok()?;
     elf.segments().find_map(|segment| {
         let (start, size) = segment.file_range();
-        // What is mapped begins with a whole page.
+        // Mappings start at a page boundary.
         let range = start & !0xfff..start.checked_add(size)?;
         let stated = segment.address().wrapping_sub(start).wrapping_add(mapped.offset);
         range.contains(&mapped.offset).then(|| mapped.start.wrapping_sub(stated))

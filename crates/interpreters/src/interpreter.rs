@@ -1,6 +1,6 @@
-//! What all interpreters are asked for, whichever it is.
+//! The interface that all interpreters implement.
 //!
-//! Not here: which there are (`lib.rs`), and how each keeps its frames.
+//! Elsewhere: the list of interpreters (`lib.rs`), and how each stores its frames.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,72 +12,72 @@ use crate::root::Root;
 use crate::round::EvalLoopFrame;
 use crate::threads::Threads;
 
-/// A frame of an interpreted program.
+/// A frame of an interpreted program (a script frame).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptFrame {
-    /// The function, with the classes and functions that it is in.
+    /// Function, qualified with the enclosing classes and functions.
     pub function: String,
-    /// The file as the interpreter names it.
+    /// File as the interpreter names it.
     pub file: String,
-    /// The line that runs, or whose call has not returned; 0 if it has none.
+    /// The running line, or the line of the call that has not returned; 0 if unknown.
     pub line: u32,
-    /// Native code entered the interpreter's loop with this frame; those further in, up to the next such frame, run in
-    /// the same round of the loop.
+    /// Native code entered the evaluation loop with this frame. Frames further in, up to the next entry frame, run in
+    /// the same eval frame.
     pub is_entry: bool,
-    /// An address on the stack in the native frame that runs its round; `None`: it is not known.
+    /// An address within the eval frame that runs it, if that is known.
     pub at: Option<u64>,
 }
 
-/// An interpreter in a file, wherever that is mapped: `bias` is what to add (wrapping) to addresses that the file states.
+/// An interpreter in a file, wherever that is mapped. `bias` is added (wrapping) to addresses that the file states.
 pub trait Interpreter: fmt::Debug + Send {
-    /// What it is, with its version.
+    /// Name with version.
     fn name(&self) -> String;
 
-    /// The language of its programs, in small letters.
+    /// Language of its programs, in lower case.
     fn language(&self) -> &'static str;
 
-    /// The native function that is the interpreter's loop.
+    /// Name of the native function that is the evaluation loop.
     fn native_loop(&self) -> &'static str;
 
-    /// Which part of the interpreter's loop a stated address is in, where the file says which are.
+    /// The part of the evaluation loop that contains a stated address, if the file tells.
     fn loop_part(&self, stated: u64) -> Option<LoopPart>;
 
-    /// Whether frames don't say where on the stack the rounds of the loop are in which they run: only how many there are.
+    /// Whether script frames do not record the stack address of their eval frame, so that only the number of eval frames is known.
     fn rounds_are_counted(&self) -> bool;
 
-    /// Whether a call is among the frames shortly before its round of the loop begins, and after that has ended.
+    /// Whether a call is listed shortly before its eval frame starts, and after it has ended.
     fn calls_outlast_rounds(&self) -> bool {
         false
     }
 
-    /// Where the states of the process' threads are.
+    /// Addresses of the states of the process's threads.
     fn threads(&self, memory: &dyn Memory, bias: u64) -> Result<Threads, Unreadable>;
 
-    /// The frames of the thread that has its state there, innermost first.
+    /// Script frames of the thread with its state at this address, innermost first.
     fn frames(&self, memory: &dyn Memory, state: u64) -> Result<Vec<ScriptFrame>, Unreadable> {
         named(&self.rounds(memory, state)?, |code| self.function(memory, code))
     }
 
-    /// Where these frames are, in rounds of the interpreter's loop, innermost first.
+    /// Unnamed script frames of a thread, grouped by eval frame, innermost first.
     fn rounds(&self, memory: &dyn Memory, state: u64) -> Result<Vec<EvalLoopFrame>, Unreadable>;
 
-    /// Where the frames of running threads are to be looked for, without stopping them.
+    /// The root from which BPF programs find the frames of running threads, without stopping them.
     fn root(&self) -> Root;
 
-    /// The function that has this code, unless there is other code now where that was.
+    /// Reads the function with this code. Fails if a different code object is now at its address.
     fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable>;
 }
 
-/// Functions that run a round of an interpreter's loop.
+/// Native functions that make up an eval frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopPart {
-    /// The loop itself.
+    /// The evaluation loop itself.
     Loop,
-    /// What calls it: alone it is a round that has not begun, or is leaving its frame.
+    /// The caller of the loop. Without the loop it is an eval frame that has not started, or is leaving its script frame.
     Caller,
 }
 
-/// Names the frames of a thread, innermost first. Each function is read once.
+/// Resolves the script frames of a thread to functions, innermost first. Reads each function once.
 fn named(
     rounds: &[EvalLoopFrame],
     read: impl Fn(CodeId) -> Result<Function, Unreadable>,
@@ -96,11 +96,11 @@ fn named(
     Ok(frames)
 }
 
-/// What a file holds.
+/// The interpreter in a file.
 #[derive(Debug)]
 pub enum Detected {
     /// An interpreter whose frames can be read.
     Known(Box<dyn Interpreter>),
-    /// One of a version that is not known: its name.
+    /// An interpreter of an unsupported version: its name.
     Unknown(String),
 }

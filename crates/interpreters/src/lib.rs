@@ -1,18 +1,18 @@
-//! Stacks of interpreted programs, read from the interpreter's own structures in the memory of its process.
+//! Stacks of interpreted programs, read from the interpreter's own data structures in the memory of its process.
 //!
-//! The native stack of an interpreted program says what the interpreter does, not what the program does: each call of
-//! the program is one more round of the same loop, or none at all. Interpreters keep the program's frames in lists of
-//! their own. An [`Interpreter`] reads these lists, and [`merge()`] puts what it finds in the place of the frames of the
-//! loop.
+//! The native stack of an interpreted program shows what the interpreter does, not what the program does: each call in
+//! the program is one more native call of the evaluation loop (an *eval frame*), or none at all. Interpreters keep the program's
+//! frames in lists of their own. An [`Interpreter`] reads these lists, and [`merge()`] substitutes the script frames that it finds for
+//! the eval frames.
 //!
-//! Invariant: memory of a process is hostile. Whatever it holds, work and what is kept are bounded, and what can't be
-//! read is an error. The process should not run meanwhile; if it does, frames may be missing or wrong.
+//! Invariant: the memory of a process is untrusted. Whatever it contains, the work and the results are bounded, and unreadable
+//! memory is an error. The process should be stopped while it is read; otherwise frames may be missing or wrong.
 //!
-//! A recorder can't stop a process at each sample. It has the kernel read which code a thread runs, by what
-//! [`Interpreter::root`] says, and reads later what that code is called ([`Interpreter::function`]): a [`CodeId`] tells
-//! whether it is still the same.
+//! A recorder cannot stop a process at each sample. It lets BPF programs read the code that a thread runs, starting from
+//! [`Interpreter::root`], and reads the names of that code later ([`Interpreter::function`]): a [`CodeId`] tells
+//! whether the code object is still the same.
 //!
-//! Not here: how memory is read, stopping the process, native stacks.
+//! Elsewhere: reading memory, stopping the process, native stacks.
 
 mod function;
 mod image;
@@ -37,20 +37,20 @@ pub use root::Root;
 pub use round::{EvalLoopFrame, ScriptPlace};
 pub use threads::Threads;
 
-/// Whether a file of this name may hold an interpreter, so that it pays to look. A program's own file should be looked
-/// at in any case: it may have one linked in.
+/// Whether a file of this name may contain an interpreter and is worth searching. A program's own executable should always be
+/// searched: an interpreter may be linked into it.
 pub fn is_likely(path: &[u8]) -> bool {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     let name = name.strip_prefix(b"lib").unwrap_or(name);
     [&b"python"[..], b"php", b"ruby", b"perl"].iter().any(|interpreter| name.starts_with(interpreter))
 }
 
-/// An interpreter of which some versions are known.
+/// An interpreter of which some versions are supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// The language.
+    /// Language.
     pub language: &'static str,
-    /// The versions.
+    /// Supported versions.
     pub versions: &'static str,
     native_loop: &'static str,
 }
@@ -59,7 +59,7 @@ impl Known {
     /// CPython.
     pub const PYTHON: Known =
         Known { language: "Python", versions: "CPython 3.9 to 3.15", native_loop: python::LOOP };
-    /// PHP, built for one thread alone.
+    /// PHP, built without thread safety (non-ZTS).
     pub const PHP: Known = Known { language: "PHP", versions: "PHP 7.4 to 8.5", native_loop: php::LOOP };
     /// CRuby.
     pub const RUBY: Known = Known { language: "Ruby", versions: "Ruby 3.0 to 4.0", native_loop: ruby::LOOP };
@@ -68,14 +68,14 @@ impl Known {
     pub const PERL: Known =
         Known { language: "Perl", versions: "Perl 5.30 to 5.42", native_loop: perl::LOOP };
 
-    /// The one whose loop has the name of this native function.
+    /// The interpreter whose evaluation loop is the native function `name`.
     pub fn with_loop(name: &str) -> Option<Known> {
         [Self::PYTHON, Self::PHP, Self::RUBY, Self::PERL].into_iter().find(|known| known.native_loop == name)
     }
 }
 
-/// The interpreter in a file, if there is one. Where one is found is said by symbols that libraries may use;
-/// `all_symbols`: also by others, of which there may be many.
+/// Finds the interpreter in a file, if there is one, by its dynamic symbols.
+/// `all_symbols`: also by the full symbol table, which may be large.
 pub fn find(file: &File, all_symbols: bool) -> Option<Detected> {
     let image = image::Image::read(
         file,
@@ -88,7 +88,7 @@ pub fn find(file: &File, all_symbols: bool) -> Option<Detected> {
         .or_else(|| perl::find(&image))
 }
 
-/// What to add (wrapping) to addresses that a file states to get those in a process that has this part of it mapped.
+/// The difference (wrapping) between addresses in a process that maps this part of the file and addresses that the file states.
 pub fn bias(file: &File, mapped: Mapped) -> Option<u64> {
     image::bias(file, mapped)
 }

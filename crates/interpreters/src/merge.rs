@@ -1,19 +1,19 @@
-//! One stack of native and of interpreted frames.
+//! Merges native frames and script frames into one stack.
 
 use crate::ScriptFrame;
 
 /// A frame of a merged stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merged<'s, N> {
-    /// Of machine code.
+    /// A frame of native code.
     Native(N),
-    /// Of the interpreted program.
+    /// A frame of the interpreted program.
     Script(&'s ScriptFrame),
 }
 
-/// Puts the frames of a program, innermost first, in the place of those of the interpreter's loop, which `is_loop` tells.
-/// Each round of the loop stands for the frames up to the next that native code entered. A round for which there are
-/// none left stays what it is; frames for which there is no round come last.
+/// Replaces the eval frames, which `is_loop` recognizes, with the script frames of a program, innermost first. Each eval frame is replaced with the
+/// script frames up to the next entry frame. If no script frames are left, the remaining eval frames stay as they are; if no eval frames are left,
+/// the remaining script frames come last.
 pub fn merge<N>(
     native: impl IntoIterator<Item = N>,
     is_loop: impl Fn(&N) -> bool,

@@ -1,25 +1,25 @@
-//! Where the frames of an interpreted program are, before it is known what they are called.
+//! Script frames as positions in code, before they are resolved to names.
 
 use crate::CodeId;
 
-/// A round of an interpreter's loop.
+/// An eval frame: one native call of the interpreter's evaluation loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvalLoopFrame {
-    /// An address on the stack in the native frame that runs it; `None`: it is not known.
+    /// An address within it on the native stack, if that is known.
     pub at: Option<u64>,
-    /// Its frames, innermost first.
+    /// Script frames in it, innermost first.
     pub frames: Vec<ScriptPlace>,
 }
 
-/// Where a frame of an interpreted program was.
+/// Position of a script frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScriptPlace {
-    /// In which code.
+    /// The code that it runs.
     pub code: CodeId,
-    /// At which instruction: so many bytes from where the code is.
+    /// The current instruction, in bytes from the start of the code.
     pub offset: u32,
-    /// It is the last of its round of the interpreter's loop.
+    /// Whether it is the outermost of its eval frame.
     pub is_entry: bool,
-    /// It is a generator's.
+    /// Whether it belongs to a generator.
     pub is_generator: bool,
 }

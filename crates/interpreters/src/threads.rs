@@ -1,18 +1,19 @@
-//! Where the states of a process' threads are.
+//! Addresses of the states of a process's threads.
 
 use std::collections::HashMap;
 
-/// Where the states of a process' threads are.
+/// Addresses of the states of a process's threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Threads {
-    /// Of each by its thread pointer, which is where its control block is.
+    /// State of each thread, by its thread pointer (the address of its control block).
     ByPointer(HashMap<u64, u64>),
-    /// Only the main thread has one.
+    /// Only the main thread has a state.
     Main(u64),
 }
 
 impl Threads {
-    /// The state of the thread with this pointer; `is_main`: its number is that of the process. `None`: the interpreter doesn't know it.
+    /// State of the thread with this thread pointer, or `None` if the interpreter does not know the thread. `is_main`: its thread id equals the
+    /// process id.
     pub fn state(&self, pointer: u64, is_main: bool) -> Option<u64> {
         match self {
             Threads::ByPointer(states) => states.get(&pointer).copied(),

@@ -1,4 +1,4 @@
-//! Memory that holds anything: reading it ends, and what it yields is bounded.
+//! Arbitrary memory: reading it terminates, and the results are bounded.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -6,8 +6,8 @@ use std::fs::File;
 use plumb_fixtures::{Requirement, skip};
 use plumb_interpreters::{CodeId, Detected, Interpreter, Memory, Threads, find};
 
-/// What a process may look like. `seed` 0: every word points at itself, so that all lists are endless; 1: likewise, and all lists are of
-/// less than nothing.
+/// Simulated memory. With `seed` 0 every word points to itself, so that all lists are endless; with 1 every word is negative as a size, so that lists
+/// have negative lengths; others are pseudorandom.
 struct Odd {
     seed: u64,
     reads: Cell<u64>,
@@ -63,7 +63,7 @@ fn read_all(interpreter: &dyn Interpreter, seed: u64) {
         }
     }
     for at in [0, 0x1000, u64::MAX - 8] {
-        // By chance nothing has the right hash.
+        // The hash matches only by chance, so reading must fail.
         assert!(interpreter.function(&memory, CodeId { at, identity: 1 }).is_err());
     }
     assert!(memory.reads.get() < 10_000_000, "seed {seed}: {} reads", memory.reads.get());

@@ -1,13 +1,13 @@
-//! Calls summed up: how many, how many failed and why, what they gave back, and how long they took.
+//! Aggregated system calls: their number, their failures by error, their return values, and their latencies.
 //!
-//! Times include what seeing a call costs; [`Times::without`] takes that off. Percentiles come from buckets that double in width,
-//! so that they are right to about a third.
+//! Times include the tracing overhead; [`Times::without`] subtracts it. Percentiles are computed from buckets that double in width,
+//! so their error is about a third.
 //!
-//! Not here: how calls are counted (capture-bpf).
+//! Elsewhere: counting calls (capture-bpf).
 
 use std::collections::BTreeMap;
 
-/// Calls that give back a number of bytes.
+/// Calls that return a number of bytes.
 #[rustfmt::skip]
 const GIVE_BYTES: &[&str] = &[
     "read", "write", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev", "preadv2", "pwritev2", "sendto", "recvfrom",
@@ -16,7 +16,7 @@ const GIVE_BYTES: &[&str] = &[
     "process_vm_readv", "process_vm_writev", "mq_timedreceive", "msgrcv",
 ];
 
-/// Whether what a call gives back is a number of bytes, by its name.
+/// Whether a call, given by its name, returns a number of bytes.
 pub fn gives_bytes(name: &str) -> bool {
     GIVE_BYTES.contains(&name)
 }
@@ -44,9 +44,9 @@ const OF_FILES: &[&str] = &[
     "sendmmsg", "recvmmsg", "readahead", "sync_file_range", "epoll_wait", "epoll_pwait", "epoll_pwait2", "epoll_ctl",
 ];
 
-/// Whether the first argument of a call is a descriptor that is still open when the call ends, by the call's name.
+/// Whether the first argument of a call, given by its name, is a descriptor that is still open when the call ends.
 pub fn takes_file(name: &str) -> bool {
-    // Of those that give back bytes all but these.
+    // The calls that return bytes without taking a descriptor.
     const NOT: [&str; 11] = [
         "readlink",
         "readlinkat",
@@ -63,28 +63,28 @@ pub fn takes_file(name: &str) -> bool {
     OF_FILES.contains(&name) || gives_bytes(name) && !NOT.contains(&name)
 }
 
-/// Which argument of a call is a path or a name, counted from 0, by the call's name.
+/// Index, from 0, of the argument that is a path or a name, by the call's name.
 pub fn path_argument(name: &str) -> Option<u8> {
     PATHS.iter().position(|names| names.contains(&name)).and_then(|index| u8::try_from(index).ok())
 }
 
-/// Calls of one kind.
+/// Aggregate of the calls of one kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Account {
-    /// How many ended.
+    /// Number of completed calls.
     pub calls: u64,
-    /// Those that failed.
+    /// Number of failed calls.
     pub failed: u64,
-    /// How many failed with each error, by its number.
+    /// Failed calls by error number.
     pub errors: BTreeMap<u32, u64>,
-    /// Sum of what those gave back that gave back a positive number.
+    /// Sum of the positive return values.
     pub given: u64,
-    /// How long they took; `None`: that was not measured.
+    /// Latencies; `None` if they were not measured.
     pub times: Option<Times>,
 }
 
 impl Account {
-    /// Adds other calls.
+    /// Adds another aggregate.
     pub fn add(&mut self, other: &Account) {
         self.calls += other.calls;
         self.failed += other.failed;
@@ -100,56 +100,56 @@ impl Account {
     }
 }
 
-/// How long calls took.
+/// Aggregated latencies.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Times {
-    /// How many were measured: those that had begun before are not.
+    /// Number of measured calls. Calls that began before the trace are not measured.
     pub calls: u64,
-    /// From beginning to end, in nanoseconds.
+    /// Wall-clock time, in nanoseconds.
     pub wall_ns: u64,
-    /// What of it the thread waited for something.
+    /// Part of it that the thread was blocked, waiting for an event.
     pub blocked_ns: u64,
-    /// What of it another thread had the processor, though this one could have gone on.
+    /// Part of it that the thread was preempted: runnable, while another thread had the CPU.
     pub preempted_ns: u64,
-    /// What of it the thread waited for a processor, once it could go on.
+    /// Part of it that the thread waited for a CPU after it was woken (run-queue wait).
     pub queued_ns: u64,
-    /// How many took from 2ⁿ nanoseconds up to twice that, by n.
+    /// Number of calls of 2ⁿ to 2ⁿ⁺¹ nanoseconds, by n.
     pub buckets: Vec<u64>,
-    /// The longest.
+    /// The longest call.
     pub longest: Option<Longest>,
 }
 
-/// A call that took longer than all others.
+/// The longest of the calls in an aggregate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Longest {
-    /// How long, in nanoseconds.
+    /// Latency in nanoseconds.
     pub ns: u64,
-    /// When it ended, by the monotonic clock.
+    /// End of the call, by the monotonic clock.
     pub end_ns: u64,
-    /// What it gave back.
+    /// Return value.
     pub result: i64,
-    /// Its arguments.
+    /// Arguments.
     pub args: [u64; 6],
-    /// Its process.
+    /// Process id.
     pub pid: u32,
-    /// Its thread.
+    /// Thread id.
     pub tid: u32,
-    /// The path or other text that it was called with; empty: there was none.
+    /// The path or other string argument; empty if the call has none.
     pub text: String,
 }
 
 impl Times {
-    /// Time on the processor, in nanoseconds.
+    /// Time on the CPU, in nanoseconds.
     pub fn on_cpu_ns(&self) -> u64 {
         self.wall_ns.saturating_sub(self.blocked_ns + self.preempted_ns + self.queued_ns)
     }
 
-    /// Mean time from beginning to end, in nanoseconds.
+    /// Mean latency, in nanoseconds.
     pub fn mean_ns(&self) -> f64 {
         if self.calls == 0 { 0.0 } else { self.wall_ns as f64 / self.calls as f64 }
     }
 
-    /// The time that this share of the calls did not exceed, in nanoseconds; 0 without calls.
+    /// The latency that this share of the calls did not exceed, in nanoseconds; 0 without calls.
     pub fn percentile_ns(&self, share: f64) -> f64 {
         let wanted = share.clamp(0.0, 1.0) * self.calls as f64;
         let mut before = 0.0;
@@ -165,7 +165,7 @@ impl Times {
         0.0
     }
 
-    /// Without so much of each call, which is what seeing it costs. Time off the processor is none of it.
+    /// Subtracts the tracing overhead of `each_ns` per call. Off-CPU time does not contain overhead.
     pub fn without(&self, each_ns: u64) -> Self {
         let most = self.on_cpu_ns();
         let longest = self.longest.clone();
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_within_the_bucket_that_they_fall_into() {
-        // 90 of 128 to 255 ns, 9 of about a microsecond, one of 70 µs.
+        // 90 calls of 128 to 255 ns, 9 of about a microsecond, one of 70 µs.
         let times = times(&[(7, 90), (10, 9), (16, 1)], 0, 70_000);
         assert!((128.0..256.0).contains(&times.percentile_ns(0.5)));
         assert!((1024.0..2048.0).contains(&times.percentile_ns(0.95)));

@@ -1,54 +1,54 @@
-//! Calls that come again and again: whether they come in bursts, how often, and how regularly.
+//! Detects periodic calls: whether they come in bursts, at what interval, and how regularly.
 //!
-//! What parts bursts is the pause that makes them most regular; pauses within a burst vary with whatever else the machine does.
+//! Bursts are separated at the pause length that makes them most regular, because pauses within a burst vary with the other load of the machine.
 
-/// Fewer bursts than this say nothing.
+/// Fewest bursts for a result.
 const LEAST: usize = 3;
-/// What comes more often than this, in nanoseconds, is a loop.
+/// Shortest period of bursts, in nanoseconds; anything more frequent is a loop.
 const LEAST_NS: u64 = 1_000_000;
-/// A pause that parts bursts is so many times as long as the next shorter one that doesn't.
+/// Smallest ratio of a pause that separates bursts to the next shorter one, which does not.
 const JUMP: f64 = 3.0;
-/// How much the times between bursts may vary, as a share of their mean, to be called regular.
+/// Largest variation of regular intervals, as a share of their mean.
 const REGULAR: f64 = 0.2;
 
-/// A call, as far as it matters here.
+/// Begin and end of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// When it began.
+    /// Begin of the call.
     pub begin_ns: u64,
-    /// When it ended.
+    /// End of the call.
     pub end_ns: u64,
 }
 
-/// What was found of calls that come again and again.
+/// Bursts of periodic calls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bursts {
-    /// How many there were.
+    /// Number of bursts.
     pub number: usize,
-    /// The middle one of the times from the beginning of one to that of the next.
+    /// Median interval from the begin of a burst to the begin of the next.
     pub period_ns: u64,
-    /// By how much these times vary: the mean of what they are off that.
+    /// Variation of the intervals: their mean deviation from `period_ns`.
     pub spread_ns: u64,
-    /// They vary little: something does it by the clock.
+    /// The intervals vary little, so the calls are driven by a timer.
     pub is_regular: bool,
-    /// The middle one of the numbers of calls.
+    /// Median number of calls in a burst.
     pub calls: usize,
-    /// The middle one of the times from the first call's beginning to the last one's end.
+    /// Median time from the begin of a burst's first call to the end of its last.
     pub length_ns: u64,
 }
 
-/// Finds bursts; `None`: there are too few calls, or they don't stand out. The calls are sorted.
+/// Sorts the calls and finds bursts. Returns `None` if there are too few calls or the bursts are not distinct.
 pub fn bursts(calls: &mut [Moment]) -> Option<Bursts> {
     calls.sort_unstable_by_key(|call| call.begin_ns);
     let mut pauses: Vec<u64> = calls.windows(2).map(|pair| pause(pair[0], pair[1])).collect();
     pauses.sort_unstable();
-    // Each pause may be what parts bursts if it is much longer than the next shorter one, or if there is no shorter one.
+    // A pause may separate bursts if it is much longer than the next shorter one, or if it is the shortest.
     let jumps =
         pauses.windows(2).filter(|pair| pair[1] as f64 >= JUMP * pair[0].max(1) as f64).map(|pair| pair[1]);
     let candidates = jumps.chain(pauses.first().copied());
     let all = candidates.filter_map(|least| parted(calls, least));
     let found = all.min_by(|one, other| variation(one).total_cmp(&variation(other)))?;
-    // Single calls at no regular times are just calls.
+    // Single calls at irregular times are not bursts.
     (found.is_regular || found.calls > 1).then_some(found)
 }
 
@@ -60,7 +60,7 @@ fn variation(bursts: &Bursts) -> f64 {
     bursts.spread_ns as f64 / bursts.period_ns.max(1) as f64
 }
 
-/// The bursts that are parted by pauses of at least this.
+/// The bursts that result if pauses of at least `least_ns` separate them.
 fn parted(calls: &[Moment], least_ns: u64) -> Option<Bursts> {
     let all: Vec<&[Moment]> = calls.chunk_by(|one, next| pause(*one, *next) < least_ns).collect();
     if all.len() < LEAST {
@@ -83,7 +83,7 @@ fn parted(calls: &[Moment], least_ns: u64) -> Option<Bursts> {
     })
 }
 
-/// The middle one of some values in their order, of an even number the upper; `None` if there are none.
+/// Median of the values (the upper one of an even number), or `None` if there are none.
 pub fn middle<T: Ord + Copy>(mut values: Vec<T>) -> Option<T> {
     values.sort_unstable();
     values.get(values.len() / 2).copied()
@@ -99,7 +99,7 @@ mod tests {
         Moment { begin_ns, end_ns: begin_ns + latency_ns }
     }
 
-    /// The first picture of the article that asks for this: three calls each second.
+    /// The first figure in the article that asks for this: three calls each second.
     #[test]
     fn a_daemon_that_reads_each_second_is_found() {
         let times = [
@@ -128,7 +128,7 @@ mod tests {
             let mut at = burst * 1000 * MS;
             for number in 0..60 {
                 calls.push(call(at, 3000));
-                // Another program had the processor for a while, once in three bursts.
+                // Another program had the CPU for a while, in one of three bursts.
                 at += if number == 30 && burst % 3 == 0 { 4 * MS } else { 4000 };
             }
         }

@@ -1,51 +1,51 @@
-//! A system call as it was seen, and what of the memory that it points at is worth copying.
+//! A traced system call, and descriptions of the memory to copy for its arguments.
 //!
-//! Not here: how calls are seen and memory is copied (capture-bpf), what the bytes mean (`decode`).
+//! Elsewhere: tracing calls and copying memory (capture-bpf), the meaning of the bytes (`decode`).
 
 use crate::{Abi, Outcome};
 
-/// A call.
+/// A traced system call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SystemCall<'a> {
-    /// When it began, in nanoseconds of the monotonic clock.
+    /// Begin, in nanoseconds of the monotonic clock.
     pub begin_ns: u64,
-    /// When it ended, or was found not to have.
+    /// End of the call, or the time at which it was found unfinished.
     pub end_ns: u64,
-    /// Process.
+    /// Process id.
     pub pid: u32,
-    /// Thread.
+    /// Thread id.
     pub tid: u32,
     /// Name of the thread when the call began.
     pub comm: &'a [u8],
-    /// How its number is meant.
+    /// ABI that `number` belongs to.
     pub abi: Abi,
-    /// Its number.
+    /// System call number.
     pub number: u32,
-    /// Its arguments.
+    /// Arguments.
     pub args: [u64; 6],
-    /// What became of it.
+    /// Outcome of the call.
     pub end: CallEnd,
-    /// It had begun before anybody looked: `begin_ns` is its end.
+    /// The call began before the trace: `begin_ns` equals its end.
     pub is_late: bool,
-    /// It is asked for; else it is only of use to know what descriptors are.
+    /// The call was requested; otherwise it was traced only to track descriptors.
     pub is_shown: bool,
-    /// Memory that was copied.
+    /// Copied memory.
     pub pieces: Vec<Piece<'a>>,
 }
 
-/// What became of a call.
+/// Outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallEnd {
-    /// It returned.
+    /// Completed with this outcome.
     Returned(Outcome),
-    /// It has not ended yet.
+    /// Still in progress.
     Unfinished,
-    /// Its thread has ended in it.
+    /// Ended together with its thread.
     ThreadEnded,
 }
 
 impl SystemCall<'_> {
-    /// What it gave back, if it returned without an error.
+    /// Return value, if the call returned without an error.
     pub fn value(&self) -> Option<i64> {
         match self.end {
             CallEnd::Returned(Outcome::Value(value)) => Some(value),
@@ -53,7 +53,7 @@ impl SystemCall<'_> {
         }
     }
 
-    /// Its error.
+    /// Error number, if the call failed.
     pub fn error(&self) -> Option<u32> {
         match self.end {
             CallEnd::Returned(Outcome::Error(number)) => Some(number),
@@ -61,12 +61,12 @@ impl SystemCall<'_> {
         }
     }
 
-    /// How long it took, if that is known.
+    /// Latency in nanoseconds, if the begin of the call is known.
     pub fn latency_ns(&self) -> Option<u64> {
         (!self.is_late).then(|| self.end_ns.saturating_sub(self.begin_ns))
     }
 
-    /// The piece that was copied for a [`Take`] by its place among the call's.
+    /// The memory copied for the [`Take`] with this index among the call's takes.
     pub fn piece(&self, take: usize) -> Option<&Piece<'_>> {
         self.pieces.iter().find(|piece| piece.take == take)
     }
@@ -75,71 +75,71 @@ impl SystemCall<'_> {
 /// Memory that was copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// For which [`Take`] of the call, by its place.
+    /// Index of its [`Take`] among the call's takes.
     pub take: usize,
-    /// There is more of it.
+    /// The memory is longer than the copied bytes.
     pub is_cut: bool,
-    /// The bytes; of a string without its zero.
+    /// The bytes; of a string, without the terminating NUL.
     pub bytes: &'a [u8],
 }
 
-/// Memory to be copied.
+/// Memory to copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Take {
-    /// What says where it is.
+    /// Location of the address.
     pub at: At,
-    /// What it is.
+    /// Kind of the memory.
     pub what: What,
-    /// Whether it is there when the call has succeeded, and not when it begins.
+    /// Whether to copy it when the call has succeeded, rather than when it begins.
     pub at_end: bool,
 }
 
-/// What says where memory is.
+/// Location of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     /// An argument.
     Argument(u8),
-    /// An address at this place in what was copied for another take, which is before it.
+    /// A field in the memory copied for an earlier take.
     Field {
-        /// The other take.
+        /// Index of the other take.
         take: u8,
-        /// The place, below 64.
+        /// Offset of the field, below 64.
         place: u16,
     },
 }
 
-/// What memory is.
+/// Kind of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Bytes up to a zero, at most so many.
+    /// A NUL-terminated string.
     String {
-        /// The most bytes, with the zero.
+        /// Byte limit, including the NUL.
         most: u16,
     },
-    /// A list of addresses of strings that ends with a zero.
+    /// A NULL-terminated array of addresses of strings.
     List,
     /// Elements of one size.
     Elements {
-        /// Bytes of one.
+        /// Size of an element in bytes.
         size: u16,
-        /// How many there are.
+        /// Number of elements.
         count: Count,
-        /// The most bytes.
+        /// Byte limit of all elements.
         most: u16,
     },
 }
 
-/// What says how many elements there are.
+/// Location of the number of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
-    /// There is one.
+    /// One element.
     One,
     /// An argument.
     Argument(u8),
-    /// 32 bits that an argument has the address of.
+    /// A 32-bit integer at the address in this argument.
     Behind(u8),
-    /// What the call gives back.
+    /// The call's return value.
     Result,
-    /// 64 bits at this place of what the address was taken from.
+    /// A 64-bit field at this offset of the structure that the address was taken from.
     Field(u16),
 }

@@ -1,7 +1,7 @@
-//! Arguments and results in words.
+//! Formats arguments and results as text.
 //!
-//! Whatever was copied may be anything: what can't be read as what it should be is said as the address that it was at. Not here:
-//! what arguments are (`kinds.txt`), what descriptors are called (`Descriptors`).
+//! Copied memory is untrusted: if it cannot be decoded as the expected type, its address is written instead. Elsewhere:
+//! types of arguments (`kinds.txt`), names of descriptors (`Descriptors`).
 
 mod memory;
 mod sockaddr;
@@ -16,11 +16,11 @@ use crate::{Abi, CallEnd, Outcome, Signature, SystemCall, errno_name};
 pub use sockaddr::socket_address;
 pub use text::quote;
 
-/// Says what a descriptor of the calling process is called, with what is to stand around it.
+/// Appends the name of a descriptor of the calling process, with its delimiters.
 pub type NameOf<'a> = dyn FnMut(i32, &mut String) + 'a;
 
 impl Signature {
-    /// Says each argument: its name and value.
+    /// Formats each argument and passes its name and value to `each`.
     pub fn arguments(
         &self,
         call: &SystemCall<'_>,
@@ -35,13 +35,13 @@ impl Signature {
                 continue;
             }
             out.clear();
-            // Structures of 32-bit programs are laid out otherwise, and were not copied.
+            // Structures of 32-bit programs have a different layout and were not copied.
             write(choice, value, param.bits, call, name_of, &mut out);
             each(&param.name, &out);
         }
     }
 
-    /// Says what became of a call.
+    /// Appends the result of a call.
     pub fn end(&self, call: &SystemCall<'_>, name_of: &mut NameOf<'_>, out: &mut String) {
         match call.end {
             CallEnd::Returned(Outcome::Value(value)) => match choose(&self.result, call) {
@@ -67,7 +67,7 @@ fn choose<'a>(choices: &'a [Choice], call: &SystemCall<'_>) -> Option<&'a Choice
         None => true,
         Some((place, wanted, is_flag)) => {
             let value = call.args.get(place).copied().unwrap_or(0);
-            // Most are words of 32 bits, above which there may be anything.
+            // Most arguments are 32-bit words, whose upper half is undefined.
             let (value, wanted) = (value as u32, wanted as u32);
             if is_flag {
                 value & wanted == wanted
@@ -78,14 +78,14 @@ fn choose<'a>(choices: &'a [Choice], call: &SystemCall<'_>) -> Option<&'a Choice
     })
 }
 
-/// Flags of an operation on a futex, which are no part of which one it is.
+/// Flags of a futex operation that do not select the operation.
 const FUTEX_FLAGS: u32 = (libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) as u32;
 
 fn is_futex(call: &SystemCall<'_>) -> bool {
     crate::name(call.abi, call.number) == Some("futex")
 }
 
-/// Whether it fills nothing, as no child has changed yet (`WNOHANG`).
+/// Whether the call fills nothing because no child has changed state (`WNOHANG`).
 fn has_found_no_child(call: &SystemCall<'_>) -> bool {
     call.value() == Some(0) && crate::name(call.abi, call.number) == Some("wait4")
 }
@@ -128,7 +128,7 @@ fn write(
             let native = Some(call.abi) == Abi::native();
             match copied().filter(|_| native && !(memory.is_out && has_found_no_child(call))) {
                 Some(piece) => memory::write(memory, piece, call, name_of, out),
-                // Nothing was given back, and nothing copied.
+                // The call returned no bytes, so none were copied.
                 None if matches!(memory.form, Form::Bytes) && call.value() == Some(0) && value != 0 => {
                     out.push_str("\"\"")
                 }
@@ -139,7 +139,7 @@ fn write(
     };
 }
 
-/// Says an address.
+/// Appends an address.
 fn address(value: u64, out: &mut String) -> std::fmt::Result {
     if value == 0 {
         out.push_str("NULL");
@@ -148,7 +148,7 @@ fn address(value: u64, out: &mut String) -> std::fmt::Result {
     write!(out, "{value:#x}")
 }
 
-/// Rust writes 0o755 where C has 0755.
+/// Turns Rust's 0o755 into C's 0755.
 fn trim_octal(out: &mut String) {
     if let Some(at) = out.rfind("0o") {
         out.remove(at + 1);

@@ -1,8 +1,8 @@
-//! Arguments in words: known bytes give known words, and any bytes at all do no harm.
+//! Formatting of arguments: known bytes yield known text, and arbitrary bytes are handled safely.
 
 use crate::{Abi, CallEnd, Outcome, Piece, Signature, SystemCall, number};
 
-/// Calls as the kernel describes them: one of each form of memory, and those whose arguments depend on each other.
+/// Calls as the kernel describes them: one for each form of memory, and those with arguments that depend on each other.
 const CALLS: [(&str, &str); 20] = [
     ("openat", "int dfd,const char * filename,int flags,umode_t mode"),
     ("read", "unsigned int fd,char * buf,size_t count"),
@@ -54,7 +54,7 @@ fn call<'a>(name: &str, args: [u64; 6], result: i64, pieces: Vec<Piece<'a>>) -> 
     }
 }
 
-/// What is said of a call: arguments, and what became of it.
+/// Formats a call: its arguments and its result.
 fn said(signature: &Signature, call: &SystemCall<'_>) -> String {
     let mut name_of = |fd: i32, out: &mut String| out.push_str(&format!("<{fd}>"));
     let mut words = Vec::new();
@@ -140,7 +140,7 @@ fn calls_of_other_programs_have_no_memory() {
     );
 }
 
-/// Whatever was copied, and however much of it.
+/// Arbitrary contents and lengths of copied memory.
 #[test]
 fn any_bytes_do_no_harm() {
     let mut state = 1_u64;

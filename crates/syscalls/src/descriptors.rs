@@ -1,8 +1,8 @@
-//! What the descriptors of processes are: by the calls that make, copy and close them, and, where those were not seen, by what
-//! the system says when it is asked.
+//! Names of the descriptors of processes, tracked through the calls that open, duplicate and close them. Descriptors opened
+//! before the trace are looked up in the system.
 //!
-//! A path is the one that it was opened by, made absolute: links in it are not followed. What the system says is how things are by
-//! then, which may be a little later than the call. Not here: asking ([`Ask`]).
+//! A path is the one passed to the call, made absolute; symbolic links are not resolved. A lookup returns the state at that time,
+//! which may be slightly later than the call. Elsewhere: the lookup ([`Ask`]).
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,52 +12,52 @@ use crate::decode::socket_address;
 use crate::sets::Set;
 use crate::{Abi, CallEnd, Signature, SystemCall, number};
 
-/// Asks the system. Answers may be wrong or none once a process has gone on or ended.
+/// Looks up descriptors in the system. Answers may be wrong or missing once a process has gone on or ended.
 pub trait Ask {
-    /// What a descriptor of a process is now.
+    /// Current name of a descriptor.
     fn descriptor(&mut self, pid: u32, fd: i32) -> Option<String>;
-    /// The folder that a process is in now.
+    /// Current working directory of a process.
     fn folder(&mut self, pid: u32) -> Option<String>;
 }
 
-/// What a call does to descriptors. Numbers are places of arguments.
+/// Effect of a call on descriptors. Numbers are argument indices.
 #[derive(Clone, Copy, Debug)]
 enum Effect {
-    /// The result is a file: its folder's descriptor, its path, flags.
+    /// Returns an opened file, given by its directory descriptor, path and flags.
     Opens { folder: Option<usize>, path: usize, flags: Option<usize> },
-    /// The result is this, with flags at this place.
+    /// Returns an anonymous file of this name, with these flags.
     Is(&'static str, Option<usize>),
-    /// The result is a socket.
+    /// Returns a socket.
     Socket,
-    /// The result is a socket that somebody has connected to: flags.
+    /// Returns an accepted connection, with these flags.
     Accepts(Option<usize>),
-    /// Two descriptors are put where this argument points.
+    /// Stores two descriptors at the address in an argument.
     Pair(&'static str, Option<usize>),
-    /// The result is memory by the name that is at this place.
+    /// Returns a memory file with the name in the first argument.
     Memory,
-    /// The result is a process.
+    /// Returns a descriptor of a process.
     Process,
-    /// A socket is given an address; whether it is the other side's.
+    /// Gives a socket a local or remote address.
     Address { remote: bool },
-    /// The result is a copy.
+    /// Returns a duplicate.
     Copies { flags: Option<usize> },
-    /// It depends on the command.
+    /// Depends on the command.
     Fcntl,
-    /// One is closed.
+    /// Closes one descriptor.
     Closes,
-    /// Several are.
+    /// Closes a range of descriptors.
     ClosesRange,
-    /// The process goes to another folder: its path, or else its descriptor.
+    /// Changes the working directory, given by a path or a descriptor.
     Enters { by_path: bool },
-    /// The result is a new process.
+    /// Returns a new process.
     Forks,
-    /// Another program begins.
+    /// Executes another program.
     Execs,
-    /// The process ends.
+    /// Ends the process.
     Ends,
 }
 
-/// The calls that do something to descriptors.
+/// Calls with an effect on descriptors.
 const EFFECTS: [(&str, Effect); 42] = [
     ("open", Effect::Opens { folder: None, path: 0, flags: Some(1) }),
     ("openat", Effect::Opens { folder: Some(0), path: 1, flags: Some(2) }),
@@ -103,36 +103,36 @@ const EFFECTS: [(&str, Effect); 42] = [
     ("exit_group", Effect::Ends),
 ];
 
-/// Calls that have to be seen, whatever else is asked for, so that descriptors are known.
+/// Calls that must be traced, in addition to the requested ones, to track descriptors.
 pub fn tracked() -> impl Iterator<Item = &'static str> {
     EFFECTS.iter().map(|(name, _)| *name)
 }
 
-/// Processes that are known at one time. Of some the end is not seen.
+/// Most processes that are tracked at a time; the end of some is not seen.
 const MOST: usize = 8192;
 
-/// A descriptor.
+/// An open descriptor.
 #[derive(Clone, Debug)]
 struct Open {
     name: String,
-    /// It is closed as another program begins.
+    /// Closed by an exec (`O_CLOEXEC`).
     until_exec: bool,
 }
 
-/// What is known of a process.
+/// Tracked state of a process.
 #[derive(Clone, Debug, Default)]
 struct Process {
-    /// `None`: it is closed, or nothing is known of it though it was asked.
+    /// `None`: the descriptor is closed, or a lookup found nothing.
     open: HashMap<i32, Option<Open>>,
     folder: Option<String>,
 }
 
-/// Processes by their numbers.
+/// Tracked processes by process id.
 #[derive(Debug, Default)]
 struct Processes(HashMap<u32, Process>);
 
 impl Processes {
-    /// What is known of one. If there are too many, nothing is any longer.
+    /// The state of a process. Drops all states if there are too many.
     fn of(&mut self, pid: u32) -> &mut Process {
         if self.0.len() >= MOST && !self.0.contains_key(&pid) {
             self.0.clear();
@@ -149,39 +149,39 @@ pub struct Descriptors {
 }
 
 impl Descriptors {
-    /// Nothing is known at first.
+    /// Starts with no known descriptors.
     pub fn new(ask: Box<dyn Ask>) -> Self {
         let native = |name| number(Abi::native()?, name);
         let effects = EFFECTS.iter().filter_map(|(name, effect)| Some((native(name)?, *effect))).collect();
         Self { processes: Processes::default(), effects, ask }
     }
 
-    /// Forgets everything: calls were missed.
+    /// Forgets everything, because calls were missed.
     pub fn forget(&mut self) {
         self.processes.0.clear();
     }
 
-    /// What was found of a process before its calls are seen.
+    /// Sets a descriptor that was found before the process's calls were traced.
     pub fn learn(&mut self, pid: u32, fd: i32, name: String, until_exec: bool) {
         self.set(pid, fd, name, until_exec);
     }
 
-    /// The folder that a process was found in.
+    /// Sets the working directory in which a process was found.
     pub fn learn_folder(&mut self, pid: u32, folder: String) {
         self.processes.of(pid).folder = Some(folder);
     }
 
-    /// Writes what a descriptor is, in brackets, if that is known.
+    /// Appends the name of a descriptor in angle brackets, if it is known.
     pub fn write(&mut self, pid: u32, fd: i32, out: &mut String) {
         if let Some(name) = self.name(pid, fd) {
             out.push('<');
-            // A path may hold anything.
+            // A path may contain control characters.
             out.extend(name.chars().map(|one| if one.is_control() { '\u{fffd}' } else { one }));
             out.push('>');
         }
     }
 
-    /// What a descriptor is.
+    /// Name of a descriptor.
     pub fn name(&mut self, pid: u32, fd: i32) -> Option<&str> {
         let process = self.processes.of(pid);
         let open = match process.open.entry(fd) {
@@ -198,7 +198,7 @@ impl Descriptors {
         self.processes.of(pid).open.insert(fd, Some(Open { name, until_exec }));
     }
 
-    /// What a call that has ended did to descriptors.
+    /// Applies the effect of a completed call.
     pub fn apply(&mut self, call: &SystemCall<'_>, signature: &Signature) {
         if Some(call.abi) != Abi::native() {
             return;
@@ -321,14 +321,14 @@ impl Descriptors {
         self.processes.of(call.pid).folder = Some(folder);
     }
 
-    /// A child begins with what its parent has. A thread shares it.
+    /// A child process starts with a copy of its parent's descriptors. A thread shares them.
     fn fork(&mut self, parent: u32, child: u32) {
         if let Some(process) = self.processes.0.get(&parent).cloned() {
             self.processes.0.entry(child).or_insert(process);
         }
     }
 
-    /// A path as it is from the root.
+    /// Makes a path absolute.
     fn absolute(&mut self, pid: u32, folder: Option<i32>, path: &str) -> String {
         if path.starts_with('/') {
             return normal(path);
@@ -351,7 +351,7 @@ impl Descriptors {
     }
 }
 
-/// The path without `.`, `..` and doubled slashes.
+/// Removes `.`, `..` and double slashes from a path.
 fn normal(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -364,7 +364,7 @@ fn normal(path: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// `O_CLOEXEC`, which is `SOCK_CLOEXEC`, `EFD_CLOEXEC` and the others too.
+/// Tests for `O_CLOEXEC`, which equals `SOCK_CLOEXEC`, `EFD_CLOEXEC` and similar flags.
 fn has_cloexec(flags: u64) -> bool {
     flags & libc::O_CLOEXEC as u64 != 0
 }

@@ -1,8 +1,8 @@
-//! Descriptors, by calls that are made up.
+//! Tracking of descriptors through synthetic calls.
 
 use crate::{Abi, Ask, CallEnd, Descriptors, Outcome, Piece, Signature, SystemCall, number};
 
-/// Who is asked knows one descriptor and one folder.
+/// A lookup that knows one descriptor and one directory.
 struct Asked;
 
 impl Ask for Asked {
@@ -15,7 +15,7 @@ impl Ask for Asked {
     }
 }
 
-/// A description of a call whose arguments are called so and are of these types.
+/// Builds a signature from the types and names of a call's arguments.
 fn signature(call: &str, fields: &[(&str, &str)]) -> Signature {
     let lines: Vec<String> =
         fields.iter().map(|(c_type, name)| format!("\tfield:{c_type} {name};\toffset:16;")).collect();

@@ -1,21 +1,21 @@
-//! What a call gives back: a value or an error, and what errors are called.
+//! Return values and errors of calls, and the names of errors.
 
 use syscalls::Errno;
 
-/// The largest number of an error (`MAX_ERRNO` of include/linux/err.h).
+/// The largest error number (`MAX_ERRNO` of include/linux/err.h).
 pub const MAX_ERRNO: u32 = 4095;
 
-/// What became of a call.
+/// Result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It gave this back.
+    /// Returned value.
     Value(i64),
-    /// It failed with this error's number.
+    /// Error number of a failed call.
     Error(u32),
 }
 
 impl Outcome {
-    /// From what the kernel put into the register for results.
+    /// Decodes the kernel's result register.
     pub fn of(result: i64) -> Self {
         match u32::try_from(result.unsigned_abs()) {
             Ok(number @ 1..=MAX_ERRNO) if result < 0 => Outcome::Error(number),
@@ -23,13 +23,13 @@ impl Outcome {
         }
     }
 
-    /// Whether it is an error.
+    /// Whether the call failed.
     pub fn is_error(self) -> bool {
         matches!(self, Outcome::Error(_))
     }
 }
 
-/// The name of an error, also of those that never leave the kernel but are seen in it (`ERESTARTSYS`); `None`: it has none.
+/// Name of an error, including errors internal to the kernel (`ERESTARTSYS`). `None` if it has no name.
 pub fn errno_name(number: u32) -> Option<&'static str> {
     Errno::new(i32::try_from(number).ok()?).name()
 }

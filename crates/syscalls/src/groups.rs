@@ -1,4 +1,4 @@
-//! Groups of calls that belong together, as strace has them.
+//! Groups of related calls, like strace's.
 
 use crate::Signature;
 
@@ -124,8 +124,8 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// Whether a call is in a group: `file` are those that take a path, `desc` those that take or give a descriptor. `None`: there is no
-/// such group.
+/// Whether a call is in a group: `file` has the calls that take a path, `desc` those that take or return a descriptor. `None` if the group
+/// does not exist.
 pub fn in_group(group: &str, call: &str, signature: &Signature) -> Option<bool> {
     match group {
         "file" => Some(signature.has_path() || call == "getcwd"),

@@ -1,14 +1,14 @@
-//! Latencies over time: how many calls of each latency there were in each stretch of it. As time goes on stretches are put together,
-//! so that there are never more than a few.
+//! Latency heat map: the number of calls per latency in each interval of time. As time passes intervals are merged,
+//! so their number is bounded.
 
-/// The most stretches; even.
+/// Most intervals; even.
 const COLUMNS: usize = 256;
-/// The first stretch's length: a sixteenth of a millisecond.
+/// Initial length of an interval: a sixteenth of a millisecond.
 const FIRST_NS: u64 = 1_000_000 / 16;
-/// Rows of each power of ten of nanoseconds, beginning at 1, 2 and 5.
+/// Lower bounds of the rows within each power of ten of nanoseconds.
 const STEPS: [u64; 3] = [1, 2, 5];
 
-/// Counted calls.
+/// Counts of calls by time and latency.
 #[derive(Clone, Debug)]
 pub struct Heat {
     column_ns: u64,
@@ -22,7 +22,7 @@ impl Default for Heat {
 }
 
 impl Heat {
-    /// Counts a call that began at this time after the beginning.
+    /// Counts a call that began `since_ns` after the start.
     pub fn add(&mut self, since_ns: u64, latency_ns: u64) {
         while since_ns / self.column_ns >= COLUMNS as u64 {
             self.halve();
@@ -38,14 +38,14 @@ impl Heat {
         column[row] += 1;
     }
 
-    /// Puts each two stretches together.
+    /// Merges each pair of adjacent intervals.
     fn halve(&mut self) {
         self.column_ns = self.column_ns.saturating_mul(2);
         self.columns = self.columns.chunks(2).map(summed).collect();
     }
 
-    /// The picture, no wider than so many columns, and how long one of them is, in nanoseconds: of each row, from the longest
-    /// latencies to the shortest, the latency that it begins at and the calls by column.
+    /// Returns the length of a column in nanoseconds, and the rows from the longest latencies to the shortest, with at most `width` columns.
+    /// A row is the lower bound of its latencies and its calls by column.
     pub fn rows(&self, width: usize) -> (u64, Vec<(u64, Vec<u64>)>) {
         let together = self.columns.len().div_ceil(width.max(1)).max(1);
         let columns: Vec<Vec<u64>> = self.columns.chunks(together).map(summed).collect();
@@ -63,7 +63,7 @@ fn summed(columns: &[Vec<u64>]) -> Vec<u64> {
     (0..rows).map(|row| columns.iter().filter_map(|column| column.get(row)).sum()).collect()
 }
 
-/// The row of a latency.
+/// Row of a latency.
 fn row(ns: u64) -> usize {
     let power = ns.max(1).ilog10();
     let unit = 10_u64.pow(power);
@@ -71,7 +71,7 @@ fn row(ns: u64) -> usize {
     power as usize * STEPS.len() + step
 }
 
-/// Where a row begins.
+/// Lower bound of a row, in nanoseconds.
 fn begin(row: usize) -> u64 {
     10_u64.saturating_pow((row / STEPS.len()) as u32).saturating_mul(STEPS[row % STEPS.len()])
 }
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!((rows[0].0, rows[rows.len() - 1].0), (1_000_000, 1000));
         let columns = rows[0].1.len() as u64;
         assert!(column_ns * columns >= 999_900_000 && column_ns * (columns - 1) <= 1_000_000_000);
-        // All columns but the last, which is not full, hold about as many.
+        // All columns but the last, which is incomplete, have about the same count.
         let column = |index: usize| rows.iter().map(|(_, counts)| counts[index]).sum::<u64>();
         assert!(column(0).abs_diff(column(columns as usize / 2)) <= 1);
         heat.add(u64::MAX, u64::MAX);

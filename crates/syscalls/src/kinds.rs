@@ -1,113 +1,113 @@
-//! What the arguments of calls are, from `kinds.txt`.
+//! Kinds of the arguments of calls, read from `kinds.txt`.
 //!
-//! Not here: arguments themselves (`signature`), how they are said (`decode`).
+//! Elsewhere: the arguments themselves (`signature`), their formatting (`decode`).
 
 use std::sync::LazyLock;
 
 use crate::layouts::Layout;
 use crate::sets::Set;
 
-/// The rules, in their order.
+/// The rules, in file order.
 static RULES: LazyLock<Vec<Rule>> =
     LazyLock::new(|| include_str!("kinds.txt").lines().filter_map(Rule::parse).collect());
 
-/// A line of the file.
+/// A line of `kinds.txt`.
 #[derive(Debug)]
 pub(crate) struct Rule {
-    /// Names of calls; `*` for any; `type` if the argument is one.
+    /// Names of calls; `*` for any call; `type` if `argument` is a type.
     calls: Vec<&'static str>,
     argument: &'static str,
-    /// The kind.
+    /// Kind of the argument.
     pub kind: Kind,
-    /// On what it depends.
+    /// Condition under which the rule applies.
     pub condition: Option<Condition>,
 }
 
-/// On what a rule depends: that another argument is this, or has this flag.
+/// Condition on another argument: that it has a value, or a flag.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Condition {
-    /// The other argument.
+    /// Name of the other argument.
     pub argument: &'static str,
-    /// What it has to be or hold.
+    /// The value or flag.
     pub value: &'static str,
-    /// It has to hold it.
+    /// Whether `value` is a flag.
     pub is_flag: bool,
 }
 
-/// What an argument is.
+/// Kind of an argument.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
-    /// It is of no use here, and isn't said.
+    /// Not useful, and not shown.
     Hidden,
-    /// A number with a sign.
+    /// A signed number.
     Signed,
-    /// One without.
+    /// An unsigned number.
     Unsigned,
     /// An address, or bits without names.
     Hex,
-    /// Permissions.
+    /// Permissions, in octal.
     Octal,
     /// A value of a set.
     Set(&'static Set),
     /// A descriptor.
     Fd,
-    /// A descriptor of a folder, or that of the process.
+    /// A descriptor of a directory, or the working directory (`AT_FDCWD`).
     DirFd,
-    /// Where memory is.
+    /// An address of memory.
     Memory(Memory),
 }
 
-/// Memory that a call reads or fills.
+/// Memory that a call reads or writes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
-    /// It is read.
+    /// The call reads it.
     pub is_in: bool,
-    /// It is filled.
+    /// The call writes it.
     pub is_out: bool,
-    /// What it holds.
+    /// Contents of the memory.
     pub form: Form,
-    /// How often.
+    /// Number of elements.
     pub count: Option<Many>,
 }
 
-/// What memory holds.
+/// Contents of memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form {
-    /// Text up to a zero.
+    /// A NUL-terminated string.
     String,
-    /// The same, a path.
+    /// A NUL-terminated path.
     Path,
     /// A list of strings.
     List,
     /// Any bytes.
     Bytes,
-    /// A set of small numbers, a bit each.
+    /// A bit set of small numbers.
     Bits,
-    /// An option of a socket: most are an integer.
+    /// A socket option: usually an integer.
     Option,
-    /// The address of a socket.
+    /// A socket address.
     SockAddr,
-    /// A message of a socket.
+    /// A socket message.
     Message,
     /// A structure.
     Layout(&'static Layout),
 }
 
-/// What says how many there are.
+/// Source of the number of elements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Many {
     /// An argument.
     Argument(&'static str),
-    /// What an argument points at.
+    /// Integer at the address in an argument.
     Behind(&'static str),
-    /// What the call gives back.
+    /// The call's return value.
     Result,
-    /// It is always this.
+    /// A constant.
     Always(u16),
 }
 
 impl Rule {
-    /// A line; `None`: it says nothing, or nothing that is known.
+    /// Parses a line. `None` if it is empty or has an unknown word.
     fn parse(line: &'static str) -> Option<Self> {
         let line = line.split('#').next()?;
         let (rule, condition) = match line.split_once(" if ") {
@@ -120,7 +120,7 @@ impl Rule {
         Some(Self { calls, argument, kind: Kind::parse(words.next()?, words.next())?, condition })
     }
 
-    /// The rules for an argument of a call, by its name and type.
+    /// Rules for an argument of a call, by its name and type.
     pub fn of<'a>(
         call: &'a str,
         argument: &'a str,

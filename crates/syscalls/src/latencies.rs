@@ -1,9 +1,9 @@
-//! How long calls took, counted: quantiles to within three in a hundred, in little memory however many there are.
+//! Latency histogram of bounded size, with quantiles exact to three percent.
 
-/// Parts of each power of two.
+/// Bits of a latency below its highest that select a bucket.
 const PARTS: u32 = 5;
 
-/// Counted latencies, in nanoseconds.
+/// Histogram of latencies in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Latencies {
     counts: Vec<u64>,
@@ -13,7 +13,7 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// Counts one.
+    /// Adds a latency.
     pub fn add(&mut self, ns: u64) {
         let place = place(ns);
         if self.counts.len() <= place {
@@ -25,22 +25,22 @@ impl Latencies {
         self.max_ns = self.max_ns.max(ns);
     }
 
-    /// How many were counted.
+    /// Number of latencies.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Their sum.
+    /// Sum of the latencies, in nanoseconds.
     pub fn total_ns(&self) -> u64 {
         self.total_ns
     }
 
-    /// The longest.
+    /// The longest latency, in nanoseconds.
     pub fn max_ns(&self) -> u64 {
         self.max_ns
     }
 
-    /// That which this share of all, between 0 and 1, is not longer than; `None`: there are none.
+    /// The latency that this share (0 to 1) of all latencies does not exceed, or `None` if the histogram is empty.
     pub fn quantile_ns(&self, share: f64) -> Option<u64> {
         let wanted = (share * self.number as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -52,7 +52,7 @@ impl Latencies {
     }
 }
 
-/// Where a latency is counted: exactly below 32, then by its highest bit and the five bits below that.
+/// Bucket of a latency: exact below 32, then by its highest bit and the five bits below that.
 fn place(ns: u64) -> usize {
     let bits = 64 - ns.leading_zeros();
     if bits <= PARTS {
@@ -62,7 +62,7 @@ fn place(ns: u64) -> usize {
     ((shift as usize + 1) << PARTS) + (ns >> shift) as usize - (1 << PARTS)
 }
 
-/// The middle of what is counted at a place.
+/// Middle of a bucket, in nanoseconds.
 fn middle(place: usize) -> u64 {
     let (group, part) = (place >> PARTS, place as u64 & ((1 << PARTS) - 1));
     match group.checked_sub(1) {
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_near_those_of_the_sorted_list() {
-        // A simple generator: tests are the same each time.
+        // A simple generator with a fixed seed, to make the test deterministic.
         let mut state = 12345_u64;
         let mut all = Vec::new();
         let mut counted = Latencies::default();

@@ -1,55 +1,55 @@
-//! Structures that system calls read and fill: where their fields are, by the C library's definitions.
+//! Structures that system calls read and write, with the field offsets of the C library's definitions.
 //!
-//! Not here: structures that lead to others (messages), addresses of sockets.
+//! Elsewhere: structures that point to others (messages), socket addresses.
 
 use std::mem::{offset_of, size_of};
 
 /// A structure.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    /// What it is called in `kinds.txt`.
+    /// Name in `kinds.txt`.
     pub name: &'static str,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub size: usize,
-    /// What of it is said.
+    /// The fields that are shown.
     pub fields: &'static [Field],
 }
 
-/// A field.
+/// A field of a structure.
 #[derive(Debug)]
 pub(crate) struct Field {
-    /// Its name; empty: the structure is nothing else.
+    /// Name; `value` if the structure consists of this field only.
     pub name: &'static str,
-    /// Where it begins.
+    /// Offset in bytes.
     pub at: usize,
-    /// Its bytes.
+    /// Size in bytes.
     pub size: usize,
-    /// What it holds.
+    /// Contents.
     pub kind: FieldKind,
 }
 
-/// What a field holds.
+/// Contents of a field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FieldKind {
-    /// A number with a sign.
+    /// A signed number.
     Signed,
-    /// One without.
+    /// An unsigned number.
     Unsigned,
     /// An address, or bits without names.
     Hex,
-    /// Permissions.
+    /// Permissions, in octal.
     Octal,
-    /// Permissions and the type of a file.
+    /// Permissions and file type.
     FileMode,
-    /// A value of the set of this name.
+    /// A value of the set with this name.
     Set(&'static str),
-    /// Text that ends with a zero.
+    /// A NUL-terminated string.
     Text,
     /// A descriptor.
     Fd,
-    /// Signals, a bit each.
+    /// A signal set.
     Signals,
-    /// How a child ended.
+    /// Exit status of a child process.
     WaitStatus,
     /// Seconds and microseconds.
     Timeval,
@@ -64,7 +64,7 @@ impl Layout {
     }
 }
 
-/// The size of what a function takes out of a structure.
+/// Size of a field that a function takes out of a structure.
 const fn size_of_field<S, F>(_: fn(S) -> F) -> usize {
     size_of::<F>()
 }
@@ -84,13 +84,13 @@ macro_rules! layouts {
     };
 }
 
-/// One value; its field is not named when it is said.
+/// A single value; its field name is not shown.
 #[repr(C)]
 struct One<T> {
     value: T,
 }
 
-/// The kernel's, which is not the C library's (include/linux/signal_types.h).
+/// The kernel's structure, which differs from the C library's (include/linux/signal_types.h).
 #[repr(C)]
 struct KernelSigaction {
     sa_handler: usize,

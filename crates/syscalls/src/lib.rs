@@ -1,12 +1,12 @@
-//! System calls: what they and their errors are called, what their arguments mean, what descriptors are.
+//! System calls: names of calls and errors, meaning of arguments, tracking of descriptors.
 //!
-//! Numbers are the running kernel's and may be newer than the tables here, which are those of the crate `syscalls`: a number
+//! Numbers come from the running kernel, which may be newer than the tables here, those of the crate `syscalls`: a number
 //! without a name is data, not an error.
 //!
-//! Everything that points into memory was copied by somebody else and may be anything: decoding checks each step and says an address
-//! where it can't say more.
+//! Memory was copied from other processes and is untrusted: decoding checks each step, and writes an address
+//! if it cannot decode more.
 //!
-//! Not here: where calls are seen and memory is copied (capture-bpf), what is printed.
+//! Elsewhere: tracing calls and copying memory (capture-bpf), printing.
 
 mod account;
 mod bursts;

@@ -1,22 +1,22 @@
-//! The names of system calls by number, for each way of calling the kernel.
+//! Names of system calls by number, for each ABI.
 
 use std::borrow::Cow;
 
 use syscalls::{aarch64, x86, x86_64};
 
-/// By which numbers a program calls the kernel.
+/// The system call ABI of a program, which determines its call numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Abi {
     /// Programs of x86_64.
     X86_64,
-    /// 32-bit programs of x86, which x86_64 kernels run too.
+    /// 32-bit programs of x86, which x86_64 kernels also run.
     X86,
     /// Programs of aarch64.
     Aarch64,
 }
 
 impl Abi {
-    /// That of the machine's own programs; `None`: nothing is known of it here.
+    /// ABI of the machine's native programs, or `None` if it is not supported here.
     pub fn native() -> Option<Self> {
         match std::env::consts::ARCH {
             "x86_64" => Some(Abi::X86_64),
@@ -27,7 +27,7 @@ impl Abi {
     }
 }
 
-/// The name of a call; `None`: it is not known.
+/// Name of a call, or `None` if it is unknown.
 pub fn name(abi: Abi, number: u32) -> Option<&'static str> {
     let number = number as usize;
     match abi {
@@ -37,7 +37,7 @@ pub fn name(abi: Abi, number: u32) -> Option<&'static str> {
     }
 }
 
-/// What to call a call: its name, or `syscall_NUMBER`.
+/// Display name of a call: its name, or `syscall_NUMBER`.
 pub fn named(abi: Abi, number: u32) -> Cow<'static, str> {
     match name(abi, number) {
         Some(name) => name.into(),
@@ -45,7 +45,7 @@ pub fn named(abi: Abi, number: u32) -> Cow<'static, str> {
     }
 }
 
-/// The number of a call, by its name or as [`named`] says it.
+/// Number of a call, by its name or by the result of [`named`].
 pub fn number(abi: Abi, name: &str) -> Option<u32> {
     if let Some(digits) = name.strip_prefix("syscall_") {
         return digits.parse().ok();
@@ -62,7 +62,7 @@ pub fn number(abi: Abi, name: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// Numbers of the C library that this was built with.
+    /// Numbers of the C library of this build.
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn numbers_are_those_of_the_c_library() {

@@ -1,12 +1,12 @@
-//! The arguments of a call, as the running kernel calls them, and what is known of them.
+//! The arguments of a call, named as in the running kernel, and their kinds.
 //!
-//! The kernel describes its calls in tracefs (events/syscalls/sys_enter_NAME/format). Of a call that it doesn't describe nothing is
-//! known: its arguments are then six numbers.
+//! The kernel describes its calls in tracefs (events/syscalls/sys_enter_NAME/format). A call without a description is
+//! unknown, and its arguments are six numbers.
 
 use crate::kinds::{Condition, Form, Kind, Many, Memory, Rule};
 use crate::{At, Count, Take, What};
 
-/// Names that the kernel's descriptions and its table of calls don't agree on.
+/// Calls whose name in the kernel's descriptions differs from the one in its system call table.
 const OTHER_NAMES: [(&str, &str); 6] = [
     ("stat", "newstat"),
     ("fstat", "newfstat"),
@@ -15,25 +15,25 @@ const OTHER_NAMES: [(&str, &str); 6] = [
     ("sendfile", "sendfile64"),
     ("umount2", "umount"),
 ];
-/// The most pieces of memory of a call.
+/// Most pieces of memory per call.
 const MOST_TAKES: usize = 6;
-/// The most bytes of a path, of other strings, of addresses and options of sockets, and of structures.
+/// Byte limits of a path, other strings, socket addresses, socket options, and structures.
 const PATH_BYTES: u16 = 1024;
 const STRING_BYTES: u16 = 256;
 const SOCKADDR_BYTES: u16 = 128;
 const OPTION_BYTES: u16 = 64;
 const STRUCTURE_BYTES: u16 = 1024;
-/// The most elements of lists of structures that are copied.
+/// Most elements that are copied of a list of structures.
 const ELEMENTS: u16 = 16;
-/// Where fields are in a message (`struct user_msghdr`): the address, its length, the parts, and their number.
+/// Offsets in a message (`struct user_msghdr`): the address, its length, the parts, and their number.
 const MESSAGE: [u16; 4] = [0, 8, 16, 24];
 
-/// What is known of a call.
+/// The arguments and the result of a call.
 #[derive(Clone, Debug, Default)]
 pub struct Signature {
     /// The arguments.
     pub(crate) params: Vec<Param>,
-    /// What it gives back.
+    /// Kinds of the result.
     pub(crate) result: Vec<Choice>,
     takes: Vec<Take>,
     is_known: bool,
@@ -42,42 +42,42 @@ pub struct Signature {
 /// An argument.
 #[derive(Clone, Debug)]
 pub(crate) struct Param {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Bits that count.
+    /// Number of significant bits.
     pub bits: u32,
-    /// What it may be: the first whose condition holds.
+    /// Possible kinds: the first whose condition holds applies.
     pub choices: Vec<Choice>,
 }
 
-/// What an argument is if a condition holds.
+/// Kind of an argument if a condition holds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Choice {
-    /// The place of another argument, what it has to be, and whether it has only to hold that.
+    /// Index of another argument, the value it must have, and whether the value is a flag that must be set.
     pub condition: Option<(usize, u64, bool)>,
     /// The kind.
     pub kind: Kind,
-    /// Where what was copied is among the takes: when the call began, and when it ended.
+    /// Indices of the takes at the begin of the call and at its end.
     pub takes: [Option<usize>; 2],
 }
 
 impl Signature {
-    /// How the description of a call is called in tracefs: the folder's name behind `sys_enter_`.
+    /// Name of a call's description in tracefs: the part of the directory name after `sys_enter_`.
     pub fn described_as(call: &str) -> &str {
         OTHER_NAMES.iter().find(|(name, _)| *name == call).map_or(call, |(_, other)| other)
     }
 
-    /// Of a call that the kernel doesn't describe.
+    /// Signature of a call that the kernel does not describe.
     pub const fn unknown() -> Self {
         Self { params: Vec::new(), result: Vec::new(), takes: Vec::new(), is_known: false }
     }
 
-    /// Whether nothing is known.
+    /// Whether the kernel does not describe the call.
     pub fn is_unknown(&self) -> bool {
         !self.is_known
     }
 
-    /// From a description. `bytes`: how much of buffers is to be copied, at most 1,024.
+    /// Parses a description. `bytes`: how much of a buffer to copy, at most 1,024.
     pub fn new(call: &str, format: &str, bytes: u16) -> Self {
         let fields: Vec<(&str, String)> = format.lines().filter_map(field).collect();
         let mut signature = Self { is_known: true, ..Self::default() };
@@ -118,7 +118,7 @@ impl Signature {
         signature
     }
 
-    /// What of memory is to be copied of such a call.
+    /// Memory to copy for such a call.
     pub fn takes(&self) -> &[Take] {
         &self.takes
     }
@@ -140,12 +140,12 @@ impl Signature {
         all.any(|choice| matches!(choice.kind, Kind::Memory(Memory { form: Form::Path, .. })))
     }
 
-    /// The place of the argument of this name.
+    /// Index of the argument with this name.
     pub fn place(&self, name: &str) -> Option<usize> {
         self.params.iter().position(|param| param.name == name)
     }
 
-    /// Which take holds what an argument points at, before the call and after it.
+    /// Indices of the takes of the memory that an argument points to, before and after the call.
     pub(crate) fn takes_of(&self, place: usize) -> [Option<usize>; 2] {
         self.params
             .get(place)
@@ -153,7 +153,7 @@ impl Signature {
             .map_or([None; 2], |choice| choice.takes)
     }
 
-    /// Has memory copied. Returns where among the takes, when the call begins and when it ends.
+    /// Adds takes for an argument. Returns their indices at the begin of the call and at its end.
     fn take(
         &mut self,
         kind: Kind,
@@ -177,7 +177,7 @@ impl Signature {
             Form::String => What::String { most: STRING_BYTES },
             Form::List => What::List,
             Form::Bytes => elements(1, bytes),
-            // As many as descriptors and processors have bits in the kernel's own sets.
+            // The size of the kernel's own sets of descriptors and CPUs.
             Form::Bits => What::Elements { size: 128, count: Count::One, most: 128 },
             Form::Option => elements(1, OPTION_BYTES),
             Form::SockAddr => elements(1, SOCKADDR_BYTES),
@@ -221,7 +221,7 @@ impl Signature {
     }
 }
 
-/// The set that an argument is of.
+/// The set that an argument belongs to.
 fn set_of(call: &str, name: &str, c_type: &str) -> Option<&'static crate::sets::Set> {
     Rule::of(call, name, c_type).find_map(|rule| match rule.kind {
         Kind::Set(set) => Some(set),
@@ -229,7 +229,7 @@ fn set_of(call: &str, name: &str, c_type: &str) -> Option<&'static crate::sets::
     })
 }
 
-/// An argument in a line of a description: its name, and its type without blanks and `const`.
+/// Parses an argument in a line of a description: its name, and its type without spaces and `const`.
 fn field(line: &str) -> Option<(&str, String)> {
     let declared = line.trim().strip_prefix("field:")?.split(';').next()?;
     let (c_type, name) = declared.rsplit_once(' ')?;
@@ -241,7 +241,7 @@ fn field(line: &str) -> Option<(&str, String)> {
     Some((name, words.join("_").replace("_*", "*")))
 }
 
-/// Bits of a type, and what an argument of it is if nothing else is known.
+/// Number of bits of a type, and the default kind of its arguments.
 fn of_type(name: &str, c_type: &str) -> (u32, Kind) {
     match c_type {
         "int" | "pid_t" | "clockid_t" | "key_t" | "mqd_t" | "timer_t" | "key_serial_t" | "__s32"

@@ -1,4 +1,4 @@
-//! Requests to the server, and what its answers mean for them.
+//! Requests to the server, and the meaning of its answers.
 
 use std::time::Duration;
 
@@ -9,32 +9,32 @@ use crate::connection::Connection;
 use crate::error::AgentError;
 use crate::options::AgentOptions;
 
-/// Longest time that a request may take.
+/// Timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest answer that is read, in bytes.
+/// Bytes of an answer that are read at most.
 const ANSWER: u64 = 64 << 10;
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The server has it. Some of its profiles may have been refused: a sentence on that.
+    /// The server accepted it. It may have rejected some of its profiles: a sentence about that.
     Taken(Option<String>),
-    /// It may be taken later: why not now, and after what time, if the server says so.
+    /// The server may accept it later: why it did not now, and after what delay, if the server says so.
     Later(String, Option<Duration>),
-    /// It would be refused each time: why.
+    /// The server would reject it every time: why.
     Refused(String),
 }
 
-/// What sends requests.
+/// An HTTP client that sends profiles.
 pub(crate) struct Client(Connection);
 
 impl Client {
-    /// For the server of the options.
+    /// A client for the server of `options`.
     pub fn new(options: &AgentOptions) -> Result<Self, AgentError> {
         Ok(Self(Connection::new(options, TIMEOUT)?))
     }
 
-    /// Sends a body that is compressed already.
+    /// Sends a body that is already compressed.
     pub fn send(&self, body: &[u8]) -> Outcome {
         let request = self.0.request(ureq::Agent::post, HTTP_PATH);
         let request =
@@ -56,7 +56,8 @@ impl Client {
     }
 }
 
-/// Whether the same request gets the same answer for ever. Rights, a wrong address and a proxy's mood can be mended while it waits.
+/// Whether the same request will always get the same answer. Missing permissions, a wrong address or a failing proxy can be fixed while the request
+/// waits.
 fn is_final(status: StatusCode) -> bool {
     matches!(status.as_u16(), 400 | 405 | 406 | 411 | 413..=415 | 422)
 }

@@ -1,8 +1,8 @@
-//! Delivery: requests go to the server as they come, and over the spool while it is away.
+//! Delivery: sends requests to the server as they arrive, and spools them on disk while it is unreachable.
 //!
-//! Invariant: sampling never waits for the network or the disk. Requests arrive in the order in which they were made, but for those that the
-//! server refused. Each sample of a request is in exactly one of the totals at any time. A request whose answer got lost is sent again with the
-//! same bytes, by which the server knows it.
+//! Invariant: sampling never waits for the network or the disk. Requests arrive in the order in which they were made, except those that the
+//! server rejected. Each sample of a request is in exactly one of the totals at any time. A request whose answer was lost is sent again with the
+//! same bytes, by which the server recognizes it.
 
 mod client;
 mod spool;
@@ -19,30 +19,30 @@ use crate::totals::{SampleCount, SharedTotals};
 use client::{Client, Outcome};
 use spool::Spool;
 
-/// Shortest and longest time before the server is asked again.
+/// Shortest and longest pause before the server is tried again.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// So many requests wait for the thread at the most: it looks at them at least each time that one has failed.
+/// Capacity of the queue to the thread, in requests. The thread drains the queue at least after each failed attempt.
 const WAITING: usize = 16;
-/// Time for what waits at the end; the rest stays in the spool.
+/// Time to send waiting requests when the agent ends; the rest stays in the spool.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// A request that is ready to be sent: compressed.
+/// A request that is compressed and ready to send.
 #[derive(Debug)]
 pub(crate) struct Request {
-    /// Its bytes.
+    /// Compressed bytes.
     pub body: Vec<u8>,
-    /// What it has.
+    /// Number of samples in it, and the quantities that they represent.
     pub count: SampleCount,
 }
 
-/// The thread that sends.
+/// Handle of the thread that sends.
 pub(crate) struct Delivery {
     sender: Option<SyncSender<Request>>,
     thread: Option<JoinHandle<()>>,
     totals: Arc<SharedTotals>,
 }
 
-/// All that sending takes, before there is a thread: threads begin with the rights and the signals of who starts them.
+/// The client and the spool, before the thread exists: a thread inherits the capabilities and the signal mask of its creator.
 pub(crate) struct PreparedDelivery {
     client: Client,
     spool: Spool,
@@ -55,7 +55,7 @@ impl PreparedDelivery {
         Ok(Self { client, spool: Spool::open(&options.spool)? })
     }
 
-    /// Begins, with what waits in the spool.
+    /// Starts the thread, beginning with the requests in the spool.
     pub fn begin(self, totals: Arc<SharedTotals>) -> Result<Delivery, AgentError> {
         let Self { client, spool } = self;
         let found = spool.count();
@@ -77,7 +77,7 @@ impl PreparedDelivery {
 }
 
 impl Delivery {
-    /// Hands a request over. Returns at once.
+    /// Queues a request. Returns at once.
     pub fn hand_over(&self, request: Request) {
         let Some(sender) = &self.sender else { return };
         if let Err(TrySendError::Full(request) | TrySendError::Disconnected(request)) =
@@ -88,7 +88,7 @@ impl Delivery {
         }
     }
 
-    /// Sends what there is, or leaves it in the spool.
+    /// Sends the waiting requests, or leaves them in the spool.
     pub fn end(mut self) {
         drop(self.sender.take());
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
@@ -97,17 +97,17 @@ impl Delivery {
     }
 }
 
-/// What the thread has.
+/// State of the thread.
 struct Worker {
     client: Client,
     spool: Spool,
     totals: Arc<SharedTotals>,
     receiver: Receiver<Request>,
-    /// How long to wait after the next failure.
+    /// Pause after the next failure.
     pause: Duration,
-    /// When the server is asked next.
+    /// Time of the next attempt.
     retry: Instant,
-    /// The server did not answer the last time.
+    /// The last attempt got no answer.
     is_away: bool,
 }
 
@@ -130,7 +130,7 @@ impl Worker {
         self.retry.saturating_duration_since(Instant::now())
     }
 
-    /// Sends a request, unless others wait before it.
+    /// Sends a request, or spools it if others wait before it.
     fn accept(&mut self, request: Request) {
         let must_wait = !self.spool.is_empty() || (self.is_away && !self.left().is_zero());
         match if must_wait { Fate::Later } else { self.send(&request) } {
@@ -170,7 +170,7 @@ impl Worker {
                         "the server is away: requests go to the spool"
                     );
                 }
-                // Not all agents of a fleet at the same moment.
+                // Jitter: not all agents of a fleet retry at the same moment.
                 self.retry = Instant::now() + pause.mul_f64(0.8 + 0.4 * (unix_ns() % 1000) as f64 / 1000.0);
                 self.pause = (self.pause * 2).min(PAUSE.1);
                 Fate::Later
@@ -200,7 +200,7 @@ impl Worker {
         });
     }
 
-    /// Sends what waits, oldest first, until one fails or the time is up. What comes meanwhile waits behind.
+    /// Sends spooled requests, oldest first, until one fails or `until` has passed. Requests that arrive during that are spooled behind them.
     fn empty_spool(&mut self, until: Option<Instant>) {
         while self.left().is_zero() && until.is_none_or(|until| Instant::now() < until) {
             let Some(oldest) = self.spool.oldest() else { return };
@@ -227,7 +227,7 @@ impl Worker {
     }
 }
 
-/// What became of a request that was sent.
+/// Disposition of a request after an attempt to send it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Sent,

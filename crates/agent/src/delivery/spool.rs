@@ -1,9 +1,9 @@
-//! Requests on disk that wait for the server, oldest first.
+//! Spool: requests on disk that wait for the server, oldest first.
 //!
-//! A request is a file whose name says its number, how many samples it has, what they stand for ([`SampleCount`]), and its bytes:
-//! what is given up is counted even where it can't be read. Numbers only grow, so that the order does not depend on a clock.
+//! A request is a file whose name holds its number, its [`SampleCount`] and its size in bytes, so that a dropped request is counted even if it cannot
+//! be read. Numbers only grow, so the order does not depend on a clock.
 //!
-//! Invariant: all files together are no larger than the bound, and a file has its name only once it is whole on disk. Not here: sending.
+//! Invariant: all files together stay within the limit, and a file gets its name only after it was written to disk completely. Elsewhere: sending.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -15,13 +15,13 @@ use crate::error::AgentError;
 use crate::options::SpoolOptions;
 use crate::totals::SampleCount;
 
-/// The ending of files that are not whole yet.
+/// Extension of incomplete files.
 const PARTIAL: &str = ".part";
 const ENDING: &str = ".otlp.gz";
-/// Held by who uses the directory.
+/// File locked by the agent that uses the directory.
 const LOCK: &str = "lock";
 
-/// A request that waits.
+/// A spooled request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Waiting {
     number: u64,
@@ -38,7 +38,7 @@ impl Waiting {
     fn parse(name: &str) -> Option<Self> {
         let numbers = name.strip_suffix(ENDING)?.split('-').map(|number| number.parse().ok());
         let numbers: Vec<u64> = numbers.collect::<Option<_>>()?;
-        // Agents of before knew no page faults, and earlier ones no time off the processor.
+        // Earlier agents wrote no page faults, and still earlier ones no off-CPU time.
         let [number, samples, cpu_ns, ref more @ .., bytes] = numbers[..] else { return None };
         let (off_cpu_ns, page_faults) = match *more {
             [] => (0, 0),
@@ -51,7 +51,7 @@ impl Waiting {
     }
 }
 
-/// Requests on disk.
+/// The spooled requests of a directory.
 #[derive(Debug)]
 pub(crate) struct Spool {
     directory: PathBuf,
@@ -63,7 +63,7 @@ pub(crate) struct Spool {
 }
 
 impl Spool {
-    /// Opens it, and takes up what an earlier agent left.
+    /// Opens the spool with the requests that an earlier agent left.
     pub fn open(options: &SpoolOptions) -> Result<Self, AgentError> {
         let directory = options.directory.clone();
         let failed = |error| AgentError::Spool(directory.clone(), error);
@@ -79,7 +79,7 @@ impl Spool {
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
             if name.ends_with(PARTIAL) {
-                // Its writer ended before it was whole.
+                // Left incomplete by a writer that ended early.
                 let _ = fs::remove_file(entry.path());
             } else if let Some(one) = Waiting::parse(name) {
                 waiting.push(one);
@@ -96,17 +96,17 @@ impl Spool {
         })
     }
 
-    /// Whether nothing waits.
+    /// Whether no request waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Requests that wait.
+    /// Number of requests that wait.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Samples that wait.
+    /// Samples in the requests that wait.
     pub fn count(&self) -> SampleCount {
         self.waiting.iter().fold(SampleCount::default(), |mut sum, one| {
             sum += one.count;
@@ -114,8 +114,8 @@ impl Spool {
         })
     }
 
-    /// Adds a request, and gives back what had to go for it, oldest first: the request itself, if it is larger than the bound or the
-    /// disk has no room for it, with the error.
+    /// Adds a request. Returns the samples dropped for it, oldest first. If the request is larger than the limit or the disk has no room for it, it
+    /// is dropped itself, and the error is returned too.
     pub fn push(&mut self, request: &Request) -> (SampleCount, Option<io::Error>) {
         let bytes = request.body.len() as u64;
         let mut dropped = SampleCount::default();
@@ -135,7 +135,7 @@ impl Spool {
                     self.waiting.push_back(new);
                     return (dropped, None);
                 }
-                // What is older goes first.
+                // Drop older requests first.
                 Err(error) if is_full(&error) && !self.is_empty() => dropped += self.remove_oldest(),
                 Err(error) => {
                     dropped += request.count;
@@ -160,7 +160,7 @@ impl Spool {
         written
     }
 
-    /// The oldest request; an error: it can't be read, or is not what its name says. [`Spool::remove_oldest`] takes it out.
+    /// Reads the oldest request. Fails if the file cannot be read or does not have the size in its name; [`Spool::remove_oldest`] then removes it.
     pub fn oldest(&self) -> Option<io::Result<Request>> {
         let oldest = self.waiting.front()?;
         Some(fs::read(self.path(oldest)).and_then(|body| {
@@ -171,11 +171,11 @@ impl Spool {
         }))
     }
 
-    /// Takes the oldest out.
+    /// Removes the oldest request and returns its samples.
     pub fn remove_oldest(&mut self) -> SampleCount {
         let Some(oldest) = self.waiting.pop_front() else { return SampleCount::default() };
         self.bytes = self.bytes.saturating_sub(oldest.bytes);
-        // One that stays is sent again by the next agent; there is nothing better to do.
+        // If the file cannot be removed, the next agent sends it again; nothing better can be done.
         let _ = fs::remove_file(self.path(&oldest));
         oldest.count
     }
@@ -184,7 +184,7 @@ impl Spool {
         self.directory.join(waiting.name())
     }
 
-    /// Where it is.
+    /// The spool's directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }

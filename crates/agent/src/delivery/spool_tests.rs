@@ -1,4 +1,4 @@
-//! Bounds, order and damage of a spool, on real disks.
+//! Limits, order and corruption of a spool, on real file systems.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -22,7 +22,7 @@ impl Directory {
         Spool::open(&SpoolOptions { directory: self.0.clone(), max_bytes })
     }
 
-    /// Opens it again. A process that another test starts has a copy of the lock until its exec.
+    /// Opens the spool again, retrying while a process spawned by another test holds a copy of the lock until its exec.
     fn reopened(&self, max_bytes: u64) -> Spool {
         loop {
             match self.spool(max_bytes) {
@@ -62,7 +62,7 @@ fn requests_leave_in_the_order_in_which_they_came() {
     let mut spool = directory.spool(1000).unwrap();
     (1..=3).for_each(|samples| assert_eq!(spool.push(&request(samples, 10)).0, count(0)));
     drop(spool);
-    // An agent that was started again goes on with them, also after one that a third left.
+    // A restarted agent continues with them, and one restarted after that does too.
     let mut spool = directory.reopened(1000);
     assert_eq!((spool.len(), spool.count()), (3, count(6)));
     spool.push(&request(4, 10));
@@ -102,7 +102,7 @@ fn a_torn_file_is_counted_and_not_sent() {
         fs::read_dir(&directory.0).unwrap().flatten().map(|entry| entry.path()).collect();
     files.sort();
     File::options().write(true).open(&files[0]).unwrap().set_len(20).unwrap();
-    // What its writer did not end has no samples that anybody counts on.
+    // A file that its writer did not complete has no samples to count.
     fs::write(directory.0.join("0000000000000009.part"), b"x").unwrap();
     let mut spool = directory.reopened(1000);
     assert!(spool.oldest().unwrap().is_err());
@@ -147,7 +147,7 @@ fn a_full_disk_takes_the_oldest() {
     let waiting = spool.count();
     let umounted = Command::new("umount").arg("-l").arg(&directory.0).status().unwrap();
     assert!(umounted.success());
-    // What was in the way of one that is larger than the disk is gone, and counted.
+    // Requests that were dropped for one larger than the disk are counted.
     assert_eq!(gone.samples + waiting.samples + dropped.samples, 1 + 2 + 3 + 4 + 5 + 6 + 100);
     assert!(dropped.samples >= 1 && dropped.samples <= 1 + 2 + 3, "{dropped:?}");
 }

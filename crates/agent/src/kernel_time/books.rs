@@ -1,14 +1,14 @@
-//! Sums as they are read from the kernel, and what is new in them. Pure.
+//! Bookkeeping of the sums that are read from the kernel: what is new in each reading. Pure.
 //!
-//! Sums of a process that runs stay in the kernel, and what earlier windows had of them is known. Those of one that had ended before a reading
-//! began are final: they are taken out once. Invariant: what is kept is of processes whose sums are in the kernel.
+//! Sums of a running process stay in the kernel; the part that earlier windows reported is remembered here. Sums of a process that had ended before a
+//! reading began are final: they are removed from the kernel once. Invariant: only processes with sums in the kernel are remembered.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use plumb_capture_bpf::{ProcessCall, ProcessSum};
 
-/// Calls of a number.
+/// Calls of one system call, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CallSum {
     pub number: u32,
@@ -16,26 +16,26 @@ pub(super) struct CallSum {
     pub cpu_ns: u64,
 }
 
-/// A process: its id, and when it began.
+/// A process: its id and its start time.
 type Process = (u32, u64);
 
 fn process_of(key: &ProcessCall) -> Process {
     (key.pid, key.start_ns)
 }
 
-/// What is known of sums that are in the kernel.
+/// State of the sums in the kernel.
 #[derive(Debug, Default)]
 pub(super) struct Books {
-    /// Whose sums there were at the last reading.
+    /// Processes that had sums at the last reading.
     processes: HashSet<Process>,
-    /// What earlier windows had.
+    /// The part of each sum that earlier windows reported.
     before: HashMap<ProcessCall, ProcessSum>,
-    /// All calls in sums that are still there, as of the last reading, and how many sums.
+    /// All calls in sums that are still there, as of the last reading, and the number of sums.
     calls: u64,
     kept: usize,
 }
 
-/// A reading that goes on.
+/// A reading in progress.
 #[derive(Debug)]
 pub(super) struct Reading {
     has_ended: HashSet<Process>,
@@ -49,24 +49,24 @@ pub(super) struct Reading {
     final_calls: u64,
 }
 
-/// What a reading gave.
+/// Result of a reading.
 #[derive(Debug, Default)]
 pub(super) struct ClosedReading {
-    /// What running processes called since the last window, by their ids, if this one ends a window.
+    /// Calls of running processes since the last window, by process id, if this reading ends a window.
     pub running: Vec<(u32, Vec<CallSum>)>,
-    /// Likewise of those that have ended.
+    /// Calls of ended processes since the last window, by process id.
     pub ended: Vec<(u32, Vec<CallSum>)>,
-    /// Processes that were met for the first time.
+    /// Processes seen for the first time.
     pub met: Vec<u32>,
     /// Calls since the last reading.
     pub new_calls: u64,
-    /// Sums that stay, and those that are new since the last reading.
+    /// Sums that stay in the kernel, and those that are new since the last reading.
     pub kept: usize,
     pub new_sums: usize,
 }
 
 impl Reading {
-    /// `has_ended`: those that had ended before ([`Books::ended`]).
+    /// `has_ended`: processes that had ended before the reading ([`Books::ended`]).
     pub fn begin(has_ended: HashSet<Process>, ends_window: bool) -> Self {
         let (processes, running, ended, to_forget) = Default::default();
         Self {
@@ -82,14 +82,14 @@ impl Reading {
         }
     }
 
-    /// Sums that are final.
+    /// Keys of final sums, to be removed from the kernel.
     pub fn to_forget(&self) -> &[ProcessCall] {
         &self.to_forget
     }
 }
 
 impl Books {
-    /// Who has ended of those whose sums there were at the last reading. Also one whose id another process has by now.
+    /// Processes of the last reading that have ended, including those whose id was reused since.
     pub fn ended(&self, is_there: impl Fn(u32) -> bool) -> HashSet<Process> {
         let mut last: HashMap<u32, u64> = HashMap::new();
         for &(pid, start) in &self.processes {
@@ -100,12 +100,12 @@ impl Books {
         self.processes.iter().copied().filter(|(pid, start)| last.get(pid) != Some(start)).collect()
     }
 
-    /// Whose sums there are.
+    /// Ids of processes with sums in the kernel.
     pub fn pids(&self) -> impl Iterator<Item = u32> {
         self.processes.iter().map(|&(pid, _)| pid)
     }
 
-    /// Notes a sum that was read.
+    /// Adds a sum to a reading.
     pub fn note(&mut self, reading: &mut Reading, key: ProcessCall, sum: ProcessSum) {
         let process = process_of(&key);
         let has_ended = reading.has_ended.contains(&process);
@@ -130,7 +130,7 @@ impl Books {
         }
     }
 
-    /// Ends a reading. `forgotten`: what was final is in the kernel no more.
+    /// Ends a reading. `forgotten`: the final sums were removed from the kernel.
     pub fn close(&mut self, reading: Reading, forgotten: bool) -> ClosedReading {
         let Reading { has_ended, processes, running, ended, to_forget, sums, calls, final_calls, .. } =
             reading;
@@ -144,7 +144,7 @@ impl Books {
             self.calls = calls - final_calls;
             self.kept = sums - to_forget.len();
         } else {
-            // Not all may have been read.
+            // The reading may be incomplete.
             self.processes.extend(processes);
             self.calls = self.calls.max(calls);
             self.kept = self.kept.max(sums);
@@ -163,12 +163,12 @@ impl Books {
     }
 }
 
-/// Longest and shortest time between two readings.
+/// Longest and shortest pause between two readings.
 const PACE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(50));
-/// New sums may take this part of the room between two readings: those of processes that have ended stay for two.
+/// New sums may take one part in this many of the free room between two readings: sums of an ended process stay for two.
 const PART: f64 = 8.0;
 
-/// When sums are read next.
+/// Schedule of the readings.
 #[derive(Debug)]
 pub(super) struct SweepPace {
     room: usize,
@@ -177,24 +177,24 @@ pub(super) struct SweepPace {
 }
 
 impl SweepPace {
-    /// `room`: sums that there may be.
+    /// `room`: capacity of the kernel's table, in sums.
     pub fn begin(room: usize) -> Self {
         Self { room, last: Instant::now(), pause: PACE.0 }
     }
 
-    /// Until then.
+    /// Time until the next reading.
     pub fn left(&self) -> Duration {
         self.pause.saturating_sub(self.last.elapsed())
     }
 
-    /// They were read now: so many stay, and so many came since the last time.
+    /// Schedules the next reading after one that kept `kept` sums and found `new` ones.
     pub fn note(&mut self, kept: usize, new: usize) {
         self.pause = pause(self.last.elapsed(), self.room.saturating_sub(kept), new);
         self.last = Instant::now();
     }
 }
 
-/// The time in which a part of the room is taken, if as many sums come as did.
+/// Time until a [`PART`]th of the room is full, if sums continue to arrive at the last rate.
 fn pause(elapsed: Duration, room: usize, new: usize) -> Duration {
     let share = room as f64 / PART / new.max(1) as f64;
     let seconds = (elapsed.as_secs_f64() * share).clamp(PACE.1.as_secs_f64(), PACE.0.as_secs_f64());
@@ -237,7 +237,7 @@ mod tests {
         let mut running = sums(&first.running);
         running.sort_unstable();
         assert_eq!((running, first.new_calls, first.met.len()), (vec![(1, 10), (2, 7)], 17, 2));
-        // The second ends; what it called last is in the reading after that.
+        // The second process ends; its last calls are in the next reading.
         call(&mut kernel, key(1, 5), 1);
         call(&mut kernel, key(2, 6), 2);
         let second = read(&mut books, &mut kernel, &[1], false);

@@ -1,11 +1,11 @@
-//! Kernel time: what system calls of every process take, summed up in the kernel all the time, by service.
+//! Kernel time: CPU time of every process's system calls, summed up continuously in the kernel and reported by service.
 //!
-//! Sums of processes that have ended are taken out of the kernel within two [sweeps](KernelTime::sweep), which come the sooner the more
-//! processes begin, and are given to services as soon as the recorder has read how the process ended: what is kept does not grow with time.
-//! A process counts for the program that it runs last. Invariant: each call that ended is in one window of one service, was left out
+//! Sums of an ended process are removed from the kernel within two [sweeps](KernelTime::sweep), which come sooner the more processes begin. They
+//! are assigned to a service as soon as the recorder has read how the process ended, so memory does not grow with time.
+//! A process counts for the program that it runs last. Invariant: each completed call is in one window of one service, was excluded
 //! by a rule, or is counted as lost.
 //!
-//! Not here: how calls are counted (`capture-bpf`), whose a process is (`labels`), the wire format.
+//! Elsewhere: counting calls (`capture-bpf`), the owner of a process (`labels`), the wire format.
 
 mod books;
 mod services;
@@ -25,40 +25,40 @@ use crate::options::AgentOptions;
 use books::{Books, CallSum, Reading, SweepPace};
 use services::ServiceSums;
 
-/// Time between two measurements of what it costs: the first may have been disturbed, and calls are dearer while the kernel keeps its account of
-/// programs.
+/// Interval between two measurements of the tracing overhead. The first may have been disturbed, and calls are dearer while the kernel keeps
+/// statistics on BPF run time.
 const MEASURE: Duration = Duration::from_secs(30);
-/// So long the recorder may take to say whose a process was that has ended.
+/// Longest wait for the recorder to identify the owner of an ended process.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Sums that there is room for by each process that runs at the start, if they are many: twice as many as most processes have.
+/// Sums reserved for each process running at the start, if that exceeds the default: twice what most processes have.
 const ROOM_EACH: u32 = 64;
 
-/// A process that has ended, and whose service is not known yet.
+/// An ended process whose service is not known yet.
 struct EndedProcess {
     pid: u32,
     calls: Vec<CallSum>,
     since: Instant,
 }
 
-/// Sums in the kernel, and what becomes of them.
+/// The sums in the kernel, and their assignment to services.
 pub(crate) struct KernelTime {
     sums: ProcessSums,
     books: Books,
     ended: Vec<EndedProcess>,
-    /// Processes that nobody has looked at yet.
+    /// Processes that the directory has not seen yet.
     met: Vec<u32>,
     services: ServiceSums,
     pace: SweepPace,
     measured: Instant,
     patience: Duration,
-    /// As of the last window.
+    /// Lost calls at the end of the last window.
     lost: u64,
     cost_ns: f64,
 }
 
 impl KernelTime {
-    /// Begins, if that is wanted.
+    /// Starts counting system calls, if the options request kernel time.
     pub fn begin(options: &AgentOptions) -> Result<Option<Self>, AgentError> {
         if !options.profiles.kernel_time {
             return Ok(None);
@@ -76,12 +76,12 @@ impl KernelTime {
         Ok(Some(Self { sums, books, ended, met, services, pace, measured, patience, lost, cost_ns }))
     }
 
-    /// Until the next sweep.
+    /// Time until the next sweep.
     pub fn left(&self) -> Duration {
         self.pace.left()
     }
 
-    /// Makes room in the kernel, if it is time to.
+    /// Frees room in the kernel's table and measures the overhead again, when each is due.
     pub fn sweep(&mut self) {
         if self.left().is_zero() {
             self.read(false);
@@ -100,12 +100,12 @@ impl KernelTime {
         }
     }
 
-    /// Time that system calls of the machine took longer since the last time, in nanoseconds.
+    /// Nanoseconds by which the machine's system calls took longer since the last call.
     pub fn take_cost_ns(&mut self) -> u64 {
         std::mem::take(&mut self.cost_ns) as u64
     }
 
-    /// Looks at new processes, and gives those that have ended to their services.
+    /// Registers new processes, and assigns ended ones to their services.
     pub fn look(&mut self, profile: &Profile, directory: &mut ProcessDirectory) {
         self.met.drain(..).for_each(|pid| directory.meet(pid));
         if self.ended.is_empty() {
@@ -122,9 +122,9 @@ impl KernelTime {
         });
     }
 
-    /// The figures of a window that was taken out.
+    /// Figures of the window that was just taken out.
     pub fn close(&mut self, profile: &Profile, directory: &mut ProcessDirectory) -> WindowFigures {
-        // Who ended in this window without being met before is met first: the next profile does not know such processes.
+        // Processes that ended in this window unseen are registered first: the next profile does not contain them.
         self.read(false);
         let running = self.read(true);
         let lives = LastLives::of(profile);
@@ -132,7 +132,7 @@ impl KernelTime {
         for (pid, calls) in running {
             match directory.owner(profile, &lives, pid, ProcessState::Running) {
                 Some(owner) => self.services.add(owner, calls),
-                // It has ended since.
+                // The process has ended since.
                 None => self.ended.push(EndedProcess { pid, calls, since }),
             }
         }
@@ -150,14 +150,14 @@ impl KernelTime {
         WindowFigures { services: self.services.take(floor_ns), lost_calls }
     }
 
-    /// The figures of the last window, with all that is still in doubt.
+    /// Figures of the last window, including ended processes whose owner is still uncertain.
     pub fn end(mut self, profile: &Profile, directory: &mut ProcessDirectory) -> WindowFigures {
         self.patience = Duration::ZERO;
         self.close(profile, directory)
     }
 
-    /// Reads all sums, takes out those of processes that have ended, and gives back what others called since the last window,
-    /// by process, if a window ends.
+    /// Reads all sums and removes those of ended processes from the kernel. If a window ends, returns the calls of the other processes
+    /// since the last window, by process id.
     fn read(&mut self, ends_window: bool) -> Vec<(u32, Vec<CallSum>)> {
         let mut reading = Reading::begin(self.books.ended(is_there), ends_window);
         let books = &mut self.books;
@@ -177,7 +177,7 @@ impl KernelTime {
     }
 }
 
-/// How many processes run.
+/// Number of running processes.
 fn processes() -> u32 {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let is_process = |name: &OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
@@ -185,7 +185,7 @@ fn processes() -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// Whether there is a process with this id; one that has ended is there until it was waited for.
+/// Whether a process with this id exists. A zombie does.
 fn is_there(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| {

@@ -1,6 +1,6 @@
-//! System calls by service, and the figures that are made of them. Pure.
+//! System calls by service, and the figures made of them. Pure.
 //!
-//! Invariant: there are no more services than a window may have; calls of others are one service's.
+//! Invariant: the number of services is limited; calls of any further service go to a common one.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,17 +10,17 @@ use super::books::CallSum;
 use crate::figures::ServiceFigures;
 use crate::labels::{Attributes, Owner, place_of};
 
-/// Time on the processor.
+/// Figure: CPU time of the calls.
 const KERNEL_TIME: &str = "kernel_time";
-/// How many there were.
+/// Figure: number of calls.
 const SYSTEM_CALLS: &str = "system_calls";
-/// Number of calls that are not told apart, such as those of 32-bit programs, and their name.
+/// Number that the kernel side uses for calls that are not distinguished, such as those of 32-bit programs, and its name.
 const OTHERS: (u32, &str) = (511, "others");
 
-/// What a service called: number of calls, and nanoseconds.
+/// Calls of a service: count and nanoseconds by system call number.
 type Calls = BTreeMap<u32, (u64, u64)>;
 
-/// Sums of the window that goes on.
+/// Sums of the window in progress.
 #[derive(Debug, Default)]
 pub(super) struct ServiceSums {
     places: HashMap<Attributes, usize>,
@@ -41,7 +41,7 @@ impl ServiceSums {
         }
     }
 
-    /// Takes them out as figures. `floor_ns`: what of each call's time is the measuring.
+    /// Takes the sums out as figures. `floor_ns`: nanoseconds of each call's time that are tracing overhead.
     pub fn take(&mut self, floor_ns: u64) -> Vec<ServiceFigures> {
         let Self { attributes, calls, .. } = std::mem::take(self);
         let figures = |(attributes, calls): (Attributes, Calls)| {

@@ -1,14 +1,14 @@
-//! What a process' control group says of it: systemd's unit, the container, the pod.
+//! Facts in the path of a process's control group: the systemd unit, the container, the pod.
 //!
 //! Source: cgroups(7) for `/proc/PID/cgroup`; systemd.unit(5), "String Escaping for Inclusion in Unit Names"; the names that Docker, containerd,
-//! CRI-O and podman give, with the systemd driver (`docker-ID.scope`) and the cgroupfs driver (`docker/ID`), and kubelet's for pods.
+//! CRI-O and podman use, with the systemd driver (`docker-ID.scope`) and the cgroupfs driver (`docker/ID`), and kubelet's for pods.
 //!
-//! Not here: reading the file. Bytes are others' choice: whatever is not understood is no container and no unit.
+//! Elsewhere: reading the file. Input is untrusted: a name that is not understood is neither a container nor a unit.
 
-/// Hexadecimal digits of a container's id.
+/// Hexadecimal digits in a container id.
 const ID: usize = 64;
 
-/// What begins the scope of a container, and the runtime that writes it.
+/// Prefixes of container scopes, and the runtime that uses each.
 const SCOPES: [(&str, &str); 5] = [
     ("docker-", "docker"),
     ("cri-containerd-", "containerd"),
@@ -27,40 +27,40 @@ const RUNTIMES: [&str; 6] = [
     "k3s.service",
 ];
 
-/// What a control group says.
+/// Facts in a control group's path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct CgroupFacts {
-    /// The path, up to what is named by a number or an id: the same for all runs.
+    /// The path up to the first component that contains a number or an id: the same for all runs.
     pub path: String,
-    /// The innermost service of systemd, such as `nginx.service`; not one that was made for a single run.
+    /// The innermost systemd service, such as `nginx.service`. Transient services of a single run do not count.
     pub unit: Option<String>,
-    /// The id of the container.
+    /// The container's id.
     pub container_id: Option<String>,
-    /// What runs the container.
+    /// The container's runtime.
     pub runtime: Option<&'static str>,
-    /// The name of a system container (LXC).
+    /// Name of a system container (LXC).
     pub container_name: Option<String>,
     /// The pod's UID.
     pub pod_uid: Option<String>,
 }
 
 impl CgroupFacts {
-    /// Of the text of `/proc/PID/cgroup`.
+    /// Parses the text of `/proc/PID/cgroup`.
     pub fn parse(text: &str) -> Self {
         Self::of_path(path(text))
     }
 
-    /// Whether it is a container's, or a pod's.
+    /// Whether the group belongs to a container or a pod.
     pub fn is_contained(&self) -> bool {
         self.container_id.is_some() || self.pod_uid.is_some()
     }
 
-    /// Whether it is the group of what starts containers itself.
+    /// Whether the group belongs to a container runtime itself.
     pub fn is_of_runtime(&self) -> bool {
         !self.is_contained() && self.unit.as_deref().is_some_and(|unit| RUNTIMES.contains(&unit))
     }
 
-    /// Of a path below the root of a hierarchy.
+    /// Parses a path below the root of a hierarchy.
     pub fn of_path(path: &str) -> Self {
         let mut facts = Self::default();
         let mut is_stable = true;
@@ -79,7 +79,7 @@ impl CgroupFacts {
         facts
     }
 
-    /// Takes a component of the path; whether it is named the same in each run.
+    /// Reads one component of the path. Returns whether its name is the same in each run.
     fn take(&mut self, component: &str, parent: &str) -> bool {
         if let Some(uid) = pod_uid(component) {
             self.pod_uid = Some(uid);
@@ -98,7 +98,7 @@ impl CgroupFacts {
             return true;
         }
         if component.ends_with(".scope") {
-            // systemd makes scopes for sessions, applications that were started, machines: their names have numbers.
+            // systemd's scopes are sessions, started applications and machines, whose names contain numbers.
             return component == "init.scope";
         }
         if let Some(name) = component.strip_suffix(".service") {
@@ -111,7 +111,7 @@ impl CgroupFacts {
     }
 }
 
-/// The path that says most: version 2's, or where that is not used, systemd's own hierarchy, or the longest.
+/// Chooses the most informative path: the one of version 2, else the one in systemd's own hierarchy, else the longest.
 fn path(text: &str) -> &str {
     let lines = || {
         text.lines().filter_map(|line| {
@@ -130,9 +130,9 @@ fn is_hex(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|one| one.is_ascii_hexdigit())
 }
 
-/// The runtime, if it is known, and the id.
+/// Parses a component with a container id. Returns the runtime, if it is known, and the id.
 fn container(component: &str, parent: &str) -> Option<(Option<&'static str>, String)> {
-    // `PARENT.slice:RUNTIME:ID`: runc writes this where it was to use systemd and uses the file system.
+    // `PARENT.slice:RUNTIME:ID`: runc writes this when it is given a systemd path but uses the cgroupfs driver.
     if let Some((before, id)) = component.rsplit_once(':').filter(|(_, id)| is_hex(id, ID)) {
         return Some((runtime(before.rsplit(':').next()?), id.to_owned()));
     }
@@ -145,7 +145,7 @@ fn container(component: &str, parent: &str) -> Option<(Option<&'static str>, Str
     if is_hex(name, ID) {
         return Some((runtime(parent), name.to_owned()));
     }
-    // Amazon's: a task's id and a number.
+    // Amazon ECS: a task's id and a number.
     let (task, number) = name.split_once('-')?;
     let is_task = is_hex(task, 32) && !number.is_empty() && number.bytes().all(|one| one.is_ascii_digit());
     is_task.then(|| (Some("ecs"), name.to_owned()))
@@ -162,8 +162,8 @@ fn runtime(name: &str) -> Option<&'static str> {
     }
 }
 
-/// The UID in the name of a pod's group: `podUID`, or with systemd's driver `kubepods-burstable-podUID.slice`, where dashes of the UID are
-/// underscores. That of a static pod is a hash, without dashes.
+/// The UID in the name of a pod's group: `podUID`, or with the systemd driver `kubepods-burstable-podUID.slice`, in which the dashes of the UID are
+/// underscores. The UID of a static pod is a hash without dashes.
 fn pod_uid(component: &str) -> Option<String> {
     let name = component.split(':').next()?;
     let uid = match name.strip_suffix(".slice").filter(|name| name.starts_with("kubepods")) {
@@ -177,7 +177,7 @@ fn pod_uid(component: &str) -> Option<String> {
     (is_uuid || is_hex(&uid, 32)).then_some(uid)
 }
 
-/// Whether systemd-run made up the name: `run-u12`, `run-r0123456789abcdef`, `run-p12-i13`.
+/// Whether systemd-run generated the name: `run-u12`, `run-r0123456789abcdef`, `run-p12-i13`.
 fn is_transient(name: &str) -> bool {
     let Some(rest) = name.strip_prefix("run-") else { return false };
     let is_number = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
@@ -185,7 +185,7 @@ fn is_transient(name: &str) -> bool {
     rest.strip_prefix(['u', 'p']).is_some_and(is_number) || rest.strip_prefix('r').is_some_and(is_random)
 }
 
-/// A component without systemd's escapes: `\x2d` is a byte, and an underscore in front keeps a name from being one of the kernel's.
+/// Removes systemd's escapes from a component: `\x2d` is a byte, and a leading underscore prevents a clash with the kernel's own names.
 fn unescape(component: &str) -> String {
     let component = component.strip_prefix('_').unwrap_or(component);
     let mut bytes = Vec::with_capacity(component.len());

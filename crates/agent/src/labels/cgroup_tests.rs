@@ -9,7 +9,7 @@ fn facts(line: &str) -> CgroupFacts {
     CgroupFacts::parse(&line.replace("ID", A))
 }
 
-/// Runtime, id, pod and stable path.
+/// Checks the runtime, id, pod and stable path of a line.
 fn check(line: &str, runtime: Option<&str>, pod: Option<&str>, path: &str) {
     let line = line.replace("POD_", &UID.replace('-', "_")).replace("POD", UID);
     let facts = facts(&line);
@@ -32,7 +32,7 @@ fn containers_of_each_runtime() {
         None,
         "/user.slice/user-1000.slice/user@1000.service/user.slice",
     );
-    // In a group namespace of its own the agent sees others above itself.
+    // In its own cgroup namespace, the agent sees other groups above itself.
     check("0::/../../docker/ID", Some("docker"), None, "/docker");
     let ecs = facts("0::/ecs/0123456789abcdef0123456789abcdef/0123456789abcdef0123456789abcdef-1234567890");
     assert_eq!(ecs.runtime, Some("ecs"));
@@ -96,7 +96,7 @@ fn units_of_systemd() {
         unit("0::/user.slice/user-1000.slice/user@1000.service/app.slice/pipewire.service"),
         some("pipewire.service", "/user.slice/user-1000.slice/user@1000.service/app.slice/pipewire.service")
     );
-    // Groups below a unit are its own business.
+    // A service manages the groups below its unit.
     assert_eq!(
         unit("0::/system.slice/foo.service/worker"),
         some("foo.service", "/system.slice/foo.service/worker")

@@ -1,14 +1,15 @@
-//! What a container's runtime wrote of it: its name, its image, the pod that it is of.
+//! Facts that a container's runtime stores about it: its name, its image, its pod.
 //!
-//! Sources: the files in which runtimes keep the state of what runs, each by the container's id: containerd's and CRI-O's OCI configurations with the
-//! annotations of Kubernetes' runtime interface (cri/annotations, and CRI-O's pkg/annotations), Docker's `config.v2.json`, Podman's list of containers. They are
-//! read below the root of the machine's first process, so that an agent in a container finds them without mounts.
+//! Sources: the files in which runtimes keep the state of running containers, each under the container's id: containerd's and CRI-O's OCI
+//! configurations with the annotations of the Kubernetes runtime interface (cri/annotations, and CRI-O's pkg/annotations), Docker's `config.v2.json`,
+//! Podman's list of containers. They are read below the root of the machine's first process, so that an agent in a container finds them without
+//! mounts.
 //!
-//! Invariant: nothing is taken that a container may have from its image, whose labels are also those of the images that it was built on: an
-//! `org.opencontainers.image.version` may be the version of the distribution below. Docker has a container's and its image's labels in one list, and
-//! Podman copies annotations of images. Only keys that a runtime, Kubernetes or Compose sets for each container count.
+//! Invariant: nothing is used that a container may have inherited from its image, whose labels include those of its base images: an
+//! `org.opencontainers.image.version` may be the version of the distribution underneath. Docker keeps the labels of a container and its image in one
+//! list, and Podman copies annotations of images. Only keys that a runtime, Kubernetes or Compose sets for each container count.
 //!
-//! Not here: which container a process is in (`cgroup`). Contents are others' choice: what is not understood says nothing.
+//! Elsewhere: the container of a process (`cgroup`). File contents are untrusted: anything that is not understood is ignored.
 
 mod kubelet;
 
@@ -22,19 +23,19 @@ use serde::Deserialize;
 
 use super::relabel::Attributes;
 
-/// The machine's own root.
+/// Root directory of the machine.
 const ROOT: &str = "/proc/1/root";
-/// Where containerd has its state, below the root: by itself, as part of k3s and RKE2, of k0s, of MicroK8s.
+/// State directories of containerd below the root: standalone, in k3s and RKE2, in k0s, in MicroK8s.
 const CONTAINERD: [&str; 4] =
     ["run/containerd", "run/k3s/containerd", "run/k0s/containerd", "var/snap/microk8s/common/run/containerd"];
-/// Where CRI-O and Podman have theirs.
+/// State directory of CRI-O and Podman.
 const STORAGE: &str = "run/containers/storage/overlay-containers";
-/// Most bytes of a file: a configuration of containerd with a full seccomp profile has some 50 kB.
+/// Size limit of a file, in bytes: a containerd configuration with a full seccomp profile has some 50 kB.
 const MOST: u64 = 4 << 20;
 /// Longest value that becomes a label.
 const LONGEST: usize = 500;
 
-/// Annotations that runtimes set in OCI configurations, and the attributes that they are.
+/// Annotations that runtimes set in OCI configurations, and the attribute for each.
 const ANNOTATIONS: [(&str, &str); 9] = [
     ("io.kubernetes.cri.container-name", "container.name"),
     ("io.kubernetes.cri.image-name", "container.image.name"),
@@ -46,10 +47,10 @@ const ANNOTATIONS: [(&str, &str); 9] = [
     ("io.kubernetes.pod.namespace", "k8s.namespace.name"),
     ("nerdctl/name", "container.name"),
 ];
-/// Those that Kubernetes sets as labels of Docker's containers (cri-dockerd).
+/// Prefix of the annotations that Kubernetes sets as labels of Docker containers (cri-dockerd).
 const KUBERNETES: &str = "io.kubernetes.";
-/// Compose gives containers a number. Of the other labels it puts project and service on images that it builds, too, so that they may be those of an
-/// image below.
+/// Label with the number that Compose gives each container. Compose also puts its project and service labels on images that it builds, so these
+/// may come from a base image.
 const COMPOSE_NUMBER: &str = "com.docker.compose.container-number";
 
 /// An OCI configuration (runtime-spec, config.md).
@@ -59,7 +60,7 @@ struct OciConfig {
     annotations: BTreeMap<String, String>,
 }
 
-/// What of Docker's `config.v2.json` matters.
+/// The relevant part of Docker's `config.v2.json`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct DockerConfig {
@@ -76,7 +77,7 @@ struct DockerImage {
     labels: BTreeMap<String, String>,
 }
 
-/// One of Podman's containers (containers/storage).
+/// A container in Podman's list (containers/storage).
 #[derive(Deserialize)]
 struct PodmanContainer {
     id: String,
@@ -86,14 +87,15 @@ struct PodmanContainer {
     metadata: String,
 }
 
-/// What Podman notes of a container, as a text in the list.
+/// Podman's metadata about a container, stored as a string in the list.
 #[derive(Deserialize)]
 struct PodmanMetadata {
     #[serde(rename = "image-name", default)]
     image: String,
 }
 
-/// What runtimes say of a container, and the kubelet of what they are silent about; empty: none of them knows it, or their files may not be read.
+/// Returns the attributes that a runtime has for a container, completed from the kubelet's logs. Empty if no runtime knows the container or
+/// their files are not readable.
 pub(crate) fn read(id: &str, pod_uid: Option<&str>) -> Attributes {
     read_below(Path::new(ROOT), id, pod_uid)
 }
@@ -131,14 +133,14 @@ fn read_below(root: &Path, id: &str, pod_uid: Option<&str>) -> Attributes {
     found
 }
 
-/// Kubernetes' containers, Docker's and nerdctl's.
+/// Reads the state of a container of Kubernetes, Docker or nerdctl.
 fn of_containerd(state: &Path, id: &str) -> Option<Attributes> {
     let tasks = state.join("io.containerd.runtime.v2.task");
     let read = |namespace: &&str| of_oci(&read_file(&tasks.join(namespace).join(id).join("config.json"))?);
     ["k8s.io", "default"].iter().find_map(read)
 }
 
-/// A file's bytes, if it is there. That it may not be read is said once.
+/// Reads a file if it exists. Warns once about missing permissions.
 fn read_file(path: &Path) -> Option<Vec<u8>> {
     static REFUSED: Once = Once::new();
     let mut bytes = Vec::new();
@@ -164,7 +166,7 @@ fn of_oci(json: &[u8]) -> Option<Attributes> {
     Some(of_annotations(&annotations, ""))
 }
 
-/// Those whose names begin so.
+/// Attributes of the annotations whose names start with `prefix`.
 fn of_annotations(annotations: &BTreeMap<String, String>, prefix: &str) -> Attributes {
     let known = ANNOTATIONS.iter().filter(|(name, _)| name.starts_with(prefix));
     let known = known.filter_map(|(name, attribute)| {
@@ -175,7 +177,7 @@ fn of_annotations(annotations: &BTreeMap<String, String>, prefix: &str) -> Attri
 
 fn of_docker(json: &[u8]) -> Option<Attributes> {
     let DockerConfig { name, config } = serde_json::from_slice(json).ok()?;
-    // What Kubernetes gave it by cri-dockerd, and Compose's service.
+    // Labels that Kubernetes set through cri-dockerd, and the Compose service.
     let mut found = of_annotations(&config.labels, KUBERNETES);
     found.entry("container.name".to_owned()).or_insert_with(|| name.trim_start_matches('/').to_owned());
     found.insert("container.image.name".to_owned(), config.image);
@@ -212,7 +214,7 @@ mod tests {
 
     const UID: &str = "11111111-2222-3333-4444-555555555555";
 
-    /// What is found where one runtime has written one file.
+    /// Attributes found when one runtime has written one file.
     fn found(path: &str, text: &str) -> Vec<(String, String)> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -225,7 +227,7 @@ mod tests {
         found.into_iter().collect()
     }
 
-    /// With the runtime.
+    /// The expected pairs with the runtime added.
     fn pairs(runtime: &str, expected: &[(&str, &str)]) -> Vec<(String, String)> {
         let mut expected = [expected, &[("container.runtime", runtime)]].concat();
         expected.sort_unstable();
@@ -270,7 +272,7 @@ mod tests {
         assert_eq!(found("var/lib/containers/storage/overlay-containers/containers.json", podman), expected);
     }
 
-    /// An image that Compose built on Ubuntu, started without Compose: its labels are those of its own build and of Ubuntu's.
+    /// An image that Compose built on Ubuntu, started without Compose: it carries the labels of its own build and of Ubuntu.
     #[test]
     fn labels_of_an_image_say_nothing_of_a_container() {
         let docker = r#"{"ID":"ID","Name":"/job","Config":{"Image":"shop/api:2.1","Labels":{
@@ -279,7 +281,7 @@ mod tests {
         let expected =
             pairs("docker", &[("container.image.name", "shop/api:2.1"), ("container.name", "job")]);
         assert_eq!(found("var/lib/docker/containers/ID/config.v2.json", docker), expected);
-        // Podman has annotations of the image in the configuration, and what it knows itself in its list.
+        // Podman copies the image's annotations into the configuration; its list has what it knows itself.
         let podman = r#"{"annotations":{"org.opencontainers.image.ref.name":"ubuntu","org.opencontainers.image.version":"24.04"}}"#;
         assert_eq!(found("run/containers/storage/overlay-containers/ID/userdata/config.json", podman), []);
         let kubernetes = r#"{"ID":"ID","Name":"/k8s_api_api-0_shop_1_0","Config":{"Image":"shop/api@sha256:12","Labels":{
@@ -297,7 +299,7 @@ mod tests {
         assert_eq!(found("var/lib/docker/containers/ID/config.v2.json", kubernetes), expected);
     }
 
-    /// As for containers that have ended, whose runtime keeps nothing.
+    /// The case of an ended container, whose runtime keeps no state.
     #[test]
     fn logs_of_the_kubelet_name_a_container_that_no_runtime_knows() {
         let of = |values: [&str; 3]| {

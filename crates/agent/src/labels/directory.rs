@@ -1,10 +1,10 @@
-//! Which resource each process of a profile belongs to, also of those that have ended: they belong where their parents did.
+//! Assigns each process of a profile to a resource. An ended process without facts of its own gets the resource of its parent.
 //!
-//! Running processes are looked at from time to time. What ended before is found by the lives of the profile: a process begins in the
-//! control group of who forked it. One that moved to another group and ended between two looks is taken for its parent's.
+//! Running processes are inspected from time to time. A process that ended before its inspection is resolved through the process lifetimes in the
+//! profile, because a process starts in its parent's control group. One that moved to another group and ended between two inspections is assigned to
+//! its parent's.
 //!
-//! Invariant: nothing grows with the number of processes that ever ran: what is remembered is of processes that were seen in this or the last
-//! profile.
+//! Invariant: memory does not grow with the number of processes that ever ran: only processes of this profile and the last one are remembered.
 
 mod unsampled;
 
@@ -19,68 +19,68 @@ use super::process::{ProcessFacts, has_own_hostname, read_cgroup, read_environme
 use super::relabel::{Attributes, RelabelRules};
 pub(crate) use unsampled::{LastLives, Owner, ProcessState};
 
-/// Most resources of a profile: the rest are one.
+/// Largest number of resources in a profile; the remaining processes share one.
 const RESOURCES: usize = 500;
-/// Most ancestors that are asked.
+/// Largest number of ancestors searched.
 const ANCESTORS: usize = 64;
 /// Parent of the kernel's own threads.
 pub(crate) const KTHREADD: u32 = 2;
-/// The service of processes beyond [`RESOURCES`].
+/// Service name of the processes beyond [`RESOURCES`].
 const OTHERS: &str = "other";
 
-/// What is known of a process id.
+/// Facts about a process id.
 #[derive(Debug)]
 struct Known {
     cgroup: String,
     exe: String,
     facts: Arc<ProcessFacts>,
-    /// When it was looked at last.
+    /// Generation of the last inspection.
     generation: u32,
 }
 
-/// What a process is called by.
+/// Identity of a process for its service name.
 #[derive(Clone, Copy, Debug)]
 struct Subject<'a> {
-    /// Path of its program, and the name of a thread, if the path says nothing.
+    /// Path of the program, and the name of a thread as a fallback for an empty path.
     exe: &'a str,
     name: &'a str,
     is_kernel: bool,
 }
 
-/// Whose samples are whose.
+/// The resources of a profile, and the processes of each.
 #[derive(Debug, Default)]
 pub(crate) struct Resources {
     /// Attributes of each resource.
     pub attributes: Vec<Attributes>,
-    /// By process its place in `attributes`. Processes that rules leave out are not in it.
+    /// Index into `attributes` by process. Processes excluded by a rule are missing.
     pub of_process: BTreeMap<ProcessId, usize>,
 }
 
-/// What is known of processes.
+/// Facts about processes.
 #[derive(Debug)]
 pub(crate) struct ProcessDirectory {
     /// Attributes of all resources.
     common: Attributes,
     rules: RelabelRules,
     known: HashMap<u32, Known>,
-    /// What runtimes say of containers, and when it was asked for last.
+    /// Attributes of containers from their runtimes, and the generation of the last use.
     containers: HashMap<String, (Attributes, u32)>,
     generation: u32,
-    /// Of the profile that is being made: rows that were looked at, and what was found.
+    /// State of the profile in progress: number of processes inspected, and the facts found.
     seen: usize,
     found: HashMap<ProcessId, Arc<ProcessFacts>>,
-    /// In which groups its processes ended.
+    /// Control groups in which its processes ended.
     ended: EndedCgroups,
 }
 
 impl ProcessDirectory {
-    /// Nothing is known yet.
+    /// An empty directory.
     pub fn new(common: Attributes, rules: RelabelRules) -> Self {
         let (known, containers, found, ended) = Default::default();
         Self { common, rules, known, containers, generation: 0, seen: 0, found, ended }
     }
 
-    /// Looks at processes that were sampled for the first time since the last look.
+    /// Inspects the processes that were sampled for the first time since the last call.
     pub fn look(&mut self, profile: &Profile) {
         for (id, process) in profile.processes.iter().skip(self.seen) {
             if let Some(facts) = self.read(process.pid, profile.strings.get(process.exe)) {
@@ -90,12 +90,12 @@ impl ProcessDirectory {
         self.seen = profile.processes.len();
     }
 
-    /// In which groups processes of the profile ended that is finished next.
+    /// Sets the control groups of the processes that ended in the profile that is finished next.
     pub fn learn(&mut self, ended: EndedCgroups) {
         self.ended = ended;
     }
 
-    /// The resources of a profile that was taken out. The next one has new ids.
+    /// Returns the resources of a profile that was taken out, and prepares for the next profile, which has new ids.
     pub fn finish(&mut self, profile: &Profile) -> Resources {
         self.look(profile);
         let lives: HashMap<ProcessId, &Life> =
@@ -122,7 +122,7 @@ impl ProcessDirectory {
         resources
     }
 
-    /// What is known of a process of the profile.
+    /// Facts about a process of the profile.
     fn facts_of(
         &mut self,
         profile: &Profile,
@@ -131,7 +131,7 @@ impl ProcessDirectory {
     ) -> Option<Arc<ProcessFacts>> {
         let process = &profile.processes[id];
         let found = match self.found.get(&id).cloned() {
-            // It was looked at in the middle of its exec.
+            // The process was inspected in the middle of its exec.
             Some(facts) if !facts.has_environment => {
                 self.read(process.pid, profile.strings.get(process.exe)).or(Some(facts))
             }
@@ -142,8 +142,8 @@ impl ProcessDirectory {
         known.or_else(|| self.inherited(profile, life, process.ppid))
     }
 
-    /// What was found of a process that has ended, or what the container tells in which it did: what a runtime starts gets into the container's
-    /// group after a while only.
+    /// Completes the facts about an ended process with those of the container in which it ended: a process that a runtime starts enters the
+    /// container's group only after a while.
     fn with_end(&mut self, found: Option<Arc<ProcessFacts>>, pid: u32) -> Option<Arc<ProcessFacts>> {
         if found.as_ref().is_some_and(|facts| facts.cgroup.is_contained()) {
             return found;
@@ -152,7 +152,7 @@ impl ProcessDirectory {
         Some(Arc::new(facts.with_container(|id, pod_uid| self.container(id, pod_uid))))
     }
 
-    /// What a runtime says of a container, which is asked for once.
+    /// Attributes that a runtime has for a container. Read once.
     fn container(&mut self, id: &str, pod_uid: Option<&str>) -> Attributes {
         let generation = self.generation;
         let read = || (container::read(id, pod_uid), generation);
@@ -161,7 +161,7 @@ impl ProcessDirectory {
         attributes.clone()
     }
 
-    /// What /proc says of a process that runs.
+    /// Reads the facts about a running process from /proc.
     fn read(&mut self, pid: u32, exe: &str) -> Option<Arc<ProcessFacts>> {
         let cgroup = read_cgroup(pid).filter(|_| pid != 0)?;
         let generation = self.generation;
@@ -179,8 +179,8 @@ impl ProcessDirectory {
         Some(facts)
     }
 
-    /// What is known of the nearest ancestor of a process that has ended. What a container runtime starts is soon in a group of its own, which
-    /// nobody saw: then nothing is known.
+    /// Facts about the nearest known ancestor of an ended process, unless that is a container runtime. A process that a runtime starts soon
+    /// moves to a group of its own, which was not seen, so nothing is known about it.
     fn inherited(
         &mut self,
         profile: &Profile,
@@ -190,7 +190,7 @@ impl ProcessDirectory {
         self.of_ancestors(profile, life, parent).filter(|facts| !facts.cgroup.is_of_runtime())
     }
 
-    /// Likewise of its life, if that is known, and the id of its parent.
+    /// Facts about the nearest known ancestor, found by the process lifetime, if that is known, and by the parent's id.
     fn of_ancestors<'p>(
         &mut self,
         profile: &'p Profile,
@@ -222,7 +222,7 @@ impl ProcessDirectory {
         None
     }
 
-    /// The attributes of a process; `None`: a rule leaves it out.
+    /// The attributes of a process, or `None` if a rule excludes it.
     fn attributes(
         &self,
         profile: &Profile,
@@ -277,7 +277,7 @@ impl ProcessDirectory {
                 set("service.name", facts.workload(pod, node));
             }
             container.iter().for_each(|(name, value)| set(name, value));
-            // What a process says of itself counts more, but a pod's name is a guess there.
+            // The process's own environment takes precedence, but its pod name is only a guess.
             let is_better = |name: &str| name.starts_with("service.") || !container.contains_key(name);
             let own = environment.iter().filter(|(name, _)| is_better(name));
             own.for_each(|(name, value)| set(name, value));
@@ -286,7 +286,7 @@ impl ProcessDirectory {
     }
 }
 
-/// A name of the first thread of each process.
+/// Name of the first thread of each process.
 fn thread_names(profile: &Profile) -> HashMap<ProcessId, &str> {
     let mut names = HashMap::new();
     for (_, thread) in profile.threads.iter() {
@@ -295,7 +295,7 @@ fn thread_names(profile: &Profile) -> HashMap<ProcessId, &str> {
     names
 }
 
-/// The place of attributes, which are added unless there are too many.
+/// Index of a set of attributes, which is added unless there are too many.
 pub(crate) fn place_of(
     mut attributes: Attributes,
     places: &mut HashMap<Attributes, usize>,

@@ -1,4 +1,4 @@
-//! Labels of processes that run, of those that have ended, and of very many.
+//! Labels of running processes, of ended ones, and of very many.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -9,7 +9,7 @@ use plumb_profile::{Begin, Life, LifeEnd, LifeId};
 use super::super::process::read_environment;
 use super::*;
 
-/// No process has this id.
+/// An id that no process has.
 const GONE: u32 = u32::MAX - 7;
 
 fn add(profile: &mut Profile, pid: u32, ppid: u32, exe: &str) -> ProcessId {
@@ -52,12 +52,12 @@ fn a_process_that_has_ended_belongs_to_its_ancestors() {
         .spawn()
         .unwrap();
     let pid = running.id();
-    // Its parent goes on before the kernel has put it there.
+    // spawn returns before the kernel has set up the new environment.
     while read_environment(pid).is_empty() {
         std::thread::yield_now();
     }
     let mut profile = Profile::default();
-    // Known by two generations of lives, of which the first alone still runs; by the parent's id; not at all.
+    // Resolved through two lifetimes, of which only the first still runs; through the parent's id; not at all.
     let by_lives = add(&mut profile, GONE, GONE - 1, "/usr/bin/cc1");
     let by_parent = add(&mut profile, GONE - 2, pid, "/usr/bin/as");
     let unknown = add(&mut profile, GONE - 3, GONE - 4, "/usr/bin/ld");
@@ -71,7 +71,7 @@ fn a_process_that_has_ended_belongs_to_its_ancestors() {
     assert_eq!(service(&resources, by_lives), "ancestor");
     assert_eq!(service(&resources, by_parent), "ancestor");
     assert_eq!(service(&resources, unknown), "ld");
-    // What it was is remembered for a profile, and then no more.
+    // Facts are remembered for one more profile.
     assert_eq!(service(&directory.finish(&profile), by_parent), "ancestor");
     directory.finish(&Profile::default());
     assert_eq!(service(&directory.finish(&profile), by_parent), "as");
@@ -124,7 +124,7 @@ fn attributes_say_who_it_is() {
     assert_eq!(attributes, expected);
 }
 
-/// A container that is gone before anybody looks, and what the runtime itself runs.
+/// A container that ended before it was inspected, and a process of the runtime itself.
 #[test]
 fn who_has_ended_is_of_the_container_in_which_that_was() {
     let mut profile = Profile::default();

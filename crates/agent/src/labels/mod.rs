@@ -1,7 +1,7 @@
-//! Labels: whose samples are whose, as attributes of OpenTelemetry's resources.
+//! Labels: the owner of each sample, as OpenTelemetry resource attributes.
 //!
-//! Invariant: a value that is another one in each run of a program (process id, path of a temporary file) is in no attribute but those that
-//! servers know to leave out (`container.id`): each set of attributes is a series in the store.
+//! Invariant: a value that differs in each run of a program (process id, path of a temporary file) appears only in attributes that
+//! servers know to ignore (`container.id`), because each set of attributes is a series in the store.
 
 mod cgroup;
 mod container;

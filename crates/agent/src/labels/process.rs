@@ -1,6 +1,6 @@
-//! What /proc tells of a process while it runs: its control group, and what its environment says of its service.
+//! Facts about a running process from /proc: its control group, and the service that its environment names.
 //!
-//! Not here: processes that have ended (`directory`).
+//! Elsewhere: ended processes (`directory`).
 
 use std::fs::File;
 use std::io::Read;
@@ -8,25 +8,25 @@ use std::io::Read;
 use super::cgroup::CgroupFacts;
 use super::relabel::Attributes;
 
-/// Most bytes that are read of a file: environments may be megabytes.
+/// Bytes of a file that are read at most: environments may have megabytes.
 const MOST: usize = 64 << 10;
 
-/// What is known of a process that decides about its labels.
+/// The facts about a process that determine its labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProcessFacts {
     pub cgroup: CgroupFacts,
-    /// Attributes that the runtime of its container gives.
+    /// Attributes from its container's runtime.
     pub container: Attributes,
-    /// Attributes that its environment gives: `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_SERVICE_NAME`, the pod's name.
+    /// Attributes from its environment: `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_SERVICE_NAME`, the pod's name.
     pub environment: Attributes,
-    /// It is of a job whose pods are numbered.
+    /// The process belongs to an indexed job, whose pods are numbered.
     pub is_indexed: bool,
-    /// Kernel threads have none, nor has a process in the middle of its exec.
+    /// False for kernel threads and for a process in the middle of its exec.
     pub has_environment: bool,
 }
 
 impl ProcessFacts {
-    /// What a process' files say. `has_own_hostname`: asked of a process in a pod.
+    /// Derives the facts from a process's files. `has_own_hostname` is only called for a process in a pod.
     pub fn of(cgroup: &str, environment: &[u8], has_own_hostname: impl FnOnce() -> bool) -> Self {
         let cgroup = CgroupFacts::parse(cgroup);
         let has_environment = !environment.is_empty();
@@ -35,22 +35,22 @@ impl ProcessFacts {
         Self { cgroup, container: Attributes::new(), environment, is_indexed, has_environment }
     }
 
-    /// What the group says in which a process ended, of which nothing else is known; `None`: it is no container's.
+    /// Facts about an ended process, from the control group in which it ended. `None` if that is not a container's.
     pub fn of_ended(path: &str) -> Option<Self> {
         let cgroup = CgroupFacts::of_path(path);
         cgroup.is_contained().then(|| Self { cgroup, ..Self::default() })
     }
 
-    /// With what the runtime of its container says.
+    /// Adds the attributes that `read` returns for its container.
     pub fn with_container(mut self, read: impl FnOnce(&str, Option<&str>) -> Attributes) -> Self {
         let CgroupFacts { container_id, pod_uid, .. } = &self.cgroup;
         self.container = container_id.as_deref().map(|id| read(id, pod_uid.as_deref())).unwrap_or_default();
         self
     }
 
-    /// The workload of the pod with this name, on this node.
+    /// The workload of the pod named `pod` on this node.
     pub fn workload<'n>(&self, pod: &'n str, node: &str) -> &'n str {
-        // The kubelet calls a static pod by its file and the node, and gives it a hash for a UID.
+        // The kubelet names a static pod after its file and the node, and its UID is a hash.
         let is_static = self.cgroup.pod_uid.as_deref().is_some_and(|uid| !uid.contains('-'));
         let of_file = pod.strip_suffix(node).and_then(|rest| rest.strip_suffix('-'));
         if let Some(name) = of_file.filter(|name| is_static && !name.is_empty()) {
@@ -66,25 +66,25 @@ impl ProcessFacts {
     }
 }
 
-/// The text of its control groups; `None`: it has ended, or may not be read.
+/// Text of a process's control groups, or `None` if it has ended or cannot be read.
 pub(crate) fn read_cgroup(pid: u32) -> Option<String> {
     let mut bytes = Vec::new();
     File::open(format!("/proc/{pid}/cgroup")).ok()?.take(MOST as u64).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Its environment; empty where it may not be read.
+/// Environment of a process; empty if it cannot be read.
 pub(crate) fn read_environment(pid: u32) -> Vec<u8> {
     plumb_process::environment(pid, MOST).unwrap_or_default()
 }
 
-/// Whether a process has another host name than the machine: in a pod that is the pod's, unless the pod has the machine's network.
+/// Whether a process's host name differs from the machine's. In a pod it is then the pod's, unless the pod uses the machine's network.
 pub(crate) fn has_own_hostname(pid: u32) -> bool {
     let space = |pid: u32| std::fs::read_link(format!("/proc/{pid}/ns/uts")).ok();
     space(pid).is_some_and(|own| Some(own) != space(1))
 }
 
-/// The value of a variable, if it has one.
+/// The value of an environment variable, unless it is missing or empty.
 fn value_of<'e>(environment: &'e [u8], name: &str) -> Option<&'e str> {
     environment.split(|&byte| byte == 0).find_map(|variable| {
         let value = variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
@@ -92,14 +92,14 @@ fn value_of<'e>(environment: &'e [u8], name: &str) -> Option<&'e str> {
     })
 }
 
-/// `is_pod`: its host name is a pod's.
+/// Attributes in an environment. `is_pod`: its host name is a pod's.
 fn of_environment(environment: &[u8], is_pod: bool) -> Attributes {
     let mut attributes = Attributes::new();
     let value = |name: &str| value_of(environment, name);
     if is_pod && let Some(pod) = value("HOSTNAME") {
         attributes.insert("k8s.pod.name".to_owned(), pod.to_owned());
     }
-    // Of the specification's resource attributes, those that name a service or where it runs; others may be of one run.
+    // Of the specification's resource attributes, only those that name a service or its location; others may differ between runs.
     for pair in value("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default().split(',') {
         let Some((name, value)) = pair.split_once('=') else { continue };
         let (name, value) = (name.trim(), percent_decoded(value.trim()));
@@ -119,7 +119,7 @@ fn of_environment(environment: &[u8], is_pod: bool) -> Attributes {
     attributes
 }
 
-/// A value as W3C's baggage has it.
+/// Decodes a value in the encoding of W3C baggage.
 fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -139,10 +139,10 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The workload of a pod: its name without what a deployment (`-HASH-RANDOM`), a stateful set or a job (`-NUMBER`), a daemon set
-/// (`-RANDOM`), or a cron job (`-MINUTES-RANDOM`) adds to it.
+/// The workload of a pod: its name without the suffix that a deployment (`-HASH-RANDOM`), a stateful set or a job (`-NUMBER`), a daemon set
+/// (`-RANDOM`), or a cron job (`-MINUTES-RANDOM`) adds.
 pub(crate) fn workload(pod: &str) -> &str {
-    /// What Kubernetes makes random names of (SafeEncodeString in apimachinery).
+    /// Alphabet of Kubernetes' random names (SafeEncodeString in apimachinery).
     const SAFE: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let is_safe = |text: &str| text.bytes().all(|one| SAFE.contains(&one));
     let Some((rest, last)) = pod.rsplit_once('-').filter(|(rest, last)| !rest.is_empty() && !last.is_empty())

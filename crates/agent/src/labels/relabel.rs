@@ -1,7 +1,7 @@
-//! Rules that change attributes or leave processes out, written `keep:NAME=PATTERN`, `drop:NAME=PATTERN` and
+//! Rules that change attributes or exclude processes, written `keep:NAME=PATTERN`, `drop:NAME=PATTERN` and
 //! `replace:NAME=PATTERN=>VALUE`.
 //!
-//! A pattern is a regular expression that has to match the whole value; an attribute that is missing is empty.
+//! A pattern is a regular expression that must match the whole value. A missing attribute has an empty value.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use regex_lite::Regex;
 /// Attributes of a resource.
 pub(crate) type Attributes = BTreeMap<String, String>;
 
-/// A rule.
+/// A rule that changes an attribute or excludes processes.
 #[derive(Clone, Debug)]
 pub struct RelabelRule {
     name: String,
@@ -21,15 +21,15 @@ pub struct RelabelRule {
 
 #[derive(Clone, Debug)]
 enum Action {
-    /// Leave out what does not match.
+    /// Exclude processes whose value does not match.
     Keep,
-    /// Leave out what matches.
+    /// Exclude processes whose value matches.
     Drop,
-    /// Give the attribute this value, in which `$1` is the pattern's first group; without a value there is no attribute.
+    /// Set the attribute to this value, in which `$1` is the pattern's first group. An empty value removes the attribute.
     Replace(String),
 }
 
-/// Rules, in the order in which they apply.
+/// Relabeling rules, in the order in which they apply.
 #[derive(Clone, Debug, Default)]
 pub struct RelabelRules(pub Vec<RelabelRule>);
 
@@ -56,7 +56,7 @@ impl FromStr for RelabelRule {
 }
 
 impl RelabelRules {
-    /// Applies all; `false`: what has these attributes is left out.
+    /// Applies all rules. Returns `false` if one of them excludes the process.
     pub(crate) fn apply(&self, attributes: &mut Attributes) -> bool {
         for RelabelRule { name, pattern, action } in &self.0 {
             let value = attributes.get(name).map_or("", String::as_str);
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(applied(&[r"replace:service.name=(.*)-\d+=>$1"], &service), is("api"));
         assert_eq!(applied(&["replace:service.name=.*=>"], &service), Some(Vec::new()));
         assert_eq!(applied(&["keep:k8s.pod.uid="], &service), is("api-7"), "a missing one is empty");
-        // In their order.
+        // Rules apply in order.
         let rules = ["replace:service.name=api.*=>web", "drop:service.name=api.*"];
         assert_eq!(applied(&rules, &service), is("web"));
     }

@@ -1,6 +1,6 @@
-//! Which services stand out by the processor time that the kernel takes for them.
+//! Selects the services that spend much of their CPU time in the kernel.
 //!
-//! Invariant: what is kept does not grow: services that are sampled no more are forgotten within minutes.
+//! Invariant: memory is bounded: a service is forgotten within minutes of its last sample.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,32 +9,32 @@ use plumb_profile::{FrameKind, Profile, Sample};
 use crate::capture::PAGE_FAULTS;
 use crate::labels::{Attributes, Resources};
 
-/// Services that are watched in turn, at most: those with the most kernel time.
+/// Most candidates at a time: the services with the most kernel time.
 const MOST: usize = 5;
-/// Least share of the kernel in a service's processor time.
+/// Smallest share of kernel time in a candidate's CPU time.
 const SHARE: f64 = 0.2;
-/// Fewer samples say nothing.
+/// Fewest samples of a candidate.
 const SAMPLES: f64 = 3.0;
-/// So many windows are summed up at a usual sampling rate, and at a low one, at which a service has fewer samples in each.
+/// Number of windows in the decaying sums: at the usual sample rate, and at most, at a low rate with fewer samples per window.
 const WINDOWS: (f64, f64) = (4.0, 20.0);
-/// A usual sampling rate, in samples a second.
+/// The usual sample rate, in samples a second.
 const USUAL_HZ: f64 = 97.0;
-/// Processes of a service that are watched, at most: those with the most kernel time.
+/// Most processes of a service to trace: those with the most kernel time.
 const PROCESSES: usize = 8;
-/// The service of the kernel's own threads, which make no system calls.
+/// Service name of the kernel's own threads, which make no system calls.
 const KERNEL: &str = "kernel";
 
-/// A service that is worth a look.
+/// A service to observe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub attributes: Attributes,
-    /// Processes that were sampled last; they may have ended.
+    /// Processes in the last samples; they may have ended.
     pub pids: Vec<u32>,
-    /// One of them was sampled in two windows: only of such a process an interval can be told.
+    /// One of them was sampled in two windows. Only for such a process can an interval be reported.
     pub is_steady: bool,
 }
 
-/// Sums that fade.
+/// Exponentially decaying sums of a service.
 #[derive(Clone, Debug, Default)]
 struct Sums {
     samples: f64,
@@ -44,14 +44,14 @@ struct Sums {
     is_steady: bool,
 }
 
-/// Who stood out lately.
+/// Services that were sampled lately.
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
     services: HashMap<Attributes, Sums>,
 }
 
 impl Candidates {
-    /// Adds a window of samples so many times a second, and gives back who stands out now, whom the kernel takes most for first.
+    /// Adds a window sampled at `frequency_hz`. Returns the current candidates, most kernel time first.
     pub fn of_window(
         &mut self,
         profile: &Profile,
@@ -59,7 +59,7 @@ impl Candidates {
         frequency_hz: u32,
     ) -> Vec<Candidate> {
         let windows = WINDOWS.0 * USUAL_HZ / f64::from(frequency_hz.max(1));
-        // What is left of a window's sums in the next one.
+        // Fraction of the sums that is carried over to the next window.
         let decay = 1.0 - 1.0 / windows.clamp(WINDOWS.0, WINDOWS.1);
         for sums in self.services.values_mut() {
             sums.samples *= decay;
@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    /// Services by name, with samples in user code and in the kernel.
+    /// A window of services, each by name with its number of samples in user code and in the kernel.
     fn window(services: &[(&str, u32, u32)]) -> (Profile, Resources) {
         let (mut profile, mut resources) = (Profile::default(), Resources::default());
         let (name, unit) = (profile.strings.add("cpu-clock"), profile.strings.add("ns"));
@@ -168,11 +168,11 @@ mod tests {
         let found = candidates.of_window(&profile, &resources, 97);
         assert_eq!(names(&found), ["scanner", "reader"]);
         assert_eq!((&*found[1].pids, found[1].is_steady), (&[1001][..], false));
-        // What is too rare for one window is not for two.
+        // Too rare in one window, but not in two.
         let found = candidates.of_window(&profile, &resources, 97);
         assert_eq!(names(&found), ["scanner", "reader", "rare"]);
         assert!(found[1].is_steady, "its process goes on");
-        // Who does nothing any more is forgotten.
+        // A service without further samples is forgotten.
         let (profile, resources) = window(&[]);
         (0..30).for_each(|_| drop(candidates.of_window(&profile, &resources, 97)));
         assert!(candidates.services.is_empty());
@@ -183,7 +183,7 @@ mod tests {
         let mut candidates = Candidates::default();
         let (some, resources) = window(&[("reader", 0, 1)]);
         let (none, empty) = window(&[]);
-        // A sample in a minute, or in four windows.
+        // One sample a minute, which is one in four windows.
         let mut found = Vec::new();
         for _ in 0..4 {
             found = candidates.of_window(&some, &resources, 5);

@@ -1,7 +1,7 @@
-//! What a process does each time it wakes, from its system calls. Pure.
+//! Describes each wake-up of a process from its system calls. Pure.
 //!
-//! Waits are no work: a wake-up is a burst of other calls after a pause. Invariant: a sentence is made of calls that were seen, all of them in the time
-//! that it speaks of.
+//! Waits are not work: a wake-up is a burst of other calls after a pause. Invariant: a sentence is derived only from calls that were traced, all of
+//! them in the time that it describes.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use plumb_syscalls::middle;
 
 use super::watch::{SeenCall, SeenCalls};
 
-/// Calls that wait for something.
+/// Calls that wait for an event.
 const WAITS: [&str; 21] = [
     "nanosleep",
     "clock_nanosleep",
@@ -33,21 +33,21 @@ const WAITS: [&str; 21] = [
     "io_uring_enter",
     "sched_yield",
 ];
-/// A call that takes as long waited, whichever it is, in nanoseconds.
+/// A call that takes at least this many nanoseconds counts as a wait, whichever it is.
 const WAITED_NS: u64 = 50_000_000;
-/// A shorter pause parts no wake-ups.
+/// Shortest pause between two wake-ups, in nanoseconds.
 const QUIET_NS: u64 = 50_000_000;
-/// Nor does a pause that is shorter than this part of the longest.
+/// Shortest pause between two wake-ups, as a part of the longest pause.
 const QUIET: f64 = 0.25;
-/// Shorter intervals are not told: the process is busy.
+/// Shortest interval that is reported; a process with shorter ones is simply busy.
 const LEAST_NS: u64 = 100_000_000;
-/// Intervals are regular if most are within a tenth of the middle one.
+/// Intervals are regular if at least the first share of them is within the second share (a tenth) of the median.
 const REGULAR: (f64, f64) = (0.75, 0.1);
-/// Calls that are told, at most, and the least share of them in the time of all calls.
+/// Most calls in a report, and the smallest share of the time of all calls that each must have.
 const TOLD: (usize, f64) = (3, 0.1);
-/// Intervals that are told of one watch, at most.
+/// Most intervals reported for one trace.
 const INTERVALS: usize = 8;
-/// Calls with a buffer: the argument that is its size.
+/// Calls with a buffer, and the argument that is its size.
 const BUFFERS: [(&str, usize); 8] = [
     ("getdents64", 2),
     ("getdents", 2),
@@ -60,33 +60,33 @@ const BUFFERS: [(&str, usize); 8] = [
 ];
 /// Calls that read a directory.
 const DIRECTORIES: [&str; 2] = ["getdents64", "getdents"];
-/// The buffer of glibc's readdir, in bytes.
+/// Buffer size of glibc's readdir, in bytes.
 const READDIR: u64 = 32 << 10;
 
-/// A wake-up, and the time since the one before it.
+/// A wake-up, and the time since the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wake {
-    /// In nanoseconds since 1970.
+    /// Nanoseconds since 1970.
     pub time_unix_ns: u64,
     pub interval_ns: u64,
 }
 
-/// Something that a process does.
+/// A recurring activity of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Habit {
     pub sentence: String,
-    /// Time of these calls.
+    /// Total time of its calls.
     pub weight_ns: u64,
 }
 
-/// What is told of some calls: the wake-ups, if they are regular, and what is done.
+/// Describes traced calls: the wake-ups, if they are regular, and the activities.
 pub(super) fn of(seen: &SeenCalls) -> (Vec<Wake>, Vec<Habit>) {
     let mut work: Vec<&SeenCall> = seen.calls.iter().filter(|call| !waits(call)).collect();
     work.sort_by_key(|call| call.begin_ns);
     let quiet_ns = quiet(seen, &work);
     let mut bursts: Vec<&[&SeenCall]> =
         work.chunk_by(|one, next| next.begin_ns.saturating_sub(one.end_ns) < quiet_ns).collect();
-    // It may have begun before anybody looked.
+    // The first burst may have begun before the trace.
     if bursts
         .first()
         .and_then(|burst| burst.first())
@@ -105,12 +105,12 @@ pub(super) fn of(seen: &SeenCalls) -> (Vec<Wake>, Vec<Habit>) {
         return (Vec::new(), told(&work, |calls| rate(calls.len(), length_ns)));
     }
     wakes.truncate(INTERVALS);
-    // The last one may not have ended.
+    // The last burst may not have ended.
     let is_over = |burst: &[&SeenCall]| burst.last().is_some_and(|call| call.end_ns + quiet_ns < seen.end_ns);
     bursts.pop_if(|burst| !is_over(burst));
     let all: Vec<&SeenCall> = bursts.concat();
     let habits = told(&all, |calls| {
-        // Both are in the order of time.
+        // Both are in time order.
         let of_burst = |burst: &&[&SeenCall]| {
             let (Some(first), Some(last)) = (burst.first(), burst.last()) else { return 0 };
             let until = calls.partition_point(|call| call.begin_ns <= last.begin_ns);
@@ -126,7 +126,7 @@ fn waits(call: &SeenCall) -> bool {
     WAITS.contains(&call.name) || call.is_late || call.end_ns.saturating_sub(call.begin_ns) >= WAITED_NS
 }
 
-/// The pause that parts wake-ups.
+/// Shortest pause that separates wake-ups in this trace.
 fn quiet(seen: &SeenCalls, work: &[&SeenCall]) -> u64 {
     let pauses = work.windows(2).map(|pair| pair[1].begin_ns.saturating_sub(pair[0].end_ns));
     let longest = pauses.max().unwrap_or(seen.end_ns.saturating_sub(seen.begin_ns));
@@ -140,7 +140,7 @@ fn is_regular(wakes: &[Wake]) -> bool {
     wakes.len() >= 2 && period >= LEAST_NS && near.count() as f64 >= REGULAR.0 * wakes.len() as f64
 }
 
-/// A rate with one digit: sentences of several watches are then the same.
+/// A rate with one significant digit, so that several traces of a process yield the same sentence.
 fn rate(count: usize, length_ns: u64) -> Option<String> {
     let each_second = count as f64 * 1e9 / length_ns.max(1) as f64;
     if each_second < 1.0 {
@@ -150,7 +150,7 @@ fn rate(count: usize, length_ns: u64) -> Option<String> {
     Some(format!("Each second: about {}", (each_second / unit).round() * unit))
 }
 
-/// What takes the most time of some calls. `count`: says how many there are.
+/// Describes the calls that take the most time. `count` phrases how many there are.
 fn told(calls: &[&SeenCall], count: impl Fn(&[&SeenCall]) -> Option<String>) -> Vec<Habit> {
     let mut groups: BTreeMap<(&str, Option<String>), Vec<&SeenCall>> = BTreeMap::new();
     for &call in calls {
@@ -178,17 +178,17 @@ fn told(calls: &[&SeenCall], count: impl Fn(&[&SeenCall]) -> Option<String>) -> 
     groups.filter_map(habit).collect()
 }
 
-/// The size of the buffer, if all calls have the same.
+/// Size of the buffer, if it is the same in all calls.
 fn buffer(name: &str, calls: &[&SeenCall]) -> Option<u64> {
     let argument = BUFFERS.iter().find(|(call, _)| *call == name)?.1;
     let first = calls.first()?.args[argument];
     calls.iter().all(|call| call.args[argument] == first).then_some(first)
 }
 
-/// What a buffer as large as glibc's would save where a directory is read.
+/// The savings of a buffer as large as glibc's when reading directories.
 fn larger(name: &str, buffer: u64, calls: &[&SeenCall]) -> Option<String> {
     let values = || calls.iter().filter_map(|call| u64::try_from(call.value?).ok());
-    // Each directory ends with a call that gives nothing.
+    // Each directory ends with a call that returns nothing.
     let directories = values().filter(|&value| value == 0).count() as u64;
     if !DIRECTORIES.contains(&name) || buffer >= READDIR || directories == 0 {
         return None;
@@ -208,7 +208,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// A path without numbers.
+/// A path with its numeric components replaced.
 fn folded(path: &str) -> String {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let parts: Vec<&str> =
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    /// The trace of the article: a daemon that lists /proc each second, with the buffer that Go's os.ReadDir had.
+    /// The trace in the article: a daemon that lists /proc each second, with the former buffer size of Go's os.ReadDir.
     fn daemon(seconds: u32) -> SeenCalls {
         let mut seen = SeenCalls {
             begin_ns: 500 * MS,
@@ -264,7 +264,7 @@ mod tests {
         let expected = "Each wake-up: 3 getdents64 of /proc, buffer 8 KiB; a directory takes 3, with glibc's 32 KiB it would take 2";
         assert_eq!(sentences, [expected]);
         assert_eq!(habits[0].weight_ns, 4 * 615_000);
-        // With the larger buffer there is nothing to be gained.
+        // A larger buffer would save nothing.
         let mut large = daemon(4);
         large.calls.iter_mut().for_each(|call| call.args[2] = 32768);
         assert_eq!(of(&large).1[0].sentence, "Each wake-up: 3 getdents64 of /proc, buffer 32 KiB");
@@ -289,10 +289,10 @@ mod tests {
         }
         let (wakes, habits) = of(&seen);
         assert_eq!(wakes, []);
-        // Its sizes differ, so that none is told.
+        // The buffer sizes differ, so none is reported.
         assert_eq!(habits[0].sentence, "Each second: about 300 write");
         assert_eq!(of(&SeenCalls::default()).1, []);
-        // A wake-up at irregular times.
+        // Wake-ups at irregular times.
         let mut seen = SeenCalls { end_ns: 4000 * MS, ..SeenCalls::default() };
         seen.calls.extend([500.0, 800.0, 2500.0, 2700.0].map(|at| call("read", at, 1.0, 4096, 100)));
         assert_eq!(of(&seen).0, []);

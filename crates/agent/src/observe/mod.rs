@@ -1,11 +1,12 @@
-//! Short looks at the system calls of services that stand out by their kernel time: at which interval they wake, which calls they make then, and with
-//! which buffers.
+//! Short traces of the system calls of services with much kernel time: the interval at which they wake up, the calls they make then, and the
+//! buffers they use.
 //!
-//! A thread of its own watches one service at a time, for [`WATCH`] at most, and each service ever more rarely (`turns`). Between two watches no
-//! program is attached, so that system calls cost what they always do; what they cost meanwhile is the agent's ([`Observer::take_cost_ns`]). It takes system calls, and not switches of threads or counts of /proc, as they
-//! say both when a process wakes and what for, and cost nothing where nobody is watched.
+//! A dedicated thread traces one service at a time, for [`WATCH`] at most, and each service more and more rarely (`turns`). Between two traces no
+//! program is attached, so system calls have their usual cost; the cost during a trace is charged to the agent ([`Observer::take_cost_ns`]). The
+//! observer uses system calls rather than context switches or counters in /proc, because they show both when a process wakes and why, and cost
+//! nothing while nothing is traced.
 //!
-//! Not here: which services there are (`labels`), the wire format.
+//! Elsewhere: the services (`labels`), the wire format.
 
 mod candidates;
 mod habits;
@@ -27,26 +28,26 @@ pub(crate) use habits::{Habit, Wake};
 use turns::Turns;
 use watch::CallWatch;
 
-/// Longest time that calls are watched at once: of a process that wakes each second it holds three intervals at least.
+/// Longest trace. It covers at least three intervals of a process that wakes each second.
 const WATCH: Duration = Duration::from_secs(5);
 
-/// What was observed of a service.
+/// Observations of a service.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Observed {
     /// Attributes of its resource.
     pub attributes: Attributes,
     /// Intervals between its wake-ups, if they are regular.
     pub wakes: Vec<Wake>,
-    /// What it does.
+    /// The service's activities.
     pub habits: Vec<Habit>,
 }
 
-/// The programs that watch, where the kernel takes them. To be loaded while there is little else in memory: that takes some 20 MB for a moment.
+/// Loads the tracing programs, if the kernel accepts them. Call it while little else is in memory: loading briefly takes some 20 MB.
 pub(crate) fn load() -> Option<CallWatch> {
     CallWatch::load().inspect_err(|error| tracing::warn!("system calls are not observed: {error}")).ok()
 }
 
-/// What the two threads share.
+/// State shared by the two threads.
 #[derive(Default)]
 struct Shared {
     observed: Mutex<Vec<Observed>>,
@@ -55,7 +56,7 @@ struct Shared {
     stop: AtomicBool,
 }
 
-/// The thread that watches, and whom it is to watch.
+/// Handle of the tracing thread, and the candidates for it.
 pub(crate) struct Observer {
     candidates: Candidates,
     shared: Arc<Shared>,
@@ -64,7 +65,7 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// Begins; nobody is watched without programs.
+    /// Starts the thread. Without programs nothing is traced.
     pub fn begin(watch: Option<CallWatch>) -> Result<Self, AgentError> {
         let shared = Arc::new(Shared::default());
         let (sender, receiver) = channel();
@@ -79,24 +80,24 @@ impl Observer {
         Ok(Self { candidates: Candidates::default(), shared, sender, thread })
     }
 
-    /// Notes who stands out in a window of samples so many times a second.
+    /// Updates the candidates from a window sampled at `frequency_hz`.
     pub fn note(&mut self, profile: &Profile, resources: &Resources, frequency_hz: u32) {
         let Some(sender) = &self.sender else { return };
-        // It may have given up: then nobody listens.
+        // The thread may have given up; then nobody receives.
         let _ = sender.send(self.candidates.of_window(profile, resources, frequency_hz));
     }
 
-    /// Watches rarely while the agent is over its budget.
+    /// Sets whether the agent is over budget, in which case it traces rarely.
     pub fn spare(&self, is_over: bool) {
         self.shared.is_over.store(is_over, Ordering::Relaxed);
     }
 
-    /// Time that system calls of the machine took longer since the last time because somebody was watched, in nanoseconds.
+    /// Nanoseconds by which tracing slowed the machine's system calls since the last call.
     pub fn take_cost_ns(&self) -> u64 {
         self.shared.cost_ns.swap(0, Ordering::Relaxed)
     }
 
-    /// What was observed since the last time.
+    /// Observations since the last call.
     pub fn take(&self) -> Vec<Observed> {
         std::mem::take(&mut *self.shared.observed.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -112,7 +113,7 @@ impl Drop for Observer {
     }
 }
 
-/// What the thread has.
+/// State of the thread.
 struct Worker {
     shared: Arc<Shared>,
     turns: Turns,

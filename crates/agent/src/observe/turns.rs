@@ -1,7 +1,7 @@
-//! Whose turn it is to be watched, and when. Pure.
+//! Schedules which service is traced next, and when. Pure.
 //!
-//! Invariant: over its budget the agent still watches, one service in [`OVER_BUDGET`] and never more: without that a machine on which it is always
-//! over would never say what its services do.
+//! Invariant: while over budget the agent still traces, at most one service per [`OVER_BUDGET`]. Otherwise a machine on which it is always
+//! over budget would never report what its services do.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 use super::candidates::Candidate;
 use crate::labels::Attributes;
 
-/// Time until a service is watched again, after each watch; the last one from then on.
+/// Pause before a service is traced again, after each trace; the last one repeats.
 const REPEATS: [Duration; 4] =
     [Duration::from_secs(15), Duration::from_secs(40), Duration::from_secs(120), Duration::from_secs(300)];
-/// Time between two watches of whatever service while the agent is over its budget.
+/// Pause between two traces of any services while the agent is over budget.
 const OVER_BUDGET: Duration = Duration::from_secs(120);
-/// A service that was no candidate for so long is new when it comes back.
+/// A service that was not a candidate for this long counts as new when it returns.
 const FORGET: Duration = Duration::from_secs(3600);
-/// Time between two watches of whatever service.
+/// Pause between two traces of any services.
 const BETWEEN: Duration = Duration::from_secs(1);
 
-/// When a service was a candidate last, when it is watched next, and how many times it was watched.
+/// State of a service: when it was last a candidate, when it is traced next, and how many times it was traced.
 #[derive(Debug)]
 struct Turn {
     seen: Instant,
@@ -27,16 +27,16 @@ struct Turn {
     watched: usize,
 }
 
-/// The turns of all services.
+/// The schedule of all services.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     known: HashMap<Attributes, Turn>,
-    /// When the last watch ended.
+    /// End of the last trace.
     last: Option<Instant>,
 }
 
 impl Turns {
-    /// These stand out now.
+    /// Registers the current candidates.
     pub fn meet(&mut self, candidates: &[Candidate], now: Instant) {
         self.known.retain(|_, turn| now.saturating_duration_since(turn.seen) < FORGET);
         for one in candidates {
@@ -45,8 +45,8 @@ impl Turns {
         }
     }
 
-    /// Who is watched now: the first who is due; over the budget, if it is time to, the one that was watched least, of those whose
-    /// processes go on if there are any: others wake at no interval.
+    /// The service to trace now: the first one that is due. While over budget, and once its pause has passed, the one that was traced least,
+    /// preferring services with long-running processes: others have no wake-up interval.
     pub fn next<'a>(
         &self,
         candidates: &'a [Candidate],
@@ -62,7 +62,7 @@ impl Turns {
         due.min_by_key(|(one, watched)| (!one.is_steady, *watched)).filter(|_| is_time).map(|(one, _)| one)
     }
 
-    /// One was watched until now; `found`: any of its processes was still there.
+    /// Notes that a service was traced until now. `found`: one of its processes still existed.
     pub fn watched(&mut self, attributes: &Attributes, found: bool, now: Instant) {
         if found {
             self.last = Some(now);
@@ -73,7 +73,7 @@ impl Turns {
         }
     }
 
-    /// Until somebody may be due.
+    /// Time until a service may be due.
     pub fn pause(&self, candidates: &[Candidate], now: Instant) -> Duration {
         let turns = candidates.iter().filter_map(|one| self.known.get(&one.attributes));
         let next = turns.map(|turn| turn.next).min();
@@ -94,7 +94,7 @@ mod tests {
         names.iter().map(candidate).collect()
     }
 
-    /// Goes through so many seconds, in which each watch takes five, and gives back who was watched when.
+    /// Simulates `seconds`, with five for each trace. Returns when each service was traced.
     fn watches(turns: &mut Turns, names: &[&str], is_over: bool, seconds: u64) -> Vec<(u64, String)> {
         let (begin, candidates) = (Instant::now(), candidates(names));
         let (mut second, mut watched) = (0, Vec::new());

@@ -1,6 +1,6 @@
-//! System calls of a few processes, for some seconds, from the programs that `plumb trace` uses.
+//! Traces the system calls of a few processes for some seconds, with the BPF programs of `plumb trace`.
 //!
-//! Invariant: what comes back has no gaps: where calls come faster than there is room for, it ends with the first that found none.
+//! Invariant: the result has no gaps: if calls come faster than the ring can hold, it ends at the first lost call.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,64 +14,64 @@ use plumb_syscalls::{Abi, At, CallEnd, SystemCall, Take, What, name, number};
 
 use crate::clock::unix_ns;
 
-/// Bytes of the ring: some thousand calls.
+/// Ring size in bytes: some thousand calls.
 const RING: u32 = 512 << 10;
-/// Calls that are enough.
+/// Most calls in a trace.
 const ENOUGH: usize = 20_000;
-/// Time between two looks at the ring, and where few calls came before the last.
+/// Interval between two reads of the ring, and the longer one after a read with few calls.
 const STEP: Duration = Duration::from_millis(100);
 const LONG_STEP: Duration = Duration::from_millis(500);
-/// The ring holds many times as many.
+/// A read with fewer calls has few; the ring holds many times that.
 const FEW: usize = 64;
-/// Numbers of calls that are told apart.
+/// Call numbers that are distinguished.
 const NUMBERS: u32 = 511;
-/// Bytes of a path.
+/// Bytes of a path that are copied.
 const PATH: u16 = 64;
-/// Calls that open a file: the argument that is its path.
+/// Calls that open a file, and the argument that is its path.
 const OPENS: [(&str, u8); 2] = [("open", 0), ("openat", 1)];
-/// Only of files below these the names are kept: they say what a program asks the kernel, and nothing of anybody's files.
+/// Directories whose file names are kept. They show what a program asks the kernel, and reveal nothing about anybody's files.
 const TOLD: [&str; 2] = ["/proc", "/sys"];
 
-/// A call that was seen.
+/// A traced call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SeenCall {
     pub name: &'static str,
     pub args: [u64; 6],
-    /// What it gave back, if it did not fail.
+    /// Return value, if it did not fail.
     pub value: Option<i64>,
     pub begin_ns: u64,
     pub end_ns: u64,
-    /// It had begun before anybody looked.
+    /// The call began before the trace.
     pub is_late: bool,
-    /// The file that its first argument is a descriptor of, if that is below `/proc` or `/sys`.
+    /// Path of the file whose descriptor is the first argument, if that is below `/proc` or `/sys`.
     pub path: Option<String>,
 }
 
-/// What was seen in a stretch of time, by the monotonic clock.
+/// The calls in a period, by the monotonic clock.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SeenCalls {
-    /// In the order of their ends.
+    /// Ordered by end.
     pub calls: Vec<SeenCall>,
     pub begin_ns: u64,
     pub end_ns: u64,
-    /// To be added to times for nanoseconds since 1970.
+    /// Offset from these times to nanoseconds since 1970.
     pub to_unix_ns: u64,
-    /// How much longer system calls of the machine took because of it, in nanoseconds.
+    /// Nanoseconds by which tracing slowed the machine's system calls.
     pub cost_ns: u64,
 }
 
-/// The programs, which are off until somebody is watched.
+/// The tracing programs, which are off between traces.
 pub(crate) struct CallWatch {
     calls: Calls,
     switch: Switch,
-    /// What a system call that does nothing takes while nobody watches.
+    /// Duration of a null system call without tracing.
     bare_ns: f64,
-    /// How much longer each call of the machine takes while the programs are on, once that is known.
+    /// Overhead of tracing for each call on the machine, once it is known.
     each_ns: Option<f64>,
 }
 
 impl CallWatch {
-    /// Loads them.
+    /// Loads the programs, switched off.
     pub fn load() -> Result<Self, LoadError> {
         let filter = CallFilter { min_ns: 0, failed_only: false, counts_met: true, ring_bytes: RING };
         let bare_ns = null_call_ns();
@@ -92,14 +92,14 @@ impl CallWatch {
                 ..Want::default()
             };
             if let Err(error) = calls.want(Abi::X86_64, number, &want) {
-                // It is a map of its own that refuses: nothing a user could change.
+                // The program's own map refuses the entry: nothing that a user could change.
                 tracing::debug!(number, %error, "calls of this number are not seen");
             }
         }
         Ok(Self { calls, switch, bare_ns, each_ns: None })
     }
 
-    /// Watches processes for some time, or until `stop`. Those that have ended are left out.
+    /// Traces processes for `time`, or until `stop` returns true. Ended processes are skipped.
     pub(super) fn run(
         &mut self,
         pids: &[u32],
@@ -108,7 +108,7 @@ impl CallWatch {
     ) -> io::Result<SeenCalls> {
         let mut processes: Vec<(u32, OwnedFd)> =
             pids.iter().filter_map(|&pid| Some((pid, pidfd(pid).ok()?))).collect();
-        // What an earlier watch left.
+        // Discards the rest of an earlier trace.
         self.calls.take(|_| {});
         processes.retain(|(_, pid)| self.calls.follow(pid.as_fd()).is_ok());
         let mut seen = SeenCalls::default();
@@ -122,7 +122,7 @@ impl CallWatch {
         let met = self.calls.met().saturating_sub(met);
         seen.cost_ns = (met as f64 * self.each_ns.unwrap_or_default()) as u64;
         for (_, pid) in &processes {
-            // It may have ended.
+            // The process may have ended.
             let _ = self.calls.forget(pid.as_fd());
         }
         result.map(|()| seen)
@@ -165,7 +165,7 @@ impl CallWatch {
     }
 }
 
-/// A call with what its descriptor is. `files`: what was opened since the watch began, by process and descriptor.
+/// Converts a call, with the path of its descriptor. `files`: files opened since the trace began, by process and descriptor.
 fn read(call: &SystemCall<'_>, files: &mut HashMap<(u32, i64), String>) -> Option<SeenCall> {
     let name = name(call.abi, call.number)?;
     let CallEnd::Returned(_) = call.end else { return None };

@@ -1,4 +1,4 @@
-//! The calls of a thread that does not run. Of those that run the kernel's programs read the same (crates/capture-bpf/bpf/perlframes.h).
+//! Reads the calls of a stopped thread. The BPF programs read those of running threads in the same way (crates/capture-bpf/bpf/perlframes.h).
 
 use super::functions;
 use super::layout::{
@@ -8,12 +8,12 @@ use super::layout::{
 use crate::memory::word_in;
 use crate::{CodeId, EvalLoopFrame, Memory, ScriptPlace, Unreadable};
 
-/// The most contexts of a thread.
+/// Most contexts of a thread.
 const MAX_CONTEXTS: usize = 1 << 16;
-/// More bytes than a context has.
+/// Upper bound for the size of a context.
 const MAX_CONTEXT_BYTES: usize = 128;
 
-/// Reads the calls, innermost first; `interpreter`: where the interpreter is.
+/// Reads the calls, innermost first. `interpreter`: address of the interpreter.
 pub(super) fn read(
     memory: &dyn Memory,
     layout: &PerlLayout,
@@ -27,7 +27,7 @@ pub(super) fn read(
     while list != 0 {
         list = reading.list(list)?;
     }
-    // The program's file has no round while it is compiled, nor when its outermost block was left.
+    // The main program has no eval frame while it is compiled, nor after its outermost block was left.
     if reading.has_contexts && half(memory, interpreter, layout.phase)? == RUNS {
         let code = reading.file()?;
         reading.push(code, true)?;
@@ -48,23 +48,23 @@ fn half(memory: &dyn Memory, at: u64, offset: u32) -> Result<u32, Unreadable> {
     crate::memory::head(memory, at.wrapping_add(offset.into())).map(u32::from_le_bytes)
 }
 
-/// How far the calls have been read.
+/// State of reading the calls.
 struct Reading<'m> {
     memory: &'m dyn Memory,
     layout: &'m PerlLayout,
-    /// The one that runs in the frame that comes next.
+    /// The statement that runs in the next frame.
     statement: u64,
-    /// The list that was read last has any.
+    /// Whether the last list had any contexts.
     has_contexts: bool,
-    /// The line in a block that has a round to itself: its frame is of the function that comes next.
+    /// Line in a block with an eval frame of its own: it belongs to the function of the next frame.
     block: Option<u32>,
-    /// So many more lists and contexts are read at most.
+    /// Remaining number of lists and contexts to read.
     left: usize,
     rounds: Vec<EvalLoopFrame>,
 }
 
 impl Reading<'_> {
-    /// Reads the contexts of a list. Returns where the next list further out is; 0: there is none.
+    /// Reads the contexts of a list. Returns the address of the next outer list, or 0 if there is none.
     fn list(&mut self, at: u64) -> Result<u64, Unreadable> {
         self.left = self.left.checked_sub(1).ok_or(Unreadable(at))?;
         let contexts = word(self.memory, at, LIST_CONTEXTS)?;
@@ -96,7 +96,7 @@ impl Reading<'_> {
         Ok(outer)
     }
 
-    /// The code that a context is a call of; `None`: it is none.
+    /// The code of the call in a context, or `None` if the context is not a call.
     fn code(&self, context: &[u8; MAX_CONTEXT_BYTES]) -> Result<Option<CodeId>, Unreadable> {
         match context[0] & KIND {
             CALL | FORMAT => {
@@ -108,7 +108,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The code of the file that the statement is in.
+    /// The code of the file that contains the statement.
     fn file(&self) -> Result<CodeId, Unreadable> {
         functions::file_id(self.memory, word(self.memory, self.statement, STATEMENT_FILE)?)
     }

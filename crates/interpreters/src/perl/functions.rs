@@ -1,4 +1,4 @@
-//! Functions of Perl, and what they are called.
+//! Functions of Perl and their names.
 
 use super::layout::{
     self, BODY_LAST_SYMBOL, BODY_NAMES, CODE_FILE, CODE_FLAGS, CODE_NAME, CODE_PACKAGE, GLOB_NAME,
@@ -9,23 +9,23 @@ use crate::function::{identity, read_same};
 use crate::memory::{head, word_in};
 use crate::{CodeId, Function, Memory, Unreadable};
 
-/// The longest name that is read whole, in bytes.
+/// Longest name that is read completely, in bytes.
 const MAX_TEXT: usize = 4096;
-/// So many bytes of a text are read at once.
+/// Bytes of a text that are read at once.
 const PART: usize = 64;
-/// So much of the name of a file is its identity.
+/// Words of a file name that form its identity.
 const FILE_WORDS: usize = MASKS.len();
-/// Code of a file that is in no function, and code that was made while the program ran.
+/// Names of code outside of functions, and of code compiled at run time.
 const OUTSIDE: &str = "<main>";
 const EVAL: &str = "(eval)";
-/// What has no name.
+/// Name of an anonymous function or package.
 const ANONYMOUS: &str = "__ANON__";
-/// How the names of files begin that there are not.
+/// Prefix of the file names of code without a file.
 const EVAL_FILE: &str = "(eval ";
 
 type Head = [u8; MAX_CODE_BYTES];
 
-/// Reads what a function says of itself, if it is the one that is meant; or the name of a file, if that is.
+/// Reads a function, or the name of a file, if the memory still matches `id`.
 pub(super) fn read(memory: &dyn Memory, layout: &PerlLayout, id: CodeId) -> Result<Function, Unreadable> {
     let function = read_same(memory, id, identity_of, |bytes| {
         let name = name(memory, layout, bytes)?;
@@ -36,12 +36,12 @@ pub(super) fn read(memory: &dyn Memory, layout: &PerlLayout, id: CodeId) -> Resu
     function.or_else(|error| if file_id(memory, id.at)? == id { outside(memory, id.at) } else { Err(error) })
 }
 
-/// Tells the function whose body is at an address from others that may be there later.
+/// Identity of the function whose body is at an address.
 pub(super) fn id(memory: &dyn Memory, at: u64) -> Result<CodeId, Unreadable> {
     Ok(CodeId { at, identity: identity_of(&head(memory, at)?) })
 }
 
-/// The same of the code of a file, by the file's name.
+/// Identity of the code of a file, by the file's name.
 pub(super) fn file_id(memory: &dyn Memory, at: u64) -> Result<CodeId, Unreadable> {
     let mut words = [0; 8 * FILE_WORDS];
     for (place, bytes) in words.as_chunks_mut::<8>().0.iter_mut().enumerate() {
@@ -51,7 +51,7 @@ pub(super) fn file_id(memory: &dyn Memory, at: u64) -> Result<CodeId, Unreadable
             return Ok(CodeId { at, identity: identity(&words, &[!0; FILE_WORDS]) });
         }
     }
-    // The kernel's programs put a zero at the end.
+    // The BPF programs put a NUL at the end.
     words[8 * FILE_WORDS - 1] = 0;
     Ok(CodeId { at, identity: identity(&words, &[!0; FILE_WORDS]) })
 }
@@ -66,7 +66,7 @@ fn outside(memory: &dyn Memory, at: u64) -> Result<Function, Unreadable> {
     Ok(Function::without_lines(name.into(), file, 0))
 }
 
-/// The name with that of the package, as `caller` says it.
+/// Name qualified with the package, as `caller` shows it.
 fn name(memory: &dyn Memory, layout: &PerlLayout, bytes: &Head) -> Result<String, Unreadable> {
     let word = |at: u64, offset: u32| memory.word(at.wrapping_add(offset.into()));
     let (mut name, mut package) = (word_in(bytes, CODE_NAME), word_in(bytes, CODE_PACKAGE));
@@ -86,7 +86,7 @@ fn name(memory: &dyn Memory, layout: &PerlLayout, bytes: &Head) -> Result<String
         word(package, PACKAGE_SYMBOLS)?.wrapping_add(last.wrapping_add(1).wrapping_mul(8))
     };
     let mut package = memory.word(names)?;
-    // There may be several.
+    // A package may have several names.
     if word(names, NAMES_COUNT)? >> 32 != 0 {
         package = memory.word(package)?;
     }
@@ -94,19 +94,19 @@ fn name(memory: &dyn Memory, layout: &PerlLayout, bytes: &Head) -> Result<String
     Ok(format!("{package}::{name}"))
 }
 
-/// A name as hashes keep it (`HEK`).
+/// A name in the form that hashes store (`HEK`).
 fn key(memory: &dyn Memory, at: u64) -> Result<String, Unreadable> {
     let length = (word_in(&head::<8>(memory, at)?, 0) >> (8 * TEXT_LENGTH)) as usize;
     text(memory, at.wrapping_add(TEXT.into()), length)
 }
 
-/// Reads a text up to the zero behind it, and no further than to its most bytes.
+/// Reads a NUL-terminated text of at most `most` bytes.
 fn text(memory: &dyn Memory, at: u64, most: usize) -> Result<String, Unreadable> {
     let mut bytes = Vec::new();
     while bytes.len() < most.min(MAX_TEXT) {
         let mut part = [0; PART];
         let place = at.wrapping_add(bytes.len() as u64);
-        // What is readable may end with the text.
+        // Readable memory may end with the text.
         let part = if memory.read(place, &mut part) { &part[..] } else { &head::<1>(memory, place)?[..] };
         let end = part.iter().position(|&byte| byte == 0);
         bytes.extend_from_slice(&part[..end.unwrap_or(part.len())]);

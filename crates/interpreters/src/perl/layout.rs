@@ -1,12 +1,12 @@
-//! Where the members of Perl's structures are, in bytes. Tests compare them with what a C compiler says.
+//! Offsets of the members of Perl's structures, in bytes. Tests compare them with those of a C compiler.
 //!
-//! Those that all known versions have in one place are constants. All are of builds with threads, as most packages of Linux
-//! distributions are.
+//! Offsets that are the same in all supported versions are constants. All are for builds with threads, like most packages of Linux
+//! distributions.
 
 /// The structures of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PerlLayout {
-    /// `struct interpreter`: `Icurcop`, the statement that runs.
+    /// `struct interpreter`: `Icurcop`, the current statement.
     pub statement: u32,
     /// `Icurstackinfo`, the innermost list of contexts.
     pub contexts: u32,
@@ -14,14 +14,14 @@ pub struct PerlLayout {
     pub phase: u32,
     /// `PERL_SI.si_type`
     pub purpose: u32,
-    /// The size of a `PERL_CONTEXT`.
+    /// Size of a `PERL_CONTEXT`.
     pub context_bytes: u32,
-    /// The body of a hash has its `struct xpvhv_aux`; otherwise that is behind the hash's elements.
+    /// Whether the body of a hash contains its `struct xpvhv_aux`; otherwise that follows the hash's elements.
     pub has_names_in_body: bool,
 }
 
 impl PerlLayout {
-    /// `cx_u.cx_blk.blk_u.blku_sub.cv` of a context, and that of formats.
+    /// `cx_u.cx_blk.blk_u.blku_sub.cv` of a context; formats have it at the same offset.
     pub fn context_code(&self) -> u32 {
         self.context_bytes - 32
     }
@@ -63,7 +63,7 @@ pub const CODE_FILE: u32 = 64;
 pub(super) const CODE_FLAGS: u32 = 92;
 /// `CVf_NAMED`
 pub(super) const NAMED: u64 = 0x8000;
-/// `CVf_LEXICAL`: it is in no package.
+/// `CVf_LEXICAL`: the function is in no package.
 pub(super) const LEXICAL: u64 = 0x1_0000;
 /// `XPVGV`: `xiv_u.xivu_namehek` and `xnv_u.xgv_stash`.
 pub(super) const GLOB_NAME: u32 = 32;
@@ -74,18 +74,18 @@ pub(super) const PACKAGE_SYMBOLS: u32 = 16;
 pub(super) const BODY_LAST_SYMBOL: u32 = 24;
 /// `struct xpvhv_with_aux.xhv_aux`
 pub const BODY_NAMES: u32 = 32;
-/// `struct xpvhv_aux.xhv_riter`, after which comes `xhv_name_count`.
+/// `struct xpvhv_aux.xhv_riter`, followed by `xhv_name_count`.
 pub(super) const NAMES_COUNT: u32 = 24;
 /// `HEK.hek_len` and `hek_key`
 pub(super) const TEXT_LENGTH: u32 = 4;
 pub(super) const TEXT: u32 = 8;
 
-/// Where the words of a function begin by which it is told from others: as many as of Python's code.
+/// Offset of the words that identify a function. Their number is that of Python's code.
 pub const IDENTITY: usize = 32;
-/// The bytes of a function that are read: its own, and some behind it that are masked.
+/// Bytes of a function that are read: its own, and some after it that are masked out.
 pub const MAX_CODE_BYTES: usize = IDENTITY + 8 * crate::python::IDENTITY_WORDS;
 
-/// Which of the words at [`IDENTITY`] don't change: where it starts, its code, its name and its file. A closure has them from its prototype.
+/// Masks of the immutable words at [`IDENTITY`]: the function's start, code, name and file. A closure inherits them from its prototype.
 pub const MASKS: [u64; crate::python::IDENTITY_WORDS] = {
     let mut masks = [0; crate::python::IDENTITY_WORDS];
     masks[1] = !0;
@@ -95,7 +95,7 @@ pub const MASKS: [u64; crate::python::IDENTITY_WORDS] = {
     masks
 };
 
-/// The structures of a version whose `struct interpreter` has this size, if they are known: other options make another one.
+/// The structures of a version with a `struct interpreter` of this size. `None` if they are unknown: build options change the size.
 pub(super) fn of(version: u32, interpreter_bytes: u32) -> Option<PerlLayout> {
     let (phase, contexts) = match (version, interpreter_bytes) {
         (30, 3280) => (2508, 240),

@@ -1,4 +1,4 @@
-//! What [`super`] says of the version whose headers are here is what a C compiler makes of them.
+//! Compares [`super`] with the offsets that a C compiler finds in the installed version's headers.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use plumb_fixtures::{Requirement, skip};
 use super::*;
 
 const PROGRAM: &str = include_str!("layout_tests.c");
-/// Its headers, and how it was built.
+/// Prints the directory of Perl's headers and the flags that it was built with.
 const TELL: &str = r#"use Config; print "$Config{archlibexp}/CORE\n$Config{ccflags}" if $Config{usethreads}"#;
 
 #[test]
@@ -25,7 +25,7 @@ fn offsets_are_those_of_the_headers() {
     std::fs::write(&source, PROGRAM).unwrap();
     let mut gcc = Command::new("gcc");
     gcc.args(told.lines().nth(1).unwrap_or_default().split_whitespace());
-    // Functions in the headers use Perl, and are not called.
+    // Functions in the headers call Perl, but are not called themselves.
     gcc.args(["-w", "-no-pie", "-Wl,--unresolved-symbols=ignore-all", "-I", headers]);
     assert!(gcc.arg(&source).arg("-o").arg(&program).status().unwrap().success());
     let said = String::from_utf8(Command::new(&program).output().unwrap().stdout).unwrap();

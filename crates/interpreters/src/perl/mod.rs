@@ -1,10 +1,10 @@
-//! Perl 5.30 to 5.42, built with threads: the functions of `caller`.
+//! Perl 5.30 to 5.42, built with threads: the functions that `caller` shows.
 //!
-//! Followed as in Perl's own cop.h, cv.h, gv.h and hv.h: `PL_curinterp` leads to the main thread's interpreter, that to lists of contexts, of
-//! which calls are one kind, each call to its function, and that to its name. Functions that are written in C (XS) have no context.
+//! Follows Perl's own cop.h, cv.h, gv.h and hv.h: `PL_curinterp` points to the main thread's interpreter, which has lists of contexts. Some contexts
+//! are calls; each call has its function, and the function its name. Functions written in C (XS) have no context.
 //!
-//! Not read: other threads, builds without threads (their interpreter is no structure). An `eval` below what C calls runs in a round of the
-//! loop of which nothing tells.
+//! Not supported: other threads, and builds without threads (their interpreter is not a structure). An `eval` called from C has an eval frame that
+//! no context shows.
 
 mod contexts;
 mod functions;
@@ -20,16 +20,16 @@ use crate::{
 
 pub use layout::{BODY_NAMES, CODE_FILE, CODE_NAME, IDENTITY, MASKS, MAX_CODE_BYTES, PerlLayout};
 
-/// Where the address of the main thread's interpreter is.
+/// Symbol of the pointer to the main thread's interpreter.
 const INTERPRETER: &str = "PL_curinterp";
 const VERSION: &str = "PL_version";
 const SUBVERSION: &str = "PL_subversion";
 const INTERPRETER_BYTES: &str = "PL_interp_size";
 pub(crate) const LOOP: &str = "Perl_runops_standard";
-/// The size of `struct interpreter` where there are no threads.
+/// Value of `PL_interp_size` in builds without threads.
 const NO_STRUCTURE: u32 = 1;
 
-/// What is looked for in files.
+/// Symbols to search for in a file.
 pub(crate) const SYMBOLS: &[Wanted] = &[
     Wanted { name: INTERPRETER, bytes: 0 },
     Wanted { name: VERSION, bytes: 1 },
@@ -43,14 +43,14 @@ pub(crate) const SYMBOLS: &[Wanted] = &[
 struct Perl {
     /// Stated address of `PL_curinterp`.
     interpreter: u64,
-    /// Its version, such as 5.36.0.
+    /// Version, such as 5.36.0.
     version: String,
     layout: PerlLayout,
-    /// Stated addresses of the loop.
+    /// Stated address range of the loop.
     run: Range<u64>,
 }
 
-/// Perl in a file.
+/// Detects Perl in a file.
 pub(crate) fn find(image: &Image) -> Option<Detected> {
     let run = image.range(LOOP)?;
     let number = |name: &str| {
@@ -90,7 +90,7 @@ impl Interpreter for Perl {
         true
     }
 
-    /// `sort` makes its list of contexts, and a call in it, before it begins.
+    /// `sort` creates its list of contexts, and a call in it, before its eval frame starts.
     fn calls_outlast_rounds(&self) -> bool {
         true
     }

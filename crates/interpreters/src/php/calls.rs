@@ -1,4 +1,4 @@
-//! The calls of a thread that does not run. Of those that run the kernel's programs read the same (crates/capture-bpf/bpf/python.h).
+//! Reads the calls of a stopped thread. The BPF programs read those of running threads in the same way (crates/capture-bpf/bpf/python.h).
 
 use super::functions;
 use super::layout::{
@@ -8,10 +8,10 @@ use super::layout::{
 use crate::memory::{head, word_in};
 use crate::{EvalLoopFrame, Memory, ScriptPlace, Unreadable};
 
-/// The most calls of a thread.
+/// Most calls of a thread.
 const MAX_CALLS: usize = 1 << 16;
 
-/// Reads the calls that have begun, innermost first; `state`: where the address of the innermost is.
+/// Reads the calls that have started, innermost first. `state`: address of the pointer to the innermost call.
 pub(super) fn read(
     memory: &dyn Memory,
     layout: &PhpLayout,
@@ -58,8 +58,8 @@ impl Call {
         })
     }
 
-    /// Where it is in its function; `None`: that is not written in PHP. The innermost keeps its instruction in a register, and in memory
-    /// an old one.
+    /// Position of the call in its function, or `None` if the function is not written in PHP. The innermost call keeps its instruction in a register;
+    /// the one in memory is stale.
     fn place(
         &self,
         memory: &dyn Memory,

@@ -5,14 +5,14 @@ use crate::function::{identity, read_same};
 use crate::memory::{head, word_in};
 use crate::{CodeId, Function, Memory, Unreadable};
 
-/// The longest name that is read whole, in bytes.
+/// Longest name that is read completely, in bytes.
 const MAX_TEXT: usize = 4096;
-/// Code of a file that is in no function.
+/// Name of code outside of functions.
 const OUTSIDE: &str = "<main>";
 
 type Head = [u8; MAX_FUNCTION_BYTES];
 
-/// Reads a function, if it is the one that is meant.
+/// Reads a function, if the memory still matches `id`.
 pub(super) fn read(memory: &dyn Memory, layout: &PhpLayout, id: CodeId) -> Result<Function, Unreadable> {
     read_same(
         memory,
@@ -26,7 +26,7 @@ pub(super) fn read(memory: &dyn Memory, layout: &PhpLayout, id: CodeId) -> Resul
     )
 }
 
-/// Tells the function at an address from others that may be there later.
+/// Identity of the function at an address.
 pub(super) fn id(memory: &dyn Memory, layout: &PhpLayout, at: u64) -> Result<CodeId, Unreadable> {
     Ok(CodeId { at, identity: identity_of(layout, &head(memory, at)?) })
 }
@@ -35,7 +35,7 @@ fn identity_of(layout: &PhpLayout, bytes: &Head) -> u32 {
     identity(bytes.get(layout::IDENTITY..).unwrap_or_default(), &layout.identity())
 }
 
-/// The name with that of the class.
+/// Name qualified with the class.
 fn name(memory: &dyn Memory, bytes: &Head) -> Result<String, Unreadable> {
     let (name, class) = (word_in(bytes, FUNCTION_NAME), word_in(bytes, FUNCTION_CLASS));
     if name == 0 {
@@ -49,7 +49,7 @@ fn name(memory: &dyn Memory, bytes: &Head) -> Result<String, Unreadable> {
     Ok(format!("{class}::{name}"))
 }
 
-/// Reads a string; what a class without a name has behind a zero is left out.
+/// Reads a string up to its first NUL. The names of anonymous classes continue after one.
 fn text(memory: &dyn Memory, at: u64) -> Result<String, Unreadable> {
     let head: [u8; layout::TEXT as usize] = head(memory, at)?;
     let length =

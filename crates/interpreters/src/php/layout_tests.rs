@@ -1,4 +1,4 @@
-//! What [`super`] says of the version whose headers are here is what a C compiler makes of them.
+//! Compares [`super`] with the offsets that a C compiler finds in the installed version's headers.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,12 +9,12 @@ use super::*;
 
 const PROGRAM: &str = include_str!("layout_tests.c");
 
-/// The folder with PHP's headers.
+/// Directory of PHP's headers.
 fn headers() -> Option<PathBuf> {
     let mut folders = std::fs::read_dir("/usr/include/php").ok()?.flatten().map(|entry| entry.path());
     let found = folders.find(|folder| folder.join("Zend/zend_globals.h").exists());
     found.filter(|folder| {
-        // Those of a build for several threads keep their globals elsewhere.
+        // A thread-safe build has its globals elsewhere.
         let config = std::fs::read_to_string(folder.join("main/php_config.h")).unwrap_or_default();
         !config.lines().any(|line| line.starts_with("#define ZTS 1"))
     })

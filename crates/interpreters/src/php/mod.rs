@@ -1,10 +1,10 @@
-//! PHP 7.4 to 8.5: the functions of `debug_print_backtrace()` that are written in PHP.
+//! PHP 7.4 to 8.5: the functions that `debug_print_backtrace()` shows and that are written in PHP.
 //!
-//! Followed as in PHP's own Zend/zend_compile.h, Zend/zend_globals.h and Zend/zend_vm_execute.h: `executor_globals` knows the call that
-//! runs, each call its function and its caller. What is written in C has calls as well, which are left out: its own frames are on the
+//! Follows PHP's own Zend/zend_compile.h, Zend/zend_globals.h and Zend/zend_vm_execute.h: `executor_globals` points to the current call,
+//! each call to its function and its caller. Functions written in C have calls as well, which are omitted: they have frames of their own on the
 //! native stack.
 //!
-//! Builds for one thread alone, as of Debian's packages: others keep their globals elsewhere.
+//! Supports builds without thread safety, like Debian's packages: thread-safe builds keep their globals elsewhere.
 
 mod calls;
 mod functions;
@@ -24,15 +24,15 @@ pub use layout::{
 };
 
 const GLOBALS: &str = "executor_globals";
-/// Of a build for several threads.
+/// Symbol of a thread-safe build.
 const GLOBALS_OFFSET: &str = "executor_globals_offset";
 pub(crate) const LOOP: &str = "execute_ex";
-/// What a compiler puts elsewhere of the loop, as it seldom runs.
+/// Rarely executed part of the loop that a compiler placed elsewhere.
 const COLD_LOOP: &str = "execute_ex.cold";
-/// What comes before the version.
+/// Text in front of the version.
 const BEFORE_VERSION: &[u8] = b"X-Powered-By: PHP/";
 
-/// What is looked for in files.
+/// Symbols to search for in a file.
 pub(crate) const SYMBOLS: &[Wanted] = &[
     Wanted { name: GLOBALS, bytes: 0 },
     Wanted { name: GLOBALS_OFFSET, bytes: 0 },
@@ -45,14 +45,14 @@ pub(crate) const SYMBOLS: &[Wanted] = &[
 struct Php {
     /// Stated address of `executor_globals`.
     globals: u64,
-    /// Its version, such as 8.2.7.
+    /// Version, such as 8.2.7.
     version: String,
     layout: PhpLayout,
-    /// Stated addresses of the loop.
+    /// Stated address ranges of the loop.
     loops: Vec<Range<u64>>,
 }
 
-/// PHP in a file.
+/// Detects PHP in a file.
 pub(crate) fn find(image: &Image, file: &File) -> Option<Detected> {
     image.address(LOOP)?;
     let version = text_after(file, BEFORE_VERSION)?;

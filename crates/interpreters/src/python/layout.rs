@@ -1,11 +1,11 @@
-//! Where the members of CPython's structures are, in bytes. Tests compare them with what a C compiler says.
+//! Offsets of the members of CPython's structures, in bytes. Tests compare them with those of a C compiler.
 //!
-//! Up to 3.12 the structures of a minor version never change. From 3.13 on they may with each release, and the interpreter
-//! states where they are ([`super::offsets`]).
+//! Up to 3.12 the structures of a minor version never change. From 3.13 on they may change with each release, and the interpreter
+//! states its offsets itself ([`super::offsets`]).
 
 use super::lines::LineTable;
 
-/// The structures of CPython in a file, as far as its frames need them.
+/// The structures of CPython in a file that are needed to read its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PythonLayout {
     /// `_PyRuntimeState`
@@ -14,7 +14,7 @@ pub struct PythonLayout {
     pub interpreter: Interpreter,
     /// `PyThreadState`
     pub thread: Thread,
-    /// How frames are kept.
+    /// Organization of the frames.
     pub chain: Chain,
     /// A frame.
     pub frame: FrameLayout,
@@ -29,7 +29,7 @@ pub struct PythonLayout {
 pub struct Runtime {
     /// `interpreters.head`
     pub interpreters: u32,
-    /// `gilstate.tstate_current`, the thread that has the lock; 0: it is not there.
+    /// `gilstate.tstate_current`, the thread that holds the GIL; 0: the version has no such member.
     pub current: u32,
 }
 
@@ -47,27 +47,27 @@ pub struct Interpreter {
 pub struct Thread {
     /// `next`
     pub next: u32,
-    /// `thread_id`: what pthread_self() says, which is the thread pointer.
+    /// `thread_id`: the result of pthread_self(), which is the thread pointer.
     pub id: u32,
-    /// `cframe`, or where the current frame is if there is none.
+    /// `cframe`, or the pointer to the current frame in versions without it.
     pub frame: u32,
 }
 
-/// How the frames of a thread are kept, and which of them run in one call of the interpreter's loop.
+/// Organization of a thread's frames into eval frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chain {
-    /// Each frame has a call of the loop to itself (up to 3.10).
+    /// Each frame has its own eval frame (up to 3.10).
     Single,
-    /// Each call of the loop has a `_PyCFrame` on the stack, which points at its frames, the last of which is marked (3.11).
+    /// Each eval frame has a `_PyCFrame` on the stack, which points to its frames; the last of them is marked (3.11).
     CFrames {
         /// `_PyCFrame.current_frame`
         frame: u32,
         /// `_PyCFrame.previous`
         previous: u32,
     },
-    /// The last frame of each call of the loop is on the stack and runs no code (since 3.12).
+    /// The last frame of each eval frame is on the native stack and runs no code (since 3.12).
     EntryFrames {
-        /// `_PyCFrame.current_frame`; `None`: the thread itself points at its frame.
+        /// `_PyCFrame.current_frame`; `None`: the thread itself points to its frame.
         cframe: Option<u32>,
     },
 }
@@ -75,7 +75,7 @@ pub enum Chain {
 /// `PyFrameObject` (up to 3.10), `_PyInterpreterFrame`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameLayout {
-    /// Bytes of it that are read.
+    /// Bytes of a frame that are read.
     pub size: u32,
     /// `f_code`, `f_executable`
     pub code: u32,
@@ -85,14 +85,14 @@ pub struct FrameLayout {
     pub instruction: u32,
     /// `is_entry` of [`Chain::CFrames`].
     pub is_entry: u32,
-    /// `owner`, where it is not [`Chain::Single`].
+    /// `owner`; unused with [`Chain::Single`].
     pub owner: u32,
 }
 
 /// `PyCodeObject`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeLayout {
-    /// Bytes of it that are read.
+    /// Bytes of a code object that are read.
     pub size: u32,
     /// `co_firstlineno`
     pub first_line: u32,
@@ -102,13 +102,13 @@ pub struct CodeLayout {
     pub name: u32,
     /// `co_linetable`, `co_lnotab`
     pub lines: u32,
-    /// In which form that is.
+    /// Format of the line table.
     pub line_table: LineTable,
-    /// `_co_firsttraceable`; 0: all that is in the list of frames has begun.
+    /// `_co_firsttraceable`; 0: every function in the list of frames has started.
     pub first_traceable: u32,
     /// `co_code_adaptive`; 0: instructions are counted from 0.
     pub instructions: u32,
-    /// Which bits of the words at [`IDENTITY`] don't change as long as the code is there.
+    /// Masks of the bits at [`IDENTITY`] that never change while the code object exists.
     pub identity: [u64; IDENTITY_WORDS],
 }
 
@@ -123,35 +123,35 @@ pub struct Object {
     pub length: u32,
     /// `state` of a string
     pub state: u32,
-    /// Where the characters of a string are, if they are ASCII.
+    /// Offset of the characters of an ASCII string.
     pub ascii: u32,
-    /// The same if they are not.
+    /// Offset of the characters of any other string.
     pub wide: u32,
 }
 
-/// The most bytes of a frame that are read.
+/// Most bytes of a frame that are read.
 pub const MAX_FRAME_BYTES: usize = 112;
-/// The most bytes of a code object that are read.
+/// Most bytes of a code object that are read.
 pub const MAX_CODE_BYTES: usize = 240;
-/// Where the bytes of a code object begin by which it is told from others.
+/// Offset of the words that identify a code object.
 pub const IDENTITY: usize = 16;
-/// How many words these are.
+/// Number of these words.
 pub const IDENTITY_WORDS: usize = 16;
 
 /// `FRAME_OWNED_BY_GENERATOR`
 pub(super) const OWNED_BY_GENERATOR: u8 = 1;
-/// `FRAME_OWNED_BY_CSTACK`, and from 3.14 on also `FRAME_OWNED_BY_INTERPRETER`: the least owner of frames that run no code.
+/// `FRAME_OWNED_BY_CSTACK`, and from 3.14 on also `FRAME_OWNED_BY_INTERPRETER`: the smallest owner of frames that run no code.
 pub(super) const OWNED_BY_LOOP: u8 = 3;
 
-/// A hash of what does not change in a code object: its sizes, flags and numbers, and where all that it refers to is.
+/// Hashes the immutable parts of a code object: its sizes, flags and numbers, and the addresses of everything that it refers to.
 pub(super) fn identity(code: &[u8; MAX_CODE_BYTES], masks: &[u64; IDENTITY_WORDS]) -> u32 {
     crate::function::identity(&code[IDENTITY..], masks)
 }
 
-/// All words.
+/// A mask of all words.
 pub(super) const ALL_WORDS: [u64; IDENTITY_WORDS] = [!0; IDENTITY_WORDS];
 
-/// All but some bits of one word and the last words.
+/// A mask of all words except `bits` of one word and the last words.
 const fn words_but(word: usize, bits: u64, last: usize) -> [u64; IDENTITY_WORDS] {
     let mut words = ALL_WORDS;
     words[word] &= !bits;
@@ -235,7 +235,7 @@ pub(super) static V3_12: PythonLayout = PythonLayout {
     object: Object { size: 16, bytes: 32, length: 16, state: 32, ascii: 40, wide: 56 },
 };
 
-/// The structures of a minor version of Python 3 that does not say itself where they are, if they are known.
+/// The structures of a minor version of Python 3 that does not state its offsets itself, if it is supported.
 pub(super) fn of(minor: u8) -> Option<&'static PythonLayout> {
     match minor {
         9 => Some(&V3_9),

@@ -1,4 +1,4 @@
-//! What [`super`] says of each version is what a C compiler makes of its headers.
+//! Compares [`super`] with the offsets that a C compiler finds in each version's headers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::image::Image;
 
 const PROGRAM: &str = include_str!("layout_tests.c");
 
-/// The folder with the headers of a version: Debian's, or pyenv's.
+/// Directory of the headers of a version: Debian's, or pyenv's.
 fn headers(minor: u8) -> Option<PathBuf> {
     let name = format!("python3.{minor}");
     let mut folders = vec![Path::new("/usr/include").join(&name)];
@@ -26,7 +26,7 @@ fn headers(minor: u8) -> Option<PathBuf> {
     })
 }
 
-/// What a compiler says of a version; `None`, having said so, if there are no headers.
+/// Offsets found by the compiler, with the directory of the headers. Without headers, reports that and returns `None`.
 fn compiled(minor: u8) -> Option<(PathBuf, Vec<u64>)> {
     let Some(headers) = headers(minor) else {
         skip(Requirement::Python, format_args!("no headers of Python 3.{minor}"));
@@ -82,7 +82,7 @@ fn offsets_are_those_of_the_headers() {
     }
 }
 
-/// The interpreters' own tables, read from their files.
+/// Compares the tables that the interpreters state in their own files.
 #[test]
 fn stated_offsets_are_those_of_the_headers() {
     for minor in 13..=15 {

@@ -1,22 +1,22 @@
-//! The tables that say which line an instruction is of. CPython has had three forms: Objects/lnotab_notes.txt of 3.9 and of
+//! Line tables, which map instructions to lines. CPython has had three formats: Objects/lnotab_notes.txt of 3.9 and of
 //! 3.10, Objects/locations.md since.
 
-/// The form of a table.
+/// Format of a line table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineTable {
-    /// `co_lnotab` up to 3.9: pairs of bytes, so many bytes of code and then so many lines further.
+    /// `co_lnotab` up to 3.9: pairs of bytes, the increment of the code offset and then the increment of the line.
     Lnotab,
-    /// `co_linetable` of 3.10: pairs of bytes, so many bytes of code that are so many lines further.
+    /// `co_linetable` of 3.10: pairs of bytes, the length of a code range and its increment of the line.
     Ranges,
-    /// `co_linetable` since 3.11: entries of a byte with their kind and how many code units of two bytes they are for, then what
-    /// the kind asks for.
+    /// `co_linetable` since 3.11: entries that start with a byte for their kind and their number of two-byte code units, followed by
+    /// data that depends on the kind.
     Locations,
-    /// None: where an instruction is told, it is its line (PHP).
+    /// No table: the instruction passed in is itself the line (PHP).
     Direct,
 }
 
-/// The line of the instruction at a byte offset, given the line that the table counts from. `None` if it has none or the
-/// table is damaged.
+/// Line of the instruction at a byte offset; the table counts from `first_line`. `None` if the instruction has no line or the
+/// table is malformed.
 pub(crate) fn at(kind: LineTable, table: &[u8], first_line: u32, offset: u64) -> Option<u32> {
     match kind {
         LineTable::Direct => u32::try_from(offset).ok(),
@@ -41,7 +41,7 @@ fn in_lnotab(table: &[u8], first_line: u32, offset: u64) -> Option<u32> {
 
 /// As PyCode_Addr2Line of 3.10.
 fn in_ranges(table: &[u8], first_line: u32, offset: u64) -> Option<u32> {
-    /// There is no line.
+    /// Marker for a range without a line.
     const NONE: i8 = -128;
     let (mut line, mut end) = (i64::from(first_line), 0);
     for [bytes, lines] in table.as_chunks().0 {
@@ -64,13 +64,13 @@ fn in_locations(table: &[u8], first_line: u32, offset: u64) -> Option<u32> {
     while let Some(head) = rest.next() {
         end += 2 * (u64::from(head & 7) + 1);
         let (delta, further) = match head >> 3 & 15 {
-            // Columns of one byte each; the line is the same.
+            // Columns of one byte each; the line is unchanged.
             0..=9 => (Some(0), 1),
-            // So many lines further, and two columns.
+            // A small line increment, and two columns.
             kind @ 10..=12 => (Some(i64::from(kind) - 10), 2),
-            // No columns.
+            // A line increment without columns.
             13 => (Some(signed(number(&mut rest)?)), 0),
-            // In full: lines, and two columns, which are numbers as well.
+            // Long form: a line increment, and three more numbers for the end line and the columns.
             14 => {
                 let delta = signed(number(&mut rest)?);
                 for _ in 0..3 {
@@ -92,7 +92,7 @@ fn in_locations(table: &[u8], first_line: u32, offset: u64) -> Option<u32> {
     None
 }
 
-/// Six bits in each byte, the lowest first; the seventh says that more follow.
+/// Decodes a variable-length number: six bits in each byte, the lowest first; the seventh bit is set if more follow.
 fn number(bytes: &mut impl Iterator<Item = u8>) -> Option<u64> {
     let mut number = 0;
     for shift in (0..60).step_by(6) {
@@ -105,7 +105,7 @@ fn number(bytes: &mut impl Iterator<Item = u8>) -> Option<u64> {
     None
 }
 
-/// The lowest bit is the sign.
+/// Decodes a signed number whose lowest bit is the sign.
 fn signed(number: u64) -> i64 {
     let size = (number >> 1) as i64;
     if number & 1 != 0 { -size } else { size }
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn each_kind_is_read() {
         let entry = |kind: u8, units: u8| 0x80 | kind << 3 | (units - 1);
-        // Line 10 for two units; 12 for one; none for one; 5 below that; 100 above, with columns.
+        // Line 10 for two units; 12 for one; none for one; 5 less than that; 100 more, with columns.
         let table = [entry(0, 2), 0x11, entry(12, 1), 1, 2, entry(15, 1), entry(13, 1), 5 << 1 | 1]
             .into_iter()
             .chain([entry(14, 8), 100 << 1 & 63 | 64, 100 >> 5, 0, 1, 1]);
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(lines[13], None, "beyond the end");
         (0..table.len()).for_each(|end| assert!(at(kind, &table[..end], 10, 24).is_none(), "cut off"));
     }
-    /// What PyCode_Addr2Line of each version said of tables that it made: `lines_truth.py` has recorded it.
+    /// Compares lines with those of PyCode_Addr2Line in each version, recorded by `lines_truth.py` for tables that it made.
     #[test]
     fn lines_are_those_that_python_says() {
         let mut seen = [0; 3];

@@ -1,7 +1,7 @@
 //! CPython 3.9 to 3.15: the frames of `sys._getframe()`, for each thread.
 //!
-//! Followed as in CPython's own Python/ceval.c, Include/internal/pycore_frame.h and Objects/codeobject.c of each version: the
-//! runtime knows its interpreters, these their threads, each thread the frame that runs, each frame its caller.
+//! Follows CPython's own Python/ceval.c, Include/internal/pycore_frame.h and Objects/codeobject.c of each version: the
+//! runtime lists its interpreters, these their threads; each thread points to its current frame, each frame to its caller.
 
 mod layout;
 mod lines;
@@ -27,7 +27,7 @@ pub(crate) use lines::at as line_at;
 use version::{COLD_LOOP, RUNTIME};
 pub(crate) use version::{LOOP, SYMBOLS};
 
-/// The most interpreters and threads that are looked at.
+/// Most interpreters and threads that are read.
 const MAX_THREADS: usize = 1 << 16;
 
 /// CPython in a file.
@@ -35,14 +35,14 @@ const MAX_THREADS: usize = 1 << 16;
 struct Python {
     /// Stated address of `_PyRuntime`.
     runtime: u64,
-    /// Its version, such as 3.11.7.
+    /// Version, such as 3.11.7.
     version: String,
     layout: PythonLayout,
-    /// Stated addresses of the loop.
+    /// Stated address ranges of the loop.
     loops: Vec<Range<u64>>,
 }
 
-/// CPython in a file.
+/// Detects CPython in a file.
 pub(crate) fn find(image: &Image) -> Option<Detected> {
     let version = version::of(image)?;
     let (Some(runtime), Some(layout)) = (image.address(RUNTIME), version.layout) else {
@@ -105,7 +105,7 @@ impl Interpreter for Python {
         let places = rounds.iter().flat_map(|round| round.frames.iter().map(|place| (place, round.at)));
         for (place, at) in places {
             let function = codes.get(memory, &self.layout, place.code.at)?;
-            // As `_PyFrame_IsIncomplete`: what is only being set up is in no traceback. A generator has begun.
+            // As in `_PyFrame_IsIncomplete`: a frame that is still being set up is in no traceback. A generator has started.
             if place.is_generator || function.has_begun(place.offset) {
                 let Function { name, file, .. } = function.clone();
                 let line = function.line(place.offset);

@@ -7,23 +7,23 @@ use super::layout::{self, MAX_CODE_BYTES, PythonLayout};
 use crate::memory::word_in;
 use crate::{CodeId, Function, Memory, Unreadable};
 
-/// The longest name that is read whole, in characters.
+/// Longest name that is read completely, in characters.
 const MAX_TEXT: usize = 4096;
-/// Where a table can't be read at once, it is read in pieces of so many bytes.
+/// Bytes read at a time from a table that cannot be read at once.
 const PIECE: usize = 32;
-/// The most bytes of tables of lines.
+/// Most bytes of line tables.
 const MAX_LINES: usize = 1 << 26;
 
 /// Code objects by address, each read once.
 #[derive(Default)]
 pub(super) struct Codes {
     codes: HashMap<u64, Function>,
-    /// Bytes of their tables.
+    /// Total bytes of their line tables.
     size: usize,
 }
 
 impl Codes {
-    /// The code object at an address.
+    /// Returns the code object at an address.
     pub(super) fn get(
         &mut self,
         memory: &dyn Memory,
@@ -41,7 +41,7 @@ impl Codes {
     }
 }
 
-/// Reads a code object by itself.
+/// Reads a single code object.
 pub(super) fn function(
     memory: &dyn Memory,
     layout: &PythonLayout,
@@ -50,7 +50,7 @@ pub(super) fn function(
     code(memory, layout, id.at, Some(id.identity), MAX_LINES)
 }
 
-/// Reads a code object whose table has so many bytes at most, if it is the one that is meant.
+/// Reads a code object with a table of at most `most` bytes. Fails if it does not have the given identity.
 fn code(
     memory: &dyn Memory,
     layout: &PythonLayout,
@@ -82,27 +82,27 @@ fn code(
         instructions,
         first_traceable,
     };
-    // It may have gone while it was read.
+    // The code object may have been freed while it was read.
     if identity.is_some() && !is_it(&head(memory, layout, at)?) {
         return Err(Unreadable(at));
     }
     Ok(function)
 }
 
-/// Tells the code object at an address from others that may be there later.
+/// Identity of the code object at an address.
 pub(super) fn id(memory: &dyn Memory, layout: &PythonLayout, at: u64) -> Result<CodeId, Unreadable> {
     let identity = layout::identity(&head(memory, layout, at)?, &layout.code.identity);
     Ok(CodeId { at, identity })
 }
 
-/// The part of a code object that is read, and zeros.
+/// Reads the needed part of a code object, followed by zeros.
 fn head(memory: &dyn Memory, layout: &PythonLayout, at: u64) -> Result<[u8; MAX_CODE_BYTES], Unreadable> {
     let mut bytes = [0; MAX_CODE_BYTES];
     let part = bytes.get_mut(..layout.code.size as usize).ok_or(Unreadable(at))?;
     if memory.read(at, part) { Ok(bytes) } else { Err(Unreadable(at)) }
 }
 
-/// Reads a `bytes` object of so many bytes at most, or its beginning; whether it is whole.
+/// Reads a `bytes` object of at most `most` bytes, or its readable prefix. Returns whether it is complete.
 fn table(
     memory: &dyn Memory,
     layout: &PythonLayout,
@@ -129,14 +129,14 @@ fn table(
     Ok((bytes, false))
 }
 
-/// Reads a string: one, two or four bytes a character (PEP 393).
+/// Reads a string of one, two or four bytes per character (PEP 393).
 fn text(memory: &dyn Memory, layout: &PythonLayout, at: u64) -> Result<String, Unreadable> {
     let mut head = [0; 40];
     if !memory.read(at, &mut head) {
         return Err(Unreadable(at));
     }
     let length = usize::try_from(word_in(&head, layout.object.length)).unwrap_or(usize::MAX).min(MAX_TEXT);
-    // Bits of `state`: 2 say whether it is interned, 3 the width of characters, 1 whether these follow, 1 whether
+    // Bits of `state`: 2 whether the string is interned, 3 the width of its characters, 1 whether they follow the header (compact), 1 whether
     // all are ASCII.
     let state = word_in(&head, layout.object.state) as u32;
     let (width, follow, ascii) = ((state >> 2 & 7) as usize, state >> 5 & 1 != 0, state >> 6 & 1 != 0);

@@ -1,6 +1,6 @@
-//! Where CPython 3.13 to 3.15 say that the members of their structures are: `_Py_DebugOffsets` at the start of `_PyRuntime`.
+//! The offsets that CPython 3.13 to 3.15 state themselves: `_Py_DebugOffsets` at the start of `_PyRuntime`.
 //!
-//! The table's own form is fixed within a minor version. What it says is checked: it comes from a file.
+//! The format of the table is fixed within a minor version. Its values are validated, since they come from a file.
 
 use super::layout::{
     ALL_WORDS, Chain, CodeLayout, FrameLayout, Interpreter, MAX_CODE_BYTES, MAX_FRAME_BYTES, Object,
@@ -8,21 +8,21 @@ use super::layout::{
 };
 use super::lines::LineTable;
 
-/// What the table begins with.
+/// Magic bytes at the start of the table.
 const COOKIE: &[u8; 8] = b"xdebugpy";
-/// Bytes of the longest table that is known.
+/// Size in bytes of the longest supported table.
 pub(super) const SIZE: usize = 888;
-/// No structure is larger; that of an interpreter has less than 512 KiB.
+/// Upper bound of offsets; the interpreter's structure, the largest, has less than 512 KiB.
 const MAX_OFFSET: u64 = 1 << 20;
-/// The start of instructions less `_co_firsttraceable`, which the table does not state: the same from 3.11 to 3.15.
+/// Distance from `_co_firsttraceable`, which the table does not state, to the instructions: the same from 3.11 to 3.15.
 const TRACEABLE_BEFORE: u32 = 16;
-/// `PyCompactUnicodeObject` less `PyASCIIObject`, which the table does not state before 3.15.
+/// Size of `PyCompactUnicodeObject` minus `PyASCIIObject`, which the table does not state before 3.15.
 const COMPACT: u32 = 16;
 
-/// Where the groups of the table begin, in words.
+/// Word index of each group of the table.
 struct Groups {
     thread: usize,
-    /// `thread_id` in the group of threads.
+    /// Index of `thread_id` within the group of threads.
     thread_id: usize,
     frame: usize,
     code: usize,
@@ -34,13 +34,13 @@ const V3_13: Groups = Groups { thread: 19, thread_id: 5, frame: 28, code: 34, by
 const V3_14: Groups = Groups { thread: 22, thread_id: 5, frame: 31, code: 39, bytes: 74, unicode: 77 };
 const V3_15: Groups = Groups { thread: 22, thread_id: 8, frame: 39, code: 47, bytes: 86, unicode: 89 };
 
-/// Whether the table is of an interpreter without the global lock, whose lists other threads may change as they are read.
+/// Whether the table belongs to a free-threaded interpreter, whose lists other threads may change while they are read.
 pub(super) fn is_free_threaded(table: &[u8]) -> bool {
     word(table, 2).is_some_and(|word| word != 0)
 }
 
-/// What the table of an interpreter of a version (`PY_VERSION_HEX`) says. `None`: it is not there, is of another version, or
-/// makes no sense.
+/// Reads the table of an interpreter of a version (`PY_VERSION_HEX`). `None` if it is missing, belongs to another version, or
+/// is inconsistent.
 pub(super) fn read(table: &[u8], version: u32) -> Option<PythonLayout> {
     if !table.starts_with(COOKIE) || word(table, 1)? != u64::from(version) {
         return None;
@@ -94,7 +94,7 @@ pub(super) fn read(table: &[u8], version: u32) -> Option<PythonLayout> {
     makes_sense(&layout).then_some(layout)
 }
 
-/// Whether all that is read of a structure is within what is read of it.
+/// Whether all members that are used lie within the part of their structure that is read.
 fn makes_sense(layout: &PythonLayout) -> bool {
     let PythonLayout { frame, code, object, .. } = layout;
     let within = |size: u32, members: &[u32]| members.iter().all(|member| member.saturating_add(8) <= size);

@@ -1,8 +1,8 @@
-//! What [`super`] reads of the tables of real interpreters, and what it refuses.
+//! Reading of the tables of real interpreters, and rejection of others.
 
 use super::*;
 
-/// The table of Debian's CPython 3.14.10, less the cookie.
+/// Table of Debian's CPython 3.14.10, without the cookie.
 const OF_3_14: [u64; 94] = [
     0x30e0af0, 0, 316616, 784, 808, 225864, 7280, 7272, 7344, 7360, 7408, 7688, 7672, 7680, 16, 7784, 0,
     7800, 7792, 7992, 0, 832, 0, 8, 16, 72, 152, 160, 232, 32, 88, 8, 0, 56, 80, 74, 64, 0, 216, 112, 120,
@@ -10,7 +10,7 @@ const OF_3_14: [u64; 94] = [
     32, 40, 24, 16, 32, 16, 24, 40, 16, 32, 64, 32, 16, 40, 264, 192, 160, 24, 72, 67, 0, 8, 24, 304, 8076,
     0, 4, 512,
 ];
-/// Of its CPython 3.15.2.
+/// Table of Debian's CPython 3.15.2, without the cookie.
 const OF_3_15: [u64; 110] = [
     0x30f02f0, 0, 346568, 912, 936, 226240, 7272, 7264, 7336, 7352, 7400, 7592, 7576, 7584, 16, 7736, 0,
     7752, 7744, 7944, 0, 888, 0, 8, 16, 72, 80, 88, 96, 176, 184, 256, 32, 36, 40, 136, 288, 0, 88, 8, 0, 56,
@@ -23,7 +23,7 @@ fn table(words: &[u64]) -> Vec<u8> {
     COOKIE.iter().copied().chain(words.iter().flat_map(|word| word.to_le_bytes())).collect()
 }
 
-/// What a C compiler makes of the headers of these versions: `layout_tests.c`, compiled.
+/// The expected values come from `layout_tests.c`, compiled with the headers of these versions.
 #[test]
 fn tables_of_real_interpreters_say_what_their_headers_do() {
     let of_3_14 = PythonLayout {
@@ -65,7 +65,7 @@ fn only_sensible_tables_are_believed() {
     for length in 0..81 * 8 {
         assert_eq!(read(&good[..length], 0x030e_0af0), None, "cut off at {length}");
     }
-    // Members of frames and code that would be beyond what is read, and one that is nowhere.
+    // Members of frames and code beyond the part that is read, and one at an impossible offset.
     for (index, value) in [(36, 4096), (33, 108), (43, 236), (48, 4096), (48, 8), (9, 1 << 40)] {
         let mut bad = good.clone();
         bad[8 * index..8 * index + 8].copy_from_slice(&u64::to_le_bytes(value));

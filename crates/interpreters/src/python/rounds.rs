@@ -1,5 +1,5 @@
-//! The rounds of the interpreter's loop in a thread, and their frames, of a thread that does not run. Of those that run the kernel's
-//! programs read the same (crates/capture-bpf/bpf/python.h).
+//! Reads the eval frames of a stopped thread and their script frames. The BPF programs read those of running threads in the same
+//! way (crates/capture-bpf/bpf/python.h).
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use super::objects;
 use crate::memory::word_in;
 use crate::{CodeId, EvalLoopFrame, Memory, ScriptPlace, Unreadable};
 
-/// The most frames of a thread. Python's own limit is 1,000 unless a program raises it.
+/// Most frames of a thread. Python's own limit is 1,000 unless a program raises it.
 const MAX_FRAMES: usize = 1 << 16;
 
-/// Reads the rounds of the thread whose state is at an address, innermost first.
+/// Reads the eval frames of the thread whose state is at an address, innermost first.
 pub(super) fn read(
     memory: &dyn Memory,
     layout: &PythonLayout,
@@ -33,9 +33,9 @@ struct Reader<'a> {
     memory: &'a dyn Memory,
     layout: &'a PythonLayout,
     codes: HashMap<u64, CodeId>,
-    /// The last one is not complete.
+    /// The eval frames; the last one is incomplete.
     rounds: Vec<EvalLoopFrame>,
-    /// The `_PyCFrame` of the next round further out, where there are such.
+    /// The `_PyCFrame` of the next outer eval frame, in versions that have it.
     outer: u64,
 }
 
@@ -44,7 +44,7 @@ impl Reader<'_> {
         self.memory.word(at.wrapping_add(offset.into()))
     }
 
-    /// Begins with the innermost round of a thread. Where its frame is; 0: there is none.
+    /// Starts with the innermost eval frame of a thread. Returns the address of its frame, or 0 if there is none.
     fn first(&mut self, thread: u64) -> Result<u64, Unreadable> {
         let at = self.word(thread, self.layout.thread.frame)?;
         match self.layout.chain {
@@ -63,7 +63,7 @@ impl Reader<'_> {
         self.rounds.push(EvalLoopFrame { at, frames: Vec::new() });
     }
 
-    /// Begins with the round that has its `_PyCFrame` at an address. Where its frame is.
+    /// Starts the eval frame with its `_PyCFrame` at an address. Returns the address of its frame.
     fn enter(&mut self, at: u64) -> Result<u64, Unreadable> {
         let Chain::CFrames { frame, previous } = self.layout.chain else { return Ok(0) };
         self.begin(Some(at));
@@ -71,7 +71,7 @@ impl Reader<'_> {
         self.word(at, frame)
     }
 
-    /// Adds the frame at an address. Where its caller's is; 0: it has none.
+    /// Adds the frame at an address. Returns the address of its caller, or 0 if it has none.
     fn add(&mut self, at: u64) -> Result<u64, Unreadable> {
         let layout = &self.layout.frame;
         let mut bytes = [0; MAX_FRAME_BYTES];
@@ -83,7 +83,7 @@ impl Reader<'_> {
         let byte = |offset: u32| bytes.get(offset as usize).copied().unwrap_or(0);
         let chain = self.layout.chain;
         let owner = if chain == Chain::Single { 0 } else { byte(layout.owner) };
-        // References carry tags in their lowest bits since 3.14.
+        // Since 3.14 references have tags in their lowest bits.
         let (code, caller) = (word(layout.code) & !7, word(layout.caller));
         if matches!(chain, Chain::EntryFrames { .. }) && owner >= OWNED_BY_LOOP {
             self.end_round(at);
@@ -106,7 +106,7 @@ impl Reader<'_> {
         }
         match chain {
             Chain::Single => self.begin(None),
-            // Each round begins where the one further in says that it was called from.
+            // Each eval frame starts at the caller of the previous one.
             Chain::CFrames { .. } if is_entry && caller != 0 && self.enter(self.outer)? != caller => {
                 return Err(Unreadable(self.outer));
             }
@@ -115,7 +115,7 @@ impl Reader<'_> {
         Ok(caller)
     }
 
-    /// A frame that runs no code, in the native frame of its round, ends that.
+    /// Completes an eval frame at a frame that runs no code, which is located in it.
     fn end_round(&mut self, at: u64) {
         let Some(round) = self.rounds.last_mut() else { return };
         if let Some(last) = round.frames.last_mut() {

@@ -1,4 +1,4 @@
-//! Which version of CPython a file has, and where the members of its structures are.
+//! Detects the version of CPython in a file, and the offsets of its structures.
 
 use super::layout::{self, PythonLayout};
 use super::offsets;
@@ -6,13 +6,13 @@ use crate::image::{Image, Wanted};
 
 pub(super) const RUNTIME: &str = "_PyRuntime";
 pub(crate) const LOOP: &str = "_PyEval_EvalFrameDefault";
-/// What a compiler puts elsewhere of the loop, as it seldom runs.
+/// Rarely executed part of the loop that a compiler placed elsewhere.
 pub(super) const COLD_LOOP: &str = "_PyEval_EvalFrameDefault.cold";
 
 /// `PY_VERSION_HEX`, since 3.11.
 const VERSION: &str = "Py_Version";
 
-/// Functions that a minor version of Python 3 was the first to have, newest first.
+/// Functions, with the minor version of Python 3 that introduced each, newest first.
 const FIRSTS: [(&str, u8); 5] = [
     ("PyIter_Send", 10),
     ("PyFrame_GetBack", 9),
@@ -21,7 +21,7 @@ const FIRSTS: [(&str, u8); 5] = [
     ("_PyEval_EvalFrameDefault", 6),
 ];
 
-/// What is looked for in files.
+/// Symbols to search for in a file.
 pub(crate) const SYMBOLS: &[Wanted] = &[
     Wanted { name: RUNTIME, bytes: offsets::SIZE },
     Wanted { name: VERSION, bytes: 4 },
@@ -33,15 +33,15 @@ pub(crate) const SYMBOLS: &[Wanted] = &[
     Wanted { name: FIRSTS[3].0, bytes: 0 },
 ];
 
-/// A version.
+/// A version of CPython.
 pub(super) struct Version {
-    /// As it is written, as far as the file says: 3.11.7, or 3.10.
+    /// Version text, as far as the file has it: 3.11.7, or 3.10.
     pub(super) text: String,
-    /// `None`: it is not known.
+    /// Offsets of its structures, or `None` if the version is not supported.
     pub(super) layout: Option<PythonLayout>,
 }
 
-/// The version of CPython in a file; `None`: there is none.
+/// The version of CPython in a file, or `None` if the file has no CPython.
 pub(super) fn of(image: &Image) -> Option<Version> {
     let Some(version) = image.number(VERSION) else {
         let (_, minor) = *FIRSTS.iter().find(|(name, _)| image.address(name).is_some())?;

@@ -1,4 +1,4 @@
-//! The frames of a thread that does not run. Of those that run the kernel's programs read the same (crates/capture-bpf/bpf/ruby.h).
+//! Reads the frames of a stopped thread. The BPF programs read those of running threads in the same way (crates/capture-bpf/bpf/ruby.h).
 
 use super::functions;
 use super::layout::{
@@ -7,7 +7,7 @@ use super::layout::{
 };
 use crate::{EvalLoopFrame, Memory, ScriptPlace, Unreadable};
 
-/// The most frames of a thread; Ruby's own limit is some 12,000.
+/// Most frames of a thread; Ruby's own limit is some 12,000.
 const MAX_FRAMES: usize = 1 << 16;
 
 /// Reads the frames of the execution context at an address, innermost first.
@@ -20,7 +20,7 @@ pub(super) fn read(
     let none = || EvalLoopFrame { at: None, frames: Vec::new() };
     let mut rounds = vec![none()];
     let (stack, words) = (word(context, CONTEXT_STACK)?, word(context, CONTEXT_STACK + 8)?);
-    // The outermost has never run.
+    // The outermost frame never runs.
     let end = stack.wrapping_add(words.wrapping_mul(8)).wrapping_sub(layout.frame_bytes.into());
     let mut at = word(context, CONTEXT_FRAME)?;
     for _ in 0..MAX_FRAMES {
@@ -41,7 +41,7 @@ pub(super) fn read(
     Err(Unreadable(at))
 }
 
-/// Where a frame is in its code; `None`: its function is written in C.
+/// Position of a frame in its code, or `None` if its function is written in C.
 fn place(memory: &dyn Memory, at: u64) -> Result<Option<ScriptPlace>, Unreadable> {
     let word = |at: u64, offset: u32| memory.word(at.wrapping_add(offset.into()));
     let (instruction, code) = (word(at, FRAME_INSTRUCTION)?, word(at, FRAME_CODE)?);

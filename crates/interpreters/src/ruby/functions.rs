@@ -5,7 +5,7 @@ use crate::function::{identity, read_same};
 use crate::memory::{head, word_in};
 use crate::{CodeId, Function, Memory, Unreadable};
 
-/// The longest name that is read whole, in bytes.
+/// Longest name that is read completely, in bytes.
 const MAX_TEXT: usize = 4096;
 /// `RUBY_T_MASK`, `RUBY_T_STRING` and `RUBY_T_ARRAY`.
 const TYPE: u64 = 0x1f;
@@ -13,15 +13,15 @@ const STRING: u64 = 5;
 const ARRAY: u64 = 7;
 /// `RSTRING_NOEMBED` of strings, `RARRAY_EMBED_FLAG` of arrays.
 const USER_1: u64 = 1 << 13;
-/// `RSTRING_EMBED_LEN_SHIFT` and the bits that it is for, up to 3.1.
+/// `RSTRING_EMBED_LEN_SHIFT` and its mask, up to 3.1.
 const LENGTH_SHIFT: u32 = 14;
 const LENGTH_MASK: u64 = 0x1f;
-/// Where an object's own members begin: after `struct RBasic`.
+/// Offset of an object's own members, which follow `struct RBasic`.
 const MEMBERS: u64 = 16;
 
 type Head = [u8; MAX_BODY_BYTES];
 
-/// Reads what a body says of itself, if it is the one that is meant.
+/// Reads the function of a body, if the memory still matches `id`.
 pub(super) fn read(memory: &dyn Memory, layout: &RubyLayout, id: CodeId) -> Result<Function, Unreadable> {
     read_same(memory, id, identity_of, |bytes| {
         let name = text(memory, layout, word_in(bytes, BODY_NAME))?;
@@ -32,7 +32,7 @@ pub(super) fn read(memory: &dyn Memory, layout: &RubyLayout, id: CodeId) -> Resu
     })
 }
 
-/// Tells the body at an address from others that may be there later.
+/// Identity of the body at an address.
 pub(super) fn id(memory: &dyn Memory, at: u64) -> Result<CodeId, Unreadable> {
     Ok(CodeId { at, identity: identity_of(&head(memory, at)?) })
 }
@@ -41,7 +41,7 @@ fn identity_of(bytes: &Head) -> u32 {
     identity(bytes.get(BODY_FILE as usize..).unwrap_or_default(), &layout::IDENTITY)
 }
 
-/// The string with the path of a file: by itself, or the first of an array with the real path.
+/// Address of the string with the path of a file: the object itself, or the first element of an array that also has the real path.
 fn path(memory: &dyn Memory, at: u64) -> Result<u64, Unreadable> {
     let flags = memory.word(at)?;
     match (flags & TYPE, flags & USER_1 != 0) {

@@ -1,10 +1,10 @@
-//! Ruby 3.0 to 4.0: the methods and blocks of `caller` that are written in Ruby, without lines.
+//! Ruby 3.0 to 4.0: the methods and blocks that `caller` shows and that are written in Ruby, without lines.
 //!
-//! Followed as in Ruby's own vm_core.h, vm_backtrace.c and ractor_core.h: the main ractor knows its threads, each thread its execution
-//! context, that its control frames, which follow each other in memory, each frame its code. What is written in C has frames as well,
-//! which are left out: its own frames are on the native stack.
+//! Follows Ruby's own vm_core.h, vm_backtrace.c and ractor_core.h: the main ractor lists its threads; each thread points to its execution
+//! context, and that to control frames, which are contiguous in memory; each frame points to its code. Functions written in C have frames as well,
+//! which are omitted: they have frames of their own on the native stack.
 //!
-//! A program that has made further ractors is not read: their threads are in other lists.
+//! Not supported: programs with further ractors, whose threads are in other lists.
 
 mod frames;
 mod functions;
@@ -24,19 +24,19 @@ pub use layout::{
     FRAME_INSTRUCTION, FRAME_IS_LAST, IDENTITY, MAX_BODY_BYTES, RubyLayout, Strings,
 };
 
-/// Where the address of the main ractor is, unless there are more.
+/// Symbol of the pointer to the main ractor, which is null if there are several.
 const RACTOR: &str = "ruby_single_main_ractor";
 const VERSION: &str = "ruby_version";
-/// Calls the interpreter's loop once for each round.
+/// The function that calls the loop, once per eval frame.
 pub(crate) const LOOP: &str = "rb_vm_exec";
-/// So many bytes of it are read, which is more than it has.
+/// Bytes of it that are read; it has fewer.
 const LOOP_BYTES: usize = 8192;
-/// The loop, `vm_exec_core`, has a name in no package. Nothing else that is called there is as long.
+/// Smallest size of the loop, `vm_exec_core`, whose symbol no package has. No other callee of `LOOP` is as large.
 const LEAST_CORE: u64 = 8192;
-/// The most threads that are looked at.
+/// Most threads that are read.
 const MAX_THREADS: usize = 1 << 16;
 
-/// What is looked for in files.
+/// Symbols to search for in a file.
 pub(crate) const SYMBOLS: &[Wanted] = &[
     Wanted { name: RACTOR, bytes: 0 },
     Wanted { name: VERSION, bytes: 16 },
@@ -48,23 +48,23 @@ pub(crate) const SYMBOLS: &[Wanted] = &[
 struct Ruby {
     /// Stated address of `ruby_single_main_ractor`.
     ractor: u64,
-    /// Its version, such as 3.1.2.
+    /// Version, such as 3.1.2.
     version: String,
     layout: RubyLayout,
-    /// Stated addresses of the loop.
+    /// Stated address range of the loop.
     core: Option<Range<u64>>,
-    /// Those of its caller.
+    /// Stated address range of its caller.
     exec: Option<Range<u64>>,
 }
 
-/// Ruby in a file.
+/// Detects Ruby in a file.
 pub(crate) fn find(image: &Image, file: &File) -> Option<Detected> {
     let text = image.content(VERSION)?.split(|&byte| byte == 0).next()?;
     let version = String::from_utf8_lossy(text).into_owned();
     let mut numbers = version.split('.').map_while(|number| number.parse().ok());
     let layout = layout::of((numbers.next()?, numbers.next()?));
     let (Some(ractor), Some(layout)) = (image.address(RACTOR), layout) else {
-        // From 3.3 on the libraries of packages don't tell.
+        // From 3.3 on the libraries in packages lack this symbol.
         let stripped = if layout.is_some() { " without symbols" } else { "" };
         return Some(Detected::Unknown(format!("Ruby {version}{stripped}")));
     };
@@ -101,7 +101,7 @@ impl Interpreter for Ruby {
         true
     }
 
-    /// What C calls, as a block by `rb_yield`, has its frame before the loop begins.
+    /// A callee of C code, such as a block called by `rb_yield`, has its frame before its eval frame starts.
     fn calls_outlast_rounds(&self) -> bool {
         true
     }
@@ -121,7 +121,7 @@ impl Interpreter for Ruby {
                 return Ok(Threads::ByPointer(states));
             }
             let native = if layout.thread_native == 0 { thread } else { word(thread, layout.thread_native)? };
-            // One that waits for a native thread has none.
+            // A thread that waits for a native thread has none.
             if native != 0 {
                 states.insert(word(native, layout.thread_id)?, word(thread, layout.thread_context)?);
             }

@@ -1,4 +1,4 @@
-//! Memory that was copied, in words.
+//! Formats copied memory as text.
 
 use std::fmt::Write as _;
 
@@ -8,12 +8,12 @@ use crate::layouts::{Field, FieldKind, Layout};
 use crate::sets::Set;
 use crate::{Piece, SystemCall};
 
-/// How many elements are said.
+/// Most elements that are formatted.
 const ELEMENTS: usize = 16;
-/// Bytes of a set of signals, and so the greatest of them.
+/// Bits of a signal set, and so the largest signal number.
 const SIGNALS: u32 = 64;
 
-/// Says what was copied.
+/// Appends the formatted memory.
 pub(super) fn write(
     memory: Memory,
     piece: &Piece<'_>,
@@ -50,7 +50,7 @@ fn list(bytes: &[u8], is_cut: bool, out: &mut String) {
     for (index, text) in bytes.split_inclusive(|&byte| byte == 0).enumerate() {
         separate(index, out);
         let text = text.strip_suffix(&[0]).unwrap_or(text);
-        // A string that fills its place may have gone on.
+        // A string that fills its slot may be truncated.
         quote(text, text.len() == 63, out);
     }
     if is_cut {
@@ -69,7 +69,7 @@ fn structures(layout: &Layout, piece: &Piece<'_>, one: bool, name_of: &mut NameO
         }
         return;
     }
-    // Signals have their own brackets.
+    // Signal sets have their own brackets.
     let bracket = !matches!(layout.fields, [Field { kind: FieldKind::Signals, .. }]);
     if bracket {
         out.push('[');
@@ -108,7 +108,7 @@ fn field(field: &Field, bytes: &[u8], name_of: &mut NameOf<'_>, out: &mut String
     };
     let mut word = [0; 8];
     let short = bytes.len().min(8);
-    // Machines that these programs run on store the low byte first.
+    // The supported machines are little-endian.
     word[..short].copy_from_slice(&bytes[..short]);
     let value = u64::from_le_bytes(word);
     let bits = 8 * short as u32;
@@ -179,7 +179,7 @@ fn wait_status(status: i32, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-/// Signals that are in a set, or, if they are most, those that are not.
+/// Appends the signals in a set, or, if most signals are in it, those that are missing.
 fn signals(set: u64, out: &mut String) {
     let is_most = set.count_ones() > SIGNALS / 2;
     let said = if is_most { !set } else { set };
@@ -205,7 +205,7 @@ fn signals(set: u64, out: &mut String) {
     out.push(']');
 }
 
-/// A message: to whom it goes, and the lengths of its parts.
+/// Appends a message: its address and the lengths of its parts.
 fn message(piece: &Piece<'_>, call: &SystemCall<'_>, out: &mut String) {
     let Some(layout) = Layout::find("message").filter(|layout| piece.bytes.len() >= layout.size) else {
         quote(piece.bytes, true, out);

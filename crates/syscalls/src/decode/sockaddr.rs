@@ -1,11 +1,12 @@
-//! Addresses of sockets.
+//! Formats socket addresses.
 
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::quote;
 
-/// Writes an address as short as it is known: `127.0.0.1:80`, `[::1]:80`, `"/run/x.sock"`, `@"abstract"`. Whether it was known.
+/// Appends an address in its usual short form: `127.0.0.1:80`, `[::1]:80`, `"/run/x.sock"`, `@"abstract"`. Returns whether the family is known and
+/// the address complete.
 pub fn socket_address(bytes: &[u8], out: &mut String) -> bool {
     let Some((family, rest)) = bytes.split_first_chunk::<2>() else { return false };
     let port = rest.first_chunk::<2>().map(|port| u16::from_be_bytes(*port));
@@ -31,7 +32,7 @@ pub fn socket_address(bytes: &[u8], out: &mut String) -> bool {
 fn unix(path: &[u8], out: &mut String) {
     match path {
         [] => out.push_str("unnamed"),
-        // A name in no file system; zeros belong to it.
+        // An abstract name, which is in no file system and may contain NULs.
         [0, name @ ..] => {
             out.push('@');
             quote(name, false, out);

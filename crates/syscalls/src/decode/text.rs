@@ -1,8 +1,8 @@
-//! Bytes as text in quotes, as C has it.
+//! Formats bytes as quoted text, in C syntax.
 
 use std::fmt::Write as _;
 
-/// Writes bytes in quotes: what can be printed as it is, the rest escaped. `is_cut`: there is more.
+/// Appends bytes in quotes, with non-printable ones escaped. `is_cut`: the bytes are truncated.
 pub fn quote(bytes: &[u8], is_cut: bool, out: &mut String) {
     out.push('"');
     let mut rest = bytes;
@@ -42,7 +42,7 @@ fn escape(one: char, out: &mut String) {
         '\t' => out.push_str("\\t"),
         '\r' => out.push_str("\\r"),
         '\0' => out.push_str("\\0"),
-        // What turns writing round or hides it must not reach a terminal.
+        // Characters that hide text or change its direction must not reach a terminal.
         one if one.is_control()
             || matches!(one, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') =>
         {

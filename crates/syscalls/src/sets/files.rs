@@ -1,4 +1,4 @@
-//! Sets of files and of what has a descriptor.
+//! Sets of values for files and other objects with descriptors.
 
 use libc::*;
 use linux_raw_sys::general::{
@@ -14,9 +14,9 @@ use linux_raw_sys::ioctl::{BLKDISCARD, BLKFLSBUF, BLKGETSIZE64, FIFREEZE, FITHAW
 
 use super::sets;
 
-/// `F_OK`, beside which there is nothing.
+/// All bits but those of the access modes; `F_OK` has none of them.
 const ACCESS_NONE: u32 = !7;
-/// Bits that say which of locks.
+/// Bits that select the lock operation.
 const FLOCK_MASK: i32 = LOCK_SH | LOCK_EX | LOCK_UN;
 
 sets! {

@@ -1,4 +1,4 @@
-//! Sets of memory.
+//! Sets of values for memory.
 
 use libc::*;
 use linux_raw_sys::general::{PKEY_DISABLE_ACCESS, PKEY_DISABLE_WRITE, UFFD_USER_MODE_ONLY};
@@ -6,9 +6,9 @@ use linux_raw_sys::mempolicy::{MPOL_MF_MOVE, MPOL_MF_MOVE_ALL, MPOL_MF_STRICT};
 
 use super::sets;
 
-/// Bits beside which nothing is `PROT_NONE`.
+/// All bits but those of the protection flags; `PROT_NONE` has none of them.
 const PROT_MASK: u32 = !0x0300_000f;
-/// Bits that say which policy.
+/// Bits that select the policy.
 const MEMPOLICY_MASK: i32 = !(MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES | MPOL_F_NUMA_BALANCING);
 
 sets! {

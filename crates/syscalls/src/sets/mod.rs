@@ -1,7 +1,7 @@
-//! Values that have names: enumerations, sets of flags, and words that hold both. Their values are those of the C library's
-//! headers and the kernel's for the architecture that this is built for.
+//! Values that have names: enumerations, sets of flags, and words that combine both. The values are those of the C library's
+//! headers and of the kernel for the target architecture.
 //!
-//! Not here: which argument is of which set (`kinds.txt`).
+//! Elsewhere: the set of each argument (`kinds.txt`).
 
 mod files;
 mod memory;
@@ -54,7 +54,7 @@ mod tests {
     fn every_set_is_of_some_argument_or_field() {
         let all = [files::SETS, memory::SETS, network::SETS, processes::SETS];
         let (arguments, fields) = (include_str!("../kinds.txt"), include_str!("../layouts.rs"));
-        // What is said of memory in words of its own.
+        // Sets used by memory that is formatted specially.
         let others = ["family", "file_type"];
         for set in all.into_iter().flatten().filter(|set| !others.contains(&set.name)) {
             let is_of_argument = arguments.split_whitespace().any(|word| word == set.name);

@@ -1,10 +1,10 @@
-//! Sets of sockets.
+//! Sets of values for sockets.
 
 use libc::*;
 
 use super::sets;
 
-/// Bits that say which type (`SOCK_TYPE_MASK` of include/linux/net.h).
+/// Bits that select the socket type (`SOCK_TYPE_MASK` of include/linux/net.h).
 const SOCKET_TYPE_MASK: i32 = 0xf;
 
 sets! {

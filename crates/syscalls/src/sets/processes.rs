@@ -1,4 +1,4 @@
-//! Sets of processes, threads, signals, clocks and the machine.
+//! Sets of values for processes, threads, signals, clocks and the machine.
 
 use libc::*;
 use linux_raw_sys::general::{
@@ -13,7 +13,7 @@ use linux_raw_sys::general::{
 
 use super::sets;
 
-/// Bits that say which signal a child's end sends (`CSIGNAL` of include/uapi/linux/sched.h).
+/// Bits that select the signal sent when a child ends (`CSIGNAL` of include/uapi/linux/sched.h).
 const CLONE_SIGNAL_MASK: u32 = 0xff;
 const SCHED_MASK: i32 = !SCHED_RESET_ON_FORK;
 /// arch/x86/include/uapi/asm/prctl.h.

@@ -1,18 +1,18 @@
-//! A set of values that have names, and how such sets are listed.
+//! A set of named values, and the macros that define lists of such sets.
 //!
-//! Not here: the sets.
+//! Elsewhere: the sets themselves.
 
 use std::fmt::Write as _;
 
-/// Values that have names.
+/// A set of named values.
 #[derive(Debug)]
 pub struct Set {
-    /// What the set is called in `kinds.txt`.
+    /// Name of the set in `kinds.txt`.
     pub(crate) name: &'static str,
     /// The bits that hold one of `values`; the others hold `flags`.
     pub(super) mask: u64,
     pub(super) values: &'static [(&'static str, u64)],
-    /// Those of several bits before those that they hold.
+    /// Flags of several bits come before the flags that they include.
     pub(super) flags: &'static [(&'static str, u64)],
 }
 
@@ -22,14 +22,14 @@ impl Set {
         self.values.iter().chain(self.flags).find(|(known, _)| *known == name).map(|&(_, value)| value)
     }
 
-    /// Says a value of `bits` bits by names; what has none stays a number.
+    /// Appends a value of `bits` bits by its names; a part without a name is written as a number.
     pub fn write(&self, value: u64, bits: u32, out: &mut String) {
         let width = if bits < 64 { (1 << bits) - 1 } else { u64::MAX };
         let held = value & self.mask & width;
         let name = self.values.iter().find(|(_, known)| known & width == held).map(|(name, _)| *name);
         let mut rest = value & !self.mask & width;
         let begin = out.len();
-        // A word of flags alone that holds none is zero.
+        // A word of only flags, with none of them set, is zero.
         if let Some(name) = name.filter(|_| held != 0 || rest == 0 || self.says_zero()) {
             out.push_str(name);
         } else if held != 0 {
@@ -46,7 +46,7 @@ impl Set {
         if rest != 0 || out.len() == begin {
             separate(begin, out);
             let _ = if rest < 10 || self.flags.is_empty() && rest >> 32 == 0 {
-                // Numbers of an enumeration, which may be negative.
+                // A number of an enumeration may be negative.
                 if bits == 32 { write!(out, "{}", rest as u32 as i32) } else { write!(out, "{rest}") }
             } else {
                 write!(out, "{rest:#x}")
@@ -54,7 +54,7 @@ impl Set {
         }
     }
 
-    /// Whether the value that is zero is said beside flags (`O_RDONLY|O_CLOEXEC`).
+    /// Whether a zero value is written before flags (`O_RDONLY|O_CLOEXEC`).
     fn says_zero(&self) -> bool {
         self.values.len() > 1 && self.values.iter().any(|(_, value)| *value == 0)
     }
@@ -66,8 +66,8 @@ fn separate(begin: usize, out: &mut String) {
     }
 }
 
-/// Sets as a list: `enum NAME { values }`, `flags NAME { flags }` or `mixed NAME MASK { values } { flags }`; where names are those
-/// of constants in the modules that come first.
+/// Defines a list of sets: `enum NAME { values }`, `flags NAME { flags }` or `mixed NAME MASK { values } { flags }`. The names are those
+/// of constants in scope.
 macro_rules! sets {
     ($($kind:ident $name:ident $($mask:ident)? { $($first:ident)* } $({ $($second:ident)* })?)*) => {
         pub(super) const SETS: &[$crate::sets::Set] = &[$(

@@ -1,20 +1,20 @@
-//! What the kubelet's log folders say of a container whose runtime has no file of it: because it ended, or keeps its files elsewhere.
+//! Facts in the kubelet's log directories about a container without a runtime file, because it ended or its files are elsewhere.
 //!
-//! Source: the kubelet makes `/var/log/pods/NAMESPACE_POD_UID/CONTAINER/` for each pod until that is deleted, and for each container a link
-//! `/var/log/containers/POD_NAMESPACE_CONTAINER-ID.log` (pkg/kubelet/kuberuntime: BuildPodLogsDirectory, legacyLogSymlink). No name in them has an
-//! underscore.
+//! Source: the kubelet makes `/var/log/pods/NAMESPACE_POD_UID/CONTAINER/` for each pod until the pod is deleted, and for each container a link
+//! `/var/log/containers/POD_NAMESPACE_CONTAINER-ID.log` (pkg/kubelet/kuberuntime: BuildPodLogsDirectory, legacyLogSymlink). None of the names
+//! contains an underscore.
 //!
-//! Names are others' choice: what is not understood says nothing.
+//! File names are untrusted: a name that is not understood is ignored.
 
 use std::path::Path;
 
 use super::super::relabel::Attributes;
 
-/// Links to containers' logs, and folders of pods.
+/// Directories with links to the logs of containers, and with the logs of pods.
 const CONTAINERS: &str = "var/log/containers";
 const PODS: &str = "var/log/pods";
 
-/// What they say of a container, by its id and its pod's UID.
+/// Attributes of a container, by its id and its pod's UID.
 pub(super) fn read_below(root: &Path, id: &str, pod_uid: Option<&str>) -> Attributes {
     of_link(root, id).or_else(|| of_pod(root, pod_uid?)).unwrap_or_default()
 }
@@ -32,7 +32,7 @@ fn of_pod(root: &Path, uid: &str) -> Option<Attributes> {
     let folder = find(&root.join(PODS), |name| name.ends_with(&end))?;
     let (namespace, pod) = folder.strip_suffix(&end)?.split_once('_')?;
     let mut containers = std::fs::read_dir(root.join(PODS).join(&folder)).into_iter().flatten().flatten();
-    // Of several nobody says which it is.
+    // If there are several, the container is unknown.
     let only = containers.next().filter(|_| containers.next().is_none()).map(|only| only.file_name());
     let container = only.and_then(|only| only.into_string().ok()).unwrap_or_default();
     Some(attributes([pod, namespace, &container]))

@@ -1,6 +1,6 @@
-//! Whose a process is that no sample need have hit: asked by its id.
+//! The owner of a process by its id, whether it was sampled or not.
 //!
-//! Not here: processes of a profile (`directory`), of which a service is the same.
+//! Elsewhere: processes of a profile (`directory`). Both assign a process to the same service.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,54 +12,54 @@ use super::super::process::ProcessFacts;
 use super::super::relabel::Attributes;
 use super::{ProcessDirectory, Subject};
 
-/// The service of processes that ended before anybody could see what they were.
+/// Service name of processes that ended before they were inspected.
 const EXITED: &str = "[exited]";
 
-/// Whose a process is.
+/// The owner of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// The service with these attributes.
     Service(Attributes),
-    /// A rule leaves it out.
+    /// None: a rule excludes the process.
     LeftOut,
 }
 
-/// What is known of a process besides its id.
+/// Whether a process still runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProcessState {
-    /// It runs.
+    /// Still running.
     Running,
-    /// It has ended; records of that may still come.
+    /// Ended; the exit record may still arrive.
     Ending,
-    /// It ended some time ago: there will be no more.
+    /// Ended some time ago: no further records will arrive.
     Ended,
 }
 
-/// By process id the last life of a profile.
+/// The last lifetime in a profile for each process id.
 #[derive(Debug, Default)]
 pub(crate) struct LastLives(HashMap<u32, LifeId>);
 
 impl LastLives {
-    /// Those of a profile.
+    /// Collects the last lifetimes of a profile.
     pub fn of(profile: &Profile) -> Self {
         Self(profile.lives.iter().map(|(id, life)| (life.pid, id)).collect())
     }
 }
 
 impl ProcessDirectory {
-    /// Looks at a process that no record may tell of, while it runs.
+    /// Inspects a running process that may never appear in a record.
     pub fn meet(&mut self, pid: u32) {
         if let Some(exe) = executable(pid) {
             self.read(pid, &String::from_utf8_lossy(&exe));
         }
     }
 
-    /// Remembers what was found of a process until the next profile is finished.
+    /// Keeps the facts about a process until the next profile is finished.
     pub fn keep(&mut self, pid: u32) {
         self.remembered(pid, None);
     }
 
-    /// Whose a process is. `None`: that may be known later. `lives`: of the same profile.
+    /// The owner of a process, or `None` if it may be known later. `lives`: of the same profile.
     pub fn owner(
         &mut self,
         profile: &Profile,
@@ -81,7 +81,7 @@ impl ProcessDirectory {
         }
     }
 
-    /// Likewise by its life.
+    /// The owner of a process, by its lifetime.
     pub fn owner_of_life(&mut self, profile: &Profile, life: &Life) -> Owner {
         let running = match life.end {
             LifeEnd::Running => self.of_running(profile, Some(life), life.pid),
@@ -90,14 +90,14 @@ impl ProcessDirectory {
         running.unwrap_or_else(|| self.of_ended(profile, life, life.pid))
     }
 
-    /// `None`: it has just ended, and nothing is known of it yet.
+    /// The owner of a running process, or `None` if it has just ended and nothing is known about it yet.
     fn of_running(&mut self, profile: &Profile, life: Option<&Life>, pid: u32) -> Option<Owner> {
-        // What samples have, as long as that is what it runs.
+        // Use the program that its samples have, as long as it still runs that program.
         let of_life =
             life.filter(|life| life.end == LifeEnd::Running).map(|life| profile.strings.get(life.exe));
         let now = || executable(pid).map(|path| String::from_utf8_lossy(&path).into_owned());
         let exe = of_life.filter(|exe| !exe.is_empty()).map(str::to_owned).or_else(now);
-        // Otherwise it has ended by now, or is not waited for.
+        // Otherwise it has ended by now, or is a zombie.
         let Some(exe) = exe else { return life.map(|life| self.of_ended(profile, life, pid)) };
         let found = life.and_then(|life| self.found.get(&life.process?).cloned());
         let facts = found.or_else(|| self.read(pid, &exe));
@@ -119,7 +119,7 @@ impl ProcessDirectory {
         self.owner_of(Subject { exe, name, is_kernel: false }, facts.as_deref())
     }
 
-    /// Nothing in the profile is about it.
+    /// The owner of a process that is not in the profile.
     fn of_forgotten(&mut self, pid: u32) -> Owner {
         let facts = self.remembered(pid, None);
         let exe = self.known.get(&pid).map_or(EXITED, |known| &known.exe);
@@ -130,7 +130,7 @@ impl ProcessDirectory {
         self.attributes_of(subject, facts).map_or(Owner::LeftOut, Owner::Service)
     }
 
-    /// What was found when a process ran, if it ran this program.
+    /// Facts found while a process ran, if it ran program `exe`.
     fn remembered(&mut self, pid: u32, exe: Option<&str>) -> Option<Arc<ProcessFacts>> {
         let generation = self.generation;
         let known = self.known.get_mut(&pid).filter(|known| exe.is_none_or(|exe| exe == known.exe))?;
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::labels::RelabelRules;
 
-    /// No process has this id.
+    /// An id that no process has.
     const GONE: u32 = u32::MAX - 7;
 
     fn add_life(profile: &mut Profile, pid: u32, parent: Option<LifeId>, exe: &str, end: LifeEnd) -> LifeId {
@@ -208,7 +208,7 @@ mod tests {
         let (mut directory, mut profile) = (directory(&[]), Profile::default());
         let found = directory.owner(&profile, &LastLives::default(), own, ProcessState::Running);
         assert!(service(found.clone()).is_some());
-        // As it was found while it ran, though nothing of that can be read any more.
+        // The facts found while it ran are used, although none of them can be read any more.
         let facts = directory.remembered(own, Some(&exe)).expect("it was looked at");
         assert!(directory.remembered(own, Some("/bin/other")).is_none(), "that was another program");
         directory.known.clear();
