@@ -1,9 +1,9 @@
-//! The size of the unwind tables of ELF files: `unwind_stats [--keep] [--json] FILE...`.
+//! Prints the size of the unwind tables of ELF files: `unwind_stats [--keep] [--json] FILE...`.
 //!
-//! `--keep` saves the tables in the user's cache by build ID, as recordings do. `bench/unwind/tables.py` counts what making them
-//! takes.
+//! `--keep` saves the tables in the user's cache by build ID, as recordings do. `bench/unwind/tables.py` measures the
+//! cost of building them.
 //!
-//! Not here: making tables (`plumb_unwind`), keeping them (`plumb_table_cache`).
+//! Elsewhere: building tables (`plumb_unwind`) and caching them (`plumb_table_cache`).
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -42,21 +42,21 @@ fn main() -> io::Result<ExitCode> {
     Ok(code)
 }
 
-/// A file and its tables.
+/// A file and its tables, for output.
 #[derive(Serialize)]
 struct Described {
     file: String,
-    /// Bytes of `.eh_frame`.
+    /// Size of `.eh_frame` in bytes.
     frame_bytes: usize,
     functions: usize,
     rows: usize,
     rules: usize,
     odd_rows: BTreeMap<&'static str, usize>,
-    /// From call-frame information alone.
+    /// Table built from call-frame information alone.
     by_length: Table,
-    /// With the code.
+    /// Table built with the code.
     of_calls: Table,
-    /// Whether the table is in the cache now.
+    /// Whether the table was saved in the cache.
     kept: bool,
 }
 
@@ -64,7 +64,7 @@ struct Described {
 struct Table {
     rows: usize,
     bytes: usize,
-    /// Its rows as a share of all rows.
+    /// Rows as a share of all rows.
     share: f64,
     bytes_per_full_row: f64,
     build_ms: f64,

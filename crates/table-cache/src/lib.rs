@@ -1,8 +1,9 @@
-//! Tables of the rules for callers: made of files, kept on disk between recordings, found while one goes on.
+//! Tables of unwind rules for callers: built from files, cached on disk between recordings, and looked up during a
+//! recording.
 //!
-//! Invariant: no result depends on what is kept. A table says what its file's call-frame information says.
+//! Invariant: results do not depend on the cache. A table has the same rules as its file's call-frame information.
 //!
-//! Not here: what a table is (`plumb_unwind::table`), which files are worth one.
+//! Elsewhere: the table format (`plumb_unwind::table`), and the choice of files that get a table.
 
 mod code;
 mod loader;

@@ -1,10 +1,11 @@
-//! Tables of the files that a recording meets: those that were kept are read, others are made and kept for the next
+//! Tables of the files that a recording meets: reads cached ones, and builds and caches others for the next
 //! recording, all on a thread of low priority.
 //!
-//! Invariant: no result depends on it, and nothing waits for it. A table says what its file's call-frame information says,
-//! so with a table rules are only found sooner. What is not done when the recording ends is left undone.
+//! Invariant: results do not depend on tables, and nothing waits for them. A table has the same rules as its file's
+//! call-frame information, so it only makes lookups faster. Work that is not finished at the end of the recording is
+//! dropped.
 //!
-//! Not here: tables themselves (`tables`), which files are worth one (`ingest`).
+//! Elsewhere: building tables (`tables`), and the choice of files that get one (`ingest`).
 
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,28 +18,29 @@ use plumb_unwind::{Module, table::Table};
 
 use crate::tables::{Source, TableCache};
 
-/// Reads, makes and keeps tables.
+/// Reads, builds and caches tables in the background.
 #[derive(Debug)]
 pub struct TableLoader {
     kept: Arc<TableCache>,
-    /// To the thread, which is there once it has something to do; `None` within if there can be none.
+    /// Channel to the thread. The outer `None`: not started yet, because there was no work; the inner `None`: it
+    /// could not be started.
     jobs: Option<Option<Sender<Job>>>,
-    /// From the thread.
+    /// Channel from the thread; below, the thread's end of it.
     found: Receiver<Found>,
     finder: Sender<Found>,
     end: Arc<End>,
 }
 
-/// The end of the recording, for the thread.
+/// Signals the end of the recording to the thread.
 #[derive(Debug, Default)]
 struct End {
     is_there: AtomicBool,
-    /// Held while something is written.
+    /// Held during a write.
     writing: Mutex<()>,
 }
 
 impl End {
-    /// Lets something be written, unless it is too late. Whether there is more to do.
+    /// Runs `write`, unless the end has been reached. Returns whether it ran.
     fn before(&self, write: impl FnOnce()) -> bool {
         let _writing = self.writing.lock();
         let is_early = !self.is_there.load(Ordering::Acquire);
@@ -48,44 +50,44 @@ impl End {
         is_early
     }
 
-    /// It is there. Waits for what is being written.
+    /// Signals the end. Waits for a write in progress.
     fn reach(&self) {
         self.is_there.store(true, Ordering::Release);
         let _writing = self.writing.lock();
     }
 }
 
-/// The table for callers of a file.
+/// A file and its table for callers.
 type Found = (FileId, Table);
 
-/// What there is to do.
+/// Work for the thread.
 enum Job {
-    /// The table for callers of a file, with its build id.
+    /// Read or build the table for callers of the file with this build id.
     Find(FileId, Box<[u8]>, Box<Elf>, File),
-    /// A table of all rows was made of the file with this build id.
+    /// Cache the table of all rows of the file with this build id.
     Keep(Box<[u8]>, Table),
-    /// Entries were made of its code.
+    /// Cache the entries derived from the code of the file with this build id.
     KeepEntries(Box<[u8]>, Vec<u8>),
 }
 
 impl TableLoader {
-    /// With what was kept before.
+    /// Creates a loader that uses a cache.
     pub fn new(kept: TableCache) -> Self {
         let (finder, found) = mpsc::channel();
         Self { kept: Arc::new(kept), jobs: None, found, finder, end: Arc::default() }
     }
 
-    /// Asks for the table for callers of a file.
+    /// Requests the table for callers of a file.
     pub fn want(&mut self, id: FileId, build_id: &[u8], elf: Elf, file: File) {
         self.give(Job::Find(id, build_id.into(), Box::new(elf), file));
     }
 
-    /// The tables that were found since the last call.
+    /// Returns the tables that have become available since the last call.
     pub fn take(&self) -> impl Iterator<Item = Found> {
         self.found.try_iter()
     }
 
-    /// The table of all rows of a file: as it was kept, or made now. `None` if it has none.
+    /// Returns the table of all rows of a file, from the cache or built now. `None` if the file has none.
     pub fn all_rows(&mut self, build_id: Option<&[u8]>, module: &Module<Vec<u8>>) -> Option<Table> {
         let Some(build_id) = build_id else { return Table::of_all(module).ok() };
         if let Some(table) = self.kept.all_rows(build_id) {
@@ -96,7 +98,7 @@ impl TableLoader {
         Some(table)
     }
 
-    /// The entries of call-frame information for a file's code that has none: as they were kept, or made now.
+    /// Returns the entries of call-frame information for a file's code that has none, from the cache or from `make`.
     pub(crate) fn entries(&mut self, build_id: &[u8], make: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
         if let Some(entries) = self.kept.entries(build_id) {
             return entries;
@@ -116,20 +118,20 @@ impl TableLoader {
             thread::Builder::new().name("tables".into()).spawn(work).ok().map(|_| sender)
         });
         if let Some(jobs) = jobs {
-            // If the thread is gone, so is what it was for.
+            // If the thread has ended, so has its purpose.
             let _ = jobs.send(job);
         }
     }
 }
 
 impl Drop for TableLoader {
-    /// Waits for what is being written, which takes a moment, so that no half of a file stays; for nothing else.
+    /// Waits only for a write in progress, which is short, so that no partial file is left.
     fn drop(&mut self) {
         self.end.reach();
     }
 }
 
-/// What the thread does.
+/// Body of the thread.
 fn work(kept: &TableCache, jobs: &Receiver<Job>, done: &Sender<Found>, end: &End) {
     be_nice();
     for job in jobs {

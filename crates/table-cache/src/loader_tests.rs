@@ -1,4 +1,4 @@
-//! Tests of [`super`]: on the program that runs them, and with files that somebody damaged.
+//! Tests of [`super`], on the test program itself and with damaged files.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use plumb_process::{FileKey, FileOrigin, Files};
 
 use super::*;
 
-/// A folder of a test's own, removed at its end.
+/// Temporary directory of a test, removed on drop.
 struct Cache(PathBuf);
 
 impl Cache {
@@ -21,7 +21,7 @@ impl Cache {
         TableLoader::new(TableCache::open_in(&self.0))
     }
 
-    /// The files that were kept.
+    /// Returns the cached files.
     fn files(&self) -> Vec<PathBuf> {
         let files = std::fs::read_dir(self.0.join("plumb/tables")).into_iter().flatten().flatten();
         files.map(|file| file.path()).collect()
@@ -44,7 +44,7 @@ fn id() -> FileId {
     Files::default().add(FileKey::of_path(b"/nonexistent"), &FileOrigin::Recorded)
 }
 
-/// What is found for the file, or nothing after a long time.
+/// Returns the table that the loader finds for the file, or `None` after a timeout.
 fn find(shelf: &mut TableLoader, file: &File) -> Option<Table> {
     shelf.want(id(), b"an id", Elf::read(file).unwrap_or_default(), file.try_clone().unwrap());
     let until = Instant::now() + Duration::from_secs(120);
@@ -63,7 +63,7 @@ fn a_table_is_made_once_and_read_from_then_on() {
     let (file, table) = own();
     assert_eq!(find(&mut cache.shelf(), &file).as_ref(), Some(&table));
     assert_eq!(cache.files().len(), 1, "and no temporary file");
-    // There is nothing to make a table of: it was read.
+    // This file has no data for a table, so the table must come from the cache.
     let empty = File::open("/dev/null").unwrap();
     assert_eq!(find(&mut cache.shelf(), &empty).as_ref(), Some(&table));
 }
@@ -109,7 +109,7 @@ fn nothing_is_written_after_the_end() {
     drop(shelf);
     assert!(!end.before(|| kept.put(b"late", table.clone())));
     assert_eq!((kept.get(b"early").is_some(), kept.get(b"late")), (true, None));
-    // The thread has no more to do either, though it has a job.
+    // The thread does not process its job either.
     let (jobs, list) = mpsc::channel();
     let job = || {
         Job::Find(
@@ -135,11 +135,11 @@ fn all_rows_are_kept_beside_those_for_callers() {
     let made = shelf.all_rows(Some(b"an id"), source.module()).expect("the program has rules");
     assert_eq!(Table::of_all(source.module()), Ok(made.clone()));
     let until = Instant::now() + Duration::from_secs(120);
-    // A file that is there may be one that is still being written.
+    // An existing file may still be incomplete.
     while TableCache::open_in(&cache.0).all_rows(b"an id").is_none() && Instant::now() < until {
         thread::sleep(Duration::from_millis(5));
     }
-    // What has no rules at all: it was read.
+    // This module has no rules, so the table must come from the cache.
     let nothing = Module::new(plumb_unwind::Sections::default());
     let read = cache.shelf().all_rows(Some(b"an id"), &nothing).expect("it was kept");
     assert_eq!(read, made.with_build_id(b"an id"));

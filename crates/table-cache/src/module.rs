@@ -1,12 +1,12 @@
-//! A file's unwind information, of the sections that its headers show.
+//! Creates a file's module from the unwind sections that its headers list.
 
 use plumb_process::{SectionReader, UnwindSections};
 use plumb_unwind::{Isa, Module, Section, Sections, Svma, go};
 
 use crate::{TableLoader, code};
 
-/// The unwind information of a file with these sections, Go's own table included, and what its code tells. `kept`: who keeps what was made of
-/// code, and the file's build id.
+/// Creates the module of a file with these sections, including rules from Go's own table and rules derived from code.
+/// `kept`: the cache for rules derived from code, and the file's build id.
 pub fn module_of(
     mut sections: UnwindSections,
     isa: Isa,
@@ -34,7 +34,8 @@ pub fn module_of(
     code::with_entries(module, &entries)
 }
 
-/// Rules of Go's own table, each function's made when it is asked for: those of a large program take a second and tens of megabytes.
+/// Rules from Go's own table, generated per function on demand: generating all rules of a large program takes a
+/// second and tens of megabytes.
 #[derive(Debug)]
 pub struct GoFunctions {
     table: SectionReader,
@@ -43,7 +44,8 @@ pub struct GoFunctions {
 }
 
 impl GoFunctions {
-    /// Of the sections of a file, which lose them. `None`: it is no program of Go, or of a version that isn't known; then they stay.
+    /// Takes the sections that belong to Go's table. Returns `None`, and leaves the sections, if the file is not a Go
+    /// program or has an unknown version.
     pub fn take(sections: &mut UnwindSections) -> Option<Self> {
         let [table, code] = *sections.go.take()?;
         match go::layout(&Bytes(&table), Svma(code.address), &Bytes(&code)) {
@@ -55,7 +57,7 @@ impl GoFunctions {
         }
     }
 
-    /// Where the function begins that holds an address.
+    /// Returns the start of the function that holds an address.
     pub fn start(&self, pc: Svma) -> Option<Svma> {
         go::function_start(
             self.layout,
@@ -64,7 +66,7 @@ impl GoFunctions {
         )
     }
 
-    /// The rules of that function.
+    /// Returns a module with the rules of the function that holds an address.
     pub fn at(&self, pc: Svma) -> Option<Module<Vec<u8>>> {
         let sections = (&Bytes(&self.table), Svma(self.code.address), &Bytes(&self.code));
         let bytes = go::function_frame(self.layout, sections, pc)?;
@@ -73,7 +75,7 @@ impl GoFunctions {
     }
 }
 
-/// A section for the part that makes rules of Go's table.
+/// Adapter from a section to the input of Go's rule generator.
 struct Bytes<'a>(&'a SectionReader);
 
 impl go::Bytes for Bytes<'_> {
@@ -86,7 +88,8 @@ impl go::Bytes for Bytes<'_> {
     }
 }
 
-/// Adds the rules of Go's own table: to `.eh_frame` where there is one, for code of other languages, else as the section that is returned.
+/// Adds the rules of Go's own table: to `.eh_frame` if it exists, which has code of other languages, and otherwise as
+/// the section that is returned.
 fn add_go([table, code]: &[SectionReader; 2], sections: &mut UnwindSections) -> Option<Section<Vec<u8>>> {
     let text = Svma(code.address);
     let (table, code) = (Bytes(table), Bytes(code));
@@ -96,7 +99,7 @@ fn add_go([table, code]: &[SectionReader; 2], sections: &mut UnwindSections) -> 
     match go::eh_frame(&table, text, &code, std::mem::take(&mut eh_frame.bytes)) {
         Ok(both) => {
             eh_frame.bytes = both;
-            // It is not in the order of all functions any more.
+            // The existing index does not cover the new entries.
             sections.eh_frame_hdr = None;
         }
         Err(as_before) => eh_frame.bytes = as_before,

@@ -1,8 +1,9 @@
-//! Tables of the rules for callers (`plumb_unwind::table`) of ELF files: made with the file's code, kept on disk by build
-//! id, and described.
+//! Tables of unwind rules for callers (`plumb_unwind::table`) of ELF files: built with the file's code, cached on
+//! disk by build id, and described.
 //!
-//! Recordings use those of files in which many addresses are looked up, and have them made ([`TableLoader`](crate::TableLoader)). Most look up few
-//! in each file, which takes less than a table of one large library.
+//! Recordings use tables for files in which they look up many addresses, and request missing ones
+//! ([`TableLoader`](crate::TableLoader)). Most recordings look up few addresses per file, which takes less time than
+//! the table of one large library.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,59 +19,60 @@ use plumb_unwind::{CfaRule, Isa, Module, RegisterRule, Row, Section, Svma, aarch
 
 use crate::module::module_of;
 
-/// Version of what is kept: of the table's layout, of how rows are chosen and of what is made of code.
+/// Version of the cached data. Covers the table's layout, the selection of rows, and the rules derived from code.
 const VERSION: u32 = 6;
-/// All tables together take no more on disk. That for callers of a library of 120 MB has 0.3 MB, that of all its rows 4.8.
+/// Maximum size of the cache on disk, in bytes. For a library of 120 MB, the table for callers has 0.3 MB and the
+/// table of all rows 4.8 MB.
 const LIMIT: u64 = 128 << 20;
-/// What the key of a table of all rows has after the build id.
+/// Suffix after the build id in the key of a table of all rows.
 const ALL_ROWS: &[u8] = b"/all";
-/// What the key of entries made of code has after the build id.
+/// Suffix after the build id in the key of entries derived from code.
 const ENTRIES: &[u8] = b"/code";
-/// How much code is read at once.
+/// Number of bytes of code read at once.
 const PIECE: usize = 256 << 10;
 
-/// The tables of files seen before.
+/// Disk cache of tables.
 #[derive(Debug)]
 pub struct TableCache(DiskCache);
 
 impl TableCache {
-    /// Those of this user.
+    /// Opens the user's cache.
     pub fn open() -> Self {
         Self(DiskCache::open("tables", VERSION, LIMIT))
     }
 
-    /// Those below the folder `cache`.
+    /// Opens a cache in the directory `cache`.
     pub fn open_in(cache: &Path) -> Self {
         Self(DiskCache::open_in(cache, "tables", VERSION, LIMIT))
     }
 
-    /// The table for callers of the file with this build id, if it was kept.
+    /// Returns the cached table for callers of the file with this build id.
     pub fn get(&self, build_id: &[u8]) -> Option<Table> {
         self.read(build_id, build_id).filter(|table| table.content() != Content::All)
     }
 
-    /// Keeps the table for callers of the file with this build id.
+    /// Caches the table for callers of the file with this build id.
     pub fn put(&self, build_id: &[u8], table: Table) {
         self.0.put(build_id, &table.with_build_id(build_id).to_bytes());
     }
 
-    /// The table of all rows of the file with this build id, if it was kept.
+    /// Returns the cached table of all rows of the file with this build id.
     pub fn all_rows(&self, build_id: &[u8]) -> Option<Table> {
         let table = self.read(&[build_id, ALL_ROWS].concat(), build_id);
         table.filter(|table| table.content() == Content::All)
     }
 
-    /// Keeps the table of all rows of the file with this build id.
+    /// Caches the table of all rows of the file with this build id.
     pub fn put_all_rows(&self, build_id: &[u8], table: Table) {
         self.0.put(&[build_id, ALL_ROWS].concat(), &table.with_build_id(build_id).to_bytes());
     }
 
-    /// The entries made of the code of the file with this build id, if they were kept.
+    /// Returns the cached entries derived from the code of the file with this build id.
     pub(crate) fn entries(&self, build_id: &[u8]) -> Option<Vec<u8>> {
         self.0.get(&[build_id, ENTRIES].concat())
     }
 
-    /// Keeps the entries made of the code of the file with this build id.
+    /// Caches the entries derived from the code of the file with this build id.
     pub(crate) fn put_entries(&self, build_id: &[u8], entries: &[u8]) {
         self.0.put(&[build_id, ENTRIES].concat(), entries);
     }
@@ -81,14 +83,14 @@ impl TableCache {
     }
 }
 
-/// Why there is no table of a file.
+/// Reason why a file has no table.
 #[derive(Debug)]
 pub enum NoTable {
-    /// The file can't be opened.
+    /// The file cannot be opened.
     File(std::io::Error),
-    /// It is no ELF file that can be read.
+    /// The file is not a readable ELF file.
     Elf(ElfError),
-    /// It has no unwind information, or none that fits.
+    /// The file has no unwind information, or it is unsuitable.
     Table(TableError),
 }
 
@@ -108,18 +110,18 @@ impl fmt::Display for NoTable {
 
 impl std::error::Error for NoTable {}
 
-/// An ELF file that tables are made of.
+/// An ELF file to build tables from.
 #[derive(Debug)]
 pub struct Source {
     module: Module<Vec<u8>>,
-    /// `None`: one that is not known.
+    /// `None`: unknown architecture.
     isa: Option<Isa>,
     elf: Elf,
     file: File,
 }
 
 impl Source {
-    /// Opens a file and reads what it has of unwind information.
+    /// Opens a file and reads its unwind information.
     pub fn open(path: &Path) -> Result<Self, NoTable> {
         let file = File::open(path).map_err(NoTable::File)?;
         if file.metadata().map_err(NoTable::File)?.is_dir() {
@@ -129,30 +131,30 @@ impl Source {
         Ok(Self::of(elf, file))
     }
 
-    /// The file with these headers.
+    /// Creates a source from a file whose headers are already read.
     pub(crate) fn of(elf: Elf, file: File) -> Self {
         let isa = isa(&elf);
         Self { module: module_of(elf.unwind_sections(&file), isa.unwrap_or_default(), None), isa, elf, file }
     }
 
-    /// Its unwind information.
+    /// Returns the unwind information.
     #[cfg(test)]
     pub(crate) fn module(&self) -> &Module<Vec<u8>> {
         &self.module
     }
 
-    /// What the file is found by in [`TableCache`], if it has such a thing.
+    /// Returns the build id, the key in [`TableCache`], if the file has one.
     pub fn build_id(&self) -> Option<&[u8]> {
         self.elf.build_id.as_deref()
     }
 
-    /// The table from call-frame information alone.
+    /// Builds the table from call-frame information alone.
     pub fn by_length(&self) -> Result<Table, NoTable> {
         self.check()?;
         Table::by_length(&self.module).map_err(NoTable::Table)
     }
 
-    /// The smaller table, for which all code is read.
+    /// Builds the smaller table, for which all code is read.
     pub fn of_calls(&self) -> Result<Table, NoTable> {
         self.check()?;
         Table::of_calls(&self.module, &mut Code::new(&self.elf, &self.file)).map_err(NoTable::Table)
@@ -162,7 +164,7 @@ impl Source {
         self.isa.map(|_| ()).ok_or(NoTable::Table(TableError::OtherArchitecture))
     }
 
-    /// What the file's tables are like.
+    /// Describes the file's tables.
     pub fn describe(&self) -> Result<Description, NoTable> {
         let timed = |table: &dyn Fn() -> Result<Table, NoTable>| {
             let start = Instant::now();
@@ -176,7 +178,7 @@ impl Source {
         let bytes =
             |section: &Option<Section<Vec<u8>>>| section.as_ref().map_or(0, |section| section.bytes.len());
         let functions = self.module.function_count();
-        // An entry for each function, which is eight bytes.
+        // The index has one entry of eight bytes per function.
         let is_exidx = functions == 0 && bytes(&sections.exidx) > 0;
         let frames =
             [&sections.eh_frame, &sections.debug_frame].into_iter().find(|section| section.is_some());
@@ -191,7 +193,7 @@ impl Source {
         })
     }
 
-    /// Rows that no rule can say, by why.
+    /// Counts the rows that no compact rule fits, by reason.
     fn odd(&self, all: &Table) -> BTreeMap<&'static str, usize> {
         let mut kinds = BTreeMap::new();
         for (address, _) in all.iter().filter(|&(_, rule)| rule == Rule::only(Kind::Odd)) {
@@ -206,9 +208,9 @@ impl Source {
     }
 }
 
-/// The architecture of a file, if it is one that is known.
+/// Returns the architecture of a file, if it is supported.
 fn isa(elf: &Elf) -> Option<Isa> {
-    /// `EM_ARM`, `EM_X86_64` and `EM_AARCH64`.
+    /// `EM_ARM`; below, `EM_X86_64` and `EM_AARCH64`.
     const ARM: u16 = 40;
     const X86_64: u16 = 62;
     const AARCH64: u16 = 183;
@@ -221,7 +223,7 @@ fn isa(elf: &Elf) -> Option<Isa> {
     }
 }
 
-/// Why no rule can say what a row says.
+/// Returns the reason why no compact rule fits a row.
 fn reason(row: &Row, isa: Isa) -> &'static str {
     let (sp, fp) = match isa {
         Isa::X86_64 => (x86_64::SP, x86_64::FP),
@@ -238,33 +240,34 @@ fn reason(row: &Row, isa: Isa) -> &'static str {
     }
 }
 
-/// What the tables of a file are like.
+/// Description of a file's tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// Bytes of `.eh_frame`, or of `.debug_frame` or `.ARM.exidx` where that is all.
+    /// Size in bytes of `.eh_frame`, or else of `.debug_frame` or `.ARM.exidx`.
     pub frame_bytes: usize,
-    /// Functions that have rules; of `.ARM.exidx` entries, of which one may serve several functions.
+    /// Number of functions with rules. For `.ARM.exidx`, the number of entries, which may cover several functions
+    /// each.
     pub functions: usize,
-    /// All rows, equal neighbours as one.
+    /// Number of all rows, with equal neighbors merged.
     pub rows: usize,
-    /// Different rules in these.
+    /// Number of distinct rules.
     pub rules: usize,
-    /// Rows that no rule can say, by why.
+    /// Numbers of rows that no compact rule fits, by reason.
     pub odd: BTreeMap<&'static str, usize>,
-    /// The table from call-frame information alone.
+    /// Table built from call-frame information alone.
     pub by_length: Size,
-    /// The table of rows in which a call ends.
+    /// Table of the rows in which a call ends.
     pub of_calls: Size,
 }
 
-/// How large a table is.
+/// Size of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// Its rows, also those that say that there are no rules.
+    /// Number of rows, including those for code without rules.
     pub rows: usize,
-    /// Its bytes on disk and in memory.
+    /// Number of bytes on disk, which is about that in memory.
     pub bytes: usize,
-    /// How long making it took.
+    /// Time it took to build.
     pub time: Duration,
 }
 
@@ -274,13 +277,13 @@ impl Size {
     }
 }
 
-/// The code of a file, read piece by piece.
+/// The code of a file, read in pieces.
 struct Code<'a> {
     file: &'a File,
-    /// Stated addresses and where they are in the file.
+    /// Stated address range and file offset of each segment.
     segments: Vec<(Range<u64>, u64)>,
     piece: Vec<u8>,
-    /// Where the piece begins.
+    /// Address of the piece.
     at: u64,
 }
 
@@ -292,7 +295,7 @@ impl<'a> Code<'a> {
         Self { file, segments: elf.code().map(segment).collect(), piece: Vec::new(), at: 0 }
     }
 
-    /// Reads a piece that begins at `at`; what can't be read is left out.
+    /// Reads a piece that begins at `at`, as far as it is readable.
     fn fill(&mut self, at: u64) {
         (self.at, self.piece) = (at, std::mem::take(&mut self.piece));
         self.piece.clear();
@@ -310,7 +313,7 @@ impl<'a> Code<'a> {
 impl Text for Code<'_> {
     fn bytes(&mut self, at: Svma) -> &[u8] {
         let offset = |code: &Self| usize::try_from(at.0.checked_sub(code.at)?).ok();
-        // A row of usual length is found in one piece.
+        // The piece has room for a row of usual length.
         let is_there = offset(self).is_some_and(|offset| offset + PIECE / 16 <= self.piece.len());
         if !is_there {
             self.fill(at.0);

@@ -1,4 +1,4 @@
-//! Tests of [`super`]: on the program that runs them.
+//! Tests of [`super`], on the test program itself.
 
 use plumb_fixtures::{Requirement, needs_command};
 
@@ -52,7 +52,7 @@ fn files_without_tables_say_why() {
     assert!(matches!(said("/etc/passwd"), NoTable::Elf(ElfError::NotElf)));
 }
 
-/// A library for another architecture; `None` with a notice where its compiler is missing.
+/// Builds a library for another architecture; `None` with a notice if the compiler is missing.
 fn cross(gcc: &str) -> Option<std::path::PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tmp/cross-tables");
     std::fs::create_dir_all(&folder).unwrap();
@@ -73,7 +73,7 @@ fn cross(gcc: &str) -> Option<std::path::PathBuf> {
     Some(library)
 }
 
-/// How many lines of what readelf says of a file begin with this.
+/// Counts the lines of readelf's output for a file for which `begins` holds.
 fn readelf(option: &str, file: &Path, begins: impl Fn(&str) -> bool) -> usize {
     let output = std::process::Command::new("readelf").arg(option).arg(file).output().unwrap();
     String::from_utf8_lossy(&output.stdout).lines().filter(|line| begins(line)).count()
@@ -89,7 +89,7 @@ fn files_of_other_architectures_have_tables() {
     }
     if let Some(library) = cross("arm-linux-gnueabihf-gcc") {
         let described = Source::open(&library).unwrap().describe().unwrap();
-        // A line an entry: the address of the function, then what to do.
+        // One line per entry: the address of the function, then the instructions.
         let entries = readelf("--unwind", &library, |line| line.starts_with("0x") && line.contains(": "));
         assert_eq!((described.frame_bytes, described.functions), (8 * entries, entries), "{described:?}");
         assert!(described.rows >= 2 && described.of_calls.rows >= 2, "{described:?}");

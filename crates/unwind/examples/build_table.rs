@@ -1,5 +1,6 @@
-//! Makes the table of a file's rules for callers some times over, to count what that costs:
-//! `build_table FILE TIMES [length|calls|all]`. Instructions of one: those of two runs with different counts, subtracted.
+//! Builds the unwind table of a file several times, to measure the cost of a build:
+//! `build_table FILE TIMES [length|calls|all]`. For the instructions of one build, subtract two runs with different
+//! TIMES.
 
 #[path = "../tests/elf/mod.rs"]
 mod elf;

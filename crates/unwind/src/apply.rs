@@ -1,4 +1,4 @@
-//! Applies a full row to all registers of a frame, which yields those of its caller.
+//! Applies a full row to all registers of a frame, which yields the caller's registers.
 
 use crate::address::Avma;
 use crate::architecture::Architecture;
@@ -8,25 +8,25 @@ use crate::memory::Memory;
 use crate::registers::RegisterSet;
 use crate::row::{CfaRule, Expression, RegisterRule, Row};
 
-/// All registers of any architecture that an epilogue may pop, in bytes.
+/// Size in bytes of the largest set of registers that an epilogue can pop, on any architecture.
 const POPPED: u64 = 512;
 
 /// The caller of a frame.
 pub(crate) struct Caller<A: Architecture> {
     pub(crate) registers: RegisterSet<A>,
-    /// Where the return address was read from; 0 if it was not in memory.
+    /// Address that the return address was read from; 0 if it was not in memory.
     pub(crate) slot: Avma,
 }
 
-/// Where the parts of a row come from.
+/// A row and the context needed to evaluate it.
 pub(crate) struct Source<'a> {
     pub(crate) row: &'a Row,
-    /// What the row's expressions are positions in.
+    /// Text that the row's expressions index into.
     pub(crate) text: &'a [u8],
     pub(crate) bias: u64,
 }
 
-/// The caller's registers, by the rules of a row. The program counter is the return address as it was found.
+/// Computes the caller's registers from the rules of a row. The program counter is the raw return address.
 pub(crate) fn apply<A: Architecture, M: Memory>(
     source: &Source<'_>,
     registers: &RegisterSet<A>,
@@ -61,10 +61,10 @@ pub(crate) fn apply<A: Architecture, M: Memory>(
                 let value = registers.get(link).ok_or(End::RegisterUnknown)?;
                 caller.registers.set(A::PC, value);
             }
-            // The caller's registers began as a copy, but for the stack pointer.
+            // `caller.registers` began as a copy in which only the stack pointer was replaced.
             Ok(Found::Same) if register == A::SP => caller.registers.set(A::SP, registers.sp()),
             Ok(Found::Same) => {}
-            // The stack pointer is the CFA unless said otherwise; what calls don't preserve is lost.
+            // By default, the stack pointer is the CFA, and a register that calls do not preserve is lost.
             Ok(Found::Unsaid) if register == A::SP || A::is_preserved(register) => {}
             Ok(Found::Unsaid | Found::Lost) => caller.registers.forget(register),
             Ok(Found::Value { value, slot }) => {
@@ -74,35 +74,36 @@ pub(crate) fn apply<A: Architecture, M: Memory>(
                 }
             }
             Err(fault) if register == A::PC || register == A::SP => return Err(end(fault)),
-            // As in `Walker::fp`.
+            // Same case as in `Walker::fp`.
             Err(Fault::Memory(_)) if is_saved_below(rule, cfa, registers) => {}
-            // Whether this one matters will be seen when it is needed.
+            // Whether this register matters shows when it is needed.
             Err(_) => caller.registers.forget(register),
         }
     }
     Ok(caller)
 }
 
-/// Whether a register is said to be saved where it was popped from.
+/// Returns whether a rule places a register in a slot that an epilogue has already popped.
 fn is_saved_below<A: Architecture>(rule: RegisterRule, cfa: u64, registers: &RegisterSet<A>) -> bool {
     matches!(rule, RegisterRule::Offset(offset) if is_popped(Avma(A::add(cfa, offset)), registers.sp()))
 }
 
-/// Whether a slot is below a frame's stack pointer, by no more than a frame may have of saved registers: an epilogue has popped what
-/// was in it, although the frame's rule still says that it is there, as GCC leaves it. No kernel copies what is there.
+/// Returns whether a slot is below the stack pointer by at most [`POPPED`] bytes. An epilogue has then popped its
+/// value, although the frame's rule still says that it is there, as GCC leaves it. The kernel copies no stack below
+/// the stack pointer.
 pub(crate) fn is_popped(slot: Avma, sp: u64) -> bool {
     (1..=POPPED).contains(&sp.wrapping_sub(slot.0))
 }
 
-/// What a rule yields.
+/// Result of evaluating a register rule.
 enum Found {
-    /// The rule leaves it to the ABI.
+    /// Unspecified: the ABI's default applies.
     Unsaid,
-    /// The value is what it was.
+    /// Unchanged.
     Same,
-    /// The value is gone.
+    /// Lost.
     Lost,
-    /// The value, and where it was read, or 0.
+    /// The value, and the address it was read from, or 0.
     Value { value: u64, slot: Avma },
 }
 

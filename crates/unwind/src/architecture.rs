@@ -1,8 +1,8 @@
-//! What the walker must know of an architecture, as a trait that each architecture's module implements.
+//! The [`Architecture`] trait: everything that the walker needs to know about an architecture.
 //!
-//! All of it is constants and small functions, so that a walk compiles to code for one architecture. Not here: anything
-//! of one architecture; that is in `x86_64`, `aarch64` and `arm`, under the same names in each. Nor the walk, which knows
-//! architectures by this trait alone.
+//! The trait has only constants and small functions, so that a walk compiles to code for one architecture. The
+//! implementations are in `x86_64`, `aarch64` and `arm`, under the same names in each. The walk is elsewhere and
+//! knows architectures only by this trait.
 
 use core::fmt::Debug;
 
@@ -12,19 +12,19 @@ use crate::memory::{Memory, ReadError};
 use crate::registers::RegisterSet;
 use crate::row::{RegisterRule, Row};
 
-/// Where a function is that has no frame of its own yet, or no more.
+/// State of a function that has not set up its frame yet, or has already removed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
-    /// The return address is on top of the stack, and all registers that calls preserve are the caller's.
+    /// The return address is on top of the stack, and all callee-saved registers still hold the caller's values.
     Bare,
-    /// The same, but the frame pointer was pushed since.
+    /// As in `Bare`, but the frame pointer has been pushed.
     Pushed,
 }
 
-/// An architecture. Implemented by the markers [`X86_64`](crate::x86_64::X86_64), [`Aarch64`](crate::aarch64::Aarch64)
-/// and [`Arm`](crate::arm::Arm), and by nothing else. Registers go by their DWARF numbers.
+/// An architecture. Implemented only by the markers [`X86_64`](crate::x86_64::X86_64),
+/// [`Aarch64`](crate::aarch64::Aarch64) and [`Arm`](crate::arm::Arm). Registers are identified by DWARF number.
 pub trait Architecture: Copy + Eq + Debug + 'static {
-    /// The values of all tracked registers.
+    /// Storage for the values of all tracked registers.
     #[doc(hidden)]
     type Values: Copy + Eq + Debug + AsRef<[u64]> + AsMut<[u64]>;
     #[doc(hidden)]
@@ -32,26 +32,27 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
 
     /// The architecture as a value.
     const ISA: Isa;
-    /// The program counter.
+    /// DWARF number of the program counter.
     const PC: u16;
-    /// The stack pointer.
+    /// DWARF number of the stack pointer.
     const SP: u16;
-    /// The register that compilers use as frame pointer.
+    /// DWARF number of the register that compilers use as frame pointer.
     const FP: u16;
-    /// The link register, in which calls leave the return address, where there is one.
+    /// DWARF number of the link register, in which calls leave the return address; `None` if the architecture has
+    /// none.
     const LR: Option<u16>;
-    /// Registers `0..COUNT` are tracked.
+    /// Number of tracked registers: `0..COUNT`.
     const COUNT: u16;
-    /// Bytes of a word.
+    /// Word size in bytes.
     const WORD: u64 = Self::ISA.word() as u64;
-    /// An address has no other bits than these.
+    /// Mask of the bits that an address can have.
     #[doc(hidden)]
     const ADDRESS: u64 = if Self::WORD == 8 { u64::MAX } else { u32::MAX as u64 };
 
-    /// Whether calls preserve a register.
+    /// Returns whether a register is callee-saved.
     fn is_preserved(register: u16) -> bool;
 
-    /// An address moved by some bytes; wraps as the architecture's do.
+    /// Adds an offset in bytes to an address, wrapping as the architecture does.
     #[doc(hidden)]
     #[inline(always)]
     fn add(base: u64, offset: i64) -> u64 {
@@ -65,8 +66,8 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
         if Self::WORD == 8 { memory.read_u64(at) } else { memory.read_u32(at).map(u64::from) }
     }
 
-    /// A return address as the address of code: without what else its bits say (signatures, Thumb state). `bits` is
-    /// [`CodeMap::address_bits`].
+    /// Converts a return address to a code address by clearing bits with other meanings (signatures, Thumb state).
+    /// `bits` is [`CodeMap::address_bits`].
     #[doc(hidden)]
     #[inline(always)]
     fn code_address(value: u64, bits: u32) -> u64 {
@@ -74,8 +75,8 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
         value
     }
 
-    /// Whether what a row says about saved registers is known to be wrong for this frame, because they have been
-    /// restored; which rules are meant says [`Architecture::is_restored`].
+    /// Returns whether this frame has already restored its saved registers, so that the row's rules for them are
+    /// wrong. [`Architecture::is_restored`] says which rules are affected.
     #[doc(hidden)]
     fn has_restored<M: Memory>(
         row: &Row,
@@ -88,16 +89,16 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
         false
     }
 
-    /// Whether a rule is one of those that [`Architecture::has_restored`] is about.
+    /// Returns whether a rule is one that [`Architecture::has_restored`] applies to.
     #[doc(hidden)]
     fn is_restored(rule: RegisterRule, text: &[u8]) -> bool {
         let _ = (rule, text);
         false
     }
 
-    /// The registers that a signal interrupted, if the program counter is in the kernel's code that returns from
-    /// signal handlers: then the kernel's frame for the signal is on top of the stack. And where the program counter is
-    /// in it.
+    /// Returns the registers that a signal interrupted, and the address where their program counter is saved, if the
+    /// program counter is in the kernel's code that returns from signal handlers. The kernel's signal frame is then
+    /// on top of the stack.
     #[doc(hidden)]
     fn interrupted<M: Memory>(
         registers: &RegisterSet<Self>,
@@ -107,7 +108,8 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
         None
     }
 
-    /// The same, if it is the row of such code but does not say where the registers are.
+    /// As [`Architecture::interrupted`], but recognizes that code by its row, when the row does not say where the
+    /// registers are.
     #[doc(hidden)]
     fn interrupted_by_row<M: Memory>(
         row: &Row,
@@ -118,31 +120,32 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
         None
     }
 
-    /// Where the frame that is being executed is, if its code says so: at the instructions that make and leave a frame
-    /// with a frame pointer neither that nor the stack pointer tells alone.
+    /// Returns the state of the executing frame, if its code shows it. At the instructions that set up or remove a
+    /// frame with a frame pointer, neither the frame pointer nor the stack pointer alone shows it.
     #[doc(hidden)]
     fn edge<M: Memory>(pc: Avma, memory: &mut M) -> Option<Edge> {
         let _ = (pc, memory);
         None
     }
 
-    /// Whether a thread is about to run its first instruction in user code: behind the system call that has made it. It has no caller, and what
-    /// its stack holds is no return address.
+    /// Returns whether a thread is about to run its first user instruction, right after the system call that created
+    /// it. It has no caller, and the word on its stack is not a return address.
     #[doc(hidden)]
     fn begins_thread<M: Memory>(registers: &RegisterSet<Self>, memory: &mut M) -> bool {
         let _ = (registers, memory);
         false
     }
 
-    /// Whether the code at a return address ends its thread, so that it has no caller: a start routine without rules.
+    /// Returns whether the code at a return address ends its thread, so that the frame has no caller: a start routine
+    /// without rules.
     #[doc(hidden)]
     fn ends_thread<M: Memory>(pc: Avma, memory: &mut M) -> bool {
         let _ = (pc, memory);
         false
     }
 
-    /// How many bytes above the stack pointer the return address is, if this is the return address of a call in a stub that only makes
-    /// room, calls and returns.
+    /// Returns the distance in bytes from the stack pointer up to the return address, if `pc` is the return address
+    /// of the call in a stub that only makes room, calls and returns.
     #[doc(hidden)]
     fn trampoline<M: Memory>(pc: Avma, memory: &mut M) -> Option<i64> {
         let _ = (pc, memory);

@@ -1,8 +1,8 @@
-//! Rules already found, by program counter, for one address space.
+//! Cache of rules by program counter, for one address space.
 //!
-//! Two direct-mapped tables (`direct`), which grow with the number of addresses seen: one for return addresses, which
-//! come back in nearly every stack, and one for the places that were sampled, of which there is no end in a long
-//! recording. A rule that is more than a few bits is listed once, and the tables point at it.
+//! Two direct-mapped tables (`direct`) grow with the number of addresses seen. One is for return addresses, which
+//! recur in nearly every stack. The other is for sampled program counters, which keep appearing throughout a long
+//! recording. A rule that needs more than a few bits is stored once in a list, and the tables point at it.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -20,71 +20,71 @@ mod direct;
 
 pub(crate) use direct::{Direct, FRAMED, LAST_BITS, OFFSETS, PACKED_BITS, Packed, ROOT};
 
-/// How many odd rows are kept. Real processes have a few dozen distinct ones.
+/// Maximum number of odd rows. Real processes have a few dozen distinct ones.
 const MAX_ODD: usize = 4096;
-/// The most bytes that the expressions of one row may have. Real ones have a few dozen.
+/// Maximum total size in bytes of the expressions of one row. Real rows have a few dozen bytes.
 const MAX_TEXT: usize = 1024;
-/// What is remembered about where addresses are: blocks of this many bytes, as a power of two ...
+/// Base-2 logarithm of the block size, in bytes, by which the cache tracks which addresses it may know.
 const BLOCK_BITS: u32 = 20;
-/// ... in so many bits, again and again.
+/// Number of bits for those blocks. Block numbers wrap, so blocks share bits.
 const BLOCKS: usize = 1024;
-/// So many addresses without rules are remembered.
+/// Maximum number of remembered addresses without rules.
 const MAX_FLOORS: usize = 1 << 14;
-/// How many positions in the list of rules are remembered by what the rule is.
+/// Size of the hash table from a rule to its position in the list.
 const RECENT: usize = 256;
 
-/// So many return addresses are remembered behind which there is nothing special, as a power of two.
+/// Base-2 logarithm of the number of remembered return addresses with no special code behind them.
 const ORDINARY_BITS: u32 = 12;
 
-/// Rules by address. One for each address space; tell it when mappings change, new ones too: that there was nothing is
-/// remembered as well.
+/// Rules by address, for one address space. Call [`Cache::invalidate`] whenever mappings change, new ones included:
+/// the absence of a mapping is remembered as well.
 ///
-/// A cache begins without memory, takes 37 KB for each of two tables with the first address, and 590 KB for each once
-/// a process uses so many addresses.
+/// A new cache uses no memory. It allocates 37 KB for each of its two tables with the first address, and grows to 590
+/// KB each once a process uses enough addresses.
 #[derive(Debug)]
 pub struct Cache {
-    /// By return address.
+    /// Rules by return address.
     callers: Direct,
-    /// By any other program counter.
+    /// Rules by any other program counter.
     leaves: Direct,
-    /// Rules that the tables point at.
+    /// Rules that entries of the tables point at.
     list: Vec<Rule>,
-    /// By hash of a rule, where it may be in the list.
+    /// Possible position of a rule in `list`, by hash of the rule.
     recent: Box<[u16]>,
     odd: Vec<OddRow>,
-    /// Which blocks of addresses something may be known about: a change elsewhere costs nothing.
+    /// Blocks of addresses about which something may be known. A change in any other block costs nothing.
     blocks: [u64; BLOCKS / 64],
-    /// Nothing may be allocated any more.
+    /// Whether allocation is forbidden.
     is_fixed: bool,
     pub(crate) scratch: Scratch,
     pub(crate) heads: Heads,
-    /// Of code without rules, by address, where its function begins at the earliest (`scan`).
+    /// Earliest possible start of the function that holds an address without rules (`scan`).
     floors: BTreeMap<u64, u64>,
-    /// Return addresses behind which there is neither a start routine nor a stub, each in the place of its hash; 0: none. Empty until the
-    /// first: most programs have rules for all their code.
+    /// Return addresses followed by neither a start routine nor a stub, each in the slot of its hash; 0: empty slot.
+    /// Has no slots until the first address: most programs have rules for all their code.
     ordinary: Box<[u64]>,
-    /// What walks that are not in signal handlers work in.
+    /// Buffers for walks outside signal handlers.
     pub(crate) trail: ReturnSlots,
 }
 
-/// Where an address is in the list of those behind which there is nothing special: by Fibonacci hashing, as return addresses of code that
-/// a compiler made are at all distances.
+/// Returns the slot of an address in `ordinary`. Uses Fibonacci hashing, because return addresses in compiled code
+/// are at all distances.
 fn ordinary_place(pc: Avma) -> usize {
     (pc.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - ORDINARY_BITS)) as usize
 }
 
-/// What is being looked up: an address, and whether it is a return address.
+/// Lookup key: an address, and whether it is a return address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Key {
     pub(crate) pc: Avma,
     pub(crate) is_return: bool,
 }
 
-/// A row that no compact rule can say, with its expressions.
+/// A row that no compact rule can express, with its expressions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OddRow {
     pub(crate) row: Row,
-    /// What the row's expressions are positions in.
+    /// Text that the row's expressions index into.
     pub(crate) text: Box<[u8]>,
     pub(crate) bias: u64,
 }
@@ -109,9 +109,9 @@ impl Default for Cache {
 }
 
 impl Cache {
-    /// A cache that never allocates again: it drops entries instead of growing, and rows that no compact rule can say
-    /// are decoded each time. For signal handlers. There is room for `1 << bits` return addresses and as many other
-    /// addresses; `bits` is brought into 12..=16.
+    /// Returns a cache that never allocates again, for signal handlers. It drops entries instead of growing, and it
+    /// decodes rows that no compact rule can express each time. It has room for `1 << bits` return addresses and as
+    /// many other addresses; `bits` is clamped to 12..=16.
     pub fn fixed(bits: u32) -> Cache {
         Cache {
             callers: Direct::new(bits),
@@ -124,16 +124,16 @@ impl Cache {
         }
     }
 
-    /// Whether nothing may be allocated.
+    /// Returns whether allocation is forbidden.
     #[inline]
     pub(crate) fn is_fixed(&self) -> bool {
         self.is_fixed
     }
 
-    /// Forgets what is known about `range`, because something else is mapped there now, or nothing.
+    /// Forgets everything about `range`, because its mapping changed or went away.
     ///
-    /// Costs next to nothing where nothing is known of that part of the address space, else at most one look at every
-    /// entry; all else stays known.
+    /// Costs next to nothing if nothing is known about that part of the address space, and otherwise at most one look
+    /// at every entry. Rules outside the range stay.
     pub fn invalidate(&mut self, range: Range<Avma>) {
         if range.is_empty() || !self.may_know(&range) {
             return;
@@ -141,11 +141,11 @@ impl Cache {
         self.leaves.remove(range.start.0..range.end.0);
         self.floors.clear();
         self.ordinary.fill(0);
-        // What counts is where the call is.
+        // A return address depends on the call before it.
         self.callers.remove(range.start.0.saturating_add(1)..range.end.0.saturating_add(1));
     }
 
-    /// Forgets everything (exec).
+    /// Forgets everything, for example after an exec.
     pub fn clear(&mut self) {
         for table in [&mut self.callers, &mut self.leaves] {
             if self.is_fixed { table.clear() } else { table.restart() }
@@ -157,12 +157,12 @@ impl Cache {
         self.blocks = [0; BLOCKS / 64];
     }
 
-    /// Whether it was noted that there is no code of a known form behind a return address.
+    /// Returns whether [`Cache::note_ordinary`] was called for a return address.
     pub(crate) fn is_ordinary(&self, pc: Avma) -> bool {
         self.ordinary.get(ordinary_place(pc)) == Some(&pc.0)
     }
 
-    /// Notes that.
+    /// Records that no code of a known special form follows a return address.
     pub(crate) fn note_ordinary(&mut self, pc: Avma) {
         if self.ordinary.is_empty() && !self.is_fixed {
             self.ordinary = alloc::vec![0; 1 << ORDINARY_BITS].into();
@@ -172,12 +172,13 @@ impl Cache {
         }
     }
 
-    /// Where the function of an address without rules begins at the earliest, if that was looked for.
+    /// Returns the earliest possible start of the function that holds an address without rules, if that was searched
+    /// for.
     pub(crate) fn floor(&self, at: Avma) -> Option<Avma> {
         self.floors.get(&at.0).copied().map(Avma)
     }
 
-    /// Remembers that.
+    /// Records the result of that search.
     pub(crate) fn keep_floor(&mut self, at: Avma, floor: Avma) {
         if self.is_fixed {
             return;
@@ -188,56 +189,56 @@ impl Cache {
         self.floors.insert(at.0, floor.0);
     }
 
-    /// What is known of an address, if that is in its place.
+    /// Looks up an address in its first place only.
     #[inline]
     pub(crate) fn packed(&self, key: Key) -> Option<Packed> {
         let table = if key.is_return { &self.callers } else { &self.leaves };
         table.get(key.pc.0)
     }
 
-    /// The rule that a packed one points at.
+    /// Returns the listed rule that a packed rule points at.
     pub(crate) fn listed(&self, bits: u64) -> Option<Rule> {
         self.list.get(usize::try_from(bits.checked_sub(OFFSETS)?).ok()?).copied()
     }
 
-    /// What [`Cache::packed`] did not find because it was out of place.
+    /// Looks up an address that [`Cache::packed`] did not find, in its second place, and moves it to the first.
     #[inline]
     pub(crate) fn recall(&mut self, key: Key) -> Option<Packed> {
         let table = if key.is_return { &mut self.callers } else { &mut self.leaves };
         table.recall(key.pc.0)
     }
 
-    /// The rule that a packed one stands for.
+    /// Returns the rule that a packed rule represents.
     #[inline]
     pub(crate) fn unpack(&self, packed: Packed) -> Option<Rule> {
         packed.rule(&self.list)
     }
 
-    /// The table of return addresses.
+    /// Returns the table of return addresses.
     #[inline]
     pub(crate) fn callers(&self) -> &Direct {
         &self.callers
     }
 
-    /// The table of other addresses.
+    /// Returns the table of other addresses.
     #[inline]
     pub(crate) fn leaves(&self) -> &Direct {
         &self.leaves
     }
 
-    /// The odd row that a rule points at.
+    /// Returns the odd row that a rule points at.
     pub(crate) fn odd(&self, rule: Rule) -> Option<&OddRow> {
         self.odd.get(usize::try_from(rule.value).ok()?)
     }
 
-    /// Whether a rule can be remembered without another one being moved or forgotten.
+    /// Returns whether a rule can be inserted without moving or evicting another.
     #[inline]
     pub(crate) fn has_place(&self, key: Key) -> bool {
         let table = if key.is_return { &self.callers } else { &self.leaves };
         self.list.len() < direct::MAX_LISTED && self.odd.len() < MAX_ODD && table.has_place(key.pc.0)
     }
 
-    /// Remembers a rule. `None` if there is no room for it.
+    /// Inserts a rule. Returns `None` if the list of rules is full.
     #[inline]
     pub(crate) fn insert(&mut self, key: Key, rule: Rule) -> Option<Packed> {
         let packed = match Packed::usual(rule) {
@@ -256,7 +257,8 @@ impl Cache {
         Some(packed)
     }
 
-    /// Puts a rule on the list, unless it is there already. `None` if the list is full for good.
+    /// Adds a rule to the list, unless it is there already. Returns `None` if the list is full and the cache is
+    /// fixed.
     #[inline(never)]
     fn enlist(&mut self, rule: Rule) -> Option<Packed> {
         if self.recent.is_empty() {
@@ -272,7 +274,7 @@ impl Cache {
             Some(packed) => packed,
             None if self.is_fixed => return None,
             None => {
-                // No process was seen that has a tenth as many.
+                // The largest process seen had less than a tenth as many rules.
                 let odd = core::mem::take(&mut self.odd);
                 self.clear();
                 self.odd = odd;
@@ -286,9 +288,9 @@ impl Cache {
         Some(packed)
     }
 
-    /// Whether anything may be known about the range.
+    /// Returns whether anything may be known about the range.
     fn may_know(&self, range: &Range<Avma>) -> bool {
-        // Return addresses may be just behind it.
+        // A return address may be the first address after the range.
         let (first, last) = (range.start.0 >> BLOCK_BITS, range.end.0 >> BLOCK_BITS);
         if last - first >= BLOCKS as u64 {
             return true;
@@ -299,7 +301,7 @@ impl Cache {
         })
     }
 
-    /// The rule for a row that is not compact. Rows that say the same are kept once.
+    /// Returns the rule that points at a row with no compact form. Equal rows are stored once.
     pub(crate) fn add_odd(&mut self, row: &Row, text: &[u8], bias: u64) -> Rule {
         if self.is_fixed {
             return Rule::only(Kind::Full);
@@ -320,7 +322,7 @@ impl Cache {
     }
 }
 
-/// Where the bit of a block is.
+/// Returns the word index and the mask of a block's bit.
 fn block(number: u64) -> (usize, u64) {
     let number = number as usize % BLOCKS;
     (number / 64, 1 << (number % 64))
@@ -348,7 +350,7 @@ impl OddRow {
                 keep(expression);
             }
         }
-        // Where it holds does not matter any more; rows that say the same shall be equal.
+        // The range no longer matters; clear it so that equal rows compare equal.
         row.range = Default::default();
         OddRow { row, text: kept.into(), bias }
     }

@@ -1,45 +1,46 @@
-//! How the walker learns which code is where in the process that it unwinds.
+//! The [`CodeMap`] trait, by which the walker learns what code is mapped in the process that it unwinds.
 //!
-//! Not here: mappings themselves; callers keep those and answer questions about them.
+//! The mappings themselves are elsewhere: callers keep them and answer questions about them.
 
 use crate::address::Avma;
 use crate::module::Module;
 
 /// The executable mappings of one address space.
 pub trait CodeMap {
-    /// What the sections of modules are kept in: `&[u8]`, a memory map, a `Vec<u8>`.
+    /// Storage of a module's sections: `&[u8]`, a memory map, a `Vec<u8>`.
     type Bytes: AsRef<[u8]>;
 
-    /// What is mapped executable at `pc`.
+    /// Returns what is mapped executable at `pc`.
     fn locate(&self, pc: Avma) -> Located<'_, Self::Bytes>;
 
-    /// How many low bits of a pointer to code are its address. On aarch64 the bits above may be a signature (pointer
-    /// authentication); how many there are depends on the size of address spaces that the kernel was built for.
+    /// Returns how many low bits of a code pointer are its address. On aarch64 the bits above may be a signature
+    /// (pointer authentication). Their number depends on the address-space size that the kernel was built for.
     fn address_bits(&self) -> u32 {
         48
     }
 
-    /// Whether a runtime that makes code keeps frame pointers in all of it and ends their chain with zero, as the ABI has it (System V ABI,
-    /// AMD64 supplement, §3.4.1). Elsewhere a zero there is a register that code without frame pointers used for something else.
+    /// Returns whether a runtime that generates code keeps frame pointers in all of it and ends their chain with
+    /// zero, as in the ABI (System V ABI, AMD64 supplement, §3.4.1). In other code, a zero frame pointer is a
+    /// register that code without frame pointers uses for something else.
     fn ends_chains_with_zero(&self) -> bool {
         false
     }
 }
 
-/// What is at an address.
+/// Mapping at an address.
 #[derive(Debug)]
 pub enum Located<'a, B> {
-    /// Code of a file whose unwind sections are at hand.
+    /// Code of a file whose unwind sections are available.
     Module {
         /// The file's unwind information.
         module: &'a Module<B>,
         /// Actual minus stated address, wrapping.
         bias: u64,
     },
-    /// Mapped executable, but without unwind information: a file that has none, or anonymous memory (JIT code). The
-    /// frame-pointer convention is tried.
+    /// Executable, but without unwind information: a file that has none, or anonymous memory (JIT code). The walker
+    /// tries frame pointers.
     NoInfo,
-    /// Mapped executable, but the file could not be opened, so nothing is known.
+    /// Executable, but the file could not be opened, so nothing is known about it.
     Unreadable,
     /// Not mapped, or not executable.
     Unmapped,

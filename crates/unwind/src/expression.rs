@@ -1,7 +1,7 @@
 //! Evaluates DWARF expressions (DWARF 5 §2.5) as they appear in call-frame information.
 //!
-//! Bounded: at most [`MAX_STEPS`] operations on a stack of [`STACK`] values. Operations that need more than registers
-//! and memory (types, threads, other frames) are refused.
+//! Work is bounded: at most [`MAX_STEPS`] operations on a stack of [`STACK`] values. Operations that need more than
+//! registers and memory (types, threads, other frames) are rejected.
 
 use crate::address::Avma;
 use crate::architecture::Architecture;
@@ -9,19 +9,19 @@ use crate::cfi::{CfiError, Reader, SectionKind};
 use crate::memory::{Memory, ReadError};
 use crate::registers::RegisterSet;
 
-/// The deepest stack. Real expressions need four or five.
+/// Maximum depth of the stack. Real expressions need four or five values.
 const STACK: usize = 32;
-/// The most operations. Real expressions have about ten.
+/// Maximum number of operations. Real expressions have about ten.
 const MAX_STEPS: usize = 512;
 
-/// Why an expression has no value.
+/// Reason why an expression has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The expression is damaged or asks for something unknown.
+    /// The expression is damaged or uses an unknown operation.
     Bad,
-    /// It needs a register that is not known.
+    /// A register that it uses is unknown.
     Register,
-    /// It reads memory that can't be read.
+    /// Memory that it reads is not readable.
     Memory(ReadError),
 }
 
@@ -31,11 +31,11 @@ impl From<CfiError> for Fault {
     }
 }
 
-/// What expressions may look at.
+/// Inputs of an expression.
 pub(crate) struct Context<'a, A: Architecture, M> {
     pub(crate) registers: &'a RegisterSet<A>,
     pub(crate) memory: &'a mut M,
-    /// What `DW_OP_addr` is relative to.
+    /// Load bias of the module, added to the operand of `DW_OP_addr`.
     pub(crate) bias: u64,
 }
 
@@ -56,14 +56,14 @@ impl Stack {
         self.values.get(self.depth).copied().ok_or(Fault::Bad)
     }
 
-    /// The value `index` below the top.
+    /// Returns the value `index` below the top.
     fn pick(&self, index: usize) -> Result<u64, Fault> {
         let at = self.depth.checked_sub(index + 1).ok_or(Fault::Bad)?;
         self.values.get(at).copied().ok_or(Fault::Bad)
     }
 }
 
-/// The value of the expression `text`, which begins with `initial` (the CFA, for register rules) on its stack.
+/// Evaluates the expression `text`. `initial` is the initial stack content (the CFA, for register rules).
 pub(crate) fn evaluate<A: Architecture, M: Memory>(
     text: &[u8],
     initial: Option<u64>,
@@ -113,7 +113,7 @@ pub(crate) fn evaluate<A: Architecture, M: Memory>(
     Err(Fault::Bad)
 }
 
-/// addr, const1u..consts, lit0..lit31.
+/// Evaluates addr, const1u..consts, lit0..lit31.
 fn constant<A: Architecture>(op: u8, reader: &mut Reader<'_>, bias: u64) -> Result<u64, Fault> {
     let value = match op {
         0x03 if A::WORD == 4 => u64::from(reader.u32()?).wrapping_add(bias),
@@ -132,7 +132,8 @@ fn constant<A: Architecture>(op: u8, reader: &mut Reader<'_>, bias: u64) -> Resu
     Ok(value & A::ADDRESS)
 }
 
-/// reg0..reg31 (as GCC means them in call-frame information: the register's value), breg0..breg31, regx, bregx.
+/// Evaluates reg0..reg31 (in GCC's sense for call-frame information: the register's value), breg0..breg31, regx,
+/// bregx.
 fn register<A: Architecture>(
     op: u8,
     reader: &mut Reader<'_>,
@@ -148,7 +149,7 @@ fn register<A: Architecture>(
     Ok(A::add(registers.get(number).ok_or(Fault::Register)?, offset))
 }
 
-/// dup, drop, over, pick, swap, rot.
+/// Runs dup, drop, over, pick, swap, rot.
 fn shuffle(op: u8, reader: &mut Reader<'_>, stack: &mut Stack) -> Result<(), Fault> {
     match op {
         0x12 => stack.push(stack.pick(0)?),
@@ -172,7 +173,7 @@ fn shuffle(op: u8, reader: &mut Reader<'_>, stack: &mut Stack) -> Result<(), Fau
     }
 }
 
-/// abs, neg, not, plus_uconst.
+/// Runs abs, neg, not, plus_uconst.
 fn unary<A: Architecture>(op: u8, reader: &mut Reader<'_>, stack: &mut Stack) -> Result<(), Fault> {
     let value = stack.pop()?;
     let result = match op {
@@ -184,12 +185,12 @@ fn unary<A: Architecture>(op: u8, reader: &mut Reader<'_>, stack: &mut Stack) ->
     stack.push(result & A::ADDRESS)
 }
 
-/// The generic type has the size of a word.
+/// Sign-extends a value of the generic type, which has the size of a word.
 fn signed<A: Architecture>(value: u64) -> i64 {
     if A::WORD == 4 { i64::from(value as i32) } else { value as i64 }
 }
 
-/// Arithmetic, logic and comparisons; the top of the stack is the second operand.
+/// Runs arithmetic, logic and comparisons; the top of the stack is the second operand.
 fn binary<A: Architecture>(op: u8, stack: &mut Stack) -> Result<(), Fault> {
     let right = stack.pop()?;
     let left = stack.pop()?;
@@ -218,7 +219,7 @@ fn binary<A: Architecture>(op: u8, stack: &mut Stack) -> Result<(), Fault> {
     stack.push(result & A::ADDRESS)
 }
 
-/// Reads `size` bytes with reads of words that are aligned where that avoids touching what was not asked for.
+/// Reads `size` bytes. Smaller reads use aligned words, so they do not touch memory outside of the requested words.
 fn read<A: Architecture, M: Memory>(memory: &mut M, at: u64, size: u8) -> Result<u64, Fault> {
     let mut word = |at: u64| memory.read_u64(Avma(at)).map_err(Fault::Memory);
     if size == 8 {

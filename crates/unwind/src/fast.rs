@@ -1,13 +1,14 @@
-//! The walk over a stack that is at hand as words: a few instructions a frame where rules are of the usual kind.
+//! Fast walk over a stack that is available as words: a few instructions per frame if the rules are of the usual
+//! kind.
 //!
-//! Most frames are found by adding a number of words to the stack pointer and reading the return address below it. The
-//! loop does nothing else: it looks the return address up, adds, reads, and keeps where it read. The frame pointer
-//! is not followed; where a rule needs it, the frames just passed say which of them saved it. Results are those of the
-//! [`Walker`](crate::walker::Walker) alone, whatever the cache knows.
+//! Most frames are found by adding a number of words to the stack pointer and reading the return address below it.
+//! The loop does only that: look up the return address, add, read, record the slot. The frame pointer is not tracked.
+//! When a rule needs it, the recorded frames show which of them saved it. The results equal those of the
+//! [`Walker`](crate::walker::Walker) alone, whatever the cache holds.
 //!
-//! The loop and what else can be done with words alone is in `course`; `driver` brings in the walker for what takes
-//! more, and `trail` is for those who want no more than the loop yields. Not here: how rules are found (`walk`)
-//! and remembered (`cache`).
+//! `course` has the loop and everything else that needs only words. `driver` adds the walker for the other frames,
+//! and `trail` is for callers that need only the slots. Finding rules (`walk`) and remembering them (`cache`) are
+//! elsewhere.
 
 mod course;
 mod driver;
@@ -26,19 +27,21 @@ const LARGE: usize = 1 << LAST_BITS;
 const MIDDLE: usize = 1 << (LAST_BITS - 2);
 const SMALL: usize = 1 << PACKED_BITS;
 
-/// Whether this walk is one for an architecture: calls push the return address, and a word is one of the window's.
+/// Returns whether the fast walk supports an architecture: calls must push the return address, and words must have
+/// the size of the window's.
 #[inline(always)]
 pub(crate) const fn serves<A: Architecture>() -> bool {
     A::LR.is_none() && A::WORD == 8
 }
 
-/// Where a walk is that goes by words.
+/// Position of a walk over words.
 #[derive(Clone, Copy)]
 struct Place {
-    /// The program counter of the frame that was found last.
+    /// Program counter of the last frame found.
     pc: u64,
-    /// The word below its stack pointer; for return addresses that is where they are. Wraps below the first word.
+    /// Index of the word below that frame's stack pointer, which holds `pc` if it is a return address. Wraps below
+    /// the first word.
     slot: usize,
-    /// What the cache says of `pc`.
+    /// Packed rule of `pc` in the cache.
     bits: u64,
 }

@@ -1,45 +1,45 @@
-//! What a walk yields: frames, how far each is to be trusted, and why there are no more.
+//! Results of a walk: the frames, how reliable each is, and the reason why the walk ended.
 
 use crate::address::Avma;
 use crate::memory::ReadError;
 use crate::method::{Method, Trust};
 
-/// A frame that was found.
+/// A frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Walked {
-    /// The program counter: as sampled, or the return address, or where a signal struck.
+    /// Program counter: the sampled one, a return address, or the one that a signal interrupted.
     pub pc: Avma,
-    /// Whether `pc` is a return address, so that its call ends just before it. False for the first frame and for what
-    /// a signal interrupted.
+    /// Whether `pc` is a return address, so that its call ends just before it. False for the first frame and for an
+    /// interrupted one.
     pub is_return: bool,
-    /// How the frame was found.
+    /// Method by which the frame was found.
     pub found: Method,
-    /// The stack address that `pc` was read from; 0 where it did not come from memory.
+    /// Stack address that `pc` was read from; 0 if it did not come from memory.
     pub slot: Avma,
 }
 
-/// Why a walk ended.
+/// Reason why a walk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The outermost frame was reached: it says that it has no caller, or its return address is 0.
+    /// The outermost frame was reached: its rule says that it has no caller, or its return address is 0.
     Root,
-    /// A rule points above what was copied of the stack.
+    /// A rule points above the copied part of the stack.
     BeyondCopy,
-    /// A rule points at memory that can't be read.
+    /// A rule points at unreadable memory.
     StackUnreadable,
-    /// No unwind information for the last frame, and no frame pointer helped.
+    /// The last frame has no unwind information, and following the frame pointer failed.
     NoUnwindInfo,
-    /// The unwind information for the last frame is damaged or asks for something unknown.
+    /// The unwind information of the last frame is damaged or uses an unknown feature.
     BadUnwindInfo,
-    /// The last frame's program counter is in no executable mapping.
+    /// The last frame's program counter is not in an executable mapping.
     NotMapped,
     /// The file of the last frame could not be opened.
     FileUnreadable,
-    /// The last frame's rule needs a register that is not known.
+    /// The last frame's rule needs an unknown register.
     RegisterUnknown,
     /// The last frame's caller would not be further up the stack.
     NotAdvancing,
-    /// There are more frames than the limit.
+    /// The number of frames exceeds the limit.
     TooManyFrames,
 }
 
@@ -52,7 +52,8 @@ impl From<ReadError> for End {
     }
 }
 
-/// How far each frame of a walk is to be trusted, innermost first: no further than any frame before it.
+/// Returns the reliability of each frame of a walk, innermost first. No frame is more reliable than the frames before
+/// it.
 pub fn trust(frames: &[Walked]) -> impl Iterator<Item = Trust> {
     frames.iter().scan(Trust::Certain, |so_far, frame| {
         *so_far = frame.found.trust().min(*so_far);

@@ -1,11 +1,11 @@
-//! The architectures that are known, as values, for what depends on one only in numbers.
+//! The supported architectures as values, for code that depends on one only by numbers.
 //!
-//! Not here: what code has to do for one; that is [`Architecture`](crate::Architecture).
+//! Behavior that differs between architectures is elsewhere ([`Architecture`](crate::Architecture)).
 
-/// More registers than any architecture has columns in a [`Row`](crate::Row).
+/// Number of columns in a [`Row`](crate::Row): enough for every architecture.
 pub(crate) const COLUMNS: usize = 33;
 
-/// The architectures that are known, as values: what a file is for.
+/// An instruction set that a file can be for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Isa {
     /// x86_64 with words of eight bytes.
@@ -18,7 +18,7 @@ pub enum Isa {
 }
 
 impl Isa {
-    /// Bytes of a word, an address and a general register.
+    /// Returns the size in bytes of a word, an address and a general register.
     pub const fn word(self) -> u8 {
         match self {
             Isa::X86_64 | Isa::Aarch64 => 8,
@@ -26,7 +26,7 @@ impl Isa {
         }
     }
 
-    /// The column of a row that says where the return address is, whatever column the file uses for it.
+    /// Returns the column of the return address in a row, whatever column the file uses for it.
     pub(crate) const fn return_column(self) -> u16 {
         match self {
             Isa::X86_64 => crate::x86_64::PC,
@@ -35,7 +35,7 @@ impl Isa {
         }
     }
 
-    /// How many registers are tracked.
+    /// Returns the number of tracked registers.
     pub(crate) const fn columns(self) -> u16 {
         match self {
             Isa::X86_64 => crate::x86_64::COUNT,

@@ -1,4 +1,4 @@
-//! What happens when an address is met that nothing is remembered of: its rule is found and remembered.
+//! Finds and caches the rule of an address that is not in the cache.
 
 use crate::address::Svma;
 use crate::architecture::Architecture;
@@ -8,7 +8,8 @@ use crate::frame::End;
 use crate::module::Module;
 use crate::rule::{Kind, Rule};
 
-/// The rule for an address that is not in the cache, and what it is there from now on; `None` if there is no room.
+/// Finds the rule of an address and inserts it into the cache. Also returns the packed rule, or `None` for that if
+/// there is no room.
 #[inline]
 pub(crate) fn learn<A: Architecture, C: CodeMap>(
     code: &C,
@@ -34,7 +35,7 @@ pub(crate) fn learn<A: Architecture, C: CodeMap>(
     Ok((rule, packed))
 }
 
-/// The rule for an address that takes a full row to tell.
+/// Finds the rule of an address by decoding the full row.
 #[inline(never)]
 fn by_full_row<A: Architecture, B: AsRef<[u8]>>(
     module: &Module<B>,

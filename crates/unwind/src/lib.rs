@@ -1,8 +1,8 @@
 //! Call-frame rules from ELF files and the walker that applies them.
 //!
-//! [`walk`](fn@walk) goes from registers and stack memory to frames. It asks a [`CodeMap`] what is mapped where, a
-//! [`Module`] for the rule of an address, and reads the stack through [`Memory`]. A [`Cache`] for each address space
-//! remembers rules.
+//! [`walk`](fn@walk) turns registers and stack memory into frames. It asks a [`CodeMap`] what is mapped at an
+//! address, asks a [`Module`] for the rule at that address, and reads the stack through [`Memory`]. A [`Cache`], one
+//! per address space, remembers rules.
 //!
 //! ```
 //! use plumb_unwind::{Avma, Cache, CodeMap, End, Located, Memory, Module, ReadError, Registers, Sections, walk};
@@ -34,8 +34,8 @@
 //! assert_eq!((end, frames[0].pc), (End::NoUnwindInfo, Avma(0x40_1234)));
 //! ```
 //!
-//! Invariants: no file is opened here and no pid is known; all input bytes may be hostile, and cost bounded work and
-//! no panic; walking allocates nothing but growth of the frame list and the cache.
+//! Invariants: this crate opens no file and knows no pid. All input bytes may be hostile: they cost bounded work and
+//! never a panic. A walk allocates only to grow the frame list and the cache.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,25 +1,26 @@
-//! What tells call-frame information that was made of code from that of compilers: the data alignment factor of its CIE. Compilers have -8 for
-//! x86_64.
+//! Markers of call-frame information that was generated from machine code: the data alignment factor of its CIE.
+//! Compilers use -8 for x86_64.
 //!
-//! Not here: how it is made, which is what `plumb-table-cache` does.
+//! The generator is elsewhere, in `plumb-table-cache`.
 
 use crate::address::Svma;
 use crate::cfi::{Fde, Frames, Index};
 use crate::module::Extent;
 
-/// Of the first part of a function, or all of it.
+/// Data alignment factor of the first part of a function, or of a whole function.
 pub const FIRST: i64 = -4;
-/// Of another part: there is code between that no rules are known of.
+/// Data alignment factor of any further part of a function. The code between parts has no known rules.
 pub const PART: i64 = -2;
 
-/// Parts of a function are looked at, one after the other.
+/// Maximum number of parts of a function that are searched.
 const MOST_PARTS: usize = 1 << 10;
 
 pub(crate) fn is(fde: &Fde) -> bool {
     [FIRST, PART].contains(&fde.cie.data_alignment)
 }
 
-/// The function that holds an address, the last entry at or before which was made. `has_rules`: that entry holds it.
+/// Returns the extent of the code around an address whose preceding entry is a generated one. `has_rules`: that entry
+/// holds the address.
 pub(crate) fn extent(frames: &Frames<'_>, index: &Index, pc: u64, has_rules: bool) -> Extent {
     let here = index.search(pc);
     let fde = |at: usize| frames.fde(index.fde(at)?).ok()?;

@@ -1,16 +1,16 @@
-//! How the walker reads the stack of what it unwinds: a live process, a copy of a part of its stack, or a test.
+//! The [`Memory`] trait, by which the walker reads a stack: of a live process, from a partial copy, or in a test.
 //!
-//! Not here: any way to read memory. Callers bring their own.
+//! Implementations are elsewhere: callers bring their own.
 
 use crate::address::Avma;
 
-/// Memory of the process that is unwound.
+/// Memory of the process being unwound.
 pub trait Memory {
-    /// The eight bytes at `at` in the byte order of the process. `at` need not be aligned.
+    /// Reads the eight bytes at `at` in the byte order of the process. `at` need not be aligned.
     fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError>;
 
-    /// The four bytes at `at` in the byte order of the process: words of 32-bit architectures, and instructions. Where
-    /// `at` is aligned this touches no more than the eight aligned bytes around it.
+    /// Reads the four bytes at `at` in the byte order of the process: words of 32-bit architectures, and
+    /// instructions. If `at` is aligned, this touches only the eight aligned bytes around it.
     fn read_u32(&mut self, at: Avma) -> Result<u32, ReadError> {
         let shift = 8 * (at.0 % 8) as u32;
         let aligned = at.0 - at.0 % 8;
@@ -21,24 +21,25 @@ pub trait Memory {
         Ok(value as u32)
     }
 
-    /// Copies machine code from `at` on; false unless all of `to` could be filled. What the code of a first frame without
-    /// rules is about to do tells where its return address is. Where code is not at hand conventions have to do.
+    /// Copies machine code from `at` on; returns `false` unless all of `to` was filled. The instructions ahead of a
+    /// first frame without rules show where its return address is. If code is not available, the walker falls back to
+    /// conventions.
     #[inline]
     fn read_code(&mut self, at: Avma, to: &mut [u8]) -> bool {
         let _ = (at, to);
         false
     }
 
-    /// A part of the memory that is at hand as words, the same each time. Walks over what is in it take a few
-    /// instructions a frame. The words must be what [`Memory::read_u64`] yields there.
+    /// Returns the part of the memory that is available as words; the same part on each call. Walks within it take a
+    /// few instructions per frame. The words must equal what [`Memory::read_u64`] returns there.
     #[inline]
     fn window(&self) -> Option<Window<'_>> {
         None
     }
 }
 
-/// Words of memory in a row, as the process has them. Copies of stacks are bytes: `bytemuck::try_cast_slice` makes words
-/// of them where they are aligned.
+/// Consecutive words of memory in the byte order of the process. Copies of stacks are bytes;
+/// `bytemuck::try_cast_slice` converts them to words if they are aligned.
 #[derive(Clone, Copy, Debug)]
 pub struct Window<'a> {
     /// Address of the first word.
@@ -48,8 +49,8 @@ pub struct Window<'a> {
 }
 
 impl Window<'_> {
-    /// The index of the word at an address; as many as there are words just above the last one. `None` if it is
-    /// elsewhere or within a word.
+    /// Returns the index of the word at an address; for the address just above the last word, the number of words.
+    /// `None` if the address is unaligned or outside of the window.
     #[inline]
     pub fn index(&self, at: Avma) -> Option<usize> {
         let distance = at.0.wrapping_sub(self.base.0);
@@ -58,10 +59,10 @@ impl Window<'_> {
     }
 }
 
-/// Why memory could not be read.
+/// Reason why memory could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadError {
-    /// The address is above the end of what was copied of the stack: a larger copy would have had it.
+    /// The address is above the copied part of the stack: a larger copy would have included it.
     BeyondCopy,
     /// The address is not readable.
     Unreadable,

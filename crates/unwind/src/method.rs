@@ -1,41 +1,42 @@
-//! How a frame was found, and how far that is to be trusted.
+//! The method by which a frame was found, and how reliable the result is.
 //!
-//! The method is the walker's, frame by frame. Trust follows from it and from the frames further in: a walk that went
-//! wrong once is wrong from there on ([`trust`](fn@crate::trust)). Not here: the methods themselves.
+//! The walker chooses the method for each frame. Trust follows from it and from the frames further in: once a walk
+//! goes wrong, all later frames are wrong ([`trust`](fn@crate::trust)). The implementations of the methods are
+//! elsewhere.
 
-/// How a frame was found.
+/// Method by which a frame was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// It is the program counter that the walk began with.
+    /// The program counter that the walk began with.
     Sampled,
     /// By call-frame information.
     Cfi,
-    /// From the registers that the kernel saved when a signal struck: the frame was interrupted, it did not call.
+    /// From the registers that the kernel saved for a signal: the frame was interrupted, it did not call.
     Signal,
-    /// By convention, because call-frame information is missing: through the frame pointer, or, for code that a
-    /// sample or a signal struck before it touched the stack, from the top of the stack.
+    /// By convention, because call-frame information is missing: through the frame pointer, or from the top of the
+    /// stack, for code that a sample or a signal interrupted before it touched the stack.
     FramePointer,
-    /// The first word further up the stack that could be a return address.
+    /// By scanning: the first word further up the stack that could be a return address.
     Scan,
 }
 
-/// How far a frame is to be trusted. Ordered: what is greater deserves more.
+/// Reliability of a frame, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Trust {
-    /// A guess, checked as far as the code tells: frames may be missing before this one, or it may have returned
+    /// A guess, checked as far as code allows. Frames may be missing before this one, or it may have returned
     /// already.
     Guessed,
-    /// By a convention that this code may not keep. That the next frame is code was checked; one frame before this one
-    /// may be missing.
+    /// Found by a convention that the code may not follow. The next frame was checked to be code; one frame before
+    /// this one may be missing.
     Assumed,
-    /// By what the file, or the kernel, says that the code does. Wrong only where that is wrong.
+    /// Found by the rules that the file or the kernel states for the code. Wrong only if those are wrong.
     Stated,
     /// A fact: the sampled program counter.
     Certain,
 }
 
 impl Method {
-    /// How far a frame found this way is to be trusted if the one further in can be.
+    /// Returns the reliability of a frame found by this method, if the frames further in are reliable.
     pub const fn trust(self) -> Trust {
         match self {
             Method::Sampled => Trust::Certain,

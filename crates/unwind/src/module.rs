@@ -1,7 +1,7 @@
 //! The unwind sections of one ELF file.
 //!
-//! A module is made without looking at its sections. Whatever is needed of them is decoded on the first question; an
-//! index is only built for a section that comes without one.
+//! Creating a module reads only the header of `.eh_frame_hdr`. Everything else is decoded on demand, and an index is
+//! built only for a section that comes without one.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -20,11 +20,11 @@ use crate::rule::Rule;
 use crate::table::{self, Functions, Heads, Lookup, Table};
 use crate::x86_64;
 
-/// How many functions before the nearest one are tried where that does not hold the address: linkers keep entries of
-/// length 0.
+/// Number of functions before the nearest one that are tried if the nearest does not hold the address: linkers keep
+/// entries of length 0.
 const NEIGHBOURS: usize = 4;
 
-/// The bytes of a section and where the file says that they are loaded.
+/// The bytes of a section and its stated address.
 #[derive(Clone, Debug)]
 pub struct Section<B> {
     /// Stated address of the first byte.
@@ -33,27 +33,28 @@ pub struct Section<B> {
     pub bytes: B,
 }
 
-/// The sections of a file that matter for unwinding; all may be absent.
+/// The sections of a file that matter for unwinding. Any of them may be absent.
 #[derive(Clone, Debug)]
 pub struct Sections<B> {
-    /// `.eh_frame`. Where only the program header `PT_GNU_EH_FRAME` is known it may run on beyond the section's end.
+    /// `.eh_frame`. If only the program header `PT_GNU_EH_FRAME` is known, the bytes may extend beyond the section's
+    /// end.
     pub eh_frame: Option<Section<B>>,
-    /// `.eh_frame_hdr`, or what `PT_GNU_EH_FRAME` points at.
+    /// `.eh_frame_hdr`, or the target of `PT_GNU_EH_FRAME`.
     pub eh_frame_hdr: Option<Section<B>>,
     /// `.debug_frame`, uncompressed.
     pub debug_frame: Option<Section<B>>,
-    /// `.ARM.exidx`, or what `PT_ARM_EXIDX` points at: the table of functions of 32-bit ARM.
+    /// `.ARM.exidx`, or the target of `PT_ARM_EXIDX`: the function table of 32-bit ARM.
     pub exidx: Option<Section<B>>,
-    /// `.ARM.extab`: unwind instructions that don't fit into that table. It is found by address, so where sections are
-    /// not known the whole segment that holds it will do.
+    /// `.ARM.extab`: unwind instructions that do not fit into that table. Its entries are found by address, so if
+    /// sections are not known, the whole segment that holds it can be used.
     pub extab: Option<Section<B>>,
-    /// What the file is for.
+    /// Instruction set of the file.
     pub isa: Isa,
-    /// Where `.text` begins, the base of text-relative pointers.
+    /// Start of `.text`, the base of text-relative pointers.
     pub text: Option<Svma>,
-    /// Where `.got` begins, the base of data-relative pointers.
+    /// Start of `.got`, the base of data-relative pointers.
     pub got: Option<Svma>,
-    /// Where a process begins (`e_entry`), if one does. Code there that has no rules has no caller.
+    /// Entry point of the process (`e_entry`), if the file has one. Code there without rules has no caller.
     pub entry: Option<Svma>,
 }
 
@@ -73,34 +74,34 @@ impl<B> Default for Sections<B> {
     }
 }
 
-/// Bytes of the code at which a process begins that are taken to be its own where no rules say so: it is 34 to 47 long in glibc,
-/// 22 in musl, and what comes next is aligned to 16.
+/// Number of bytes at the entry point that are taken to be the start routine if it has no rules. It is 34 to 47 bytes
+/// long in glibc and 22 in musl, and the next function is aligned to 16.
 const ENTRY: u64 = 48;
 
-/// What holds an address.
+/// The code around an address.
 pub(crate) enum Extent {
     /// A function with rules.
     Function(Range<Svma>),
-    /// Code without, from here on.
+    /// Code without rules, which begins at `start`.
     Gap { start: Svma },
 }
 
-/// The unwind information of one ELF file; what is the same in all processes that map it.
+/// The unwind information of one ELF file, shared by all processes that map it.
 #[derive(Debug)]
 pub struct Module<B> {
     sections: Sections<B>,
-    /// What tells it from the last 2^32 modules that were made.
+    /// Identifies the module among the last 2^32 modules created.
     number: u32,
-    /// The head of `.eh_frame_hdr`, if it has a table that can be searched.
+    /// Header of `.eh_frame_hdr`, if it has a searchable table.
     header: Option<Header>,
-    /// The rules for callers, if they are known beforehand.
+    /// Precomputed rules for return addresses, if available.
     table: Option<Table>,
     eh_index: OnceBox<Index>,
     debug_index: OnceBox<Index>,
 }
 
 impl<B: AsRef<[u8]>> Module<B> {
-    /// Takes the sections without looking further than at the head of `.eh_frame_hdr`, so this never fails.
+    /// Creates a module. Reads only the header of `.eh_frame_hdr`, so this never fails.
     pub fn new(sections: Sections<B>) -> Self {
         static NUMBERS: AtomicU32 = AtomicU32::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
@@ -110,23 +111,24 @@ impl<B: AsRef<[u8]>> Module<B> {
         module
     }
 
-    /// With the table of this module's file: walks ask it first for the rules of callers. A table of another file gives
-    /// wrong frames; [`Table::is_of`] tells them apart.
+    /// Adds the table of this module's file, which walks then ask first for the rules of callers. The table of
+    /// another file gives wrong frames; check with [`Table::is_of`].
     pub fn with_table(self, table: Table) -> Self {
         Module { table: Some(table), ..self }
     }
 
-    /// The sections that it was made of.
+    /// Returns the sections that the module was created with.
     pub fn into_sections(self) -> Sections<B> {
         self.sections
     }
 
-    /// Its table, if it has one.
+    /// Returns the table, if there is one.
     pub fn table(&self) -> Option<&Table> {
         self.table.as_ref()
     }
 
-    /// The rule for the call that ends with the byte at `call`, if there is a table that says it.
+    /// Returns the table's rule for the call that ends with the byte at `call`. `None` without a table, or if it has no
+    /// compact rule for that call.
     #[inline]
     pub(crate) fn tabled(&self, call: Svma) -> Option<Rule> {
         match self.table.as_ref()?.lookup(call) {
@@ -141,12 +143,13 @@ impl<B: AsRef<[u8]>> Module<B> {
         (header.len() > 0).then_some(header)
     }
 
-    /// What pointers in `.eh_frame_hdr` are relative to.
+    /// Returns the bases of pointers in `.eh_frame_hdr`.
     fn header_bases(&self, section: &Section<B>) -> Bases {
         Bases { data: Some(section.address.0), ..self.bases(section) }
     }
 
-    /// Bytes of memory that its sections and its table take; what is built of a section that comes without an index is left out.
+    /// Returns the size in bytes of the sections and the table. Does not count indexes that are built for sections
+    /// without one.
     pub fn bytes(&self) -> usize {
         let Sections { eh_frame, eh_frame_hdr, debug_frame, exidx, extab, .. } = &self.sections;
         let sections = [eh_frame, eh_frame_hdr, debug_frame, exidx, extab].into_iter().flatten();
@@ -154,34 +157,34 @@ impl<B: AsRef<[u8]>> Module<B> {
         bytes.saturating_add(self.table.as_ref().map_or(0, Table::bytes))
     }
 
-    /// The sections that the module was made of.
+    /// Returns the sections that the module was created with.
     pub fn sections(&self) -> &Sections<B> {
         &self.sections
     }
 
-    /// The full row of rules for the instruction at `pc`, `None` if the file has none for it. For a return address ask
-    /// for the byte before: the call may be the last instruction of its function.
+    /// Returns the full row of rules for the instruction at `pc`, or `None` if the file has none. For a return
+    /// address, ask for the byte before it: the call may be the last instruction of its function.
     pub fn row(&self, pc: Svma) -> Result<Option<Row>, CfiError> {
         self.row_with(pc, &mut Scratch::default())
     }
 
-    /// The bytes of an expression of one of this module's rows.
+    /// Returns the bytes of an expression in one of this module's rows.
     pub fn expression(&self, row: &Row, expression: Expression) -> &[u8] {
         expression.bytes(self.text(row.section))
     }
 
-    /// What the file is for.
+    /// Returns the instruction set of the file.
     pub(crate) fn isa(&self) -> Isa {
         self.sections.isa
     }
 
-    /// Whether the file has unwind information for any code.
+    /// Returns whether the file has unwind information for any code.
     pub(crate) fn has_info(&self) -> bool {
         let Sections { eh_frame, debug_frame, exidx, .. } = &self.sections;
         eh_frame.is_some() || debug_frame.is_some() || exidx.is_some()
     }
 
-    /// The bytes that expressions of rows of that section are in.
+    /// Returns the bytes that expressions in rows of that section index into.
     pub(crate) fn text(&self, kind: SectionKind) -> &[u8] {
         let section = match kind {
             SectionKind::EhFrame => &self.sections.eh_frame,
@@ -193,7 +196,8 @@ impl<B: AsRef<[u8]>> Module<B> {
         section.as_ref().map_or(&[], |section| section.bytes.as_ref())
     }
 
-    /// The rule for the instruction at `pc`, if it is one that takes no full row and the module is as usual.
+    /// Returns the rule for the instruction at `pc`, if the module has the usual layout and the rule does not need a
+    /// full row.
     pub(crate) fn quick_rule(&self, pc: Svma, heads: &mut Heads) -> Option<Rule> {
         let Sections { eh_frame: Some(frames), eh_frame_hdr: Some(index), isa: Isa::X86_64, .. } =
             &self.sections
@@ -206,7 +210,7 @@ impl<B: AsRef<[u8]>> Module<B> {
         table::rule_at(&self.frames(frames, SectionKind::EhFrame), heads, (self.number, offset), pc.0)
     }
 
-    /// As [`Module::row`], with memory to work in.
+    /// As [`Module::row`], with buffers to reuse.
     pub(crate) fn row_with(&self, pc: Svma, scratch: &mut Scratch) -> Result<Option<Row>, CfiError> {
         if let Some(section) = &self.sections.eh_frame {
             let frames = self.frames(section, SectionKind::EhFrame);
@@ -221,7 +225,7 @@ impl<B: AsRef<[u8]>> Module<B> {
                 return cfi::row_at(&frames, &fde, pc.0, scratch).map(Some);
             }
         }
-        // Last, because it only holds at calls.
+        // `.ARM.exidx` comes last, because it is only valid at calls.
         if let Some(exidx) = &self.sections.exidx
             && self.sections.isa == Isa::Arm
         {
@@ -230,23 +234,23 @@ impl<B: AsRef<[u8]>> Module<B> {
         Ok(self.entry().filter(|range| range.contains(&pc)).map(root))
     }
 
-    /// The code at which a process begins, and which nobody calls.
+    /// Returns the range of the start routine, which has no caller.
     pub(crate) fn entry(&self) -> Option<Range<Svma>> {
         let start = self.sections.entry.filter(|_| self.sections.isa == Isa::X86_64)?;
         Some(start..Svma(start.0.saturating_add(ENTRY)))
     }
 
-    /// `.ARM.exidx` and what it points at.
+    /// Returns `.ARM.exidx` and `.ARM.extab`.
     pub(crate) fn exidx(&self) -> Option<(Placed<'_>, Option<Placed<'_>>)> {
         Some((placed(self.sections.exidx.as_ref()?), self.sections.extab.as_ref().map(placed)))
     }
 
-    /// How many functions have rules, in the section that is asked first.
+    /// Returns the number of functions with rules in the preferred section.
     pub fn function_count(&self) -> usize {
         self.functions().map_or(0, |functions| functions.len())
     }
 
-    /// All functions that have rules in the section that is asked first, of those that have any.
+    /// Returns all functions with rules in the preferred section: the first section that has any.
     pub(crate) fn functions(&self) -> Option<Functions<'_>> {
         let Some(section) = &self.sections.eh_frame else { return self.in_debug_frame() };
         let frames = self.frames(section, SectionKind::EhFrame);
@@ -258,14 +262,14 @@ impl<B: AsRef<[u8]>> Module<B> {
         if functions.len() == 0 { self.in_debug_frame().or(Some(functions)) } else { Some(functions) }
     }
 
-    /// Those in `.debug_frame`.
+    /// Returns the functions in `.debug_frame`.
     fn in_debug_frame(&self) -> Option<Functions<'_>> {
         let frames = self.frames(self.sections.debug_frame.as_ref()?, SectionKind::DebugFrame);
         let index = self.debug_index.get_or_init(|| Box::new(Index::build(&frames)));
         Some(Functions::of_index(frames, index))
     }
 
-    /// The code of that range that no rules are about, in order; that at which a process begins is no part of it.
+    /// Returns the code within a range that has no rules, in order. The start routine counts as having rules.
     pub fn gaps(&self, within: Range<Svma>) -> Vec<Range<Svma>> {
         let mut heads = Heads::default();
         let mut known: Vec<_> = self.entry().map(|entry| entry.start.0..entry.end.0).into_iter().collect();
@@ -287,7 +291,7 @@ impl<B: AsRef<[u8]>> Module<B> {
         gaps
     }
 
-    /// The function with rules that holds `pc`, or the code without rules around it.
+    /// Returns the function with rules that holds `pc`, or the code without rules around it.
     pub(crate) fn extent(&self, pc: Svma) -> Extent {
         let mut start = Svma(0);
         for (kind, section) in [
@@ -314,7 +318,7 @@ impl<B: AsRef<[u8]>> Module<B> {
         Extent::Gap { start }
     }
 
-    /// The last function of a section that begins at or before `pc`, or one near it that holds it.
+    /// Returns a function near `pc` that holds it, or the last function of a section that begins at or before it.
     fn before(&self, frames: &Frames<'_>, pc: u64) -> Option<Fde> {
         let offset: &dyn Fn(usize) -> Option<usize>;
         let (count, by_header, by_index);
@@ -343,12 +347,12 @@ impl<B: AsRef<[u8]>> Module<B> {
         last.filter_map(|index| frames.fde(offset(index)?).ok()?).max_by_key(|fde| fde.range.end)
     }
 
-    /// Whether code without rules in that section has none in another.
+    /// Returns whether there is at most one section, so that code without rules in it has none elsewhere either.
     pub(crate) fn has_one_section(&self) -> bool {
         self.sections.eh_frame.is_none() || self.sections.debug_frame.is_none()
     }
 
-    /// `.eh_frame_hdr`, if it can be searched.
+    /// Returns `.eh_frame_hdr`, if it can be searched.
     fn header(&self) -> Option<(&[u8], Bases, Header)> {
         let section = self.sections.eh_frame_hdr.as_ref()?;
         self.header.map(|header| (section.bytes.as_ref(), self.header_bases(section), header))
@@ -382,7 +386,7 @@ impl<B: AsRef<[u8]>> Module<B> {
     }
 }
 
-/// The rules of code that has no caller.
+/// Returns the row of code that has no caller.
 fn root(range: Range<Svma>) -> Row {
     let mut row = Row { range, ..Row::empty(SectionKind::EhFrame, false) };
     if let Some(rule) = row.registers.get_mut(usize::from(x86_64::PC)) {
@@ -395,7 +399,7 @@ fn placed<B: AsRef<[u8]>>(section: &Section<B>) -> Placed<'_> {
     Placed { address: section.address, bytes: section.bytes.as_ref() }
 }
 
-/// The FDE that holds `pc`, among the last few of the `count` that begin at or before it.
+/// Returns the FDE that holds `pc`, among the last few of the `count` that begin at or before it.
 fn nearest(
     frames: &Frames<'_>,
     pc: u64,

@@ -1,14 +1,14 @@
-//! How much of a thread's stack is that of its last sample: so that whoever translates or stores frames does it once.
+//! Computes how many outer frames of a thread's stack are unchanged since its last sample, so that frames are
+//! translated or stored only once.
 //!
-//! What is kept was proven, not guessed: the walk that found the new stack has just read the return address of every
-//! frame again, and a frame counts as kept only if its address, the stack slot that holds it and the way that it was found
-//! are the same as before, from the root inwards without a gap. That costs two comparisons a frame; walking the frame again
-//! costs some twenty instructions at most, which is what skipping the walk too could save. To skip it, all words that the
-//! last walk had read (saved frame pointers too) would have to be compared, and that is no cheaper.
+//! The result is exact: the walk has just read the return address of every frame again, and a frame counts as kept
+//! only if its address, its stack slot and its method are the same as before, from the root inwards without a gap.
+//! That costs two comparisons per frame. Skipping the walk as well could save at most some twenty instructions per
+//! frame. It would require comparing all words that the last walk had read (saved frame pointers too), which is no
+//! cheaper.
 //!
-//! Addresses mean something only among the same mappings: whoever keeps what was made of frames must
-//! [`forget`](Last::forget) when mappings change. A stack that does not reach its root keeps nothing, because nothing says
-//! how many frames are beyond.
+//! Addresses are only comparable while the mappings stay the same: call [`forget`](Last::forget) when they change. A
+//! stack that does not reach its root keeps nothing, because the number of frames beyond its end is unknown.
 
 use alloc::vec::Vec;
 
@@ -17,21 +17,22 @@ use crate::frame::{End, Walked};
 /// The last stack of a thread.
 #[derive(Clone, Debug, Default)]
 pub struct Last {
-    /// From the root inwards.
+    /// Frames from the root inwards.
     frames: Vec<Walked>,
 }
 
-/// How much of a stack is that of the last one.
+/// Comparison of a stack with the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shared {
-    /// So many of the outermost frames are the same.
+    /// Number of outermost frames that are unchanged.
     pub kept: usize,
-    /// So many of the innermost ones are new.
+    /// Number of innermost frames that are new.
     pub new: usize,
 }
 
 impl Last {
-    /// Takes the next stack, as [`walk`](fn@crate::walk) yields it, and says how much of it is that of the last one.
+    /// Replaces the last stack by the next one, as [`walk`](fn@crate::walk) yields it, and returns how much of it is
+    /// unchanged.
     pub fn next(&mut self, walked: &[Walked], end: End) -> Shared {
         if end != End::Root {
             self.forget();
@@ -43,12 +44,12 @@ impl Last {
         Shared { kept, new: walked.len() - kept }
     }
 
-    /// Forgets the stack: the next one keeps nothing.
+    /// Forgets the stack, so the next one keeps nothing.
     pub fn forget(&mut self) {
         self.frames.clear();
     }
 
-    /// The stack that was taken last, from the root inwards.
+    /// Returns the last stack, from the root inwards.
     pub fn frames(&self) -> &[Walked] {
         &self.frames
     }

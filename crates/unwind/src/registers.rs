@@ -1,8 +1,8 @@
-//! The registers of one frame, each known or not. Each architecture has its own under the name `Registers`.
+//! The registers of one frame, each known or unknown. Each architecture has its own under the name `Registers`.
 
 use crate::architecture::Architecture;
 
-/// General registers by DWARF number, with the program counter. A register without a known value reads as `None`.
+/// General registers and program counter by DWARF number. A register without a known value reads as `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegisterSet<A: Architecture> {
     values: A::Values,
@@ -10,7 +10,7 @@ pub struct RegisterSet<A: Architecture> {
 }
 
 impl<A: Architecture> RegisterSet<A> {
-    /// Only the program counter and the stack pointer are known.
+    /// Creates a set in which only the program counter and the stack pointer are known.
     pub fn new(ip: u64, sp: u64) -> Self {
         let mut registers = RegisterSet { values: A::ZERO, valid: 0 };
         registers.set(A::PC, ip);
@@ -18,7 +18,7 @@ impl<A: Architecture> RegisterSet<A> {
         registers
     }
 
-    /// Makes `value` the known value of `register`. A register that is not tracked is ignored.
+    /// Sets the value of `register`. Ignores registers that are not tracked.
     #[inline]
     pub fn set(&mut self, register: u16, value: u64) {
         if let Some(slot) = self.values.as_mut().get_mut(usize::from(register)) {
@@ -40,20 +40,20 @@ impl<A: Architecture> RegisterSet<A> {
         self.valid &= 1 << A::PC | 1 << A::SP | 1 << A::FP;
     }
 
-    /// The value of `register`, if it is known.
+    /// Returns the value of `register`, if it is known.
     #[inline]
     pub fn get(&self, register: u16) -> Option<u64> {
         let value = *self.values.as_ref().get(usize::from(register))?;
         (self.valid & (1 << register) != 0).then_some(value)
     }
 
-    /// The program counter, 0 if unknown.
+    /// Returns the program counter, 0 if unknown.
     #[inline]
     pub fn ip(&self) -> u64 {
         self.get(A::PC).unwrap_or(0)
     }
 
-    /// The stack pointer, 0 if unknown.
+    /// Returns the stack pointer, 0 if unknown.
     #[inline]
     pub fn sp(&self) -> u64 {
         self.get(A::SP).unwrap_or(0)

@@ -1,6 +1,6 @@
-//! A full row of call-frame information: the rules that hold for a range of addresses.
+//! A full row of call-frame information: the rules for a range of addresses.
 //!
-//! Expressions stay in their section and are named by position, so that a row is plain data.
+//! Expressions stay in their section and are referenced by offset, so a row is plain data.
 
 use core::ops::Range;
 
@@ -11,67 +11,67 @@ use crate::isa::COLUMNS;
 /// The rules for a range of addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The section that it comes from.
+    /// Section that the row comes from.
     pub section: SectionKind,
-    /// Stated addresses for which it holds, end exclusive.
+    /// Stated addresses to which the row applies, end exclusive.
     pub range: Range<Svma>,
-    /// How to find the canonical frame address.
+    /// Rule for the canonical frame address.
     pub cfa: CfaRule,
-    /// How to find the caller's registers, by DWARF number. The rule of the program counter is that of the return
-    /// address, whatever column the file uses for it.
+    /// Rules for the caller's registers, by DWARF number. The program counter's rule is that of the return address,
+    /// whatever column the file uses for it.
     pub registers: [RegisterRule; COLUMNS],
-    /// The code is a signal trampoline: the caller was interrupted there, it did not call.
+    /// Whether the code is a signal trampoline, whose caller was interrupted and did not call.
     pub is_signal: bool,
 }
 
-/// How to find the canonical frame address (CFA), by convention the stack pointer before the call.
+/// Rule for the canonical frame address (CFA), by convention the stack pointer before the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CfaRule {
-    /// Nothing was said.
+    /// No rule.
     Undefined,
     /// A register's value plus an offset.
     Register {
         /// DWARF number.
         register: u16,
-        /// In bytes.
+        /// Offset in bytes.
         offset: i64,
     },
     /// The value of an expression.
     Expression(Expression),
 }
 
-/// How to find what a register was in the caller (DWARF 5 §6.4.1).
+/// Rule for the value of a register in the caller (DWARF 5 §6.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegisterRule {
-    /// Nothing was said: the ABI decides.
+    /// No rule: the ABI decides.
     Unspecified,
-    /// The value is lost. For the return address: there is no caller.
+    /// The value is lost. If it is the return address, the frame has no caller.
     Undefined,
     /// The value is unchanged.
     SameValue,
     /// Saved at this offset from the CFA.
     Offset(i64),
-    /// It is the CFA plus this offset.
+    /// The CFA plus this offset.
     ValOffset(i64),
-    /// It is in this other register.
+    /// The value of this other register.
     Register(u16),
     /// Saved at the address that the expression yields.
     Expression(Expression),
-    /// It is what the expression yields.
+    /// The value of the expression.
     ValExpression(Expression),
 }
 
-/// Where a DWARF expression is.
+/// Location of a DWARF expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Expression {
-    /// Offset in the section (or in the text kept beside the row).
+    /// Offset in the section, or in the text stored with the row.
     pub offset: usize,
     /// Length in bytes.
     pub length: usize,
 }
 
 impl Expression {
-    /// Its bytes within `text`; empty if it is not there.
+    /// Returns the expression's bytes within `text`; empty if they are out of range.
     pub(crate) fn bytes(self, text: &[u8]) -> &[u8] {
         let end = self.offset.saturating_add(self.length);
         text.get(self.offset..end).unwrap_or_default()
@@ -79,7 +79,7 @@ impl Expression {
 }
 
 impl Row {
-    /// A row without any rule.
+    /// Creates a row without rules.
     pub(crate) fn empty(section: SectionKind, is_signal: bool) -> Row {
         Row {
             section,
@@ -90,12 +90,12 @@ impl Row {
         }
     }
 
-    /// Whether the CFA is based on a register.
+    /// Returns whether the CFA is an offset from register `base`.
     pub(crate) fn is_on(&self, base: u16) -> bool {
         matches!(self.cfa, CfaRule::Register { register, .. } if register == base)
     }
 
-    /// The rule for a register; registers that are not tracked have none.
+    /// Returns the rule of a register; registers that are not tracked have none.
     pub fn register(&self, register: u16) -> RegisterRule {
         self.registers.get(usize::from(register)).copied().unwrap_or(RegisterRule::Unspecified)
     }

@@ -1,70 +1,70 @@
-//! The compact rule: eight bytes that say how to find the CFA, the return address and the saved frame pointer.
+//! The compact rule: eight bytes with the location of the CFA, the return address and the saved frame pointer.
 //!
-//! Nearly all rows of real files can be said that way: the CFA is an offset from the stack or the frame pointer, the
-//! return address is at or below it or in the link register, and the frame pointer is unchanged or saved below the CFA.
-//! Whatever else a row says (on x86_64 about `rbx` and `r12`..`r15`) is left out, so after such a rule
-//! those are not known; a walk that turns out to need them starts again with full rows.
-//! All other rows are odd: their rule is an index into a table beside the cache.
+//! Nearly all rows of real files fit: the CFA is an offset from the stack or the frame pointer, the return address is
+//! at or below it or in the link register, and the frame pointer is unchanged or saved below the CFA. Everything else
+//! in a row (on x86_64 about `rbx` and `r12`..`r15`) is omitted, so these registers are unknown after such a rule. A
+//! walk that turns out to need them starts again with full rows. All other rows are odd: their rule is an index into
+//! a table stored with the cache.
 
 use crate::architecture::Architecture;
 use crate::row::{CfaRule, RegisterRule, Row};
 use crate::x86_64::X86_64;
 
-/// How to find the caller of a frame: one line of a table of rules. The bytes are the same in memory and on disk.
+/// Compact rule for the caller of a frame: one line of a rule table. The bytes are the same in memory and on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct Rule {
-    /// What the CFA is based on, or why there is none.
+    /// Base of the CFA, or the reason why there is none.
     pub kind: Kind,
-    /// Where the return address is, in words of the architecture from the CFA; 0 if it is still in its register.
+    /// Location of the return address, in words of the architecture from the CFA; 0 if it is still in its register.
     /// Always -1 on x86_64, where the call pushes it.
     pub ra: i8,
-    /// Where the caller's frame pointer is saved, in words from the CFA; 0 if it is unchanged.
+    /// Location of the caller's frame pointer, in words from the CFA; 0 if it is unchanged.
     pub fp: i16,
-    /// What to add to the base to get the CFA, in bytes; for [`Kind::Odd`] an index.
+    /// Offset from the base to the CFA, in bytes; for [`Kind::Odd`] an index.
     pub value: i32,
 }
 
-/// What the CFA is based on, or why there is none. New kinds are only added at the end: the numbers are in files.
+/// Base of the CFA, or the reason why there is none. New kinds must be added at the end: the numbers are in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Kind {
-    /// The stack pointer plus the value.
+    /// Stack pointer plus the value.
     Sp = 0,
-    /// The frame pointer plus the value.
+    /// Frame pointer plus the value.
     Fp = 1,
-    /// A full row, which no compact rule can say; the value is its index in a table that its owner keeps.
+    /// A full row that has no compact form; the value is its index in a table that its owner keeps.
     Odd = 2,
-    /// There is no caller.
+    /// The frame has no caller.
     Root = 3,
-    /// No call-frame information.
+    /// The file has no call-frame information.
     Missing = 4,
-    /// The same, in a file that has such information for other code.
+    /// The file has call-frame information, but not for this code.
     MissingHere = 5,
     /// Damaged call-frame information.
     Bad = 6,
-    /// A full row that nobody keeps: it is to be decoded each time.
+    /// A full row that is not stored, and must be decoded each time.
     Full = 7,
 }
 
 impl Rule {
-    /// A rule that is no more than its kind.
+    /// Creates a rule that consists only of its kind.
     pub const fn only(kind: Kind) -> Rule {
         Rule { kind, ra: -1, fp: 0, value: 0 }
     }
 
-    /// The rule for the odd row at `index`.
+    /// Creates the rule for the odd row at `index`.
     pub(crate) fn odd(index: u32) -> Option<Rule> {
         Some(Rule { value: i32::try_from(index).ok()?, ..Rule::only(Kind::Odd) })
     }
 
-    /// The row as a compact rule for x86_64; `None` if it is odd.
+    /// Converts a row to a compact rule for x86_64; `None` if it is odd.
     pub fn compact(row: &Row) -> Option<Rule> {
         Rule::compact_for::<X86_64>(row)
     }
 
-    /// The row as a compact rule; `None` if it is odd.
+    /// Converts a row to a compact rule; `None` if it is odd.
     pub fn compact_for<A: Architecture>(row: &Row) -> Option<Rule> {
         let ra = row.register(A::PC);
         if ra == RegisterRule::Undefined {
@@ -79,7 +79,7 @@ impl Rule {
         let value = i32::try_from(offset).ok()?;
         let word = A::WORD as i64;
         let ra = match ra {
-            // Where calls push it, the return address is on top of the caller's frame.
+            // If calls push the return address, it is on top of the caller's frame.
             RegisterRule::Offset(offset) if A::LR.is_none() && offset != -word => return None,
             RegisterRule::Offset(offset) if offset % word == 0 && offset != 0 => {
                 i8::try_from(offset / word).ok()?
@@ -87,7 +87,7 @@ impl Rule {
             RegisterRule::Unspecified | RegisterRule::SameValue if A::LR.is_some() => 0,
             _ => return None,
         };
-        // Below that the CFA would not be in the caller's part of the stack.
+        // With a smaller value, the CFA would not be in the caller's part of the stack.
         let least = if A::LR.is_none() { A::WORD as i32 } else { 0 };
         if row.is_signal || (kind == Kind::Sp && value < least) {
             return None;

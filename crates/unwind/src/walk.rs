@@ -1,4 +1,4 @@
-//! From registers and stack memory to the list of frames.
+//! Entry point of the walk: from registers and stack memory to a list of frames.
 
 use alloc::vec::Vec;
 
@@ -11,8 +11,8 @@ use crate::memory::Memory;
 use crate::registers::RegisterSet;
 use crate::walker::Walker;
 
-/// Finds the callers of `start`, innermost first. `frames` is cleared first and gets at most `limit` frames, the first
-/// of which is `start` itself. The last frame is the one that the returned reason is about.
+/// Finds the callers of `start`, innermost first. Clears `frames` and fills it with at most `limit` frames, the first
+/// of which is `start` itself. The returned reason refers to the last frame.
 pub fn walk<A: Architecture, C: CodeMap, M: Memory>(
     code: &C,
     memory: &mut M,

@@ -1,4 +1,4 @@
-//! 64-bit ARM: stacks of real programs, held against what their own unwinder finds.
+//! 64-bit ARM: compares walks of real programs' stacks with their own unwinder's results.
 
 mod cross;
 mod elf;
@@ -16,7 +16,7 @@ fn compare(flags: &[&str]) -> Option<Counts> {
     }
     let counts = cross::compare::<Aarch64>(&TOOLS, flags, &[]);
     assert!(counts.depths > 400, "{counts:?}");
-    // Leaf functions that a signal struck.
+    // Leaf functions interrupted by a signal.
     assert!(counts.links > 0, "{counts:?}");
     Some(counts)
 }
@@ -41,7 +41,7 @@ fn with_frame_pointers() {
     compare(&["-O2", "-fno-omit-frame-pointer"]);
 }
 
-/// Code that a compiler in the process has made has frame pointers and no rules.
+/// Code generated at run time has frame pointers and no rules.
 #[test]
 fn functions_without_rules() {
     if let Some(why) = cross::lacks(&TOOLS) {

@@ -1,4 +1,4 @@
-//! Every row of call-frame information in real aarch64 files says what gimli says.
+//! Compares every row of call-frame information in real aarch64 files with gimli's.
 
 mod elf;
 mod gimli_rows;
@@ -12,12 +12,12 @@ use plumb_unwind::aarch64::{Aarch64, COUNT, PC, X30};
 use plumb_unwind::table::{Lookup, Table};
 use plumb_unwind::{CfaRule, Module, RegisterRule, Rule, Svma};
 
-/// Where Debian's cross compilers have their libraries.
+/// Library directory of Debian's cross compilers.
 const LIBRARIES: &str = "/usr/aarch64-linux-gnu/lib";
 const FILES: [&str; 5] =
     ["libc.so.6", "libm.so.6", "ld-linux-aarch64.so.1", "libgcc_s.so.1", "libstdc++.so.6"];
 
-/// Compares all rows of a file; how many there are.
+/// Compares all rows of a file and returns their number.
 fn check(data: &[u8]) -> usize {
     let sections = elf::sections(data).expect("an ELF file");
     let bases = gimli_rows::bases(&sections);
@@ -38,14 +38,14 @@ fn check(data: &[u8]) -> usize {
             count += 1;
             let at = row.start_address();
             let ours = module.row(Svma(at)).expect("no error").unwrap_or_else(|| panic!("no row at {at:#x}"));
-            // gimli can't tell `x0` without offset (`longjmp` has that) from nothing.
+            // gimli cannot distinguish `x0` without offset (used in `longjmp`) from an undefined CFA.
             let cfa = match gimli_rows::cfa(row) {
                 CfaRule::Undefined => CfaRule::Register { register: 0, offset: 0 },
                 cfa => cfa,
             };
             let mut same = ours.cfa == cfa && ours.is_signal == fde.is_signal_trampoline();
             for register in 0..COUNT {
-                // The link register's rule is that of the return address.
+                // In a row, the rule of the link register is stored as that of the return address.
                 let expected = match register {
                     X30 => RegisterRule::Unspecified,
                     PC => gimli_rows::register(row, X30),
@@ -80,7 +80,7 @@ fn rows_equal_gimli() {
     }
 }
 
-/// Code that signs its return addresses says where it does.
+/// Code that signs its return addresses marks where it does.
 #[test]
 fn rows_of_signing_code_equal_gimli() {
     let directory = std::env::temp_dir().join(format!("plumb-aarch64-rows-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! Walks for 64-bit ARM over stacks written by hand: the link register, signatures, the kernel's signal frames and code
+//! Walks for 64-bit ARM over handwritten stacks: the link register, signatures, the kernel's signal frames and code
 //! without rules.
 
 mod bytes;
@@ -12,17 +12,18 @@ use plumb_unwind::{
     Walked, walk,
 };
 
-/// Functions of 0x100 bytes each: one with its return address in the link register, one with a frame record at the
-/// bottom of a frame of 32 bytes, one with one at the frame pointer, and what kernels said of their signal code.
+/// Functions of 0x100 bytes each. This one has its return address in the link register. The others: a frame record at
+/// the bottom of a frame of 32 bytes, a frame record at the frame pointer, and the rules that some kernels give for
+/// their signal code.
 const LEAF: u64 = FUNCTION;
 const FRAMED: u64 = FUNCTION + 0x100;
 const BY_FP: u64 = FUNCTION + 0x200;
 const VDSO: u64 = FUNCTION + 0x300;
 const JIT: u64 = 0x6000_0000;
-/// The kernel's signal code, without rules, at the very begin of its mapping.
+/// The kernel's signal code, without rules, at the very start of its mapping.
 const TRAMPOLINE: u64 = 0x7000_0000;
 const STACK: u64 = 0xffff_0000_0000;
-/// A return address that is no code ends the walk.
+/// A return address that is not code, which ends the walk.
 const NOWHERE: u64 = 0x1234;
 
 struct Process {
@@ -107,7 +108,7 @@ fn a_leaf_has_its_return_address_in_the_link_register() {
     assert_eq!((pcs(&frames), end), (vec![LEAF, FRAMED + 8, BY_FP + 4, NOWHERE], End::NotMapped));
     assert_eq!(frames[1].slot, Avma(0));
     assert_eq!(frames[2].slot, Avma(STACK + 8));
-    // Only the innermost frame may have it there.
+    // Only the innermost frame may have its return address in the link register.
     let (frames, end) = run(48, &[], &start(LEAF, LEAF + 8, 0));
     assert_eq!((pcs(&frames), end), (vec![LEAF, LEAF + 8], End::RegisterUnknown));
 }
@@ -118,13 +119,13 @@ fn signatures_are_taken_off() {
     let words = [(0, STACK + 8 * 6), (1, signed(BY_FP + 4, 0x7b, 48)), (7, signed(NOWHERE, 0x55, 48))];
     let (frames, _) = run(48, &words, &start(LEAF, signed(FRAMED + 8, 0x12, 48), STACK + 32));
     assert_eq!(pcs(&frames), [LEAF, FRAMED + 8, BY_FP + 4, NOWHERE]);
-    // Smaller address spaces leave more bits for them.
+    // Smaller address spaces leave more bits for signatures.
     let words = [(1, signed(BY_FP + 4, 0x1ffff, 39))];
     let (frames, _) = run(39, &words, &start(FRAMED, 0, STACK + 32));
     assert_eq!(pcs(&frames)[..2], [FRAMED, BY_FP + 4]);
 }
 
-/// A signal frame at word `at` of the stack: `x29`, `x30`, `sp` and `pc` of what it interrupted.
+/// A signal frame at word `at` of the stack, with the interrupted `x29`, `x30`, `sp` and `pc`.
 fn signal_frame(at: u64, fp: u64, lr: u64, sp: u64, pc: u64) -> [(u64, u64); 4] {
     let x0 = at + (128 + 176 + 8) / 8;
     [(x0 + 29, fp), (x0 + 30, lr), (x0 + 31, sp), (x0 + 32, pc)]
@@ -132,7 +133,7 @@ fn signal_frame(at: u64, fp: u64, lr: u64, sp: u64, pc: u64) -> [(u64, u64); 4] 
 
 #[test]
 fn a_signal_frame_yields_where_it_struck() {
-    // The handler returns to the kernel's code; the frame above it has the registers of a leaf.
+    // The handler returns to the kernel's code; the signal frame holds the registers of a leaf.
     let sp = STACK + 8 * 200;
     for (returns_to, record) in [(TRAMPOLINE, 0), (VDSO + 4, 150)] {
         let frame = signal_frame(4, sp, FRAMED + 8, sp, LEAF);
@@ -148,7 +149,8 @@ fn a_signal_frame_yields_where_it_struck() {
 
 #[test]
 fn frame_pointers_where_rules_are_missing() {
-    // Two frames of JIT code, then one whose rule needs the stack pointer, which its record tells, and its caller's.
+    // Two frames of JIT code, then one whose rule needs the stack pointer, which its frame record gives, and its
+    // caller's.
     let words = [
         (4, STACK + 8 * 10),
         (5, JIT + 9),
@@ -161,7 +163,7 @@ fn frame_pointers_where_rules_are_missing() {
     ];
     let (frames, end) = run(48, &words, &start(JIT, 0, STACK + 32));
     assert_eq!(pcs(&frames), [JIT, JIT + 9, FRAMED + 8, FRAMED + 16]);
-    // The last frame's record is where its stack pointer says, not where its frame pointer does.
+    // The last frame's record is at its stack pointer, not at its frame pointer.
     assert_eq!(end, End::Root);
     let found: Vec<_> = frames.iter().map(|frame| frame.found).collect();
     assert_eq!(found[..3], [Method::Sampled, Method::FramePointer, Method::FramePointer]);

@@ -1,4 +1,4 @@
-//! Walking allocates nothing: held by counting what the allocator is asked for.
+//! Checks that walks do not allocate, by counting calls of the allocator.
 
 mod bytes;
 
@@ -18,11 +18,11 @@ thread_local! {
 }
 
 #[allow(unsafe_code, reason = "an allocator that counts; the system's does the work")]
-// SAFETY: each call is passed on as it came to the system's allocator, which keeps the contract.
+// SAFETY: each call is passed on unchanged to the system's allocator, which keeps the contract.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.set(COUNT.get() + 1);
-        // SAFETY: the caller's promises are those that the system's allocator asks for.
+        // SAFETY: the caller's promises are the ones that the system's allocator requires.
         unsafe { System.alloc(layout) }
     }
 
@@ -36,7 +36,8 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 const STACK: u64 = 0x7ffd_0000_0000;
-/// Functions of the module, a LENGTH each: of usual rules, of rules by the frame pointer, of an expression, of none.
+/// Functions of the module, each `LENGTH` long: usual rules (at `FUNCTION`), rules by the frame pointer, an
+/// expression, no rules.
 const BY_FP: u64 = FUNCTION + LENGTH;
 const ODD: u64 = FUNCTION + 2 * LENGTH;
 const BARE: u64 = FUNCTION + 3 * LENGTH;
@@ -54,7 +55,7 @@ impl CodeMap for Process {
     }
 }
 
-/// Everything calls everything.
+/// Code in which every instruction is a call that can lead anywhere.
 struct Text;
 
 impl ReadCode for Text {
@@ -88,12 +89,12 @@ fn process() -> Process {
     let cie = frames.cie("zR", &[0], USUAL);
     frames.fde(cie, &absolute(FUNCTION, LENGTH), Some(&[]), &[0x0e, 16]);
     frames.fde(cie, &absolute(BY_FP, LENGTH), Some(&[]), &[0x0c, 6, 16, 0x80 | 6, 2]);
-    // The CFA is 16 above the stack pointer, by an expression.
+    // The CFA is 16 bytes above the stack pointer, given by an expression.
     frames.fde(cie, &absolute(ODD, LENGTH), Some(&[]), &[0x0f, 2, 0x77, 16]);
     Process(frames.module())
 }
 
-/// A stack of some frames of each kind: its words, and which function is innermost.
+/// Words of a stack with several frames of each kind. The innermost function is given by the test.
 fn stack() -> Vec<u64> {
     let mut words = Vec::new();
     for round in 0..8 {
@@ -122,7 +123,7 @@ fn walking_allocates_nothing() {
     for at_hand in [false, true] {
         let mut memory = Words { words: &words, at_hand };
         let mut fixed = Cache::fixed(9);
-        // The index of a section without a table is built at the first question.
+        // The index of a section without a table is built by the first lookup.
         let _ = process.0.row(plumb_unwind::Svma(FUNCTION));
         for time in ["first", "second"] {
             let (made, end) = count(|| walk(&process, &mut memory, &mut fixed, &start, 100, &mut frames));

@@ -1,4 +1,4 @@
-//! 32-bit ARM: stacks of real programs, held against what their own unwinder finds.
+//! 32-bit ARM: compares walks of real programs' stacks with their own unwinder's results.
 
 mod cross;
 mod elf;
@@ -37,7 +37,7 @@ fn personality_routines_of_languages() {
     compare(&["-O2", "-marm", "-fexceptions"]);
 }
 
-/// Debug information has rules for each instruction of the program; the C library has only those for calls.
+/// Debug information has rules for each instruction of the program; the C library's rules are valid only at calls.
 #[test]
 fn rules_of_debug_information() {
     compare(&["-O2", "-mthumb", "-g"]);

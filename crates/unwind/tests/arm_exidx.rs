@@ -1,5 +1,5 @@
-//! `.ARM.exidx` and `.ARM.extab`: each unwind instruction as the ABI defines it (IHI 0038 §10.3), the models that hold
-//! them, real files against `readelf`, and bytes that are wrong.
+//! `.ARM.exidx` and `.ARM.extab`: each unwind instruction as the ABI defines it (IHI 0038 §10.3), the personality
+//! models that contain them, real files compared with `readelf`, and malformed bytes.
 
 mod elf;
 mod readelf;
@@ -23,7 +23,7 @@ fn bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// A file with these words as index and table.
+/// A file with these words as its index and table.
 fn file(index: &[u32], table: &[u32]) -> Module<Vec<u8>> {
     let section = |address, words: &[u32]| {
         (!words.is_empty()).then(|| Section { address: Svma(address), bytes: bytes(words) })
@@ -32,7 +32,7 @@ fn file(index: &[u32], table: &[u32]) -> Module<Vec<u8>> {
     Module::new(Sections { exidx, extab, isa: Isa::Arm, ..Sections::default() })
 }
 
-/// A function whose entry is in the table, then one that can't be unwound.
+/// A file with a function whose entry is in the table, and after it one that cannot be unwound.
 fn with_table(table: &[u32]) -> Module<Vec<u8>> {
     let end = [prel31(INDEX + 8, FUNCTION + LENGTH), 1];
     file(&[&[prel31(INDEX, FUNCTION), prel31(INDEX + 4, TABLE)], &end[..]].concat(), table)
@@ -42,7 +42,7 @@ fn row_of(module: &Module<Vec<u8>>) -> Result<Row, CfiError> {
     module.row(Svma(FUNCTION + 4)).map(|row| row.expect("the function is in the index"))
 }
 
-/// The row of instructions in the second model, which has room for many.
+/// Returns the row for instructions in the second personality model, which has room for many.
 fn run(instructions: &[u8]) -> Result<Row, CfiError> {
     let mut padded = instructions.to_vec();
     padded.resize((2 + instructions.len().saturating_sub(2).next_multiple_of(4)).max(2), 0xb0);
@@ -54,7 +54,8 @@ fn run(instructions: &[u8]) -> Result<Row, CfiError> {
     row_of(&with_table(&[&[head], &words[..]].concat()))
 }
 
-/// What instructions do: the CFA relative to the stack pointer, and where registers are relative to it before.
+/// Checks the effect of instructions: the CFA's offset from the stack pointer, and the offsets of loaded registers
+/// from the initial stack pointer.
 #[track_caller]
 fn does(instructions: &[u8], size: i64, loaded: &[(u16, i64)]) {
     let row = run(instructions).expect("a row");
@@ -93,7 +94,7 @@ fn the_stack_pointer_moves() {
 
 #[test]
 fn registers_are_loaded_by_mask() {
-    // Bits 0..=11 are r4..r15. What is loaded as r14 is where the caller goes on.
+    // Bits 0..=11 are r4..r15. The value loaded as r14 is the return address.
     does(&[0x80, 0x01], 4, &[(4, 0)]);
     does(&[0x80, 0x80], 4, &[(11, 0)]);
     does(&[0x81, 0x00], 4, &[(12, 0)]);
@@ -122,13 +123,13 @@ fn other_registers_only_take_room() {
     does(&[0xb3, 0x83], 36, &[]);
     does(&[0xb8], 12, &[]);
     does(&[0xbf], 68, &[]);
-    // VFP registers, stored by VPUSH: d16 and on, d0 and on, d8 and on.
+    // VFP registers, stored by VPUSH: from d16, d0 and d8 on.
     does(&[0xc8, 0x0f], 128, &[]);
     does(&[0xc9, 0x80], 8, &[]);
     does(&[0xc9, 0x87], 64, &[]);
     does(&[0xd0], 8, &[]);
     does(&[0xd7], 64, &[]);
-    // iWMMXt data registers: wR10 and on, by number and count; control registers by mask.
+    // iWMMXt data registers: from wR10 on, by number and count; control registers by mask.
     does(&[0xc0], 8, &[]);
     does(&[0xc5], 48, &[]);
     does(&[0xc6, 0xa2], 24, &[]);
@@ -147,7 +148,7 @@ fn the_stack_pointer_comes_from_a_register() {
         assert_eq!(row.cfa, CfaRule::Register { register, offset: 0 });
         has(&row, 0, &[(11, -8), (PC, -4)]);
     }
-    // From one that was just loaded: frames of the old procedure call standard.
+    // From a register that was just loaded: frames of the old procedure call standard.
     does(&[0x85, 0x80, 0x9c], 12, &[(11, 0), (12, 4), (PC, 8), (SP, 4)]);
 }
 
@@ -198,12 +199,12 @@ fn what_no_row_can_say_is_an_error() {
 
 #[test]
 fn models_hold_instructions() {
-    // Beside the index.
+    // In the index.
     let inline = file(&[prel31(INDEX, FUNCTION), 0x80a8_b0b0], &[]);
     has(&row_of(&inline).unwrap(), 8, &[(4, 0), (PC, 4)]);
     let other_inline = file(&[prel31(INDEX, FUNCTION), 0x81a8_b0b0], &[]);
     assert_eq!(row_of(&other_inline).unwrap_err().kind, CfiErrorKind::UnknownPersonality(0x81));
-    // In the table: three bytes; two and more words for the second and third routine.
+    // In the table: three bytes; two bytes and further words for the second and third routine.
     has(&row_of(&with_table(&[0x8000_01a8])).unwrap(), 20, &[(4, 12), (PC, 16)]);
     for model in [0x81, 0x82] {
         let head = model << 24 | 2 << 16 | 0x0001;
@@ -212,10 +213,10 @@ fn models_hold_instructions() {
         has(&row_of(&module).unwrap(), size + 8, &[(4, size), (PC, size + 4)]);
     }
     assert_eq!(row_of(&with_table(&[0x8300_b0b0])).unwrap_err().kind, CfiErrorKind::UnknownPersonality(0x83));
-    // A personality routine of a language: its address, then a count of words.
+    // A language's personality routine: its address, then a count of words.
     let module = with_table(&[prel31(TABLE, 0x9000), 0x0100_01a8, 0xb0b0_b0b0, 0xffff_ffff]);
     has(&row_of(&module).unwrap(), 20, &[(4, 12), (PC, 16)]);
-    // Instructions need no finish.
+    // The finish instruction is optional.
     has(&row_of(&with_table(&[prel31(TABLE, 0x9000), 0x0000_01a8])).unwrap(), 20, &[(4, 12), (PC, 16)]);
 }
 
@@ -251,7 +252,7 @@ fn sections_that_end_are_errors() {
     assert_eq!(file(&[prel31(INDEX, FUNCTION)], &[]).row(Svma(FUNCTION)), Ok(None), "half an entry is none");
 }
 
-/// All functions of real files mean what `readelf -u` prints of them.
+/// The rows of all functions in real files equal the output of `readelf -u`.
 #[test]
 fn rows_equal_readelf() {
     let libraries = std::path::Path::new("/usr/arm-linux-gnueabihf/lib");
@@ -286,7 +287,7 @@ fn rows_equal_readelf() {
     }
 }
 
-/// Any words are a row, an error or nothing.
+/// Random words give a row, an error or nothing, but never a panic.
 #[test]
 fn random_words() {
     let mut state = 0x1234_5678_9abc_def1u64;

@@ -1,5 +1,5 @@
-//! A little fuzzing of the walks for 64-bit and 32-bit ARM with every test run: any words as unwind information,
-//! registers and stack must neither panic nor take long.
+//! Short fuzzing of the walks for 64-bit and 32-bit ARM in every test run: random unwind information, registers and
+//! stack must neither panic nor take long.
 
 mod elf;
 
@@ -18,7 +18,7 @@ const LIMIT: usize = 200;
 const CODE: u64 = 0x1_0800;
 const STACK: u64 = 0x7f00_0000;
 
-/// A module without bias, code without rules, and nothing.
+/// Address space with a module without bias, code without rules, and unmapped memory.
 struct Process(Module<Vec<u8>>);
 
 impl CodeMap for Process {
@@ -33,8 +33,8 @@ impl CodeMap for Process {
     }
 }
 
-/// Random words, the same at every reading, that are often code or stack addresses, and the kernel's code to return from
-/// signals. Counts how often it is read.
+/// Random words that are the same on every read: often code or stack addresses, or the kernel's sigreturn code.
+/// Counts the reads.
 struct Words {
     seed: u64,
     reads: usize,
@@ -60,7 +60,7 @@ impl Memory for Words {
     }
 }
 
-/// Words of which many are short distances and plain instructions.
+/// Random words, many of which are short distances and simple instructions.
 fn words(random: &mut Random, address: u64, count: u64) -> Section<Vec<u8>> {
     let word = |index: u64, random: &mut Random| match random.next() >> 8 & 7 {
         0 => random.next() as u32,
@@ -72,12 +72,13 @@ fn words(random: &mut Random, address: u64, count: u64) -> Section<Vec<u8>> {
     Section { address: Svma(address), bytes }
 }
 
-/// The rules of a real file, which lie where [`CODE`] is; those for 64 bits serve for 32 too.
+/// The call-frame information of a real file, at the address range of [`CODE`]. The 64-bit rules are used for 32 bits
+/// too.
 fn seed() -> Option<Section<Vec<u8>>> {
     elf::sections(&std::fs::read("/usr/aarch64-linux-gnu/lib/libgcc_s.so.1").ok()?)?.eh_frame
 }
 
-/// Changed bytes of a real file.
+/// Returns that section with some random bytes changed.
 fn frames(seed: &Section<Vec<u8>>, random: &mut Random) -> Option<Section<Vec<u8>>> {
     let mut section = seed.clone();
     section.bytes.truncate(16 << 10);

@@ -1,4 +1,5 @@
-//! Each call-frame instruction, augmentation and pointer encoding, written by hand; and what bad input gets.
+//! Each call-frame instruction, augmentation and pointer encoding, on handwritten input; and the errors for malformed
+//! input.
 
 mod bytes;
 
@@ -91,7 +92,7 @@ fn registers_get_rules() {
         row_at(&[0x16, 3, 2, 0x06, 0x06], 0).register(3),
         RegisterRule::ValExpression(Expression { length: 2, .. })
     ));
-    // Vector registers are passed over.
+    // Vector registers are ignored.
     assert_eq!(row_at(&[0x05, 17, 4, 0x07, 0x90, 3], 0), row_at(&[], 0));
 }
 
@@ -186,7 +187,7 @@ fn augmentations() {
     assert_eq!(kind(&"z".repeat(99)), CfiErrorKind::TooLarge);
 }
 
-/// With a table of one function, so that what is wrong with its FDE is seen.
+/// Builds a module with a table of one function, so that errors in its FDE are reported.
 fn with_table(frames: Frames) -> Module<Vec<u8>> {
     let fde = {
         let first = u32::from_le_bytes(frames.bytes[..4].try_into().expect("four bytes"));
@@ -214,7 +215,7 @@ fn pointers_in_every_encoding() {
             let cie = frames.cie("zR", &[base | format], USUAL);
             let at = SECTION + frames.bytes.len() as u64 + 8;
             let from = [0, at, text, got][usize::from(base >> 4)];
-            // Two bytes reach no further than this; their sign bit must not matter here.
+            // Two bytes reach only this far; their sign bit must not matter here.
             let function = if size == 2 { from.wrapping_add(0x1234) } else { FUNCTION };
             let begin = wide(function.wrapping_sub(from), size);
             frames.fde(cie, &[begin, wide(0x100, size)].concat(), Some(&[]), &[0x0e, 40]);
@@ -239,7 +240,7 @@ fn lengths_of_64_bits_and_ends_between() {
     let mut frames = Frames::default();
     let cie = frames.cie("zR", &[0], USUAL);
     frames.fde_64(cie, &absolute(FUNCTION, 16), &[0x0e, 48]);
-    // A linker put another object's section behind an end mark.
+    // A linker put another object's section after a terminator.
     frames.bytes.extend([0; 4]);
     frames.fde(cie, &absolute(FUNCTION + 16, 16), Some(&[]), &[0x0e, 56]);
     let module = frames.module();
@@ -255,7 +256,7 @@ fn tables_lead_to_entries() {
     let module = with_table(frames.clone());
     assert_eq!(module.row(Svma(FUNCTION + 9)).unwrap().unwrap().cfa, cfa(7, 72));
     assert_eq!(module.row(Svma(FUNCTION - 9)), Ok(None));
-    // A table that claims more than it has is not used; the section itself still is.
+    // A table whose count exceeds its size is ignored; the section itself is still used.
     let mut sections = module.sections().clone();
     sections.eh_frame_hdr.as_mut().expect("made above").bytes[8] = 200;
     assert!(Module::new(sections).row(Svma(FUNCTION)).unwrap().is_some());

@@ -1,7 +1,8 @@
-//! Every row of call-frame information in real files says what gimli says.
+//! Compares every row of call-frame information in real files with gimli's.
 //!
-//! For each row that gimli finds, the CFA rule and the rules of all registers are compared at the row's first and last
-//! address. Both ways of finding an FDE are used: the linker's table and the index made without it.
+//! For each row that gimli finds, the CFA rule and the rules of all registers are compared at the row's first and
+//! last address. FDEs are looked up in both ways: with the linker's table, and with the index that is built without
+//! it.
 
 mod elf;
 mod gimli_rows;
@@ -13,7 +14,8 @@ use gimli_rows::Slice;
 use plumb_fixtures::{Requirement, skip};
 use plumb_unwind::{Module, Sections, Svma};
 
-/// Files that Linux machines for development have; each must be a pattern of its own (C, C++, hand-written, PLT).
+/// Files that Linux development machines have, each of another kind (C, C++, hand-written, PLT), and the step by
+/// which FDEs are sampled.
 const FILES: [(&str, usize); 12] = [
     ("/bin/ls", 1),
     ("/bin/bash", 1),
@@ -69,7 +71,7 @@ fn compare<'a, S>(
                 };
                 let mut same =
                     ours.cfa == gimli_rows::cfa(row) && ours.is_signal == fde.is_signal_trampoline();
-                // gimli splits a row in two that say the same where an instruction advances by nothing.
+                // gimli splits a row into two equal ones if an instruction advances by 0.
                 same &= ours.range.contains(&Svma(pc));
                 for register in 0..17 {
                     same &= ours.register(register) == gimli_rows::register(row, register);
@@ -122,7 +124,7 @@ fn rows_equal_gimli() {
     assert!(files > 0, "none of the files is on this machine");
 }
 
-/// A file with `.debug_frame` and nothing else, which assemblers and `-fno-asynchronous-unwind-tables -g` make.
+/// A file with only `.debug_frame`, as produced by assemblers and by `-fno-asynchronous-unwind-tables -g`.
 #[test]
 fn debug_frame_alone() {
     let directory = std::env::temp_dir().join(format!("plumb-debug-frame-{}", std::process::id()));
@@ -151,7 +153,7 @@ fn debug_frame_alone() {
     std::fs::remove_dir_all(&directory).unwrap();
     let mut sections = elf::sections(&data).unwrap();
     assert!(sections.debug_frame.is_some());
-    // What is left of `.eh_frame` describes the PLT.
+    // The remaining `.eh_frame` describes the PLT.
     sections.eh_frame = None;
     let bases = gimli_rows::bases(&sections);
     let bytes = sections.debug_frame.clone().unwrap().bytes;

@@ -1,5 +1,5 @@
-//! A frame pointer that was saved by a frame whose rule is forgotten before the frame pointer is needed: the rules of
-//! frames in between take its place.
+//! A frame saves the frame pointer, and its rule is evicted by the rules of later frames before the frame pointer is
+//! needed.
 
 mod bytes;
 
@@ -11,13 +11,13 @@ use plumb_unwind::{
 
 const STACK: u64 = 0x7ffd_0000_0000;
 const WORDS: usize = 512;
-/// Addresses that differ by a multiple of this have the same place in caches of any size.
+/// Addresses that differ by a multiple of this collide in caches of any size.
 const APART: u64 = 1 << 16;
-/// Functions without a frame pointer, which all have a frame of two words.
+/// Number of functions without a frame pointer, each with a frame of two words.
 const PLAIN: u64 = 100;
-/// Saves the frame pointer, and so has a frame of two words.
+/// Function that saves the frame pointer, and so has a frame of two words.
 const SAVES: u64 = FUNCTION + PLAIN * APART;
-/// Finds its caller by the frame pointer.
+/// Function that finds its caller by the frame pointer.
 const FRAMED: u64 = SAVES + APART + 0x20;
 
 struct Process(Module<Vec<u8>>);
@@ -58,13 +58,13 @@ impl Memory for Stack {
     }
 }
 
-/// The address in a plain function that meets those of `SAVES` in caches.
+/// Returns an address in a plain function that collides with those in `SAVES`.
 fn plain(number: u64) -> u64 {
     FUNCTION + (number % PLAIN) * APART + 5
 }
 
-/// A stack with so many plain frames between the one that saves the frame pointer and the one that needs it, and the
-/// callers on it.
+/// Returns a stack with `between` plain frames between the frame that saves the frame pointer and the frame that
+/// needs it, and its callers.
 fn stack(between: u64) -> (Stack, Vec<u64>) {
     let mut words = vec![0; WORDS];
     let mut callers = vec![SAVES + 5];
@@ -73,7 +73,7 @@ fn stack(between: u64) -> (Stack, Vec<u64>) {
     for (index, &caller) in callers.iter().enumerate() {
         words[2 * index + 1] = caller;
     }
-    // Where the last of them keeps what the first of them saved.
+    // Frame record to which the saved frame pointer leads.
     let frame = 2 * callers.len() + 20;
     words[2] = STACK + 8 * frame as u64;
     words[frame + 1] = plain(7);
@@ -85,7 +85,7 @@ fn stack(between: u64) -> (Stack, Vec<u64>) {
 fn a_frame_pointer_is_found_where_its_saver_is_forgotten() {
     let process = process();
     let mut start = Registers::new(FUNCTION + 1, STACK);
-    // What it was before leads to a frame as well, though not to the right one.
+    // The initial frame pointer also leads to a frame, but to the wrong one.
     start.set(6, STACK + 8 * 400);
     for cache in [Cache::default as fn() -> Cache, || Cache::fixed(0), || Cache::fixed(12)] {
         for between in 0..90 {
@@ -99,7 +99,7 @@ fn a_frame_pointer_is_found_where_its_saver_is_forgotten() {
                 assert_eq!((found, end), (callers.clone(), End::Root), "{between} between");
             }
             stack.is_window = true;
-            // Forgotten again, for the walk that yields places alone.
+            // Clear the cache again for the walk that yields only slots.
             cache.clear();
             for _ in 0..2 {
                 let end = trace(&process, &mut stack, &mut cache, &start, &mut trail);

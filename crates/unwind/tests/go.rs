@@ -1,6 +1,7 @@
-//! Rules made from Go's own table say what the `.debug_frame` says that Go's linker writes, and more.
+//! Compares the rules generated from Go's own table with the `.debug_frame` that Go's linker writes, and checks what
+//! the latter lacks.
 //!
-//! Needs Go to build a program: where it is missing tests say so and do nothing.
+//! Needs Go to build a program. Without it, the tests print a message and are skipped.
 
 mod elf;
 
@@ -12,7 +13,7 @@ use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use plumb_fixtures::{Requirement, needs, probe::go};
 use plumb_unwind::{CfaRule, Module, RegisterRule, Row, Section, Sections, Svma, go, x86_64};
 
-/// The bytes of a Go program, which is built once.
+/// Returns the bytes of a Go program, which is built once.
 fn build() -> Option<&'static [u8]> {
     static PROGRAM: OnceLock<Option<Vec<u8>>> = OnceLock::new();
     PROGRAM.get_or_init(build_now).as_deref()
@@ -77,7 +78,7 @@ fn the_stack_pointer_is_where_the_linker_says() {
     assert!(same > 10_000 && (otherwise + missing) * 50 < same, "{same} {otherwise} {missing}");
 }
 
-/// A rule, with the bytes of its expression in place of where these are.
+/// Returns a rule; if it is an expression, the expression's bytes instead of their location.
 fn rule_of(module: &Module<Vec<u8>>, row: &Row, register: u16) -> (Option<Vec<u8>>, Option<RegisterRule>) {
     match row.register(register) {
         RegisterRule::ValExpression(expression) => (Some(module.expression(row, expression).to_vec()), None),
@@ -168,7 +169,7 @@ fn damaged_tables_cost_no_more_than_their_code() {
     let mut read = 0;
     for round in 0..60 {
         let mut table = table.clone();
-        // The head, the list of functions, or anything.
+        // Change the header, the list of functions, or anything.
         let reach = [72, 4096, table.len()][round % 3];
         let first = if round % 3 == 1 {
             u64::from_le_bytes(*table[64..].first_chunk().expect("8")) as usize

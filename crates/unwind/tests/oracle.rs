@@ -1,16 +1,16 @@
-//! The single-step oracle: at every instruction of real programs the unwinder finds exactly the calls under way.
+//! The single-step oracle: at every instruction of real programs, the unwinder must find exactly the active calls.
 //!
-//! A program runs under ptrace, one instruction at a time. A shadow stack, kept by watching calls and the stack
-//! pointer, is the truth. At every instruction the whole chain of callers, up to the program's entry, is compared with
-//! what the unwinder finds from registers and memory. Where they differ, it must be proven, for each instruction, that the
-//! file's information does not say what the code does (`oracle/blame.rs` says what that takes); the test names the
-//! function. Now and then a stack that was found is examined too: against it there must be no such proof.
+//! A program runs under ptrace, one instruction at a time. A shadow stack, maintained by watching calls and the stack
+//! pointer, is the truth. At every instruction the whole chain of callers, up to the program's entry, is compared
+//! with what the unwinder finds from registers and memory. If they differ, the test must prove for that instruction
+//! that the file's unwind information contradicts the code (`oracle/blame.rs` defines the proof), and it names the
+//! function. As a control, some correct stacks are examined too: there must be no such proof for them.
 //!
-//! `PLUMB_ORACLE_FULL=1` steps all programs from their first instruction to their last. Without it bash and python are
-//! stepped from where they begin to interpret, and left after two million instructions.
+//! `PLUMB_ORACLE_FULL=1` steps all programs from the first instruction to the last. Without it, bash and python are
+//! stepped from the start of their interpreter, for at most two million instructions.
 
-/// Prints although the test passes: the shares are results, and the test runner keeps what `println!` says of tests
-/// that pass to itself.
+/// Prints even if the test passes: the shares are results, and the test runner captures the output of `println!` in
+/// passing tests.
 macro_rules! say {
     ($($text:tt)*) => {{
         use std::io::Write;
@@ -41,12 +41,12 @@ use oracle::programs;
 use oracle::run::{Report, run};
 use plumb_fixtures::{Requirement, skip};
 
-/// Steps a program and checks the outcome. Returns `None` where that can't be done here.
+/// Steps a program and checks the outcome. Returns `None` if that is not possible here.
 fn check(name: &str, command: &mut Command, cap: u64) -> Option<Report> {
     check_from(name, command, None, cap)
 }
 
-/// The same from the function called `from`: everything before it would take too long.
+/// Steps a program from the function called `from`, because everything before it would take too long.
 fn check_from(name: &str, command: &mut Command, from: Option<&str>, cap: u64) -> Option<Report> {
     let full = std::env::var_os("PLUMB_ORACLE_FULL").is_some();
     let (from, cap) = if full { (None, u64::MAX) } else { (from, cap) };
@@ -84,7 +84,7 @@ fn check_from(name: &str, command: &mut Command, from: Option<&str>, cap: u64) -
     assert_eq!(missed, 0, "{name}: the unwinder missed where it is not proven that the files are wrong");
     let (wrong, example) = (report.copied_wrong, &report.copied_example);
     assert_eq!(wrong, 0, "{name}: right in the process' memory, wrong in a copy of its stack: {example}");
-    // Only what GCC says of realigned stacks is mended.
+    // Only GCC's rules for realigned stacks are corrected.
     assert!(
         report.mended.is_empty() || name.contains("AVX2"),
         "proven wrong, yet found: {:#?}",
@@ -92,12 +92,12 @@ fn check_from(name: &str, command: &mut Command, from: Option<&str>, cap: u64) -
     );
     assert!(report.controls > 0 || report.instructions < 5000, "{name}: stacks that were found are examined");
     assert!(report.instructions > 1000, "{name}: only {} instructions", report.instructions);
-    // What remains is code that rewrites its own frames: longjmp, and landing an exception.
+    // The rest is code that rewrites its own frames: longjmp, and landing an exception.
     assert!(share > 99.0, "{name}: {share}%");
     Some(report)
 }
 
-/// Why the information of a function can't be right, where that is known.
+/// Returns why a function's information cannot be right, if that is known.
 fn reason(place: &str) -> &'static str {
     let known = [
         (
@@ -139,11 +139,11 @@ fn python() {
     );
 }
 
-/// A file to work on.
+/// Input file for the programs.
 const OWN_CODE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/walk.rs");
 
-/// A program that is installed, or not: then it is named and left out. The first of its instructions from a function on, unless all are asked
-/// for.
+/// Steps an installed program from a function on, for a limited number of instructions unless all are requested. A
+/// missing program is reported and skipped.
 fn check_installed(name: &str, words: &[&str], from: Option<&str>) {
     let is_there = std::env::var_os("PATH")
         .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(words[0]).is_file()));
@@ -203,7 +203,7 @@ fn realigned_stacks() {
     check("alloca + AVX2", &mut Command::new(&program.path), u64::MAX);
 }
 
-/// The CFA in `rbx`, `r12` to `r15`; what is under a signal handler and callees that save these registers as well.
+/// The CFA is in `rbx` or `r12` to `r15`, also below a signal handler and below callees that save these registers.
 #[test]
 fn cfa_in_other_registers() {
     let Some(program) = programs::build("registers.c", &["-static"]) else { return };
@@ -211,7 +211,7 @@ fn cfa_in_other_registers() {
     assert!(report.is_none_or(|report| report.exact == report.instructions && report.signals >= 5));
 }
 
-/// The same of compiled code: GCC's nested functions that realign the stack have their CFA in `r13`.
+/// The CFA is in `r13`: nested functions compiled by GCC that realign the stack.
 #[test]
 fn cfa_in_a_register_of_gcc() {
     let Some(program) = programs::build("registers.c", &["-mavx2", "-static", "-DNESTED"]) else { return };
@@ -253,7 +253,7 @@ fn libraries_come_and_go() {
     );
 }
 
-/// No information at all but the frame pointers of the code itself, and its instructions before there is one.
+/// JIT code without unwind information: only its frame pointers, and the instructions before one is set up.
 #[test]
 fn jit_code() {
     let Some(program) = programs::build("jit.c", &["-static"]) else { return };
@@ -261,7 +261,7 @@ fn jit_code() {
     assert!(report.is_none_or(|report| report.exact == report.instructions), "at every instruction");
 }
 
-/// A program without rules and frame pointers: scanning finds callers, and next to nothing else.
+/// A program without rules and frame pointers: scanning finds callers, and very few false ones.
 #[test]
 fn scanned_stacks() {
     let flags = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"];
@@ -278,11 +278,11 @@ fn scanned_stacks() {
         "scanned stacks: {exact} of {instructions} instructions exact without; {scanned} scanned, {whole} of them \
          whole, {misled} misled"
     );
-    // A call that has returned may look as one that has not; how many do depends on the compiler.
+    // A call that has returned may look like an active one; how often depends on the compiler.
     assert!(scanned > 1000 && whole * 2 > scanned && misled * 50 < scanned, "{misled_example}");
 }
 
-/// What the program itself has stands in `.debug_frame` alone; `.eh_frame` describes the C library's start files.
+/// The program's own rules are only in `.debug_frame`; `.eh_frame` describes the C library's start files.
 #[test]
 fn debug_frame_alone() {
     let flags = ["-g", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"];
@@ -290,14 +290,14 @@ fn debug_frame_alone() {
     check("longjmp, vfork, vdso by .debug_frame", &mut Command::new(&program.path), u64::MAX);
 }
 
-/// Programs too large to be stepped, stopped at some hundred places: as gimli has it.
+/// Programs too large to be stepped, stopped a few hundred times and compared with gimli.
 #[test]
 fn samples() {
     let javascript =
         "let s = 0; for (let i = 0; i < 3e7; i++) s += [i, i + 1].map(x => x * 2)[1]; console.log(s)";
     let python = "import json; [json.loads(json.dumps({'a': [i] * 9})) for i in range(40000)]";
     let mut commands = vec![("node", vec!["-e", javascript]), ("/usr/bin/python3", vec!["-c", python])];
-    // What the compilers get is preprocessed, so that cc1plus needs no driver to tell it where headers are.
+    // The compilers get preprocessed input, so that cc1plus needs no driver to find the headers.
     let preprocessed = programs::build("exceptions.cpp", &["-E"]);
     let path = preprocessed.as_ref().map(|program| program.path.display().to_string());
     let compiler = Command::new("g++").arg("-print-prog-name=cc1plus").output();

@@ -1,4 +1,4 @@
-//! Scans of stacks written by hand: which words are believed.
+//! Scans of handwritten stacks: which words are accepted.
 
 mod bytes;
 
@@ -8,13 +8,13 @@ use plumb_unwind::{
     Avma, Cache, CodeMap, End, Located, Memory, Method, Module, ReadError, Registers, Trust, Walked, trust,
 };
 
-/// A module: functions with rules at [`FUNCTION`] and [`WITH_RULES`], code without from [`BARE`] on.
+/// Start of code without rules in the module. Functions with rules are at [`FUNCTION`] and [`WITH_RULES`].
 const BARE: u64 = FUNCTION + LENGTH;
 const WITH_RULES: u64 = FUNCTION + 0x1_0000;
-/// ... whose frame has six words, the return address included.
+/// Function with rules whose frame has six words, including the return address.
 const LARGE: u64 = WITH_RULES + 0x200;
 const END: u64 = WITH_RULES + 0x1000;
-/// Code that is in no file.
+/// Code that is not in a file.
 const MADE: u64 = END + 0x1_0000;
 const STACK: u64 = 0x7ffd_0000_0000;
 
@@ -58,7 +58,7 @@ impl Memory for Words<'_> {
     }
 }
 
-/// The same, where code can be read too.
+/// Memory from which code can be read too.
 struct WithText<'a>(Words<'a>, Text<'a>);
 
 impl Memory for WithText<'_> {
@@ -75,7 +75,7 @@ impl Process {
     fn new() -> Self {
         let mut frames = Frames::default();
         let cie = frames.cie("zR", &[0], USUAL);
-        // A word below the return address.
+        // The frame has one word below the return address.
         frames.fde(cie, &absolute(FUNCTION, LENGTH), Some(&[]), &[0x0e, 16]);
         frames.fde(cie, &absolute(WITH_RULES, 0x100), Some(&[]), &[0x0e, 16]);
         frames.fde(cie, &absolute(LARGE, 0x100), Some(&[]), &[0x0e, 48]);
@@ -87,7 +87,7 @@ impl Process {
         self.text[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Puts a direct call that returns to `back`.
+    /// Writes a direct call that returns to `back`.
     fn call(&mut self, back: u64, target: u64) {
         self.put(back - 5, &[0xe8]);
         self.put(back - 4, &(target.wrapping_sub(back) as u32).to_le_bytes());
@@ -103,7 +103,7 @@ impl Process {
 }
 
 impl Process {
-    /// What is found if it is to be checked: the addresses and how the first caller was found.
+    /// Runs a checked scan. Returns the addresses and the end, and asserts how the first caller was found.
     fn checked(&self, pc: u64, words: &[u64]) -> (Vec<u64>, End) {
         let mut frames = Vec::new();
         let (start, mut cache) = (Registers::new(pc, STACK), Cache::default());
@@ -127,7 +127,7 @@ fn the_first_word_after_a_call_that_leads_here() {
     let (here, caller, outer) = (BARE + 0x110, FUNCTION + 0x50, WITH_RULES + 0x30);
     process.call(caller, BARE + 0x100);
     process.call(outer, FUNCTION);
-    // Words that are no return addresses: data, code without a call, a call of something else.
+    // Words that cannot be return addresses: data, code without a call, a call of something else.
     process.call(FUNCTION + 0x80, WITH_RULES);
     let words = [7, STACK, FUNCTION + 0x20, FUNCTION + 0x80, 5, caller, 3, outer, 1, 0];
     let (frames, end) = process.run(here, &words);
@@ -135,7 +135,7 @@ fn the_first_word_after_a_call_that_leads_here() {
     assert_eq!((frames[1].found, frames[1].slot), (Method::Scan, Avma(STACK + 40)));
     assert_eq!(frames[2].found, Method::Cfi);
     assert!(trust(&frames).eq([Trust::Certain, Trust::Guessed, Trust::Guessed]));
-    // Who does not ask gets none of it.
+    // A plain walk does not scan.
     let mut frames = Vec::new();
     let start = Registers::new(here, STACK);
     let end =
@@ -151,7 +151,7 @@ fn calls_around_tell_where_functions_begin() {
     process.call(caller, BARE + 0x200);
     let words = [1, 2, stale, 3, caller, 4, 0];
     assert_eq!(pcs(&process.run(here, &words).0), [here, caller], "code at 0x200 is called somewhere");
-    // Nothing tells then.
+    // Without the call, the start of the function is unknown.
     process.put(caller - 5, &[0x90, 0x90, 0x90, 0xff, 0xd0]);
     assert_eq!(pcs(&process.run(here, &[1, 2, caller, 3, 0]).0), [here, caller], "a call through rax");
 }
@@ -205,7 +205,7 @@ fn a_caller_that_was_called_through_a_pointer_needs_a_caller_itself() {
     process.call(outer, BARE + 0x280);
     let words = [1, 2, caller, 3, outer, 4, 0];
     assert_eq!(process.checked(here, &words), (vec![here, caller, outer], End::Root));
-    // What it returns to has called something else.
+    // The return address follows a call of something else.
     process.call(outer, WITH_RULES);
     assert_eq!(process.checked(here, &words), (vec![here], End::NoUnwindInfo));
 }
@@ -216,7 +216,7 @@ fn code_in_no_file_is_not_scanned_for_what_has_entered_it() {
     let (here, caller, outer) = (MADE + 0x10, FUNCTION + 0x50, WITH_RULES + 0x30);
     process.call(outer, FUNCTION);
     process.call(caller, WITH_RULES + 0x80);
-    // An earlier call has left these; they lead to the root as well as what has entered it.
+    // Left by an earlier call; they lead to the root just like the true caller.
     let words = [7, STACK, 5, 6, caller, 3, outer, 1, 0];
     assert_eq!(process.checked(here, &words), (vec![here], End::NoUnwindInfo));
 }
@@ -233,15 +233,15 @@ fn code_in_no_file_was_entered_by_who_can_have_done_so() {
     let rest = || outer.iter().flat_map(|&outer| [7, outer]).chain([7, 0]);
     let after = |words: &[u64]| words.iter().copied().chain(rest()).collect::<Vec<_>>();
     let whole = |caller| [here, caller].into_iter().chain(outer.iter().copied()).collect::<Vec<_>>();
-    // Through a pointer, and no word before it leads to the root.
+    // Called through a pointer, and no earlier word leads to the root.
     assert_eq!(process.checked(here, &after(&[7, 5, direct, 3, 0, pointer])), (whole(pointer), End::Root));
-    // In the frame of the function that was called: its rules say how large that is.
+    // In the frame of the function that was called; its rules give the frame's size.
     assert_eq!(process.checked(here, &after(&[7, 6, 5, 4, 3, direct])), (whole(direct), End::Root));
-    // Either may be what an earlier call has left.
+    // Either word may have been left by an earlier call.
     let nothing = (vec![here], End::NoUnwindInfo);
     assert_eq!(process.checked(here, &after(&[7, 5, direct])), nothing);
     assert_eq!(process.checked(here, &after(&[7, 5, direct, 3, pointer])), nothing);
-    // There may be frames of such code between.
+    // There may be frames of such code in between.
     assert_eq!(process.checked(here, &after(&[7, MADE + 0x80, 5, pointer])), nothing);
 }
 
@@ -251,12 +251,13 @@ fn parts_of_larger_code_that_call_each_other_have_one_word_more_than_rules_know(
     let (here, back, caller) = (LARGE + 0x60, LARGE + 0x90, FUNCTION + 0x50);
     process.call(caller, LARGE);
     for bogus in [0, END + 0x100] {
-        // By the rules the return address is the sixth word, not the seventh.
+        // By the rules the return address is the sixth word, but it is the seventh.
         let words = [back, 5, 4, 3, 2, bogus, caller, 7, 0];
         process.call(back, LARGE + 0x50);
         let found = process.checked(here, &words);
         assert_eq!(found, (vec![here, back, caller], End::Root), "{bogus}");
-        // The call leads elsewhere: to the begin of the code, which has a frame of its own, or beyond the program counter.
+        // The call leads elsewhere: to the start of the code, which has a frame of its own, or beyond the program
+        // counter.
         for target in [LARGE, LARGE + 0x70, WITH_RULES] {
             process.call(back, target);
             let (frames, end) = process.checked(here, &words);
@@ -270,12 +271,13 @@ fn parts_of_larger_code_that_call_each_other_have_one_word_more_than_rules_know(
 fn what_an_earlier_call_has_left_is_passed_over_for_what_leads_to_the_root() {
     let mut process = Process::new();
     let (left, caller) = (FUNCTION + 0x40, FUNCTION + 0x80);
-    // Calls through a register: they may have led anywhere.
+    // Calls through a register, which may have led anywhere.
     process.put(left - 2, &[0xff, 0xd0]);
     process.put(caller - 2, &[0xff, 0xd0]);
     let outer: Vec<u64> = (1..5).map(|index| WITH_RULES + 0x10 * index).collect();
     outer.iter().for_each(|&outer| process.put(outer - 2, &[0xff, 0xd0]));
-    // From what was left rules lead to a zero, or to what is no code; from the other over frames to the root.
+    // From the leftover word, rules lead to a zero or to an address that is not code; from the other word, they lead
+    // to the root.
     let mut words = vec![left, 7, 0, left, 7, 3, caller];
     words.extend(outer.iter().flat_map(|&outer| [7, outer]));
     words.extend([7, 0]);
@@ -283,7 +285,7 @@ fn what_an_earlier_call_has_left_is_passed_over_for_what_leads_to_the_root() {
     expected.extend(&outer);
     let (frames, end) = process.run(MADE, &words);
     assert_eq!((pcs(&frames), end), (expected, End::Root));
-    // Where there is nothing better it is taken: a coroutine's first function may return to zero.
+    // The leftover word is taken for want of a better one: a coroutine's first function may return to zero.
     let (frames, end) = process.run(MADE, &[5, left, 7, 0]);
     assert_eq!((pcs(&frames), end), (vec![MADE, left], End::Root));
 }

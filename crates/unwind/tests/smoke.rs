@@ -1,8 +1,8 @@
-//! A little fuzzing with every test run: what has to hold for any bytes (`fuzzed`) is held against sections of real files
-//! with bytes changed, and against random bytes.
+//! Short fuzzing in every test run: checks the properties in `fuzzed` on mutated sections of real files and on random
+//! bytes.
 //!
-//! `PLUMB_FUZZ_SECONDS` says for how long altogether, with other bytes every time; without it it is some seconds, with
-//! the same bytes. The real fuzzing is in `fuzz/unwind`.
+//! `PLUMB_FUZZ_SECONDS` sets the total time, with different bytes in every run. Without it, the tests take a few
+//! seconds and always use the same bytes. The full fuzzing is in `fuzz/unwind`.
 
 mod elf;
 mod fuzzed;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use plumb_fixtures::random::Random;
 use plumb_fixtures::{Requirement, skip};
 
-/// Names the random number that a failing round began with.
+/// Prints the seed of a round that fails.
 struct Round(&'static str, u64);
 
 impl Drop for Round {
@@ -25,7 +25,7 @@ impl Drop for Round {
     }
 }
 
-/// Random places changed to random or to telling values.
+/// Changes random places to random or significant values.
 fn mutate(bytes: &mut [u8], random: &mut Random) {
     for _ in 0..1 + random.below(60) {
         let at = random.below(bytes.len());
@@ -38,14 +38,14 @@ fn mutate(bytes: &mut [u8], random: &mut Random) {
     }
 }
 
-/// At most 16 KiB of a file's `.eh_frame`, so that changes hit what is used.
+/// Returns at most 16 KiB of a file's `.eh_frame`, so that changes hit bytes that are used.
 fn seed_section(path: &str) -> Option<Vec<u8>> {
     let mut bytes = elf::sections(&std::fs::read(path).ok()?)?.eh_frame?.bytes;
     bytes.truncate(16 << 10);
     Some(bytes)
 }
 
-/// Calls `round` again and again for a share of the time. Says how often, and how long the slowest took.
+/// Repeats `round` for a share of the time. Prints the number of rounds and the duration of the slowest.
 fn rounds(name: &'static str, shares: u64, mut round: impl FnMut(&mut Random)) {
     let asked: Option<u64> = std::env::var("PLUMB_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
     let time = Duration::from_millis(asked.unwrap_or(4) * 1000 / shares);
@@ -61,7 +61,7 @@ fn rounds(name: &'static str, shares: u64, mut round: impl FnMut(&mut Random)) {
         count += 1;
     }
     println!("{name}: {count} rounds, the slowest took {slowest:?}");
-    // How much work a round may do is checked in it; this finds what hangs, also on a machine that is busy.
+    // Each round checks its own amount of work; this only detects hangs, even on a busy machine.
     assert!(slowest < Duration::from_secs(300), "{name}: {slowest:?}");
 }
 
@@ -74,7 +74,7 @@ fn any_bytes() {
         skip(Requirement::Files, format_args!("none of {paths:?} is on this machine"));
     } else {
         rounds("changed sections", SHARES, |random| {
-            // Where a walk begins, its stack, and which sections: see `fuzzed::cfi`.
+            // Start of the walk, its stack, and the sections: see `fuzzed::cfi`.
             let mut data = random.bytes(4 + 8 * 255);
             data.resize(4 + 8 * 255 + 64, 0);
             data.extend(&seeds[random.below(seeds.len())]);
@@ -88,7 +88,7 @@ fn any_bytes() {
                 _ => fuzzed::table_bytes::seeded_with_header(seed),
             };
             mutate(&mut data, random);
-            // As of aarch64 now and then.
+            // Sometimes treat the bytes as aarch64.
             data[0] |= 0x10 * u8::from(random.below(4) == 0);
             fuzzed::table_bytes::run(&data);
         });
@@ -118,7 +118,7 @@ fn any_bytes() {
     assert!(4 * scanned > scans, "scans find something: {scanned} frames in {scans}");
 }
 
-/// What fuzzing has found once stays mended.
+/// Regression test for inputs on which fuzzing failed.
 #[test]
 fn inputs_that_failed() {
     fuzzed::table_bytes::run(include_bytes!("fuzzed/inputs/table_bytes_start"));

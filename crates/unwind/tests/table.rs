@@ -1,6 +1,6 @@
-//! Tables of callers say what the rows say, at every address that they may be asked about.
+//! Compares tables for callers with rows, at every address that the tables may be asked about.
 //!
-//! Rows are those of gimli; which addresses follow a call is told by a disassembler.
+//! The rows come from gimli, and the addresses after calls from a disassembler.
 
 mod bytes;
 mod calls;
@@ -20,7 +20,8 @@ const RBP: u16 = 6;
 const RSP: u16 = 7;
 const RIP: u16 = 16;
 
-/// Files that Linux machines for development have. C, C++, Rust, JIT compilers, hand-written assembly; functions with frame pointers and without.
+/// Files that Linux development machines have: C, C++, Rust, JIT compilers, hand-written assembly; functions with and
+/// without frame pointers.
 const FILES: [&str; 11] = [
     "/bin/bash",
     "/lib64/ld-linux-x86-64.so.2",
@@ -35,7 +36,7 @@ const FILES: [&str; 11] = [
     "librustc_driver",
 ];
 
-/// What a table has to say where gimli finds this row.
+/// Returns the expected lookup result for a gimli row.
 fn expected(row: &gimli::UnwindTableRow<usize>, is_signal: bool) -> Lookup {
     let register = |register| gimli_rows::register(row, register);
     let ra = register(RIP);
@@ -81,7 +82,7 @@ impl File {
         let code = calls::code(&self.data);
         let mut context = gimli::UnwindContext::new();
         gimli_rows::each_fde(&frames, &bases, |fde| {
-            // A linker that drops a function may leave its entry, with address 0.
+            // A linker that discards a function may leave its entry, with address 0.
             if fde.len() == 0 || fde.initial_address() == 0 {
                 return;
             }
@@ -99,7 +100,7 @@ impl File {
     }
 }
 
-/// The compiler that builds this test, which was optimised after linking.
+/// Returns the path of the compiler that builds this test. It was optimized after linking.
 fn driver() -> Option<String> {
     let sysroot = std::process::Command::new("rustc").args(["--print", "sysroot"]).output().ok()?;
     let library = format!("{}/lib", String::from_utf8(sysroot.stdout).ok()?.trim());
@@ -138,7 +139,7 @@ fn the_table_of_all_rows_says_what_gimli_says() {
     });
 }
 
-/// Holds a table against all rows at the addresses after calls.
+/// Compares a table with all rows, at the addresses after calls.
 fn check_after_calls(name: &str, file: &File, table: &Table) {
     let table = Table::from_bytes(&table.to_bytes()).expect("what was written is read");
     let (mut calls, mut wrong) = (0, Vec::new());
@@ -167,12 +168,12 @@ fn tables_of_calls_are_right_after_every_call() {
         let module = Module::new(file.sections.clone());
         let table = Table::of_calls(&module, &mut calls::code(&file.data)[..]).unwrap();
         check_after_calls(name, file, &table);
-        // What the size is good for: as many rows as `by_length` keeps could be had without the code.
+        // Reading the code must pay off: `by_length` needs no code, so the table must be smaller.
         assert!(table.rows() < Table::by_length(&module).unwrap().rows(), "{name}");
     });
 }
 
-/// Libraries and programs of this machine.
+/// Returns libraries and programs of this machine.
 fn system_files() -> Vec<std::path::PathBuf> {
     let folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/bin"];
     let files = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
@@ -183,7 +184,7 @@ fn system_files() -> Vec<std::path::PathBuf> {
     files
 }
 
-/// What a table says at the beginning of every seventh of its rows is what the decoder of single rows says there.
+/// Compares every seventh row of a table with the decoder of single rows, at the row's start.
 fn check_rows(module: &Module<Vec<u8>>, table: &Table, path: &Path) {
     for (start, _) in table.iter().step_by(7) {
         let single = module.row(start);
@@ -191,7 +192,7 @@ fn check_rows(module: &Module<Vec<u8>>, table: &Table, path: &Path) {
             (Lookup::Rule(rule), Ok(Some(row))) => Rule::compact(row) == Some(rule),
             (Lookup::Rule(rule), Ok(None)) => rule == Rule::only(Kind::MissingHere),
             (Lookup::Odd, Ok(Some(row))) => Rule::compact(row).is_none(),
-            // Where functions overlap, or something is damaged.
+            // Functions overlap, or something is damaged.
             (Lookup::Odd, Ok(None) | Err(_)) => true,
             _ => false,
         };
@@ -250,7 +251,7 @@ fn rows_are_where_lookups_find_them() {
     }
 }
 
-/// No linker writes that, but damaged files have it.
+/// No linker writes such a section, but damaged files have it.
 #[test]
 fn a_function_that_goes_on_for_ever_holds_what_is_between_others() {
     let mut frames = Frames::default();
@@ -273,7 +274,7 @@ fn a_function_that_goes_on_for_ever_holds_what_is_between_others() {
     );
 }
 
-/// Whatever bytes there are: a table of which each lookup is answered, or an error.
+/// Arbitrary bytes give an error or a table that answers every lookup.
 #[test]
 fn damaged_tables_are_refused_or_answer() {
     let Some(file) = File::open("/lib64/ld-linux-x86-64.so.2") else {
@@ -301,7 +302,7 @@ fn damaged_tables_are_refused_or_answer() {
         }
     }
     assert!(refused > 100, "{refused}");
-    // The last row's rule is one that is not there.
+    // The last row refers to a rule that does not exist.
     let end = whole.len();
     let mut bytes = whole.clone();
     bytes[end - 4..end - 2].copy_from_slice(&[0xff, 0xff]);

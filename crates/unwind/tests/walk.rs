@@ -1,4 +1,4 @@
-//! Walks over stacks written by hand: how a walk ends, what it takes for granted and what not.
+//! Walks over handwritten stacks: how a walk ends, and which evidence it accepts.
 
 mod bytes;
 
@@ -11,17 +11,17 @@ use plumb_unwind::{
     Window, trace, walk,
 };
 
-/// Where modules are loaded, beyond what they say.
+/// Load bias of the module.
 const BIAS: u64 = 0x7f00_0000_0000;
 const CODE: u64 = BIAS + FUNCTION;
 const JIT: u64 = 0x6000_0000;
 const SECRET: u64 = 0x5000_0000;
 const STACK: u64 = 0x7ffd_0000_0000;
 
-/// One module, some JIT code, a file that can't be opened.
+/// Process with one module, some JIT code, and a file that cannot be opened.
 struct Process(Module<Vec<u8>>);
 
-/// The same, of a runtime that ends chains of frame pointers with zero.
+/// As [`Process`], but with a runtime that ends chains of frame pointers with zero.
 struct Chained(Process);
 
 impl CodeMap for Chained {
@@ -77,7 +77,7 @@ fn start(ip: u64) -> Registers {
     registers
 }
 
-/// The same stack at hand as words.
+/// A stack that is also available as words.
 struct Words(Stack, Vec<u64>);
 
 impl Memory for Words {
@@ -90,7 +90,8 @@ impl Memory for Words {
     }
 }
 
-/// Walks by reading words one by one. By a window, with rules in the cache or not, and by slots alone it must be the same.
+/// Walks by reading words one by one. Asserts that walks with a window, with and without cached rules, and walks that
+/// yield only slots have the same result.
 fn run(module: Module<Vec<u8>>, stack: &Stack, start: &Registers) -> (Vec<Walked>, End) {
     run_in(&Process(module), stack, start)
 }
@@ -130,7 +131,7 @@ fn pcs(frames: &[Walked]) -> Vec<u64> {
     frames.iter().map(|frame| frame.pc.0).collect()
 }
 
-/// Frames of two words each.
+/// Returns a module whose frames have two words each.
 fn plain() -> Module<Vec<u8>> {
     one_function("zR", USUAL, &[0x0e, 16])
 }
@@ -161,7 +162,7 @@ fn an_undefined_return_address_is_the_root() {
 
 #[test]
 fn a_return_address_after_its_function_belongs_to_the_call() {
-    // The call is the last instruction of the function: the next one has other rules.
+    // The call is the last instruction of the function; the next instruction has other rules.
     let mut section = Frames::default();
     let cie = section.cie("zR", &[0], USUAL);
     section.fde(cie, &absolute(FUNCTION, LENGTH), Some(&[]), &[0x0e, 16]);
@@ -221,7 +222,7 @@ fn walks_are_bounded() {
 
 #[test]
 fn registers_that_compact_rules_drop_are_found_again() {
-    // Below 0x100 rbx is saved in the frame; from 0x100 on the CFA is 16 above rbx.
+    // Before 0x100, rbx is saved in the frame; from 0x100 on, the CFA is rbx + 16.
     let module = one_function("zR", USUAL, &[0x0e, 24, 0x83, 3, 0x04, 0, 1, 0, 0, 0x0c, 3, 16]);
     let stack = Stack::new(&[
         (0, STACK + 8 * 10),
@@ -232,7 +233,7 @@ fn registers_that_compact_rules_drop_are_found_again() {
         (21, CODE + 0x20),
     ]);
     let (frames, end) = run(module, &stack, &start(CODE));
-    // The frame at 0x180 was called by none of its own: rbx is what the second frame had saved.
+    // The frame at 0x180 needs rbx, which the second frame saved.
     assert_eq!(pcs(&frames), [CODE, CODE + 0x10, CODE + 0x180, CODE + 0x20]);
     assert_eq!(end, End::Root);
 }
@@ -251,7 +252,8 @@ fn registers_that_calls_do_not_preserve_are_unknown() {
 
 #[test]
 fn a_signal_frame_yields_where_it_struck() {
-    // The trampoline's registers are in memory: rip at rsp+24, rsp at rsp+32. It struck the first instruction.
+    // The trampoline's registers are in memory: rip at rsp+24, rsp at rsp+32. The signal struck at a function's first
+    // instruction.
     let mut section = Frames::default();
     let signal = section.cie("zRS", &[0], &[]);
     let restore = [0x0f, 3, 0x77, 32, 0x06, 0x10, 16, 2, 0x77, 24, 0x10, 7, 2, 0x77, 32];
@@ -259,7 +261,7 @@ fn a_signal_frame_yields_where_it_struck() {
     section.fde(signal, &absolute(FUNCTION + 0x100, 0x100), Some(&[]), &restore);
     section.fde(usual, &absolute(FUNCTION + 0x200, 0x100), Some(&[]), &[]);
     section.fde(usual, &absolute(FUNCTION, 0x100), Some(&[]), &[]);
-    // Above the handler's return address is the trampoline's frame.
+    // The trampoline's frame is above the handler's return address.
     let frame = |offset: u64| 1 + offset / 8;
     let registers = [(frame(24), CODE + 0x200), (frame(32), STACK + 80)];
     let stack = Stack::new(&[&[(0, CODE + 0x101), (10, CODE + 0x280)], &registers[..]].concat());
@@ -279,23 +281,23 @@ fn frame_pointers_where_rules_are_missing() {
     assert_eq!(pcs(&frames), [JIT, JIT + 9, CODE + 1]);
     assert!(frames[1..].iter().all(|frame| frame.found == Method::FramePointer));
     assert_eq!(end, End::Root);
-    // Recursion has the same return address again.
+    // In a recursion, the same return address repeats.
     let stack =
         Stack::new(&[(2, STACK + 48), (3, JIT + 9), (6, STACK + 80), (7, JIT + 9), (10, 0), (11, CODE + 1)]);
     let (frames, end) = run(plain(), &stack, &registers);
     assert_eq!((pcs(&frames), end), (vec![JIT, JIT + 9, JIT + 9, CODE + 1], End::Root));
-    // A frame pointer that leads to what is no code is not believed.
+    // A frame pointer that leads to an address that is not code is rejected.
     let stack = Stack::new(&[(2, STACK + 48), (3, 0x4242), (4, 1)]);
     assert_eq!(run(plain(), &stack, &registers).1, End::NoUnwindInfo);
-    // Nor one above which is nothing, unless both words say that it is the outermost.
+    // So is one that leads to zeros, unless both words indicate the outermost frame.
     assert_eq!(run(plain(), &Stack::new(&[(0, 9), (2, STACK + 48)]), &registers).1, End::NoUnwindInfo);
     assert_eq!(run(plain(), &Stack::new(&[(0, 9)]), &registers).1, End::Root);
-    // One that leads beyond the copy may well be right, but not one that leads out of any stack.
+    // A frame pointer beyond the copy may be right, but not one beyond any stack.
     registers.set(6, STACK + 4096);
     assert_eq!(run(plain(), &Stack::new(&[(0, 9)]), &registers).1, End::BeyondCopy);
     registers.set(6, STACK + (1 << 40));
     assert_eq!(run(plain(), &Stack::new(&[(0, 9)]), &registers).1, End::NoUnwindInfo);
-    // Nor one that leads down.
+    // A frame pointer that leads down is rejected.
     registers.set(6, STACK - 16);
     assert_eq!(run(plain(), &stack, &registers).1, End::NoUnwindInfo);
 }
@@ -308,9 +310,9 @@ fn a_chain_of_frame_pointers_ends_with_zero() {
     let chained = Chained(Process(plain()));
     let (frames, end) = run_in(&chained, &stack, &registers);
     assert_eq!((pcs(&frames), end), (vec![JIT, JIT + 9, JIT + 0x30], End::Root));
-    // Java's code keeps anything in the register, unless it is told otherwise.
+    // Java's code uses the register for anything, so by default a zero is not an end.
     assert_eq!(run(plain(), &stack, &registers), (frames, End::NoUnwindInfo));
-    // A register that is zero is no chain, nor is one that ends with anything else.
+    // A zero register does not count as a chain, and neither does a chain with another end.
     registers.set(6, 0);
     assert_eq!(run_in(&chained, &Stack::new(&[(0, 1), (1, 2)]), &registers).1, End::NoUnwindInfo);
     registers.set(6, STACK + 16);
@@ -325,7 +327,7 @@ fn a_stub_without_rules_has_its_return_address_on_top() {
     let stack = Stack::new(&[(1, CODE + 1)]);
     let (frames, end) = run(plain(), &stack, &registers);
     assert_eq!((pcs(&frames), end), (vec![CODE + LENGTH + 4, CODE + 1], End::Root));
-    // So has a call through a bad pointer.
+    // A call through a bad pointer behaves likewise.
     registers.set(16, 0x10);
     let (frames, end) = run(plain(), &stack, &registers);
     assert_eq!((pcs(&frames), end), (vec![0x10, CODE + 1], End::Root));
@@ -336,7 +338,7 @@ fn what_was_left_on_the_stack_is_no_caller_of_jit_code() {
     let mut registers = start(JIT + 4);
     registers.set(7, STACK + 8);
     registers.set(6, 1);
-    // A word of an earlier call. Whether it is one is to be seen by what its rules say is its caller.
+    // A word left by an earlier call. The caller that its rules give shows that.
     let stack = Stack::new(&[(1, CODE + 1), (2, 0x1234), (3, 0x5678)]);
     let (frames, end) = run(plain(), &stack, &registers);
     assert_eq!((pcs(&frames), end), (vec![JIT + 4], End::NoUnwindInfo));
@@ -392,7 +394,7 @@ fn code_says_where_a_frame_is_being_made() {
         registers.set(6, STACK + 32);
         registers
     };
-    // The caller is JIT code as well, with its frame at the fourth word.
+    // The caller is JIT code too, with its frame at the fourth word.
     let stack = |above: &[(u64, u64)]| {
         Stack::new(&[above, &[(4, STACK + 48), (5, JIT + 0x99), (6, 0), (7, CODE + 1)]].concat())
     };
@@ -415,7 +417,8 @@ fn code_says_where_a_frame_is_being_made() {
     for code in [&[0xc3][..], &[0xf3, 0xc3], &[0xc2, 8, 0], &[0xc5, 0xf8, 0x77, 0xc3]] {
         assert_eq!(callers(entered(), code, 0), all, "{code:x?}");
     }
-    // Behind `leave`, as Erlang's compiler writes it: dec %r14; jl; ret, and a jump to the begin of a function, over another one.
+    // After `leave`, as Erlang's compiler writes it: dec %r14; jl; ret. And a jump to the start of a function, over
+    // another one.
     let end = [0xc9, 0x49, 0xff, 0xce, 0x0f, 0x8c, 0, 1, 0, 0, 0xc3];
     for offset in [1, 4, 10] {
         assert_eq!(callers(entered(), &end, offset), all, "{offset} bytes in");
@@ -427,15 +430,16 @@ fn code_says_where_a_frame_is_being_made() {
     for offset in [1, 8, 16] {
         assert_eq!(callers(entered(), &jumps, offset), all, "{offset} bytes in");
     }
-    // Jumps that go round, that lead to other code, and before `leave`.
+    // Jumps in a circle, jumps to other code, and code before `leave`.
     for (code, offset) in [(&[0xeb, 0xfe][..], 0), (&[0xeb, 0x00, 0x90, 0xc3], 0), (&end, 0)] {
         assert_eq!(callers(entered(), code, offset), all[1..], "{code:x?}");
     }
-    // Elsewhere the frame pointer is right: also where the move follows no push, or the push no move.
+    // Otherwise the frame pointer is right, even if the move does not follow a push, or the push has no move after
+    // it.
     for (code, offset) in [(&[0x90, 0x90][..], 0), (&prologue[..7], 4), (&[0x53, 0x48, 0x89, 0xe5], 1)] {
         assert_eq!(callers(entered(), code, offset), all[1..], "{code:x?}");
     }
-    // What is no code is no return address.
+    // A word that is not a code address cannot be a return address.
     assert_eq!(callers(stack(&[(0, 0x1234)]), &[0xc3], 0), all[1..]);
 }
 
@@ -471,7 +475,7 @@ fn the_cache_forgets_what_is_mapped_anew() {
 
 #[test]
 fn the_cache_grows_and_stays_right() {
-    // A row for every address, each with a CFA of its own.
+    // A separate row, with another CFA, for every address.
     let mut instructions = Vec::new();
     for step in 0..2000u32 {
         instructions.extend([0x0e, (8 + 8 * (step % 10)) as u8, 0x41]);
@@ -490,7 +494,7 @@ fn the_cache_grows_and_stays_right() {
 
 #[test]
 fn a_table_is_asked_for_callers_alone() {
-    // It is another file's, so that what comes from it shows.
+    // The table is another file's, so that results from it can be recognized.
     let table = Table::by_length(&one_function("zR", USUAL, &[0x0e, 32])).expect("a function with rules");
     let stack = Stack::new(&[(1, CODE + 0x10), (3, CODE + 0x18), (5, CODE + 0x20)]);
     let (frames, end) = run(plain().with_table(table), &stack, &start(CODE));

@@ -1,17 +1,17 @@
-//! Where functions begin in code that no rules tell it of: what calls lead to, and what addresses are taken of.
+//! Finds the starts of functions in code without rules: targets of calls, and addresses that the code computes.
 //!
-//! Not here: what begins after code that ends, see `flow`.
+//! Starts after the end of other code are found elsewhere (`flow`).
 
 use std::ops::Range;
 
 use plumb_process::SectionReader;
 
-/// So much code is in memory at a time, and so much of what comes after it.
+/// Number of bytes of code in memory at a time; below, the overlap with the next piece.
 const PIECE: u64 = 1 << 20;
 const LONGEST: u64 = 7;
 
-/// Where calls and addresses that are computed lead in the gaps, in order. All bytes that would be one are taken for one: what is none hardly ever
-/// leads there.
+/// Returns the targets of calls and address computations in the gaps, in order. Every byte sequence that looks like
+/// one counts: a false one rarely leads into a gap.
 pub(super) fn called(code: &SectionReader, gaps: &[Range<u64>]) -> Vec<u64> {
     let mut found = Vec::new();
     let mut bytes = vec![0; (PIECE + LONGEST).min(code.size()) as usize];
@@ -25,7 +25,7 @@ pub(super) fn called(code: &SectionReader, gaps: &[Range<u64>]) -> Vec<u64> {
     found
 }
 
-/// Adds where the code at an address leads in the gaps.
+/// Adds the targets in the gaps of the code that begins at `start`.
 pub(super) fn search(code: &[u8], start: u64, gaps: &[Range<u64>], found: &mut Vec<u64>) {
     let mut add = |end: u64, relative: [u8; 4]| {
         let target = end.wrapping_add_signed(i32::from_le_bytes(relative).into());

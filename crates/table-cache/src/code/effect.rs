@@ -1,55 +1,55 @@
-//! What an instruction does to the stack and frame pointer.
+//! Effect of an instruction on the stack and frame pointer.
 //!
-//! Instructions and what they write are iced's.
+//! Decoding instructions and finding the registers that they write is left to iced.
 
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
-/// Where the frame of a function is, seen from an instruction of it.
+/// Location of a function's frame at one of its instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct State {
-    /// The CFA is so far above the stack pointer; `None`: it is not known.
+    /// Distance in bytes from the stack pointer up to the CFA; `None`: unknown.
     pub(super) sp: Option<i32>,
     pub(super) fp: FramePointer,
     pub(super) saved: Saved,
 }
 
-/// What the frame pointer is.
+/// Value of the frame pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum FramePointer {
-    /// The CFA is so far above it.
+    /// Points this many bytes below the CFA.
     Below(i32),
-    /// The caller's, or something else.
+    /// The caller's value, or anything else.
     Other,
 }
 
-/// Where the caller's frame pointer is.
+/// Location of the caller's frame pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Saved {
-    /// In the register.
+    /// Still in the register.
     Not,
-    /// So far from the CFA.
+    /// At this offset from the CFA.
     At(i32),
-    /// Nowhere that is known.
+    /// Unknown.
     Lost,
 }
 
-/// The state after an instruction.
+/// State after an instruction.
 pub(super) enum After {
     Known(State),
-    /// It does something that is not known here.
+    /// The effect of the instruction is unknown.
     Unknown,
-    /// No function does that.
+    /// Impossible in a function: the state before was wrong.
     Never,
 }
 
-/// No frame is larger.
+/// Maximum size of a frame in bytes.
 const MOST: i32 = 1 << 28;
 
 impl After {
-    /// That of a state, if there is one.
+    /// Classifies a computed state; `None` means that the effect is unknown.
     fn of(state: Option<State>) -> Self {
         match state {
-            // What is above the CFA is the caller's.
+            // The memory above the CFA belongs to the caller.
             Some(State { sp: Some(sp), .. }) if sp < 8 => After::Never,
             Some(State { sp: Some(sp), .. }) if sp > MOST => After::Unknown,
             Some(State { sp: None, fp, .. }) if !matches!(fp, FramePointer::Below(8..)) => After::Unknown,
@@ -60,16 +60,17 @@ impl After {
 }
 
 impl State {
-    /// Where a function begins.
+    /// State at the start of a function.
     pub(super) const BEGIN: State = State { sp: Some(8), fp: FramePointer::Other, saved: Saved::Not };
 
-    /// Whether the stack pointer is where it was at the begin, and the frame pointer is the caller's.
+    /// Returns whether the stack pointer and the frame pointer have the values that they had at the function's start.
     pub(super) fn is_as_at_begin(self) -> bool {
         (self.sp, self.saved) == (State::BEGIN.sp, State::BEGIN.saved)
     }
 
-    /// That of code to which both lead: by its frame pointer a frame is known whatever the stack pointer is, as where memory is taken of the stack
-    /// in a loop. `None`: they say different things.
+    /// Merges two states that lead to the same code. If both have the same frame by the frame pointer, the stack
+    /// pointer becomes unknown, as in a loop that allocates stack memory. Returns `None` if they contradict each
+    /// other.
     pub(super) fn or(self, other: State) -> Option<State> {
         if self == other {
             return Some(self);
@@ -78,17 +79,17 @@ impl State {
         (both.sp.is_none() && both == other.by_fp()).then_some(both)
     }
 
-    /// That with whatever stack pointer, if the frame is known by its frame pointer.
+    /// Returns the state with an unknown stack pointer, if the frame is known by the frame pointer.
     pub(super) fn by_fp(self) -> State {
         if matches!(self.fp, FramePointer::Below(8..)) { State { sp: None, ..self } } else { self }
     }
 
-    /// That after an instruction that leads to the next one.
+    /// Returns the state after an instruction that continues with the next one.
     pub(super) fn after(self, instruction: &Instruction, info: &mut InstructionInfoFactory) -> After {
         After::of(self.by_name(instruction, info))
     }
 
-    /// That after so much was taken of the stack.
+    /// Returns the state after `taken` bytes were allocated on the stack.
     pub(super) fn after_taking(mut self, taken: i32) -> After {
         After::of(self.go_down(taken).map(|()| self))
     }
@@ -130,7 +131,7 @@ impl State {
         Some(self)
     }
 
-    /// The stack pointer is so far below where it was. `None`: no stack pointer would be there.
+    /// Lowers the stack pointer by `by` bytes. Returns `None` on overflow.
     fn go_down(&mut self, by: i32) -> Option<()> {
         if let Some(sp) = &mut self.sp {
             *sp = sp.checked_add(by)?;
@@ -138,7 +139,7 @@ impl State {
         Some(())
     }
 
-    /// How far a register is below the CFA, if that is known.
+    /// Returns the distance in bytes from a register up to the CFA, if known.
     fn below(&self, register: Register) -> Option<i32> {
         match (register, self.fp) {
             (Register::RSP, _) => self.sp,
@@ -147,7 +148,7 @@ impl State {
         }
     }
 
-    /// A pointer is so far below the CFA now, if that is known.
+    /// Sets the distance from a pointer up to the CFA, if known.
     fn point(&mut self, register: Register, below: Option<i32>) {
         if register == Register::RSP {
             self.sp = below;
@@ -159,7 +160,7 @@ impl State {
         }
     }
 
-    /// The frame pointer is something else now.
+    /// Records that the frame pointer was overwritten.
     fn lose_fp(&mut self) {
         self.fp = FramePointer::Other;
         if self.saved == Saved::Not {
@@ -167,7 +168,7 @@ impl State {
         }
     }
 
-    /// Takes the frame pointer from the stack, whose pointer is so far below the CFA.
+    /// Pops the frame pointer when the stack pointer is `sp` bytes below the CFA.
     fn pop_fp(&mut self, sp: i32) {
         self.sp = Some(sp - 8);
         self.fp = FramePointer::Other;
@@ -178,7 +179,7 @@ impl State {
         };
     }
 
-    /// What else instructions write.
+    /// Records the other registers that an instruction writes.
     fn write_others(&mut self, instruction: &Instruction, info: &mut InstructionInfoFactory) {
         let writes = |access| {
             matches!(
@@ -196,7 +197,7 @@ impl State {
     }
 }
 
-/// What an instruction adds, takes or compares with, if that is written in it.
+/// Returns the immediate operand of an instruction, if it has one.
 pub(super) fn immediate(instruction: &Instruction) -> Option<i32> {
     let is_immediate = matches!(
         instruction.op1_kind(),
@@ -205,7 +206,7 @@ pub(super) fn immediate(instruction: &Instruction) -> Option<i32> {
     is_immediate.then(|| i32::try_from(instruction.immediate(1) as i64).ok()).flatten()
 }
 
-/// What is added to the one register that an address is made of.
+/// Returns the displacement of an address that consists of one register and a displacement.
 fn displacement(instruction: &Instruction) -> Option<i32> {
     let is_alone = instruction.memory_index() == Register::None;
     is_alone.then(|| i32::try_from(instruction.memory_displacement64() as i64).ok()).flatten()

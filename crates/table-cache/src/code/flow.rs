@@ -1,11 +1,12 @@
-//! The ways through the code of gaps, from where functions begin on, and the state at each instruction.
+//! Follows the paths through the code of gaps from the starts of functions, and finds the state at each instruction.
 //!
-//! Whether a call returns is not seen, nor always where functions begin: what comes after the last call of one, which does not, may be the next
-//! one. So all that may be is followed, and believed is what leads to an end that fits (`ways`). What has been believed is not asked again.
+//! Two facts are not always visible: whether a call returns, and where functions begin. The code after the last call
+//! of a function, which does not return, may be the next function. So all possible paths are followed, and those are
+//! accepted that lead to a matching end (`ways`). Accepted code is not examined again.
 //!
-//! Functions begin where calls lead to and addresses are taken of; then, wherever nothing is known yet after code that has ended, one may begin, or
-//! it is a case of a switch, which has the state of the jump before it, but for memory
-//! that another case may have taken of the stack.
+//! Functions begin at targets of calls and at addresses that the code computes. Unknown code after code that has
+//! ended may be another function, or a case of a switch. A case has the state of the jump before it, except for
+//! memory that another case may have allocated on the stack.
 
 use std::ops::Range;
 
@@ -18,58 +19,59 @@ use super::pieces::Pieces;
 use super::probes;
 use super::ways::Ways;
 
-/// A function, or a part of one, and the state from each of these addresses on.
+/// A function or a part of one, with the state from each of these addresses on.
 #[derive(Debug)]
 pub(super) struct Function {
     pub(super) range: Range<u64>,
     pub(super) rows: Vec<(u64, State)>,
-    /// It is the first part, which is what calls lead to.
+    /// Whether this is the first part, which calls lead to.
     pub(super) is_first: bool,
 }
 
-/// What is known at an address, if it is not the number of a state: nothing; or it is within an instruction, or states differ.
+/// Values of [`Flow::known`] that are not numbers of states: nothing known; below, within an instruction, or states
+/// differ.
 const NOTHING: u16 = 0;
 const OTHER: u16 = 1;
 const FIRST_STATE: usize = 2;
 
-/// So many instructions are looked at for each byte of a gap: code that jumps all over itself is no compiler's.
+/// Maximum number of instructions examined per byte of a gap. Compilers do not generate code that needs more.
 const MOST_STEPS: u64 = 16;
 
-/// Functions that others lead to, and the cases of their switches, are found one after the other.
+/// Maximum number of rounds that search for further functions and switch cases.
 const MOST_ROUNDS: usize = 3;
 
-/// How functions are aligned, and the stack where one is called.
+/// Alignment of functions, and of the stack at a call.
 pub(super) const ALIGNED: u64 = 16;
 
-/// What is known at an address.
+/// Knowledge about an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Known {
     Nothing,
     State(State),
-    /// It is within an instruction, or states differ.
+    /// Within an instruction, or states differ.
     Other,
 }
 
 pub(super) struct Flow<'t> {
     pieces: &'t Pieces,
-    /// Where functions begin, in order.
+    /// Starts of functions, sorted.
     begins: &'t [u64],
     decoder: Decoder<'t>,
     info: InstructionInfoFactory,
-    /// For each byte of the pieces.
+    /// Knowledge about each byte of the pieces: number of a state, or one of the constants above.
     known: Vec<u16>,
     states: IndexSet<State>,
-    /// What is called by what is believed, and what is jumped to.
+    /// Targets of calls in accepted code; below, targets of jumps.
     called: FxHashSet<u64>,
     jumped: FxHashSet<u64>,
-    /// So many instructions were believed.
+    /// Number of accepted instructions.
     learnt: u64,
-    /// So many more may be looked at.
+    /// Number of instructions that may still be examined.
     steps: u64,
 }
 
 impl<'t> Flow<'t> {
-    /// Of gaps with this code. Functions begin at `begins`, which are in order.
+    /// Creates a flow over the code of gaps. `begins` has the starts of functions, sorted.
     pub(super) fn new(pieces: &'t Pieces, begins: &'t [u64]) -> Self {
         let bytes = pieces.bytes();
         Self {
@@ -86,7 +88,7 @@ impl<'t> Flow<'t> {
         }
     }
 
-    /// The functions, in order.
+    /// Returns the functions, in order.
     pub(super) fn functions(mut self) -> Vec<Function> {
         let begins: Vec<_> = self.begins.iter().map(|&begin| (begin, State::BEGIN)).collect();
         Ways::follow(&mut self, &begins, false).believe(&mut self);
@@ -104,12 +106,12 @@ impl<'t> Flow<'t> {
         self.begins.binary_search(&at).is_ok()
     }
 
-    /// Whether an address is in a gap.
+    /// Returns whether an address is in a gap.
     pub(super) fn contains(&self, at: u64) -> bool {
         self.pieces.offset(at).is_some()
     }
 
-    /// What is known at an address; nothing outside of gaps.
+    /// Returns what is known at an address; `Known::Nothing` outside of gaps.
     pub(super) fn known(&self, at: u64) -> Known {
         let number = self.pieces.offset(at).and_then(|(offset, _)| self.known.get(offset));
         match number {
@@ -123,7 +125,7 @@ impl<'t> Flow<'t> {
         }
     }
 
-    /// The instruction there, if all of it is in its gap and not too many were looked at.
+    /// Decodes the instruction at an address. `None` if it is not entirely in its gap, or too many were examined.
     pub(super) fn instruction(&mut self, at: u64) -> Option<Instruction> {
         self.steps = self.steps.checked_sub(1)?;
         let (offset, rest) = self.pieces.offset(at)?;
@@ -133,12 +135,12 @@ impl<'t> Flow<'t> {
         (!instruction.is_invalid() && instruction.len() <= rest).then_some(instruction)
     }
 
-    /// Whether what is believed calls a function there.
+    /// Returns whether accepted code calls a function at this address.
     pub(super) fn is_called(&self, at: u64) -> bool {
         self.called.contains(&at)
     }
 
-    /// Notes where an instruction that is believed leads.
+    /// Records the target of an accepted instruction.
     pub(super) fn note(&mut self, instruction: &Instruction) {
         if instruction.op0_kind() == OpKind::NearBranch64 {
             let to = if instruction.is_call_near() { &mut self.called } else { &mut self.jumped };
@@ -146,13 +148,13 @@ impl<'t> Flow<'t> {
         }
     }
 
-    /// Whether a function begins at an address in a state, as far as that is known by now.
+    /// Returns whether a function begins at an address in a state, as far as is known yet.
     fn is_first(&self, at: u64, state: State) -> bool {
         let is_guess = at.is_multiple_of(ALIGNED) && !self.jumped.contains(&at);
         state == State::BEGIN && (self.is_begin(at) || is_guess)
     }
 
-    /// Whether a function is known to begin at an address, or behind what is there for alignment.
+    /// Returns whether a function is known to begin at an address or after padding there.
     pub(super) fn is_next_function(&mut self, mut at: u64) -> bool {
         loop {
             if self.is_begin(at) {
@@ -163,12 +165,12 @@ impl<'t> Flow<'t> {
         }
     }
 
-    /// Whether what is there for alignment is at an address.
+    /// Returns whether there is padding at an address.
     pub(super) fn is_padded(&mut self, at: u64) -> bool {
         self.instruction(at).is_none_or(|instruction| is_padding(&instruction))
     }
 
-    /// Believes a state at an instruction.
+    /// Records a state at an accepted instruction.
     pub(super) fn learn(&mut self, instruction: &Instruction, state: State) {
         let both = match self.known(instruction.ip()) {
             Known::Nothing => Some(state),
@@ -188,7 +190,7 @@ impl<'t> Flow<'t> {
         }
     }
 
-    /// Places that nothing is known of after code that has ended, and what may be the state there.
+    /// Returns unknown addresses after code that has ended, with their possible states.
     fn others(&mut self) -> Vec<(u64, State)> {
         let mut others = Vec::new();
         for range in self.pieces.ranges() {
@@ -201,7 +203,8 @@ impl<'t> Flow<'t> {
         let first = self.begins.partition_point(|&begin| begin < range.start);
         let mut begins = self.begins.iter().skip(first).copied().peekable();
         let mut at = range.start;
-        // What is before the gap has ended. The state of the last jump through a register or memory.
+        // The code before the gap counts as ended. `switched` is the state of the last jump through a register or
+        // memory.
         let (mut has_ended, mut switched) = (true, None);
         while at < range.end {
             if begins.next_if(|&begin| begin <= at).is_some() {
@@ -232,10 +235,10 @@ impl<'t> Flow<'t> {
         }
     }
 
-    /// The states in order.
+    /// Returns the accepted states as functions, in order.
     fn rows(mut self) -> Vec<Function> {
         let mut functions: Vec<Function> = Vec::new();
-        // Each is looked at once.
+        // Each instruction is examined once.
         self.steps = self.known.len() as u64;
         for range in self.pieces.ranges() {
             self.rows_of(range, &mut functions);
@@ -263,7 +266,7 @@ impl<'t> Flow<'t> {
         }
     }
 
-    /// Where code goes on after an instruction that leads to the next one, and in which state.
+    /// Returns where execution continues after an instruction that continues with the next one, and the state there.
     pub(super) fn after(&mut self, instruction: &Instruction, state: State) -> (u64, After) {
         match probes::behind(self, instruction) {
             Some((behind, taken)) => (behind, state.after_taking(taken)),
@@ -281,13 +284,13 @@ impl Function {
     }
 }
 
-/// Whether nothing comes after an instruction but the next one.
+/// Returns whether execution always continues with the next instruction.
 pub(super) fn goes_on(instruction: &Instruction) -> bool {
     let is_trap = matches!(instruction.mnemonic(), Mnemonic::Ud2 | Mnemonic::Hlt | Mnemonic::Int3);
     !is_trap && matches!(instruction.flow_control(), FlowControl::Next | FlowControl::Interrupt)
 }
 
-/// Whether it is there for alignment alone.
+/// Returns whether an instruction is padding.
 fn is_padding(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3)
 }

@@ -1,6 +1,6 @@
-//! Rules as call-frame information, behind the `.eh_frame` that a file has.
+//! Writes rules as call-frame information and appends it to a file's `.eh_frame`.
 //!
-//! Entries are written by gimli.
+//! The entries are encoded by gimli.
 
 use gimli::write::{
     Address, CallFrameInstruction, CommonInformationEntry, EhFrame, EndianVec, FrameDescriptionEntry,
@@ -12,10 +12,10 @@ use plumb_unwind::{Module, Section, Svma, made};
 use super::effect::{FramePointer, Saved, State};
 use super::flow::Function;
 
-/// Bytes of a word, by which entries count.
+/// Word size in bytes, by which offsets in entries are scaled.
 const WORD: i32 = 8;
 
-/// The module with these entries.
+/// Adds these entries to a module.
 pub(crate) fn with_entries(module: Module<Vec<u8>>, entries: &[u8]) -> Module<Vec<u8>> {
     if entries.is_empty() {
         return module;
@@ -24,12 +24,12 @@ pub(crate) fn with_entries(module: Module<Vec<u8>>, entries: &[u8]) -> Module<Ve
     let section = sections.eh_frame.get_or_insert_with(|| Section { address: Svma(0), bytes: Vec::new() });
     section.bytes.resize(section.bytes.len().next_multiple_of(4), 0);
     section.bytes.extend_from_slice(entries);
-    // It is not in the order of all functions any more.
+    // The existing index does not cover the new entries.
     sections.eh_frame_hdr = None;
     Module::new(sections)
 }
 
-/// Entries with rules for these functions, and with the word that there is no caller at these addresses.
+/// Creates entries with rules for these functions, and entries that mark these addresses as having no caller.
 pub(super) fn entries(functions: &[Function], roots: &[u64]) -> Vec<u8> {
     if functions.is_empty() && roots.is_empty() {
         return Vec::new();
@@ -59,7 +59,7 @@ fn written(functions: &[Function], roots: &[u64]) -> Option<Vec<u8>> {
         table.add_fde(if function.is_first { first } else { part }, entry);
     }
     for at in roots {
-        // The byte before it is what is looked up for a return address.
+        // Cover the byte before, which is looked up for a return address.
         let mut entry = FrameDescriptionEntry::new(Address::Constant(at - 1), 1);
         entry.add_instruction(0, CallFrameInstruction::Undefined(X86_64::RA));
         table.add_fde(root, entry);
@@ -69,7 +69,7 @@ fn written(functions: &[Function], roots: &[u64]) -> Option<Vec<u8>> {
     Some(out.0.into_vec())
 }
 
-/// What a row says otherwise than the one before.
+/// Adds the instructions that lead from one row to the next.
 fn say(state: State, before: State, mut add: impl FnMut(CallFrameInstruction)) {
     let cfa = |state: State| match (state.sp, state.fp) {
         (Some(below), _) => Some((X86_64::RSP, below)),
@@ -82,7 +82,7 @@ fn say(state: State, before: State, mut add: impl FnMut(CallFrameInstruction)) {
     if state.saved != before.saved {
         add(match state.saved {
             Saved::Not => CallFrameInstruction::SameValue(X86_64::RBP),
-            // Others can't be said in words.
+            // Other offsets cannot be expressed in words.
             Saved::At(at) if at % WORD == 0 => CallFrameInstruction::Offset(X86_64::RBP, at),
             Saved::At(_) | Saved::Lost => CallFrameInstruction::Undefined(X86_64::RBP),
         });

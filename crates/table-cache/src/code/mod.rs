@@ -1,12 +1,12 @@
-//! Rules for code that its file has no call-frame information about, made of its instructions: where the stack pointer is, since a function's
-//! begin, and where the caller's frame pointer was put.
+//! Derives rules for code without call-frame information from its instructions: the distance of the stack pointer
+//! from its value at the function's start, and the location of the caller's frame pointer.
 //!
-//! What comes out is more of `.eh_frame`, so that everything that asks for rules has these as well. Invariant: they hold on all ways through
-//! the code that lead to an instruction from where functions begin; where ways do not agree, or where one does something to the stack pointer
-//! that is not known here, there are none.
+//! The result is appended to `.eh_frame`, so that every user of rules sees it. Invariant: the rules hold on all paths
+//! through the code that lead from the starts of functions to an instruction. Where paths disagree, or one changes
+//! the stack pointer in an unknown way, there are no rules.
 //!
-//! Not here: what instructions do (`effect`), where functions begin (`begins`), the ways (`flow`, `ways`, `pieces`), what has no
-//! caller (`roots`), how rules are written (`frames`). For x86_64 alone.
+//! Elsewhere: effects of instructions (`effect`), starts of functions (`begins`), paths (`flow`, `ways`, `pieces`),
+//! code without a caller (`roots`), encoding of rules (`frames`). Supports only x86_64.
 
 mod begins;
 mod effect;
@@ -26,20 +26,24 @@ use plumb_unwind::{Isa, Module, Svma};
 use self::flow::Flow;
 use self::pieces::Pieces;
 
-/// Gaps between functions that are only aligned are smaller.
+/// Minimum size of a gap in bytes. Smaller ones are padding between functions.
 const SMALLEST_GAP: u64 = 16;
-/// So much code without rules is looked at, of one file.
+/// Maximum number of bytes of code without rules that are examined in one file.
 const MOST_CODE: u64 = 1 << 20;
-/// Files with so much of call-frame information have rules for what matters in them, and take long to look through.
+/// Maximum size of call-frame information, in bytes. Larger files have rules for the code that matters, and take long
+/// to search.
 const MOST_FRAMES: usize = 8 << 20;
-/// What every program has of it from the C runtime: less. Whoever looks at that for each file that is met comes late to what happens meanwhile.
+/// Minimum number of bytes without rules. Every program has less than that from the C runtime. Examining it in each
+/// new file would delay the processing of other events.
 const RUNTIME: u64 = 208;
-/// Of larger files gaps that are there for alignment are not looked at.
+/// Maximum size of code for which padding gaps are examined too.
 const MOST_LOOKED_AT: u64 = 4 << 20;
-/// Less than such a part of all code does not pay for the search of that for calls.
+/// Minimum part of the code without rules, as a divisor. A smaller part is not worth the search of all code for
+/// calls.
 const PART: u64 = 1024;
 
-/// Entries of call-frame information for code that a file with this one has none for; empty: there are none.
+/// Creates entries of call-frame information for the code of a file that its module has no rules for; empty if there
+/// are none.
 pub(crate) fn entries(module: &Module<Vec<u8>>, code: &SectionReader) -> Vec<u8> {
     let all = gaps(module, code);
     let gaps: Vec<_> = all.iter().filter(|gap| gap.end - gap.start >= SMALLEST_GAP).cloned().collect();
@@ -53,13 +57,13 @@ pub(crate) fn entries(module: &Module<Vec<u8>>, code: &SectionReader) -> Vec<u8>
         let begins = begins::called(code, &gaps);
         let pieces = Pieces::new(gaps.iter().filter_map(|gap| read(code, gap)));
         functions = Flow::new(&pieces, &begins).functions();
-        // What calls one is no function that a compiler has made.
+        // Compilers do not generate code that calls such a root from within a function.
         functions.retain(|function| !roots.iter().any(|&root| function.range.contains(&(root - 1))));
     }
     frames::entries(&functions, &roots)
 }
 
-/// Whether entries are to be made for a file with this call-frame information.
+/// Returns whether to create entries for a file with this call-frame information.
 pub(crate) fn are_wanted(module: &Module<Vec<u8>>) -> bool {
     let sections = module.sections();
     let frames = [&sections.eh_frame, &sections.debug_frame].into_iter().flatten();
@@ -67,13 +71,13 @@ pub(crate) fn are_wanted(module: &Module<Vec<u8>>) -> bool {
     sections.isa == Isa::X86_64 && frames <= MOST_FRAMES
 }
 
-/// The code of a file that has no rules.
+/// Returns the code of a file that has no rules.
 fn gaps(module: &Module<Vec<u8>>, code: &SectionReader) -> Vec<Range<u64>> {
     let all = Svma(code.address)..Svma(code.address.saturating_add(code.size()));
     module.gaps(all).into_iter().map(|gap| gap.start.0..gap.end.0).collect()
 }
 
-/// What of a range of the code can be read.
+/// Reads a range of the code, as far as that is possible.
 fn read(code: &SectionReader, range: &Range<u64>) -> Option<Section> {
     let mut bytes = vec![0; usize::try_from(range.end.checked_sub(range.start)?).ok()?];
     let read = code.read_at(range.start.checked_sub(code.address)?, &mut bytes);

@@ -4,16 +4,16 @@ use std::ops::Range;
 
 use plumb_process::Section;
 
-/// Code at several places, one behind the other.
+/// Pieces of code from several addresses, stored one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
-    /// Where each is, in order, and where its bytes are.
+    /// Address range of each piece, sorted, and the index of its first byte.
     places: Vec<(Range<u64>, usize)>,
     bytes: Vec<u8>,
 }
 
 impl Pieces {
-    /// Of these, which are in order.
+    /// Joins sections, which must be sorted.
     pub(super) fn new(sections: impl IntoIterator<Item = Section>) -> Self {
         let mut pieces = Self::default();
         for Section { address, bytes } in sections {
@@ -32,7 +32,7 @@ impl Pieces {
         self.places.iter().map(|(range, _)| range.clone())
     }
 
-    /// Where the byte at an address is, and how many more there are in its piece.
+    /// Returns the index of the byte at an address, and the number of bytes from there to the end of its piece.
     pub(super) fn offset(&self, at: u64) -> Option<(usize, usize)> {
         let before = self.places.partition_point(|(range, _)| range.start <= at);
         let (range, offset) =

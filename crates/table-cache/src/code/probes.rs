@@ -1,13 +1,16 @@
-//! Loops that touch each page of a large frame as they take it of the stack, which a compiler makes with `-fstack-clash-protection`.
+//! Recognizes loops that touch each page of a large frame while allocating it. Compilers generate them for
+//! `-fstack-clash-protection`.
 //!
-//! The stack pointer is another one in each round, and known again behind the loop: gcc and clang compute it before, in a register.
+//! The stack pointer changes in each round and is known again after the loop: gcc and clang compute its final value
+//! in a register beforehand.
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
 use super::effect::immediate;
 use super::flow::Flow;
 
-/// Where code goes on behind such a loop, and how much it takes of the stack, if this instruction is where it is computed.
+/// If `first` computes that final value, returns the address after the loop, and the number of bytes that the loop
+/// allocates.
 pub(super) fn behind(flow: &mut Flow<'_>, first: &Instruction) -> Option<(u64, i32)> {
     let end = first.op0_register();
     let (begin, taken) = match first.mnemonic() {
@@ -23,14 +26,14 @@ pub(super) fn behind(flow: &mut Flow<'_>, first: &Instruction) -> Option<(u64, i
     Some((behind_loop(flow, begin, end)?, taken))
 }
 
-/// How far below the stack pointer an address is.
+/// Returns the distance in bytes of a computed address below the stack pointer.
 fn taken_by_lea(lea: &Instruction) -> Option<i32> {
     let is_alone = lea.memory_base() == Register::RSP && lea.memory_index() == Register::None;
     let taken = (lea.memory_displacement64() as i64).checked_neg()?;
     i32::try_from(taken).ok().filter(|&taken| is_alone && taken > 0)
 }
 
-/// What is behind a loop from `begin` on that ends where the stack pointer is what a register says.
+/// Returns the address after a loop that begins at `begin` and ends when the stack pointer equals register `end`.
 fn behind_loop(flow: &mut Flow<'_>, begin: u64, end: Register) -> Option<u64> {
     let take = flow.instruction(begin)?;
     let touch = flow.instruction(take.next_ip())?;

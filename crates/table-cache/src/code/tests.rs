@@ -1,4 +1,4 @@
-//! Rules made of code, held against those that compilers have written of the same code.
+//! Compares derived rules with the rules that compilers wrote for the same code.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ const RBP: u16 = 6;
 const RSP: u16 = 7;
 const RETURN: u16 = 16;
 
-/// What a file's own rules say of code that rules were made of as if it had none.
+/// Comparison of a file's own rules with rules derived as if it had none.
 #[derive(Debug, Default)]
 struct Compared {
-    /// Bytes of code that the file has rules for.
+    /// Bytes of code with rules in the file.
     all: u64,
-    /// Those that rules were made for.
+    /// Bytes of those with derived rules.
     made: u64,
-    /// Where these lead to another caller.
+    /// Bytes of those where the derived rules lead to another caller.
     wrong: u64,
 }
 
@@ -63,7 +63,7 @@ fn compare_row(module: &Module<Vec<u8>>, range: std::ops::Range<u64>, state: Sta
             (CfaRule::Register { register: RBP, offset }, State { fp: FramePointer::Below(below), .. }) => {
                 i64::from(below) == offset
             }
-            // Of others it can't be told.
+            // Other rows cannot be compared.
             _ => true,
         };
         let has_caller = !row.is_signal && row.register(RETURN) != RegisterRule::Undefined;
@@ -73,7 +73,7 @@ fn compare_row(module: &Module<Vec<u8>>, range: std::ops::Range<u64>, state: Sta
     }
 }
 
-/// Much of the code is only reached in ways that are not seen; of it there are to be no rules.
+/// Much of the code is reached only by paths that are not visible, and gets no rules.
 #[test]
 fn rules_are_those_that_compilers_write() {
     for path in [std::env::current_exe().unwrap(), PathBuf::from("/bin/bash")] {
@@ -99,13 +99,13 @@ fn functions_of<const N: usize>(pieces: [Section; N]) -> Vec<Function> {
     Flow::new(&Pieces::new(pieces), &begins).functions()
 }
 
-/// The state at an address.
+/// Returns the state at an address.
 fn state_at(functions: &[Function], address: u64) -> Option<State> {
     let function = functions.iter().find(|function| function.range.contains(&address))?;
     function.rows.iter().rev().find(|(start, _)| *start <= address).map(|&(_, state)| state)
 }
 
-/// What a call that does not return is followed by is another function, whose frame is its own.
+/// The code after a call that does not return is another function, with its own frame.
 #[test]
 fn a_call_that_does_not_return_ends_its_function() {
     let code = [
@@ -126,7 +126,7 @@ fn a_call_that_does_not_return_ends_its_function() {
     assert_eq!((at(0x1025), at(0x102a)), (None, None), "where it begins is not known");
 }
 
-/// Of a loop that takes a frame page by page it is known where it ends.
+/// After a loop that allocates a frame page by page, the stack pointer is known.
 #[test]
 fn a_large_frame_may_be_touched_page_by_page() {
     let code = [
@@ -147,7 +147,7 @@ fn a_large_frame_may_be_touched_page_by_page() {
     assert_eq!([0x1018, 0x101f, 0x1024].map(at), [None; 3], "another in each round");
 }
 
-/// A part of a function that is in another place has the frame that the jump to it has; a call does not lead there.
+/// A part of a function at another place has the frame of the jump to it; calls do not lead there.
 #[test]
 fn a_part_in_another_place_has_its_function_s_frame() {
     let cold = [&[0xe8, 0xfb, 0x0f, 0, 0][..], &[0xe9, 0x12, 0x10, 0, 0]].concat(); // 1000: call 2000; jmp 201c
@@ -173,7 +173,7 @@ fn a_part_in_another_place_has_its_function_s_frame() {
     );
 }
 
-/// Memory that one case takes of the stack is there in the others, whichever the jump came from.
+/// Memory that one case of a switch allocates on the stack may exist in the others, whichever jump led there.
 #[test]
 fn with_a_frame_pointer_cases_may_take_memory_of_the_stack() {
     let code = [
@@ -195,7 +195,7 @@ fn with_a_frame_pointer_cases_may_take_memory_of_the_stack() {
     assert_eq!([0x1019, 0x101d, 0x1025, 0x102b].map(frame), [by_fp; 4], "{functions:x?}");
 }
 
-/// A register that addresses are computed in is not the frame pointer any more, and no other is lost.
+/// `rbp` with a computed address is not a frame pointer any more; other state is kept.
 #[test]
 fn any_address_may_be_computed_in_rbp() {
     let code = [
@@ -210,7 +210,7 @@ fn any_address_may_be_computed_in_rbp() {
     assert_eq!([0x1015, 0x1019].map(sp), [Some(Some(16)), Some(Some(8))], "{functions:x?}");
 }
 
-/// What never returns has no end that could fit: that it is called, and from where, tells that it is a function.
+/// A function that never returns has no matching end. A call of it from accepted code identifies it.
 #[test]
 fn functions_without_end_are_followed_to_their_calls() {
     let code = [
@@ -232,7 +232,7 @@ fn functions_without_end_are_followed_to_their_calls() {
     );
 }
 
-/// Frames that no compiler makes do not keep others from having rules.
+/// Unusual frames do not prevent rules for other code.
 #[test]
 fn odd_frames_are_told_as_far_as_they_can_be() {
     let code = [
@@ -255,7 +255,7 @@ fn odd_frames_are_told_as_far_as_they_can_be() {
     assert!(module.row(Svma(0x1000)).unwrap().is_some());
 }
 
-/// Bytes that are no code at all.
+/// Random bytes instead of code.
 #[test]
 fn anything_may_be_there_instead_of_code() {
     let mut random = Random(1);
@@ -273,7 +273,8 @@ fn anything_may_be_there_instead_of_code() {
     functions([0x74, 0x00].repeat(20_000));
 }
 
-/// As disassembled by objdump, from glibc 2.36 and Boost 1.74: what is put on a new stack is behind padding, or its address is taken.
+/// Disassembled with objdump from glibc 2.36 and Boost 1.74: the code whose address is put on a new stack follows
+/// padding, or its address is computed.
 #[test]
 fn what_coroutines_return_to_has_no_caller() {
     let start_context = [
@@ -297,7 +298,7 @@ fn what_coroutines_return_to_has_no_caller() {
     assert!(module.row(Svma(0x1020)).unwrap().is_none() && module.row(Svma(0x1022)).unwrap().is_none());
 }
 
-/// Where the byte before has rules of another function, it is left to walks.
+/// If the byte before has rules of another function, the code gets no rule and is left to walks.
 #[test]
 fn what_has_no_byte_before_it_gets_no_rule() {
     // hlt; lea 1000(%rip), %rcx

@@ -1,9 +1,10 @@
-//! Ways through code that may be, and which of them are believed.
+//! Possible paths through code, and the selection of the accepted ones.
 //!
-//! Believed is a state from which ways lead to an end that fits: a return with the stack pointer where it was at the begin, or a jump to another
-//! function; and what those lead through. A state that leads to an end which does not fit is none. What is behind a call counts as an end
-//! that fits only if it is one, and never against what is before it: the call may not return. A function that leads to no end at all, as one that
-//! never returns, is believed if what is believed calls it.
+//! A state is accepted if paths lead from it to a matching end: a return with the stack pointer at its initial value,
+//! or a jump to another function. The states on those paths are accepted too. A state that leads to an end that does
+//! not match is rejected. The code after a call counts as a matching end only if it is one, and never against the
+//! code before the call, which may not return. A function that leads to no end at all, for example because it never
+//! returns, is accepted if accepted code calls it.
 
 use iced_x86::{FlowControl, Instruction, OpKind};
 use rustc_hash::FxHashMap;
@@ -11,37 +12,37 @@ use rustc_hash::FxHashMap;
 use super::effect::{After, State};
 use super::flow::{ALIGNED, Flow, Known, goes_on};
 
-/// So many states are followed from one place.
+/// Maximum number of states that are followed from one address.
 const MOST_STATES: usize = 4;
 
-/// A stretch of code from an instruction in some state to the first that may lead elsewhere.
+/// Basic block: the code from an instruction in some state to the first instruction that may lead elsewhere.
 struct Block {
     start: u64,
     state: State,
-    /// Where it leads to.
+    /// Successors.
     next: Vec<u32>,
-    /// Where it leads to if its last instruction, a call, returns.
+    /// Successor if the block ends with a call and that returns.
     returned: Option<u32>,
-    /// It ends as a function does.
+    /// Whether the block ends like a function.
     ends_well: bool,
-    /// It leads to an end that does not fit.
+    /// Whether the block leads to an end that does not match.
     is_bad: bool,
-    /// It is believed.
+    /// Whether the block is accepted.
     is_good: bool,
     is_learnt: bool,
 }
 
-/// The ways from some places.
+/// The paths from a set of addresses.
 pub(super) struct Ways {
     blocks: Vec<Block>,
-    /// Blocks by where they start.
+    /// Blocks by start address.
     at: FxHashMap<u64, Vec<u32>>,
-    /// Where they begin is guessed.
+    /// Whether the start addresses are guesses.
     is_guess: bool,
 }
 
 impl Ways {
-    /// Follows all ways from these places on.
+    /// Follows all paths from these addresses and states.
     pub(super) fn follow(flow: &mut Flow<'_>, from: &[(u64, State)], is_guess: bool) -> Self {
         let mut ways = Self { blocks: Vec::new(), at: FxHashMap::default(), is_guess };
         for &(start, state) in from {
@@ -56,7 +57,7 @@ impl Ways {
         ways
     }
 
-    /// The block that starts there in that state. `None`: too many do.
+    /// Returns the block that starts there in that state. `None` if there are too many.
     fn block(&mut self, start: u64, state: State) -> Option<u32> {
         let there = self.at.entry(start).or_default();
         let mut state = state;
@@ -86,14 +87,14 @@ impl Ways {
         Some(block)
     }
 
-    /// Notes that a block ends, as functions do or as none does.
+    /// Records the end of a block: one that functions have, or an impossible one.
     fn end(&mut self, index: usize, is_well: bool) {
         let block = &mut self.blocks[index];
         block.ends_well |= is_well;
         block.is_bad |= !is_well;
     }
 
-    /// Finds out where a block leads to.
+    /// Finds the successors of a block.
     fn explore(&mut self, flow: &mut Flow<'_>, index: usize, mut at: u64, mut state: State) {
         loop {
             match flow.known(at) {
@@ -114,7 +115,7 @@ impl Ways {
         }
     }
 
-    /// What a block does that ends with this instruction.
+    /// Handles the instruction that ends a block.
     fn leave(&mut self, flow: &mut Flow<'_>, index: usize, instruction: &Instruction, state: State) {
         match instruction.flow_control() {
             FlowControl::Return => self.end(index, state.is_as_at_begin()),
@@ -134,15 +135,16 @@ impl Ways {
                     }
                 }
             }
-            // A switch, or a call that is the last thing that a function does; a trap.
+            // A switch, a tail call through a pointer, or a trap.
             _ => {}
         }
     }
 
-    /// What a block does that ends with this call.
+    /// Handles a call that ends a block.
     fn call(&mut self, flow: &mut Flow<'_>, index: usize, instruction: &Instruction, state: State) {
         let next = instruction.next_ip();
-        // Elsewhere it is as the ABI wants it; compilers do without for functions that they know all callers of.
+        // Calls of other functions follow the ABI's stack alignment. Compilers omit it for functions of which they
+        // know all callers.
         let is_doubtful = self.is_guess && state.sp.is_some_and(|sp| sp % ALIGNED as i32 != 0);
         if is_doubtful {
             let is_near = instruction.op0_kind() == OpKind::NearBranch64;
@@ -156,7 +158,7 @@ impl Ways {
         }
     }
 
-    /// Believes what leads to ends that fit, and what that leads through.
+    /// Accepts blocks that lead to matching ends, and the blocks between.
     pub(super) fn believe(mut self, flow: &mut Flow<'_>) {
         let mut before = vec![Vec::new(); self.blocks.len()];
         let mut called_before = before.clone();
@@ -182,8 +184,8 @@ impl Ways {
         }
     }
 
-    /// Functions without any end, as those that never return, which are called by what is believed: up to their first calls, as behind the last
-    /// another function begins.
+    /// Accepts functions without any end, such as ones that never return, if accepted code calls them: up to their
+    /// first calls, because another function begins after the last one.
     fn endless(&mut self, flow: &Flow<'_>) -> Vec<u32> {
         let is_called = |block: &Block| block.state == State::BEGIN && flow.is_called(block.start);
         let endless = self.those(|block| !block.is_bad && !block.is_good && is_called(block));
@@ -191,7 +193,7 @@ impl Ways {
         endless
     }
 
-    /// Believes what was not learnt of yet.
+    /// Records accepted blocks that were not recorded yet.
     fn learn(&mut self, flow: &mut Flow<'_>) {
         for block in self.blocks.iter_mut().filter(|block| block.is_good) {
             if !std::mem::replace(&mut block.is_learnt, true) {
@@ -204,7 +206,7 @@ impl Ways {
         (0..).zip(&self.blocks).filter(|(_, block)| are(block)).map(|(index, _)| index).collect()
     }
 
-    /// Goes from some blocks to others, and on from those that that changes.
+    /// Propagates a change from some blocks to others, and further from those that it changes.
     fn spread(
         &mut self,
         mut from: Vec<u32>,
@@ -221,7 +223,7 @@ impl Ways {
     }
 }
 
-/// Believes the states of a block.
+/// Records the states of a block.
 fn learn(flow: &mut Flow<'_>, mut at: u64, mut state: State) {
     while flow.known(at) != Known::Other
         && let Some(instruction) = flow.instruction(at)

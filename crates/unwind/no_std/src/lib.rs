@@ -1,5 +1,5 @@
-//! Uses the unwinder without the standard library, with a panic handler of its own. That this compiles is the
-//! test: were anything below it linked to the standard library, there would be two panic handlers.
+//! Uses the unwinder without the standard library and with its own panic handler. Compiling is the test: if a
+//! dependency linked the standard library, there would be two panic handlers.
 
 #![no_std]
 
@@ -30,7 +30,7 @@ fn panic(_: &PanicInfo<'_>) -> ! {
     loop {}
 }
 
-/// The number of frames that are found from here.
+/// Returns the number of frames that the walk from `ip` and `sp` yields.
 pub fn plumb_frames(ip: u64, sp: u64) -> usize {
     let mut frames = alloc::vec::Vec::new();
     walk(&Nothing, &mut Nothing, &mut Cache::default(), &Registers::new(ip, sp), 10, &mut frames);

@@ -1,7 +1,7 @@
-//! What is particular to 64-bit ARM: its registers, and what calls do with them.
+//! 64-bit ARM: its registers and calling convention.
 //!
-//! Numbers are those of the ABI's DWARF document (AADWARF64 §4.1); vector registers are not tracked, no rule about
-//! frames needs them.
+//! Register numbers are those of the ABI's DWARF document (AADWARF64 §4.1). Vector registers are not tracked: no
+//! unwind rule needs them.
 
 mod numbers;
 mod signal;
@@ -14,7 +14,7 @@ use crate::row::Row;
 
 pub use numbers::{COUNT, FP, PC, SP, X29, X30};
 
-/// The architecture.
+/// Marker type for 64-bit ARM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aarch64;
 

@@ -4,11 +4,11 @@
 pub const X29: u16 = 29;
 /// DWARF number of `x30`, the link register.
 pub const X30: u16 = 30;
-/// The stack pointer.
+/// DWARF number of the stack pointer.
 pub const SP: u16 = 31;
-/// The program counter.
+/// DWARF number of the program counter.
 pub const PC: u16 = 32;
-/// Registers 0..COUNT are tracked.
+/// Number of tracked registers: `0..COUNT`.
 pub const COUNT: u16 = 33;
 /// The frame pointer: `x29`.
 pub const FP: u16 = X29;

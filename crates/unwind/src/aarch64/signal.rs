@@ -1,8 +1,9 @@
-//! The kernel's frame for a signal on 64-bit ARM.
+//! The signal frame that the kernel pushes on 64-bit ARM.
 //!
-//! A handler returns to `mov x8, #__NR_rt_sigreturn; svc #0`, which the kernel's vdso has (arch/arm64/kernel/vdso/
-//! sigreturn.S). That code has no call-frame information, or, in kernels of some years, some that leads to the caller
-//! of what was interrupted. The frame has the same layout in all (arch/arm64/include/uapi/asm/{ucontext,sigcontext}.h).
+//! A handler returns to `mov x8, #__NR_rt_sigreturn; svc #0` in the kernel's vdso
+//! (arch/arm64/kernel/vdso/sigreturn.S). That code has no call-frame information, or, in kernels of some years,
+//! information that leads to the caller of the interrupted function. The frame layout is the same in all of them
+//! (arch/arm64/include/uapi/asm/{ucontext,sigcontext}.h).
 
 use super::{FP, PC, Registers, SP, X30};
 use crate::address::Avma;
@@ -11,18 +12,19 @@ use crate::row::{CfaRule, RegisterRule, Row};
 
 /// `mov x8, #139`, `svc #0`.
 const TRAMPOLINE: [u32; 2] = [0xd280_1168, 0xd400_0001];
-/// The frame begins with `siginfo_t` (128 bytes) and a `ucontext_t`, in which 176 bytes come before the
-/// `sigcontext`, and in that the address of a fault before `x0`. After `x30` come `sp` and `pc`, as in DWARF's numbers.
+/// Offset of `x0` in the frame: `siginfo_t` (128 bytes), the part of `ucontext_t` before the `sigcontext` (176
+/// bytes), then the fault address (8 bytes). `x0`..`x30` are followed by `sp` and `pc`, in the order of the DWARF
+/// numbers.
 const X0: u64 = 128 + 176 + 8;
 
-/// Whether the program counter is at the kernel's code. Unknown where code can't be read.
+/// Returns whether the program counter is at the kernel's sigreturn code; `false` if code cannot be read.
 pub(super) fn is_trampoline<M: Memory>(registers: &Registers, memory: &mut M) -> bool {
     let mut code = |offset: u64| memory.read_u32(Avma(registers.ip().wrapping_add(offset)));
     code(0) == Ok(TRAMPOLINE[0]) && code(4) == Ok(TRAMPOLINE[1])
 }
 
-/// Whether a row is what kernels said of that code: a frame record at the frame pointer. The kernel keeps the link
-/// register there, not the program counter.
+/// Returns whether a row is the one that some kernels give for the sigreturn code: a frame record at the frame
+/// pointer. The kernel saves the link register there, not the program counter.
 pub(super) fn is_trampoline_row(row: &Row) -> bool {
     row.is_signal
         && matches!(row.cfa, CfaRule::Register { register: FP, .. })
@@ -30,7 +32,8 @@ pub(super) fn is_trampoline_row(row: &Row) -> bool {
         && row.register(PC) == RegisterRule::Offset(8)
 }
 
-/// The registers in the frame that is on top of the stack, and where its program counter is.
+/// Reads the registers from the signal frame on top of the stack. The second value is the address where the program
+/// counter was read.
 pub(super) fn context<M: Memory>(registers: &Registers, memory: &mut M) -> Option<(Registers, Avma)> {
     let base = registers.get(SP)?.wrapping_add(X0);
     let slot = |register: u16| Avma(base.wrapping_add(8 * u64::from(register)));

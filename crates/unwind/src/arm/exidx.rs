@@ -1,7 +1,7 @@
-//! `.ARM.exidx` and `.ARM.extab`: which function an address is in and where its unwind instructions are.
+//! `.ARM.exidx` and `.ARM.extab`: the function that holds an address, and the location of its unwind instructions.
 //!
 //! Reference: Exception Handling ABI for the Arm Architecture (IHI 0038) §6 and §7. The linker sorts the index by
-//! address, so it is searched as it is. What instructions say is in `opcodes`.
+//! address, so it can be searched in place. The instructions are interpreted in `opcodes`.
 
 use core::ops::Range;
 
@@ -10,23 +10,23 @@ use crate::address::Svma;
 use crate::cfi::{CfiError, CfiErrorKind, Reader, SectionKind};
 use crate::row::{RegisterRule, Row};
 
-/// Bytes of an entry: where the function begins, and how to unwind it.
+/// Size of an index entry in bytes: the start of the function, and how to unwind it.
 const ENTRY: usize = 8;
-/// The second word of functions that are no one's callee: `EXIDX_CANTUNWIND`.
+/// `EXIDX_CANTUNWIND`, the second word of a function that has no caller.
 const CANT_UNWIND: u32 = 1;
-/// The most words after the first that a list of instructions has: its length is a byte.
+/// Maximum number of words after the first in an instruction list: the length is a byte.
 const MAX_WORDS: usize = 255;
-/// The most bytes of instructions: three of the first word and four of each other.
+/// Maximum number of instruction bytes: three in the first word and four in each further word.
 const MAX_BYTES: usize = 3 + 4 * MAX_WORDS;
 
-/// A section and where it is loaded.
+/// A section and its load address.
 #[derive(Clone, Copy)]
 pub(crate) struct Placed<'a> {
     pub(crate) address: Svma,
     pub(crate) bytes: &'a [u8],
 }
 
-/// Unwind instructions in the order in which they run.
+/// Unwind instructions in execution order.
 pub(super) struct Instructions {
     bytes: [u8; MAX_BYTES],
     length: usize,
@@ -44,7 +44,7 @@ impl Instructions {
         }
     }
 
-    /// The lowest `count` bytes of a word, highest first.
+    /// Appends the lowest `count` bytes of a word, most significant first.
     fn push_word(&mut self, word: u32, count: usize) {
         for &byte in word.to_be_bytes().iter().skip(4 - count) {
             self.push(byte);
@@ -52,7 +52,8 @@ impl Instructions {
     }
 }
 
-/// The row of the function that holds `pc`; `None` if none begins at or before it. It is true where the function calls.
+/// Returns the row of the function that holds `pc`, or `None` if no function begins at or before it. The row is valid
+/// at the function's calls.
 pub(crate) fn row_at(
     exidx: Placed<'_>,
     extab: Option<Placed<'_>>,
@@ -72,7 +73,7 @@ pub(crate) fn row_at(
     }
     let mut section = SectionKind::Exidx;
     if word >> 31 == 1 {
-        // Only the first personality routine's instructions fit beside the index.
+        // Only the instructions of the first personality routine fit into the index.
         if word >> 24 != 0x80 {
             return Err(reader.error(CfiErrorKind::UnknownPersonality((word >> 24) as u8)));
         }
@@ -87,7 +88,7 @@ pub(crate) fn row_at(
     Ok(Some(row))
 }
 
-/// The instructions of the entry of `.ARM.extab` at the stated address `at`.
+/// Reads the instructions of the `.ARM.extab` entry at the stated address `at`.
 fn read_table(extab: Placed<'_>, at: u32, into: &mut Instructions) -> Result<(), CfiError> {
     let offset = at.wrapping_sub(extab.address.0 as u32);
     let mut reader = Reader::new(extab.bytes, offset as usize, SectionKind::Extab);
@@ -101,8 +102,8 @@ fn read_table(extab: Placed<'_>, at: u32, into: &mut Instructions) -> Result<(),
             into.push_word(first, 2);
             first >> 16 & 0xff
         }
-        // A personality routine of its own. GNU's, like LLVM's, keep instructions behind its address, and then what
-        // languages need.
+        // A custom personality routine. GNU's and LLVM's keep the instructions after its address, followed by
+        // language-specific data.
         0x00..=0x7f => {
             let word = reader.u32()?;
             into.push_word(word, 3);
@@ -116,13 +117,13 @@ fn read_table(extab: Placed<'_>, at: u32, into: &mut Instructions) -> Result<(),
     Ok(())
 }
 
-/// The entry whose function holds `pc`, and that function's addresses. The last function has no known end.
+/// Finds the entry whose function holds `pc`, and that function's address range. The last function has no known end.
 fn search(exidx: Placed<'_>, pc: Svma) -> Option<(usize, Range<Svma>)> {
     let (entries, _) = exidx.bytes.as_chunks::<ENTRY>();
     let begin = |index: usize| {
         let entry = entries.get(index)?;
         let word = u32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]);
-        // Linkers may leave the Thumb bit.
+        // Linkers may leave the Thumb bit set.
         Some(u64::from(relative(exidx.address, index * ENTRY, word) & !1))
     };
     let (mut low, mut high) = (0, entries.len());
@@ -135,7 +136,7 @@ fn search(exidx: Placed<'_>, pc: Svma) -> Option<(usize, Range<Svma>)> {
     (pc.0 < end).then_some((index, Svma(begin(index)?)..Svma(end)))
 }
 
-/// Where the functions begin, in the order of the index.
+/// Returns the start addresses of the functions, in index order.
 pub(crate) fn starts(exidx: Placed<'_>) -> impl Iterator<Item = Svma> {
     let entries = exidx.bytes.as_chunks::<ENTRY>().0.iter().enumerate();
     entries.map(move |(index, &[a, b, c, d, ..])| {
@@ -144,7 +145,7 @@ pub(crate) fn starts(exidx: Placed<'_>) -> impl Iterator<Item = Svma> {
     })
 }
 
-/// A pointer of 31 bits relative to its own place (`prel31`).
+/// Decodes a 31-bit pointer relative to its own location (`prel31`).
 fn relative(section: Svma, offset: usize, word: u32) -> u32 {
     let distance = ((word << 1) as i32 >> 1) as u32;
     (section.0 as u32).wrapping_add(offset as u32).wrapping_add(distance)

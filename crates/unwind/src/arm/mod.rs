@@ -1,7 +1,7 @@
-//! What is particular to 32-bit ARM: its registers, and what calls do with them.
+//! 32-bit ARM: its registers and calling convention.
 //!
-//! Numbers are those of the ABI's DWARF document (AADWARF32 §4.1); VFP registers are not tracked, no rule about frames
-//! needs them.
+//! Register numbers are those of the ABI's DWARF document (AADWARF32 §4.1). VFP registers are not tracked: no unwind
+//! rule needs them.
 
 pub(crate) mod exidx;
 mod numbers;
@@ -15,7 +15,7 @@ use crate::memory::Memory;
 
 pub use numbers::{COUNT, FP, LR, PC, R7, R11, SP};
 
-/// The architecture.
+/// Marker type for 32-bit ARM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arm;
 
@@ -37,7 +37,7 @@ impl Architecture for Arm {
         matches!(register, 4..=11 | SP)
     }
 
-    /// Bit 0 says that the caller is Thumb code.
+    /// Clears bit 0, which is set if the caller is Thumb code.
     #[inline(always)]
     fn code_address(value: u64, _bits: u32) -> u64 {
         value & 0xffff_fffe

@@ -4,13 +4,13 @@
 pub const R7: u16 = 7;
 /// DWARF number of `r11`, the frame pointer of ARM code.
 pub const R11: u16 = 11;
-/// The stack pointer: `r13`.
+/// DWARF number of the stack pointer, `r13`.
 pub const SP: u16 = 13;
-/// The link register: `r14`.
+/// DWARF number of the link register, `r14`.
 pub const LR: u16 = 14;
-/// The program counter: `r15`.
+/// DWARF number of the program counter, `r15`.
 pub const PC: u16 = 15;
-/// Registers 0..COUNT are tracked.
+/// Number of tracked registers: `0..COUNT`.
 pub const COUNT: u16 = 16;
-/// The frame pointer that small rules know: `r7`, because distributions build Thumb code.
+/// The frame pointer that compact rules use: `r7`, because distributions build Thumb code.
 pub const FP: u16 = R7;

@@ -1,30 +1,30 @@
-//! The unwind instructions of the exception handling ABI (IHI 0038 §10.3) as a row of rules.
+//! Converts the unwind instructions of the exception handling ABI (IHI 0038 §10.3) to a row of rules.
 //!
-//! Instructions move a virtual stack pointer (vsp) and load registers from where it points. All that compilers write
-//! can be said as offsets from the value that the stack pointer or one other register has: so they run here without
-//! registers or memory, once for a function, and rows are kept as for other architectures. What can't be said that way
-//! is an error: loads from two bases, or any move of vsp after it was itself loaded.
+//! Instructions move a virtual stack pointer (vsp) and load registers from where it points. Everything that compilers
+//! emit can be expressed as offsets from the initial value of the stack pointer or of one other register. So the
+//! instructions run here once per function, without registers or memory, and the rows are cached as for other
+//! architectures. Anything else is an error: loads from two bases, or a move of vsp after vsp itself was loaded.
 
 use super::{LR, PC, SP};
 use crate::cfi::{CfiError, CfiErrorKind, Reader, SectionKind};
 use crate::row::{CfaRule, RegisterRule, Row};
 
-/// General registers.
+/// Number of general registers.
 const REGISTERS: usize = 16;
 
 /// The state while instructions run.
 struct State {
-    /// What vsp is relative to.
+    /// Register that vsp is relative to.
     base: u16,
     /// vsp minus the base, in bytes.
     offset: i64,
-    /// Where registers were loaded from, relative to the base.
+    /// Offset from the base at which each register was loaded.
     loaded: [Option<i64>; REGISTERS],
-    /// Where vsp was loaded from; then it can't move any more.
+    /// Offset from the base at which vsp was loaded; after that it cannot move any more.
     stack_loaded: Option<i64>,
 }
 
-/// The row that `instructions` of `section` make. `at` is for errors: where they are.
+/// Converts `instructions` of `section` to a row. `at` is their offset, for errors.
 pub(super) fn row(instructions: &[u8], section: SectionKind, at: usize) -> Result<Row, CfiError> {
     let mut state = State { base: SP, offset: 0, loaded: [None; REGISTERS], stack_loaded: None };
     let mut reader = Reader::new(instructions, 0, section);
@@ -45,13 +45,13 @@ pub(super) fn row(instructions: &[u8], section: SectionKind, at: usize) -> Resul
     Ok(state.into_row(section))
 }
 
-/// Why an instruction could not run.
+/// Reason why an instruction could not run.
 enum Failure {
-    /// It is cut off, or has too large a number.
+    /// The instruction is truncated, or its number is too large.
     Cfi(CfiError),
-    /// It is spare, reserved or says that there is no unwinding.
+    /// The opcode is spare, reserved or a refusal to unwind.
     Unknown,
-    /// It can't be said as a row.
+    /// The effect cannot be expressed as a row.
     Misplaced,
 }
 
@@ -68,7 +68,7 @@ impl State {
             // vsp plus or minus 4 to 256
             0x00..=0x3f => self.advance(i64::from(op & 0x3f) * 4 + 4),
             0x40..=0x7f => self.advance(-(i64::from(op & 0x3f) * 4 + 4)),
-            // r4..r15 by mask; an empty one refuses to unwind
+            // r4..r15 by mask; an empty mask is a refusal to unwind
             0x80..=0x8f => {
                 let mask = u16::from(op & 0xf) << 8 | u16::from(reader.u8()?);
                 if mask == 0 {
@@ -79,7 +79,7 @@ impl State {
             // vsp from a register; 13 and 15 are reserved
             0x9d | 0x9f => Err(Failure::Unknown),
             0x90..=0x9e => self.rebase(u16::from(op & 0xf)),
-            // r4 up to r4..r11, the second kind with lr
+            // r4 up to r4..r11, in the second arm also lr
             0xa0..=0xa7 => self.load(((2 << low) - 1) << 4),
             0xa8..=0xaf => self.load(((2 << low) - 1) << 4 | 1 << LR),
             // r0..r3 by mask
@@ -96,7 +96,7 @@ impl State {
         }
     }
 
-    /// Registers that are not tracked: only their size matters.
+    /// Skips registers that are not tracked: only their size matters.
     fn step_over(&mut self, op: u8, reader: &mut Reader<'_>) -> Result<(), Failure> {
         let low = i64::from(op & 7);
         let count = |reader: &mut Reader<'_>| reader.u8().map(|operand| i64::from(operand & 0xf) + 1);
@@ -131,7 +131,7 @@ impl State {
         Ok(())
     }
 
-    /// Loads the registers in `mask` from vsp on, the lowest first, and moves vsp behind them.
+    /// Loads the registers in `mask` from vsp, the lowest first, and moves vsp past them.
     fn load(&mut self, mask: u32) -> Result<(), Failure> {
         for (register, slot) in (0u16..).zip(&mut self.loaded) {
             if mask >> register & 1 == 1 {
@@ -148,7 +148,7 @@ impl State {
         Ok(())
     }
 
-    /// Takes vsp from a register.
+    /// Sets vsp from a register.
     fn rebase(&mut self, register: u16) -> Result<(), Failure> {
         if self.stack_loaded.is_some() {
             return Err(Failure::Misplaced);
@@ -166,7 +166,7 @@ impl State {
     }
 
     fn into_row(self, section: SectionKind) -> Row {
-        // A program counter of its own has only what a signal interrupted.
+        // Only a frame interrupted by a signal has a separate program counter.
         let loads_pc = self.loaded.get(usize::from(PC)).is_some_and(Option::is_some);
         let mut row = Row::empty(section, loads_pc);
         row.cfa = CfaRule::Register { register: self.base, offset: self.offset };

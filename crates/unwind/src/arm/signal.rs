@@ -1,22 +1,23 @@
-//! The kernel's frame for a signal on 32-bit ARM.
+//! The signal frame that the kernel pushes on 32-bit ARM.
 //!
-//! A C library that brings its own code to return from handlers describes it in `.ARM.exidx`. Else a handler returns
-//! to code of the kernel's (arch/arm/kernel/sigreturn_codes.S), which nothing describes.
+//! A C library that supplies its own sigreturn code describes it in `.ARM.exidx`. Otherwise a handler returns to the
+//! kernel's code (arch/arm/kernel/sigreturn_codes.S), which has no unwind information.
 
 use super::{COUNT, PC, Registers, SP};
 use crate::address::Avma;
 use crate::memory::Memory;
 
-/// Where `r0` is in a frame without `siginfo_t`: behind 20 bytes of `ucontext_t` and three words of `sigcontext`
+/// Offset of `r0` in a frame without `siginfo_t`: after 20 bytes of `ucontext_t` and three words of `sigcontext`
 /// (arch/arm/include/asm/ucontext.h, uapi/asm/sigcontext.h). `r1`..`r15` follow.
 const R0: u64 = 20 + 12;
-/// The size of `siginfo_t`, which comes first where a handler asked for it.
+/// Size of `siginfo_t`, which comes first if the handler asked for it.
 const SIGINFO: u64 = 128;
-/// System calls `sigreturn` and `rt_sigreturn`.
+/// Number of the system call `sigreturn`; below, of `rt_sigreturn`.
 const SIGRETURN: u32 = 119;
 const RT_SIGRETURN: u32 = 173;
 
-/// The registers that a signal interrupted, if the program counter is at such code.
+/// Returns the registers that a signal interrupted, if the program counter is at sigreturn code. The second value is
+/// the address where the program counter was read.
 pub(super) fn interrupted<M: Memory>(registers: &Registers, memory: &mut M) -> Option<(Registers, Avma)> {
     let call = system_call(registers, memory)?;
     let frame = registers.get(SP)?;
@@ -30,7 +31,8 @@ pub(super) fn interrupted<M: Memory>(registers: &Registers, memory: &mut M) -> O
     Some((found, slot(PC)))
 }
 
-/// Which of the two system calls the code at the program counter makes: `mov r7, #n; svc`.
+/// Returns the number of the system call that the code at the program counter makes (`mov r7, #n; svc`), if it is one
+/// of the two.
 fn system_call<M: Memory>(registers: &Registers, memory: &mut M) -> Option<u32> {
     let pc = registers.ip();
     let mut code = |offset: u64| memory.read_u32(Avma(pc.wrapping_add(offset))).ok();

@@ -1,13 +1,13 @@
-//! A direct-mapped table of packed rules by program counter: eight bytes an entry, and one more for the frame pointer.
+//! Direct-mapped table of packed rules by program counter: eight bytes per entry, and one more for the frame pointer.
 //!
-//! An entry is the address XORed with its packed rule, which has [`PACKED_BITS`] bits. Where the entry is says so many
-//! low bits of the address and more, so XORing it with an address yields the rule if the address is the same in all of
-//! its bits, and else a number that is larger than any rule: one comparison tells both whether the entry is the right
-//! one and whether its rule is of the usual kind.
+//! An entry is the address XORed with its packed rule of [`PACKED_BITS`] bits. The index of an entry covers at least
+//! that many low bits of the address. XORing the entry with an address therefore yields the rule if all address bits
+//! match, and otherwise a number larger than any rule. So one comparison shows whether the entry matches and whether
+//! its rule is of the usual kind.
 //!
-//! An entry that another one takes the place of goes to a second place, which differs in the highest bit, so pairs of
-//! addresses that meet are both kept. The smallest table has no second places: all bits of its places count for the
-//! comparison above.
+//! An entry that is displaced moves to a second place, whose index differs in the highest bit, so a pair of colliding
+//! addresses keeps both entries. The smallest table has no second places: the comparison above needs all bits of its
+//! index.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,42 +15,43 @@ use core::ops::Range;
 
 use crate::rule::{Kind, Rule};
 
-/// Bits of a packed rule; no table has fewer entries than there are packed rules.
+/// Bits of a packed rule. No table has fewer entries than there are packed rules.
 pub(crate) const PACKED_BITS: u32 = 12;
-/// Packed rules from here on are no offsets: they are positions in a list of rules, counted from here.
+/// Packed rules below this are offsets; from here on they are positions in a list of rules, counted from here.
 pub(crate) const OFFSETS: u64 = 1 << 11;
-/// The packed rule that says that there is none. What is larger belongs to another address.
+/// Packed value for "no rule". Anything larger belongs to another address.
 pub(crate) const ABSENT: u64 = (1 << PACKED_BITS) - 1;
-/// The packed rule of an outermost frame.
+/// Packed rule of an outermost frame.
 pub(crate) const ROOT: u64 = ABSENT - 1;
-/// The packed rule of code that keeps a frame pointer: the CFA is two words above what it points at, which is the saved
-/// one.
+/// Packed rule of code with a frame pointer: the CFA is two words above the address in the frame pointer, where the
+/// caller's frame pointer is saved.
 pub(crate) const FRAMED: u64 = ABSENT - 2;
-/// How many rules can be in the list.
+/// Maximum number of rules in the list.
 pub(crate) const MAX_LISTED: usize = (FRAMED - OFFSETS) as usize;
-/// What [`FRAMED`] stands for.
+/// The rule that [`FRAMED`] represents.
 const FRAMED_RULE: Rule = Rule { kind: Kind::Fp, ra: -1, fp: -2, value: 16 };
-/// Entries of the largest table, as a power of two. Compilers, the widest programs measured, return to some 10,000
-/// places.
+/// Base-2 logarithm of the entries of the largest table. Compilers, the largest programs measured, return to some
+/// 10,000 addresses.
 pub(crate) const LAST_BITS: u32 = 16;
 
-/// The table. It has no entries at all, or a power of two from `1 << PACKED_BITS` on.
+/// A direct-mapped table. It has no entries, or a power of two of at least `1 << PACKED_BITS`.
 #[derive(Debug, Default)]
 pub(crate) struct Direct {
     entries: Vec<u64>,
-    /// Beside each entry: how many words below the CFA the frame pointer is saved; 0 if it is unchanged. Only of
-    /// meaning where the packed rule is an offset.
+    /// For each entry, how many words below the CFA the frame pointer is saved; 0 if it is unchanged. Only meaningful
+    /// if the packed rule is an offset.
     fps: Vec<u8>,
-    /// How often an entry was pushed out since the table grew.
+    /// Number of displaced entries since the table grew.
     pushed_out: u32,
-    /// Places written to since all was forgotten; more than [`MANY`] stand for any.
+    /// Places written since the table was cleared. More than [`MANY`] means any place.
     touched: Vec<u32>,
 }
 
-/// A table grows after so many entries were pushed out by others: the smallest soon, because it has no second places.
+/// Number of displaced entries after which a table grows. Lower for the smallest table, because it has no second
+/// places.
 const MAX_PUSHED_OUT: [u32; 2] = [16, 64];
 
-/// A rule as the table holds it.
+/// A rule in its packed form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packed {
     pub(crate) bits: u64,
@@ -58,8 +59,8 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// A rule that needs no list: the CFA is so many words above the stack pointer, the return address just below it,
-    /// and two that are frequent. `None` for all others, and where a number is too large.
+    /// Packs a rule that needs no list: a CFA at an offset in words from the stack pointer with the return address just
+    /// below the CFA, or one of two frequent special rules. Returns `None` for all others, and if a number is too large.
     #[inline]
     pub(crate) fn usual(rule: Rule) -> Option<Packed> {
         if rule.kind != Kind::Sp {
@@ -69,18 +70,18 @@ impl Packed {
                 _ => None,
             };
         }
-        // Words and a remainder that makes the number too large, like a sign.
+        // The number of words; a remainder or a sign rotates to the top and makes the number too large.
         let bits = u64::from((rule.value as u32).rotate_right(3));
         let fp = u8::try_from(-i32::from(rule.fp)).ok()?;
         (rule.ra == -1 && (1..OFFSETS).contains(&bits)).then_some(Packed { bits, fp })
     }
 
-    /// The rule at `position` in the list.
+    /// Packs a reference to the rule at `position` in the list.
     pub(crate) fn listed(position: usize) -> Option<Packed> {
         (position < MAX_LISTED).then_some(Packed { bits: OFFSETS + position as u64, fp: 0 })
     }
 
-    /// The rule; the list is asked for all but offsets.
+    /// Unpacks the rule. Everything but offsets and the special rules is looked up in the list.
     pub(crate) fn rule(self, list: &[Rule]) -> Option<Rule> {
         if self.bits < OFFSETS {
             let value = 8 * self.bits as i32;
@@ -94,37 +95,38 @@ impl Packed {
     }
 }
 
-/// Places written to that are remembered: what a short-lived process leaves behind is cleared one by one.
+/// Maximum number of written places that are recorded, so that the few entries of a short-lived process are cleared
+/// one by one.
 const MANY: usize = 100;
 
-/// Places that addresses below `1 << PACKED_BITS` have.
+/// Number of places that addresses below `1 << PACKED_BITS` can have.
 const FIRST_PLACES: usize = 1 << PACKED_BITS;
 
-/// What is in a place without a rule: no address yields a rule there. But for the first places that is a number that is
-/// in none of their addresses.
+/// Value of an empty place: XORed with any address it yields no rule. The first places need another value, one that
+/// matches none of the addresses that map to them.
 const EMPTY: u64 = 1;
 
 fn empty(place: usize) -> u64 {
     if place < FIRST_PLACES { !(place as u64) } else { EMPTY }
 }
 
-/// Whether there is no rule in a place.
+/// Returns whether a place has no rule.
 fn is_empty(place: usize, entry: u64) -> bool {
     entry == empty(place)
 }
 
-/// Empties the first places.
+/// Marks the first places as empty.
 fn mark_first(entries: &mut [u64]) {
     entries.iter_mut().take(FIRST_PLACES).enumerate().for_each(|(place, entry)| *entry = empty(place));
 }
 
-/// The address of the entry at `place`.
+/// Returns the address of the entry at `place`.
 fn address(place: usize, entry: u64) -> u64 {
     entry & !ABSENT | place as u64 & ABSENT
 }
 
 impl Direct {
-    /// A table with `1 << bits` entries.
+    /// Creates a table with `1 << bits` entries.
     pub(crate) fn new(bits: u32) -> Direct {
         let count = 1 << bits.clamp(PACKED_BITS, LAST_BITS);
         let mut entries = vec![EMPTY; count];
@@ -132,7 +134,7 @@ impl Direct {
         Direct { entries, fps: vec![0; count], pushed_out: 0, touched: Vec::with_capacity(MANY + 1) }
     }
 
-    /// The entries.
+    /// Returns the raw entries.
     #[inline]
     pub(crate) fn entries(&self) -> &[u64] {
         &self.entries
@@ -142,13 +144,13 @@ impl Direct {
         pc as usize & self.entries.len().wrapping_sub(1)
     }
 
-    /// The packed rule of an address, or more than any packed rule has.
+    /// Returns the packed rule of an address, or a number larger than any packed rule.
     #[inline]
     pub(crate) fn bits(&self, pc: u64) -> u64 {
         self.entries.get(self.place(pc)).map_or(u64::MAX, |entry| entry ^ pc)
     }
 
-    /// What is known of an address.
+    /// Looks up an address in its first place.
     #[inline]
     pub(crate) fn get(&self, pc: u64) -> Option<Packed> {
         let place = self.place(pc);
@@ -156,20 +158,20 @@ impl Direct {
         (bits < ABSENT).then(|| Packed { bits, fp: self.fps.get(place).copied().unwrap_or(0) })
     }
 
-    /// How many words below the CFA an address has its caller's frame pointer, if it is in its place and its rule is an
-    /// offset; 0 if that is unchanged.
+    /// Returns how many words below the CFA the caller's frame pointer is saved, or 0 if it is unchanged. Only
+    /// meaningful if the address is in its first place and its rule is an offset.
     #[inline]
     pub(crate) fn fp(&self, pc: u64) -> u8 {
         self.fps.get(self.place(pc)).copied().unwrap_or(0)
     }
 
-    /// The second place for the entry of `place`.
+    /// Returns the second place for the entry of `place`.
     fn other(&self, place: usize) -> Option<usize> {
         (self.entries.len() > 1 << PACKED_BITS).then_some(place ^ (self.entries.len() / 2))
     }
 
-    /// What is known of an address that [`Direct::get`] did not find, because another one took its place. Now it is
-    /// the other one that is out of place.
+    /// Looks up an address that [`Direct::get`] did not find because its entry was displaced. Swaps the two entries,
+    /// so the other one is now in its second place.
     #[inline]
     pub(crate) fn recall(&mut self, pc: u64) -> Option<Packed> {
         let place = self.place(pc);
@@ -190,14 +192,14 @@ impl Direct {
         self.touch(other);
     }
 
-    /// Whether a rule can be remembered without moving another one.
+    /// Returns whether a rule can be inserted without moving another.
     #[inline]
     pub(crate) fn has_place(&self, pc: u64) -> bool {
         let place = self.place(pc);
         !self.is_crowded() && self.entries.get(place).is_some_and(|&entry| is_empty(place, entry))
     }
 
-    /// Remembers a rule. What was in its place is moved to the other one, and what was there is forgotten.
+    /// Inserts a rule. The previous entry moves to its second place, and the entry there is evicted.
     #[inline]
     pub(crate) fn insert(&mut self, pc: u64, rule: Packed) {
         let place = self.place(pc);
@@ -220,7 +222,7 @@ impl Direct {
         }
     }
 
-    /// Something is written to `place`.
+    /// Records a write to `place`.
     #[inline]
     fn touch(&mut self, place: usize) {
         if self.touched.len() <= MANY {
@@ -228,14 +230,14 @@ impl Direct {
         }
     }
 
-    /// Whether rules begin to push out each other, and a larger table would help.
+    /// Returns whether rules displace each other often enough for a larger table.
     #[inline]
     pub(crate) fn is_crowded(&self) -> bool {
         let most = MAX_PUSHED_OUT[usize::from(self.entries.len() > FIRST_PLACES)];
         self.entries.len() < FIRST_PLACES || self.pushed_out >= most && self.entries.len() < 1 << LAST_BITS
     }
 
-    /// A table four times as large with the same content; the first one if this has no entries.
+    /// Grows the table fourfold and keeps its content. A table without entries gets the first size.
     pub(crate) fn grow(&mut self) {
         let bits = if self.entries.is_empty() { PACKED_BITS } else { self.entries.len().ilog2() + 2 };
         let old = core::mem::replace(self, Direct::new(bits));
@@ -274,8 +276,8 @@ impl Direct {
         }
     }
 
-    /// Forgets everything, and grows from the first size again: what comes next may be small, and clearing it for
-    /// each short-lived process would cost more than its walks.
+    /// Forgets everything and shrinks to the first size: the next process may be small, and clearing a large table
+    /// for each short-lived process would cost more than its walks.
     pub(crate) fn restart(&mut self) {
         self.entries.truncate(FIRST_PLACES);
         self.fps.truncate(FIRST_PLACES);
@@ -284,7 +286,7 @@ impl Direct {
         self.clear();
     }
 
-    /// Forgets everything, and keeps its size.
+    /// Forgets everything and keeps the size.
     pub(crate) fn clear(&mut self) {
         self.pushed_out = 0;
         if self.touched.len() > MANY {
@@ -311,7 +313,7 @@ mod tests {
         let rule = Packed { bits: 2, fp: 0 };
         for (bits, count) in [(PACKED_BITS, 5), (PACKED_BITS, 3000), (LAST_BITS, 5), (LAST_BITS, 70_000)] {
             let mut table = Direct::new(bits);
-            // Many share a place, so that they push each other around, and are asked for out of place.
+            // Many addresses collide, so they displace each other and are looked up in their second places.
             let address = |number: u64| 0x5555_0000_0000 + (number % 7) * (1 << LAST_BITS) + number * 3;
             (0..count).for_each(|number| table.insert(address(number), rule));
             let known = (0..count).filter(|&number| table.recall(address(number)).is_some()).count();

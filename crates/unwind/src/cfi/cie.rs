@@ -1,4 +1,4 @@
-//! Common information entries: what the FDEs of a compilation unit share.
+//! Common information entries: the data that the FDEs of a compilation unit share.
 
 use core::ops::Range;
 
@@ -6,29 +6,29 @@ use super::error::{CfiError, CfiErrorKind, SectionKind};
 use super::pointer::{Bases, Encoding};
 use super::reader::Reader;
 
-/// The longest augmentation string that is read. Known ones have five letters at most; a bound keeps hostile files from
+/// Maximum length of an augmentation string. Known ones have at most five letters; the bound keeps hostile files from
 /// making each of many FDEs expensive.
 const MAX_AUGMENTATION: usize = 32;
 
-/// What a CIE says.
+/// A decoded CIE.
 #[derive(Clone, Debug)]
 pub(crate) struct Cie {
     pub(crate) code_alignment: u64,
     pub(crate) data_alignment: i64,
     /// The register column that holds the return address.
     pub(crate) return_register: u64,
-    /// How FDEs write code addresses.
+    /// Encoding of code addresses in FDEs.
     pub(crate) fde_encoding: Encoding,
-    /// FDEs have a length-prefixed augmentation (`z`).
+    /// Whether FDEs have a length-prefixed augmentation (`z`).
     pub(crate) has_augmentation_data: bool,
-    /// Its functions are signal trampolines (`S`): their caller was interrupted rather than calling.
+    /// Whether the functions are signal trampolines (`S`): their caller was interrupted and did not call.
     pub(crate) is_signal: bool,
-    /// Where in the section the initial instructions are.
+    /// Offsets of the initial instructions in the section.
     pub(crate) instructions: Range<usize>,
 }
 
 impl Cie {
-    /// Decodes what follows the CIE's id. `reader` ends where the entry does.
+    /// Decodes the CIE after its id. `reader` must end where the entry ends.
     pub(crate) fn parse(
         mut reader: Reader<'_>,
         section: SectionKind,
@@ -80,7 +80,7 @@ impl Cie {
         Ok(cie)
     }
 
-    /// Interprets the augmentation string and consumes the data that it announces.
+    /// Interprets the augmentation string and consumes its data.
     fn augment(
         &mut self,
         mut letters: Reader<'_>,
@@ -98,7 +98,7 @@ impl Cie {
                     data_end = Some(after.position());
                     self.has_augmentation_data = true;
                 }
-                // The encoding of pointers to language-specific data, which FDEs hold.
+                // Encoding of pointers to language-specific data, which are in FDEs.
                 b'L' => {
                     reader.u8()?;
                 }

@@ -17,28 +17,28 @@ pub(crate) struct Frames<'a> {
     pub(crate) bases: Bases,
 }
 
-/// What an FDE says.
+/// A decoded FDE.
 #[derive(Clone, Debug)]
 pub(crate) struct Fde {
     pub(crate) cie: Cie,
     /// Stated addresses of the function, end exclusive.
     pub(crate) range: Range<u64>,
-    /// Where in the section the instructions are.
+    /// Offsets of the instructions in the section.
     pub(crate) instructions: Range<usize>,
 }
 
-/// The head of an entry.
+/// A decoded entry header.
 pub(crate) struct Entry<'a> {
-    /// What the head announces, after the id.
+    /// Contents of the entry, after the id.
     pub(crate) body: Reader<'a>,
-    /// The offset of the CIE, for an FDE.
+    /// Offset of the CIE, if the entry is an FDE.
     pub(crate) cie: Option<usize>,
-    /// Where the next entry begins.
+    /// Offset of the next entry.
     pub(crate) next: usize,
 }
 
 impl<'a> Frames<'a> {
-    /// The entry at `offset`; `None` for the mark of the end (a zero length).
+    /// Decodes the header of the entry at `offset`; `None` for the terminator (a zero length).
     pub(crate) fn entry(&self, offset: usize) -> Result<Option<Entry<'a>>, CfiError> {
         let mut reader = Reader::new(self.bytes, offset, self.kind);
         let first = reader.u32()?;
@@ -59,7 +59,7 @@ impl<'a> Frames<'a> {
                 let offset = || usize::try_from(id).map_err(|_| body.error(CfiErrorKind::BadCiePointer));
                 if id == mark { None } else { Some(offset()?) }
             }
-            // The id counts back from itself and has four bytes whatever the length has.
+            // The id counts back from its own position and has four bytes, whatever the size of the length.
             _ => match body.u32()? {
                 0 => None,
                 back => {
@@ -71,7 +71,7 @@ impl<'a> Frames<'a> {
         Ok(Some(Entry { body, cie, next }))
     }
 
-    /// The CIE at `offset`.
+    /// Decodes the CIE at `offset`.
     pub(crate) fn cie(&self, offset: usize) -> Result<Cie, CfiError> {
         match self.entry(offset)? {
             Some(Entry { body, cie: None, .. }) => Cie::parse(body, self.kind, &self.bases),
@@ -79,7 +79,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// The FDE at `offset`; `None` if there is something else.
+    /// Decodes the FDE at `offset`; `None` if the entry is not an FDE.
     pub(crate) fn fde(&self, offset: usize) -> Result<Option<Fde>, CfiError> {
         match self.entry(offset)? {
             Some(Entry { body, cie: Some(cie), .. }) => self.fde_with(body, self.cie(cie)?).map(Some),
@@ -87,7 +87,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// The FDE whose head was read and whose CIE is `cie`.
+    /// Decodes the rest of an FDE after its header. `cie` is its CIE.
     pub(crate) fn fde_with(&self, mut body: Reader<'a>, cie: Cie) -> Result<Fde, CfiError> {
         let begin = cie.fde_encoding.read(&mut body, &self.bases)?;
         let length = cie.fde_encoding.format_only().read(&mut body, &self.bases)?;

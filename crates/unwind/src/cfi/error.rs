@@ -1,8 +1,8 @@
-//! What can be wrong with call-frame information.
+//! Errors in call-frame information.
 
 use core::fmt;
 
-/// Which section something is in.
+/// Name of an unwind section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SectionKind {
     /// `.eh_frame`
@@ -18,7 +18,7 @@ pub enum SectionKind {
 }
 
 impl SectionKind {
-    /// The section's name.
+    /// Returns the name of the section.
     pub fn name(self) -> &'static str {
         match self {
             SectionKind::EhFrame => ".eh_frame",
@@ -33,36 +33,36 @@ impl SectionKind {
 /// Damaged or unsupported call-frame information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CfiError {
-    /// The section.
+    /// The section with the error.
     pub section: SectionKind,
     /// Byte offset in the section.
     pub offset: usize,
-    /// What is wrong there.
+    /// Kind of error.
     pub kind: CfiErrorKind,
 }
 
-/// What is wrong.
+/// Kind of error in call-frame information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CfiErrorKind {
     /// The section ends within a value.
     Truncated,
-    /// A number is too large for its meaning.
+    /// A number exceeds its range.
     TooLarge,
-    /// An FDE's pointer to its CIE leads elsewhere.
+    /// An FDE's CIE pointer does not point at a CIE.
     BadCiePointer,
-    /// A CIE of this version is not known.
+    /// The CIE version is unknown.
     UnknownVersion(u8),
-    /// A CIE's augmentation string has a letter without known meaning.
+    /// The CIE's augmentation string has an unknown letter.
     UnknownAugmentation(u8),
-    /// A pointer encoding (`DW_EH_PE_*`) that is not known or makes no sense here.
+    /// The pointer encoding (`DW_EH_PE_*`) is unknown or not usable here.
     UnknownPointerEncoding(u8),
-    /// A personality routine (of `.ARM.extab`) that is not known.
+    /// The personality routine (in `.ARM.extab`) is unknown.
     UnknownPersonality(u8),
-    /// A call-frame instruction that is not known.
+    /// The call-frame instruction is unknown.
     UnknownInstruction(u8),
-    /// A call-frame instruction where it is not allowed.
+    /// The call-frame instruction is not allowed here.
     MisplacedInstruction(u8),
-    /// `DW_CFA_restore_state` without `DW_CFA_remember_state`, or too many of the latter.
+    /// `DW_CFA_restore_state` without `DW_CFA_remember_state`, or too many nested `DW_CFA_remember_state`.
     UnbalancedState,
 }
 

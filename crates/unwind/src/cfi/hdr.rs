@@ -5,7 +5,7 @@ use super::pointer::{Bases, Encoding};
 use super::reader::Reader;
 use super::search;
 
-/// Where the table is. Its entries are pairs of pointers: first code address, address of the FDE.
+/// Location of the table. Its entries are pairs of pointers: first code address, address of the FDE.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
     table: usize,
@@ -15,7 +15,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Decodes the head of the section. Fails where there is no table that can be searched.
+    /// Decodes the header of the section. Fails if the section lacks a searchable table.
     pub(crate) fn parse(bytes: &[u8], bases: &Bases) -> Result<Header, CfiError> {
         let mut reader = Reader::new(bytes, 0, SectionKind::EhFrameHdr);
         let version = reader.u8()?;
@@ -40,12 +40,12 @@ impl Header {
         Ok(Header { table, count, encoding, size })
     }
 
-    /// The number of functions in the table.
+    /// Returns the number of functions in the table.
     pub(crate) fn len(&self) -> usize {
         self.count
     }
 
-    /// The number of functions that begin at or before `pc`; the last of those may hold it.
+    /// Returns the number of functions that begin at or before `pc`. The last of those may hold it.
     pub(crate) fn search(&self, bytes: &[u8], bases: &Bases, pc: u64) -> Result<usize, CfiError> {
         if self.encoding == Encoding::DATA_REL_SDATA4 {
             return Ok(self.search_usual(bytes, bases.section, pc));
@@ -58,14 +58,15 @@ impl Header {
         Ok(low)
     }
 
-    /// The entries of a table as all linkers write it: offsets from the section's address.
+    /// Returns the entries of a table in the format that all linkers write: offsets from the section's address.
+    /// `None` for other formats.
     pub(crate) fn usual<'a>(&self, bytes: &'a [u8]) -> Option<&'a [[u8; 8]]> {
         let (entries, _) = bytes.get(self.table..)?.as_chunks::<8>();
         entries.get(..self.count).filter(|_| self.encoding == Encoding::DATA_REL_SDATA4)
     }
 
-    /// In a table as all linkers write it: where the last function that begins at or before `pc` begins, and where its
-    /// FDE is. `None` also where the table is another.
+    /// Searches a table in that format for the last function that begins at or before `pc`. Returns its start and the
+    /// address of its FDE, or `None` if there is no such function or the format differs.
     #[inline]
     pub(crate) fn nearest_usual(&self, bytes: &[u8], base: u64, pc: u64) -> Option<(u64, u64)> {
         let at = i32::try_from(pc.wrapping_sub(base) as i64).ok()?;
@@ -74,12 +75,12 @@ impl Header {
         Some((address([a, b, c, d]), address([e, f, g, h])))
     }
 
-    /// Where the function at `index` begins.
+    /// Returns the start of the function at `index`.
     pub(crate) fn start(&self, bytes: &[u8], bases: &Bases, index: usize) -> Result<u64, CfiError> {
         self.pointer(bytes, bases, index, 0)
     }
 
-    /// The address of the FDE of the function at `index`.
+    /// Returns the address of the FDE of the function at `index`.
     pub(crate) fn fde(&self, bytes: &[u8], bases: &Bases, index: usize) -> Result<u64, CfiError> {
         self.pointer(bytes, bases, index, self.size)
     }
@@ -89,7 +90,7 @@ impl Header {
         self.encoding.read(&mut Reader::new(bytes, at, SectionKind::EhFrameHdr), bases)
     }
 
-    /// The search in a table as all linkers write it: without a decoded pointer in the loop.
+    /// Searches a table in the usual format, without decoding pointers in the loop.
     fn search_usual(&self, bytes: &[u8], base: u64, pc: u64) -> usize {
         let relative = pc.wrapping_sub(base) as i64;
         let table = bytes.get(self.table..).unwrap_or_default();

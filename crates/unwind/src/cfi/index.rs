@@ -1,4 +1,4 @@
-//! A sorted index of a section without `.eh_frame_hdr`, built when it is first needed.
+//! Sorted index of a section without `.eh_frame_hdr`, built on first use.
 
 use alloc::vec::Vec;
 
@@ -9,12 +9,12 @@ use super::error::SectionKind;
 /// Functions by address.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// First address, offset of the FDE; sorted.
+    /// Start of the function and offset of the FDE, sorted.
     entries: Vec<(u64, usize)>,
 }
 
 impl Index {
-    /// Reads all entries of the section. What is damaged is left out: its functions have no rules then.
+    /// Reads all entries of the section. Skips damaged ones, so their functions have no rules.
     pub(crate) fn build(frames: &Frames<'_>) -> Index {
         let mut entries = Vec::new();
         let mut last_cie: Option<(usize, Option<Cie>)> = None;
@@ -22,7 +22,7 @@ impl Index {
         while offset < frames.bytes.len() {
             let entry = match frames.entry(offset) {
                 Ok(Some(entry)) => entry,
-                // The mark of an end; more may follow where a linker put sections together.
+                // Terminator. More entries may follow where a linker concatenated sections.
                 Ok(None) => {
                     offset += 4;
                     continue;
@@ -39,28 +39,28 @@ impl Index {
         Index { entries }
     }
 
-    /// The number of functions that begin at or before `pc`; the last of those may hold it.
+    /// Returns the number of functions that begin at or before `pc`. The last of those may hold it.
     pub(crate) fn search(&self, pc: u64) -> usize {
         self.entries.partition_point(|&(begin, _)| begin <= pc)
     }
 
-    /// The number of functions.
+    /// Returns the number of functions.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Where the function at `index` begins and the offset of its FDE.
+    /// Returns the start of the function at `index` and the offset of its FDE.
     pub(crate) fn get(&self, index: usize) -> Option<(u64, usize)> {
         self.entries.get(index).copied()
     }
 
-    /// The offset of the FDE of the function at `index`.
+    /// Returns the offset of the FDE of the function at `index`.
     pub(crate) fn fde(&self, index: usize) -> Option<usize> {
         self.entries.get(index).map(|&(_, offset)| offset)
     }
 }
 
-/// Where the entry's function begins, if it is an FDE that describes any code.
+/// Returns the start of the entry's function, if the entry is an FDE that covers code.
 fn function(
     frames: &Frames<'_>,
     entry: Entry<'_>,
@@ -72,7 +72,7 @@ fn function(
     }
     let cie = last_cie.as_ref()?.1.clone()?;
     let fde = frames.fde_with(entry.body, cie).ok()?;
-    // Linkers leave address 0 (or 1) in `.debug_frame` for functions that they dropped.
+    // Linkers leave address 0 (or 1) in `.debug_frame` for discarded functions.
     let dropped = frames.kind == SectionKind::DebugFrame && fde.range.start <= 1;
     (!fde.range.is_empty() && !dropped).then_some(fde.range.start)
 }

@@ -1,4 +1,4 @@
-//! Runs call-frame instructions up to one address and yields the row that holds there.
+//! Runs call-frame instructions up to an address and yields the row that applies there.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -11,17 +11,17 @@ use crate::address::Svma;
 use crate::isa::COLUMNS;
 use crate::row::{CfaRule, Expression, RegisterRule, Row};
 
-/// How many states may be remembered at a time. Compilers use one or two.
+/// Maximum depth of `DW_CFA_remember_state`. Compilers use one or two.
 const MAX_REMEMBERED: usize = 32;
 
-/// Memory that is kept from one row to the next, so that decoding does not allocate.
+/// Buffers reused from one row to the next, so that decoding does not allocate.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     remembered: Vec<Row>,
 }
 
 impl Scratch {
-    /// With all the memory that it can ever need.
+    /// Preallocates all the memory that decoding can ever need.
     pub(crate) fn full() -> Scratch {
         Scratch { remembered: Vec::with_capacity(MAX_REMEMBERED) }
     }
@@ -33,13 +33,13 @@ pub(super) struct Machine<'a, 's> {
     pub(super) fde: &'a Fde,
     pub(super) frames: &'a Frames<'a>,
     pub(super) row: Row,
-    /// What the CIE said, for `DW_CFA_restore`.
+    /// Register rules after the CIE's instructions, for `DW_CFA_restore`.
     initial: Option<[RegisterRule; COLUMNS]>,
     remembered: &'s mut Vec<Row>,
     pub(super) location: u64,
 }
 
-/// The row of `fde` that holds at `pc`, which must be in its range.
+/// Computes the row of `fde` for `pc`, which must be in its range.
 pub(crate) fn row_at(
     frames: &Frames<'_>,
     fde: &Fde,
@@ -50,7 +50,7 @@ pub(crate) fn row_at(
     let mut start = fde.range.start;
     let mut end = fde.range.end;
     while !machine.reader.at_end() {
-        // An instruction moves the location or changes the row, never both: the row is still that of `start` below.
+        // An instruction moves the location or changes the row, never both, so here the row still starts at `start`.
         ops::step(&mut machine)?;
         if machine.location > pc {
             end = end.min(machine.location);
@@ -62,7 +62,7 @@ pub(crate) fn row_at(
     Ok(machine.row)
 }
 
-/// Calls `visit` with each row of `fde` in order, and where it holds. What was visited before an error is right.
+/// Calls `visit` with each row of `fde` in order, and its address range. Rows visited before an error are valid.
 pub(crate) fn each_row(
     frames: &Frames<'_>,
     fde: &Fde,
@@ -85,7 +85,7 @@ pub(crate) fn each_row(
 }
 
 impl<'a, 's> Machine<'a, 's> {
-    /// Where the instructions of `fde` itself begin.
+    /// Runs the CIE's instructions and stops before those of `fde`.
     fn begin(frames: &'a Frames<'a>, fde: &'a Fde, scratch: &'s mut Scratch) -> Result<Self, CfiError> {
         scratch.remembered.clear();
         let section =
@@ -110,7 +110,7 @@ impl<'a, 's> Machine<'a, 's> {
 }
 
 impl Machine<'_, '_> {
-    /// Moves on by `delta` units of code alignment.
+    /// Advances the location by `delta` units of code alignment.
     pub(super) fn advance(&mut self, delta: u64) -> Result<(), CfiError> {
         let bytes = delta.checked_mul(self.fde.cie.code_alignment);
         let location = bytes.and_then(|bytes| self.location.checked_add(bytes));
@@ -118,7 +118,7 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    /// Moves to an address, never back.
+    /// Sets the location, which must not move back.
     pub(super) fn move_to(&mut self, location: u64, op: u8) -> Result<(), CfiError> {
         if location < self.location {
             return Err(self.reader.error(CfiErrorKind::MisplacedInstruction(op)));
@@ -127,12 +127,13 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    /// `offset` units of data alignment.
+    /// Converts `offset` from units of data alignment to bytes.
     pub(super) fn factored(&self, offset: i64) -> i64 {
         offset.wrapping_mul(self.fde.cie.data_alignment)
     }
 
-    /// The column of a register; the return address may be any column, but is kept as the program counter's.
+    /// Sets the rule of a register. The return address may use any column in the file, but goes to that of the
+    /// program counter.
     pub(super) fn set(&mut self, register: u64, rule: RegisterRule) {
         if let Some(slot) = self.column(register).and_then(|column| self.row.registers.get_mut(column)) {
             *slot = rule;
@@ -191,7 +192,7 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    /// The expression that follows.
+    /// Reads the expression operand at the current position.
     pub(super) fn expression(&mut self) -> Result<Expression, CfiError> {
         let length = self.reader.uleb()?;
         let offset = self.reader.position();

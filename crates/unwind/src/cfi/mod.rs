@@ -1,7 +1,7 @@
-//! Call-frame information as compilers write it: `.eh_frame`, `.eh_frame_hdr` and `.debug_frame`.
+//! Call-frame information in the format that compilers write: `.eh_frame`, `.eh_frame_hdr` and `.debug_frame`.
 //!
-//! References: DWARF 5 §6.4 and §7.24; Linux Standard Base 5.0 core, §10.6 for `.eh_frame` and `.eh_frame_hdr`. All of
-//! it is decoded in place, for one address at a time. Not here: what rules mean for a frame (see `apply`).
+//! References: DWARF 5 §6.4 and §7.24; Linux Standard Base 5.0 core, §10.6 for `.eh_frame` and `.eh_frame_hdr`.
+//! Everything is decoded in place, for one address at a time. Applying rules to a frame is elsewhere (`apply`).
 
 mod cie;
 mod entry;

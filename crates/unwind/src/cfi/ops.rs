@@ -1,4 +1,4 @@
-//! The call-frame instructions (DWARF 5 §6.4.2 and §7.24, and GNU's own), one at a time.
+//! The call-frame instructions (DWARF 5 §6.4.2 and §7.24, and GNU extensions), one at a time.
 
 use super::error::{CfiError, CfiErrorKind};
 use super::machine::Machine;
@@ -42,17 +42,17 @@ fn extended(machine: &mut Machine<'_, '_>, op: u8) -> Result<(), CfiError> {
         0x0a => machine.remember(),
         0x0b => machine.restore_state(),
         0x0c..=0x0f | 0x12 | 0x13 => cfa(machine, op),
-        // AARCH64_negate_ra_state, AARCH64_negate_ra_state_with_pc: whether the return address is signed. The signature
-        // is taken off in any case.
+        // AARCH64_negate_ra_state, AARCH64_negate_ra_state_with_pc: whether the return address is signed. The
+        // signature is removed in any case.
         0x2c | 0x2d if machine.frames.isa == Isa::Aarch64 => Ok(()),
-        // GNU_args_size: what is pushed for a call is below the CFA, nothing to do.
+        // GNU_args_size: pushed arguments are below the CFA, so there is nothing to do.
         0x2e => machine.reader.uleb().map(|_| ()),
         0x05 | 0x07..=0x09 | 0x10 | 0x11 | 0x14..=0x16 | 0x2f => register(machine, op),
         _ => Err(machine.reader.error(CfiErrorKind::UnknownInstruction(op))),
     }
 }
 
-/// Instructions that define the CFA.
+/// Runs an instruction that defines the CFA.
 fn cfa(machine: &mut Machine<'_, '_>, op: u8) -> Result<(), CfiError> {
     match op {
         // def_cfa
@@ -90,7 +90,7 @@ fn cfa(machine: &mut Machine<'_, '_>, op: u8) -> Result<(), CfiError> {
     }
 }
 
-/// Instructions that say where a register is.
+/// Runs an instruction that sets the rule of a register.
 fn register(machine: &mut Machine<'_, '_>, op: u8) -> Result<(), CfiError> {
     let register = machine.reader.uleb()?;
     let rule = match op {

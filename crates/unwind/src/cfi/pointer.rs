@@ -3,39 +3,39 @@
 use super::error::{CfiError, CfiErrorKind};
 use super::reader::Reader;
 
-/// How a pointer is written.
+/// A pointer encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Encoding(pub(crate) u8);
 
-/// What encoded pointers may be relative to: stated addresses.
+/// Stated addresses that encoded pointers may be relative to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bases {
-    /// Bytes of an absolute pointer.
+    /// Size of an absolute pointer in bytes.
     pub(crate) word: u8,
-    /// Of the section that holds the pointer.
+    /// Address of the section that holds the pointer.
     pub(crate) section: u64,
     pub(crate) text: Option<u64>,
     pub(crate) data: Option<u64>,
-    /// Of the function that the FDE describes.
+    /// Start of the function that the FDE describes.
     pub(crate) function: Option<u64>,
 }
 
 impl Encoding {
-    /// A word, absolute.
+    /// An absolute word.
     pub(crate) const ABSOLUTE: Encoding = Encoding(0);
-    /// There is no pointer.
+    /// No pointer.
     pub(crate) const OMIT: Encoding = Encoding(0xff);
-    /// Four signed bytes relative to themselves: what compilers write into `.eh_frame`.
+    /// Four signed bytes relative to their own address: what compilers write into `.eh_frame`.
     pub(crate) const PC_REL_SDATA4: Encoding = Encoding(0x1b);
     /// Four signed bytes relative to the section's base: what linkers write into `.eh_frame_hdr`.
     pub(crate) const DATA_REL_SDATA4: Encoding = Encoding(0x3b);
 
-    /// The same format, not relative to anything: how the length of an FDE's range is written.
+    /// Returns the same format without a base: the encoding of the length of an FDE's range.
     pub(crate) fn format_only(self) -> Encoding {
         Encoding(self.0 & 0x0f)
     }
 
-    /// The size of a pointer in bytes; `None` if it varies or the format is unknown.
+    /// Returns the size of a pointer in bytes; `None` if it varies or the format is unknown.
     pub(crate) fn fixed_size(self, bases: &Bases) -> Option<usize> {
         match self.0 & 0x0f {
             0x00 | 0x08 => Some(bases.word.into()),
@@ -46,7 +46,7 @@ impl Encoding {
         }
     }
 
-    /// Reads a pointer. Wraps around as addresses do. Indirect pointers are refused: their value is in memory.
+    /// Reads a pointer, wrapping like addresses. Rejects indirect pointers: their value is in memory.
     pub(crate) fn read(self, reader: &mut Reader<'_>, bases: &Bases) -> Result<u64, CfiError> {
         let unknown = reader.error(CfiErrorKind::UnknownPointerEncoding(self.0));
         if self == Encoding::OMIT || self.0 & 0x80 != 0 {
@@ -68,7 +68,7 @@ impl Encoding {
         Ok(if bases.word == 4 { u64::from(pointer as u32) } else { pointer })
     }
 
-    /// Passes over a pointer whose value does not matter (personality, language-specific data).
+    /// Skips a pointer whose value does not matter (personality, language-specific data).
     pub(crate) fn skip(self, reader: &mut Reader<'_>, bases: &Bases) -> Result<(), CfiError> {
         if self == Encoding::OMIT {
             return Ok(());
@@ -100,7 +100,7 @@ impl Encoding {
     }
 }
 
-/// A pointer as the architecture has them.
+/// Reads a pointer of the architecture's size.
 fn word(reader: &mut Reader<'_>, bases: &Bases) -> Result<u64, CfiError> {
     if bases.word == 4 { reader.u32().map(u64::from) } else { reader.u64() }
 }

@@ -1,8 +1,8 @@
-//! A cursor over a section that never reads outside of it. Little-endian.
+//! Little-endian cursor over a section that never reads outside of it.
 
 use super::error::{CfiError, CfiErrorKind, SectionKind};
 
-/// The longest LEB128 number that is read. Ten bytes hold 64 bits; assemblers may pad a little.
+/// Maximum length of a LEB128 number in bytes. Ten bytes hold 64 bits; assemblers may pad a little.
 const MAX_LEB: u32 = 16;
 
 /// A position in the bytes of a section.
@@ -18,7 +18,7 @@ impl<'a> Reader<'a> {
         Reader { bytes, position, section }
     }
 
-    /// The same section up to `end`; beyond it, reading fails.
+    /// Returns a reader that ends at `end`.
     pub(crate) fn up_to(self, end: usize) -> Self {
         Reader { bytes: self.bytes.get(..end).unwrap_or(self.bytes), ..self }
     }
@@ -27,7 +27,7 @@ impl<'a> Reader<'a> {
         self.position
     }
 
-    /// Where reading ends.
+    /// Returns the offset at which reading ends.
     pub(crate) fn end(&self) -> usize {
         self.bytes.len()
     }

@@ -1,21 +1,22 @@
-//! Finds a function in `.eh_frame_hdr` as all linkers write it: sorted pairs of 32-bit offsets from its address.
+//! Finds a function in `.eh_frame_hdr` in the format that all linkers write: sorted pairs of 32-bit offsets from its
+//! address.
 //!
-//! Each step of the search is over a part of a length that is known when this is compiled, so that a step is a
-//! comparison and the choice of one of two halves. Tables that are too long for that are searched as any list is.
+//! Each step of the search is over a slice whose length is known at compile time, so a step is a comparison and a
+//! choice between two halves. Tables that are too long for that get an ordinary binary search.
 
-/// Offsets of a function's first byte and of its entry.
+/// Offsets of a function's first byte and of its FDE.
 type Pair = [u8; 8];
 
-/// Where a function begins.
+/// Returns the offset of the function's first byte.
 #[inline(always)]
 fn begin(&[a, b, c, d, ..]: &Pair) -> i32 {
     i32::from_le_bytes([a, b, c, d])
 }
 
-/// The last of the pairs that begins at or before `at`, an offset as theirs.
+/// Returns the last pair that begins at or before `at`, which has the same base as the pairs.
 #[inline]
 pub(super) fn last_before(pairs: &[Pair], at: i32) -> Option<&Pair> {
-    // A power of two of them, from either end: together these are all.
+    // Two slices with a power of two of pairs, one at either end, together cover all pairs.
     let length = 1_usize << pairs.len().checked_ilog2()?;
     let upper = pairs.get(pairs.len() - length..)?;
     let part = if begin(upper.first()?) <= at { upper } else { pairs.get(..length)? };
@@ -23,7 +24,7 @@ pub(super) fn last_before(pairs: &[Pair], at: i32) -> Option<&Pair> {
     (begin(pair) <= at).then_some(pair)
 }
 
-/// A step for a part of each length, from two to the largest.
+/// Defines one search step for each length, from two to the largest.
 macro_rules! steps {
     ($($name:ident $length:literal $next:ident;)*) => {
         $(#[inline]
@@ -33,7 +34,7 @@ macro_rules! steps {
             $next(if is_high { high } else { low }, at)
         })*
 
-        /// The search in a power of two of pairs.
+        /// Searches a power of two of pairs.
         fn in_part(part: &[Pair], at: i32) -> Option<&Pair> {
             match part.len() {
                 1 => part.first(),

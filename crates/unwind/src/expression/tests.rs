@@ -1,4 +1,4 @@
-//! The evaluator against gimli's, on expressions made at random of all operations.
+//! Compares the evaluator with gimli's on random expressions that use all operations.
 
 use std::vec::Vec;
 
@@ -11,7 +11,7 @@ use crate::address::Avma;
 use crate::memory::{Memory, ReadError};
 use crate::x86_64::Registers;
 
-/// Memory where each byte follows from its address, but for a part that can't be read.
+/// Memory in which each byte is a function of its address, except for a part that cannot be read.
 struct Pattern;
 
 fn byte(at: u64) -> u8 {
@@ -61,7 +61,7 @@ fn reference(text: &[u8], initial: u64, registers: &Registers) -> Option<u64> {
     }
 }
 
-/// An operation with operands of the right size.
+/// Appends a random operation with operands of the right size.
 fn operation(random: &mut Random, text: &mut Vec<u8>) {
     let ops = [
         0x03, 0x06, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16,
@@ -78,7 +78,7 @@ fn operation(random: &mut Random, text: &mut Vec<u8>) {
         0x0c | 0x0d => bytes(4),
         0x15 => text.push(random.below(4) as u8),
         0x10 | 0x11 | 0x23 | 0x70 | 0x77 | 0x80 => text.push(random.below(128) as u8),
-        // Into the no-operations that follow: an operand is no good place to land.
+        // Jump only into the nops that follow: landing on an operand would not be a valid program.
         0x28 | 0x2f => text.extend([random.below(4) as u8, 0, 0x96, 0x96, 0x96]),
         0x92 => text.extend([random.below(20) as u8, random.below(128) as u8]),
         0x94 => text.push(1 + random.below(8) as u8),
@@ -97,7 +97,7 @@ fn expressions_equal_gimli() {
     for _ in 0..200_000 {
         let mut text = Vec::new();
         for _ in 0..1 + random.below(6) {
-            // Something to work on, most of the time.
+            // Usually push an operand first.
             if random.below(3) > 0 {
                 text.extend([0x30 + random.below(32) as u8]);
             }

@@ -1,7 +1,8 @@
-//! What a walk does with words alone: the loop, frame pointers, and addresses that are met for the first time.
+//! The part of a walk that needs only words: the loop, frame pointers, and addresses seen for the first time.
 //!
-//! The frame pointer's value is looked after only where a rule needs it and before anything is learnt. So the frames
-//! passed since are still in their places in the cache, and the last of them that saved it says where.
+//! The frame pointer's value is computed only when a rule needs it, and before a new rule is inserted. The frames
+//! since the last computation then still have their cache entries in place, and the last of them that saved the frame
+//! pointer says where.
 
 use super::Place;
 use super::slots::UNROLLED;
@@ -14,53 +15,53 @@ use crate::learn::learn;
 use crate::memory::{Memory, Window};
 use crate::rule::Kind;
 
-/// Why it goes on no further.
+/// Reason why a walk over words stops.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The walk is over.
+    /// The stack is fully walked.
     End(End),
-    /// There is no more room for slots.
+    /// The buffer for slots is full.
     Full,
-    /// It takes more than is here.
+    /// The next frame needs the walker.
     Stuck,
 }
 
-/// The frame pointer during a walk by words.
+/// Known state of the frame pointer during a walk over words.
 #[derive(Clone, Copy)]
 pub(super) enum FramePointer {
-    /// Its value.
+    /// Known value.
     Value(u64),
-    /// It is this word of the window, if there is such a word.
+    /// Saved in this word of the window, if the window has such a word.
     Word(usize),
-    /// It was saved elsewhere.
+    /// Saved at this address.
     Saved(Avma),
     Unknown,
 }
 
-/// A walk by words under way.
+/// State of a walk over words.
 #[derive(Clone, Copy)]
 pub(super) struct FastWalk {
     pub(super) place: Place,
-    /// How many slots are used.
+    /// Number of slots in use.
     pub(super) used: usize,
-    /// What the frame pointer was when so many were used.
+    /// State of the frame pointer after the first `seen` slots.
     pub(super) fp: FramePointer,
     seen: usize,
-    /// Where it began, with so many used.
+    /// First frame of the walk, found with `first` slots in use.
     from: Key,
     first: usize,
 }
 
 impl FastWalk {
-    /// A walk from a frame, with room for slots from `used` on.
+    /// Starts a walk at a frame; slots from `used` on are free.
     #[inline(always)]
     pub(super) fn new(from: Key, slot: usize, bits: u64, fp: FramePointer, used: usize) -> FastWalk {
         FastWalk { place: Place { pc: from.pc.0, slot, bits }, used, fp, seen: used, from, first: used }
     }
 
-    /// Goes on while it takes no more than words, and learns rules that are not known yet.
+    /// Walks while words suffice, and learns rules that are not in the cache.
     ///
-    /// The table of return addresses has `N` entries; should it grow, the rest is left to others.
+    /// The table of return addresses must have `N` entries. If it grows, the rest of the walk is left to the caller.
     #[inline(always)]
     pub(super) fn run<const N: usize, A: Architecture, C: CodeMap, M: Memory>(
         &mut self,
@@ -69,7 +70,8 @@ impl FastWalk {
         cache: &mut Cache,
         slots: &mut [u32],
     ) -> Verdict {
-        // In a local variable, which the compiler keeps in registers: only copies of it have an address.
+        // Keep the state in a local variable so that the compiler can use registers: only copies of it have an
+        // address.
         let mut at = *self;
         let verdict = loop {
             let Some(window) = memory.window() else { break Verdict::Stuck };
@@ -124,12 +126,12 @@ impl FastWalk {
         verdict
     }
 
-    /// The frame that was found last.
+    /// Returns the cache key of the last frame found.
     fn key(&self) -> Key {
         if self.used == self.first { self.from } else { Key { pc: Avma(self.place.pc), is_return: true } }
     }
 
-    /// Where the frame pointer of the frame that was found last is, if the one before saved it.
+    /// Returns the location of the last frame's frame pointer, if the frame before it saved it.
     #[inline(always)]
     fn just_saved(&self, cache: &Cache, window: Window<'_>, slots: &[u32]) -> Option<FramePointer> {
         let callee = self.used.checked_sub(2).filter(|&callee| callee >= self.seen)?;
@@ -137,14 +139,14 @@ impl FastWalk {
         saved(self.place.slot, cache.callers().fp(pc))
     }
 
-    /// The frame pointer of the frame that was found last.
+    /// Returns the frame pointer of the last frame found.
     #[inline(never)]
     fn saved(&self, cache: &Cache, window: Window<'_>, slots: &[u32]) -> FramePointer {
         let mut slot = self.place.slot;
         if self.used == self.seen {
             return self.fp;
         }
-        // Each was found from the one before it.
+        // Each frame was found from the one before it.
         let start = if self.seen > self.first { self.seen - 1 } else { self.first };
         for &callee in slots.get(start..self.used.saturating_sub(1)).unwrap_or_default().iter().rev() {
             let Some(&pc) = window.words.get(callee as usize) else { return FramePointer::Unknown };
@@ -160,7 +162,7 @@ impl FastWalk {
         saved(slot, table.fp(self.from.pc.0)).unwrap_or(self.fp)
     }
 
-    /// Finds the rule of an address that is not known. The walk goes on unless there is a verdict.
+    /// Finds the rule of an address that is not in the cache. Returns `None` if the walk can continue.
     #[inline(never)]
     fn learn<A: Architecture, C: CodeMap>(
         &mut self,
@@ -171,11 +173,11 @@ impl FastWalk {
     ) -> Option<Verdict> {
         let key = self.key();
         if key.is_return && key.pc == Avma(0) && self.used > 0 {
-            // No frame: it marks the end.
+            // A return address of 0 is not a frame but marks the end.
             self.used -= 1;
             return Some(Verdict::End(End::Root));
         }
-        // The frames passed may be moved from their places.
+        // Inserting a rule may displace the entries of the frames since `seen`.
         let is_safe = cache.has_place(key);
         if !is_safe {
             (self.fp, self.seen) = (self.saved(cache, window, slots), self.used);
@@ -191,11 +193,11 @@ impl FastWalk {
     }
 }
 
-/// Follows offsets while the cache has them; `place` has one. Where the callers are goes to `slots` from `used` on;
-/// returns how many there are.
+/// Follows offsets while the cache has them; `place` must have one. Writes the slots of the callers to `slots` from
+/// `used` on, and returns their number.
 ///
-/// A stack word of the loop's is only looked up once it is known to be in the window, so a place whose bits are an
-/// offset is either at the window's end or at that of `slots`.
+/// A word is only looked up once it is known to be in the window. So if the final bits are an offset, the walk has
+/// reached the end of the window or of `slots`.
 #[inline(always)]
 fn follow_offsets<const N: usize>(
     entries: &[u64; N],
@@ -225,7 +227,8 @@ fn follow_offsets<const N: usize>(
     UNROLLED * slots.len()
 }
 
-/// Has the cache learn a rule. `None` if there is none to learn, or no room.
+/// Finds the rule of an address and inserts it into the cache. Returns `None` if that is not possible or the cache is
+/// full.
 #[inline(never)]
 pub(super) fn learnt<A: Architecture, C: CodeMap>(code: &C, cache: &mut Cache, key: Key) -> Option<Packed> {
     if key.pc.0 >> 63 != 0 {
@@ -234,14 +237,14 @@ pub(super) fn learnt<A: Architecture, C: CodeMap>(code: &C, cache: &mut Cache, k
     cache.recall(key).or_else(|| learn::<A, C>(code, cache, key).ok()?.1)
 }
 
-/// Where a frame pointer is that was saved so many words below the CFA, whose return address is in `slot`.
+/// Returns the location of a frame pointer saved `words` words below the CFA; `slot` holds the return address.
 #[inline(always)]
 fn saved(slot: usize, words: u8) -> Option<FramePointer> {
     (words != 0).then(|| FramePointer::Word(slot.wrapping_add(1).wrapping_sub(words.into())))
 }
 
-/// The slot of the caller of a frame that is so large that its rule is in the list, and the word where it saved the
-/// frame pointer if it did. `None` for rules of other kinds.
+/// Handles a frame so large that its rule is in the list. Returns the slot of the caller, and the word in which the
+/// frame pointer was saved, if it was. `None` for rules of other kinds.
 #[inline(always)]
 fn by_offset(cache: &Cache, place: Place) -> Option<(usize, Option<usize>)> {
     let rule = cache.listed(place.bits)?;
@@ -253,7 +256,7 @@ fn by_offset(cache: &Cache, place: Place) -> Option<(usize, Option<usize>)> {
     Some((next, (rule.fp != 0).then_some(saved)))
 }
 
-/// The slot of the caller of a frame that keeps a frame pointer, if that is further up.
+/// Returns the slot of the caller of a frame with a frame pointer, if that is further up.
 #[inline(always)]
 fn by_fp(window: Window<'_>, slot: usize, fp: FramePointer) -> Option<usize> {
     let value = match fp {
@@ -262,8 +265,8 @@ fn by_fp(window: Window<'_>, slot: usize, fp: FramePointer) -> Option<usize> {
         FramePointer::Saved(at) => *window.words.get(window.index(at)?)?,
         FramePointer::Unknown => return None,
     };
-    // What is no address of a word becomes larger than any index.
+    // An unaligned or lower address becomes larger than any index.
     let saved = value.wrapping_sub(window.base.0).rotate_right(3) as usize;
-    // The slot may be that before the first one.
+    // `slot` may be just before the first word (wrapped).
     (saved < window.words.len() && saved + 2 > slot.wrapping_add(1)).then_some(saved + 1)
 }

@@ -1,4 +1,4 @@
-//! A walk that goes by words where it can and by the walker where it can't.
+//! Walks over words where possible, and with the walker elsewhere.
 
 use alloc::vec::Vec;
 
@@ -14,35 +14,35 @@ use crate::memory::{Memory, Window};
 use crate::method::Method;
 use crate::walker::Walker;
 
-/// How many slots are collected before they become frames.
+/// Number of slots collected before they are converted to frames.
 const CHUNK: usize = 64;
-/// Why a piece of the walk ended.
+/// Reason why a piece of the walk stopped.
 enum Stop {
-    /// The walk is over.
+    /// The stack is fully walked.
     End(End),
-    /// There is no more room for slots.
+    /// The buffer for slots is full.
     Full,
-    /// A frame was found that is no return address in the window.
+    /// The frame found is not a return address in the window.
     Other(Walked),
 }
 
-/// A walk that goes by words where it can.
+/// A walk that uses words where possible.
 pub(super) struct Fast<'f, 'w, A: Architecture, C, M> {
     walker: &'f mut Walker<'w, A, C, M>,
     pc: u64,
     is_return: bool,
     /// As in [`Place`](super::Place).
     slot: usize,
-    /// Whether the stack pointer is in the window, so that `slot` says where.
+    /// Whether the stack pointer is in the window, so that `slot` is valid.
     is_inside: bool,
-    /// How many frames were found, the first included.
+    /// Number of frames found, including the first.
     count: usize,
-    /// The walker's registers are not those of the frame that was found last.
+    /// Whether this state is ahead of the walker's registers.
     is_ahead: bool,
 }
 
 impl<'f, 'w, A: Architecture, C: CodeMap, M: Memory> Fast<'f, 'w, A, C, M> {
-    /// At the frame where the walker is.
+    /// Starts at the walker's current frame.
     pub(super) fn new(walker: &'f mut Walker<'w, A, C, M>) -> Self {
         let pc = walker.registers.ip();
         let mut fast =
@@ -51,7 +51,7 @@ impl<'f, 'w, A: Architecture, C: CodeMap, M: Memory> Fast<'f, 'w, A, C, M> {
         fast
     }
 
-    /// Walks until it ends or `slots` are full. Returns how many there are.
+    /// Walks until the end or until `slots` is full. Returns the number of slots used.
     #[inline]
     fn drive(&mut self, slots: &mut [u32]) -> (usize, Stop) {
         let mut used = 0;
@@ -89,14 +89,14 @@ impl<'f, 'w, A: Architecture, C: CodeMap, M: Memory> Fast<'f, 'w, A, C, M> {
         }
     }
 
-    /// Goes to where a walk by words from the walker's frame got to.
+    /// Continues from the position of a walk over words that started at the walker's frame.
     pub(super) fn jump(&mut self, course: &FastWalk) {
         self.take(course);
         self.count = course.used + 1;
         self.is_inside = true;
     }
 
-    /// Frames that take no walker.
+    /// Walks over words as far as possible.
     fn by_words(&mut self, slots: &mut [u32], used: &mut usize) -> Verdict {
         let walker = &mut *self.walker;
         let key = Key { pc: Avma(self.pc), is_return: self.is_return };
@@ -120,7 +120,7 @@ impl<'f, 'w, A: Architecture, C: CodeMap, M: Memory> Fast<'f, 'w, A, C, M> {
         verdict
     }
 
-    /// Makes the frame that a walk by words found last the current one.
+    /// Makes the last frame of a walk over words the current one.
     fn take(&mut self, course: &FastWalk) {
         let walker = &mut *self.walker;
         let base = walker.memory.window().map_or(Avma(0), |window| window.base);
@@ -137,7 +137,7 @@ impl<'f, 'w, A: Architecture, C: CodeMap, M: Memory> Fast<'f, 'w, A, C, M> {
         (self.is_return, self.is_ahead) = (true, true);
     }
 
-    /// One frame by the walker.
+    /// Finds one frame with the walker.
     #[inline(never)]
     fn step(&mut self, slots: &mut [u32], used: &mut usize) -> Option<Stop> {
         let full = self.count <= self.walker.full_until;
@@ -158,13 +158,13 @@ impl<'f, 'w, A: Architecture, C: CodeMap, M: Memory> Fast<'f, 'w, A, C, M> {
         Some(Stop::Other(caller))
     }
 
-    /// Whether a frame is what the loop yields: a return address just below the stack pointer.
+    /// Returns whether a frame is of the kind that the loop yields: a return address just below the stack pointer.
     fn is_word(&self, frame: &Walked) -> bool {
         let below = Avma(self.walker.registers.sp()).offset(-8);
         frame.is_return && frame.found == Method::Cfi && frame.slot == below && self.slot != usize::MAX
     }
 
-    /// Brings the walker's registers to the frame that was found last.
+    /// Updates the walker's registers to the last frame found.
     fn settle(&mut self) {
         if !self.is_ahead {
             return;
@@ -178,7 +178,7 @@ impl<'f, 'w, A: Architecture, C: CodeMap, M: Memory> Fast<'f, 'w, A, C, M> {
         self.is_ahead = false;
     }
 
-    /// Finds the place of the walker's stack pointer in the window.
+    /// Computes the index of the walker's stack pointer in the window.
     fn find_place(&mut self) {
         let sp = Avma(self.walker.registers.sp());
         let index = self.walker.memory.window().and_then(|window| window.index(sp));
@@ -187,7 +187,7 @@ impl<'f, 'w, A: Architecture, C: CodeMap, M: Memory> Fast<'f, 'w, A, C, M> {
     }
 }
 
-/// The frames of slots in a window.
+/// Converts slots to frames.
 pub(super) fn frames<'a>(window: Window<'a>, slots: &'a [u32]) -> impl ExactSizeIterator<Item = Walked> + 'a {
     slots.iter().map(move |&slot| Walked {
         pc: Avma(window.words.get(slot as usize).copied().unwrap_or(0)),
@@ -197,7 +197,7 @@ pub(super) fn frames<'a>(window: Window<'a>, slots: &'a [u32]) -> impl ExactSize
     })
 }
 
-/// A whole walk, without memory but for the frames; as [`Walker::run`].
+/// Runs a whole walk without other memory than the list of frames; as [`Walker::run`].
 pub(crate) fn walk<A: Architecture, C: CodeMap, M: Memory>(
     walker: &mut Walker<'_, A, C, M>,
     limit: usize,

@@ -1,42 +1,42 @@
-//! Where the return addresses of one stack are.
+//! Locations of the return addresses of one stack.
 
 use alloc::vec::Vec;
 
 use crate::frame::Walked;
 
-/// Frames that the loop finds in a row. A piece of memory for slots that has less room left counts as full.
+/// Number of frames that the loop finds in a row. A buffer with less room than this counts as full.
 pub(super) const UNROLLED: usize = 8;
 
-/// The frames of one stack, four bytes each: for those who walk more often than they look at frames.
+/// The frames of one stack in four bytes each, for callers that walk more often than they look at frames.
 #[derive(Debug, Default)]
 pub struct ReturnSlots {
-    /// Where the return addresses of callers are, innermost first: in words from the window's base. [`ReturnSlots::OTHER`]
-    /// for frames that are listed whole.
+    /// Indexes of the callers' return addresses in the window, in words, innermost first. [`ReturnSlots::OTHER`] for
+    /// frames that are in `others`.
     pub(super) slots: Vec<[u32; UNROLLED]>,
     pub(super) used: usize,
-    /// Position among the callers, and the frame.
+    /// Frames that are not in the window, each with its index among the callers.
     pub(super) others: Vec<(usize, Walked)>,
     pub(super) limit: usize,
 }
 
 impl ReturnSlots {
-    /// What stands for a frame that is no return address in the window.
+    /// Marks a frame that is not a return address in the window.
     pub const OTHER: u32 = u32::MAX;
 
-    /// Room for so many callers; a walk that finds more ends there. Nothing is allocated afterwards, except where
-    /// there are frames that are no return addresses in the window: these are listed whole.
+    /// Allocates room for `limit` callers; a walk that finds more ends there. Later walks allocate only for frames
+    /// that are not return addresses in the window, which are stored in full.
     pub fn new(limit: usize) -> ReturnSlots {
         let slots = alloc::vec![[0; UNROLLED]; limit / UNROLLED + 2];
         ReturnSlots { slots, used: 0, others: Vec::with_capacity(8), limit }
     }
 
-    /// The callers of the frame that the walk began with, innermost first: the positions of their return addresses,
-    /// in words from the window's base, or [`ReturnSlots::OTHER`].
+    /// Returns the callers of the first frame, innermost first: indexes of their return addresses in the window, in
+    /// words, or [`ReturnSlots::OTHER`].
     pub fn slots(&self) -> &[u32] {
         self.slots.as_flattened().get(..self.used).unwrap_or_default()
     }
 
-    /// The frames that are [`ReturnSlots::OTHER`] in [`ReturnSlots::slots`], with their positions there.
+    /// Returns the frames that are [`ReturnSlots::OTHER`] in [`ReturnSlots::slots`], with their indexes there.
     pub fn others(&self) -> &[(usize, Walked)] {
         &self.others
     }

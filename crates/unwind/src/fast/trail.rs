@@ -1,4 +1,4 @@
-//! The frames of a stack as the loop finds them, for those who walk more often than they look at frames.
+//! Walks that yield slots instead of frames, for callers that walk more often than they look at frames.
 
 use alloc::vec::Vec;
 
@@ -17,7 +17,7 @@ use crate::registers::RegisterSet;
 use crate::walker::Walker;
 use crate::x86_64::{Registers, X86_64};
 
-/// As [`walk`](crate::walk()), but yields only where return addresses are. `memory` should hand out a window.
+/// As [`walk`](crate::walk()), but yields only the locations of return addresses. `memory` should provide a window.
 #[inline]
 pub fn trace<C: CodeMap, M: Memory>(
     code: &C,
@@ -29,7 +29,7 @@ pub fn trace<C: CodeMap, M: Memory>(
     trace_words::<X86_64, C, M>(code, memory, cache, start, trail)
 }
 
-/// The same for each architecture that [is served](super::serves).
+/// Traces a stack of any architecture that is [supported](super::serves).
 #[inline]
 fn trace_words<A: Architecture, C: CodeMap, M: Memory>(
     code: &C,
@@ -45,7 +45,7 @@ fn trace_words<A: Architecture, C: CodeMap, M: Memory>(
     }
 }
 
-/// The same for one size of the table. Nearly all walks are no more than what stands here.
+/// Traces a stack with a cache table of `N` entries. Nearly all walks run only the code in this function.
 #[inline(never)]
 fn trace_sized<const N: usize, A: Architecture, C: CodeMap, M: Memory>(
     code: &C,
@@ -72,7 +72,7 @@ fn trace_sized<const N: usize, A: Architecture, C: CodeMap, M: Memory>(
     }
 }
 
-/// The rest of a walk that got so far by words, or all of it.
+/// Walks the rest of a stack from the position of `course`, or all of it if that is `None`.
 #[cold]
 #[inline(never)]
 fn trace_on<A: Architecture, C: CodeMap, M: Memory>(
@@ -102,7 +102,7 @@ fn trace_on<A: Architecture, C: CodeMap, M: Memory>(
     end
 }
 
-/// As [`walk`](crate::walk()), by a trail that the cache keeps.
+/// As [`walk`](crate::walk()), using a buffer kept in the cache.
 #[inline]
 pub(crate) fn walk<A: Architecture, C: CodeMap, M: Memory>(
     code: &C,

@@ -1,4 +1,4 @@
-//! How functions of Go begin: where the frame pointer is saved.
+//! Recognizes the prologues of Go functions: where the frame pointer is saved.
 
 use super::Bytes;
 
@@ -16,7 +16,7 @@ impl<B: ?Sized> Clone for Code<'_, B> {
 
 impl<B: ?Sized> Copy for Code<'_, B> {}
 
-/// From where on the frame pointer is saved, and from where on it points to what was saved.
+/// Addresses from which on the frame pointer is saved, and from which on it points at its saved value.
 #[derive(Clone, Copy)]
 pub(super) struct Frame {
     pub(super) saved: u64,
@@ -24,17 +24,17 @@ pub(super) struct Frame {
 }
 
 impl<B: Bytes + ?Sized> Code<'_, B> {
-    /// Where it ends; `None` if that is beyond all addresses.
+    /// Returns the end address; `None` if it exceeds the address space.
     pub(super) fn end(&self) -> Option<u64> {
         self.start.checked_add(self.bytes.len())
     }
 
-    /// What makes a frame where the stack pointer has just moved, to `at`.
+    /// Recognizes the instructions that set up a frame just after the stack pointer has moved, at `at`.
     pub(super) fn frame(&self, at: u64) -> Option<Frame> {
         let frame = |saved: u64, points: u64| {
             Some(Frame { saved: at.checked_add(saved)?, points: at.checked_add(points)? })
         };
-        // The byte before as well.
+        // Includes the byte before `at`.
         let mut bytes = [0; 17];
         let before = at.checked_sub(self.start)?.checked_sub(1)?;
         let read = self.bytes.read_at(before, &mut bytes);

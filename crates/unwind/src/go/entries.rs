@@ -1,44 +1,47 @@
-//! Writes entries of `.debug_frame` and `.eh_frame` (DWARF 5, section 6.4.1; LSB core, ".eh_frame"): a row says what is otherwise than in
-//! the row before.
+//! Writes entries of `.debug_frame` and `.eh_frame` (DWARF 5, section 6.4.1; LSB core, ".eh_frame"). Each row is
+//! written as the difference from the row before.
 
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::{CALLER_AT_ENTRY, CALLER_IF_ANY, Way};
 
-/// Offsets of rbp, rbx, r12 to r15 and the program counter in `struct ucontext`, and the stack pointer's.
+/// Register and offset in `struct ucontext` of rbp, rbx, r12 to r15 and the program counter; below, the stack
+/// pointer's offset.
 const SAVED: [(u8, u8); 7] = [(6, 120), (3, 128), (12, 72), (13, 80), (14, 88), (15, 96), (16, 168)];
 const SAVED_SP: u8 = 160;
-/// What holds where a function begins.
+/// State at the start of a function.
 const AT_ENTRY: Way = Way::Sp { depth: 0, saved: false };
 
-/// The section that entries are for: they differ in how an entry names the one that it refers to.
+/// Section to write entries for. The formats differ in how an FDE refers to its CIE.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// By where that is in the section.
+    /// By its offset in the section.
     DebugFrame,
-    /// By how far back that is.
+    /// By its distance back from the reference.
     EhFrame,
 }
 
-/// Writes entries.
+/// Writer of entries.
 pub(super) struct Writer {
     form: Form,
     pub(super) bytes: Vec<u8>,
-    /// Where the entry is that usual ones refer to.
+    /// Offset of the CIE of ordinary functions.
     common: usize,
-    /// Where the one for what signal handlers return to is.
+    /// Offset of the CIE of the function that signal handlers return to.
     signal: usize,
 }
 
 impl Writer {
-    /// With the entries that all others refer to: at first the CFA is rsp + 8, the return address is below it, and rbp is as it was.
+    /// Writes the two CIEs. In the ordinary one, the CFA starts as rsp + 8, the return address is below it, and rbp
+    /// is unchanged.
     pub(super) fn new(form: Form, bytes: Vec<u8>) -> Self {
         let mut out = Self { form, common: bytes.len(), bytes, signal: 0 };
         // Version 1, no augmentation, factors 1 and -8, return addresses in column 16.
         out.entry(None, &[1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1, 0x08, 6]);
         out.signal = out.bytes.len();
-        // The same with the augmentation S, and all registers relative to rsp; the CFA is what is read there.
+        // The signal CIE also has the augmentation S. All registers are relative to rsp; the CFA is the saved stack
+        // pointer.
         let [low, high] = [SAVED_SP | 0x80, SAVED_SP >> 7];
         let mut body = [&[1, b'S', 0, 1, 0x78, 16, 0x0f, 4, 0x77, low, high, 0x06][..]].concat();
         for (register, offset) in SAVED {
@@ -49,14 +52,14 @@ impl Writer {
         out
     }
 
-    /// What signal handlers return to.
+    /// Writes the FDE of the function that signal handlers return to.
     pub(super) fn signal_return(&mut self, range: &Range<u64>) {
         let Some(start) = range.start.checked_sub(1) else { return };
         let body = [start.to_le_bytes(), (range.end - start).to_le_bytes()].concat();
         self.entry(Some(self.signal), &body);
     }
 
-    /// An entry that refers to the one at `common`, or is one to refer to.
+    /// Writes an FDE that refers to the CIE at `common`, or a CIE if that is `None`.
     fn entry(&mut self, common: Option<usize>, body: &[u8]) {
         let length = (body.len() + 4).next_multiple_of(4);
         self.bytes.extend((length as u32).to_le_bytes());
@@ -72,7 +75,7 @@ impl Writer {
         self.bytes.resize(self.bytes.len() + length - 4 - body.len(), 0);
     }
 
-    /// An entry of rows that follow each other, unless nothing is known there.
+    /// Writes an FDE for consecutive rows, unless they are unknown.
     pub(super) fn rows(&mut self, rows: &[(Range<u64>, Way)]) {
         let (Some((first, way)), Some((last, _))) = (rows.first(), rows.last()) else { return };
         if *way == Way::Unknown {
@@ -93,7 +96,7 @@ impl Writer {
     }
 }
 
-/// `DW_CFA_advance_loc` in the form that fits.
+/// Appends `DW_CFA_advance_loc` in the shortest form that fits.
 fn advance(ahead: u64, body: &mut Vec<u8>) {
     let ahead = ahead as u32;
     match (ahead, u8::try_from(ahead), u16::try_from(ahead)) {
@@ -111,7 +114,8 @@ fn advance(ahead: u64, body: &mut Vec<u8>) {
     }
 }
 
-/// The instructions of a row after another. Registers are 6, rbp, 7, rsp, and 16, the return address.
+/// Appends the instructions that lead from one row to the next. Register 6 is rbp, 7 is rsp, and 16 is the return
+/// address.
 fn say(way: Way, before: Way, body: &mut Vec<u8>) {
     let cfa = |register: u8, offset: u64, body: &mut Vec<u8>| {
         body.extend([0x0c, register]);
@@ -136,7 +140,7 @@ fn say(way: Way, before: Way, body: &mut Vec<u8>) {
                 Some(_) => {}
             }
             if was.is_none_or(|(_, was)| was != saved) {
-                // offset 6, or the same value of 6.
+                // rbp is saved at CFA - 16, or unchanged.
                 body.extend(if saved { [0x86, 2] } else { [0x08, 6] });
             }
         }
@@ -155,7 +159,7 @@ fn say(way: Way, before: Way, body: &mut Vec<u8>) {
     }
 }
 
-/// The return address is what this says.
+/// Appends an instruction that makes an expression the value of the return address.
 fn by_expression(expression: &[u8], body: &mut Vec<u8>) {
     body.extend([0x16, 16, expression.len() as u8]);
     body.extend(expression);

@@ -1,19 +1,20 @@
-//! Call-frame information of Go programs, which have none that would do: it is made of the table that Go's own tracebacks use,
-//! `.gopclntab` (Go 1.18 and newer, x86_64).
+//! Generates call-frame information for Go programs, whose own is not sufficient, from `.gopclntab`, the table that
+//! Go's tracebacks use (Go 1.18 and newer, x86_64).
 //!
-//! For each function that table has the distance of the stack pointer from where it was at the entry, instruction by instruction,
-//! and flags (`_func` in runtime/runtime2.go, `FuncFlag` in internal/abi/symtab.go). What comes out is a `.debug_frame` with the
-//! same in DWARF's words. (Go's own `.debug_frame` is left out of stripped programs, compressed in others, and says nothing of
-//! the frame pointer, of where stacks end, nor of where they are switched.)
+//! For each function, that table has the distance of the stack pointer from its value at the entry, instruction by
+//! instruction, and flags (`_func` in runtime/runtime2.go, `FuncFlag` in internal/abi/symtab.go). The output is a
+//! `.debug_frame` with the same facts in DWARF. Go's own `.debug_frame` is missing from stripped programs, compressed
+//! in others, and describes neither the frame pointer nor where stacks end or are switched.
 //!
-//! - `goexit`, `rt0_go` and others that nobody calls are marked in the table: they are roots.
-//! - Functions of the runtime that switch from a goroutine's stack to that of the scheduler, or the kernel's, keep the caller's
-//!   frame in the frame pointer while they run on the other stack; it is 0 where nobody is waiting for them to return (`mcall`,
-//!   `morestack`), and then the stack ends there.
-//! - Other functions that set the stack pointer to whatever they like have no rules from there on.
+//! - `goexit`, `rt0_go` and other functions without callers are marked in the table: they are roots.
+//! - Runtime functions that switch from a goroutine's stack to the scheduler's or the kernel's keep the caller's frame in the
+//!   frame pointer while they run on the other stack. It is 0 if no caller waits for them to return (`mcall`, `morestack`);
+//!   the stack then ends there.
+//! - Other functions that set the stack pointer arbitrarily have no rules from that instruction on.
 //!
-//! The frame pointer is said to be saved where the code that saves it is seen. Table and code are read where they are needed
-//! ([`Bytes`]): in large programs they take a hundred megabytes. Not here: names, lines; aarch64, whose table is alike.
+//! The frame pointer counts as saved where the code that saves it is recognized. Table and code are read on demand
+//! ([`Bytes`]): in large programs they take a hundred megabytes. Names and lines are not read here. aarch64, whose
+//! table is similar, is not supported.
 
 mod code;
 mod entries;
@@ -29,25 +30,27 @@ use self::table::{Function, Table};
 pub use self::table::Layout;
 use crate::address::Svma;
 
-/// The caller's program counter where the frame pointer may be 0 because there is none: it then is 0 too.
+/// DWARF expression for the caller's program counter if the frame pointer may be 0 for want of a caller: the
+/// result is then 0 too.
 pub const CALLER_IF_ANY: &[u8] = &[
     0x76, 0x00, 0x28, 0x04, 0x00, // bra +4 if rbp is not 0
     0x30, 0x2f, 0x03, 0x00, // 0, and to the end
     0x76, 0x08, 0x06, // the word at rbp + 8
 ];
 
-/// The same where there is no frame: the word at rsp, unless rbp is 0.
+/// DWARF expression for the caller's program counter before there is a frame: the word at rsp, or 0 if rbp is 0.
 pub const CALLER_AT_ENTRY: &[u8] = &[0x76, 0x00, 0x28, 0x04, 0x00, 0x30, 0x2f, 0x03, 0x00, 0x77, 0x00, 0x06];
 
-/// The content of a section, wherever it is.
+/// Contents of a section, wherever they are stored.
 pub trait Bytes {
-    /// Fills `into` with what is there from `offset` on, and says how many bytes it is: fewer at the end, or where they can't be read.
+    /// Fills `into` with the bytes from `offset` on, and returns how many were read: fewer at the end of the section
+    /// or if they cannot be read.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> usize;
 
-    /// How many bytes there are.
+    /// Returns the length in bytes.
     fn len(&self) -> u64;
 
-    /// Whether there are none.
+    /// Returns whether the section is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -68,37 +71,40 @@ impl Bytes for [u8] {
     }
 }
 
-/// How the caller is found.
+/// Method to find the caller.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// The stack pointer is so far below where it was at the entry; the frame pointer is saved on top of that, or not.
+    /// The stack pointer is `depth` bytes below its value at the entry. `saved`: the frame pointer is saved just
+    /// above the frame.
     Sp { depth: u64, saved: bool },
-    /// The frame pointer says it, unless it is 0.
+    /// Through the frame pointer; if that is 0, the function has no caller.
     Fp,
-    /// Stack and frame pointer are as at the entry, but for a frame pointer of 0 there is no caller.
+    /// Stack and frame pointer are as at the entry; if the frame pointer is 0, the function has no caller.
     Entry,
-    /// Nobody calls this.
+    /// The function has no caller.
     Root,
-    /// It is not known.
+    /// Unknown.
     Unknown,
 }
 
-/// So many bytes an entry takes, more or less.
+/// Approximate size of an entry in bytes.
 const ENTRY: usize = 56;
 
-/// The bytes of a `.debug_frame` for a Go program. `table` is `.gopclntab`, `text` the section with the code and where it is stated to
-/// be loaded. `None`: it is of another version or architecture, damaged, or not about this code.
+/// Generates the bytes of a `.debug_frame` for a Go program. `table` is `.gopclntab`; `text` and `code` are the
+/// stated address and the contents of the text section. Returns `None` if the table has another version or
+/// architecture, is damaged, or does not match the code.
 pub fn debug_frame<B: Bytes + ?Sized>(table: &B, text: Svma, code: &B) -> Option<Vec<u8>> {
     let table = Table::read(table, Code { start: text.0, bytes: code })?;
     Some(rules(&table, Form::DebugFrame, Vec::new()))
 }
 
-/// Finds out where the table of a Go program has what, for [`function_frame`]. `None`: as for [`debug_frame`].
+/// Locates the parts of a Go program's table, for [`function_frame`]. Returns `None` in the same cases as
+/// [`debug_frame`].
 pub fn layout<B: Bytes + ?Sized>(table: &B, text: Svma, code: &B) -> Option<Layout> {
     Some(Table::read(table, Code { start: text.0, bytes: code })?.layout)
 }
 
-/// Where the function begins that holds an address. `None`: there is none.
+/// Returns the start of the function that holds an address, or `None` if no function does.
 pub fn function_start<B: Bytes + ?Sized>(
     layout: Layout,
     (table, text, code): (&B, Svma, &B),
@@ -108,7 +114,8 @@ pub fn function_start<B: Bytes + ?Sized>(
     function(&table, pc).map(|function| Svma(function.range.start))
 }
 
-/// Likewise the bytes of a `.debug_frame` for that function alone.
+/// Generates the bytes of a `.debug_frame` with only the function that holds an address. Returns `None` if there is
+/// no such function.
 pub fn function_frame<B: Bytes + ?Sized>(
     layout: Layout,
     (table, text, code): (&B, Svma, &B),
@@ -120,7 +127,8 @@ pub fn function_frame<B: Bytes + ?Sized>(
     Some(out.bytes)
 }
 
-/// The function that holds an address. The byte before what signal handlers return to is that one's.
+/// Finds the function that holds an address. The byte before the function that signal handlers return to belongs to
+/// that function.
 fn function<B: Bytes + ?Sized>(table: &Table<'_, B>, pc: Svma) -> Option<Function> {
     let (mut function, next) = table.find(pc.0)?;
     if let Some(next) = next.filter(Function::returns_from_signal) {
@@ -132,8 +140,9 @@ fn function<B: Bytes + ?Sized>(table: &Table<'_, B>, pc: Svma) -> Option<Functio
     Some(function)
 }
 
-/// The same behind the entries of an `.eh_frame`, for programs with code of other languages (cgo): each table has what the other lacks.
-/// An index of that section, `.eh_frame_hdr`, does not know of them.
+/// Appends the generated entries to those of an `.eh_frame`, for programs with code of other languages (cgo): each
+/// table covers functions that the other lacks. An existing `.eh_frame_hdr` does not index them. Returns `before` as
+/// the error in the cases where [`debug_frame`] returns `None`.
 pub fn eh_frame<B: Bytes + ?Sized>(
     table: &B,
     text: Svma,
@@ -147,14 +156,14 @@ pub fn eh_frame<B: Bytes + ?Sized>(
 
 /// Writes the rules of all functions.
 fn rules<B: Bytes + ?Sized>(table: &Table<'_, B>, form: Form, mut before: Vec<u8>) -> Vec<u8> {
-    // Beforehand, as else there are two of them at some time; what is not used of it is not memory yet.
+    // Reserve beforehand, because growing would hold two copies for a moment. Pages that stay unused take no memory.
     let _ = before.try_reserve_exact(table.count().saturating_mul(ENTRY));
     let mut out = Writer::new(form, before);
     let mut rows = Vec::new();
     let mut end = 0;
     let mut functions = table.each().peekable();
     while let Some(mut function) = functions.next() {
-        // None overlaps another, so there are no more rows than bytes of code.
+        // Functions must not overlap, so that the rows do not outnumber the bytes of code.
         if function.range.start < end {
             continue;
         }
@@ -168,7 +177,7 @@ fn rules<B: Bytes + ?Sized>(table: &Table<'_, B>, form: Form, mut before: Vec<u8
     out.bytes
 }
 
-/// Writes the rules of a function. `rows` is room for them.
+/// Writes the rules of a function. `rows` is a reusable buffer.
 fn write<B: Bytes + ?Sized>(
     table: &Table<'_, B>,
     function: &Function,
@@ -185,7 +194,7 @@ fn write<B: Bytes + ?Sized>(
     }
 }
 
-/// The rows of a function.
+/// Computes the rows of a function.
 fn each_row<B: Bytes + ?Sized>(table: &Table<'_, B>, function: &Function, rows: &mut Vec<(Range<u64>, Way)>) {
     rows.clear();
     let first = table.steps(function).find(|&(_, depth)| depth > 0);
@@ -205,7 +214,8 @@ fn each_row<B: Bytes + ?Sized>(table: &Table<'_, B>, function: &Function, rows: 
     }
 }
 
-/// How the caller is found with the stack pointer at this depth. `saved`, `points`: the frame pointer is saved, and points there.
+/// Returns how to find the caller at this depth of the stack pointer. `saved`, `points`: the frame pointer is saved,
+/// and points at its saved value.
 fn way(function: &Function, depth: u64, saved: bool, points: bool, has_frame: bool) -> Way {
     if function.is_root() {
         return Way::Root;
@@ -213,7 +223,7 @@ fn way(function: &Function, depth: u64, saved: bool, points: bool, has_frame: bo
     match (function.writes_sp(), depth) {
         (false, _) => Way::Sp { depth, saved },
         (true, 0) if function.is_morestack() => Way::Entry,
-        // As at the entry, before there is a frame and after it.
+        // Same state as at the entry, both before the frame is set up and after it is removed.
         (true, 0) if has_frame => Way::Sp { depth, saved },
         (true, 1..) if points && function.switches_stacks() => Way::Fp,
         (true, 1..) if has_frame && !points => Way::Sp { depth, saved },

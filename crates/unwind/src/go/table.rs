@@ -1,6 +1,6 @@
-//! `.gopclntab`: functions, and where the stack pointer is in them.
+//! Parser of `.gopclntab`: functions, and the depth of the stack pointer in them.
 //!
-//! It is foreign: whatever it says leads to nothing but missing functions.
+//! The table is untrusted input: damage only leads to missing functions.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -8,24 +8,25 @@ use core::ops::Range;
 use super::Bytes;
 use super::code::Code;
 
-/// Go 1.18 and 1.20 (internal/abi/symtab.go). The latter put the line of a function before its flags.
+/// Magic numbers of Go 1.18 and 1.20, each with the offset of a function's flags (internal/abi/symtab.go). Go 1.20
+/// put the function's line before its flags.
 const MAGICS: [(u32, u64); 2] = [(0xffff_fff0, 37), (0xffff_fff1, 41)];
 const TOP_FRAME: u8 = 1;
 const SP_WRITE: u8 = 2;
-/// So many functions are tried before it is believed where the code begins.
+/// Number of functions that are checked before a base address is accepted.
 const TRIED: usize = 2000;
-/// So many of them are looked at at every place where it might, the places being multiples of ...
+/// Number of functions that are checked at each candidate base address.
 const PROBES: usize = 16;
-/// ... half of what Go's linker aligns functions to.
+/// Distance between candidate base addresses: half the alignment of functions in Go's linker.
 const FUNCTION_ALIGNMENT: usize = 16;
-/// At so many of these places at most all are tried.
+/// Maximum number of candidates for which all functions are checked.
 const MAX_BASES: usize = 8;
-/// So much of a name is read: those that matter are shorter.
+/// Number of bytes read of a name: the names that matter are shorter.
 const NAME: usize = 32;
-/// So much of a function's steps is read at once.
+/// Number of bytes of a function's steps read at once.
 const STEPS: usize = 32;
 
-/// Where the table of a file has what. Finding it takes a look at thousands of functions.
+/// Locations of the table's parts in a file. Finding them takes a look at thousands of functions.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     functions: u64,
@@ -33,11 +34,11 @@ pub struct Layout {
     steps: u64,
     list: u64,
     flag: u64,
-    /// What addresses count from.
+    /// Address that function addresses are relative to.
     base: u64,
 }
 
-/// The table and what it refers to.
+/// The table and the code that it describes.
 pub(super) struct Table<'a, B: ?Sized> {
     bytes: &'a B,
     pub(super) layout: Layout,
@@ -64,14 +65,14 @@ impl<'a, B: Bytes + ?Sized> Table<'a, B> {
     pub(super) fn read(bytes: &'a B, code: Code<'a, B>) -> Option<Self> {
         let magic = u32_at(bytes, 0)?;
         let &(_, flag) = MAGICS.iter().find(|&&(known, _)| known == magic)?;
-        // Instructions of one byte and pointers of eight: x86_64.
+        // Instruction alignment 1 and pointer size 8: x86_64.
         if array(bytes, 6)? != [1, 8] {
             return None;
         }
         let word = |index: u64| u64_at(bytes, 8 + 8 * index);
         let (functions, names, steps, list) = (word(0)?, word(3)?, word(6)?, word(7)?);
         let table = Self { bytes, layout: Layout { functions, names, steps, list, flag, base: 0 }, code };
-        // Go 1.26 and newer leave the beginning of the code to be found elsewhere, as position-independent programs do.
+        // Go 1.26 and newer do not store the start of the code, as position-independent programs do not either.
         let stated = u64_at(bytes, 24).filter(|&at| at != 0);
         [stated, Some(code.start)]
             .into_iter()
@@ -81,7 +82,7 @@ impl<'a, B: Bytes + ?Sized> Table<'a, B> {
             .or_else(|| table.found_in_code())
     }
 
-    /// One whose layout was found before.
+    /// Creates a table whose layout is already known.
     pub(super) fn of(layout: Layout, bytes: &'a B, code: Code<'a, B>) -> Self {
         Self { bytes, layout, code }
     }
@@ -90,14 +91,15 @@ impl<'a, B: Bytes + ?Sized> Table<'a, B> {
         Self { layout: Layout { base, ..self.layout }, ..self }
     }
 
-    /// With the base at which functions begin as the table says: where a C linker has put other code before Go's, as with cgo, it is
-    /// the beginning of no section, and only symbols say it, which may be stripped.
+    /// Returns the table with the base at which functions begin as the table describes. With cgo, a C linker puts
+    /// other code before Go's, so the base is not the start of a section, and only symbols, which may be stripped,
+    /// give it.
     fn found_in_code(self) -> Option<Self> {
         let begins = |function: Function| {
             let range = self.steps(&function).find(|&(_, depth)| depth >= 8)?.0;
             Some(range.start)
         };
-        // From a base of 0 addresses are distances; the code is as long as it can be.
+        // With base 0, addresses are distances. Allow them the whole length of the code.
         let reach = Code { start: 0, bytes: self.code.bytes };
         let distances = Self { code: reach, ..self.with_base(0) };
         let probes: Vec<u64> = distances.each().take(TRIED).filter_map(begins).take(PROBES).collect();
@@ -111,21 +113,21 @@ impl<'a, B: Bytes + ?Sized> Table<'a, B> {
         bases.find_map(|base| Some(self.with_base(base)).filter(Self::fits))
     }
 
-    /// How many functions there are at most.
+    /// Returns an upper bound on the number of functions.
     pub(super) fn count(&self) -> usize {
         usize::try_from(self.layout.functions.min(self.bytes.len() / 8)).unwrap_or_default()
     }
 
-    /// All functions that can be read.
+    /// Iterates over all functions that can be read.
     pub(super) fn each(&self) -> impl Iterator<Item = Function> {
         (0..self.layout.functions).map_while(|index| self.entry(index)).flatten()
     }
 
-    /// The function that holds an address, and the next one. The list is in the order of addresses.
+    /// Finds the function that holds an address, and the next function. The list is sorted by address.
     pub(super) fn find(&self, pc: u64) -> Option<(Function, Option<Function>)> {
         let offset = pc.checked_sub(self.layout.base)?;
         let start = |index: u64| u32_at(self.bytes, self.layout.list.checked_add(index.checked_mul(8)?)?);
-        // Those from `first` to before `last` may be it, the one at `first` begins no later than there.
+        // Invariant: the function is in `first..last`, and the one at `first` begins at or before the address.
         let (mut first, mut last) = (0, self.layout.functions.min(self.bytes.len() / 8));
         while last.saturating_sub(first) > 1 {
             let middle = first + (last - first) / 2;
@@ -138,7 +140,7 @@ impl<'a, B: Bytes + ?Sized> Table<'a, B> {
         function.range.contains(&pc).then(|| (function, self.entry(first + 1).flatten()))
     }
 
-    /// The function of that number. The outer `None`: the list has ended.
+    /// Returns the function with that number. The outer `None` means the end of the list.
     fn entry(&self, index: u64) -> Option<Option<Function>> {
         let at = self.layout.list.checked_add(index.checked_mul(8)?)?;
         let entry: [u8; 12] = array(self.bytes, at)?;
@@ -160,7 +162,8 @@ impl<'a, B: Bytes + ?Sized> Table<'a, B> {
         is_there.then_some(Function { range, name, flags, steps })
     }
 
-    /// Whether functions begin as the table says. Nothing else tells that it is about this code at these addresses.
+    /// Returns whether functions begin as the table describes. That is the only evidence that the table is about this
+    /// code at these addresses.
     fn fits(&self) -> bool {
         let (mut framed, mut seen) = (0, 0);
         for function in self.each().take(TRIED) {
@@ -172,7 +175,8 @@ impl<'a, B: Bytes + ?Sized> Table<'a, B> {
         framed > 0 && seen * 10 >= framed * 8
     }
 
-    /// Where in a function the stack pointer is how far below its place at the entry.
+    /// Iterates over the address ranges of a function, each with the depth of the stack pointer below its value at
+    /// the entry.
     pub(super) fn steps(&self, function: &Function) -> impl Iterator<Item = (Range<u64>, u64)> + use<'a, B> {
         let Range { start: begin, end } = function.range;
         let (mut pc, mut depth) = (begin, -1_i64);
@@ -192,40 +196,42 @@ impl Function {
         self.name.starts_with(name)
     }
 
-    /// Whether signal handlers return to this (`sigreturn__sigaction` in runtime/sys_linux_amd64.s): the stack pointer points at what
-    /// the kernel saved. It is not called, so the byte before it counts as well.
+    /// Returns whether this is the function that signal handlers return to (`sigreturn__sigaction` in
+    /// runtime/sys_linux_amd64.s). The stack pointer then points at the registers that the kernel saved. The function
+    /// is not called, so the byte before it belongs to it as well.
     pub(super) fn returns_from_signal(&self) -> bool {
         self.is_named(b"runtime.sigreturn__sigaction")
     }
 
-    /// Whether nobody calls this. A signal handler is called by the kernel, whose frame says what it interrupted.
+    /// Returns whether the function has no caller. A signal handler does not count: the kernel calls it, with a frame
+    /// that holds the interrupted registers.
     pub(super) fn is_root(&self) -> bool {
         self.flags & TOP_FRAME != 0 && !self.is_named(b"runtime.sigtramp")
     }
 
-    /// Whether it sets the stack pointer to whatever it likes.
+    /// Returns whether the function sets the stack pointer to an arbitrary value.
     pub(super) fn writes_sp(&self) -> bool {
         self.flags & SP_WRITE != 0
     }
 
-    /// Whether it takes a new stack for a goroutine.
+    /// Returns whether the function allocates a larger stack for a goroutine.
     pub(super) fn is_morestack(&self) -> bool {
         self.is_named(b"runtime.morestack")
     }
 
-    /// Whether it is of those that keep the caller's frame in the frame pointer on another stack.
+    /// Returns whether the function may keep the caller's frame in the frame pointer while on another stack.
     pub(super) fn switches_stacks(&self) -> bool {
         self.is_named(b"runtime.") || self.is_named(b"time.now")
     }
 }
 
-/// Numbers of variable length that follow each other.
+/// Iterator over consecutive variable-length numbers.
 struct Varints<'a, B: ?Sized> {
     bytes: &'a B,
-    /// Where the window ends.
+    /// Offset of the end of the window.
     next: u64,
     window: [u8; STEPS],
-    /// What is left of the window.
+    /// Unread part of the window.
     read: Range<usize>,
 }
 

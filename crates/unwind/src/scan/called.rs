@@ -1,6 +1,7 @@
-//! Which function a call leads to, as far as its code and rules say. Where rules don't say where functions begin, other calls do.
+//! Determines which function a call leads to, as far as code and rules show. If rules do not show where functions
+//! begin, other calls do.
 //!
-//! Not here: what calls look like, see `calls`; which words of a stack are believed, see `scan`.
+//! Recognizing calls is elsewhere (`calls`), and so is choosing words on a stack (`scan`).
 
 use crate::address::{Avma, Svma};
 use crate::architecture::Architecture;
@@ -11,42 +12,42 @@ use crate::module::Extent;
 use super::calls::{self, Call, Jump};
 use super::places::{ReadCode, is_code};
 
-/// So many jumps are followed from where a call leads.
+/// Maximum number of jumps followed from the target of a call.
 const MAX_JUMPS: u32 = 4;
-/// No function of code without rules is larger than this.
+/// Maximum size of a function without rules, in bytes.
 const MAX_FUNCTION: u64 = 1 << 20;
-/// So much code on either side is searched for calls, so many bytes at a time.
+/// Number of bytes of code on either side that are searched for calls; below, the number searched at a time.
 const AROUND: u64 = 16 << 10;
 const CHUNK: usize = 512;
-/// So much of a function's code is searched for jumps to another.
+/// Maximum number of bytes of a function's code that are searched for jumps to another.
 const MAX_JUMPING: u64 = 16 << 10;
 
-/// A function of which one address is known.
+/// A function that is known by one address in it.
 #[derive(Clone, Copy)]
 pub(super) struct Callee {
     at: Avma,
-    /// It begins no earlier, as other calls tell.
+    /// Lower bound of the function's start, from other calls.
     pub(super) floor: Avma,
     begin: Begin,
 }
 
 impl Callee {
-    /// The function that holds an address, as far as rules tell.
+    /// Returns the function that holds an address, using rules only.
     pub(super) fn at<C: CodeMap>(code: &C, at: Avma, floor: Avma) -> Self {
         Callee { at, floor, begin: Begin::of(code, at) }
     }
 }
 
-/// What is known of where a function begins.
+/// Knowledge about the start of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Begin {
-    /// There, as rules say.
+    /// The exact start, from rules.
     At(Avma),
-    /// No earlier, in a file that has no rules for it.
+    /// A lower bound, in a file without rules for the function.
     From(Avma),
-    /// In memory that is no file, or a file that can't be read.
+    /// Unknown: the memory has no file, or the file cannot be read.
     Somewhere,
-    /// It is no code.
+    /// The address is not code.
     Nowhere,
 }
 
@@ -66,19 +67,20 @@ impl Begin {
     }
 }
 
-/// What a call says of who was called.
+/// Evidence that a call gives about its callee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Called {
-    /// Another function.
+    /// Leads to another function.
     Elsewhere,
-    /// Anything: it goes through a register or memory, or to a function of another file.
+    /// Could lead anywhere: it goes through a register or memory, or to a function of another file.
     Perhaps,
-    /// This function.
+    /// Leads to the function in question.
     Directly,
 }
 
-/// Without rules functions have no begins, but calls in the code around tell many: the last of these at or before an
-/// address is where its function begins, or one before that which nothing calls directly.
+/// Estimates the start of a function that has no rules from the calls in the code around it. The last target of these
+/// calls at or before an address is the start of its function, or of an earlier one if nothing calls its function
+/// directly.
 pub(super) fn nearest<A: Architecture, C: CodeMap>(code: &C, text: &mut dyn ReadCode, at: Avma) -> Callee {
     let mut callee = Callee::at(code, at, Avma(0));
     if matches!(callee.begin, Begin::At(_)) {
@@ -88,7 +90,7 @@ pub(super) fn nearest<A: Architecture, C: CodeMap>(code: &C, text: &mut dyn Read
     let first = Avma(at.0.saturating_sub(AROUND) & !(CHUNK as u64 - 1));
     for chunk in 0..2 * AROUND / CHUNK as u64 {
         let start = first.offset((chunk * CHUNK as u64) as i64);
-        // What overlaps may not be there at the end of the code.
+        // At the end of the code, the overlap with the next chunk may be missing.
         let length = [bytes.len(), CHUNK].into_iter().find(|&length| {
             is_code(code, start) && bytes.get_mut(..length).is_some_and(|bytes| text.read(start, bytes))
         });
@@ -102,7 +104,8 @@ pub(super) fn nearest<A: Architecture, C: CodeMap>(code: &C, text: &mut dyn Read
     callee
 }
 
-/// Whether what is before `pc` may have called the function that holds `callee`. `None`: there is no call.
+/// Returns whether the instruction before `pc` may have called the function that holds `callee`. `None` if it is not
+/// a call.
 pub(super) fn follows_call<A: Architecture, C: CodeMap>(
     code: &C,
     text: &mut dyn ReadCode,
@@ -121,8 +124,8 @@ pub(super) fn follows_call<A: Architecture, C: CodeMap>(
     found
 }
 
-/// The function of a file that a direct call before `pc` leads to, jumps followed, as far as that is known; and whether the call may be one
-/// through a pointer.
+/// Returns the function of a file that a direct call before `pc` leads to, if known, following jumps; and whether the
+/// call may be one through a pointer.
 pub(super) fn calls_before<A: Architecture, C: CodeMap>(
     code: &C,
     text: &mut dyn ReadCode,
@@ -142,7 +145,7 @@ pub(super) fn calls_before<A: Architecture, C: CodeMap>(
     (direct, through_pointer)
 }
 
-/// Where a call of `target` gets to over functions that jump on and do nothing else.
+/// Follows functions that do nothing but jump on, starting at `target`.
 fn destination<A: Architecture, C: CodeMap>(code: &C, text: &mut dyn ReadCode, mut target: Avma) -> Avma {
     for _ in 0..MAX_JUMPS {
         let mut bytes = [0; calls::STUB];
@@ -155,20 +158,20 @@ fn destination<A: Architecture, C: CodeMap>(code: &C, text: &mut dyn ReadCode, m
     target
 }
 
-/// How a function may have come to run after a call that names another.
+/// Ways in which a function may have come to run after a call that names another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Came {
-    /// Not at all, as far as the code can be read.
+    /// None, as far as the code can be read.
     Never,
-    /// Nothing is known of the function that was called, nor of where it jumps.
+    /// Nothing is known about the called function and its jumps.
     Unknown,
-    /// The function that was called jumps where memory or a register says: to one of several places in itself, mostly.
+    /// The called function jumps through memory or a register, usually to one of several places in itself.
     Perhaps,
-    /// It was called, as far as that is known, or jumped to by the function that was.
+    /// The function was called, as far as is known, or the called function jumps to it.
     Here,
 }
 
-/// How the function that holds `callee` came to run after the call before `pc`.
+/// Determines how the function that holds `callee` came to run after the call before `pc`.
 pub(super) fn came<A: Architecture, C: CodeMap>(
     code: &C,
     text: &mut dyn ReadCode,
@@ -203,7 +206,7 @@ pub(super) fn came<A: Architecture, C: CodeMap>(
     came
 }
 
-/// Whether there is a call before `pc`, or the code there can't be read.
+/// Returns whether there is a call before `pc`, or the code there cannot be read.
 pub(crate) fn may_follow_call<A: Architecture, M: Memory>(memory: &mut M, pc: Avma) -> bool {
     let mut bytes = [0; calls::LONGEST];
     let mut text = CodeOf(memory);
@@ -211,7 +214,8 @@ pub(crate) fn may_follow_call<A: Architecture, M: Memory>(memory: &mut M, pc: Av
     code.is_empty() || calls::before(A::ISA, code, pc).next().is_some()
 }
 
-/// Whether the call before `pc` may have led to the code at `here`, as far as memory has it; true where no rules say where functions begin.
+/// Returns whether the call before `pc` may have led to the code at `here`, as far as memory provides code. True if
+/// no rules say where functions begin.
 pub(crate) fn may_have_called<A: Architecture, C: CodeMap, M: Memory>(
     code: &C,
     memory: &mut M,
@@ -223,7 +227,7 @@ pub(crate) fn may_have_called<A: Architecture, C: CodeMap, M: Memory>(
     !is_known || came::<A, C>(code, &mut CodeOf(memory), pc, callee) != Came::Never
 }
 
-/// The code that memory has.
+/// Code read from memory.
 struct CodeOf<'m, M>(&'m mut M);
 
 impl<M: Memory> ReadCode for CodeOf<'_, M> {
@@ -232,13 +236,13 @@ impl<M: Memory> ReadCode for CodeOf<'_, M> {
     }
 }
 
-/// The code that ends at `pc`, as much of it as a call may be.
+/// Reads the code that ends at `pc`, up to the length of the longest call.
 fn code_before<'b, A: Architecture>(
     text: &mut dyn ReadCode,
     pc: Avma,
     bytes: &'b mut [u8; calls::LONGEST],
 ) -> &'b [u8] {
-    // It may begin less than that before.
+    // The code may begin less than that many bytes before `pc`.
     let readable = calls::lengths(A::ISA).iter().copied().find(|&length| {
         let bytes = bytes.get_mut(calls::LONGEST - length..);
         bytes.is_some_and(|bytes| text.read(pc.offset(-(length as i64)), bytes))
@@ -246,7 +250,7 @@ fn code_before<'b, A: Architecture>(
     readable.and_then(|length| bytes.get(calls::LONGEST - length..)).unwrap_or_default()
 }
 
-/// Whether a call of `target` may get to the function that holds `callee`.
+/// Returns whether a call of `target` may lead to the function that holds `callee`.
 fn leads_to<A: Architecture, C: CodeMap>(
     code: &C,
     text: &mut dyn ReadCode,
@@ -268,7 +272,7 @@ fn leads_to<A: Architecture, C: CodeMap>(
     }
 }
 
-/// Whether a function may begin at `target`.
+/// Returns whether `target` may be the start of the function.
 fn begins<C: CodeMap>(code: &C, target: Avma, callee: Callee) -> bool {
     let is_near =
         target >= callee.floor && callee.at.0.checked_sub(target.0).is_some_and(|size| size < MAX_FUNCTION);

@@ -1,4 +1,4 @@
-//! What calls and jumps look like, so that it can be told whether a word may be a return address.
+//! Recognizes calls and jumps, to decide whether a word may be a return address.
 //!
 //! Instructions: Intel 64 manual, volume 2, CALL (`E8` rel32, `FF /2`) and JMP (`E9`, `EB`, `FF /4`); Arm architecture
 //! reference manual, C6.2, BL, BLR, B, BR.
@@ -7,30 +7,30 @@ use crate::address::Avma;
 use crate::isa::Isa;
 use crate::table::indirect_call;
 
-/// The longest call, without prefixes, which come before it and don't matter.
+/// Length of the longest call in bytes, without prefixes, which come before it and do not matter.
 pub(super) const LONGEST: usize = 7;
-/// So much of what is called is looked at, to see whether it only jumps on.
+/// Number of bytes of a callee that are read to see whether it only jumps on.
 pub(super) const STUB: usize = 16;
 
 /// A call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
-    /// Of this address.
+    /// Directly to this address.
     To(Avma),
     /// Through a register or memory.
     Anywhere,
 }
 
-/// What a function does that does nothing else.
+/// Jump that a function consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Jump {
-    /// It jumps there.
+    /// To this address.
     To(Avma),
-    /// It jumps where memory says: as stubs of imported functions do.
+    /// Through memory, as in stubs of imported functions.
     Imported,
 }
 
-/// How many bytes before a return address are worth looking at, the most first.
+/// Returns the possible numbers of bytes to read before a return address, in descending order.
 pub(super) fn lengths(isa: Isa) -> &'static [usize] {
     match isa {
         Isa::X86_64 => &[LONGEST, 5, 3, 2],
@@ -39,7 +39,7 @@ pub(super) fn lengths(isa: Isa) -> &'static [usize] {
     }
 }
 
-/// The calls that `code`, which ends at `end`, may end with. On x86_64 the same bytes may be read as several.
+/// Returns the calls that `code`, which ends at `end`, may end with. On x86_64 the same bytes may decode as several.
 pub(super) fn before(isa: Isa, code: &[u8], end: Avma) -> impl Iterator<Item = Call> {
     let (direct, through) = match isa {
         Isa::X86_64 => (x86_64_direct(code, end), x86_64_indirect(code)),
@@ -49,8 +49,8 @@ pub(super) fn before(isa: Isa, code: &[u8], end: Avma) -> impl Iterator<Item = C
     direct.map(Call::To).into_iter().chain(through.then_some(Call::Anywhere))
 }
 
-/// Calls `visit` with where direct calls in `code`, which is at `at`, lead. On x86_64 all bytes that would be one are
-/// taken for one; what is none leads hardly ever near.
+/// Calls `visit` with the targets of direct calls in `code`, which is at `at`. On x86_64 every byte sequence that
+/// looks like a call counts as one; a false one rarely leads anywhere near.
 pub(super) fn targets(isa: Isa, code: &[u8], at: Avma, mut visit: impl FnMut(Avma)) {
     match isa {
         Isa::X86_64 => {
@@ -67,8 +67,8 @@ pub(super) fn targets(isa: Isa, code: &[u8], at: Avma, mut visit: impl FnMut(Avm
     }
 }
 
-/// Calls `visit` with where direct jumps in `code`, which is at `at`, lead, conditional ones too; `None`: where memory or a register says. On
-/// x86_64 all bytes that would be one are taken for one.
+/// Calls `visit` with the targets of direct jumps in `code`, which is at `at`, including conditional ones; with
+/// `None` for jumps through memory or a register. On x86_64 every byte sequence that looks like a jump counts as one.
 pub(super) fn jumps(isa: Isa, code: &[u8], at: Avma, mut visit: impl FnMut(Option<Avma>)) {
     match isa {
         Isa::X86_64 => {
@@ -116,17 +116,17 @@ fn aarch64_call(code: &[u8], end: Avma) -> (Option<Avma>, bool) {
     let Some(&word) = code.last_chunk::<4>() else { return (None, false) };
     let word = u32::from_le_bytes(word);
     let direct = (word >> 26 == 0b100101).then(|| branch(word, end.offset(-4)));
-    // BLR, and BLRAA and its like, which check a signature.
+    // BLR, and the BLRAA family, which checks a signature.
     let through = word & 0xfeff_f000 == 0xd63f_0000;
     (direct, through)
 }
 
-/// Where B and BL at `at` lead.
+/// Returns the target of B or BL at `at`.
 fn branch(word: u32, at: Avma) -> Avma {
     at.offset(i64::from((word << 6) as i32 >> 6) * 4)
 }
 
-/// Where the function at `at`, whose first bytes are `code`, jumps at once.
+/// Returns the jump with which the function at `at` begins, if any. `code` holds its first bytes.
 pub(super) fn jump(isa: Isa, code: &[u8; STUB], at: Avma) -> Option<Jump> {
     match isa {
         Isa::X86_64 => x86_64_jump(code, at),
@@ -160,7 +160,7 @@ fn aarch64_jump(code: &[u8; STUB], at: Avma) -> Option<Jump> {
     if first >> 26 == 0b000101 {
         return Some(Jump::To(branch(first, at.offset(offset))));
     }
-    // ADRP x16; LDR x17; ADD x16; BR x17: where else those registers are used linkers do.
+    // ADRP x16; LDR x17; ADD x16; BR x17. Only linkers use these registers this way.
     let is_page = first & 0x9f00_001f == 0x9000_0010;
     let loads = words.nth(1).is_some_and(|(word, _)| word & 0xffc0_03ff == 0xf940_0211);
     (is_page && loads).then_some(Jump::Imported)
@@ -176,7 +176,7 @@ mod tests {
         before(isa, code, Avma(0x1000)).collect()
     }
 
-    /// Encodings by GNU as.
+    /// Encodings are from GNU as.
     #[test]
     fn calls_of_x86_64() {
         let x = Isa::X86_64;

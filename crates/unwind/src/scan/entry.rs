@@ -1,11 +1,13 @@
-//! What has entered code that is in no file, as compilers make it at run time: [`entered_by`], for scans whose words are more than a guess.
+//! Finds the caller of code that is not in a file, such as a JIT compiler generates: [`entered_by`], for scans that
+//! accept only verified words.
 //!
-//! Such code is called through a pointer, or it is jumped to by a function of a file, an interpreter mostly, and goes on in the frame of that. The
-//! second can be proven: the rules of the function that a call before a word names lead, from the registers at hand, to that very word; with an
-//! interpreter in assembly, which has calls to the middle of code with one frame, from a frame that was made larger as well. The first
-//! can't; so it is believed only of the first word from which rules lead to the root. Whatever else such a word says, what earlier calls have left
-//! or what was jumped to from a frame that has grown, nothing is believed; nor beyond a word that may lead to code in no file itself, as there
-//! may be frames of it between.
+//! Such code is called through a pointer, or a function of a file, usually an interpreter, jumps to it and it
+//! continues in that function's frame. The second case can be proven: the rules of the function named by the call
+//! before a word lead from the current registers to that very word. In an interpreter in assembly, where calls lead
+//! into code that shares one frame, the frame may also have been enlarged. The first case cannot be proven, so it is
+//! accepted only for the first word from which rules lead to the root. Everything else is rejected: leftovers of
+//! earlier calls, and jumps from an enlarged frame. So is everything beyond a word that may lead to code that is
+//! itself not in a file, because there may be frames of such code in between.
 
 use crate::address::{Avma, Svma};
 use crate::architecture::Architecture;
@@ -21,11 +23,12 @@ use super::called::{calls_before, may_follow_call};
 use super::outwards::reaches_root;
 use super::places::{MAX_WORDS_CHECKED, ReadCode, caller_at, has_rules, is_code, is_made, word_at};
 
-/// By what frames grow, and by how much code that is jumped to may have made one larger than that of the interpreter that jumps.
+/// Granularity in bytes by which frames grow.
 const ALIGNED: u64 = 16;
+/// Maximum number of bytes by which code that an interpreter jumps to may have enlarged its frame.
 const MOST_GROWN: u64 = 4096;
 
-/// The caller of code that is in no file, and its registers.
+/// Returns the caller of code that is not in a file, and its registers.
 pub(super) fn entered_by<A: Architecture, C: CodeMap, M: Memory>(
     walker: &mut Walker<'_, A, C, M>,
     text: &mut dyn ReadCode,
@@ -61,7 +64,8 @@ pub(super) fn entered_by<A: Architecture, C: CodeMap, M: Memory>(
     None
 }
 
-/// The registers of the caller `found` of the function that is called at `target`, if the code at hand runs in that function's frame.
+/// Returns the registers of the caller `found` of the function called at `target`, if the current code runs in that
+/// function's frame.
 fn as_function<A: Architecture, C: CodeMap, M: Memory>(
     walker: &mut Walker<'_, A, C, M>,
     target: Avma,
@@ -70,8 +74,8 @@ fn as_function<A: Architecture, C: CodeMap, M: Memory>(
     let Located::Module { module, bias } = walker.code.locate(target) else { return None };
     let stated = target.to_svma(bias);
     let Extent::Function(range) = module.extent(stated) else { return None };
-    // A function has no frame yet where it begins. An interpreter in assembly has several entries, with one frame for all of it; code that it
-    // jumps to may have made that larger.
+    // At its start a function has no frame yet. An interpreter in assembly has several entry points and one frame for
+    // all of its code; code that it jumps to may have enlarged that frame.
     let is_part = stated != range.start;
     let middle = Svma(range.start.0 + (range.end.0 - range.start.0) / 2);
     let inside = if is_part { stated } else { middle };

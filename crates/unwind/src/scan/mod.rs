@@ -1,26 +1,29 @@
-//! Stack scan: where nothing else tells who the caller is, the first word further up the stack that could be a return
-//! address is taken for one. [`resume()`] does so, if it is to be checked, for code in files where more speaks for the word; [`walk()`] for all code.
+//! Stack scan: where nothing else identifies the caller, the first word further up the stack that could be a return
+//! address is taken for one. [`resume()`] in checked mode does so only for code in files and with more evidence for
+//! the word; [`walk()`] does so for all code.
 //!
-//! A word is believed if all of this holds, as far as the code can be read:
+//! A word is accepted if all of this holds, as far as the code can be read:
 //! - it points just after a call instruction, in executable code;
-//! - if that call says where it leads, then to the function that was found before: to its begin, or, where no rules say
-//!   where functions begin, between the end of the nearest one with rules before it and the program counter; jumps are
+//! - if that call names its target, then that is the function found before: its start, or, where no rules say where functions
+//!   begin, an address between the end of the nearest function with rules before it and the program counter; jumps are
 //!   followed, and imported functions (through the procedure linkage table) may be any;
 //! - if the rules for the caller lead to *its* caller, the same holds for that.
 //!
-//! A caller with rules that was called through a pointer is passed over if rules do not lead from it to the root, unless there is no better
-//! one. A call that has returned leaves words from which rules lead to the root as well; but a call further out names another function, which was
-//! called since. Such a word is passed over for one before that call with which all calls agree; without one it is believed where the function
-//! that was called may have jumped on, or where guesses are wanted. That leaves calls that have returned where the call further out goes through
-//! a pointer; and what a function called that then jumped on to the one at hand is passed over. So what is found is marked as
-//! [`Method::Scan`], and no frame further out is trusted more ([`trust`](fn@crate::trust)).
+//! A caller with rules that was called through a pointer is skipped if rules do not lead from it to the root, unless
+//! no better one is found. Returned calls also leave words from which rules lead to the root; but then a call further
+//! out names another function, which was called later. Such a word is skipped in favor of one before that call with
+//! which all calls agree. If there is no such word, it is accepted if the function that was called may have jumped
+//! on, or if guesses are wanted. Two errors remain: words of returned calls are accepted if the call further out goes
+//! through a pointer, and the caller of a function that then jumped to the current one is skipped. So results are
+//! marked as [`Method::Scan`], and no frame further out is trusted more ([`trust`](fn@crate::trust)).
 //!
-//! Checked is what is not believed unless the call says where it leads, or the rules for the caller lead to *its* caller, or the caller
-//! ends its thread, or a scan finds the caller's caller, checked as well: a call through a pointer is not enough where nothing else is known.
-//! The code at which a process begins is known by the stack that the kernel hands to it.
+//! In checked mode, a word is only accepted if the call names its target, or the rules for the caller lead to *its*
+//! caller, or the caller ends its thread, or a scan finds the caller's caller, also checked. A call through a pointer
+//! is not enough if nothing else is known. The start routine of a process is recognized by the stack that the kernel
+//! sets up for it.
 //!
-//! Not for 32-bit ARM. Not here: what calls look like, see `calls`, where they lead, `called`, and what has entered code in no file, of which
-//! little is known, where words are to be checked, `entry`.
+//! 32-bit ARM is not supported. Elsewhere: recognizing calls (`calls`), their targets (`called`), and callers of code
+//! that is not in a file in checked mode (`entry`).
 
 mod called;
 mod calls;
@@ -48,17 +51,17 @@ pub(crate) use outwards::reaches_root;
 pub use places::ReadCode;
 use places::{MAX_WORDS_CHECKED, caller_at, has_rules, is_code, is_entry, is_made, is_readable, word_at};
 
-/// So many words are looked at for one frame where guesses are wanted.
+/// Maximum number of words that are examined for one frame if guesses are wanted.
 const MAX_WORDS: u64 = 2048;
-/// So many frames of one stack are looked for.
+/// Maximum number of scans in one stack.
 const MAX_SCANS: u32 = 16;
-/// So many callers of a caller are looked for that is to be checked.
+/// Maximum number of callers of a caller that a checked scan looks for.
 const MAX_DEPTH: u32 = 4;
 
-/// As [`walk`](fn@crate::walk), but where that ends for want of unwind information the stack is scanned.
+/// As [`walk`](fn@crate::walk), but scans the stack where that walk ends for lack of unwind information.
 ///
-/// A stack that needs no scan costs no more. Each frame that does costs 2,048 looks at the [`CodeMap`] at most; of one
-/// stack there are at most 16 such frames.
+/// A stack that needs no scan costs no more. Each frame that needs one costs at most 2,048 lookups in the
+/// [`CodeMap`], and a stack has at most 16 such frames.
 pub fn walk<A: Architecture, C: CodeMap, M: Memory>(
     code: &C,
     text: &mut dyn ReadCode,
@@ -72,8 +75,8 @@ pub fn walk<A: Architecture, C: CodeMap, M: Memory>(
     resume::<A, C, M>(false, (code, text, memory, cache), start, end, limit, frames)
 }
 
-/// Scans where a walk from `start` that found `frames` has ended with `end`, if that may help. `checked`: for code in files only, and for
-/// words that are more than a guess.
+/// Scans where a walk from `start` that found `frames` ended with `end`, if that may help. `checked`: only for code
+/// in files, and only words that are more than a guess.
 pub fn resume<A: Architecture, C: CodeMap, M: Memory>(
     checked: bool,
     (code, text, memory, cache): (&C, &mut dyn ReadCode, &mut M, &mut Cache),
@@ -87,7 +90,7 @@ pub fn resume<A: Architecture, C: CodeMap, M: Memory>(
     if !may_help(end, frames) || !is_doubtful && frames.last().is_some_and(|&frame| !is_wanted(frame)) {
         return end;
     }
-    // Full rows from the start: no other walk, which knows fewer registers, has to be begun again.
+    // Uses full rows from the start, so that no walk with fewer known registers has to be repeated.
     let mut walker = Walker::new(code, memory, cache, start);
     let part = if is_doubtful { subroutine::called_by(&mut walker, text) } else { None };
     if is_doubtful && part.is_none() {
@@ -121,14 +124,14 @@ pub fn resume<A: Architecture, C: CodeMap, M: Memory>(
     }
 }
 
-/// Whether [`resume`] may have more than a walk that found `frames` and ended this way.
+/// Returns whether [`resume`] may find more frames than a walk that found `frames` and ended with `end`.
 pub fn may_help(end: End, frames: &[Walked]) -> bool {
     let is_return = frames.last().is_some_and(|frame| frame.is_return);
     helps(end, is_return) || subroutine::is_doubtful(end, frames)
 }
 
-/// Whether a scan may find the caller of the last frame of a walk that ended this way. Nothing is to be found from a
-/// return address that is no code: whatever it was read by is wrong.
+/// Returns whether a scan may find the caller of the last frame of a walk that ended this way. A return address that
+/// is not code cannot be continued: the frame that it was read from is wrong.
 fn helps(end: End, is_return: bool) -> bool {
     match end {
         End::NoUnwindInfo | End::BadUnwindInfo | End::RegisterUnknown => true,
@@ -137,8 +140,8 @@ fn helps(end: End, is_return: bool) -> bool {
     }
 }
 
-/// Finds the caller of `frame` and makes it the walker's current frame. `depth`: what is found is to be checked, by so many callers
-/// further out at most.
+/// Finds the caller of `frame` and makes it the walker's current frame. `depth`: check the result by up to this
+/// number of callers further out; `None`: unchecked.
 fn scan<A: Architecture, C: CodeMap, M: Memory>(
     walker: &mut Walker<'_, A, C, M>,
     text: &mut dyn ReadCode,
@@ -151,11 +154,12 @@ fn scan<A: Architecture, C: CodeMap, M: Memory>(
             return found.map(|found| take(walker, found));
         }
     }
-    // What the frame pointer was when it was saved is looked up now or never.
+    // Read the saved frame pointer now: the walker's state is about to change.
     let fp = walker.fp().ok();
     let sp = walker.registers.sp().checked_next_multiple_of(A::WORD)?;
     let callee = nearest_kept(walker, text, callee(frame));
-    // The first guess from which rules lead nowhere, and the first that what lies further out contradicts, and where.
+    // The first candidate from which rules do not reach the root; and the first that a frame further out contradicts,
+    // with the location of that contradiction.
     let (mut doubtful, mut contradicted) = (None, None);
     for index in 0..if depth.is_some() { MAX_WORDS_CHECKED } else { MAX_WORDS } {
         let slot = sp.checked_add(A::WORD * index);
@@ -180,13 +184,13 @@ fn scan<A: Architecture, C: CodeMap, M: Memory>(
             },
         }
     }
-    // A function may have been jumped to in a way that is not seen; that is a guess.
+    // An unseen jump may have led to the function; that is a guess.
     let may_be = contradicted.filter(|(_, (_, came))| depth.is_none() || *came != Came::Never);
     let found = may_be.map(|(found, _)| found).or(doubtful)?;
     Some(take(walker, found))
 }
 
-/// Makes a caller that was found the walker's current frame.
+/// Makes a caller the walker's current frame.
 fn take<A: Architecture, C: CodeMap, M: Memory>(
     walker: &mut Walker<'_, A, C, M>,
     (caller, found): (RegisterSet<A>, Walked),
@@ -195,19 +199,20 @@ fn take<A: Architecture, C: CodeMap, M: Memory>(
     found
 }
 
-/// What speaks for a word that could be a return address.
+/// Assessment of a word as a return address.
 enum Weighed {
-    /// It is none.
+    /// Not a return address.
     No,
-    /// It could be one that an earlier call has left, as rules do not lead from it to the root: only if there is no better one.
+    /// Possibly left by an earlier call, because rules do not lead from it to the root. Used only if no better word
+    /// is found.
     Doubtful,
-    /// It could be one, but that is not enough for a scan that is to be checked.
+    /// A possible return address, but with too little evidence for a checked scan.
     Unsure,
-    /// It is believed.
+    /// Accepted.
     Yes,
 }
 
-/// Whether `caller` is believed to have called `callee`. `depth` as in [`scan`].
+/// Assesses whether `caller` called `callee`. `depth` as in [`scan`].
 fn weigh<A: Architecture, C: CodeMap, M: Memory>(
     walker: &mut Walker<'_, A, C, M>,
     text: &mut dyn ReadCode,
@@ -216,7 +221,8 @@ fn weigh<A: Architecture, C: CodeMap, M: Memory>(
     depth: Option<u32>,
 ) -> Weighed {
     let pc = Avma(caller.ip());
-    // The code at which a process begins often jumps on to what calls `main`, so that it is not that which it called.
+    // The start routine of a process often jumps to the code that calls `main`, so its call may name another
+    // function.
     if is_entry(walker.code, pc.offset(-1))
         && (0..3).any(|word| walker.begins_process(caller.sp() + A::WORD * word))
     {
@@ -237,7 +243,7 @@ fn weigh<A: Architecture, C: CodeMap, M: Memory>(
     }
 }
 
-/// Whether a checked scan finds what has called `caller`.
+/// Returns whether a checked scan finds the caller of `caller`.
 fn has_caller<A: Architecture, C: CodeMap, M: Memory>(
     walker: &mut Walker<'_, A, C, M>,
     text: &mut dyn ReadCode,
@@ -250,7 +256,7 @@ fn has_caller<A: Architecture, C: CodeMap, M: Memory>(
     scan(&mut walker.trial(caller), text, frame, Some(depth)).is_some()
 }
 
-/// As [`nearest`], which is looked for once.
+/// As [`nearest`], with the result cached.
 fn nearest_kept<A: Architecture, C: CodeMap, M: Memory>(
     walker: &mut Walker<'_, A, C, M>,
     text: &mut dyn ReadCode,
@@ -264,13 +270,14 @@ fn nearest_kept<A: Architecture, C: CodeMap, M: Memory>(
     callee
 }
 
-/// The address that tells which function a frame is in.
+/// Returns an address inside the function that a frame is in.
 fn callee(frame: Walked) -> Avma {
     frame.pc.offset(-i64::from(frame.is_return))
 }
 
-/// Whether what is known of `caller` leads on to what may have called it; false where nothing is known of it, or not readable, and
-/// `None` where it does not. Code that signal handlers return to follows no call, but has rules that say what it is.
+/// Returns whether rules for `caller` lead to a possible caller of it: `Some(true)` if so, `Some(false)` if nothing
+/// is known or memory cannot be read, `None` if they lead elsewhere. Code that signal handlers return to does not
+/// follow a call, but has rules that identify it.
 fn leads_on<A: Architecture, C: CodeMap, M: Memory>(
     walker: &mut Walker<'_, A, C, M>,
     text: &mut dyn ReadCode,
@@ -286,7 +293,7 @@ fn leads_on<A: Architecture, C: CodeMap, M: Memory>(
             let below = Callee::at(code, pc.offset(-1), Avma(0));
             (is_called && came::<A, C>(code, text, next.pc, below) > Came::Unknown).then_some(true)
         }
-        // Conventions: they prove nothing.
+        // Found by convention, which is not evidence.
         Ok(_) | Err(End::NoUnwindInfo | End::RegisterUnknown | End::BeyondCopy | End::StackUnreadable) => {
             is_called.then_some(false)
         }

@@ -1,4 +1,5 @@
-//! What rules say of a word on the stack further out: whether they lead from it to the root, and whether the calls on the way agree.
+//! Checks a candidate return address by the frames further out: whether rules lead from it to the root, and whether
+//! the calls on the way agree.
 
 use crate::address::Avma;
 use crate::architecture::Architecture;
@@ -12,16 +13,16 @@ use crate::walker::Walker;
 use super::called::{Callee, Came, came, may_follow_call};
 use super::places::{ReadCode, has_rules};
 
-/// So many frames outwards rules may take to the root.
+/// Maximum number of frames that rules may take to reach the root.
 const MAX_OUTWARDS: u32 = 4096;
-/// So many are enough where they can't be followed to the root.
+/// Number of frames that suffice if rules cannot be followed to the root.
 const ENOUGH_OUTWARDS: u32 = 3;
 
-/// So many frames outwards calls are compared with what they have called.
+/// Number of frames further out whose calls are compared with their callees.
 const COMPARED_OUTWARDS: u32 = 16;
 
-/// The nearest return address, further out than a caller that was found, whose call names another function than the one from which rules led
-/// to it: where it is, and how the function may have come to run all the same.
+/// Returns the nearest frame further out than a candidate whose call names another function than the one from which
+/// rules led to it: the address of that return address, and how the function may have come to run all the same.
 pub(super) fn contradiction<A: Architecture, C: CodeMap, M: Memory>(
     walker: &mut Walker<'_, A, C, M>,
     text: &mut dyn ReadCode,
@@ -47,7 +48,8 @@ pub(super) fn contradiction<A: Architecture, C: CodeMap, M: Memory>(
     None
 }
 
-/// Whether rules lead from a caller to the root, or to code that is in no file again, over return addresses behind calls.
+/// Returns whether rules lead from a caller to the root, or to further code that is not in a file, through return
+/// addresses that follow calls.
 pub(crate) fn reaches_root<A: Architecture, C: CodeMap, M: Memory>(
     walker: &mut Walker<'_, A, C, M>,
     caller: &RegisterSet<A>,
@@ -60,7 +62,7 @@ pub(crate) fn reaches_root<A: Architecture, C: CodeMap, M: Memory>(
             return true;
         }
         match trial.caller(pc, is_return, true) {
-            // A zero may lie anywhere on a stack.
+            // A zero word can be anywhere on a stack.
             Ok(Walked { pc: Avma(0), .. }) => return outwards >= ENOUGH_OUTWARDS,
             Err(End::Root) => return true,
             Ok(next) if next.is_return && !may_follow_call::<A, M>(trial.memory, next.pc) => {

@@ -1,4 +1,4 @@
-//! What is known of addresses and words, for all that looks for callers by scanning.
+//! Predicates for addresses and words, shared by the scans.
 
 use crate::address::Avma;
 use crate::architecture::Architecture;
@@ -10,18 +10,18 @@ use crate::module::Extent;
 use crate::registers::RegisterSet;
 use crate::walker::Walker;
 
-/// So many words are looked at for one frame where no guess is wanted: hand-written code has small frames.
+/// Maximum number of words that are examined for one frame in checked mode: hand-written code has small frames.
 pub(super) const MAX_WORDS_CHECKED: u64 = 512;
-/// What a frame pointer that may still be the caller's is not further away than.
+/// Maximum distance in bytes to a frame pointer that may still be the caller's.
 const MAX_FRAME: u64 = 8 << 20;
 
-/// Reads the machine code of what is unwound: from its memory or from its files.
+/// Reads the machine code of the process being unwound, from its memory or from its files.
 pub trait ReadCode {
-    /// Copies the code from `at` on. False unless all of `to` could be filled.
+    /// Copies the code from `at` on. Returns `false` unless all of `to` was filled.
     fn read(&mut self, at: Avma, to: &mut [u8]) -> bool;
 }
 
-/// The word at `slot` as the return address of a caller that a scan finds; `None`: it can't be read.
+/// Interprets the word at `slot` as the return address of a caller found by scanning; `None` if it cannot be read.
 pub(super) fn word_at<A: Architecture, C: CodeMap, M: Memory>(
     walker: &mut Walker<'_, A, C, M>,
     slot: u64,
@@ -31,7 +31,8 @@ pub(super) fn word_at<A: Architecture, C: CodeMap, M: Memory>(
     Some(Walked { pc, is_return: true, found: Method::Scan, slot: Avma(slot) })
 }
 
-/// The registers of the caller that is found by `word`. `fp`: what the frame pointer was when it was saved.
+/// Returns the registers of the caller with return address `word`. `fp`: the frame pointer at the point where it was
+/// saved.
 pub(super) fn caller_at<A: Architecture, C: CodeMap, M: Memory>(
     walker: &Walker<'_, A, C, M>,
     word: Walked,
@@ -39,19 +40,19 @@ pub(super) fn caller_at<A: Architecture, C: CodeMap, M: Memory>(
 ) -> Option<RegisterSet<A>> {
     let mut caller = RegisterSet::new(word.pc.0, word.slot.0.checked_add(A::WORD)?);
     let fp = fp.filter(|fp| fp.checked_sub(word.slot.0).is_some_and(|up| up > 0 && up < MAX_FRAME));
-    // Only rules know what it is for.
+    // Only rules give a meaning to the frame pointer.
     if let Some(fp) = fp.filter(|_| has_rules(walker.code, word.pc.offset(-1))) {
         caller.set(A::FP, fp);
     }
     Some(caller)
 }
 
-/// Whether there is code at an address that user space may have.
+/// Returns whether an address is in user space and mapped as code.
 pub(super) fn is_code<C: CodeMap>(code: &C, at: Avma) -> bool {
     at.0 >> 63 == 0 && !matches!(code.locate(at), Located::Unmapped)
 }
 
-/// Whether a process begins around an address.
+/// Returns whether an address is in the start routine of a process.
 pub(super) fn is_entry<C: CodeMap>(code: &C, at: Avma) -> bool {
     match code.locate(at) {
         Located::Module { module, bias } => {
@@ -61,17 +62,17 @@ pub(super) fn is_entry<C: CodeMap>(code: &C, at: Avma) -> bool {
     }
 }
 
-/// Whether an address is in a file that can be read, or in none.
+/// Returns whether an address is in a readable file, or in code without a file.
 pub(super) fn is_readable<C: CodeMap>(code: &C, at: Avma) -> bool {
     matches!(code.locate(at), Located::Module { .. } | Located::NoInfo)
 }
 
-/// Whether an address is in code that is in no file, as compilers make it at run time.
+/// Returns whether an address is in code that is not in a file, such as a JIT compiler generates.
 pub(super) fn is_made<C: CodeMap>(code: &C, at: Avma) -> bool {
     matches!(code.locate(at), Located::NoInfo)
 }
 
-/// Whether rules are known for an address.
+/// Returns whether an address has rules.
 pub(super) fn has_rules<C: CodeMap>(code: &C, at: Avma) -> bool {
     match code.locate(at) {
         Located::Module { module, bias } => {

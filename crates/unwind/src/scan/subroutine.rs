@@ -1,8 +1,9 @@
-//! Parts of larger code that call each other, of which its rules say nothing: interpreters in assembly have one frame for all of their code,
-//! and what calls a part of it has put one more word on the stack, by which all rules are wrong there.
+//! Subroutines inside a function, of which its rules do not tell: an interpreter in assembly has one frame for all of
+//! its code, and a call of a part of that code has put one more word on the stack, which makes all rules wrong there.
 //!
-//! Asked only where rules have led nowhere ([`is_doubtful`]). Believed if the word on top of the stack is behind a call, in code under the same
-//! rules, of a place between their begin and the program counter.
+//! Tried only where rules led nowhere ([`is_doubtful`]). A candidate is accepted if the word on top of the stack
+//! follows a call, in code under the same rules, whose target is between the start of that code and the program
+//! counter.
 
 use crate::address::Avma;
 use crate::architecture::Architecture;
@@ -16,7 +17,8 @@ use crate::walker::Walker;
 use super::called::calls_before;
 use super::places::{ReadCode, word_at};
 
-/// Whether a walk that ended like this may have been led astray by the rules of its innermost frame: to a zero, or to no code.
+/// Returns whether the rules of the innermost frame may have misled a walk that ended this way: to a zero, or to an
+/// address that is not code.
 pub(super) fn is_doubtful(end: End, frames: &[Walked]) -> bool {
     match end {
         End::Root => frames.len() == 1,
@@ -25,7 +27,7 @@ pub(super) fn is_doubtful(end: End, frames: &[Walked]) -> bool {
     }
 }
 
-/// What has called the part that the program counter is in, and its registers.
+/// Returns the caller of the subroutine that the program counter is in, and its registers.
 pub(super) fn called_by<A: Architecture, C: CodeMap, M: Memory>(
     walker: &mut Walker<'_, A, C, M>,
     text: &mut dyn ReadCode,

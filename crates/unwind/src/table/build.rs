@@ -1,8 +1,8 @@
 //! Goes through the functions of a file in order and collects the rows that are kept.
 //!
-//! The order is that of `.eh_frame_hdr`; nothing is sorted where that is there. Where functions overlap, and where
-//! something is damaged, the table says that the call-frame information is to be asked, so that a table never says
-//! anything else than a lookup there does. (But between functions it does not mind that one before is damaged.)
+//! The order is that of `.eh_frame_hdr`; nothing is sorted if the file has one. Where functions overlap or something
+//! is damaged, the table refers to the call-frame information, so that a table never differs from a lookup there. One
+//! exception: a damaged function does not affect the gaps after it.
 
 use core::ops::Range;
 
@@ -22,17 +22,18 @@ use crate::module::Module;
 use crate::rule::{Kind, Rule};
 
 impl Table {
-    /// All rows: for comparing, and for asking about any address.
+    /// Builds a table of all rows, for comparisons and for lookups of any address.
     pub fn of_all<B: AsRef<[u8]>>(module: &Module<B>) -> Result<Table, TableError> {
         build(module, Content::All, keep::All)
     }
 
-    /// The rows that are long enough to hold a call, from the call-frame information alone.
+    /// Builds a table of the rows that are long enough to hold a call, from the call-frame information alone.
     pub fn by_length<B: AsRef<[u8]>>(module: &Module<B>) -> Result<Table, TableError> {
         build(module, Content::ByLength, keep::ByLength)
     }
 
-    /// The rows in which a call ends, going by the code. An address after a call is answered as all rows would.
+    /// Builds a table of the rows in which a call ends, according to the code. Lookups of an address after a call
+    /// give the same results as with all rows.
     pub fn of_calls<B, T>(module: &Module<B>, text: &mut T) -> Result<Table, TableError>
     where
         B: AsRef<[u8]>,
@@ -42,7 +43,7 @@ impl Table {
     }
 }
 
-/// Makes a table of the rows that `keep` wants.
+/// Builds a table of the rows that `keep` selects.
 fn build<B: AsRef<[u8]>, K: Keep>(
     module: &Module<B>,
     content: Content,
@@ -77,7 +78,7 @@ struct Builder<'a, K> {
     output: Output<K>,
     machine: Machine,
     heads: Heads,
-    /// Memory for rows of other architectures.
+    /// Buffers for decoding rows of other architectures.
     scratch: Scratch,
 }
 
@@ -85,9 +86,9 @@ struct Output<K> {
     collected: Collected,
     keep: K,
     isa: Isa,
-    /// What holds between functions.
+    /// Rule for code between functions.
     gap: u64,
-    /// Where a process begins, if that has no rules.
+    /// Range of the start routine; empty if the file has none.
     entry: Range<u64>,
 }
 
@@ -104,7 +105,7 @@ impl<K: Keep> Rows for Output<K> {
             return;
         }
         let rule = states.here.rule();
-        // What the row before says as well needs no other row.
+        // A row with the same rule as the row before it is redundant.
         if !self.collected.says(rule) && self.keep.row(range, states) {
             self.collected.push(start, rule);
         }
@@ -112,7 +113,7 @@ impl<K: Keep> Rows for Output<K> {
 }
 
 impl<K: Keep> Output<K> {
-    /// A row of another architecture.
+    /// Adds a row of another architecture.
     fn other(&mut self, range: Range<u64>, rule: u64) {
         let start = range.start;
         if !self.collected.says(rule) && self.keep.other(self.isa, range) {
@@ -134,7 +135,7 @@ impl<K: Keep> Output<K> {
         self.plain_gap(start, end);
     }
 
-    /// A gap in which a process begins.
+    /// Adds a gap that holds the start routine.
     #[cold]
     fn gap_with_entry(&mut self, start: u64, end: u64) {
         let (first, last) = (self.entry.start.max(start), self.entry.end.min(end));
@@ -159,9 +160,9 @@ impl<K: Keep> Output<K> {
 }
 
 impl<K: Keep> Builder<'_, K> {
-    /// What is returned is where the last function ends.
+    /// Collects all rows. Returns the end of the last function.
     fn run(&mut self) -> Result<u64, TableError> {
-        // Where the functions so far end, at the most.
+        // Highest end of the functions so far.
         let mut reach = 0;
         let mut index = 0;
         while let Some((start, offset)) = self.functions.get(index) {
@@ -173,7 +174,7 @@ impl<K: Keep> Builder<'_, K> {
             }
             let end = match offset.and_then(|offset| self.function(start, offset, until)) {
                 Some(end) => end,
-                // How far it would go is not known.
+                // The extent of the damage is unknown.
                 None if next.is_none() => {
                     self.output.odd(start, start.saturating_add(1));
                     return Ok(reach.max(start.saturating_add(1)));
@@ -184,7 +185,7 @@ impl<K: Keep> Builder<'_, K> {
                     continue;
                 }
             };
-            // A function before it may go on where it has ended.
+            // An earlier function may continue after this one ends.
             let odd_until = reach.clamp(end, until.max(end));
             self.output.odd(end, odd_until);
             if next.is_some() {
@@ -196,14 +197,15 @@ impl<K: Keep> Builder<'_, K> {
         Ok(reach.min(LAST_ADDRESS))
     }
 
-    /// How far a function goes whose entry is no usual one: it may hold what lies between later ones.
+    /// Returns the end of a function whose entry is damaged or unusual: the function may cover code between later
+    /// ones.
     #[cold]
     fn extent(&self, offset: Option<usize>) -> u64 {
         let fde = offset.and_then(|offset| self.functions.frames.fde(offset).ok()?);
         fde.map_or(0, |fde| fde.range.end)
     }
 
-    /// The rows of the function that begins at `start`, up to `until`. What is returned is where it ends.
+    /// Adds the rows of the function that begins at `start`, up to `until`. Returns the end of the function.
     #[inline(always)]
     fn function(&mut self, start: u64, offset: usize, until: u64) -> Option<u64> {
         if self.functions.frames.isa != Isa::X86_64 {
@@ -212,7 +214,7 @@ impl<K: Keep> Builder<'_, K> {
         let Head { begin, end, code } = self.heads.head(&self.functions.frames, 0, offset)?;
         if begin != start || end > LAST_ADDRESS {
             self.output.odd(start, until);
-            // It may hold what lies between later ones, but nothing before those is said twice.
+            // The function may cover code between later ones, but code before those must not get a second row.
             return Some(end.max(if until == u64::MAX { start.saturating_add(1) } else { until }));
         }
         let range = start..end.min(until);
@@ -228,7 +230,7 @@ impl<K: Keep> Builder<'_, K> {
         Some(end)
     }
 
-    /// The same of another architecture.
+    /// As [`Builder::function`], for other architectures.
     #[inline(never)]
     fn by_rows(&mut self, start: u64, offset: usize, until: u64) -> Option<u64> {
         let frames = self.functions.frames;
@@ -241,7 +243,7 @@ impl<K: Keep> Builder<'_, K> {
         let last = end.min(until);
         let mut done = start;
         if !fde.cie.is_signal {
-            // Where it fails, what comes before is right.
+            // On an error, the rows before it are valid.
             let _ = each_row(&frames, &fde, &mut self.scratch, |range, row| {
                 let range = range.start..range.end.min(last);
                 done = done.max(range.end);

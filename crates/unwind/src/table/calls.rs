@@ -1,8 +1,9 @@
-//! Finds where calls may end in x86_64 code (and in that of aarch64, which is simple), without disassembling it: any bytes that would be a call are taken for one.
+//! Finds places where calls may end in x86_64 code (and in aarch64 code, which is simple), without disassembling it:
+//! every byte sequence that looks like a call counts as one.
 //!
-//! So a row in which a call ends is never left out; now and then one is kept for bytes within another instruction.
-//! Instructions: Intel 64 manual, volume 2, CALL (`E8` rel32, `FF /2`); prefixes come before and don't matter. Far calls
-//! (`FF /3`) are left out: 64-bit user code has none, and they leave two words.
+//! So a row in which a call ends is never dropped; occasionally a row is kept for bytes within another instruction.
+//! Instructions: Intel 64 manual, volume 2, CALL (`E8` rel32, `FF /2`); prefixes come before and do not matter. Far
+//! calls (`FF /3`) do not count: 64-bit user code has none, and they push two words.
 
 use core::ops::Range;
 
@@ -13,10 +14,11 @@ use crate::isa::Isa;
 
 /// The executable bytes of a file.
 pub trait Text {
-    /// Some bytes from `at` on: 16 at least, unless the code ends before; none if there is no code or it can't be read.
+    /// Returns bytes from `at` on: at least 16, unless the code ends before; empty if the address is not code or
+    /// cannot be read.
     fn bytes(&mut self, at: Svma) -> &[u8];
 
-    /// The stated addresses from the first byte of code to the last, end exclusive.
+    /// Returns the stated addresses from the first byte of code to the last, end exclusive.
     fn span(&self) -> Range<Svma>;
 }
 
@@ -38,10 +40,10 @@ impl<B: AsRef<[u8]>> Text for [(Svma, B)] {
     }
 }
 
-/// The longest call, without prefixes: `FF`, ModRM, SIB, four bytes of displacement.
+/// Length of the longest call in bytes, without prefixes: `FF`, ModRM, SIB, four bytes of displacement.
 const LONGEST: usize = 7;
 
-/// Keeps rows in which a call may end.
+/// Selects rows in which a call may end.
 pub(super) struct ByCalls<'t, T: ?Sized> {
     text: &'t mut T,
     span: Range<u64>,
@@ -56,7 +58,7 @@ impl<T: Text + ?Sized> Keep for ByCalls<'_, T> {
     }
 
     fn other(&mut self, isa: Isa, range: Range<u64>) -> bool {
-        // ARM and Thumb code are not told apart here.
+        // Keep all ARM rows: ARM and Thumb code cannot be distinguished here.
         isa != Isa::Aarch64 || self.has_aarch64_call(range)
     }
 
@@ -71,8 +73,8 @@ impl<'t, T: Text + ?Sized> ByCalls<'t, T> {
         ByCalls { text, span: span.start.0..span.end.0 }
     }
 
-    /// Whether a call lies in a row, by the Arm Architecture Reference Manual, C4.1: `BL`, `BLR` and those of the latter
-    /// that check a signature.
+    /// Returns whether a row holds a call, by the Arm Architecture Reference Manual, C4.1: `BL`, `BLR` and the
+    /// variants of `BLR` that check a signature.
     fn has_aarch64_call(&mut self, Range { start: mut at, end }: Range<u64>) -> bool {
         let is_call = |&word: &[u8; 4]| {
             let word = u32::from_le_bytes(word);
@@ -82,7 +84,7 @@ impl<'t, T: Text + ?Sized> ByCalls<'t, T> {
             let bytes = self.text.bytes(Svma(at));
             let left = usize::try_from(end - at).unwrap_or(usize::MAX);
             let words = bytes.get(..left.min(bytes.len())).unwrap_or_default().as_chunks::<4>().0;
-            // Of what can't be read nothing is known.
+            // Unreadable code may hold a call.
             if words.is_empty() || at % 4 != 0 || words.iter().any(is_call) {
                 return true;
             }
@@ -91,7 +93,7 @@ impl<'t, T: Text + ?Sized> ByCalls<'t, T> {
         false
     }
 
-    /// Whether a call may lie in a row. Rows begin and end between instructions, so a call lies in one.
+    /// Returns whether a row may hold a call. Rows begin and end between instructions, so a call lies within one row.
     fn has_call(&mut self, Range { start: mut at, end }: Range<u64>) -> bool {
         while at < end {
             let bytes = self.text.bytes(Svma(at));
@@ -99,7 +101,7 @@ impl<'t, T: Text + ?Sized> ByCalls<'t, T> {
             if let Some(bytes) = bytes.get(..left) {
                 return find(bytes, at, &self.span);
             }
-            // Of what can't be read nothing is known.
+            // Unreadable code may hold a call.
             if bytes.len() <= LONGEST || find(bytes, at, &self.span) {
                 return true;
             }
@@ -110,8 +112,8 @@ impl<'t, T: Text + ?Sized> ByCalls<'t, T> {
     }
 }
 
-/// Whether `code`, which is at `address`, has bytes of a call. Direct calls lead somewhere in `span`, or to the address 0
-/// where what they called is not there.
+/// Returns whether `code`, which is at `address`, has bytes of a call. Direct calls must lead into `span`, or to
+/// address 0 if the callee is missing.
 fn find(code: &[u8], address: u64, span: &Range<u64>) -> bool {
     let mut rest = code;
     while let Some(at) = rest.iter().position(|&byte| byte == 0xe8 || byte == 0xff) {
@@ -133,7 +135,7 @@ fn find(code: &[u8], address: u64, span: &Range<u64>) -> bool {
     false
 }
 
-/// The length of the operand of an indirect call: ModRM, SIB, displacement. `None` if it is another instruction.
+/// Returns the length of the operand of an indirect call: ModRM, SIB, displacement. `None` for other instructions.
 pub(crate) fn indirect(operand: &[u8]) -> Option<usize> {
     let modrm = *operand.first()?;
     if modrm >> 3 & 7 != 2 {

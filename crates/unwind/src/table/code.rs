@@ -1,10 +1,10 @@
-//! A cursor over call-frame instructions. What is wrong with them does not matter here: the decoder of single rows will
-//! say it.
+//! Cursor over call-frame instructions. Errors carry no reason here: the decoder of single rows reports it.
 
-/// The longest LEB128 number that is read, as in the decoder of single rows.
+/// Maximum length of a LEB128 number in bytes, as in the decoder of single rows.
 const MAX_LEB: u32 = 16;
 
-/// The bytes that are left. An iterator, because that has one register to change for a byte, where a slice has two.
+/// The unread bytes. An iterator, because advancing it by a byte changes one register, where a slice would change
+/// two.
 #[derive(Clone)]
 pub(super) struct Code<'a>(core::slice::Iter<'a, u8>);
 
@@ -13,7 +13,7 @@ impl<'a> Code<'a> {
         Code(bytes.iter())
     }
 
-    /// How many bytes are left.
+    /// Returns the number of unread bytes.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
@@ -48,7 +48,7 @@ impl<'a> Code<'a> {
         Some(if sign { (value | u64::MAX << bits) as i64 } else { value as i64 })
     }
 
-    /// The number that begins with `byte`, and how many bits were written.
+    /// Reads the rest of the number that begins with `byte`. Also returns the number of bits written.
     #[inline(never)]
     fn long(&mut self, mut byte: u8) -> Option<(u64, u32)> {
         let mut value = 0;

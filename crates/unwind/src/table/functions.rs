@@ -1,20 +1,20 @@
-//! The functions of a file in the order of their addresses, as its index has them.
+//! The functions of a file in address order, from its index.
 
 use core::ops::Range;
 
 use super::heads::{Head, Heads};
 use crate::cfi::{Bases, Frames, Header, Index};
 
-/// Where functions begin and where their entries are.
+/// Starts of functions and offsets of their entries.
 pub(crate) struct Functions<'a> {
     pub(super) frames: Frames<'a>,
     list: List<'a>,
 }
 
 enum List<'a> {
-    /// `.eh_frame_hdr` as all linkers write it: pairs of 32-bit offsets from its address.
+    /// `.eh_frame_hdr` in the format that all linkers write: pairs of 32-bit offsets from its address.
     Usual(&'a [[u8; 8]], u64),
-    /// `.eh_frame_hdr` with other pointers.
+    /// `.eh_frame_hdr` with other pointer encodings.
     Header(&'a [u8], Header, Bases),
     Index(&'a Index),
 }
@@ -40,7 +40,8 @@ impl<'a> Functions<'a> {
         }
     }
 
-    /// The function at `index`: where it begins and the offset of its entry, if there is one.
+    /// Returns the start of the function at `index`, and the offset of its entry if that is valid. `None` if there
+    /// are fewer functions.
     #[inline(always)]
     pub(super) fn get(&self, index: usize) -> Option<(u64, Option<usize>)> {
         match self.list {
@@ -53,7 +54,7 @@ impl<'a> Functions<'a> {
         }
     }
 
-    /// The code of each.
+    /// Returns the address range of each function.
     pub(crate) fn ranges<'f>(&'f self, heads: &'f mut Heads) -> impl Iterator<Item = Range<u64>> + 'f {
         (0..self.len()).filter_map(|index| {
             let Head { begin, end, .. } = heads.head(&self.frames, 0, self.get(index)?.1?)?;
@@ -66,7 +67,7 @@ impl<'a> Functions<'a> {
         match &self.list {
             List::Usual(..) => None,
             List::Header(bytes, header, bases) => {
-                // A pointer of a known size can always be read; one that is not known is where no function is.
+                // A pointer with a known size can always be read, so a read error means that `index` is out of range.
                 let start = header.start(bytes, bases, index).ok().filter(|_| index < header.len())?;
                 let fde = header.fde(bytes, bases, index).ok();
                 Some((start, fde.and_then(|fde| self.offset(fde))))

@@ -1,6 +1,6 @@
-//! The heads of functions' entries, and the CIEs that these belong to, each decoded once.
+//! Headers of functions' entries, and their CIEs, each decoded once.
 //!
-//! Not here: what the instructions say (`machine`, `single`).
+//! Running the instructions is elsewhere (`machine`, `single`).
 
 use core::ops::Range;
 
@@ -8,23 +8,23 @@ use super::machine::{Common, Function, MAX_ALIGNMENT, Machine};
 use super::state::State;
 use crate::cfi::{Encoding, Frames, SectionKind};
 
-/// CIEs that are remembered. Most files have one or two; those of an object file follow each other.
+/// Number of cached CIEs. Most files have one or two; the entries of one object file are adjacent.
 const COMMON: usize = 16;
 
-/// The file and the offset of a CIE.
+/// File number and offset of a CIE.
 type At = (u32, usize);
 const NOWHERE: At = (u32::MAX, usize::MAX);
 
-/// The CIEs that were met, of any number of files.
+/// Cache of CIEs, for any number of files.
 #[derive(Debug)]
 pub(crate) struct Heads {
-    /// The CIE of the function at hand.
+    /// CIE of the current function.
     current: (At, Cie),
-    /// What CIEs say; `None` for what can't be used.
+    /// Decoded CIEs; `None` for unusable ones.
     commons: [(At, Option<Cie>); COMMON],
 }
 
-/// What a CIE says.
+/// A decoded CIE.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cie {
     pub(super) common: Common,
@@ -32,11 +32,11 @@ pub(super) struct Cie {
     pub(super) is_signal: bool,
 }
 
-/// The head of a function's entry, whose CIE is the current one.
+/// Header of a function's entry. Its CIE is the current one.
 pub(super) struct Head {
     pub(super) begin: u64,
     pub(super) end: u64,
-    /// Where its instructions are.
+    /// Offsets of the instructions in the section.
     pub(super) code: Range<usize>,
 }
 
@@ -60,13 +60,13 @@ impl Default for Heads {
 }
 
 impl Heads {
-    /// The CIE of the function that was asked for last.
+    /// Returns the CIE of the function that was looked up last.
     #[inline(always)]
     pub(super) fn cie(&self) -> &Cie {
         &self.current.1
     }
 
-    /// The head of the entry at `offset` of the frames of a file, which `file` stands for.
+    /// Decodes the header of the entry at `offset` in the frames of a file with the number `file`.
     #[inline(always)]
     pub(super) fn head(&mut self, frames: &Frames<'_>, file: u32, offset: usize) -> Option<Head> {
         match self.usual(frames, file, offset) {
@@ -75,7 +75,8 @@ impl Heads {
         }
     }
 
-    /// The head of an entry as compilers write nearly all: 32 bits long, its address relative to itself.
+    /// Decodes the header of an entry in the format of nearly all compiler output: 32 bits long, address relative to
+    /// itself.
     #[inline(always)]
     fn usual(&mut self, frames: &Frames<'_>, file: u32, offset: usize) -> Option<Head> {
         let bytes = frames.bytes.get(offset..)?;
@@ -83,7 +84,7 @@ impl Heads {
         let &[l0, l1, l2, l3, i0, i1, i2, i3, b0, b1, b2, b3, r0, r1, r2, r3, augmentation] = head;
         let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
         let id = u32::from_le_bytes([i0, i1, i2, i3]) as usize;
-        // A length of all ones says that the length has 64 bits; an id of 0 that this is a CIE.
+        // A length of all ones means a 64-bit length; an id of 0 means a CIE.
         let code = 17 + usize::from(augmentation)..4 + length;
         let is_usual = frames.kind == SectionKind::EhFrame && id != 0 && augmentation < 0x80;
         if !is_usual || code.start > code.end || code.end > bytes.len() {
@@ -104,7 +105,7 @@ impl Heads {
         Some(Head { begin, end, code: offset + code.start..offset + code.end })
     }
 
-    /// The head of any entry.
+    /// Decodes the header of any entry.
     #[inline(never)]
     fn any(&mut self, frames: &Frames<'_>, file: u32, offset: usize) -> Option<Head> {
         let entry = frames.entry(offset).ok()??;
@@ -120,7 +121,7 @@ impl Heads {
         Some(Head { begin, end: begin.saturating_add(length), code: body.position()..body.end() })
     }
 
-    /// Makes the CIE at `offset` the current one; `None` if it can't be used.
+    /// Makes the CIE at `offset` the current one; `None` if it is unusable.
     #[inline(never)]
     fn enter(&mut self, frames: &Frames<'_>, file: u32, offset: usize) -> Option<()> {
         let slot = ((offset / 8) ^ file as usize) % COMMON;

@@ -1,28 +1,28 @@
-//! Which rows of a function a table keeps.
+//! Selection of the rows that a table keeps.
 
 use core::ops::Range;
 
 use super::open::Around;
 use crate::isa::Isa;
 
-/// Decides which rows are worth keeping. A row that is not kept answers as the one before it.
+/// Decides which rows to keep. Lookups in a row that is not kept return the row before it.
 pub(super) trait Keep {
-    /// Whether it is easier to decide than to tell what a row says.
+    /// Whether deciding is cheaper than computing the rule of a row.
     const IS_EASY: bool;
-    /// Shorter rows are not kept.
+    /// Minimum length of a kept row, in bytes.
     const SHORTEST: u64;
 
-    /// A row within a function.
+    /// Returns whether to keep a row within a function.
     fn row(&mut self, range: Range<u64>, states: Around) -> bool;
-    /// A row of another architecture, or code between its functions.
+    /// Returns whether to keep a row of another architecture, or code between its functions.
     fn other(&mut self, _: Isa, _: Range<u64>) -> bool {
         true
     }
-    /// Code between functions.
+    /// Returns whether to keep code between functions.
     fn gap(&mut self, range: Range<u64>) -> bool;
 }
 
-/// Keeps all.
+/// Keeps all rows.
 pub(super) struct All;
 
 impl Keep for All {
@@ -39,22 +39,22 @@ impl Keep for All {
     }
 }
 
-/// Keeps what is long enough to hold a call, as far as that can be told without the code: a call has at least two bytes,
-/// and within a prologue or an epilogue, where the stack grows or shrinks row by row, a row also has the instruction
-/// that ends it.
+/// Keeps rows that are long enough to hold a call, as far as that can be decided without the code. A call has at
+/// least two bytes. Within a prologue or an epilogue, where the stack grows or shrinks row by row, a row also holds
+/// the instruction that ends it.
 pub(super) struct ByLength;
 
-/// `call *%rax`
+/// Length of `call *%rax`
 pub(super) const SHORTEST_CALL: u64 = 2;
-/// `push %rax`, `pop %rax`
+/// Length of `push %rax`, `pop %rax`
 const PUSH: u64 = 1;
-/// `sub $8,%rsp`, `lea`
+/// Length of `sub $8,%rsp`, `lea`
 const SUB: u64 = 4;
-/// `sub $128,%rsp`
+/// Length of `sub $128,%rsp`
 const SUB_LONG: u64 = 7;
-/// `mov %rsp,%rbp`
+/// Length of `mov %rsp,%rbp`
 const MOVE: u64 = 3;
-/// Functions begin at multiples of this, or compilers do not fill what is before them.
+/// Alignment of functions. Functions at other addresses have no padding before them.
 const ALIGNMENT: u64 = 16;
 
 impl Keep for ByLength {
@@ -75,7 +75,7 @@ impl Keep for ByLength {
     }
 }
 
-/// The length of the shortest instruction that can have ended a row; 0 if it may have been none.
+/// Returns the length of the shortest instruction that can have ended a row; 0 if there may be none.
 #[inline(always)]
 fn shortest_end(Around { grown, here, grows, after }: Around) -> u64 {
     if grown > 0 {

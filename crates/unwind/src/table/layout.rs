@@ -1,4 +1,4 @@
-//! The bytes of a table: as [`super`] says. Nothing that was loaded is believed before it was checked.
+//! Serialized form of a table, as documented in [`super`]. Loaded data is untrusted until it is checked.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -9,26 +9,26 @@ use super::{Content, PAGE_BITS, Table};
 use crate::isa::Isa;
 use crate::rule::{Kind, Rule};
 
-/// The size of the header.
+/// Size of the header in bytes.
 const HEADER: usize = 64;
 const MAGIC: [u8; 8] = *b"PLUMBTBL";
 const VERSION: u32 = 1;
 
-/// What the header calls the architectures.
+/// Architecture numbers in the header.
 const ARCHITECTURES: [(u8, Isa); 3] = [(64, Isa::X86_64), (65, Isa::Aarch64), (32, Isa::Arm)];
 
-/// Why bytes are no table.
+/// Reason why bytes cannot be loaded as a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadError {
-    /// They do not begin as a table.
+    /// The magic number is missing.
     NotATable,
-    /// It was written by another version of this crate.
+    /// The table has another format version.
     OtherVersion(u32),
-    /// It is for another architecture.
+    /// The table is for an unknown architecture.
     OtherArchitecture(u8),
-    /// It has another size than its header says.
+    /// The size differs from the one in the header.
     Truncated,
-    /// A part of it makes no sense: which.
+    /// The named part is invalid.
     Damaged(&'static str),
 }
 
@@ -47,23 +47,23 @@ impl fmt::Display for LoadError {
 impl core::error::Error for LoadError {}
 
 impl Table {
-    /// The same table, as one of the file with this build id.
+    /// Sets the build id of the file that the table belongs to.
     pub fn with_build_id(mut self, build_id: &[u8]) -> Table {
         self.build_id = short(build_id);
         self
     }
 
-    /// Whether it is of the file with this build id.
+    /// Returns whether the table belongs to the file with this build id.
     pub fn is_of(&self, build_id: &[u8]) -> bool {
         self.build_id == short(build_id)
     }
 
-    /// Its size on disk, in bytes.
+    /// Returns the size on disk, in bytes.
     pub fn size(&self) -> usize {
         HEADER + 8 * self.rules.len() + 4 * self.pages.len() + 4 * self.rows.len()
     }
 
-    /// The table as bytes, to be kept.
+    /// Serializes the table.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.size());
         bytes.extend(MAGIC);
@@ -83,7 +83,7 @@ impl Table {
         bytes
     }
 
-    /// Takes a table out of bytes that [`Table::to_bytes`] made, or anybody else.
+    /// Loads a table from bytes, which need not come from [`Table::to_bytes`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Table, LoadError> {
         let (header, rest) = bytes.split_first_chunk::<HEADER>().ok_or(LoadError::NotATable)?;
         let header = Header::read(header)?;
@@ -109,7 +109,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Whether pages are in order, rows in order within each, and rules there.
+    /// Checks that pages are in order, that rows are in order within each page, and that their rules exist.
     fn check(&self) -> Result<(), LoadError> {
         let mut after = self.rows.len();
         for &before in self.pages.iter().rev() {
@@ -169,12 +169,12 @@ impl Header {
     }
 }
 
-/// `N` bytes of the header; zeros beyond it.
+/// Returns `N` bytes of the header; zeros beyond its end.
 fn array<const N: usize>(bytes: &[u8; HEADER], at: usize) -> [u8; N] {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; N])
 }
 
-/// The part of a build id that a table has room for.
+/// Truncates or pads a build id to the length that tables store.
 fn short(build_id: &[u8]) -> [u8; 20] {
     let mut short = [0; 20];
     short.iter_mut().zip(build_id).for_each(|(to, from)| *to = *from);
@@ -187,14 +187,14 @@ fn split<const N: usize>(bytes: &[u8], count: usize) -> Result<(&[[u8; N]], &[u8
     Ok((part.as_chunks().0, rest))
 }
 
-/// The rule as a number, its first byte the lowest.
+/// Encodes a rule as a number, its first byte the lowest.
 #[inline]
 pub(super) fn bits(rule: Rule) -> u64 {
     let (ra, fp, value) = (rule.ra as u8, rule.fp as u16, rule.value as u32);
     rule.kind as u64 | u64::from(ra) << 8 | u64::from(fp) << 16 | u64::from(value) << 32
 }
 
-/// The rule, if it is one that tables have.
+/// Decodes a rule, if tables can have it.
 pub(super) fn rule_of(isa: Isa, bits: u64) -> Option<Rule> {
     let kinds = [Kind::Sp, Kind::Fp, Kind::Odd, Kind::Root, Kind::MissingHere];
     let kind = kinds.into_iter().find(|&kind| kind as u64 == bits & 0xff)?;

@@ -1,7 +1,7 @@
-//! Runs all call-frame instructions of a function once and hands out its rows in order.
+//! Runs all call-frame instructions of a function once and yields its rows in order.
 //!
-//! Equal states in a row are one row. Registers other than the stack pointer, the frame pointer and the return address
-//! are passed over. Not here: which rows are worth keeping.
+//! Consecutive equal states form one row. Registers other than the stack pointer, the frame pointer and the return
+//! address are ignored. Selecting the rows to keep is elsewhere.
 
 use core::ops::Range;
 
@@ -11,64 +11,64 @@ use super::state::State;
 use crate::cfi::{Encoding, Frames, Reader};
 use crate::x86_64::{RBP, RSP};
 
-/// How many states may be remembered at a time; as many as the decoder of single rows takes.
+/// Maximum depth of `DW_CFA_remember_state`, as in the decoder of single rows.
 const MAX_REMEMBERED: usize = 32;
 /// `DW_CFA_restore_extended`
 const RESTORE_EXTENDED: u8 = 0x06;
 
-/// What the functions of a CIE have in common.
+/// Properties shared by the functions of a CIE.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Common {
     pub(super) code_alignment: u64,
     pub(super) data_alignment: i64,
-    /// How code addresses are written.
+    /// Encoding of code addresses.
     pub(super) encoding: Encoding,
-    /// The state at the start of its functions.
+    /// State at the start of each function.
     pub(super) initial: State,
 }
 
-/// A function's instructions.
+/// The instructions of a function.
 #[derive(Clone)]
 pub(super) struct Function<'a> {
     pub(super) frames: &'a Frames<'a>,
-    /// Stated addresses, end exclusive; no more than [`LAST_ADDRESS`].
+    /// Stated addresses, end exclusive; at most [`LAST_ADDRESS`].
     pub(super) range: Range<u64>,
-    /// Where in the section its instructions are.
+    /// Offsets of the instructions in the section.
     pub(super) code: Range<usize>,
 }
 
-/// Functions beyond it are not looked at, so that no short advance overflows.
+/// Functions beyond this address are ignored, so that no short advance overflows.
 pub(super) const LAST_ADDRESS: u64 = u64::MAX >> 1;
-/// The largest unit that code advances in.
+/// Maximum code alignment factor.
 pub(super) const MAX_ALIGNMENT: u64 = 1 << 16;
 
-/// Runs instructions. What it holds is the states that were remembered.
+/// Runs instructions. Holds the stack of remembered states.
 pub(super) struct Machine {
     remembered: [State; MAX_REMEMBERED],
     depth: usize,
 }
 
-/// What a rare instruction does.
+/// Effect of a rare instruction.
 enum Effect {
     State(State),
-    /// It goes on from there.
+    /// Advances to this address.
     Location(u64),
 }
 
 impl Machine {
-    /// Ready for any number of functions.
+    /// Creates a machine that can run any number of functions.
     pub(super) fn new() -> Self {
         Machine { remembered: [State::NOTHING; MAX_REMEMBERED], depth: 0 }
     }
 
-    /// The state after the instructions of a CIE; `None` if they are damaged.
+    /// Returns the state after the instructions of a CIE; `None` if they are damaged.
     pub(super) fn initial(&mut self, function: &Function<'_>, common: &Common) -> Option<State> {
         self.depth = 0;
         let mut state = State::NOTHING;
         let mut code = function.code();
         while let Some(op) = code.byte() {
             match op {
-                // Nothing can be restored to what the CIE says before it has said it.
+                // A CIE's own instructions cannot restore the CIE's state.
                 0xc0..=0xff | RESTORE_EXTENDED => return None,
                 0x00 | 0x40..=0x7f => {}
                 0x02 => code.skip(1)?,
@@ -82,19 +82,20 @@ impl Machine {
                 _ => {
                     match self.rare(op, state, &mut code, function, common)? {
                         Effect::State(new) => state = new,
-                        // Where that leads depends on the function.
+                        // The resulting location would depend on the function.
                         Effect::Location(_) => return None,
                     }
                 }
             }
         }
-        // A state that is still remembered could be recalled by a function, or leave it less room.
+        // A leftover remembered state could be recalled by a function, or would leave it less room.
         (self.depth == 0).then_some(state)
     }
 
-    /// Gives the rows of a function to `rows`. What is returned is where they end: before the function's end if the
-    /// instructions are damaged (DWARF 5 §6.4.2 and §7.24, and GNU's own). What is frequent is here, the rest in
-    /// `rare`; all is in local variables, which the compiler keeps in registers.
+    /// Passes the rows of a function to `rows`. Returns the address where they end: before the function's end if the
+    /// instructions are damaged. (Instructions: DWARF 5 §6.4.2 and §7.24, and GNU extensions.) Frequent instructions
+    /// are handled here, the others in `slow` and `rare`. All state is in local variables, which the compiler keeps
+    /// in registers.
     pub(super) fn run<R: Rows>(&mut self, function: &Function<'_>, common: &Common, rows: &mut R) -> u64 {
         self.depth = 0;
         let (mut location, mut state) = (function.range.start, common.initial);
@@ -113,7 +114,7 @@ impl Machine {
                 if op == 0 {
                     continue;
                 }
-                // The other way round, `code` could not be in registers.
+                // Pass a copy, because with a reference to `code` itself the compiler could not keep it in registers.
                 let mut rest = code.clone();
                 let effect = self.slow(op, state, location, &mut rest, function, common);
                 code = rest;
@@ -149,7 +150,7 @@ impl Machine {
         open.end(state, location, end, rows)
     }
 
-    /// What is not frequent; `None` if it is damaged.
+    /// Runs an infrequent instruction; `None` if it is damaged.
     #[inline(never)]
     fn slow(
         &mut self,
@@ -160,7 +161,7 @@ impl Machine {
         function: &Function<'_>,
         common: &Common,
     ) -> Option<Effect> {
-        // Up to 2^48: what is added to an address below LAST_ADDRESS fits.
+        // The product is at most 2^48, so adding it to an address below LAST_ADDRESS does not overflow.
         let advanced = |delta: u64| {
             Some(Effect::Location(location.checked_add(delta.checked_mul(common.code_alignment)?)?))
         };
@@ -227,7 +228,7 @@ impl Machine {
     }
 }
 
-/// Instructions that say where a register is.
+/// Runs an instruction that sets the rule of a register.
 fn register(op: u8, state: &mut State, code: &mut Code<'_>, common: &Common) -> Option<()> {
     if !matches!(op, 0x05 | 0x07..=0x09 | 0x10 | 0x11 | 0x14..=0x16 | 0x2f) {
         return None;
@@ -240,7 +241,7 @@ fn register(op: u8, state: &mut State, code: &mut Code<'_>, common: &Common) -> 
         0x2f => state.saved(register, common.factored(code.uleb()? as i64).wrapping_neg()),
         // undefined
         0x07 => state.undefined(register),
-        // same_value, which for the frame pointer is what holds where nothing is said
+        // same_value, which is the default for the frame pointer
         0x08 if register == u64::from(RBP) => state.unsaid(register),
         0x08 => state.odd(register),
         // register
@@ -248,7 +249,7 @@ fn register(op: u8, state: &mut State, code: &mut Code<'_>, common: &Common) -> 
             u16::try_from(code.uleb()?).ok()?;
             state.odd(register);
         }
-        // val_offset, val_offset_sf: the stack pointer is the CFA where nothing is said
+        // val_offset, val_offset_sf: by default the stack pointer is the CFA
         0x14 | 0x15 => {
             let offset = if op == 0x14 { code.uleb()? as i64 } else { common.factored(code.sleb()?) };
             match register == u64::from(RSP) && offset == 0 {
@@ -267,7 +268,7 @@ fn register(op: u8, state: &mut State, code: &mut Code<'_>, common: &Common) -> 
 }
 
 impl Common {
-    /// `offset` units of data alignment.
+    /// Converts `offset` from units of data alignment to bytes.
     #[inline(always)]
     fn factored(&self, offset: i64) -> i64 {
         offset.wrapping_mul(self.data_alignment)
@@ -279,7 +280,7 @@ impl<'a> Function<'a> {
         Code::new(self.frames.bytes.get(self.code.clone()).unwrap_or_default())
     }
 
-    /// The code address that comes next.
+    /// Reads a code address.
     fn pointer(&self, code: &mut Code<'_>, common: &Common) -> Option<u64> {
         let mut bases = self.frames.bases;
         bases.function = Some(self.range.start);

@@ -1,9 +1,10 @@
-//! Tables of the rules for callers: made of a file's call-frame information once, kept, loaded, asked often.
+//! Tables of the rules for callers: built once from a file's call-frame information, stored, loaded, and looked up
+//! often.
 //!
-//! A frame that is not the innermost is only ever looked up at the byte before its return address, which is the last
-//! byte of a call. So rows in which no call ends are left out, and a twentieth to a sixth of all rows remains. What a
-//! table says of other addresses is meaningless. [`Table::by_length`] leaves out what is too short to hold a call,
-//! which takes call-frame information alone; [`Table::of_calls`] looks for calls in the code.
+//! A frame other than the innermost is only ever looked up at the byte before its return address, which is the last
+//! byte of a call. So rows in which no call ends are dropped, and a twentieth to a sixth of all rows remains. Lookups
+//! of other addresses give meaningless results. [`Table::by_length`] drops rows that are too short to hold a call,
+//! which needs only call-frame information; [`Table::of_calls`] looks for calls in the code.
 //!
 //! # Layout
 //!
@@ -27,11 +28,11 @@
 //! | pages | | 4 each | for each 64 KiB from the base on: the number of rows before it |
 //! | rows | | 4 each | number of the rule (2), first address in its page (2) |
 //!
-//! The bytes are the same on all machines, whatever architecture the file and the machine are of. `ra` is -1 on x86_64, where
-//! calls push the return address; elsewhere 0 says that it is in its register still. Of aarch64 a table [by
-//! length](Table::by_length) has all rows, of ARM every table.
+//! The bytes are the same on all machines, whatever the architecture of the file and of the machine. `ra` is -1 on
+//! x86_64, where calls push the return address; elsewhere 0 means that it is still in its register. For aarch64, a
+//! table [by length](Table::by_length) has all rows; for ARM, every table has.
 //!
-//! A row holds up to the next one, also across pages. As a number of four bytes, rows of a page ascend.
+//! A row applies up to the next one, also across pages. Compared as four-byte numbers, the rows of a page ascend.
 
 use alloc::boxed::Box;
 
@@ -63,7 +64,7 @@ use crate::address::Svma;
 use crate::isa::Isa;
 use crate::rule::{Kind, Rule};
 
-/// A page has 64 KiB of addresses.
+/// Base-2 logarithm of the page size: a page covers 64 KiB of addresses.
 const PAGE_BITS: u32 = 16;
 
 /// Rules by address, for one file.
@@ -79,40 +80,40 @@ pub struct Table {
     rules: Box<[Rule]>,
 }
 
-/// Which rows a table has.
+/// Set of rows in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// All: it may be asked about any address.
+    /// All rows, so that any address can be looked up.
     All,
-    /// Those that are long enough for a call.
+    /// Rows long enough for a call.
     ByLength,
-    /// Those in which a call ends.
+    /// Rows in which a call ends.
     Calls,
 }
 
-/// What a table says of an address.
+/// Result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// This is the rule: its kind is [`Kind::Sp`], [`Kind::Fp`], [`Kind::Root`] or [`Kind::MissingHere`].
+    /// The rule. Its kind is [`Kind::Sp`], [`Kind::Fp`], [`Kind::Root`] or [`Kind::MissingHere`].
     Rule(Rule),
-    /// No rule can say it; the call-frame information does.
+    /// No compact rule fits; use the call-frame information.
     Odd,
-    /// The table does not reach so far; the call-frame information may.
+    /// The address is outside of the table; the call-frame information may cover it.
     Absent,
 }
 
-/// Why a file has no table.
+/// Reason why no table can be built for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableError {
-    /// It has no call-frame information.
+    /// The file has no call-frame information.
     NoFrames,
-    /// It is for an architecture of which no table is made.
+    /// Tables are not supported for the file's architecture.
     OtherArchitecture,
-    /// The functions of its `.eh_frame_hdr` are not in order.
+    /// The functions in `.eh_frame_hdr` are not sorted.
     Unsorted,
-    /// It has more than 65,535 different rules.
+    /// The file has more than 65,535 different rules.
     TooManyRules,
-    /// Its code spans more than 4 GiB.
+    /// The code spans more than 4 GiB.
     TooWide,
 }
 
@@ -131,7 +132,7 @@ impl fmt::Display for TableError {
 impl core::error::Error for TableError {}
 
 impl Table {
-    /// What holds for the call that ends with the byte at `call`: for the byte before a return address.
+    /// Looks up the call that ends with the byte at `call`, which is the byte before a return address.
     #[inline]
     pub fn lookup(&self, call: Svma) -> Lookup {
         let Some(rule) = self.rule(call.0) else { return Lookup::Absent };
@@ -149,13 +150,13 @@ impl Table {
         let after = self.pages.get(page + 1).map_or(self.rows.len(), |&rows| rows as usize);
         let low = (offset as u32) << PAGE_BITS | u32::from(u16::MAX);
         let rows = self.rows.get(before..after)?;
-        // The row may have begun in a page before this one.
+        // The row may begin in an earlier page.
         let row = before + rows.partition_point(|&row| row <= low);
         let row = self.rows.get(row.checked_sub(1)?)?;
         self.rules.get((row & u32::from(u16::MAX)) as usize).copied()
     }
 
-    /// The rows: where each begins, and its rule.
+    /// Iterates over the rows: the start of each, and its rule.
     pub fn iter(&self) -> impl Iterator<Item = (Svma, Rule)> {
         let ends = self.pages.iter().skip(1).copied().chain([u32::MAX]);
         let mut pages = (0_u64..).zip(ends).peekable();
@@ -167,37 +168,37 @@ impl Table {
         })
     }
 
-    /// What its file is for.
+    /// Returns the instruction set of the file.
     pub fn isa(&self) -> Isa {
         self.isa
     }
 
-    /// Which rows it has.
+    /// Returns which rows the table has.
     pub fn content(&self) -> Content {
         self.content
     }
 
-    /// Bytes of memory that it takes.
+    /// Returns the size in memory, in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.pages) + size_of_val(&*self.rows) + size_of_val(&*self.rules)
     }
 
-    /// From the first address of its first page to the end of what it says.
+    /// Returns the addresses from the start of the first page to the end of the last row.
     pub fn range(&self) -> Range<Svma> {
         Svma(self.base)..Svma(self.end)
     }
 
-    /// The number of pages, of 64 KiB of addresses each.
+    /// Returns the number of pages, of 64 KiB of addresses each.
     pub fn pages(&self) -> usize {
         self.pages.len()
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows.len()
     }
 
-    /// The rules, each once.
+    /// Returns the distinct rules.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }

@@ -1,33 +1,35 @@
-//! Rows one after the other: the one that is open, whose end is not reached yet, and who takes those that are not.
+//! Turns a sequence of states into rows: the open row, whose end is not reached yet, and the receiver of finished
+//! rows.
 //!
-//! Equal states in a row are one row. Not here: what instructions say (`machine`).
+//! Consecutive equal states form one row. Running instructions is elsewhere (`machine`).
 
 use core::ops::Range;
 
 use super::state::State;
 
-/// Where the rows go.
+/// Receiver of rows.
 pub(super) trait Rows {
-    /// Shorter rows are not asked for.
+    /// Minimum length of a row, in bytes. Shorter rows are not passed on.
     const SHORTEST: u64;
 
-    /// A row, and what there is before and after it.
+    /// Receives a row, with its state and its neighbours.
     fn row(&mut self, range: Range<u64>, states: Around);
 }
 
-/// A row's state and how it differs from its neighbours.
+/// State of a row and how it differs from its neighbours.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Around {
-    /// By how much the offset of the CFA grew at its beginning; 0 if no one instruction did that.
+    /// Growth of the CFA's offset at the row's start; 0 if it was not caused by a single instruction.
     pub(super) grown: i32,
     pub(super) here: State,
-    /// By how much it grows at its end; 0 if no one instruction does that, and at the function's end.
+    /// Growth of the CFA's offset at the row's end; 0 if it is not caused by a single instruction, and at the
+    /// function's end.
     pub(super) grows: i32,
-    /// `None` at the function's end.
+    /// State of the next row; `None` at the function's end.
     pub(super) after: Option<State>,
 }
 
-/// The row whose end was not reached yet.
+/// The row whose end is not reached yet.
 pub(super) struct Open {
     start: u64,
     /// See [`Around::grown`].
@@ -36,13 +38,13 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// The first row of a function, which begins as if something had been pushed.
+    /// Opens the first row of a function, as if it followed a push.
     #[inline(always)]
     pub(super) fn new(start: u64, state: State) -> Self {
         Open { start, grown: state.change_from(state.popped()), state }
     }
 
-    /// Ends the row at `location`, because `next` is something else.
+    /// Ends the row at `location`, because the state changes to `next`.
     #[inline(always)]
     pub(super) fn close<R: Rows>(&mut self, next: State, location: u64, rows: &mut R) {
         let length = location - self.start;
@@ -51,13 +53,13 @@ impl Open {
             let states = Around { grown: self.grown, here: self.state, grows, after: Some(next) };
             rows.row(self.start..location, states);
         }
-        // Where two changes are at one place, neither of them is all.
+        // Two changes at the same address: neither of them is the whole change.
         self.grown = if length == 0 { 0 } else { grows };
         self.start = location;
         self.state = next;
     }
 
-    /// Gives the last row, up to `end`, where the instructions end.
+    /// Emits the last row, up to `end`, at the end of the instructions. Returns `end`.
     #[inline(always)]
     pub(super) fn end<R: Rows>(mut self, state: State, location: u64, end: u64, rows: &mut R) -> u64 {
         if !state.says(self.state) && location < end {
@@ -66,7 +68,7 @@ impl Open {
         self.fail(end, rows)
     }
 
-    /// Gives the last row, up to where it is known to hold. What is returned is that.
+    /// Emits the last row, up to `location`, where it is still known to apply. Returns `location`.
     #[inline(always)]
     pub(super) fn fail<R: Rows>(self, location: u64, rows: &mut R) -> u64 {
         if location - self.start >= R::SHORTEST {

@@ -1,8 +1,8 @@
-//! Tables of other architectures than x86_64, by full rows: slower to make, and the same in all else.
+//! Tables of architectures other than x86_64, from full rows: slower to build, otherwise the same.
 //!
-//! Where registers say of a return address that it is signed, or of code that it is Thumb code, is no part of a rule: walks
-//! see to that. Of 32-bit ARM most has rules for whole functions (`.ARM.exidx`); where a file has `.debug_frame` too, its
-//! table has those rules, and leaves functions without to the index.
+//! Rules do not record whether a return address is signed or whether code is Thumb code: walks handle that. Most
+//! 32-bit ARM code has one rule per function (`.ARM.exidx`). If a file also has `.debug_frame`, its table has those
+//! rules, and leaves functions without them to the index.
 
 use super::Content;
 use super::layout::{bits, rule_of};
@@ -16,7 +16,7 @@ use crate::module::Module;
 use crate::row::Row;
 use crate::rule::{Kind, Rule};
 
-/// What a row of that architecture says, as far as a rule can say it.
+/// Converts a row of that architecture to a rule; [`Kind::Odd`] if no compact rule fits.
 pub(super) fn rule(isa: Isa, row: &Row) -> u64 {
     let rule = match isa {
         Isa::X86_64 => Rule::compact(row),
@@ -26,7 +26,7 @@ pub(super) fn rule(isa: Isa, row: &Row) -> u64 {
     bits(rule.unwrap_or(Rule::only(Kind::Odd)))
 }
 
-/// The table of a file whose rules are in `.ARM.exidx` alone; `None` if it is not such a file.
+/// Builds the table of a file whose rules are only in `.ARM.exidx`; `None` for other files.
 pub(super) fn of_exidx<B: AsRef<[u8]>>(
     module: &Module<B>,
     content: Content,
@@ -49,7 +49,7 @@ pub(super) fn of_exidx<B: AsRef<[u8]>>(
     Some(collected.check().map(|()| table(Isa::Arm, content, 1 << 32, collected)))
 }
 
-/// The table of these rows.
+/// Creates a table from collected rows.
 pub(super) fn table(isa: Isa, content: Content, end: u64, collected: Collected) -> Table {
     Table {
         isa,

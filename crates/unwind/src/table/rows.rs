@@ -1,32 +1,32 @@
-//! Collects the rows of a table: each where it begins, equal neighbours as one, each rule once.
+//! Collects the rows of a table: each with its start, equal neighbours merged, each rule stored once.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{PAGE_BITS, TableError};
 
-/// Pages of the widest table: files of 4 GiB. A table has an entry for each page, also for those without code.
+/// Maximum number of pages: code of 4 GiB. A table has an entry for each page, even for pages without code.
 pub(super) const MAX_PAGES: usize = 1 << 16;
-/// Rules of the largest table; the number after the last means none.
+/// Maximum number of rules. The number after the last means "none".
 pub(super) const MAX_RULES: usize = u16::MAX as usize;
 
-/// A table under way. Rows come in order of their addresses.
+/// A table under construction. Rows are added in address order.
 #[derive(Debug)]
 pub(super) struct Collected {
-    /// The first address of the first page.
+    /// First address of the first page.
     pub(super) base: u64,
-    /// For each page the number of rows before it.
+    /// For each page, the number of rows before it.
     pub(super) pages: Vec<u32>,
-    /// Address in the page and number of the rule.
+    /// Address within the page, and number of the rule.
     pub(super) rows: Vec<u32>,
     pub(super) rules: Rules,
     last: u64,
     error: Option<TableError>,
 }
 
-/// How many rules are found at once, a power of two.
+/// Size of the cache of recent rules, a power of two.
 const RECENT: usize = 1024;
-/// No rule has these bytes.
+/// Value that no rule has.
 const NO_RULE: u64 = u64::MAX;
 
 impl Default for Collected {
@@ -37,13 +37,13 @@ impl Default for Collected {
 }
 
 impl Collected {
-    /// Whether the last row says this.
+    /// Returns whether the last row has this rule.
     #[inline(always)]
     pub(super) fn says(&self, rule: u64) -> bool {
         self.last == rule
     }
 
-    /// Says what holds from `start` on.
+    /// Adds a row from `start` on, unless the last row has the same rule.
     #[inline(always)]
     pub(super) fn push(&mut self, start: u64, rule: u64) {
         if !self.says(rule) {
@@ -51,7 +51,7 @@ impl Collected {
         }
     }
 
-    /// The same where the last row says something else.
+    /// Adds a row whose rule differs from the last row's.
     #[inline(never)]
     fn push_other(&mut self, start: u64, rule: u64) {
         self.last = rule;
@@ -72,7 +72,7 @@ impl Collected {
 
     #[inline(never)]
     fn begin_page(&mut self, page: usize) -> bool {
-        // Rows are of at least a byte each, so in the pages that there may be their number fits.
+        // Rows are at least a byte long, so their number fits for any allowed number of pages.
         let rows = u32::try_from(self.rows.len()).ok();
         match rows.filter(|_| page < MAX_PAGES && self.error.is_none()) {
             Some(rows) => self.pages.resize(page + 1, rows),
@@ -81,19 +81,19 @@ impl Collected {
         self.error.is_none()
     }
 
-    /// What was wrong, if anything.
+    /// Returns the first error, if any.
     pub(super) fn check(&self) -> Result<(), TableError> {
         self.error.map_or(Ok(()), Err)
     }
 }
 
-/// Rules by number and numbers by rule. A rule is its eight bytes, as a number.
+/// Bidirectional map between rules and numbers. A rule is represented by its eight bytes, as a number.
 #[derive(Debug)]
 pub(super) struct Rules {
     pub(super) list: Vec<u64>,
-    /// Some that were asked for last, with their numbers.
+    /// Recently used rules with their numbers.
     recent: [(u64, u16); RECENT],
-    /// Numbers in the order of hashes of their rules, with gaps; a power of two long, at most half full.
+    /// Hash table of numbers, with open addressing; its length is a power of two, and at most half of it is full.
     slots: Vec<u16>,
 }
 
@@ -163,7 +163,7 @@ fn place(slots: &mut [u16], rule: u64, index: u16) {
     }
 }
 
-/// Multiplying spreads what differs, mostly a few low bits of the value, over the high half.
+/// Hashes a rule. Multiplying spreads the differing bits, mostly a few low bits of the value, over the high half.
 #[inline]
 fn hash(rule: u64) -> usize {
     (rule.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize

@@ -1,7 +1,7 @@
-//! The rule for one address, of the instructions up to there: what a walk asks where it remembers nothing.
+//! The rule for one address, from the instructions up to it: used by walks when the cache has no rule.
 //!
-//! Invariant: what is found here is what the decoder of full rows comes to. What rules can't say, and what is damaged, is
-//! `None` here and left to that.
+//! Invariant: a rule found here equals the one from the decoder of full rows. Rows that no compact rule fits, and
+//! damaged ones, give `None` and are left to that decoder.
 
 use core::ops::Range;
 
@@ -12,8 +12,8 @@ use super::state::State;
 use crate::cfi::Frames;
 use crate::rule::Rule;
 
-/// The rule that holds at `pc`, by the entry at `offset`, if that is the entry of the function there. `file` stands for
-/// the file that the frames are of.
+/// Returns the rule at `pc` from the entry at `offset`, if that entry covers `pc`. `file` is the number of the file
+/// with the frames.
 pub(crate) fn rule_at(
     frames: &Frames<'_>,
     heads: &mut Heads,
@@ -25,14 +25,14 @@ pub(crate) fn rule_at(
     if pc < begin || pc >= end || end > LAST_ADDRESS || cie.is_signal {
         return None;
     }
-    // As if the function ended behind that address, so that no instruction beyond is run.
+    // Pretend that the function ends after that address, so that no later instruction is run.
     let function = Function { frames, range: begin..pc + 1, code };
     let mut last = LastRow(None);
     let done = Machine::new().run(&function, &cie.common, &mut last);
     last.0.filter(|_| done > pc)?.compact()
 }
 
-/// Keeps the last of the rows.
+/// Keeps the last row.
 struct LastRow(Option<State>);
 
 impl Rows for LastRow {

@@ -1,13 +1,14 @@
-//! What holds at one place of a function, as one word: laid out as a [`Rule`], so that comparing and changing it is cheap.
+//! Unwind state at one point of a function, as one word laid out like a [`Rule`], so that comparing and changing it
+//! is cheap.
 //!
-//! What rules can't say is a flag, not a value.
+//! Anything that a compact rule cannot express is a flag without a value.
 
 use super::layout::bits;
 use crate::rule::{Kind, Rule};
 use crate::x86_64::{RBP, RIP, RSP};
 
-/// What holds for a row: byte 0 the base of the CFA and flags, byte 1 the place of the return address in words from
-/// the CFA (0: not saved), bytes 2 and 3 that of the frame pointer, bytes 4 to 7 the offset of the CFA from its base.
+/// State of a row. Byte 0: base of the CFA and flags. Byte 1: location of the return address in words from the CFA
+/// (0: not saved). Bytes 2 and 3: location of the frame pointer. Bytes 4 to 7: offset of the CFA from its base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct State(u64);
 
@@ -20,24 +21,24 @@ const ON_OTHER: u64 = 2;
 /// The CFA is an expression or was not defined.
 const NO_BASE: u64 = 3;
 const BASE: u64 = 3;
-/// There is no caller.
+/// The frame has no caller.
 const ROOT: u64 = 1 << 2;
-/// Flags for what a rule can't say of a register, and for an offset that is too large for it.
+/// Flags for register rules that a compact rule cannot express, and for an offset that is too large for it.
 const ODD_RA: u64 = 1 << 3;
 const ODD_SP: u64 = 1 << 4;
 const ODD_FP: u64 = 1 << 5;
 const ODD_OFFSET: u64 = 1 << 6;
-/// The state was restored from before a jump, not made by the instruction before it.
+/// The state was restored from before a jump, not produced by the preceding instruction.
 const JUMPED: u64 = 1 << 7;
 
 impl State {
-    /// Before a CIE's instructions: nothing is said.
+    /// State before a CIE's instructions: no rules.
     pub(super) const NOTHING: State = State(NO_BASE);
 
-    /// What the row says, as far as a rule can say it, in the bytes of a [`Rule`]; what it can't is [`Kind::Odd`].
+    /// Converts the state to the bytes of a [`Rule`]; [`Kind::Odd`] if no compact rule fits.
     #[inline(always)]
     pub(super) fn rule(self) -> u64 {
-        // The return address is at CFA - 8, and no flag is set; the base may be either.
+        // True if the return address is at CFA - 8, and no flag is set; either base is allowed.
         let is_usual = self.0 & (0xffff & !JUMPED & !ON_FP) == 0xff00;
         if is_usual && (self.0 & ON_FP != 0 || self.offset() >= 8) {
             return self.0 & !JUMPED;
@@ -45,7 +46,7 @@ impl State {
         bits(Rule::only(if self.0 & ROOT != 0 { Kind::Root } else { Kind::Odd }))
     }
 
-    /// What the row says, if a rule can say it.
+    /// Converts the state to a rule, if one fits.
     #[inline(always)]
     pub(super) fn compact(self) -> Option<Rule> {
         let rule = self.rule();
@@ -57,46 +58,46 @@ impl State {
         Some(Rule { kind, ra: -1, fp: (rule >> 16) as i16, value: (rule >> 32) as i32 })
     }
 
-    /// What is added to the base of the CFA.
+    /// Returns the offset of the CFA from its base.
     #[inline(always)]
     pub(super) fn offset(self) -> i32 {
         (self.0 >> 32) as i32
     }
 
-    /// As if something had been popped.
+    /// Returns the state before a push that led to this one.
     pub(super) fn popped(self) -> State {
         State(self.0.wrapping_sub(8 << 32))
     }
 
-    /// Whether it is what `other` is, however control came here.
+    /// Returns whether two states have the same rules, ignoring the jump flag.
     #[inline(always)]
     pub(super) fn says(self, other: State) -> bool {
         (self.0 ^ other.0) & !JUMPED == 0
     }
 
-    /// The same, restored from before a jump.
+    /// Marks the state as restored from before a jump.
     pub(super) fn after_jump(self) -> State {
         State(self.0 | JUMPED)
     }
 
-    /// The same, however control came here.
+    /// Clears the jump flag.
     #[inline(always)]
     pub(super) fn settled(self) -> State {
         State(self.0 & !JUMPED)
     }
 
-    /// Whether the CFA is based on a register.
+    /// Returns whether the CFA is based on a register.
     #[inline(always)]
     pub(super) fn has_base(self) -> bool {
         self.0 & BASE != NO_BASE
     }
 
-    /// The CFA is an expression.
+    /// Sets the CFA to an expression.
     pub(super) fn set_no_base(&mut self) {
         self.0 |= NO_BASE;
     }
 
-    /// By how much the offset of the CFA has changed since `before`; 0 where no one instruction did that.
+    /// Returns the change of the CFA's offset since `before`; 0 if it was not caused by a single instruction.
     #[inline(always)]
     pub(super) fn change_from(self, before: State) -> i32 {
         let differs = (self.0 ^ before.0) & BASE | self.0 & JUMPED;
@@ -104,19 +105,19 @@ impl State {
         if differs == 0 && self.has_base() { change } else { 0 }
     }
 
-    /// Whether the frame pointer has become what the stack pointer was, and still is.
+    /// Returns whether the frame pointer has just been set from the stack pointer.
     #[inline(always)]
     pub(super) fn is_moved_from(self, before: State) -> bool {
         self.0 & (BASE | JUMPED) == ON_FP && before.0 & BASE == ON_SP && self.offset() == before.offset()
     }
 
-    /// Whether anything is known of a register.
+    /// Returns whether a register is tracked.
     #[inline(always)]
     pub(super) const fn tracks(register: u8) -> bool {
         (1 << RBP | 1 << RSP | 1 << RIP) >> register & 1_u64 != 0
     }
 
-    /// The same with another offset of the CFA from its base; `None` if it has no base.
+    /// Returns the state with another offset of the CFA from its base; `None` if it has no base.
     #[inline(always)]
     pub(super) fn with_offset(self, offset: i64) -> Option<State> {
         let rest = self.0 & 0xffff_ffff & !ODD_OFFSET;
@@ -133,7 +134,7 @@ impl State {
         self.0 = self.0 & !BASE | base;
     }
 
-    /// Takes what `from` says of a register.
+    /// Restores the rule of a register from another state.
     pub(super) fn restore(&mut self, register: u64, from: State) {
         let mask = match u16::try_from(register) {
             Ok(RBP) => 0xffff << 16 | ODD_FP,
@@ -144,7 +145,7 @@ impl State {
         self.0 = self.0 & !mask | from.0 & mask;
     }
 
-    /// The register is saved at an offset from the CFA.
+    /// Sets a register's rule: saved at an offset from the CFA.
     #[inline(always)]
     pub(super) fn saved(&mut self, register: u64, offset: i64) {
         if register == u64::from(RBP) || register == u64::from(RIP) || register == u64::from(RSP) {
@@ -170,7 +171,7 @@ impl State {
         }
     }
 
-    /// The register has a rule of another kind.
+    /// Sets a register's rule to one that no compact rule can express.
     pub(super) fn odd(&mut self, register: u64) {
         self.unsaid(register);
         self.0 |= match u16::try_from(register) {
@@ -181,7 +182,7 @@ impl State {
         };
     }
 
-    /// The register's value is lost; for the return address: there is no caller.
+    /// Sets a register's rule: value lost. For the return address, that means that the frame has no caller.
     pub(super) fn undefined(&mut self, register: u64) {
         self.odd(register);
         if register == u64::from(RIP) {
@@ -189,7 +190,7 @@ impl State {
         }
     }
 
-    /// Nothing is said of the register.
+    /// Clears the rule of a register.
     pub(super) fn unsaid(&mut self, register: u64) {
         self.restore(register, State(0));
     }

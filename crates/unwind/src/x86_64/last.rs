@@ -1,32 +1,33 @@
-//! Code that ends its thread: what coroutines and threads return to, if they ever do.
+//! Recognizes code that ends its thread: the code that coroutines and threads return to, if they ever do.
 //!
-//! Start routines are written by hand, mostly without rules: glibc's `__start_context`, Boost's `make_fcontext` and its copies, musl's
-//! `__clone`. Whoever makes a new stack puts the address of such code on it, or calls from there. It leaves to nobody: what is
-//! behind the return address is a few moves, perhaps calls, and then either the system call that ends the thread or the process, or
-//! `hlt`, which no user code may run and which says that what was called before it does not return.
+//! Start routines are written by hand, mostly without rules: glibc's `__start_context`, Boost's `make_fcontext` and
+//! its copies, musl's `__clone`. The creator of a stack puts the address of such code on it, or calls from there.
+//! Such code has no caller to return to. The return address is followed by a few moves, perhaps calls, and then
+//! either the system call that ends the thread or the process, or `hlt`, which user code may not run and which
+//! indicates that the call before it does not return.
 //!
-//! Of code that can be read only those instructions are understood that such code has; all else is no such code.
+//! Only the instructions that such code uses are decoded; anything else means that the code does not end its thread.
 //! (Intel SDM volume 2: ModR/M in table 2-2, opcodes in appendix A.)
 
 use crate::address::Avma;
 use crate::memory::Memory;
 
-/// More bytes than such code has.
+/// Number of bytes to read: more than such code has.
 pub const LONGEST: usize = 64;
-/// More instructions.
+/// Number of instructions to decode: more than such code has.
 const MOST: usize = 20;
-/// `exit` and `exit_group` (asm/unistd_64.h).
+/// Numbers of `exit` and `exit_group` (asm/unistd_64.h).
 const EXITS: [u32; 2] = [60, 231];
 
-/// Whether the code at `pc` ends its thread.
+/// Returns whether the code at `pc` ends its thread.
 pub(super) fn ends_thread<M: Memory>(pc: Avma, memory: &mut M) -> bool {
     let mut code = [0; LONGEST];
     let length = [LONGEST, 32, 16].into_iter().find(|&length| memory.read_code(pc, &mut code[..length]));
     length.is_some_and(|length| ends(&code[..length]))
 }
 
-/// Whether the code at `pc` is behind a system call that may have made a thread, and leads where its result is 0 to code that ends it: the thread's
-/// part of glibc's `clone` and `clone3`, and of musl's `__clone`.
+/// Returns whether `pc` is just after a system call that may have created a thread, and a result of 0 leads to code
+/// that ends the thread: the child's part of glibc's `clone` and `clone3`, and of musl's `__clone`.
 pub(super) fn begins_thread<M: Memory>(pc: Avma, memory: &mut M) -> bool {
     let mut code = [0; 16];
     if !memory.read_code(pc.offset(-2), &mut code) || !code.starts_with(&[0x0f, 0x05]) {
@@ -42,21 +43,21 @@ pub(super) fn begins_thread<M: Memory>(pc: Avma, memory: &mut M) -> bool {
     }
 }
 
-/// What an instruction does, as far as it matters here, and how long it is.
+/// Relevant effect of an instruction, and its length.
 enum Step {
-    /// Nothing that matters.
+    /// No relevant effect.
     Plain(usize),
-    /// It sets `eax` to this.
+    /// Sets `eax` to this number.
     SetsEax(usize, u32),
-    /// It may jump forward, by so much.
+    /// May jump forward by this distance, the second number.
     Branch(usize, usize),
-    /// It enters the kernel.
+    /// Enters the kernel.
     SystemCall(usize),
-    /// It can't be run.
+    /// Not executable in user space.
     Halt,
 }
 
-/// Whether that code ends its thread; of more than it needs all the same.
+/// Returns whether `code` ends its thread. Bytes after the end of that code do not matter.
 pub(super) fn ends(code: &[u8]) -> bool {
     let (mut at, mut eax, mut pushed, mut reach) = (0, None, None, 0);
     for _ in 0..MOST {
@@ -71,7 +72,7 @@ pub(super) fn ends(code: &[u8]) -> bool {
                 eax = pushed.take();
                 1
             }
-            // mov imm8, %al, where the rest is 0
+            // mov imm8, %al; the rest of %rax must be 0
             ([0xb0, number, ..], _) => {
                 eax = eax.filter(|&eax| eax == 0).map(|_| u32::from(*number));
                 2
@@ -114,7 +115,7 @@ fn step(code: &[u8]) -> Option<Step> {
         [0x31 | 0x33, 0xc0, ..] if prefix == 0 => Some(Step::SetsEax(2, 0)),
         // mov, xor, test, lea
         [0x31 | 0x33 | 0x85 | 0x89 | 0x8b | 0x8d, ..] => plain(1 + operand(rest.get(1..)?)?),
-        // and or sub of a small number
+        // and or sub with a small constant
         [0x83, ..] => plain(2 + operand(rest.get(1..)?)?),
         [0xb8, a, b, c, d, ..] if !wide => Some(Step::SetsEax(prefix + 5, u32::from_le_bytes([a, b, c, d]))),
         [0xb8..=0xbf, ..] => plain(if wide { 9 } else { 5 }),
@@ -131,7 +132,7 @@ fn step(code: &[u8]) -> Option<Step> {
     }
 }
 
-/// How long the operand is that begins with this byte (ModR/M).
+/// Returns the length of the operand that begins with this byte (ModR/M).
 fn operand(code: &[u8]) -> Option<usize> {
     let (&form, rest) = code.split_first()?;
     let (mode, base) = (form >> 6, form & 7);
@@ -155,7 +156,7 @@ mod tests {
 
     #[test]
     fn code_that_leaves_to_nobody_is_known() {
-        // As disassembled by objdump, from glibc 2.36, Boost 1.74 and musl 1.2.3.
+        // Disassembled with objdump from glibc 2.36, Boost 1.74 and musl 1.2.3.
         let start_context: &[u8] = &[
             0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff, 0x74, 0x08, 0xe8, 0x0f, 0xf6, 0xfe,
             0xff, 0x48, 0x89, 0xc7, 0xe8, 0xa7, 0xcc, 0xfe, 0xff, 0xf4,
@@ -169,7 +170,7 @@ mod tests {
         }
     }
 
-    /// As disassembled by objdump, from glibc 2.36 and musl 1.2.3, and a call of read in a function of its own.
+    /// Code disassembled with objdump from glibc 2.36 and musl 1.2.3, and a call of read in a separate function.
     #[test]
     fn a_thread_begins_behind_its_system_call() {
         let clone = [
@@ -189,7 +190,7 @@ mod tests {
         assert!(!begins(&[&[0x90, 0x90][..], &clone.concat()[2..]].concat()), "no system call");
     }
 
-    /// Code at 0x1000, and no other memory.
+    /// Memory with code at 0x1000 and nothing else.
     struct Code<'c>(&'c [u8]);
 
     impl Memory for Code<'_> {
@@ -208,7 +209,7 @@ mod tests {
 
     #[test]
     fn code_that_goes_on_is_none() {
-        // mov %eax,%edi; call; ret, the same with a jump over hlt, another system call, and a jump back.
+        // mov %eax,%edi; call; ret. The same with a jump over hlt. Another system call. A backward jump.
         let others: [&[u8]; 5] = [
             &[0x89, 0xc7, 0xe8, 0, 0, 0, 0, 0xc3],
             &[0x85, 0xc0, 0x74, 0x01, 0xf4, 0xc3],

@@ -1,6 +1,6 @@
-//! What is particular to x86_64: its registers, and what calls do with them.
+//! x86_64: its registers and calling convention.
 //!
-//! Numbers are those of the System V ABI, AMD64 supplement, figure 3.36.
+//! Register numbers are those of the System V ABI, AMD64 supplement, figure 3.36.
 
 mod edge;
 mod last;
@@ -16,13 +16,13 @@ use crate::row::{RegisterRule, Row};
 pub use last::LONGEST as LONGEST_END;
 pub use numbers::{COUNT, FP, PC, RAX, RBP, RBX, RIP, RSP, SP};
 
-/// Whether code that begins like this ends its thread: what coroutines and threads return to. It leads to no caller. No more than the first
-/// [`LONGEST_END`] bytes tell.
+/// Returns whether code that begins with these bytes ends its thread, as the code that coroutines and threads return
+/// to does. Such code has no caller. Looks only at the first [`LONGEST_END`] bytes.
 pub fn ends_thread(code: &[u8]) -> bool {
     last::ends(&code[..code.len().min(LONGEST_END)])
 }
 
-/// The architecture.
+/// Marker type for x86_64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct X86_64;
 

@@ -8,13 +8,13 @@ pub const RBX: u16 = 3;
 pub const RBP: u16 = 6;
 /// DWARF number of `rsp`.
 pub const RSP: u16 = 7;
-/// DWARF number of the return address column, which stands for `rip`.
+/// DWARF number of the return address column, used for `rip`.
 pub const RIP: u16 = 16;
-/// Registers 0..COUNT are tracked; vector registers are not, no rule about frames needs them.
+/// Number of tracked registers: `0..COUNT`. Vector registers are not tracked: no unwind rule needs them.
 pub const COUNT: u16 = 17;
-/// The program counter: `rip`.
+/// DWARF number of the program counter, `rip`.
 pub const PC: u16 = RIP;
-/// The stack pointer: `rsp`.
+/// DWARF number of the stack pointer, `rsp`.
 pub const SP: u16 = RSP;
-/// The frame pointer, where code keeps one: `rbp`.
+/// DWARF number of the frame pointer, `rbp`, in code that has one.
 pub const FP: u16 = RBP;

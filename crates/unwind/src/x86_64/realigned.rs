@@ -1,10 +1,10 @@
-//! Mends what GCC says about the epilogue of functions that realign their stack.
+//! Corrects GCC's call-frame information for the epilogue of functions that realign their stack.
 //!
-//! Such a function reaches its caller's frame through a pointer (DRAP), keeps `rbp` for itself and describes the saved
-//! registers by expressions on `rbp`. The last instructions, `pop %rbp; lea -8(%r10),%rsp; ret`, have rows that still
-//! say so although `rbp` is the caller's again (seen in GCC 12; the other registers are popped before it). Whoever
-//! believes the row takes a wrong `rbp` to the caller. The truth is on the stack: the prologue pushed a copy of the
-//! return address just above the saved `rbp`, a little below the CFA.
+//! Such a function reaches its caller's frame through a pointer (DRAP), uses `rbp` itself and describes the saved
+//! registers by expressions on `rbp`. The rows of its last instructions, `pop %rbp; lea -8(%r10),%rsp; ret`, still
+//! use these expressions although `rbp` is the caller's again (seen in GCC 12; the other registers are popped before
+//! it). Applying such a row gives the caller a wrong `rbp`. The stack shows the difference: the prologue pushed a
+//! copy of the return address just above the saved `rbp`, a little below the CFA.
 
 use super::{RBP, RSP, Registers};
 use crate::address::Avma;
@@ -13,10 +13,11 @@ use crate::row::{CfaRule, RegisterRule, Row};
 
 /// `DW_OP_breg6`: relative to `rbp`.
 const BREG_RBP: u8 = 0x76;
-/// The DRAP register of GCC where it can choose.
+/// The DRAP register that GCC prefers.
 const R10: u16 = 10;
 
-/// Whether the row claims that `rbp` is saved where `rbp` points, and is wrong: all registers have been restored.
+/// Returns whether the row states that `rbp` is saved where `rbp` points, and is wrong because all registers have
+/// been restored.
 pub(super) fn has_restored<M: Memory>(
     row: &Row,
     text: &[u8],
@@ -35,7 +36,7 @@ pub(super) fn has_restored<M: Memory>(
     !copy_is_there
 }
 
-/// Whether a rule is relative to `rbp`.
+/// Returns whether a rule is relative to `rbp`.
 pub(super) fn is_on_rbp(rule: RegisterRule, text: &[u8]) -> bool {
     matches!(rule, RegisterRule::Expression(e) if e.bytes(text).first() == Some(&BREG_RBP))
 }

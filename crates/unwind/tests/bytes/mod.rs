@@ -1,27 +1,27 @@
-//! Writes call-frame information by hand, for tests.
+//! Test helper that assembles call-frame information.
 
 #![allow(dead_code, reason = "each test binary uses what it needs")]
 
 use plumb_unwind::{Module, Section, Sections, Svma};
 
-/// Where the section says that it is loaded.
+/// Stated address of the section.
 pub const SECTION: u64 = 0x1000;
-/// The first address of the only function.
+/// Start of the only function.
 pub const FUNCTION: u64 = 0x40_0000;
-/// The length of the only function.
+/// Length of the only function.
 pub const LENGTH: u64 = 0x1000;
 
-/// `def_cfa rsp+8; offset rip cfa-8`: how every x86_64 CIE begins.
+/// `def_cfa rsp+8; offset rip cfa-8`: the initial instructions of every x86_64 CIE.
 pub const USUAL: &[u8] = &[0x0c, 7, 8, 0x90, 1];
 
-/// A section that is being written.
+/// A section under construction.
 #[derive(Clone, Default)]
 pub struct Frames {
     pub bytes: Vec<u8>,
 }
 
 impl Frames {
-    /// Puts the length in front of `body`.
+    /// Appends `body` preceded by its length. Returns the offset of the entry.
     fn entry(&mut self, body: &[u8], is_64: bool) -> usize {
         let at = self.bytes.len();
         if is_64 {
@@ -34,7 +34,7 @@ impl Frames {
         at
     }
 
-    /// A CIE with this augmentation string, its data, and instructions. Code alignment 1, data alignment -8.
+    /// Appends a CIE with this augmentation string, its data, and instructions. Code alignment 1, data alignment -8.
     pub fn cie(&mut self, augmentation: &str, data: &[u8], instructions: &[u8]) -> usize {
         let mut body = vec![0, 0, 0, 0, 1];
         body.extend(augmentation.bytes());
@@ -47,7 +47,7 @@ impl Frames {
         self.entry(&body, false)
     }
 
-    /// An FDE for `cie` whose pointers are already encoded in `range`, with augmentation data if there is any.
+    /// Appends an FDE of `cie`. `range` holds the encoded pointers; `data` is the augmentation data, if any.
     pub fn fde(&mut self, cie: usize, range: &[u8], data: Option<&[u8]>, instructions: &[u8]) -> usize {
         let back = self.bytes.len() + 4 - cie;
         let mut body = (back as u32).to_le_bytes().to_vec();
@@ -76,12 +76,12 @@ impl Frames {
     }
 }
 
-/// A range in absolute pointers.
+/// Encodes a range as absolute pointers.
 pub fn absolute(begin: u64, length: u64) -> Vec<u8> {
     [begin.to_le_bytes(), length.to_le_bytes()].concat()
 }
 
-/// A module with one function at [`FUNCTION`].
+/// Builds a module with one function at [`FUNCTION`].
 pub fn one_function(augmentation: &str, initial: &[u8], instructions: &[u8]) -> Module<Vec<u8>> {
     let mut frames = Frames::default();
     let data: Vec<u8> = augmentation.bytes().filter(|&letter| letter == b'R').map(|_| 0).collect();

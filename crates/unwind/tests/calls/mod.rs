@@ -1,10 +1,10 @@
-//! Finds the calls in the code of ELF files with a disassembler, for tests.
+//! Test helper that finds the calls in the code of ELF files with a disassembler.
 
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 use object::{Object, ObjectSection, SectionKind};
 use plumb_unwind::Svma;
 
-/// The executable sections of a file: stated address and bytes.
+/// Returns the executable sections of a file: stated address and bytes.
 pub fn code(data: &[u8]) -> Vec<(Svma, Vec<u8>)> {
     let Ok(file) = object::File::parse(data) else { return Vec::new() };
     let text =
@@ -12,7 +12,7 @@ pub fn code(data: &[u8]) -> Vec<(Svma, Vec<u8>)> {
     text.filter_map(|section| Some((Svma(section.address()), section.data().ok()?.to_vec()))).collect()
 }
 
-/// The addresses after the calls in `range`, which begins with an instruction.
+/// Returns the addresses after the calls in `range`, which must begin at an instruction.
 pub fn returns(code: &[(Svma, Vec<u8>)], range: std::ops::Range<u64>) -> Vec<u64> {
     let holds = |(address, bytes): &&(Svma, Vec<u8>)| {
         address.0 <= range.start && range.end <= address.0 + bytes.len() as u64

@@ -1,6 +1,7 @@
-//! Runs programs of other architectures under qemu and unwinds what they write of themselves, for tests.
+//! Test helper that runs programs of other architectures under qemu and unwinds the snapshots that they write of
+//! themselves.
 //!
-//! The truth is the program's own: what the `_Unwind_Backtrace` of its compiler finds at the same moment.
+//! The expected result comes from the program: the output of its compiler's `_Unwind_Backtrace` at the same moment.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,18 +16,18 @@ use plumb_unwind::{
 
 use crate::elf;
 
-/// What begins a record of `programs/depths.c`.
+/// Magic number at the start of a record of `programs/depths.c`.
 const MAGIC: u64 = 0x6465_7074;
-/// How many orders of functions each program is run with.
+/// Number of seeds, each a different order of calls, that each program is run with.
 const SEEDS: u32 = 3;
 
-/// How an architecture's programs are made and run.
+/// Compiler and emulator of an architecture.
 pub struct Tools {
     pub compiler: &'static str,
     pub emulator: &'static str,
 }
 
-/// A directory of its own that goes with the value.
+/// Temporary directory, removed on drop.
 struct Directory(PathBuf);
 
 impl Drop for Directory {
@@ -35,15 +36,15 @@ impl Drop for Directory {
     }
 }
 
-/// One moment of a program.
+/// Snapshot of a program.
 pub struct Moment {
     pub registers: Vec<u64>,
-    /// What the program's own unwinder found; the first is where it was called.
+    /// Program counters found by the program's own unwinder. The first is where the unwinder was called.
     pub pcs: Vec<u64>,
     pub memory: Pieces,
 }
 
-/// Copied memory: address and bytes.
+/// Copied memory: pairs of address and bytes.
 #[derive(Clone, Default)]
 pub struct Pieces(Vec<(u64, Vec<u8>)>);
 
@@ -71,11 +72,11 @@ impl Memory for Pieces {
     }
 }
 
-/// A program that is linked statically to where it runs.
+/// A statically linked program, loaded at its stated addresses.
 struct Program {
     module: Module<Vec<u8>>,
     code: Range<u64>,
-    /// Functions that are said to have no rules.
+    /// Functions that are treated as having no rules.
     hidden: Vec<Range<u64>>,
 }
 
@@ -86,32 +87,32 @@ impl CodeMap for Program {
         if self.code.contains(&pc.0) && !self.hidden.iter().any(|range| range.contains(&pc.0)) {
             Located::Module { module: &self.module, bias: 0 }
         } else {
-            // What is hidden, and the emulator's code to return from signals, if any is.
+            // Hidden functions, and the emulator's sigreturn code, if it has any.
             Located::NoInfo
         }
     }
 }
 
-/// What was compared.
+/// Statistics of a comparison.
 #[derive(Default, Debug)]
 pub struct Counts {
     pub depths: usize,
     pub frames: usize,
-    /// Frames beyond those that the program's own unwinder shows.
+    /// Frames beyond the end of the program's own unwinder's results.
     pub beyond: usize,
-    /// Return addresses that are not stored as they are (signatures, Thumb state).
+    /// Return addresses whose stored value differs from the address (signatures, Thumb state).
     pub disguised: usize,
     pub by_convention: usize,
     pub links: usize,
 }
 
-/// What is missing here, if the tools can't be used.
+/// Returns what is missing on this machine, if the tools cannot be used.
 pub fn lacks(tools: &Tools) -> Option<String> {
     let runs = |tool: &str, argument: &str| {
         let output = Command::new(tool).arg(argument).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
-    // A compiler that does not find the library repeats its name.
+    // A compiler that does not find the library prints just its name.
     match runs(tools.compiler, "-print-file-name=libc.a") {
         None => Some(format!("{} is not on this machine", tools.compiler)),
         Some(library) if !Path::new(&library).is_absolute() => {
@@ -124,8 +125,8 @@ pub fn lacks(tools: &Tools) -> Option<String> {
     }
 }
 
-/// Compiles `programs/depths.c` with `flags`, runs it and compares each of its moments. The rules of functions in
-/// `hidden` are not to be had.
+/// Compiles `programs/depths.c` with `flags`, runs it and compares each of its snapshots. The functions in `hidden`
+/// are treated as having no rules.
 pub fn compare<A: Architecture>(tools: &Tools, flags: &[&str], hidden: &[&str]) -> Counts {
     static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -193,7 +194,7 @@ fn compile(tools: &Tools, flags: &[&str], to: &Path) {
     assert!(status.is_ok_and(|status| status.success()), "{flags:?}");
 }
 
-/// Decodes what the program wrote.
+/// Decodes the output of the program.
 fn moments<A: Architecture>(bytes: &[u8]) -> Vec<Moment> {
     let mut words = bytes.chunks_exact(A::WORD as usize).map(|word| {
         let mut wide = [0; 8];
@@ -221,7 +222,7 @@ fn moments<A: Architecture>(bytes: &[u8]) -> Vec<Moment> {
     moments
 }
 
-/// Unwinds one moment with a cache that is warm and with a new one.
+/// Unwinds one snapshot with a warm cache and with a new one.
 fn check<A: Architecture>(
     program: &Program,
     moment: &Moment,
@@ -237,13 +238,13 @@ fn check<A: Architecture>(
     for cache in [cache, &mut Cache::default()] {
         let mut memory = moment.memory.clone();
         let end = walk(program, &mut memory, cache, &start, 1000, &mut frames);
-        // libgcc shows the address 0 of a caller that does not exist.
+        // libgcc reports address 0 for the missing caller of the outermost frame.
         let truth: Vec<u64> = moment.pcs.iter().copied().filter(|&pc| pc != 0).collect();
         let ours: Vec<u64> = frames.iter().map(|frame| frame.pc.0).collect();
         let shown = ours.len().min(truth.len());
-        // Both walks begin in the same function, but not at the same instruction.
+        // Both walks begin in the same function, but at different instructions.
         let equal = shown > 1 && ours[1..shown] == truth[1..shown] && ours.len() >= truth.len();
-        // The unwinder of 32-bit ARM does not show the outermost function.
+        // The unwinder of 32-bit ARM omits the outermost function.
         let beyond = ours.len().saturating_sub(truth.len());
         assert!(
             equal && end == End::Root && beyond <= usize::from(A::WORD == 4),
@@ -258,7 +259,7 @@ fn check<A: Architecture>(
     count_kinds::<A>(&frames, &mut moment.memory.clone(), counts);
 }
 
-/// A walk with a table finds what one without finds.
+/// Checks that a walk with a table finds the same frames as a walk without.
 fn check_tabled<A: Architecture>(program: &Program, tabled: &Program, moment: &Moment) {
     let mut start = RegisterSet::<A>::new(0, 0);
     for (number, &value) in (0..).zip(&moment.registers) {
@@ -272,7 +273,7 @@ fn check_tabled<A: Architecture>(program: &Program, tabled: &Program, moment: &M
     assert_eq!(plain, with);
 }
 
-/// The code of a file by its sections.
+/// Returns the code sections of a file.
 fn code(data: &[u8]) -> Vec<(Svma, Vec<u8>)> {
     let file = object::File::parse(data).expect("an ELF file");
     let code = file.sections().filter(|section| section.kind() == object::SectionKind::Text);

@@ -1,11 +1,11 @@
-//! Takes the unwind sections out of ELF files, for tests.
+//! Test helper that extracts the unwind sections of ELF files.
 
 #![allow(dead_code, reason = "each test binary uses what it needs")]
 
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
 use plumb_unwind::{Isa, Section, Sections, Svma};
 
-/// The sections of the ELF image `data` that matter for unwinding.
+/// Returns the sections of the ELF image `data` that matter for unwinding.
 pub fn sections(data: &[u8]) -> Option<Sections<Vec<u8>>> {
     let file = object::File::parse(data).ok()?;
     let take = |name: &str| {
@@ -32,7 +32,7 @@ pub fn sections(data: &[u8]) -> Option<Sections<Vec<u8>>> {
     })
 }
 
-/// The addresses that hold code.
+/// Returns the address range of the code.
 pub fn code(data: &[u8]) -> Option<std::ops::Range<u64>> {
     let file = object::File::parse(data).ok()?;
     let code = file.sections().filter(|section| section.kind() == object::SectionKind::Text);
@@ -40,8 +40,8 @@ pub fn code(data: &[u8]) -> Option<std::ops::Range<u64>> {
     Some(ranges.iter().map(|range| range.start).min()?..ranges.iter().map(|range| range.end).max()?)
 }
 
-/// What to subtract from an executable mapping's start minus its file offset to get the bias: stated address minus file
-/// offset of the segment that holds `offset`. Segments may share a page, so only those with code count.
+/// Returns the stated address minus the file offset of the segment that holds `offset`. An executable mapping's start
+/// minus its file offset, minus this value, is the bias. Segments may share a page, so only those with code count.
 pub fn stated_minus_offset(data: &[u8], offset: u64) -> Option<u64> {
     let file = object::File::parse(data).ok()?;
     let held = |at: u64, size: u64| offset & !0xfff >= at & !0xfff && offset < at.saturating_add(size.max(1));
@@ -53,7 +53,7 @@ pub fn stated_minus_offset(data: &[u8], offset: u64) -> Option<u64> {
     Some(segment.address().wrapping_sub(segment.file_range().0))
 }
 
-/// The nearest symbol at or before `address`.
+/// Names the nearest symbol at or before `address`.
 pub fn symbol(data: &[u8], address: u64) -> String {
     let Ok(file) = object::File::parse(data) else { return "no symbols".to_owned() };
     let symbols = file.symbols().chain(file.dynamic_symbols());
@@ -76,14 +76,14 @@ pub fn symbol(data: &[u8], address: u64) -> String {
     }
 }
 
-/// The address of the symbol called `name`.
+/// Returns the address of the symbol called `name`.
 pub fn address_of(data: &[u8], name: &str) -> Option<u64> {
     let file = object::File::parse(data).ok()?;
     let mut symbols = file.symbols().chain(file.dynamic_symbols());
     symbols.find(|symbol| symbol.is_definition() && symbol.name() == Ok(name)).map(|symbol| symbol.address())
 }
 
-/// The addresses of the function called `name`.
+/// Returns the address range of the function called `name`.
 pub fn range_of(data: &[u8], name: &str) -> Option<std::ops::Range<u64>> {
     let file = object::File::parse(data).ok()?;
     let symbol = file.symbols().find(|symbol| symbol.is_definition() && symbol.name() == Ok(name))?;

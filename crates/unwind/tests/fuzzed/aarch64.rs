@@ -1,5 +1,5 @@
-//! Walks over made programs of aarch64: rows are gimli's, and what is remembered changes nothing, nor does the linker's
-//! table; scans are bounded.
+//! Walks over generated aarch64 programs: rows equal gimli's, results depend neither on the cache nor on the linker's
+//! table, and scans are bounded.
 
 use gimli::LittleEndian;
 use plumb_unwind::aarch64::{COUNT, PC, Registers, SP, X30};
@@ -22,7 +22,7 @@ fn process(program: &Program, with_table: bool) -> Process<'_> {
     }))
 }
 
-/// Return addresses may be signed.
+/// Returns a random word; return addresses may be signed.
 fn word(source: &mut Source<'_>, program: &Program) -> u64 {
     let word = program::word(source, program.functions, program.words.len() as u64);
     if source.below(8) == 0 { word | u64::from(source.byte()) << 48 } else { word }
@@ -39,7 +39,7 @@ fn start(source: &mut Source<'_>, program: &Program) -> Registers {
     start
 }
 
-/// Makes a program and walks it from several places. Returns how many frames were found.
+/// Generates a program and walks it from several starting points. Returns the number of frames found.
 pub fn run(data: &[u8]) -> usize {
     let mut source = Source(data);
     let program = program::make_for(&AARCH64, &mut source);
@@ -78,7 +78,7 @@ pub fn run(data: &[u8]) -> usize {
     count
 }
 
-/// Where both find a row it says the same.
+/// Compares rows at every address where both sides find one.
 fn rows(module: &Module<&[u8]>, program: &Program) {
     let bases = gimli_rows::bases(module.sections());
     let mut section = gimli::EhFrame::new(&program.eh_frame, LittleEndian);
@@ -88,7 +88,7 @@ fn rows(module: &Module<&[u8]>, program: &Program) {
         for at in (fde.initial_address()..fde.initial_address() + fde.len()).step_by(4) {
             let theirs = fde.unwind_info_for_address(&section, &bases, &mut context, at);
             let (Ok(Some(ours)), Ok(theirs)) = (module.row(Svma(at)), theirs) else { continue };
-            // gimli can't tell `x0` without offset from nothing.
+            // gimli cannot distinguish `x0` without offset from an undefined CFA.
             let cfa = match gimli_rows::cfa(theirs) {
                 CfaRule::Undefined if ours.cfa != CfaRule::Undefined => {
                     CfaRule::Register { register: 0, offset: 0 }
@@ -97,7 +97,7 @@ fn rows(module: &Module<&[u8]>, program: &Program) {
             };
             assert_eq!((ours.cfa, ours.is_signal), (cfa, fde.is_signal_trampoline()), "{at:#x}");
             for register in 0..COUNT {
-                // The link register's rule is that of the return address.
+                // In a row, the rule of the link register is stored as that of the return address.
                 let expected = match register {
                     X30 => RegisterRule::Unspecified,
                     PC => gimli_rows::register(theirs, X30),

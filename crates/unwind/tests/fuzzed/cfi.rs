@@ -1,4 +1,4 @@
-//! Any bytes as call-frame information: asking for rows and walking end, with what is there or a reason.
+//! Random bytes as call-frame information: row lookups and walks terminate, with a result or an error.
 
 use plumb_unwind::{
     Architecture, Cache, Isa, Module, RegisterSet, Registers, Section, Sections, Svma, aarch64, walk,
@@ -6,8 +6,8 @@ use plumb_unwind::{
 
 use super::{LIMIT, Process, STACK, Source, Words};
 
-/// The first bytes say which sections there are, for which architecture, how long the stack is, and where the walk begins; then come the stack,
-/// up to 64 bytes of `.eh_frame_hdr`, and the section.
+/// Runs one input. The first bytes select which sections exist, the architecture, the stack's length and where the
+/// walk begins; then come the stack, up to 64 bytes of `.eh_frame_hdr`, and the section.
 pub fn run(data: &[u8]) {
     let mut source = Source(data);
     let (shape, pc, length) =
@@ -38,7 +38,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// Walks from there, twice.
+/// Walks twice from the same registers.
 fn walks<A: Architecture>(process: &Process<'_>, mut registers: RegisterSet<A>, words: &[u64]) {
     for register in (0..A::PC).filter(|&register| register != A::SP || A::LR.is_none()) {
         registers.set(register, STACK + 128 + u64::from(register) * 40);
@@ -49,7 +49,7 @@ fn walks<A: Architecture>(process: &Process<'_>, mut registers: RegisterSet<A>, 
         let mut stack = Words::new(words);
         let end = walk(process, &mut stack, &mut cache, &registers, LIMIT, &mut frames);
         assert!(frames.len() <= LIMIT, "{end:?} after {} frames", frames.len());
-        // Each register of a frame is read through an expression of bounded length; walks start again rarely.
+        // Each register of a frame is read through an expression of bounded length, and walks rarely start again.
         assert!(stack.reads.get() <= 5 * LIMIT * 33 * 512, "{} reads", stack.reads.get());
     }
 }

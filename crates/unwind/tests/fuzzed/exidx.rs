@@ -1,4 +1,4 @@
-//! Any bytes as the tables of 32-bit ARM: asking for rows and walking end, and what is remembered changes nothing.
+//! Random bytes as the tables of 32-bit ARM: row lookups and walks terminate, and results do not depend on the cache.
 
 use std::cell::Cell;
 
@@ -11,15 +11,15 @@ const CODE: u32 = 0x1_0000;
 const SIZE: u32 = 0x40;
 const INDEX: u32 = 0x2_0000;
 const TABLE: u32 = 0x3_0000;
-/// A stack in 32 bits.
+/// Stack address that fits in 32 bits.
 const STACK: u64 = 0xbe00_0000;
 
-/// A word relative to the place where it stands, in 31 bits.
+/// Encodes an address relative to the word's own location, in 31 bits.
 fn prel31(to: u32, at: u32) -> u32 {
     to.wrapping_sub(at) & 0x7fff_ffff
 }
 
-/// An index of functions in order whose instructions are any bytes: in the entry, in the table, or none.
+/// Generates a sorted index of functions with random instructions: in the entry, in the table, or none.
 fn tables(source: &mut Source<'_>) -> (u32, Vec<u8>, Vec<u8>) {
     let functions = 1 + u32::from(source.below(12));
     let (mut index, mut table) = (Vec::new(), Vec::new());
@@ -33,7 +33,7 @@ fn tables(source: &mut Source<'_>) -> (u32, Vec<u8>, Vec<u8>) {
             2..5 => 0x8000_0000 | bytes(),
             _ => {
                 let to = TABLE + table.len() as u32;
-                // The compact models, or a routine of the language's own.
+                // A compact model, or a language's own personality routine.
                 let first = match bytes() % 4 {
                     0 => bytes() & 0x7fff_ffff,
                     1 => 0x8000_0000 | bytes(),
@@ -62,7 +62,7 @@ fn stack(source: &mut Source<'_>, functions: u32) -> Vec<u64> {
     (0..128).map(|_| word() | word() << 32).collect()
 }
 
-/// Made tables, and the bytes as they are.
+/// Runs generated tables, or the bytes as they are.
 pub fn run(data: &[u8]) {
     let mut source = Source(data);
     let raw = source.below(4) == 0;
@@ -83,7 +83,7 @@ pub fn run(data: &[u8]) {
     for number in 0..functions {
         let at = Svma(u64::from(CODE + number * SIZE + 5));
         let row = module.row(at);
-        // A table of functions that are not in order is refused.
+        // A table of unsorted functions is refused.
         match table.as_ref().map(|table| table.lookup(at)) {
             Some(Lookup::Rule(rule)) => {
                 let row = row.expect("the table has a rule").expect("the table has a rule");

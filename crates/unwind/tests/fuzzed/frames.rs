@@ -1,5 +1,5 @@
-//! Walks over made programs: what is remembered changes nothing, nor does the linker's table, and gimli, which evaluates
-//! all registers, finds the same callers.
+//! Walks over generated programs: results depend neither on the cache nor on the linker's table, and gimli, which
+//! evaluates all registers, finds the same callers.
 
 use plumb_unwind::prefix::{Last, Shared};
 use plumb_unwind::{Cache, End, Method, Module, Registers, Section, Sections, Svma, Walked, walk};
@@ -8,7 +8,7 @@ use super::program::{self, CODE, Program, SIZE, TABLE};
 use super::{LIMIT, Process, STACK, Source, Words};
 use crate::reference;
 
-/// A walk's frames and end.
+/// Frames and end of a walk.
 type Walk = (Vec<Walked>, End);
 
 fn process(program: &Program, with_table: bool) -> Process<'_> {
@@ -35,7 +35,7 @@ fn walked_in(mut stack: Words<'_>, process: &Process<'_>, cache: &mut Cache, sta
     (frames, end)
 }
 
-/// Where a walk begins.
+/// Generates the registers at which a walk begins.
 fn start(source: &mut Source<'_>, program: &Program) -> Registers {
     let pc = CODE + u64::from(source.byte()) * 5 % (program.functions * SIZE + 8);
     let mut start = Registers::new(pc, STACK + u64::from(source.below(8)) * 8);
@@ -48,7 +48,7 @@ fn start(source: &mut Source<'_>, program: &Program) -> Registers {
     start
 }
 
-/// Makes a program and walks it from several places. Returns how many frames were found.
+/// Generates a program and walks it from several starting points. Returns the number of frames found.
 pub fn run(data: &[u8]) -> usize {
     let mut source = Source(data);
     let program = program::make(&mut source);
@@ -79,8 +79,8 @@ pub fn run(data: &[u8]) -> usize {
     count
 }
 
-/// Compares with gimli as far as both go: plumb has conventions where information is missing or not credible, and is
-/// stricter about stacks that don't grow.
+/// Compares with gimli up to the end of the shorter result. plumb falls back to conventions if information is missing
+/// or implausible, and is stricter about stacks that do not grow.
 fn agrees(process: &Process<'_>, program: &Program, start: &Registers, (frames, end): &Walk) {
     let by_rule = |frame: &&Walked| matches!(frame.found, Method::Cfi | Method::Signal);
     let ours: Vec<u64> = frames.iter().skip(1).take_while(by_rule).map(|frame| frame.pc.0).collect();

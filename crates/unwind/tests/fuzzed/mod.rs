@@ -1,5 +1,5 @@
-//! What has to hold for any bytes at all: the fuzz targets in `fuzz/unwind` call these functions, and so does
-//! `tests/smoke.rs`, with changed sections of real files, where there is no fuzzer.
+//! Properties that must hold for arbitrary bytes. The fuzz targets in `fuzz/unwind` call these functions.
+//! `tests/smoke.rs` calls them too, with mutated sections of real files, for machines without a fuzzer.
 
 #![allow(dead_code, reason = "each user takes what it needs")]
 
@@ -16,12 +16,12 @@ use std::cell::Cell;
 
 use plumb_unwind::{Avma, CodeMap, Located, Memory, Module, ReadError, Window};
 
-/// The most frames of a walk.
+/// Maximum number of frames in a walk.
 pub const LIMIT: usize = 100;
-/// Where stacks are.
+/// Address of stacks.
 pub const STACK: u64 = 0x7ffd_0000_0000;
 
-/// A process: addresses below 2^32 are a module's code, without bias.
+/// A process in which addresses below 2^32 are a module's code, without bias.
 pub struct Process<'a>(pub Module<&'a [u8]>);
 
 impl<'a> CodeMap for Process<'a> {
@@ -37,12 +37,12 @@ impl<'a> CodeMap for Process<'a> {
     }
 }
 
-/// Copied words, at [`STACK`] unless said otherwise; counts how often it is read.
+/// Copied words, at [`STACK`] by default. Counts the reads.
 pub struct Words<'a> {
     pub base: u64,
     pub words: &'a [u64],
     pub reads: Cell<usize>,
-    /// They are at hand as words, so that walks take them from there.
+    /// Whether the words are available as a window.
     pub is_window: bool,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Words<'a> {
         Words { base: STACK, words, reads: Cell::new(0), is_window: false }
     }
 
-    /// The same at hand.
+    /// Creates words that are available as a window.
     pub fn at_hand(words: &'a [u64]) -> Words<'a> {
         Words { is_window: true, ..Words::new(words) }
     }
@@ -73,10 +73,10 @@ impl Memory for Words<'_> {
         }
     }
 
-    /// Prologues and returns, again and again.
+    /// Fills the buffer with prologues and returns in an endless period.
     fn read_code(&mut self, at: Avma, to: &mut [u8]) -> bool {
         const CODE: [u8; 13] = [0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0xc3, 0x5d, 0x48, 0x8b, 0xec];
-        // Code before the first address is asked for as well.
+        // Reads may begin before the first address.
         for (index, byte) in to.iter_mut().enumerate() {
             *byte = CODE[(at.0.wrapping_add(index as u64) % 13) as usize];
         }
@@ -88,7 +88,7 @@ impl Memory for Words<'_> {
     }
 }
 
-/// Takes numbers off the front of bytes; zeros when they are used up.
+/// Takes numbers from the front of a byte string; zeros once it is used up.
 pub struct Source<'a>(pub &'a [u8]);
 
 impl<'a> Source<'a> {

@@ -1,15 +1,15 @@
-//! Valid call-frame information by chance: functions whose rows are made of all instructions that there are, with the
-//! linker's table, and a stack whose words often point at code or at the stack.
+//! Generates random but valid call-frame information: functions whose rows use all instructions, with the linker's
+//! table, and a stack whose words often point at code or at the stack.
 
 use super::{STACK, Source};
 
-/// Where functions are, one every [`SIZE`] bytes.
+/// Address of the first function. Functions are [`SIZE`] bytes apart.
 pub const CODE: u64 = 0x10_0000;
 pub const SIZE: u64 = 0x40;
 const FRAMES: u64 = 0x20_0000;
 pub const TABLE: u64 = 0x30_0000;
 
-/// A made program.
+/// A generated program.
 pub struct Program {
     pub eh_frame: Vec<u8>,
     pub eh_frame_hdr: Vec<u8>,
@@ -17,13 +17,13 @@ pub struct Program {
     pub functions: u64,
 }
 
-/// What call-frame information of an architecture has in it.
+/// Architecture-specific parts of call-frame information.
 pub struct Target {
-    /// Registers by DWARF number, those that rules are about most.
+    /// DWARF numbers of the registers that rules use most.
     registers: [u8; 12],
-    /// The head of a CIE from the alignment of code on, with pc-relative pointers in four bytes, and its instructions.
+    /// Contents of a CIE from the code alignment on, with pc-relative four-byte pointers, and its instructions.
     cie: &'static [u8],
-    /// The stack pointer and the frame pointer, plus an offset, in expressions.
+    /// Expression opcodes for the stack pointer and the frame pointer plus an offset.
     based: [u8; 2],
 }
 
@@ -39,12 +39,12 @@ pub const AARCH64: Target = Target {
     based: [0x8f, 0x8d],
 };
 
-/// Where `.eh_frame` says that it is.
+/// Returns the stated address of `.eh_frame`.
 pub fn frames_at() -> u64 {
     FRAMES
 }
 
-/// A number as LEB128 of one or two bytes, sometimes large.
+/// Appends a LEB128 number of one or two bytes, sometimes a large one.
 fn leb(source: &mut Source<'_>, out: &mut Vec<u8>) {
     match source.below(16) {
         0 => out.extend([0xff, 0xff, 0xff, 0xff, 0x0f]),
@@ -53,7 +53,7 @@ fn leb(source: &mut Source<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Small multiples of words: what compilers write.
+/// Appends an offset, usually a small multiple of the word size, as compilers write.
 fn offset(source: &mut Source<'_>, out: &mut Vec<u8>) {
     if source.below(32) == 0 { leb(source, out) } else { out.push(8 + source.below(6) * 8) }
 }
@@ -123,16 +123,16 @@ fn entry(body: &[u8], out: &mut Vec<u8>) {
     out.resize(out.len() + padding, 0);
 }
 
-/// Makes a program of any bytes.
+/// Generates an x86_64 program from arbitrary bytes.
 pub fn make(source: &mut Source<'_>) -> Program {
     make_for(&X86_64, source)
 }
 
-/// Makes a program for an architecture.
+/// Generates a program for an architecture.
 pub fn make_for(target: &Target, source: &mut Source<'_>) -> Program {
     let functions = u64::from(1 + source.below(8));
     let mut eh_frame = Vec::new();
-    // Two CIEs, the second of signal frames: `zR` and `zRS`, pointers pc-relative in four bytes.
+    // Two CIEs, `zR` and, for signal frames, `zRS`; pointers are pc-relative with four bytes.
     let mut cies = Vec::new();
     for augmentation in [&b"zR"[..], b"zRS"] {
         cies.push(eh_frame.len());
@@ -149,11 +149,11 @@ pub fn make_for(target: &Target, source: &mut Source<'_>) -> Program {
         let begin = CODE + index * SIZE;
         let mut body = ((at + 4 - cie) as u32).to_le_bytes().to_vec();
         body.extend((begin.wrapping_sub(FRAMES + at as u64 + 8) as u32).to_le_bytes());
-        // Some leave a gap after them.
+        // Some functions leave a gap after them.
         let length = if source.below(6) == 0 { SIZE / 2 } else { SIZE };
         body.extend((length as u32).to_le_bytes());
         body.push(0);
-        // Most have only what ordinary functions have, so that walks get somewhere.
+        // Most functions use only common instructions, so that walks get further.
         let kinds = [7, 7, 20][usize::from(source.below(3))];
         for _ in 0..source.below(16) {
             instruction(target, kinds, source, &mut body);
@@ -172,7 +172,7 @@ pub fn make_for(target: &Target, source: &mut Source<'_>) -> Program {
     Program { eh_frame, eh_frame_hdr, words, functions }
 }
 
-/// An address of code, of the stack, or anything.
+/// Returns an address of code, of the stack, or a random word.
 pub fn word(source: &mut Source<'_>, functions: u64, length: u64) -> u64 {
     match source.below(16) {
         0..10 => CODE + u64::from(source.byte()) * 3 % (functions * SIZE + 8),

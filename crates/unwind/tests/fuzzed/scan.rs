@@ -1,4 +1,5 @@
-//! Scans over made programs with made code: bounded, the same again, and what comes from the stack comes from there.
+//! Scans over generated programs with generated code: work is bounded, results are repeatable, and slots are in the
+//! stack.
 
 use plumb_unwind::scan::{self, ReadCode};
 use plumb_unwind::{Avma, Cache, Method, Module, Registers, Section, Sections, Svma};
@@ -6,7 +7,7 @@ use plumb_unwind::{Avma, Cache, Method, Module, Registers, Section, Sections, Sv
 use super::program::{self, CODE, SIZE, TABLE};
 use super::{LIMIT, Process, STACK, Source, Words};
 
-/// Bytes from [`CODE`] on, a period that goes on for ever.
+/// Code from [`CODE`] on: these bytes, repeated endlessly.
 pub struct Text<'a>(pub &'a [u8]);
 
 impl ReadCode for Text<'_> {
@@ -21,11 +22,11 @@ impl ReadCode for Text<'_> {
     }
 }
 
-/// Makes a program and scans from several places. Returns how many frames scans found.
+/// Generates a program and scans from several starting points. Returns the number of frames that scans found.
 pub fn run(data: &[u8]) -> usize {
     let mut source = Source(data);
     let program = program::make(&mut source);
-    // Some bytes are calls: of near places, or through registers.
+    // Some bytes are calls, to near addresses or through registers.
     let mut text = Vec::new();
     for _ in 0..source.below(64) {
         match source.below(4) {

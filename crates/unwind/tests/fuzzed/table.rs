@@ -1,4 +1,5 @@
-//! Tables for callers: any bytes load or are refused; a table of made call-frame information says what the rows say.
+//! Tables for callers: random bytes load or are refused, and a table of generated call-frame information equals its
+//! rows.
 
 use plumb_unwind::rule::Kind;
 use plumb_unwind::table::{Lookup, Table};
@@ -7,7 +8,7 @@ use plumb_unwind::{Module, Section, Sections, Svma};
 use super::Source;
 use super::program::{self, CODE, SIZE, TABLE};
 
-/// Loads the bytes, and makes a table of a program made of them.
+/// Loads the bytes as a table, and builds a table of a program generated from them.
 pub fn run(data: &[u8]) {
     if let Ok(table) = Table::from_bytes(data) {
         assert_eq!(table.to_bytes(), data, "written again");

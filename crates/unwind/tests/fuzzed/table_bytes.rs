@@ -1,4 +1,5 @@
-//! Tables of any bytes as sections say what single rows say, or none; any bytes as a table are refused or answer.
+//! Tables of sections with random bytes equal single rows or are refused; random bytes as a table are refused or give
+//! answers.
 
 use plumb_unwind::aarch64::Aarch64;
 use plumb_unwind::rule::{Kind, Rule};
@@ -6,14 +7,15 @@ use plumb_unwind::table::{Content, Lookup, Table};
 use plumb_unwind::{Isa, Module, Section, Sections, Svma};
 
 const CODE: u64 = 0x1000;
-/// Where the frames of functions are that come with a long header, far enough behind the functions.
+/// Address of the frames if there is a long header, well behind the functions.
 const FRAMES: u64 = 0x80_0000;
-/// Where `.eh_frame_hdr` is.
+/// Address of `.eh_frame_hdr`.
 const HEADER: u64 = 0x800;
-/// What the length of a long `.eh_frame_hdr` is counted in.
+/// Unit of the length of a long `.eh_frame_hdr`.
 const UNIT: usize = 64;
 
-/// The first four bytes say which sections the rest is, and where to look; see `seeded`.
+/// Runs one input. The first four bytes select the sections that the rest consists of, and the address to look up;
+/// see `seeded`.
 pub fn run(data: &[u8]) {
     let Some((&[shape, split, pc_low, pc_high], rest)) = data.split_first_chunk() else { return };
     let asked = u64::from(pc_low) | u64::from(pc_high) << 8;
@@ -53,12 +55,12 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// What `run` takes for a file's `.eh_frame` without a header.
+/// Converts a file's `.eh_frame` without a header to an input of `run`.
 pub fn seeded(eh_frame: &[u8]) -> Vec<u8> {
     [&[1, 0, 0, 0], eh_frame].concat()
 }
 
-/// What `run` takes for as much of a file's `.eh_frame` as fits, with a header as linkers make it.
+/// Converts a file's `.eh_frame`, as much of it as fits, with a header in the linkers' format, to an input of `run`.
 pub fn seeded_with_header(eh_frame: &[u8]) -> Vec<u8> {
     let u32_at = |at: usize| Some(u32::from_le_bytes(*eh_frame.get(at..)?.first_chunk()?));
     let (mut functions, mut at) = (Vec::new(), 0);
@@ -66,7 +68,7 @@ pub fn seeded_with_header(eh_frame: &[u8]) -> Vec<u8> {
         && (length as usize) < eh_frame.len()
         && length != 0
     {
-        // Compilers write addresses relative to themselves.
+        // Compilers write addresses relative to their own location.
         let begin =
             u32_at(at + 8).map(|from| FRAMES.wrapping_add_signed(i64::from(from as i32)) + at as u64 + 8);
         functions.extend(begin.filter(|_| id != 0).map(|begin| (begin, FRAMES + at as u64)));
@@ -84,7 +86,7 @@ pub fn seeded_with_header(eh_frame: &[u8]) -> Vec<u8> {
     [&[1 | 4 | 8, (header.len() / UNIT) as u8, 0, 0], &header[..], eh_frame].concat()
 }
 
-/// What the table says has to be what the row says; that nothing is known it may always say.
+/// Checks that a table's rule equals that of the row. A table may lack a rule.
 fn check(module: &Module<&[u8]>, table: &Table, at: u64) {
     let Lookup::Rule(rule) = table.lookup(Svma(at)) else { return };
     match module.row(Svma(at)) {
@@ -96,7 +98,7 @@ fn check(module: &Module<&[u8]>, table: &Table, at: u64) {
             assert_eq!(Some(rule), expected, "{at:#x}: {row:?}");
         }
         Ok(None) => assert_eq!(rule, Rule::only(Kind::MissingHere), "{at:#x}"),
-        // A lookup looks for more functions around here, and finds that one is damaged.
+        // A lookup tries several functions around the address, and one of them is damaged.
         Err(error) => assert_eq!(rule, Rule::only(Kind::MissingHere), "{at:#x}: {error}"),
     }
 }

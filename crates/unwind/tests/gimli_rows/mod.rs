@@ -1,4 +1,4 @@
-//! What gimli says about a row, in the words of this crate, for tests.
+//! Test helper that converts gimli's rows to this crate's types.
 
 #![allow(dead_code, reason = "each test binary uses what it needs")]
 
@@ -8,7 +8,7 @@ use plumb_unwind::{CfaRule, Expression, RegisterRule};
 /// gimli's reader.
 pub type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
-/// The bases that a module's sections have.
+/// Returns the base addresses of a module's sections.
 pub fn bases<B>(sections: &plumb_unwind::Sections<B>) -> gimli::BaseAddresses {
     let mut bases = gimli::BaseAddresses::default();
     if let Some(section) = &sections.eh_frame {
@@ -30,7 +30,7 @@ fn expression(expression: gimli::UnwindExpression<usize>) -> Expression {
     Expression { offset: expression.offset, length: expression.length }
 }
 
-/// The rule for the CFA.
+/// Converts the rule of the CFA.
 pub fn cfa(row: &UnwindTableRow<usize>) -> CfaRule {
     match *row.cfa() {
         gimli::CfaRule::RegisterAndOffset { register: gimli::Register(0), offset: 0 } => CfaRule::Undefined,
@@ -41,7 +41,7 @@ pub fn cfa(row: &UnwindTableRow<usize>) -> CfaRule {
     }
 }
 
-/// The rule for a register.
+/// Converts the rule of a register.
 pub fn register(row: &UnwindTableRow<usize>, register: u16) -> RegisterRule {
     match row.register(gimli::Register(register)) {
         None => RegisterRule::Unspecified,
@@ -56,7 +56,7 @@ pub fn register(row: &UnwindTableRow<usize>, register: u16) -> RegisterRule {
     }
 }
 
-/// Calls `visit` for the FDEs of a section.
+/// Calls `visit` for each FDE of a section.
 pub fn each_fde<'a, S: UnwindSection<Slice<'a>>>(
     section: &S,
     bases: &gimli::BaseAddresses,

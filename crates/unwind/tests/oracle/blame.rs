@@ -1,12 +1,12 @@
-//! Proves that an instruction whose stack was missed can't be unwound by what its files say.
+//! Proves that a stack that the unwinder missed cannot be unwound from the information in its files.
 //!
-//! gimli evaluates the rules of all registers, frame by frame, for as long as that finds the true callers. Then comes a
-//! frame where it does not: there *every* entry of the file's `.eh_frame` and `.debug_frame` that covers the address
-//! (all entries are looked at, not only what the linker's table lists) names another caller or another place for its
-//! address, or there is no such entry. This is held twice: with registers that no rule speaks of lost, as the ABI has
-//! it, and with them kept, as libgcc has it. What follows those rules, however it does, is then wrong in this frame.
+//! gimli evaluates the rules of all registers, frame by frame, as long as that finds the true callers. At the first
+//! frame where it does not, *every* entry of the file's `.eh_frame` and `.debug_frame` that covers the address (all
+//! entries are examined, not only those in the linker's table) must give a wrong caller or a wrong location of its
+//! return address, or there must be no such entry. This is checked twice: with registers without a rule lost, as in
+//! the ABI, and with them kept, as in libgcc. Any unwinder that follows those rules is then wrong in this frame.
 //!
-//! It must not be a later frame than the first that the unwinder has wrong: up to there the files are right.
+//! The frame must not be a later one than the first that the unwinder got wrong: up to there the files are right.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -19,44 +19,44 @@ use super::shadow::Entry;
 use crate::gimli_rows::{self, Slice};
 use crate::reference::{self, Caller, Unsaid};
 
-/// Why no unwinder that follows the files can be right.
+/// Reason why no unwinder that follows the files can be right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
-    /// All entries for a frame name a wrong caller.
+    /// All entries for a frame give a wrong caller.
     WrongRules,
     /// No entry covers a frame's address.
     NoRules,
 }
 
-/// A proof.
+/// A proof that the files are wrong.
 pub struct Proof {
     pub fault: Fault,
-    /// The program counter of the frame (of its call, unless it was sampled or interrupted) whose rules are to blame.
+    /// Program counter of the frame whose rules are wrong. For a return address, that of its call.
     pub at: u64,
-    /// What the rules name, and what is true.
+    /// Caller by the rules, and the true caller.
     pub evidence: String,
 }
 
-/// What an entry makes of a frame.
+/// Result of applying an entry to a frame.
 enum Verdict {
     Right(Caller),
-    /// The outermost frame, as it should be.
+    /// Correctly identified as the outermost frame.
     RightEnd,
     Wrong(String),
 }
 
-/// Which of a file's two sections, and the offset in it.
+/// Whether an entry is in `.debug_frame` (otherwise `.eh_frame`), and its offset there.
 type Place = (bool, usize);
 
-/// Finds proofs. Remembers which entries cover an address.
+/// Finds proofs. Caches which entries cover an address.
 #[derive(Default)]
 pub struct Blame {
     covering: HashMap<(*const Image, u64), Vec<Place>>,
 }
 
 impl Blame {
-    /// Proves that the files are wrong about the stack of `start`, whose first `right` callers were found, or says why
-    /// that can't be proven.
+    /// Proves that the files are wrong about the stack of `start`, whose first `right` callers were found. Returns
+    /// the reason if that cannot be proven.
     pub fn prove<M: Memory>(
         &mut self,
         maps: &Maps,
@@ -70,7 +70,7 @@ impl Blame {
         Ok(proof)
     }
 
-    /// The first frame whose caller the files don't know.
+    /// Finds the first frame for which the files do not give the true caller.
     fn wrong_frame<M: Memory>(
         &mut self,
         maps: &Maps,
@@ -107,7 +107,7 @@ impl Blame {
         Err(format!("the files have caller {right} right, {unsaid:?}"))
     }
 
-    /// What each entry for an address says of the caller, held against the truth.
+    /// Compares the result of each entry for an address with the true caller.
     fn verdicts<M: Memory>(
         &mut self,
         maps: &Maps,
@@ -172,7 +172,7 @@ fn judge(stepped: reference::Stepped, truth: Option<&Entry>) -> Verdict {
     }
 }
 
-/// The entries of both sections that cover an address.
+/// Returns the entries of both sections that cover an address.
 fn covering(image: &Image, stated: u64) -> Vec<Place> {
     let sections = image.module.sections();
     let bases = gimli_rows::bases(sections);

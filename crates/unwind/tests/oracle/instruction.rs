@@ -1,11 +1,11 @@
-//! What an instruction does to the shadow stack: just enough decoding to tell.
+//! Classifies instructions by their effect on the shadow stack, with as little decoding as that needs.
 
-/// Kinds of instructions.
+/// Kind of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Pushes its return address.
+    /// Pushes a return address.
     Call,
-    /// Pops one.
+    /// Pops a return address.
     Return,
     /// Pops a register.
     Pop,
@@ -15,7 +15,7 @@ pub enum Kind {
     Other,
 }
 
-/// The kind of the instruction at the start of `code` (x86-64; Intel SDM volume 2, opcode maps).
+/// Returns the kind of the instruction at the start of `code` (x86-64; Intel SDM volume 2, opcode maps).
 pub fn kind(code: &[u8]) -> Kind {
     let mut rest = code;
     // Legacy prefixes: size, address, segment (3e is also notrack), lock, bnd and rep.

@@ -1,4 +1,4 @@
-//! The code that is mapped in a traced process.
+//! Executable mappings of a traced process.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -24,7 +24,7 @@ pub struct Mapping {
     pub bias: u64,
 }
 
-/// All executable mappings, sorted.
+/// All executable mappings, sorted by address.
 #[derive(Default)]
 pub struct Maps {
     pub mappings: Vec<Mapping>,
@@ -32,7 +32,7 @@ pub struct Maps {
 }
 
 impl Maps {
-    /// Reads the mappings again. Returns the ranges where something has changed.
+    /// Reads the mappings again. Returns the ranges that changed.
     pub fn refresh(&mut self, tracee: &Tracee) -> Vec<Range<Avma>> {
         let text = std::fs::read_to_string(format!("/proc/{}/maps", tracee.pid())).unwrap_or_default();
         let mut mappings = Vec::new();
@@ -68,13 +68,13 @@ impl Maps {
         Some(Mapping { range, image, bias: bias.unwrap_or(0) })
     }
 
-    /// The mapping that holds `pc`.
+    /// Returns the mapping that holds `pc`.
     pub fn at(&self, pc: u64) -> Option<&Mapping> {
         let index = self.mappings.partition_point(|mapping| mapping.range.start <= pc);
         self.mappings[..index].last().filter(|mapping| mapping.range.contains(&pc))
     }
 
-    /// Where the symbol called `name` is, in the first file that has it.
+    /// Returns the address of the symbol called `name`, in the first file that has it.
     pub fn address_of(&self, name: &str) -> Option<u64> {
         self.mappings.iter().find_map(|mapping| {
             let stated = elf::address_of(&mapping.image.as_ref()?.data, name)?;
@@ -82,7 +82,7 @@ impl Maps {
         })
     }
 
-    /// The symbol at `pc`, or the page, without the offset in it, and the file.
+    /// Returns the symbol or section at `pc`, without an offset, and the file.
     pub fn function(&self, pc: u64) -> String {
         let Some(mapping) = self.at(pc) else { return "no mapping".to_owned() };
         let Some(image) = &mapping.image else { return "anonymous memory".to_owned() };
@@ -92,7 +92,7 @@ impl Maps {
         format!("{symbol} of {file}")
     }
 
-    /// The file and symbol at `pc`, for people.
+    /// Returns the file and symbol at `pc`, for messages.
     pub fn describe(&self, pc: u64) -> String {
         let Some(mapping) = self.at(pc) else { return format!("{pc:#x} in no mapping") };
         let Some(image) = &mapping.image else { return format!("{pc:#x} in anonymous memory") };

@@ -1,11 +1,11 @@
-//! Builds the programs that are stepped, from tests/programs.
+//! Builds the programs to be stepped, from tests/programs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use plumb_fixtures::{Requirement, skip};
 
-/// A built program; its folder is removed when dropped.
+/// A built program; dropping it removes its directory.
 pub struct Program {
     directory: PathBuf,
     pub path: PathBuf,
@@ -17,8 +17,8 @@ impl Drop for Program {
     }
 }
 
-/// Compiles `source` with optimisation and without frame pointers. `None`, with the reason printed, where there is no
-/// compiler.
+/// Compiles `source` with optimization and without frame pointers. Prints the reason and returns `None` if there is
+/// no compiler.
 pub fn build(source: &str, flags: &[&str]) -> Option<Program> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let stem = format!("{source}{}", flags.join("").replace([',', '/'], "_"));

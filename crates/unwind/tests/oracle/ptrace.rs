@@ -1,6 +1,6 @@
-//! A process under ptrace, stepped by instruction: all the `unsafe` of the oracle.
+//! A process under ptrace, stepped by instruction. Contains all the `unsafe` code of the oracle.
 //!
-//! ptrace belongs to the thread that started the process, so a [`Tracee`] must stay on its thread (it is not `Send`).
+//! ptrace is tied to the thread that started the process, so a [`Tracee`] must stay on its thread (it is not `Send`).
 
 use std::io;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use plumb_unwind::{Avma, Memory, ReadError, Registers, Window};
 
-/// A traced process; killed when dropped.
+/// A traced process; dropping it kills the process.
 pub struct Tracee {
     child: Child,
     pid: libc::pid_t,
@@ -18,23 +18,23 @@ pub struct Tracee {
     not_send: PhantomData<*const ()>,
 }
 
-/// What happened at a step.
+/// Result of a step.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Stop {
     /// One instruction ran, or a signal handler was entered.
     Step,
-    /// A signal is about to be delivered: pass it to the next step.
+    /// A signal is about to be delivered; pass it to the next step.
     Signal(i32),
-    /// Another program was loaded.
+    /// Another program was executed.
     Exec,
     /// A thread was started.
     Thread,
-    /// The process is gone; how, in words.
+    /// The process ended, with a description.
     Ended(String),
 }
 
 impl Tracee {
-    /// Starts `command` and stops it at its first instruction. Addresses are not randomised.
+    /// Starts `command` and stops it at its first instruction. Disables address randomization.
     pub fn start(command: &mut Command) -> io::Result<Tracee> {
         let cpu = OwnCpu::take();
         let trace_me = || {
@@ -57,7 +57,7 @@ impl Tracee {
         Ok(tracee)
     }
 
-    /// Whether threads are stopped when they start, to be followed.
+    /// Selects whether new threads stop when they start, so that they can be followed.
     pub fn trace_threads(&mut self, wanted: bool) -> io::Result<()> {
         let threads = if wanted { libc::PTRACE_O_TRACECLONE } else { 0 };
         let options = libc::c_long::from(libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACEEXEC | threads);
@@ -69,14 +69,14 @@ impl Tracee {
         self.pid
     }
 
-    /// Runs one instruction, after delivering `signal` unless that is 0.
+    /// Runs one instruction, after delivering `signal` unless it is 0.
     pub fn step(&mut self, signal: i32) -> io::Result<Stop> {
         // SAFETY: SINGLESTEP takes the signal by value.
         check(unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, self.pid, 0, libc::c_long::from(signal)) })?;
         self.wait()
     }
 
-    /// Where the program begins, as the kernel tells the loader.
+    /// Returns the program's entry point, as the kernel passes it to the loader.
     pub fn entry(&self) -> Option<u64> {
         const AT_ENTRY: u64 = 9;
         let words = std::fs::read(format!("/proc/{}/auxv", self.pid)).ok()?;
@@ -113,17 +113,17 @@ impl Tracee {
         check(unsafe { libc::ptrace(libc::PTRACE_SETREGS, self.pid, 0, &raw const registers) })
     }
 
-    /// Lets the process run for a while, after delivering `signal` unless that is 0, and stops it again.
+    /// Lets the process run for `time`, after delivering `signal` unless it is 0, and stops it again.
     pub fn run_for(&mut self, time: std::time::Duration, signal: i32) -> io::Result<Stop> {
         // SAFETY: CONT takes the signal by value.
         check(unsafe { libc::ptrace(libc::PTRACE_CONT, self.pid, 0, libc::c_long::from(signal)) })?;
         std::thread::sleep(time);
-        // SAFETY: tgkill takes three numbers. The process may have ended; then there is nobody to stop.
+        // SAFETY: tgkill takes three numbers. If the process has ended, no process is stopped.
         unsafe { libc::syscall(libc::SYS_tgkill, self.child.id(), self.pid, libc::SIGSTOP) };
         self.wait()
     }
 
-    /// After [`Stop::Thread`]: steps the new thread from now on and lets the old one run.
+    /// After [`Stop::Thread`]: steps the new thread from now on, and lets the old one run.
     pub fn follow_thread(&mut self) -> io::Result<()> {
         let mut thread: libc::c_ulong = 0;
         // SAFETY: GETEVENTMSG writes one `unsigned long`.
@@ -159,27 +159,27 @@ impl Tracee {
         })
     }
 
-    /// All integer registers.
+    /// Returns all integer registers.
     pub fn registers(&self) -> io::Result<libc::user_regs_struct> {
         let mut registers = std::mem::MaybeUninit::<libc::user_regs_struct>::uninit();
-        // SAFETY: GETREGS writes a whole `user_regs_struct`; it is only assumed to be there after success.
+        // SAFETY: GETREGS writes a whole `user_regs_struct`, which is assumed to be initialized only after success.
         unsafe {
             check(libc::ptrace(libc::PTRACE_GETREGS, self.pid, 0, registers.as_mut_ptr()))?;
             Ok(registers.assume_init())
         }
     }
 
-    /// Reads memory; returns how many bytes could be read.
+    /// Reads memory; returns the number of bytes read.
     pub fn read(&self, at: u64, buffer: &mut [u8]) -> usize {
         let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         let remote = libc::iovec { iov_base: at as *mut libc::c_void, iov_len: buffer.len() };
-        // SAFETY: `local` describes `buffer`, which outlives the call; `remote` is only looked at by the kernel in the
-        // other process, which reports addresses that are not there.
+        // SAFETY: `local` describes `buffer`, which outlives the call; `remote` is only used by the kernel, in the
+        // other process, and the kernel reports unmapped addresses.
         let count = unsafe { libc::process_vm_readv(self.pid, &local, 1, &remote, 1, 0) };
         usize::try_from(count).unwrap_or(0)
     }
 
-    /// The eight bytes at `at`.
+    /// Reads the eight bytes at `at`.
     pub fn read_u64(&self, at: u64) -> Option<u64> {
         let mut word = [0; 8];
         (self.read(at, &mut word) == 8).then(|| u64::from_le_bytes(word))
@@ -188,20 +188,21 @@ impl Tracee {
 
 impl Drop for Tracee {
     fn drop(&mut self) {
-        // Gone already after its end; then there is nothing to kill.
+        // Fails if the process has already ended; then there is nothing to kill.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A CPU for one tracer and its process, while it lives. Handing over between the two then needs no other CPU to wake
-/// up, which in a virtual machine takes longer than everything else here.
+/// A CPU reserved for one tracer and its process. Switching between the two then does not wake another CPU, which in
+/// a virtual machine takes longer than everything else here.
 struct OwnCpu(Option<usize>);
 
 static TAKEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 impl OwnCpu {
-    /// Moves this thread, and what it starts, to a CPU that no other tracer has; anywhere, if there is none.
+    /// Moves this thread, and the processes it starts, to a CPU that no other tracer has; does nothing if all are
+    /// taken.
     fn take() -> OwnCpu {
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
         let count = std::thread::available_parallelism().map_or(1, usize::from);
@@ -230,7 +231,7 @@ fn check(result: libc::c_long) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The registers by DWARF number.
+/// Converts the registers to DWARF numbers.
 pub fn by_dwarf_number(registers: &libc::user_regs_struct) -> Registers {
     let r = registers;
     let values = [
@@ -246,22 +247,22 @@ pub fn by_dwarf_number(registers: &libc::user_regs_struct) -> Registers {
 
 const PAGE: usize = 4096;
 
-/// The stopped process' memory, page by page. To be forgotten with every step.
+/// The stopped process's memory, cached by page. Valid only until the next step.
 pub struct Pages<'a> {
     tracee: &'a Tracee,
     pages: &'a mut PageStore,
 }
 
-/// Room for pages, kept from step to step.
+/// Storage for pages, reused from step to step.
 #[derive(Default)]
 pub struct PageStore {
     pages: Vec<(u64, [u8; PAGE], usize)>,
     used: usize,
-    /// From the stack pointer on.
+    /// Address and content of the window, which begins at the stack pointer.
     window: (u64, Vec<u64>),
 }
 
-/// So many words from the stack pointer on are at hand: most stacks are longer, so walks leave them.
+/// Number of words in the window. Most stacks are longer, so walks leave the window.
 const WINDOW: usize = 128;
 
 impl<'a> Pages<'a> {
@@ -276,7 +277,7 @@ impl<'a> Pages<'a> {
         Pages { tracee, pages }
     }
 
-    /// The bytes of a page that are readable.
+    /// Returns the readable bytes of a page.
     fn page(&mut self, page: u64) -> &[u8] {
         let store = &mut *self.pages;
         let known = store.pages[..store.used].iter().position(|(at, ..)| *at == page);
@@ -295,7 +296,7 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// What a kernel copies of the stack with a sample: the same memory, but nothing just below the stack pointer.
+/// The part of memory that a kernel copies with a sample: everything but the bytes just below the stack pointer.
 pub struct Copied<'a> {
     pages: Pages<'a>,
     sp: u64,
@@ -309,7 +310,7 @@ impl<'a> Copied<'a> {
 
 impl Memory for Copied<'_> {
     fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
-        // Further down there may be the stack that a signal handler was called from.
+        // The interrupted stack of a signal handler may be further below.
         let below = self.sp.wrapping_sub(at.0);
         if (1..=PAGE as u64).contains(&below) {
             return Err(ReadError::Unreadable);

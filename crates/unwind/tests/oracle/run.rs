@@ -14,56 +14,58 @@ use super::ptrace::{Copied, PageStore, Pages, Stop, Tracee, by_dwarf_number};
 use super::shadow::{At, Entry, Shadow};
 use crate::reference;
 
-/// No program that is stepped here goes deeper.
+/// Maximum number of frames. No program that is stepped here goes deeper.
 const LIMIT: usize = 10_000;
 
-/// So often a stack that was found exactly is examined too: there must be no proof against its files.
+/// Every stack with a number divisible by this, among those found exactly, is examined as a control: there must be no
+/// proof against its files.
 const CONTROLS: u64 = 1009;
 
-/// Why nobody can be right, and in which function. `None`: that is not proven, so the unwinder is to blame.
+/// Reason why no unwinder can be right (`None`: not proven, so the unwinder is wrong), and the function.
 type Place = (Option<Fault>, String);
 
-/// Instructions with one fault.
+/// Instructions with the same fault.
 #[derive(Default)]
 pub struct Misses {
     pub count: u64,
-    /// The addresses whose rules are to blame.
+    /// Addresses whose rules are wrong.
     pub places: BTreeSet<u64>,
-    /// What the first of them was like.
+    /// Description of the first one.
     pub example: String,
 }
 
-/// What came of a program.
+/// Results of a program.
 #[derive(Default)]
 pub struct Report {
-    /// Instructions compared.
+    /// Number of instructions compared.
     pub instructions: u64,
-    /// Those where all callers and the end were right.
+    /// Number of instructions at which all callers and the end were right.
     pub exact: u64,
-    /// Those of them that were wrong from what a kernel copies of the stack, and what the first was like.
+    /// Number of those at which the walk over a kernel's copy of the stack was wrong; below, a description of the
+    /// first.
     pub copied_wrong: u64,
     pub copied_example: String,
-    /// Frames compared.
+    /// Number of frames compared.
     pub frames: u64,
-    /// Signal handlers entered.
+    /// Number of signal handlers entered.
     pub signals: u64,
-    /// Threads started; the newest is the one that is stepped.
+    /// Number of threads started. The newest one is stepped.
     pub threads: u64,
-    /// By function to blame.
+    /// Misses by fault and function.
     pub misses: BTreeMap<Place, Misses>,
-    /// Stacks that were found exactly and for which no proof was found that they can't be.
+    /// Number of controls for which no proof was found.
     pub controls: u64,
-    /// Those for which a proof was found: the unwinder knows better than the files there.
+    /// Controls for which a proof was found: the unwinder corrects the files there.
     pub mended: Vec<String>,
-    /// Stacks that were cut and then scanned.
+    /// Number of truncated stacks that were scanned.
     pub scanned: u64,
-    /// Those of them where all callers were found.
+    /// Number of scanned stacks of which all callers were found.
     pub whole: u64,
-    /// Those where a caller was found that is none.
+    /// Number of scanned stacks with a false caller.
     pub misled: u64,
-    /// An example of such a one.
+    /// Description of the last one.
     pub misled_example: String,
-    /// How the program ended, or that it was left.
+    /// Description of the end: of the program, or of stepping at the cap.
     pub end: String,
 }
 
@@ -77,11 +79,11 @@ struct Runner {
     frames: Vec<Walked>,
     report: Report,
     blame: Blame,
-    /// Cut stacks are scanned, not examined.
+    /// Whether truncated stacks are scanned instead of examined.
     scans: bool,
 }
 
-/// Reads code from the process itself.
+/// Reads code from the process.
 struct Code<'a>(&'a Tracee);
 
 impl ReadCode for Code<'_> {
@@ -90,12 +92,13 @@ impl ReadCode for Code<'_> {
     }
 }
 
-/// Runs `command`, comparing at most `cap` instructions: from its very first, or from the function called `from`.
+/// Runs `command`, comparing at most `cap` instructions: from its first instruction, or from the function called
+/// `from`.
 pub fn run(command: &mut Command, from: Option<&str>, cap: u64) -> io::Result<Report> {
     run_with(command, from, cap, false)
 }
 
-/// The same, but stacks that are cut are scanned: what is found then must be callers, though some may be missing.
+/// Runs `command` and scans truncated stacks: every frame found must be a caller, but callers may be missing.
 pub fn run_scanning(command: &mut Command) -> io::Result<Report> {
     run_with(command, None, u64::MAX, true)
 }
@@ -123,12 +126,12 @@ fn run_with(command: &mut Command, from: Option<&str>, cap: u64, scans: bool) ->
 }
 
 impl Runner {
-    /// Runs to the function called `name`. The calls under way there are those that the unwinder finds, provided that
-    /// gimli finds the same.
+    /// Runs to the function called `name`. The active calls there are taken from the unwinder, provided that gimli
+    /// finds the same.
     fn begin_at(&mut self, name: &str) -> io::Result<()> {
         let mut address = self.maps.address_of(name);
         if let (None, Some(entry)) = (address, self.tracee.entry()) {
-            // Libraries are mapped once the program itself begins.
+            // Libraries are mapped once the program reaches its entry point.
             self.tracee.run_to(entry)?;
             self.refresh();
             address = self.maps.address_of(name);
@@ -165,7 +168,7 @@ impl Runner {
                 }
                 Stop::Signal(signal) => {
                     pending = signal;
-                    // The instruction before may have run: a system call that was interrupted has.
+                    // The instruction may have run: an interrupted system call has.
                     if self.tracee.registers()?.rip == old.rip {
                         continue;
                     }
@@ -196,7 +199,7 @@ impl Runner {
         }
     }
 
-    /// Brings the shadow stack and the mappings up to date.
+    /// Updates the shadow stack and the mappings.
     fn follow(
         &mut self,
         kind: Kind,
@@ -207,7 +210,8 @@ impl Runner {
         let tracee = &self.tracee;
         let read = |at| tracee.read_u64(at);
         let (from, to) = (At { ip: old.rip, sp: old.rsp }, At { ip: new.rip, sp: new.rsp });
-        // A handler is entered with the signal's number and a pointer to the context above its return address.
+        // A handler is entered with the signal's number, and a pointer to the context, which is above its return
+        // address.
         if delivered != 0 && new.rdi == delivered as u64 && new.rdx == new.rsp + 8 {
             self.report.signals += 1;
             self.shadow.signalled(from, to, read);
@@ -261,7 +265,7 @@ impl Runner {
         }
     }
 
-    /// Whether the walk found all callers and the end.
+    /// Returns whether the walk found all callers and the end.
     fn is_right(&self, end: End) -> bool {
         let mut callers = self.shadow.callers();
         let mut found = self.frames.iter().skip(1);
@@ -280,7 +284,7 @@ impl Runner {
         }
     }
 
-    /// A stack that was found exactly must be found as well from what a kernel copies of it.
+    /// Checks that a stack that was found exactly is also found from a kernel's copy of it.
     fn compare_copied(&mut self, start: &plumb_unwind::Registers) {
         let mut memory = Copied::new(&self.tracee, &mut self.pages, start.sp());
         let end = walk(&self.maps, &mut memory, &mut self.cache, start, LIMIT, &mut self.frames);
@@ -299,7 +303,7 @@ impl Runner {
         }
     }
 
-    /// Scans a stack that was cut and holds what was found against the truth.
+    /// Scans a truncated stack and compares the result with the truth.
     fn scan(&mut self, start: &plumb_unwind::Registers) {
         let (mut memory, mut code) =
             (Pages::new(&self.tracee, &mut self.pages, start.sp()), Code(&self.tracee));
@@ -335,7 +339,7 @@ impl Runner {
         let mut memory = Pages::new(&self.tracee, &mut self.pages, start.sp());
         match self.blame.prove(&self.maps, &mut memory, start, &truth, truth.len()) {
             Err(_) => self.report.controls += 1,
-            // Found by convention.
+            // The frame was found by convention.
             Ok(Proof { fault: Fault::NoRules, .. }) => {}
             Ok(Proof { fault: Fault::WrongRules, at, evidence }) => {
                 self.report.mended.push(format!("{}: {evidence}", self.maps.describe(at)));
@@ -343,7 +347,7 @@ impl Runner {
         }
     }
 
-    /// Finds out whose fault it is, each time.
+    /// Determines and records whose fault a miss is.
     fn report_miss(&mut self, start: &plumb_unwind::Registers, end: End) {
         let truth: Vec<Entry> = self.shadow.callers().copied().collect();
         let is_right = |(frame, entry): &(&Walked, &Entry)| {
@@ -355,7 +359,7 @@ impl Runner {
         let mut memory = Pages::new(&self.tracee, &mut self.pages, start.sp());
         let (fault, at, why) = match self.blame.prove(&self.maps, &mut memory, start, &truth, right) {
             Ok(proof) => (Some(proof.fault), proof.at, proof.evidence),
-            // The last frame that was still right had the wrong rule.
+            // The last correct frame had the wrong rule.
             Err(why) => (None, right.checked_sub(1).map_or(start.ip(), |last| truth[last].address - 1), why),
         };
         let maps = &self.maps;

@@ -1,6 +1,7 @@
-//! Stops a program now and then and compares the unwinder with gimli evaluating all registers.
+//! Stops a program at intervals and compares the unwinder with gimli, which evaluates all registers.
 //!
-//! There is no shadow stack here, so programs are too large to be stepped: compilers, interpreters with JIT code.
+//! Without a shadow stack, this works for programs that are too large to be stepped: compilers, and interpreters with
+//! JIT code.
 
 use std::io;
 use std::process::Command;
@@ -12,24 +13,24 @@ use super::maps::Maps;
 use super::ptrace::{PageStore, Pages, Stop, Tracee, by_dwarf_number};
 use crate::reference;
 
-/// No stack that is met here is deeper.
+/// Maximum number of frames. No stack in these programs is deeper.
 const LIMIT: usize = 10_000;
 
-/// What came of a program.
+/// Results of a program.
 #[derive(Default)]
 pub struct Report {
     pub samples: u64,
-    /// Those whose callers and end are gimli's.
+    /// Number of samples with the same callers and end as gimli's.
     pub equal: u64,
-    /// Those where gimli ends without information and the unwinder agrees so far and goes on.
+    /// Number of samples where gimli ends for lack of information, and the unwinder agrees up to there and continues.
     pub further: u64,
-    /// Those where the unwinder reached the outermost frame.
+    /// Number of samples where the unwinder reached the outermost frame.
     pub rooted: u64,
     pub frames: u64,
     pub different: Vec<String>,
 }
 
-/// Samples `command` at intervals until it ends or `most` samples are there.
+/// Samples `command` at intervals until it ends or there are `most` samples.
 pub fn sample(command: &mut Command, most: u64) -> io::Result<Report> {
     let mut tracee = Tracee::start(command)?;
     tracee.trace_threads(false)?;
@@ -40,7 +41,7 @@ pub fn sample(command: &mut Command, most: u64) -> io::Result<Report> {
     let mut report = Report::default();
     let mut pending = 0;
     while report.samples < most {
-        // Uneven, so as not to meet the same phase of something periodic again and again.
+        // Uneven intervals, so that they do not match the period of the program.
         let time = Duration::from_micros(300 + report.samples * 7919 % 1700);
         match tracee.run_for(time, std::mem::take(&mut pending))? {
             Stop::Ended(_) => break,

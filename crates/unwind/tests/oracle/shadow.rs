@@ -1,21 +1,21 @@
-//! The shadow stack: which calls are under way, from watching every instruction.
+//! The shadow stack: the active calls, tracked by watching every instruction.
 //!
-//! An entry is a return address and the stack slot that holds it. A call adds one. One is gone when the stack pointer
-//! has passed its slot, whatever moved it: return, longjmp, exception, sigreturn. So jumps through `ret`, tail calls
-//! and lazy binding need no special care.
+//! An entry is a return address and the stack slot that holds it. A call adds an entry. An entry is removed when the
+//! stack pointer has passed its slot, for whatever reason: return, longjmp, exception, sigreturn. So jumps through
+//! `ret`, tail calls and lazy binding need no special handling.
 
 use super::instruction::Kind;
 
-/// A call under way, or code that a signal interrupted.
+/// An active call, or code that a signal interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Where the address is in memory.
+    /// Address of the slot.
     pub slot: u64,
     /// The return address, or the interrupted program counter.
     pub address: u64,
-    /// It was interrupted: it did not call.
+    /// Whether the code was interrupted, and did not call.
     pub is_signal: bool,
-    /// On which stack: signal handlers may have one of their own.
+    /// Number of the stack: signal handlers may run on an alternate stack.
     stack: usize,
 }
 
@@ -26,24 +26,24 @@ pub struct At {
     pub sp: u64,
 }
 
-/// The calls under way, outermost first.
+/// The active calls, outermost first.
 #[derive(Default)]
 pub struct Shadow {
     pub entries: Vec<Entry>,
-    /// An entry whose address was popped into a register: still the caller (vfork does that).
+    /// Entry whose address was popped into a register and is still the caller (vfork does that).
     pub in_register: Option<Entry>,
     stack: usize,
 }
 
-/// Where the kernel puts the interrupted `rip` in a signal frame, from its start: the return address, then
-/// `uc_flags`, `uc_link`, `uc_stack`, and `rip` after 16 other registers (linux, arch/x86/include/uapi/asm/
-/// sigcontext.h).
+/// Offset of the interrupted `rip` in a signal frame: after the return address, `uc_flags`, `uc_link`, `uc_stack` and
+/// 16 other registers (linux, arch/x86/include/uapi/asm/sigcontext.h).
 const RIP_IN_SIGNAL_FRAME: u64 = 8 + 40 + 16 * 8;
-/// A handler's frame that is further from the stack pointer than this is on a stack of its own.
+/// Maximum distance between the stack pointer and a handler's frame on the same stack. A larger distance means an
+/// alternate stack.
 const SAME_STACK: u64 = 1 << 16;
 
 impl Shadow {
-    /// An instruction of this kind ran.
+    /// Updates the calls after an instruction of this kind.
     pub fn stepped(&mut self, kind: Kind, old: At, new: At, read: impl Fn(u64) -> Option<u64>) {
         if kind == Kind::Call && new.sp == old.sp.wrapping_sub(8) {
             let address = read(new.sp).unwrap_or(0);
@@ -58,14 +58,14 @@ impl Shadow {
                 break;
             }
             self.entries.pop();
-            // Not if something else was put there: landing an exception ends in such a pop.
+            // Skip this if the slot has been overwritten: landing an exception ends in such a pop.
             if kind == Kind::Pop && top.slot == old.sp && read(top.slot) == Some(top.address) {
                 self.in_register = Some(top);
             }
         }
     }
 
-    /// `rt_sigreturn` ran.
+    /// Updates the calls after `rt_sigreturn`.
     pub fn signal_returned(&mut self) {
         while let Some(entry) = self.entries.pop() {
             if entry.is_signal {
@@ -75,7 +75,7 @@ impl Shadow {
         self.stack = self.entries.last().map_or(0, |entry| entry.stack);
     }
 
-    /// A signal handler was entered.
+    /// Updates the calls after a signal handler was entered.
     pub fn signalled(&mut self, old: At, new: At, read: impl Fn(u64) -> Option<u64>) {
         if old.sp.abs_diff(new.sp) > SAME_STACK {
             self.stack += 1;
@@ -86,14 +86,14 @@ impl Shadow {
         }
     }
 
-    /// These calls, innermost first, were under way already: slots and return addresses.
+    /// Sets the active calls, given as slots and return addresses, innermost first.
     pub fn begin(&mut self, calls: impl DoubleEndedIterator<Item = (u64, u64)>) {
         self.clear();
         let entry = |(slot, address)| Entry { slot, address, is_signal: false, stack: 0 };
         self.entries.extend(calls.rev().map(entry));
     }
 
-    /// Another program was loaded.
+    /// Removes all calls, because another program was executed.
     pub fn clear(&mut self) {
         *self = Shadow::default();
     }
@@ -108,7 +108,7 @@ impl Shadow {
         }
     }
 
-    /// All callers, innermost first.
+    /// Returns all callers, innermost first.
     pub fn callers(&self) -> impl Iterator<Item = &Entry> {
         self.in_register.iter().chain(self.entries.iter().rev())
     }

@@ -1,9 +1,9 @@
-// Goes down through functions of many shapes and writes at each depth what an unwinder would be given (registers, a
-// copy of the stack) beside what the compiler's own unwinder finds. For aarch64 and 32-bit ARM.
+// Descends through functions of many shapes. At each depth, writes an unwinder's input (registers, a copy of the
+// stack) and the result of the compiler's own unwinder. For aarch64 and 32-bit ARM.
 //
 // Output, in words: "depth" as magic, number of registers, registers by DWARF number, number of frames, their program
 // counters, number of pieces of memory, and for each its address, its size in words and its content.
-// depths SEED: which function calls which.
+// Usage: depths SEED, where the seed selects which function calls which.
 #define _GNU_SOURCE
 #include <alloca.h>
 #include <pthread.h>
@@ -65,10 +65,10 @@ extern char **environ;
 #define STACK_POINTER 13
 #endif
 
-// Where the stack of this thread ends, and the other stack if a signal handler runs on one of its own.
+// End of this thread's stack; below, end of the alternate stack, if a signal handler runs on one.
 static __thread uintptr_t *stack_end;
 static uintptr_t *signal_stack_end, *interrupted_sp;
-// The code that handlers return to.
+// Code that handlers return to.
 static uintptr_t *trampoline;
 
 struct trace {
@@ -122,13 +122,13 @@ static function *const shapes[];
 static int after_signal;
 static volatile int zero;
 
-// Goes one deeper, by whatever shape comes next.
+// Goes one level deeper, into a random shape.
 NOINLINE int deeper(int depth);
 
 NOINLINE int plain(int depth) { return deeper(depth) + 1; }
 
 NOINLINE int frameless(int depth) {
-  // Looks at its stack from a leaf before it has saved anything, if the compiler likes.
+  // Captures its stack from a leaf before it has saved anything, if the compiler chooses so.
   if (depth > 1000) return depth;
   probe();
   return deeper(depth) * 3;
@@ -216,7 +216,7 @@ NOINLINE int with_varied(int depth) { return varied(depth, depth, 2, 3) + 1; }
 static void clean(int *value) { zero = *value - *value; }
 
 NOINLINE int with_cleanup(int depth) {
-  // With -fexceptions this has a personality routine and a table of its own.
+  // With -fexceptions, this function has a personality routine and its own table.
   int value __attribute__((cleanup(clean))) = depth;
   int found = deeper(depth);
   return found + value;
@@ -339,7 +339,7 @@ NOINLINE int deeper(int depth) {
   return found + zero;
 }
 
-// Gives this thread the other stack.
+// Gives this thread an alternate stack.
 static void prepare(void) {
   static uintptr_t bytes[16384];
   stack_t stack = {.ss_sp = bytes, .ss_size = sizeof bytes};

@@ -1,5 +1,5 @@
-// Loads a library, calls it, unloads it and loads another, which the linker then puts at the same addresses: whatever was
-// remembered of the first one is wrong for the second.
+// Loads a library, calls it, unloads it and loads another, which the linker then puts at the same addresses:
+// everything remembered about the first one is wrong for the second.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,3 @@
-// A library with functions to be called through the PLT.
+// A library with functions that are called through the PLT.
 int external(int x) { return x ^ 3; }
 int external_other(int x) { return external(x) + 1; }

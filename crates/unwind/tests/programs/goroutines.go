@@ -1,4 +1,4 @@
-// Chains of calls on goroutines' stacks: for tests. Runs until it is stopped, or for so many milliseconds.
+// Test program with chains of calls on goroutines' stacks. Runs for the given number of milliseconds.
 package main
 
 import (
@@ -37,7 +37,7 @@ func deepen(depth int, room [16]int) int {
 	return deepen(depth-1, room) + room[1]
 }
 
-// The name of what is made of this for the type below is some hundred letters long.
+// The name of the instance for the type below is several hundred characters long.
 //
 //go:noinline
 func ofType[T any](value T) int { return len(fmt.Sprint(value)) }
@@ -47,7 +47,7 @@ func main() {
 	until := time.Now().Add(time.Duration(milliseconds) * time.Millisecond)
 	sums := make(chan int)
 	go func() { sums <- first(until) }()
-	// Stacks that grow, and garbage: the runtime goes to its own stacks for both.
+	// Growing stacks and garbage: for both, the runtime switches to its own stacks.
 	go func() {
 		sum := 0
 		for time.Now().Before(until) {

@@ -1,5 +1,5 @@
-// Code in anonymous memory, as JIT compilers that keep frame pointers write it: functions that call each other, with
-// the prologues and epilogues that are in use, and at last a function of the program.
+// Code in anonymous memory, as JIT compilers that keep frame pointers generate it: functions that call each other,
+// with all common prologues and epilogues; the innermost calls a function of the program.
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/mman.h>
@@ -52,7 +52,7 @@ int main(void) {
             next = emit(begin, function, prologue, epilogue);
             function = begin;
         }
-    // The last function ends where the code does.
+    // The last function ends at the end of the code mapping.
     int length = next - function;
     unsigned char *last = code + 4096 - length;
     memmove(last, function, length);

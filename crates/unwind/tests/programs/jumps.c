@@ -1,4 +1,4 @@
-// Ways of control that are neither call nor return: longjmp, vfork, the vdso, a tail call, qsort's callback.
+// Control flow other than call and return: longjmp, vfork, the vdso, a tail call, qsort's callback.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-// Calls through the PLT at several depths. With lazy binding the first call of each goes through the resolver.
+// Calls through the PLT at several depths. With lazy binding, the first call of each function goes through the
+// resolver.
 #include <stdlib.h>
 #include <string.h>
 int external(int), external_other(int);

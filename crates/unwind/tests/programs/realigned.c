@@ -21,7 +21,7 @@ __attribute__((noinline)) float deeper(int depth, int n) {
     return deeper(depth - 1, n) + a[depth & 3][1] + x[depth];
 }
 
-// Variable arguments and more of them than fit into registers.
+// Takes more arguments than fit into registers.
 __attribute__((noinline)) float many(int a, int b, int c, int d, int e, int f, int g, vector h, int n) {
     vector local[2] = {h, h};
     char *x = __builtin_alloca(n);

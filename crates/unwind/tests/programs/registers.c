@@ -1,5 +1,6 @@
-// Functions whose CFA is in a register that is neither the stack nor the frame pointer: by hand in each that calls
-// preserve, and as GCC does it in nested functions that realign the stack (r13 there: the usual r10 is taken).
+// Functions whose CFA is in a register other than the stack and the frame pointer: handwritten ones for each
+// callee-saved register, and nested functions compiled by GCC that realign the stack (r13 there: the usual r10 is
+// taken).
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@ typedef long function(long depth);
 volatile long sum;
 long in_rbx(long), in_r12(long), in_r13(long), in_r14(long), in_r15(long);
 
-// NAME(depth): keeps the stack pointer in REGISTER, makes a frame whose size no rule says, and calls `next`, which
+// NAME(depth): keeps the stack pointer in REGISTER, makes a frame whose size no rule gives, and calls `next`, which
 // changes all these registers.
 #define KEEPS(name, register)                                                                                     \
     asm(".text\n.globl " name "\n.type " name ", @function\n" name ":\n"                                          \
@@ -28,7 +29,7 @@ KEEPS("in_r15", "r15");
 static function *const all[] = {in_rbx, in_r12, in_r13, in_r14, in_r15};
 static void handler(int signal) { sum += signal; }
 
-// Needs all registers, so that the CFA of those above is only to be found in what this function saved.
+// Needs all registers, so that the CFA of the functions above can only be found in this function's saved registers.
 __attribute__((noinline)) static long busy(long depth) {
     long a[8];
     for (int i = 0; i < 8; i++) a[i] = sum + i * depth;

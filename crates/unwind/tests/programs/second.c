@@ -1,4 +1,4 @@
-// One of two libraries whose `entry` is at the same address; here it has a large frame and saves registers.
+// One of two libraries whose `entry` is at the same address. This one has a large frame and saves registers.
 __attribute__((noinline, noclone)) int leaf(volatile int *x) { return *x * 5; }
 __attribute__((aligned(4096))) int entry(int x) {
     volatile int y[40];

@@ -1,5 +1,5 @@
-// Signal handlers: at the top of a recursion, nested, on a stack of their own, in the middle of code (a fault), while
-// a system call waits, and one that ends by siglongjmp.
+// Signal handlers: at the top of a recursion, nested, on an alternate stack, in the middle of code (a fault), during
+// a system call that waits, and one that ends with siglongjmp.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -36,7 +36,7 @@ __attribute__((noinline)) long deeper(int depth, int signal) {
     return deeper(depth - 1, signal) + b[depth & 63];
 }
 
-// The fault strikes the first instruction, where the lookup must not go back by one.
+// The fault occurs at the first instruction, where the lookup must not go back by one.
 __attribute__((noinline)) long load(volatile char *at) { return *at; }
 
 int main(void) {
@@ -59,7 +59,7 @@ int main(void) {
     if (!sigsetjmp(back, 1)) deeper(5, SIGWINCH);
     page = mmap(0, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     sum += load(page);
-    // Blocked until the wait begins, so that it strikes there.
+    // Blocked until the wait begins, so that the signal arrives during the wait.
     sigset_t alarm_only, none;
     sigemptyset(&none);
     sigemptyset(&alarm_only);

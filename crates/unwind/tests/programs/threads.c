@@ -1,4 +1,4 @@
-// A thread, whose outermost frame is the C library's and not the program's.
+// A thread, whose outermost frame belongs to the C library and not to the program.
 #include <pthread.h>
 #include <stdlib.h>
 volatile long sum;

@@ -1,5 +1,5 @@
-// Code without unwind rules and without frame pointers: frames of many sizes, calls through pointers, through stubs that
-// only jump, of the C library and back from it, recursion; old return addresses lie about everywhere.
+// Code without unwind rules and without frame pointers: frames of many sizes, calls through pointers, calls through
+// stubs that only jump, calls into the C library and back, recursion. Old return addresses are all over the stack.
 #include <stdlib.h>
 #include <string.h>
 volatile long sum;

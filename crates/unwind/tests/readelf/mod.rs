@@ -1,21 +1,23 @@
-//! What `readelf -u` prints of `.ARM.exidx`, as values, for tests.
+//! Test helper that parses the output of `readelf -u` for `.ARM.exidx`.
 
 use std::path::Path;
 use std::process::Command;
 
-/// What a function's unwind instructions do.
+/// Effect of a function's unwind instructions.
 #[derive(Debug)]
 pub struct Expected {
-    /// The register that the stack pointer of the caller is relative to.
+    /// Register that the caller's stack pointer is relative to.
     pub base: u16,
-    /// The stack pointer of the caller minus the base.
+    /// Offset of the caller's stack pointer from the base.
     pub offset: i64,
-    /// Where registers are, relative to the base. The return address is the program counter's.
+    /// Offsets at which registers are saved, relative to the base. The return address is listed as the program
+    /// counter.
     pub loaded: Vec<(u16, i64)>,
 }
 
-/// The functions of a file by address; `None` for those that can't be unwound. Those with a personality routine of their
-/// own are left out: readelf does not know their instructions. No list where `readelf` or the file is missing.
+/// Returns the functions of a file by address; `None` for those that cannot be unwound. Omits functions with their
+/// own personality routine, whose instructions readelf does not know. Returns `None` if `readelf` or the file is
+/// missing.
 pub fn functions(file: &Path) -> Option<Vec<(u64, Option<Expected>)>> {
     let output = Command::new("arm-linux-gnueabihf-readelf").arg("-u").arg(file).output().ok()?;
     if !file.exists() || !output.status.success() {
@@ -26,7 +28,7 @@ pub fn functions(file: &Path) -> Option<Vec<(u64, Option<Expected>)>> {
     let mut finished = false;
     for line in text.lines() {
         if let Some((address, rest)) = line.strip_prefix("0x").and_then(|line| line.split_once(':')) {
-            // A name may come between address and colon.
+            // A name may be between address and colon.
             let address = address.split(' ').next().unwrap_or_default();
             let address = u64::from_str_radix(address, 16).ok()? & !1;
             let expected = Expected { base: 13, offset: 0, loaded: Vec::new() };
@@ -45,12 +47,12 @@ pub fn functions(file: &Path) -> Option<Vec<(u64, Option<Expected>)>> {
     Some(functions)
 }
 
-/// One instruction: its bytes, then what it does.
+/// Parses one line: the bytes of an instruction, then its effect.
 fn step(line: &str, expected: &mut Expected) {
     if let Some((_, registers)) = line.split_once("pop {") {
         for register in registers.trim_end().trim_end_matches('}').split(", ") {
             match register.strip_prefix('r').map(|number| number.parse::<u16>().expect("a number")) {
-                // VFP registers.
+                // VFP registers
                 None => expected.offset += 8,
                 Some(number) => {
                     expected.loaded.push((number, expected.offset));

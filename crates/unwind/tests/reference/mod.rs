@@ -1,6 +1,6 @@
 //! The reference walker: gimli finds the row and evaluates it for all registers, in every frame.
 //!
-//! Slow and simple. It has no fallback: where there is no call-frame information it ends.
+//! Slow and simple. It has no fallback: it ends where call-frame information is missing.
 
 #![allow(dead_code, reason = "each test binary uses what it needs")]
 
@@ -9,16 +9,16 @@ use plumb_unwind::{Avma, CodeMap, Located, Memory, Registers};
 
 use crate::gimli_rows::{self, Slice};
 
-/// Why the reference walker ended.
+/// Reason why the reference walker ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The return address is undefined or 0.
     Root,
-    /// There is no row for the last frame.
+    /// The last frame has no row.
     NoRow,
     /// The row could not be evaluated.
     Failed,
-    /// Many frames.
+    /// The maximum number of frames was reached.
     Limit,
 }
 
@@ -26,22 +26,22 @@ pub enum End {
 #[derive(Clone, Copy, Debug)]
 pub struct Caller {
     pub registers: Registers,
-    /// It was interrupted by a signal.
+    /// Whether the caller was interrupted by a signal.
     pub is_signal: bool,
-    /// Where its program counter was read from, if it was in memory.
+    /// Address that its program counter was read from, if it was in memory.
     pub slot: Option<u64>,
 }
 
-/// What becomes of registers that calls don't preserve and that a row says nothing of.
+/// Treatment of registers that calls do not preserve and that have no rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsaid {
-    /// They are lost, as the ABI has it.
+    /// Lost, as in the ABI.
     Lost,
-    /// They are unchanged, as libgcc has it.
+    /// Unchanged, as in libgcc.
     Kept,
 }
 
-/// The program counters of the callers of `start`.
+/// Returns the program counters of the callers of `start`.
 pub fn walk<C: CodeMap, M: Memory>(
     code: &C,
     memory: &mut M,
@@ -102,10 +102,10 @@ fn step<C: CodeMap, M: Memory>(
     Err(End::NoRow)
 }
 
-/// The caller by a row, or why there is none.
+/// The caller by a row, or the reason why there is none.
 pub type Stepped = Result<Caller, End>;
 
-/// Finds an FDE through `.eh_frame_hdr`; looking at all of them takes too long in large files.
+/// Finds an FDE through `.eh_frame_hdr`, because examining all of them takes too long in large files.
 fn in_table<'a>(
     table: &'a [u8],
     frames: &gimli::EhFrame<Slice<'a>>,
@@ -117,7 +117,7 @@ fn in_table<'a>(
     table.fde_for_address(frames, bases, stated, gimli::EhFrame::cie_from_offset)
 }
 
-/// The caller by what one FDE says.
+/// Computes the caller from one FDE.
 pub fn by_fde<'a, S: UnwindSection<Slice<'a>>, M: Memory>(
     section: &S,
     bases: &gimli::BaseAddresses,
@@ -133,7 +133,8 @@ pub fn by_fde<'a, S: UnwindSection<Slice<'a>>, M: Memory>(
     Ok(caller.map(|(registers, slot)| Caller { registers, is_signal: fde.is_signal_trampoline(), slot }))
 }
 
-/// The caller by a row, and where its program counter was read from. A program counter of 0 is one as well.
+/// Computes the caller from a row, and the address that its program counter was read from. A program counter of 0 is
+/// a result too.
 pub fn apply<'a, S: UnwindSection<Slice<'a>>, M: Memory>(
     section: &S,
     row: &gimli::UnwindTableRow<usize>,
