@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::ops::Range;
 
 use plumb_profile::{
     Address, DsoId, DsoKind, Found, FrameId, FrameKind, FunctionId, Line, Profile, Truncation,
+    UnnamedFunctions,
 };
 
 /// A distinct visible frame of a [`View`](crate::View).
@@ -13,7 +13,7 @@ use plumb_profile::{
 pub struct FrameIndex(pub(crate) u32);
 
 /// A distinct function of a view, numbered from 0 without gaps. An inlined copy of a function has the same number as
-/// its outlined self; an address without a symbol has one of its own, a region of code without a file has one, and so has each kind of marker.
+/// its outlined self; functions without a symbol have theirs by where they begin, and so has each kind of marker.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SymbolId(pub(crate) u32);
 
@@ -35,38 +35,11 @@ pub enum Kind {
     Marker,
 }
 
-/// Where code without a file was mapped. A compiler that tells no names puts thousands of functions there: each address by itself says
-/// nothing, all of a region together how much there is.
-struct Regions(HashMap<DsoId, Vec<Range<u64>>>);
-
-impl Regions {
-    fn of_code_without_files(profile: &Profile) -> Self {
-        let mut regions: HashMap<DsoId, Vec<Range<u64>>> = HashMap::new();
-        for mapping in profile.mappings.iter() {
-            if matches!(profile.dsos[mapping.dso].kind, DsoKind::Anonymous { .. }) {
-                regions.entry(mapping.dso).or_default().push(mapping.start..mapping.end);
-            }
-        }
-        regions.values_mut().for_each(|regions| {
-            regions.sort_unstable_by_key(|region| (region.start, region.end));
-            regions.dedup();
-        });
-        Self(regions)
-    }
-
-    /// The region with an address; the last one that begins before it, where a region took the place of others.
-    fn of(&self, dso: Option<DsoId>, address: u64) -> Option<Range<u64>> {
-        let regions = self.0.get(&dso?)?;
-        let before = regions.partition_point(|region| region.start <= address);
-        regions.get(..before)?.iter().rev().take(8).find(|region| address < region.end).cloned()
-    }
-}
-
 /// A visible frame.
 #[derive(Clone, Debug)]
 pub struct ViewFrame<'p> {
-    /// Function name; where no symbol is known the address in hexadecimal at which the function begins, or the frame's where that isn't known
-    /// either; of code without a file the region that it is in; for a marker its text in brackets.
+    /// Function name; where no symbol is known its file and the address at which it begins ([`UnnamedFunction`](plumb_profile::UnnamedFunction));
+    /// for a marker its text in brackets.
     pub name: Cow<'p, str>,
     /// Which function it is, for grouping.
     pub symbol: SymbolId,
@@ -110,7 +83,7 @@ impl ViewFrame<'_> {
 enum Identity<'p> {
     /// File, name, and where the outlined function starts (several static functions may share a name).
     Function(&'p str, &'p str, Option<u64>),
-    /// File and address. The second number tells files that have no path of their own apart.
+    /// File and address. The second number tells the memory of processes apart, which is no file.
     Address(&'p str, Option<DsoId>, u64),
     Marker(Cow<'p, str>),
 }
@@ -119,7 +92,7 @@ enum Identity<'p> {
 pub(crate) struct Expander<'p> {
     profile: &'p Profile,
     symbols: HashMap<Identity<'p>, SymbolId>,
-    regions: Regions,
+    unnamed: UnnamedFunctions,
     /// Start of the outlined function of a file and a name; `None` where there are several.
     outlined: HashMap<(&'p str, &'p str), Option<u64>>,
 }
@@ -139,7 +112,7 @@ impl<'p> Expander<'p> {
                 })
                 .or_insert(Some(start.0));
         }
-        Self { regions: Regions::of_code_without_files(profile), profile, symbols: HashMap::new(), outlined }
+        Self { unnamed: UnnamedFunctions::of(profile), profile, symbols: HashMap::new(), outlined }
     }
 
     /// How many functions were numbered.
@@ -223,17 +196,11 @@ impl<'p> Expander<'p> {
             }
             FrameKind::User | FrameKind::Kernel => {
                 let kind = if frame.kind == FrameKind::Kernel { Kind::Kernel } else { Kind::User };
-                match self.regions.of(frame.dso, frame.address.0) {
-                    Some(region) => {
-                        let name = format!("{:#x}-{:#x}", region.start, region.end);
-                        (name, Identity::Address(dso_path, frame.dso, region.start), kind)
-                    }
-                    None => {
-                        let start = self.profile.symbols.nameless_start(id).unwrap_or(frame.address);
-                        let identity = Identity::Address(dso_path, frame.dso, start.0);
-                        (format!("{:#018x}", start.0), identity, kind)
-                    }
-                }
+                let function = self.unnamed.find(self.profile, id);
+                let memory =
+                    frame.dso.filter(|dso| matches!(self.profile.dsos[*dso].kind, DsoKind::Anonymous { .. }));
+                let identity = Identity::Address(dso_path, memory, function.start.0);
+                (function.name(self.profile), identity, kind)
             }
         };
         ViewFrame {
@@ -264,34 +231,4 @@ impl<'p> Expander<'p> {
 
 fn path(profile: &Profile, dso: Option<DsoId>) -> &str {
     dso.map_or("", |dso| profile.strings.get(profile.dsos[dso].path))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use plumb_profile::{AddressSpace, Dso, Mapping, Process};
-
-    #[test]
-    fn regions_are_those_of_code_without_files() {
-        let mut profile = Profile::default();
-        let empty = profile.strings.empty();
-        let process = profile.processes.push(Process { pid: 7, ppid: 0, exe: empty });
-        let [made, file] = [DsoKind::Anonymous { pid: 7 }, DsoKind::File].map(|kind| {
-            profile.dsos.add(Dso { path: empty, build_id: None, kind, addresses: AddressSpace::Avma })
-        });
-        for (dso, start, end) in [
-            (made, 0x1000, 0x9000),
-            (made, 0x20000, 0x21000),
-            (made, 0x1000, 0x3000),
-            (file, 0x50000, 0x60000),
-        ] {
-            profile.mappings.push(Mapping { process, dso, start, end, bias: 0 });
-        }
-        let regions = Regions::of_code_without_files(&profile);
-        let of = |dso, at| regions.of(Some(dso), at).map(|region| (region.start, region.end));
-        assert_eq!(of(made, 0x1000), Some((0x1000, 0x9000)));
-        assert_eq!((of(made, 0x8fff), of(made, 0x20fff)), (Some((0x1000, 0x9000)), Some((0x20000, 0x21000))));
-        assert_eq!((of(made, 0xfff), of(made, 0x9000), of(made, 0x21000)), (None, None, None));
-        assert_eq!((of(file, 0x50000), regions.of(None, 0x1000)), (None, None));
-    }
 }

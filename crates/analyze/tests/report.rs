@@ -105,11 +105,7 @@ fn addresses_without_symbols_are_told_apart_by_file_and_address() {
     made.sample("a", "0x10@one", 1).sample("a", "0x20@one", 2).sample("a", "0x10@two", 4);
     assert_eq!(
         rows(&made.profile, &Filter::default(), &[Key::Dso, Key::Symbol]),
-        [
-            row("/opt/two 0x0000000000000010", 4, 4),
-            row("/opt/one 0x0000000000000020", 2, 2),
-            row("/opt/one 0x0000000000000010", 1, 1)
-        ]
+        [row("/opt/two two+0x10", 4, 4), row("/opt/one one+0x20", 2, 2), row("/opt/one one+0x10", 1, 1)]
     );
 }
 

@@ -44,8 +44,7 @@ fn check_with(folder: &Path, program: &Path, way: &str, callers: &[&str], (captu
         for (stack, count) in folded(folder, &file) {
             let Some((outside, _)) = stack.split_once(";work") else { continue };
             let outside: Vec<&str> = outside.split(';').skip(1).collect();
-            // A function without a name is in brackets as well, with its address.
-            let is_cut = outside.iter().any(|frame| frame.starts_with('[') && !frame.starts_with("[0x"));
+            let is_cut = outside.iter().any(|frame| frame.starts_with('[') && frame.ends_with(']'));
             all += count;
             if !is_cut && callers.iter().all(|caller| outside.contains(caller)) {
                 whole += count;

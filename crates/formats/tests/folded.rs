@@ -73,8 +73,8 @@ fn lines_are_sorted_and_threads_of_one_name_are_summed() {
     assert_eq!(
         folded(&FoldedOptions { samples: true, ..FoldedOptions::default() }),
         "work_er 1\n\
-         work_er;[stack deeper than its copy];[0x99 [anon]] 1\n\
-         work_er;main(int\\x3bchar);inner;[0x1234 libx.so] 1\n\
+         work_er;[stack deeper than its copy];[anon]+0x99 1\n\
+         work_er;main(int\\x3bchar);inner;libx.so+0x1234 1\n\
          work_er;main(int\\x3bchar);inner;sys_read 2\n"
     );
 }
@@ -84,8 +84,8 @@ fn inlined_calls_can_be_left_out_and_frames_annotated() {
     assert_eq!(
         folded(&FoldedOptions { inlined: false, annotate: true, samples: false }),
         "work_er 10\n\
-         work_er;[stack deeper than its copy];[0x99 [anon]]_[j] 10\n\
-         work_er;main(int\\x3bchar);[0x1234 libx.so] 10\n\
+         work_er;[stack deeper than its copy];[anon]+0x99_[j] 10\n\
+         work_er;main(int\\x3bchar);libx.so+0x1234 10\n\
          work_er;main(int\\x3bchar);sys_read_[k] 20\n"
     );
     let annotated = folded(&FoldedOptions { annotate: true, samples: true, ..FoldedOptions::default() });

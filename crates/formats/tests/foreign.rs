@@ -355,3 +355,59 @@ fn gzip_is_unpacked_within_bounds() {
     let error = foreign::read(&pack(b"a;b 3\n")[..20]).unwrap_err();
     assert!(matches!(error, ReadError::Packed { .. }), "{error}");
 }
+
+/// A sample in a function without a symbol at 0x1010 that begins at 0x1000, called by one of which nobody knows where it begins.
+fn unnamed() -> Profile {
+    let mut profile = Profile::default();
+    let [path, empty, name, unit] =
+        ["/lib/libx.so.1", "", "cpu-clock", "ns"].map(|text| profile.strings.add(text));
+    let build_id = BuildId::new(&[1, 2, 3, 4]);
+    let dso = profile.dsos.add(Dso { path, build_id, kind: DsoKind::File, addresses: AddressSpace::Svma });
+    let [inner, outer] = [0x1010, 0x2020].map(|address| {
+        let address = Address(address);
+        let kind = FrameKind::User;
+        profile.frames.add(Frame { kind, dso: Some(dso), address, is_return: false, found: Found::Sampled })
+    });
+    let start = Some(Address(0x1000));
+    let function = Function { name: empty, linkage_name: empty, dso: Some(dso), start, source_file: empty };
+    let function = profile.symbols.functions.add(function);
+    profile.symbols.set(inner, &[Line { function, file: empty, line: 0, inlined: false }]);
+    let process = profile.processes.push(Process { pid: 7, ppid: 1, exe: path });
+    let thread = profile.threads.push(Thread { process, tid: 7, comm: name });
+    let event = profile.events.push(Event { name, unit });
+    let stack = profile.add_stack(&[inner, outer]);
+    profile.samples.push(Sample { time_ns: 0, thread, cpu: 0, event, stack, syscall: None, weight: 1 });
+    profile.meta.recorder = "plumb 0".into();
+    profile
+}
+
+#[test]
+fn a_function_without_a_symbol_has_one_name_and_comes_back_without() {
+    let profile = unnamed();
+    type Write = fn(&Profile, &mut Vec<u8>);
+    let formats: [(&str, Write); 6] = [
+        ("pprof", |profile, out| pprof::write(profile, out).unwrap()),
+        ("firefox", |profile, out| firefox::write(profile, out).unwrap()),
+        ("speedscope", |profile, out| speedscope::write(profile, out).unwrap()),
+        ("csv", |profile, out| plumb_formats::csv::write(profile, out).unwrap()),
+        ("callgrind", |profile, out| plumb_formats::callgrind::write(profile, out).unwrap()),
+        ("folded", |profile, out| folded::write(profile, &folded::FoldedOptions::default(), out).unwrap()),
+    ];
+    for (format, write) in formats {
+        let mut bytes = Vec::new();
+        write(&profile, &mut bytes);
+        if matches!(format, "pprof" | "firefox") {
+            let back = foreign::read(&bytes).unwrap();
+            let frames: Vec<_> = back.frames.iter().map(|(id, frame)| (frame.address.0, id)).collect();
+            let start = |at: u64| {
+                let (_, id) = frames.iter().find(|(address, _)| *address == at).unwrap();
+                (back.symbols.of(*id).len(), back.symbols.nameless_start(*id))
+            };
+            assert_eq!(start(0x1010), (0, Some(Address(0x1000))), "{format}");
+            assert_eq!(start(0x2020).0, 0, "{format}: no name either");
+            continue;
+        }
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(text.contains("libx.so.1+0x1000") && text.contains("libx.so.1+0x2020"), "{format}: {text}");
+    }
+}

@@ -1,8 +1,9 @@
 //! Folding the past of a profile that grows for hours: less is known of it, but sums stay right.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-use crate::frame::{Frame, Truncation};
+use crate::frame::{Frame, FrameId, Truncation};
 use crate::life::Lives;
 use crate::process::{Process, ProcessId, Thread, ThreadId};
 use crate::profile::Profile;
@@ -21,7 +22,8 @@ pub struct Past<'a> {
     pub times: &'a [u64],
     /// Processes that go on. The others become one for each executable, with a thread for each name.
     pub running: &'a HashSet<ProcessId>,
-    /// Most nodes of their stacks. Where there are more, the rarest calls become [`Truncation::Folded`] in those that made them.
+    /// Most nodes of their stacks. Where there are more, [`Truncation::Folded`] takes the place of the rarest calls. What such a stack was
+    /// innermost stays behind it, for half as many: own time is that of the function that ran.
     pub nodes: usize,
 }
 
@@ -33,6 +35,7 @@ impl Profile {
         let old = std::mem::take(&mut self.samples);
         let marker = self.frames.add(Frame::marker(Truncation::Folded, None));
         let common = Common::new(&self.stacks, &old, first, past.nodes);
+        let innermost = Innermost::new(&self.stacks, (&old, first), &common, (marker, past.nodes / 2));
         let mut renumber = Renumber { stacks: vec![None; self.stacks.len()], ..Renumber::default() };
         let mut sums: HashMap<usize, Sums> = HashMap::new();
         let mut stretches = Vec::new();
@@ -45,7 +48,15 @@ impl Profile {
             sample.stack = sample.stack.and_then(|stack| {
                 let outer = common.part_of(&self.stacks, stack);
                 let new = outer.map(|outer| renumber.stack(&self.stacks, outer));
-                if outer == Some(stack) { new } else { Some(renumber.new_stacks.add(new, marker)) }
+                if outer == Some(stack) {
+                    return new;
+                }
+                // What was folded before may be folded further.
+                let is_marked = outer.is_some_and(|outer| self.stacks.node(outer).frame == marker);
+                let folded =
+                    new.filter(|_| is_marked).unwrap_or_else(|| renumber.new_stacks.add(new, marker));
+                let frame = innermost.of(&self.stacks, outer, stack);
+                Some(frame.map_or(folded, |frame| renumber.new_stacks.add(Some(folded), frame)))
             });
             let stretch = past.times.partition_point(|&time| time <= sample.time_ns);
             let sums = sums.entry(stretch).or_insert_with(|| {
@@ -91,7 +102,21 @@ pub struct Renumbered {
 /// weighs no less than what it called, so that a node's callers are among them.
 struct Common {
     weights: Vec<u64>,
-    least: u64,
+    last: Option<Rank>,
+}
+
+/// The heaviest come first, and of equals those that were met first: callers before what they call.
+type Rank = (Reverse<u64>, usize);
+
+/// The last of the first `most`; `None` if there are no more.
+fn last_of(mut ranks: Vec<Rank>, most: usize) -> Option<Rank> {
+    if ranks.len() <= most {
+        return None;
+    }
+    match most.checked_sub(1) {
+        Some(last) => Some(*ranks.select_nth_unstable(last).1),
+        None => Some((Reverse(u64::MAX), 0)),
+    }
 }
 
 impl Common {
@@ -109,23 +134,56 @@ impl Common {
                 weights[caller.index()] = weights[caller.index()].saturating_add(weights[at]);
             }
         }
-        let mut of_the_past: Vec<u64> =
-            weights.iter().copied().filter(|&weight| weight > 0 && weight < u64::MAX).collect();
-        let least = match of_the_past.len().checked_sub(nodes + 1) {
-            // Only what weighs more than the heaviest that there is no room for.
-            Some(last) => of_the_past.select_nth_unstable(last).1.saturating_add(1),
-            None => 0,
-        };
-        Self { weights, least }
+        let of_the_past =
+            weights.iter().enumerate().filter(|(_, weight)| **weight > 0 && **weight < u64::MAX);
+        let ranks = of_the_past.map(|(node, &weight)| (Reverse(weight), node)).collect();
+        Self { last: last_of(ranks, nodes), weights }
     }
 
     /// How much of a stack is not folded, from its root on.
     fn part_of(&self, stacks: &Stacks, stack: StackId) -> Option<StackId> {
         let mut at = Some(stack);
-        while let Some(id) = at.filter(|id| self.weights[id.index()] < self.least) {
+        let is_folded = |id: &StackId| {
+            let rank = (Reverse(self.weights[id.index()]), id.index());
+            self.last.is_some_and(|last| rank > last)
+        };
+        while let Some(id) = at.filter(is_folded) {
             at = stacks.node(id).caller;
         }
         at
+    }
+}
+
+/// The innermost frames of stacks that are folded, by what is left of these: those that weigh most.
+struct Innermost(HashSet<(Option<StackId>, FrameId)>);
+
+impl Innermost {
+    /// `marker` is no such frame: it says what is missing.
+    fn new(
+        stacks: &Stacks,
+        (samples, first): (&Samples, usize),
+        common: &Common,
+        (marker, most): (FrameId, usize),
+    ) -> Self {
+        let mut weights: HashMap<(Option<StackId>, FrameId), u64> = HashMap::new();
+        for sample in (0..first).filter_map(|index| samples.get(index)) {
+            let Some(stack) = sample.stack else { continue };
+            let (outer, frame) = (common.part_of(stacks, stack), stacks.node(stack).frame);
+            if outer != Some(stack) && frame != marker {
+                let weight = weights.entry((outer, frame)).or_default();
+                *weight = weight.saturating_add(sample.weight.max(1));
+            }
+        }
+        let mut all: Vec<_> = weights.into_iter().collect();
+        all.sort_unstable_by_key(|&(key, weight)| (Reverse(weight), key));
+        all.truncate(most);
+        Self(all.into_iter().map(|(key, _)| key).collect())
+    }
+
+    /// That of a stack of which `outer` is left, unless it is folded too.
+    fn of(&self, stacks: &Stacks, outer: Option<StackId>, stack: StackId) -> Option<FrameId> {
+        let frame = stacks.node(stack).frame;
+        self.0.contains(&(outer, frame)).then_some(frame)
     }
 }
 

@@ -26,6 +26,7 @@ mod strings;
 mod summed;
 mod symbol;
 mod table;
+mod unnamed;
 
 pub use dso::{AddressSpace, BuildId, Dso, DsoId, DsoKind};
 pub use event::{Event, EventId};
@@ -43,3 +44,4 @@ pub use stack::{StackId, StackNode, Stacks};
 pub use strings::{StringId, Strings};
 pub use symbol::{Function, FunctionId, Line, Symbols};
 pub use table::{Id, Interned, Table};
+pub use unnamed::{UnnamedFunction, UnnamedFunctions, parse_unnamed_function, unnamed_function_name};

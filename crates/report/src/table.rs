@@ -153,8 +153,11 @@ fn call(view: &View<'_>, node: &TreeNode) -> PlaceJson {
 
 fn frame_place(view: &View<'_>, frame: FrameIndex, inlined: bool) -> PlaceJson {
     let frame = view.frame(frame);
-    let start = frame.function.and_then(|id| view.profile().symbols.functions[id].start);
-    let address = if frame.named { start } else { Some(frame.address) };
+    let symbols = &view.profile().symbols;
+    let address = match frame.function {
+        Some(function) => symbols.functions[function].start,
+        None => Some(frame.frame.and_then(|id| symbols.nameless_start(id)).unwrap_or(frame.address)),
+    };
     PlaceJson {
         dso: Some(frame.dso_path.into()),
         sym: Some(frame.name.to_string()),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use plumb_profile::{
-    Address, AddressSpace, BuildId, Dso, DsoKind, Found, Frame, FrameId, FrameKind, Profile,
+    Address, AddressSpace, BuildId, Dso, DsoKind, Found, Frame, FrameId, FrameKind, Profile, UnnamedFunctions,
 };
 use plumb_store::{FileAddress, ResolvedCall, StoreError, SymbolSource};
 use plumb_symbolize::{Options, symbolize};
@@ -27,14 +27,15 @@ impl SymbolSource for ElfSymbols {
     fn resolve(
         &self,
         build_id: &str,
+        file: &str,
         addresses: &[FileAddress],
         read: &dyn Fn() -> Result<Bytes, StoreError>,
     ) -> Vec<Vec<ResolvedCall>> {
         let found = read().map_err(io::Error::other).and_then(|bytes| {
             let folder = tempfile::tempdir_in(&self.temporary)?;
-            let file = keep(&bytes, folder.path())?;
+            let kept = keep(&bytes, folder.path())?;
             drop(bytes);
-            Ok(calls(build_id, addresses, &folder, file.path()))
+            Ok(calls((build_id, file), addresses, &folder, kept.path()))
         });
         found.unwrap_or_else(|error| {
             tracing::warn!(build_id, %error, "cannot read the symbols of a file");
@@ -56,9 +57,14 @@ fn keep(bytes: &[u8], folder: &Path) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-fn calls(build_id: &str, addresses: &[FileAddress], folder: &TempDir, file: &Path) -> Vec<Vec<ResolvedCall>> {
+fn calls(
+    (build_id, called): (&str, &str),
+    addresses: &[FileAddress],
+    folder: &TempDir,
+    file: &Path,
+) -> Vec<Vec<ResolvedCall>> {
     let mut profile = Profile::default();
-    let path = profile.strings.add("uploaded");
+    let path = profile.strings.add(called);
     let mut images = HashMap::new();
     let [stated, offsets] = [AddressSpace::Svma, AddressSpace::FileOffset].map(|addresses| {
         let build_id = BuildId::from_hex(build_id);
@@ -96,7 +102,7 @@ fn calls(build_id: &str, addresses: &[FileAddress], folder: &TempDir, file: &Pat
     frames.into_iter().map(|frame| calls_of(&profile, frame)).collect()
 }
 
-/// The functions of a frame, the outermost first.
+/// The functions of a frame, the outermost first; one without a symbol is named by where it begins.
 fn calls_of(profile: &Profile, frame: FrameId) -> Vec<ResolvedCall> {
     let text = |id| profile.strings.get(id).to_owned();
     let call = |line: &plumb_profile::Line| {
@@ -111,5 +117,9 @@ fn calls_of(profile: &Profile, frame: FrameId) -> Vec<ResolvedCall> {
             inlined: line.inlined,
         }
     };
+    if profile.symbols.nameless_start(frame).is_some() {
+        let function = UnnamedFunctions::default().find(profile, frame).name(profile);
+        return vec![ResolvedCall { function, ..ResolvedCall::default() }];
+    }
     profile.symbols.of(frame).iter().rev().map(call).collect()
 }

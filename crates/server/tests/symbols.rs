@@ -10,8 +10,9 @@ use std::process::Command;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use plumb_formats::otlp::message::{
-    AnyValue, Attribute, Dictionary, KeyValue, Location, OneValue, OtlpMapping, OtlpSample, Profile,
-    ProfilesData, Resource, ResourceProfiles, ScopeProfiles, Stack, ValueType,
+    AnyValue, Attribute, Dictionary, KeyValue, Line as OtlpLine, Location, OneValue, OtlpFunction,
+    OtlpMapping, OtlpSample, Profile, ProfilesData, Resource, ResourceProfiles, ScopeProfiles, Stack,
+    ValueType,
 };
 use plumb_server::{IngestLimits, ServerOptions};
 use prost::Message;
@@ -62,12 +63,32 @@ fn truth(file: &Path, address: u64) -> Vec<String> {
 }
 
 /// A request with one sample: main calls work. `offset`: addresses as they were in memory, where the file was mapped so far from its beginning.
-fn request(build_id: &str, [main, work]: [u64; 2], mapped: Option<(u64, u64)>) -> Vec<u8> {
+fn request(build_id: &str, at: [u64; 2], mapped: Option<(u64, u64)>) -> Vec<u8> {
+    request_called(build_id, at, mapped, "")
+}
+
+/// Such a request in which the function of the second address is called so, if that isn't empty.
+fn request_called(
+    build_id: &str,
+    [main, work]: [u64; 2],
+    mapped: Option<(u64, u64)>,
+    called: &str,
+) -> Vec<u8> {
     let text = |text: &str| Some(AnyValue { value: Some(OneValue::Text(text.into())) });
     let (memory_start, file_offset) = mapped.unwrap_or_default();
-    let strings =
-        ["", "samples", "count", "cpu", "nanoseconds", "/bin/program", "process.executable.build_id.gnu"];
+    let strings = [
+        "",
+        "samples",
+        "count",
+        "cpu",
+        "nanoseconds",
+        "/bin/program",
+        "process.executable.build_id.gnu",
+        called,
+    ];
     let location = |address| Location { mapping_index: 1, address, ..Location::default() };
+    let line = OtlpLine { function_index: 1, line: 0 };
+    let lines = if called.is_empty() { Vec::new() } else { vec![line] };
     let dictionary = Dictionary {
         mapping_table: vec![
             OtlpMapping::default(),
@@ -79,7 +100,11 @@ fn request(build_id: &str, [main, work]: [u64; 2], mapped: Option<(u64, u64)>) -
                 attribute_indices: vec![1],
             },
         ],
-        location_table: vec![Location::default(), location(main), location(work)],
+        location_table: vec![Location::default(), location(main), Location { lines, ..location(work) }],
+        function_table: vec![
+            OtlpFunction::default(),
+            OtlpFunction { name_strindex: 7, system_name_strindex: 7, ..OtlpFunction::default() },
+        ],
         string_table: strings.map(str::to_owned).to_vec(),
         attribute_table: vec![Attribute::default(), Attribute { key_strindex: 6, value: text(build_id) }],
         stack_table: vec![Stack::default(), Stack { location_indices: vec![2, 1] }],
@@ -136,7 +161,7 @@ async fn names_come_with_the_file_also_for_what_was_stored_before() {
     let (main, work) = (start(&file, "main"), start(&file, "work"));
     let at = [main + 4, work + 4];
     export(&server, request(&build_id, at, None)).await;
-    assert_eq!(names(&server).await, [at.map(|address| format!("[{address:#x} program]"))]);
+    assert_eq!(names(&server).await, [at.map(|address| format!("program+{address:#x}"))]);
     assert_eq!(missing(&server).await, json!({"version": 1, "buildIds": [build_id]}));
     assert_eq!(server.get(&format!("/api/v1/symbols/{build_id}")).await.0, 404);
 
@@ -153,6 +178,32 @@ async fn names_come_with_the_file_also_for_what_was_stored_before() {
     let moved = at.map(|address| address - base - 0x1000 + mapped);
     export(&server, request(&build_id, moved, Some((mapped, 0x1000)))).await;
     assert!(names(&server).await.iter().all(|stack| *stack == expected));
+}
+
+#[tokio::test]
+async fn a_function_that_is_named_by_where_it_begins_gets_its_name_too() {
+    let Some((file, build_id)) = program("symbols-unnamed") else { return };
+    let server = Server::new("symbols-unnamed-store", ServerOptions::default());
+    let (main, work) = (start(&file, "main"), start(&file, "work"));
+    let called = format!("program+{work:#x}");
+    export(&server, request_called(&build_id, [main + 4, work + 4], None, &called)).await;
+    assert_eq!(names(&server).await, [[format!("program+{:#x}", main + 4), called]]);
+    assert_eq!(missing(&server).await["buildIds"], json!([build_id]));
+    assert_eq!(upload(&server, &build_id, std::fs::read(&file).unwrap()).await.0, 201);
+    assert_eq!(names(&server).await, [["main", "work", "inlined"]]);
+}
+
+#[tokio::test]
+async fn frames_of_a_stripped_file_are_named_by_where_their_functions_begin() {
+    let Some((file, build_id)) = program("symbols-stripped") else { return };
+    let server = Server::new("symbols-stripped-store", ServerOptions::default());
+    let (main, work) = (start(&file, "main"), start(&file, "work"));
+    output(Command::new("strip").arg(&file));
+    assert_eq!(upload(&server, &build_id, std::fs::read(&file).unwrap()).await.0, 201);
+    for offset in [2, 4] {
+        export(&server, request(&build_id, [main + offset, work + offset], None)).await;
+    }
+    assert_eq!(names(&server).await, [[main, work].map(|start| format!("program+{start:#x}"))]);
 }
 
 #[tokio::test]

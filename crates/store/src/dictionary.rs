@@ -34,7 +34,7 @@ pub struct FrameKey(pub(crate) u32);
 /// One frame as it was sent: with names, or with a file's build id and an address in it for which names may come later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct StoredFrame {
-    /// The function's readable name; empty if it isn't known.
+    /// The function's readable name; empty if it isn't known. With an address: what it is called until its file tells its name.
     pub function: TextId,
     /// Its mangled name, if that is another.
     pub system_name: TextId,
@@ -48,7 +48,7 @@ pub struct StoredFrame {
     pub mapping: TextId,
     /// Its build id in hexadecimal digits.
     pub build_id: TextId,
-    /// The address in the file as its headers count; 0 of a frame that has a name, because that would keep equal stacks apart.
+    /// The address in the file as its headers count; 0 of a frame that has a name for good, because that would keep equal stacks apart.
     pub address: u64,
     /// The address is a byte offset in the file instead, as that of pprof profiles that say where files were mapped.
     pub is_file_offset: bool,
@@ -57,9 +57,9 @@ pub struct StoredFrame {
 }
 
 impl StoredFrame {
-    /// Whether it has no name of its own.
+    /// Whether its file may tell a name.
     pub(crate) fn is_nameless(&self) -> bool {
-        self.function == TextId::default()
+        self.function == TextId::default() || self.address != 0
     }
 }
 

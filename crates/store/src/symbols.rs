@@ -17,14 +17,18 @@ use crate::wanted::WantedFiles;
 
 /// What reads files with symbols.
 pub trait SymbolSource: Send + Sync {
-    /// The functions at each of these addresses of a file, the outermost first; none where the file knows none. `read` gives the file.
+    /// The functions at each of these addresses of the `file` called so, the outermost first; none where it knows none. `read` gives the file.
     fn resolve(
         &self,
         build_id: &str,
+        file: &str,
         addresses: &[FileAddress],
         read: &dyn Fn() -> Result<Bytes, StoreError>,
     ) -> Vec<Vec<ResolvedCall>>;
 }
+
+/// A file's path and its frames without a name: their places and addresses.
+type NamelessFrames = (TextId, Vec<(u32, FileAddress)>);
 
 /// A file of a tenant.
 type FileKey = (Tenant, String);
@@ -135,7 +139,7 @@ impl SymbolFiles {
         let Some(source) = source else { return FrameNames::new() };
         let wanted = self.nameless(tenant, dictionary);
         let mut names = FrameNames::new();
-        for (build_id, frames) in wanted {
+        for (build_id, (mapping, frames)) in wanted {
             let read = || bucket.get(&path(tenant, &build_id));
             let mut known = lock(&self.known);
             let file = (tenant.clone(), build_id.clone());
@@ -145,7 +149,7 @@ impl SymbolFiles {
             unknown.sort_unstable_by_key(|at| (at.is_file_offset, at.address));
             unknown.dedup();
             if !unknown.is_empty() {
-                let calls = source.resolve(&build_id, &unknown, &read);
+                let calls = source.resolve(&build_id, dictionary.resolve(mapping), &unknown, &read);
                 of_file.extend(unknown.iter().copied().zip(calls.into_iter().map(Arc::from)));
             }
             let named = frames.iter().filter_map(|&(place, at)| Some((place, of_file.get(&at)?.clone())));
@@ -158,9 +162,9 @@ impl SymbolFiles {
         names
     }
 
-    /// By build id of a file that is there the frames without a name: their places and addresses.
-    fn nameless(&self, tenant: &Tenant, dictionary: &Dictionary) -> HashMap<String, Vec<(u32, FileAddress)>> {
-        let mut nameless: HashMap<String, Vec<(u32, FileAddress)>> = HashMap::new();
+    /// By build id of a file that is there what it is called, and the frames without a name: their places and addresses.
+    fn nameless(&self, tenant: &Tenant, dictionary: &Dictionary) -> HashMap<String, NamelessFrames> {
+        let mut nameless: HashMap<String, NamelessFrames> = HashMap::new();
         let files = self.files.read().unwrap_or_else(PoisonError::into_inner);
         let Some(files) = files.get(tenant).filter(|files| !files.is_empty()) else {
             return nameless;
@@ -173,7 +177,8 @@ impl SymbolFiles {
             });
             if let Some(build_id) = build_id {
                 let at = FileAddress { address: frame.address, is_file_offset: frame.is_file_offset };
-                nameless.entry(build_id.clone()).or_default().push((place as u32, at));
+                let of_file = nameless.entry(build_id.clone()).or_insert((frame.mapping, Vec::new()));
+                of_file.1.push((place as u32, at));
             }
         }
         nameless

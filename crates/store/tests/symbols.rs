@@ -21,6 +21,7 @@ impl SymbolSource for Lines {
     fn resolve(
         &self,
         build_id: &str,
+        _file: &str,
         addresses: &[FileAddress],
         read: &dyn Fn() -> Result<bytes::Bytes, StoreError>,
     ) -> Vec<Vec<ResolvedCall>> {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use plumb_profile::{Address, DsoId, FrameId, FrameKind, Profile};
+use plumb_profile::{Address, DsoId, FrameId, FrameKind, Profile, unnamed_function_name};
 
 use super::{Landing, stacks};
 use crate::cost::Cost;
@@ -51,13 +51,14 @@ fn key(profile: &Profile, frame: FrameId) -> Option<Key> {
     Some((dso, profile.symbols.functions[line.function].start.map(|start| start.0)))
 }
 
-/// The code of a file from one address up to another as a function, named by where it begins. `None` if no sampled stack has any of it.
+/// The code of a file from one address up to another as a function without a symbol. `None` if no sampled stack has any of it.
 pub fn sampled_within(view: &View<'_>, dso: DsoId, extent: Range<Address>) -> Option<SampledFunction> {
     let profile = view.profile();
+    let path = profile.strings.get(profile.dsos[dso].path);
     let mut function = SampledFunction {
-        name: format!("{:#x}", extent.start.0),
+        name: unnamed_function_name(path, extent.start.0),
         dso,
-        path: profile.strings.get(profile.dsos[dso].path).to_owned(),
+        path: path.to_owned(),
         start: Some(extent.start),
         address: extent.start,
         extent: Some(extent),

@@ -69,8 +69,8 @@ impl<'p> Labels<'p> {
         let mut interner = Interner { labels: vec![root], known: HashMap::new() };
         let programs: HashSet<&str> =
             profile.processes.rows().iter().map(|process| profile.strings.get(process.exe)).collect();
-        let frames: Vec<(Cow<'p, str>, BoxKind)> =
-            view.frames().map(|(_, frame)| (name_of(frame), kind_of(profile, frame, &programs))).collect();
+        let kinds: Vec<BoxKind> =
+            view.frames().map(|(_, frame)| kind_of(profile, frame, &programs)).collect();
         let places = Places::new(view);
         // Most nodes are of a frame that another node has been of, with the same kind.
         let mut known: HashMap<(FrameIndex, BoxKind), u32> = HashMap::new();
@@ -78,10 +78,12 @@ impl<'p> Labels<'p> {
             .map(|index| {
                 let id = NodeId::from_index(index);
                 let index = view.node(id).frame;
-                let (name, kind) = &frames[index.0 as usize];
-                let kind = if *kind == BoxKind::Kernel { kind_of_kernel(places.of(id)) } else { *kind };
+                let kind = match kinds[index.0 as usize] {
+                    BoxKind::Kernel => kind_of_kernel(places.of(id)),
+                    kind => kind,
+                };
                 let frame = view.frame(index);
-                let add = || interner.add(name.clone(), kind, frame.dso_path, frame.file);
+                let add = || interner.add(frame.name.clone(), kind, frame.dso_path, frame.file);
                 *known.entry((index, kind)).or_insert_with(add)
             })
             .collect();
@@ -149,16 +151,6 @@ impl<'p> Interner<'p> {
             label.file = file;
         }
         index
-    }
-}
-
-fn name_of<'p>(frame: &ViewFrame<'p>) -> Cow<'p, str> {
-    if frame.named || frame.kind == Kind::Marker {
-        return frame.name.clone();
-    }
-    match frame.dso_name() {
-        "" => format!("{:#x}", frame.address.0).into(),
-        file => format!("{file}+{:#x}", frame.address.0).into(),
     }
 }
 

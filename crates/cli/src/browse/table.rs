@@ -141,7 +141,7 @@ fn task(view: &View<'_>, key: RowKey, keys: &[Key]) -> (String, String, Option<N
     (format!("{pid:>7} {short}"), exe, narrow)
 }
 
-/// A function, marked as in reports; where there is no name yet the file and the address in it.
+/// A function, marked as in reports.
 fn symbol(frame: &ViewFrame<'_>, inlined: bool) -> String {
     let mode = match frame.kind {
         Kind::Kernel => "[k]",
@@ -149,18 +149,7 @@ fn symbol(frame: &ViewFrame<'_>, inlined: bool) -> String {
         Kind::Marker => "[-]",
     };
     let inlined = if inlined { " (inlined)" } else { "" };
-    format!("{mode} {}{inlined}", function(frame))
-}
-
-fn function(frame: &ViewFrame<'_>) -> String {
-    match frame.kind {
-        Kind::Marker => frame.name.to_string(),
-        _ if frame.named => frame.name.to_string(),
-        _ => {
-            let begin = format!("0x{}", frame.name.trim_start_matches("0x").trim_start_matches('0'));
-            if frame.dso_path.is_empty() { begin } else { format!("{}+{begin}", frame.dso_name()) }
-        }
-    }
+    format!("{mode} {}{inlined}", frame.name)
 }
 
 fn place(frame: &ViewFrame<'_>) -> String {
@@ -186,7 +175,7 @@ fn tree(view: &View<'_>, tree: &Tree) -> Table {
             Call::Frame { frame, inlined } => {
                 let frame = view.frame(frame);
                 let inlined = if inlined { " (inlined)" } else { "" };
-                (format!("{}{inlined}", function(frame)), place(frame), narrow_to(frame))
+                (format!("{}{inlined}", frame.name), place(frame), narrow_to(frame))
             }
         };
         let above = parent.map_or("", |parent: usize| table.lines[parent].id.as_str());

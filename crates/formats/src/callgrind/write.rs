@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use plumb_profile::{Id, Profile, StackId};
 
-use crate::calls::{self, Call};
+use crate::calls::{Call, Calls};
 use crate::escape::escaped;
 
 /// Writes what each line of each function cost itself, and for each call what was spent in it, by event. Inlined calls are calls.
@@ -23,9 +23,10 @@ pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
         }
     }
     let mut total = Cost::of(profile.events.len());
+    let calls = Calls::of(profile);
     for (stack, cost) in &sums {
         total.add(cost);
-        costs.add(&calls::of_stack(profile, *stack), cost);
+        costs.add(&calls.of_stack(*stack), cost);
     }
     let mut out = io::BufWriter::new(out);
     head(profile, &mut out)?;

@@ -7,7 +7,7 @@ use plumb_profile::{EventId, FrameId, FrameKind, Process, Profile, Sample, Stack
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::calls;
+use crate::calls::{Call, Calls};
 
 /// Writes, for each thread, slices of time in which a function was in all stacks that were seen, with those that it called inside them;
 /// samples of events that don't count time are instants with their stacks.
@@ -31,7 +31,7 @@ pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
         threads.entry((sample.thread, sample.event)).or_default().push(sample);
     }
     let mut tracks = Tracks::new(profile);
-    let mut names = Names { profile, known: HashMap::new() };
+    let mut names = Names { profile, calls: Calls::of(profile), known: HashMap::new() };
     for ((thread, event), samples) in &threads {
         let track = tracks.add(*thread, *event);
         track.name(&mut out)?;
@@ -122,6 +122,7 @@ struct Name {
 
 struct Names<'p> {
     profile: &'p Profile,
+    calls: Calls<'p>,
     known: HashMap<FrameId, Vec<Name>>,
 }
 
@@ -134,14 +135,14 @@ impl Names<'_> {
     }
 
     fn of_frame(&mut self, id: FrameId) -> &[Name] {
-        let profile = self.profile;
+        let (profile, calls) = (self.profile, &self.calls);
         self.known.entry(id).or_insert_with(|| {
             let category = match profile.frames[id].kind {
                 FrameKind::User => "user",
                 FrameKind::Kernel => "kernel",
                 FrameKind::Truncation(_) => "cut",
             };
-            let name = |call: calls::Call<'_>| {
+            let name = |call: Call<'_>| {
                 let mut args = Map::new();
                 for (key, text) in [("file", call.dso), ("source", call.file)] {
                     if !text.is_empty() {
@@ -150,7 +151,7 @@ impl Names<'_> {
                 }
                 Name { name: call.name.into(), category, args }
             };
-            calls::of_frame(profile, id).into_iter().map(name).collect()
+            calls.of_frame(id).into_iter().map(name).collect()
         })
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use plumb_profile::{Process, Profile, StackId};
 
-use crate::calls;
+use crate::calls::{Call, Calls};
 use crate::escape::escaped;
 
 /// Writes a line for each sample, in the order of time, below a line of titles.
@@ -19,10 +19,11 @@ pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
     let mut stacks: HashMap<Option<StackId>, String> = HashMap::new();
     let text = |id| profile.strings.get(id);
     let number = |id: u32| if id == Process::UNKNOWN { String::new() } else { id.to_string() };
+    let calls = Calls::of(profile);
     for sample in profile.samples.iter() {
         let thread = &profile.threads[sample.thread];
         let event = &profile.events[sample.event];
-        let stack = stacks.entry(sample.stack).or_insert_with(|| stack_text(profile, sample.stack));
+        let stack = stacks.entry(sample.stack).or_insert_with(|| stack_text(&calls, sample.stack));
         let time = sample.time_ns.saturating_sub(profile.meta.start_ns);
         out.write_record([
             time.to_string().as_str(),
@@ -50,9 +51,9 @@ fn begins_formula(at: usize, character: char) -> bool {
     at == 0 && matches!(character, '=' | '+' | '-' | '@')
 }
 
-fn stack_text(profile: &Profile, stack: Option<StackId>) -> String {
-    let calls = calls::of_stack(profile, stack);
-    let name = |(depth, call): (usize, &calls::Call<'_>)| {
+fn stack_text(calls: &Calls<'_>, stack: Option<StackId>) -> String {
+    let calls = calls.of_stack(stack);
+    let name = |(depth, call): (usize, &Call<'_>)| {
         let also = |at, one| one == ';' || (depth == 0 && begins_formula(at, one));
         escaped(&call.name, also).into_owned()
     };

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use plumb_profile::{
     AddressSpace, BuildId, DsoId, EventId, FrameId, FrameKind, Process, Profile, Sample, StackId, ThreadId,
+    UnnamedFunctions,
 };
 use serde_json::{Value, json};
 
@@ -25,10 +26,11 @@ pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
         threads.entry((sample.thread, sample.event)).or_default().push(sample);
     }
     let mut libs = Libs { profile, known: HashMap::new(), list: Vec::new() };
+    let unnamed = UnnamedFunctions::of(profile);
     let mut tids = HashMap::new();
     let mut written = Vec::new();
     for ((thread, event), samples) in threads {
-        let mut tables = Tables::new(profile, &mut libs);
+        let mut tables = Tables::new(profile, &unnamed, &mut libs);
         let samples = tables.samples(event, &samples);
         let names = Names::new(profile, thread, event, &mut tids);
         written.push(tables.thread(&names, samples));
@@ -188,6 +190,7 @@ struct Row {
 /// The tables of one thread.
 struct Tables<'t, 'p> {
     profile: &'p Profile,
+    unnamed: &'t UnnamedFunctions,
     libs: &'t mut Libs<'p>,
     strings: Rows<String>,
     /// By their libraries.
@@ -200,9 +203,10 @@ struct Tables<'t, 'p> {
 }
 
 impl<'t, 'p> Tables<'t, 'p> {
-    fn new(profile: &'p Profile, libs: &'t mut Libs<'p>) -> Self {
+    fn new(profile: &'p Profile, unnamed: &'t UnnamedFunctions, libs: &'t mut Libs<'p>) -> Self {
         Tables {
             profile,
+            unnamed,
             libs,
             strings: Rows::new(),
             resources: Rows::new(),
@@ -295,7 +299,7 @@ impl<'t, 'p> Tables<'t, 'p> {
         }
         let lines = profile.symbols.of(id);
         if lines.is_empty() {
-            let name = format!("{:#x}", address.unwrap_or(frame.lookup().0));
+            let name = self.unnamed.find(profile, id).name(profile);
             return vec![self.call(&name, frame.dso, "", row(0, 0))];
         }
         let text = |id| profile.strings.get(id);

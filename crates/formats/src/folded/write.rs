@@ -2,10 +2,9 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use plumb_profile::{DsoKind, Frame, FrameId, FrameKind, Profile, StackId, ThreadId};
+use plumb_profile::{DsoKind, Frame, FrameId, FrameKind, Profile, StackId, ThreadId, UnnamedFunctions};
 
 use super::ANNOTATIONS;
 use crate::escape::escaped;
@@ -32,14 +31,15 @@ impl Default for FoldedOptions {
 ///
 /// What would split a stack, break its line or steer a terminal is escaped (see [`escape`](crate::escape)), and a thread's name has `_`
 /// for spaces, as stackcollapse-perf.pl writes it. A stack that is cut short begins
-/// with a frame in brackets that says why; a frame without a name is its address and file in brackets.
+/// with a frame in brackets that says why.
 pub fn write<W: Write>(profile: &Profile, options: &FoldedOptions, out: W) -> io::Result<()> {
     let mut counts: BTreeMap<(ThreadId, Option<StackId>), u64> = BTreeMap::new();
     for sample in profile.samples.iter() {
         let count = counts.entry((sample.thread, sample.stack)).or_default();
         *count = count.saturating_add(if options.samples { 1 } else { sample.weight });
     }
-    let mut names = Names { profile, options, of_frame: vec![None; profile.frames.len()] };
+    let unnamed = UnnamedFunctions::of(profile);
+    let mut names = Names { profile, options, unnamed, of_frame: vec![None; profile.frames.len()] };
     // Stacks that differ only in addresses or threads become one line.
     let mut lines: BTreeMap<String, u64> = BTreeMap::new();
     for ((thread, stack), count) in counts {
@@ -57,6 +57,7 @@ pub fn write<W: Write>(profile: &Profile, options: &FoldedOptions, out: W) -> io
 struct Names<'a> {
     profile: &'a Profile,
     options: &'a FoldedOptions,
+    unnamed: UnnamedFunctions,
     of_frame: Vec<Option<Box<str>>>,
 }
 
@@ -92,7 +93,8 @@ impl Names<'_> {
         let lines = profile.symbols.of(id);
         let suffix = self.suffix(frame);
         if lines.is_empty() {
-            return format!("{}{suffix}", self.nameless(frame));
+            let unnamed = self.unnamed.find(profile, id).name(profile);
+            return format!("{}{suffix}", name(&unnamed));
         }
         let mut text = String::new();
         for line in lines.iter().rev().filter(|line| self.options.inlined || !line.inlined) {
@@ -116,19 +118,6 @@ impl Names<'_> {
             FrameKind::User if jit() => "_[j]",
             FrameKind::User | FrameKind::Truncation(_) => "",
         }
-    }
-
-    /// What stands for a frame without a name: `[0x1234 libfoo.so]`.
-    fn nameless(&self, frame: &Frame) -> String {
-        let mut text = format!("[{:#x}", frame.address.0);
-        if let Some(dso) = frame.dso {
-            let path = self.profile.strings.get(self.profile.dsos[dso].path);
-            let file = path.rsplit('/').next().unwrap_or(path);
-            // Writing to a string can't fail.
-            let _ = write!(text, " {}", name(file));
-        }
-        text.push(']');
-        text
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use plumb_profile::{
     Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Event, EventId, Found, Frame, FrameId, FrameKind,
     Function, Line, Process, ProcessId, Profile, Sample, StackId, StringId, Thread, ThreadId, Truncation,
+    parse_unnamed_function,
 };
 
 /// What stands for the file of a function where the format tells none.
@@ -125,9 +126,13 @@ impl Assembly {
         let kind = self.kind_in(dso);
         let address = Address(address);
         let frame = Frame { kind, dso: Some(dso), address, is_return: false, found: Found::Sampled };
-        let lines: Vec<Line> = places.iter().map(|place| self.line(dso, place)).collect();
+        let start = self.unnamed_start(dso, places);
+        let lines: Vec<Line> = match start {
+            Some(start) => vec![self.line_of(dso, &Place::default(), Some(start))],
+            None => places.iter().map(|place| self.line(dso, place)).collect(),
+        };
         let id = self.profile.frames.add(frame);
-        let known = self.profile.symbols.of(id);
+        let known = self.profile.symbols.recorded(id);
         if known.is_empty() && !lines.is_empty() {
             self.profile.symbols.set(id, &lines);
         } else if !lines.is_empty() && known != lines {
@@ -167,7 +172,19 @@ impl Assembly {
         Some(self.profile.frames.add(Frame::marker(cut, None)))
     }
 
+    /// Where the function begins that is named by just that, as plumb's own exports have it: it has no name.
+    fn unnamed_start(&self, dso: DsoId, places: &[Place<'_>]) -> Option<Address> {
+        let [Place { name, .. }] = places else { return None };
+        let (file, start) = parse_unnamed_function(name)?;
+        let path = self.profile.strings.get(self.profile.dsos[dso].path);
+        (path.rsplit('/').next() == Some(file)).then_some(Address(start))
+    }
+
     fn line(&mut self, dso: DsoId, place: &Place<'_>) -> Line {
+        self.line_of(dso, place, None)
+    }
+
+    fn line_of(&mut self, dso: DsoId, place: &Place<'_>, start: Option<Address>) -> Line {
         let strings = &mut self.profile.strings;
         let file = strings.add(place.file);
         // Both are there only if they differ.
@@ -176,7 +193,7 @@ impl Assembly {
             name: strings.add(place.name),
             linkage_name: strings.add(linkage),
             dso: Some(dso),
-            start: None,
+            start,
             source_file: file,
             start_line: place.start_line,
         };

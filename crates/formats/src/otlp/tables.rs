@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use plumb_profile::{Dso, DsoId, DsoKind, FrameId, FrameKind, Profile, StackId};
+use plumb_profile::{Dso, DsoId, DsoKind, FrameId, FrameKind, Profile, StackId, UnnamedFunctions};
 
 use super::message::{self, AnyValue};
 use super::resources::FigureStack;
@@ -39,6 +39,7 @@ impl<K: Eq + Hash, T> Rows<K, T> {
 /// The dictionary so far.
 pub(super) struct DictionaryTables<'p> {
     pub(super) profile: &'p Profile,
+    unnamed: UnnamedFunctions,
     strings: Rows<String, String>,
     attributes: Rows<(&'static str, String), message::Attribute>,
     mappings: Rows<DsoId, message::OtlpMapping>,
@@ -56,6 +57,7 @@ impl<'p> DictionaryTables<'p> {
     pub(super) fn new(profile: &'p Profile) -> Self {
         DictionaryTables {
             profile,
+            unnamed: UnnamedFunctions::of(profile),
             strings: Rows { list: vec![String::new()], known: [(String::new(), 0)].into() },
             attributes: Rows::new(message::Attribute::default()),
             mappings: Rows::new(message::OtlpMapping::default()),
@@ -153,12 +155,26 @@ impl<'p> DictionaryTables<'p> {
                         let (name, linkage) = (text(function.name), text(function.linkage_name));
                         self.line(name, linkage, text(line.file), (function.start_line, line.line))
                     };
-                    lines.map(line).collect()
+                    match lines.len() {
+                        0 => self.unnamed_line(id).into_iter().collect(),
+                        _ => lines.map(line).collect(),
+                    }
                 }
             },
             attribute_indices: vec![self.attribute("profile.frame.type", AnyValue::of_text(kind))],
         };
         self.locations.add(id, location)
+    }
+
+    /// A place in a function without a symbol. `None` where only its file, which the receiver may have, could say where it begins.
+    fn unnamed_line(&mut self, id: FrameId) -> Option<message::Line> {
+        let profile = self.profile;
+        let has_build_id = |dso: DsoId| profile.dsos[dso].build_id.is_some();
+        let is_open =
+            profile.symbols.nameless_start(id).is_none() && profile.frames[id].dso.is_some_and(has_build_id);
+        let name = || self.unnamed.find(profile, id).name(profile);
+        let name = (!is_open).then(name)?;
+        Some(self.line(&name, "", "", (0, 0)))
     }
 
     /// A place in a function of this name, by the lines where that begins and where the place is.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use plumb_profile::{Dso, DsoId, FrameId, Id, Process, Profile, StackId, ThreadId};
+use plumb_profile::{Dso, DsoId, FrameId, Id, Process, Profile, StackId, ThreadId, UnnamedFunctions};
 use prost::Message;
 
 use super::message;
@@ -65,6 +65,7 @@ struct Made<'p> {
     function_ids: HashMap<FunctionKey, u64>,
     mappings: BTreeMap<DsoId, message::PprofMapping>,
     locations: HashMap<FrameId, u64>,
+    unnamed: UnnamedFunctions,
 }
 
 impl<'p> Made<'p> {
@@ -79,6 +80,7 @@ impl<'p> Made<'p> {
             function_ids: HashMap::new(),
             mappings: BTreeMap::new(),
             locations: HashMap::new(),
+            unnamed: UnnamedFunctions::of(profile),
         }
     }
 
@@ -172,8 +174,7 @@ impl<'p> Made<'p> {
         let mapping_id = frame.dso.filter(|_| frame.cut().is_none()).map_or(0, |dso| self.mapping(dso));
         let line = match (frame.cut(), profile.symbols.of(id)) {
             (Some(cut), _) => vec![self.line(&format!("[{}]", cut.text()), "", "", (0, 0))],
-            // A reader shows the address.
-            (None, []) => Vec::new(),
+            (None, []) => vec![self.line(&self.unnamed.find(profile, id).name(profile), "", "", (0, 0))],
             (None, lines) => lines
                 .iter()
                 .map(|line| {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use plumb_profile::{EventId, FrameId, Process, Profile, StackId, ThreadId};
 use serde::Serialize;
 
-use crate::calls::{self, Call};
+use crate::calls::{Call, Calls};
 use crate::json;
 
 /// Writes a profile for each thread and event, the heaviest first, with its samples in the order of time.
@@ -14,7 +14,13 @@ use crate::json;
 /// Inlined calls are frames of their own; a stack that is cut short begins with a frame in brackets that says why; a frame without a
 /// name is its address and file.
 pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
-    let mut frames = Frames { profile, list: Vec::new(), known: HashMap::new(), of: HashMap::new() };
+    let mut frames = Frames {
+        profile,
+        calls: Calls::of(profile),
+        list: Vec::new(),
+        known: HashMap::new(),
+        of: HashMap::new(),
+    };
     let mut stacks: HashMap<StackId, Vec<usize>> = HashMap::new();
     let mut threads: BTreeMap<(ThreadId, EventId), Sampled> = BTreeMap::new();
     for sample in profile.samples.iter() {
@@ -109,6 +115,7 @@ impl Sampled {
 /// Frames, each once.
 struct Frames<'p> {
     profile: &'p Profile,
+    calls: Calls<'p>,
     list: Vec<Frame>,
     known: HashMap<Frame, usize>,
     of: HashMap<FrameId, Vec<usize>>,
@@ -128,7 +135,7 @@ impl Frames<'_> {
         }
         let frame =
             |call: Call<'_>| Frame { name: call.name.into(), file: call.file.into(), line: call.line };
-        let frames = calls::of_frame(self.profile, id).into_iter().map(frame);
+        let frames = self.calls.of_frame(id).into_iter().map(frame);
         let places: Vec<usize> =
             frames.collect::<Vec<_>>().into_iter().map(|frame| self.place(frame)).collect();
         self.of.insert(id, places.clone());

@@ -1,5 +1,6 @@
 //! Locations of pprof and OTLP: an address with the functions there become frames.
 
+use plumb_profile::parse_unnamed_function;
 use plumb_store::{Dictionary, FrameKey, StoredFrame, TextId};
 
 /// A line of a location: where in which function.
@@ -18,7 +19,8 @@ pub(super) struct LineFunction {
 }
 
 /// The frames of a location, outermost first. `lines` are innermost first: all but the last were inlined into the next. A frame with a name keeps no
-/// address, because that would keep equal stacks apart; a location without lines is the frame `file`.
+/// address, because that would keep equal stacks apart, unless the name says no more than where the function begins: its file may come and tell.
+/// A location without lines is the frame `file`.
 pub(super) fn frames(
     dictionary: &mut Dictionary,
     file: StoredFrame,
@@ -38,11 +40,19 @@ pub(super) fn frames(
         }
         frame.line = u32::try_from(line.line).unwrap_or(0);
         frame.inlined = depth + 1 < lines.len();
-        if frame.function != TextId::default() {
+        let is_named = !(lines.len() == 1 && is_unnamed(dictionary, &frame));
+        if frame.function != TextId::default() && is_named {
             frame.address = 0;
             frame.is_file_offset = false;
         }
         dictionary.frame(frame)
     };
     lines.iter().enumerate().rev().map(frame).collect()
+}
+
+/// Whether a function of a file that can be told from others is named by its file and where it begins, which plumb does where no symbol is known.
+fn is_unnamed(dictionary: &Dictionary, frame: &StoredFrame) -> bool {
+    let file = dictionary.resolve(frame.mapping).rsplit('/').next();
+    let unnamed = parse_unnamed_function(dictionary.resolve(frame.function));
+    frame.build_id != TextId::default() && unnamed.is_some_and(|(of, _)| Some(of) == file)
 }

@@ -15,7 +15,7 @@ pub(crate) enum FrameName {
     Known(Box<str>),
     /// Its name is that of the frame before.
     Same,
-    /// It came without; its place among [`CallStacks::nameless`].
+    /// Its file may tell its name; its place among [`CallStacks::nameless`].
     Missing(FrameKey),
 }
 
@@ -23,7 +23,7 @@ pub(crate) enum FrameName {
 pub(crate) struct CallStacks {
     /// By number of the frame.
     pub names: Vec<FrameName>,
-    /// Frames without a name.
+    /// Frames whose names their files may tell.
     pub nameless: Dictionary,
     /// Frames of all stacks, outermost first.
     elements: Vec<i32>,
@@ -64,31 +64,38 @@ impl Block {
 fn names(table: &TableReader) -> Result<(Vec<FrameName>, Dictionary), ParquetError> {
     let functions = table.bytes(1)?;
     let mut nameless = Dictionary::default();
-    let mut missing = Vec::new().into_iter();
-    if functions.iter().any(|name| name.is_empty()) {
-        missing = addresses(table, &mut nameless)?.into_iter();
+    let addresses = table.i64s(8)?;
+    let is_nameless = |place: usize, name: &str| name.is_empty() || addresses[place] != 0;
+    let mut missing = Vec::new();
+    if (0..functions.len()).any(|place| functions[place].is_empty() || addresses[place] != 0) {
+        missing = nameless_frames(table, &addresses, &mut nameless)?;
     }
     let mut names = Vec::with_capacity(functions.len());
     let mut before = None;
-    for function in &functions {
-        let key = missing.next();
-        let name = match function.as_utf8()? {
-            "" => FrameName::Missing(key.unwrap_or_default()),
-            same if before == Some(same) => FrameName::Same,
-            other => FrameName::Known(other.into()),
-        };
-        before = Some(function.as_utf8()?);
-        names.push(name);
+    for (place, function) in functions.iter().enumerate() {
+        let function = function.as_utf8()?;
+        let missing = missing.get(place).filter(|_| is_nameless(place, function));
+        names.push(match missing {
+            Some(&key) => FrameName::Missing(key),
+            None if before == Some(function) => FrameName::Same,
+            None => FrameName::Known(function.into()),
+        });
+        before = Some(function).filter(|_| missing.is_none());
     }
     Ok((names, nameless))
 }
 
 /// By frame where its code is.
-fn addresses(table: &TableReader, nameless: &mut Dictionary) -> Result<Vec<FrameKey>, ParquetError> {
-    let (mappings, build_ids) = (table.texts(6)?, table.texts(7)?);
-    let (addresses, offsets) = (table.i64s(8)?, table.bools(9)?);
+fn nameless_frames(
+    table: &TableReader,
+    addresses: &[i64],
+    nameless: &mut Dictionary,
+) -> Result<Vec<FrameKey>, ParquetError> {
+    let (functions, mappings) = (table.texts(1)?, table.texts(6)?);
+    let (build_ids, offsets) = (table.texts(7)?, table.bools(9)?);
     let frame = |place: usize| {
         let frame = StoredFrame {
+            function: nameless.text(&functions[place]),
             mapping: nameless.text(&mappings[place]),
             build_id: nameless.text(&build_ids[place]),
             address: addresses[place].cast_unsigned(),

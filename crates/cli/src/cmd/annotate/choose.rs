@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use plumb_analyze::{
     Pattern, SampledFunction, View, collapse_templates, sampled, sampled_files, sampled_within,
 };
-use plumb_profile::{Address, DsoKind, Line};
+use plumb_profile::{Address, DsoKind, Line, parse_unnamed_function};
 use plumb_symbolize::{Binary, NoCode, Options};
 
 use crate::render::precision::Precision;
@@ -18,8 +18,8 @@ const LONG: usize = 100;
 
 /// The one sampled function that `text` names: a function, or FUNCTION@FILE. Where there are several, an error that lists them.
 pub fn function(view: &View<'_>, text: &str) -> Result<SampledFunction> {
-    if let Some((address, module)) = by_address(text) {
-        return at(view, address, module);
+    if let Some((address, module)) = by_address(text)? {
+        return at(view, address, module.as_ref());
     }
     let mut found = sampled(view, Some(&Pattern::parse(text)?), None);
     // An `@` may be a part of the name, as in memcpy@plt.
@@ -58,7 +58,7 @@ pub fn function(view: &View<'_>, text: &str) -> Result<SampledFunction> {
         all.iter().filter(|function| function.name.to_lowercase().contains(&part)).cloned().collect();
     match (similar.is_empty(), all.is_empty()) {
         (_, true) => bail!(
-            "no sample is in a function with a symbol; one without is named by an address in it, as plumb report shows it: 0x1234@FILE"
+            "no sample is in a function with a symbol; one without is named by its file and an address in it, as plumb report shows it: FILE+0x1234"
         ),
         (true, _) => {
             bail!("no function with samples is called `{text}`; the hottest are:\n{}", list(view, &all))
@@ -83,21 +83,26 @@ fn is_interpreted(view: &View<'_>, text: &str) -> bool {
     })
 }
 
-/// An address, and the file that it is in if that is said: `0x1234`, `0x1234@libc.so.6`.
-fn by_address(text: &str) -> Option<(Address, Option<&str>)> {
+/// An address, and the file that it is in if that is said: `0x1234`, `0x1234@libc.so.6`, `libc.so.6+0x1234`.
+/// A library may be named without the rest of its version.
+fn by_address(text: &str) -> Result<Option<(Address, Option<Pattern>)>> {
+    if let Some((module, start)) = parse_unnamed_function(text) {
+        let module = Pattern::regex(&format!(r"(^|/){}(\.[0-9.]+)?$", regex_lite::escape(module)))?;
+        return Ok(Some((Address(start), Some(module))));
+    }
     let (address, module) = match text.split_once('@') {
         Some((address, module)) => (address, Some(module)),
         None => (text, None),
     };
-    let address = u64::from_str_radix(address.strip_prefix("0x")?, 16).ok()?;
-    Some((Address(address), module))
+    let digits = address.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    let module = module.filter(|_| digits.is_some()).map(Pattern::parse).transpose()?;
+    Ok(digits.map(|address| (Address(address), module)))
 }
 
 /// The function with samples that `address` is in.
-fn at(view: &View<'_>, address: Address, module: Option<&str>) -> Result<SampledFunction> {
-    let module = module.map(Pattern::parse).transpose()?;
+fn at(view: &View<'_>, address: Address, module: Option<&Pattern>) -> Result<SampledFunction> {
     let (mut found, mut reasons) = (Vec::new(), Vec::new());
-    let files = sampled_files(view, module.as_ref());
+    let files = sampled_files(view, module);
     for &file in &files {
         let code = Binary::open(view.profile(), file, &Options::default())
             .and_then(|mut binary| binary.code(address));
@@ -128,6 +133,9 @@ fn at(view: &View<'_>, address: Address, module: Option<&str>) -> Result<Sampled
 
 /// A function's name with its file, template arguments left out where it would be long.
 fn shown_name(function: &SampledFunction) -> String {
+    if function.extent.is_some() {
+        return function.name.clone();
+    }
     let file = function.path.rsplit('/').next().unwrap_or_default();
     let is_long = function.name.chars().count() > LONG;
     let name = if is_long { collapse_templates(&function.name) } else { function.name.clone() };
@@ -164,6 +172,20 @@ mod tests {
         let name = Some("std::map<int, long>::operator[](int const&)".to_owned());
         assert_eq!([of("std::map<…>::operator[]"), of("std::m…operator[]")], [name.clone(), name]);
         assert_eq!([of("std::map<…>::find"), of("map<…>::operator[]")], [None, None]);
+    }
+
+    #[test]
+    fn a_function_without_a_symbol_is_in_its_file_or_a_version_of_it() {
+        let is_in = |text: &str, path: &str| {
+            let found = by_address(text).expect("no bad pattern")?;
+            Some((found.0.0, found.1.is_none_or(|module| module.matches_path(path))))
+        };
+        let path = "/usr/lib/libz.so.1.2.13";
+        assert_eq!(is_in("libz.so.1+0xaa60", path), Some((0xaa60, true)));
+        assert_eq!(is_in("libz.so.1.2.13+0xaa60", path), Some((0xaa60, true)));
+        assert_eq!(is_in("libz.so.1+0xaa60", "/usr/lib/libz.so.12"), Some((0xaa60, false)));
+        assert_eq!(is_in("0xaa60@libz.so.1.2.13", path), Some((0xaa60, true)));
+        assert_eq!((is_in("0xaa60", path), is_in("deflate", path)), (Some((0xaa60, true)), None));
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub struct Args {
     pub(super) file: Option<PathBuf>,
     /// Function to annotate: TEXT, /REGEX/, TEXT@FILE or /REGEX/@FILE
     ///
-    /// Parameters may be left out. Without a symbol: an address in the function, 0x1234@FILE.
+    /// Parameters may be left out. Without a symbol: an address in the function, FILE+0x1234 or 0x1234@FILE.
     pub(super) function: String,
     /// Show instructions only
     #[arg(long, conflicts_with_all = ["src", "both"])]
