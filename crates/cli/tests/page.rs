@@ -271,6 +271,27 @@ fn what_changed_is_what_diff_says() {
 }
 
 #[test]
+fn pictures_and_folded_stacks_are_those_of_commands() {
+    let folder = folder("pictures");
+    recording(&folder, "one.perf", 0);
+    let served = Served::new(&folder, &["one.perf"]);
+    for (format, words) in [
+        ("svg", &["flame", "-o", "out.svg"][..]),
+        ("html", &["flame", "-o", "out.html"]),
+        ("folded", &["export", "-o", "out.folded"]),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        let command = command.args(words).args(["one.perf", "--tid", "101"]).current_dir(&folder);
+        assert!(command.status().expect("plumb runs").success(), "{format}");
+        let wanted = fs::read(folder.join(words[2])).expect("the command wrote it");
+        let (status, _, body) = served.get(&format!("/api/v1/recordings/0/export?format={format}&tid=101"));
+        assert!(status == 200 && body == wanted, "{format}: {status}");
+    }
+    let (status, ..) = served.get("/api/v1/recordings/0/export?format=svg&tid=1");
+    assert_eq!(status, 400);
+}
+
+#[test]
 fn downloads_hold_what_is_selected() {
     let folder = folder("export");
     recording(&folder, "one.perf", 0);

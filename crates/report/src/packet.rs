@@ -11,8 +11,9 @@ use crate::answers::{AnswerError, LoadedRecording, NamedFiles, PATHS, Parameters
 const FORMAT: u32 = 1;
 
 /// The answers, as far as they were asked for.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Packet {
+    files: NamedFiles,
     bodies: Vec<Body>,
     lead: Vec<(&'static str, Value)>,
 }
@@ -26,6 +27,11 @@ struct Body {
 }
 
 impl Packet {
+    /// Nothing yet. `files`: whether files may be read that recordings name.
+    pub fn new(files: NamedFiles) -> Self {
+        Self { files, bodies: Vec::new(), lead: Vec::new() }
+    }
+
     /// Sets what the page is told before all answers.
     pub fn lead(&mut self, name: &'static str, value: impl Into<Value>) {
         self.lead.push((name, value.into()));
@@ -47,8 +53,7 @@ impl Packet {
         let Some(recording) = recordings.get(id) else { return };
         let answer = PATHS.into_iter().find(|(known, _)| *known == path).map(|(_, answer)| answer);
         let parameters = more.iter().fold(parameters.clone(), |all, (name, value)| all.with(name, value));
-        let asked =
-            Question { recordings, recording, parameters: &parameters, named_files: NamedFiles::Read };
+        let asked = Question { recordings, recording, parameters: &parameters, named_files: self.files };
         let content = answer.map_or_else(
             || Err(AnswerError::NotFound(format!("there is no {path}"))),
             |answer| answer(&asked).map(|(_, body)| body),

@@ -12,6 +12,9 @@ const FORMATS: readonly [string, string, string][] = [
   ["trace", ".trace.json", "Perfetto, Chrome trace"],
   ["callgrind", ".callgrind", "callgrind"],
   ["otlp", ".otlp", "OpenTelemetry"],
+  ["html", ".html", "this page as one file"],
+  ["svg", ".svg", "flame graph"],
+  ["folded", ".folded", "folded stacks"],
 ];
 
 export function openDownloads(x: number, y: number, client: RecordingClient, name: string): void {

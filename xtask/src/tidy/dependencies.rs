@@ -81,7 +81,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("plumb-sampler", &["plumb-process", "plumb-unwind"]),
     (
         "plumb-report",
-        &["plumb-analyze", "plumb-process", "plumb-profile", "plumb-symbolize", "plumb-syscalls"],
+        &[
+            "plumb-analyze",
+            "plumb-formats",
+            "plumb-process",
+            "plumb-profile",
+            "plumb-symbolize",
+            "plumb-syscalls",
+        ],
     ),
     (
         "plumb-server",

@@ -5,16 +5,16 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use plumb_analyze::{Filter, Flame, Grouping, View};
-use plumb_profile::{Profile, Scope};
-use plumb_report::answers::LoadedRecording;
-use plumb_report::flame::payload;
+use plumb_profile::Profile;
+use plumb_report::answers::{LoadedRecording, NamedFiles};
+use plumb_report::flame::{default_grouping, svg};
+use plumb_report::page_file;
 
 use crate::args::FilterArgs;
 use crate::examples;
 use crate::exit::Exit;
 use crate::loaded;
-use crate::render::flame::{Facts, Format, format_of, svg, write};
-use crate::render::page_file;
+use crate::render::flame::{Facts, Format, format_of, write};
 use crate::terminal::say;
 
 /// Arguments of `plumb flame`.
@@ -67,13 +67,6 @@ impl From<By> for Grouping {
     }
 }
 
-impl By {
-    /// Of a machine programs are to be told apart: their outermost functions are much the same.
-    fn default(scope: Scope) -> Self {
-        if scope == Scope::System { By::Comm } else { By::None }
-    }
-}
-
 /// Runs `plumb flame`.
 pub fn run(args: Args) -> Result<Exit> {
     // Before the work: a name that says nothing is known at once.
@@ -105,8 +98,8 @@ fn filter_of(profile: &Profile, filters: &FilterArgs) -> Result<Filter> {
 fn draw(recording: &LoadedRecording, filter: &Filter, args: &Args, format: Format) -> Result<Vec<u8>> {
     let profile = &*recording.profile;
     let view = View::new(profile, filter);
-    let by = args.by.unwrap_or_else(|| By::default(profile.meta.scope));
-    let flame = Flame::new(&view, by.into());
+    let by = args.by.map_or_else(|| default_grouping(profile), Grouping::from);
+    let flame = Flame::new(&view, by);
     if flame.total().samples == 0 {
         let why = if profile.samples.is_empty() {
             "the recording has no samples"
@@ -117,19 +110,12 @@ fn draw(recording: &LoadedRecording, filter: &Filter, args: &Args, format: Forma
     }
     let facts = facts(&view, filter, args);
     match format {
-        Format::Html => page(recording, &flame, &facts, args),
-        Format::Svg => svg::picture(&flame, &facts),
+        Format::Html => {
+            let selection = args.filters.parameters();
+            Ok(page_file::of_flame(recording, (&flame, &facts), &selection, NamedFiles::Read)?)
+        }
+        Format::Svg => svg::picture(&flame, &facts).context("drawing the SVG"),
     }
-}
-
-/// The page, opened on the flame graph.
-fn page(recording: &LoadedRecording, flame: &Flame<'_>, facts: &Facts, args: &Args) -> Result<Vec<u8>> {
-    let recordings = std::slice::from_ref(recording);
-    let mut packet = page_file::packet(recordings, "flame");
-    packet.lead("title", facts.title.as_str());
-    packet.put(0, "/flame", payload::encode(flame, facts)?);
-    page_file::ask_views(&mut packet, recordings, 0, &args.filters.parameters());
-    page_file::page(packet, &format!("{} · plumb flame", facts.title))
 }
 
 fn facts(view: &View<'_>, filter: &Filter, args: &Args) -> Facts {

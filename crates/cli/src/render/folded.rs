@@ -1,13 +1,13 @@
 //! Folded stacks of one event, as flame graph tools read them.
 //!
-//! Not here: the format (formats).
+//! Not here: what is written (`report`), the format (formats).
 
 use std::io::Write;
 
 use anyhow::Result;
-use plumb_analyze::{View, is_clock};
-use plumb_formats::folded;
+use plumb_formats::folded::FoldedOptions;
 use plumb_profile::Profile;
+use plumb_report::folded;
 
 use crate::args::FilterArgs;
 use crate::terminal::say;
@@ -27,8 +27,6 @@ pub fn write(
     if !others.is_empty() {
         say!("{} events more in the profile: choose with --event", others.len());
     }
-    let kept = View::new(profile, filter).to_profile();
-    let event = filter.event.map(|event| profile.strings.get(profile.events[event].name));
-    let is_weighed = weights || event.is_some_and(|event| !event.is_empty() && !is_clock(event));
-    Ok(folded::write(&kept, &folded::FoldedOptions { inlined, annotate, samples: !is_weighed }, out)?)
+    let options = FoldedOptions { inlined, annotate, ..FoldedOptions::default() };
+    Ok(folded::write(profile, filter, (&options, weights), out)?)
 }

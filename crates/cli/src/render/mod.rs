@@ -12,7 +12,6 @@ pub mod folded;
 pub mod label;
 pub mod markdown;
 pub mod page;
-pub mod page_file;
 pub mod perf_script;
 pub mod precision;
 pub mod rule;

@@ -4,7 +4,7 @@ use plumb_analyze::{
     Filter, Flame, Grouping, Key, Pattern, Procs, Report, ReportOptions, Summary, Tree, TreeOptions, View,
     coverage, explained_event, is_clock, is_untold,
 };
-use plumb_profile::{Id, Profile, Scope};
+use plumb_profile::{Id, Profile};
 use serde_json::{Value, json};
 
 use super::calls::calls;
@@ -90,8 +90,8 @@ fn flame(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let selected = Selected::new(parameters, &["by", "order"])?;
     let profile = &*recording.profile;
     let grouping = match selected.text("by") {
-        None if profile.meta.scope == Scope::System => Grouping::Comm,
-        None | Some("none") => Grouping::None,
+        None => crate::flame::default_grouping(profile),
+        Some("none") => Grouping::None,
         Some("thread") => Grouping::Thread,
         Some("comm") => Grouping::Comm,
         Some("process") => Grouping::Process,

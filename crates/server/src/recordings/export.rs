@@ -2,18 +2,24 @@
 
 use std::io::Cursor;
 
-use plumb_analyze::View;
+use plumb_analyze::{Flame, View};
+use plumb_formats::folded::FoldedOptions;
 use plumb_formats::{callgrind, chrome, firefox, native, otlp, pprof, speedscope};
-use plumb_report::answers::{Answer, AnswerError, Question, Selected};
+use plumb_report::answers::{Answer, AnswerError, Parameters, Question, Selected};
+use plumb_report::flame::{Facts, default_grouping, svg};
+use plumb_report::{folded, page_file};
 
 /// The formats by name.
-const FORMATS: &str = "plumb, pprof, speedscope, firefox, trace, callgrind, otlp";
+const FORMATS: &str = "plumb, pprof, speedscope, firefox, trace, callgrind, otlp, folded, html, svg";
 
 /// The samples that are selected, of all events unless one is.
 pub(super) fn export(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let selected = Selected::new(asked.parameters, &["format"])?;
     let format = selected.required("format")?;
     let profile = &*asked.recording.profile;
+    if let "html" | "svg" | "folded" = format {
+        return of_one_event(asked, &selected, format);
+    }
     let kept = View::new(profile, &selected.all_events(profile)?).to_profile();
     let mut body = Vec::new();
     let failed =
@@ -41,4 +47,31 @@ pub(super) fn export(asked: &Question<'_>) -> Result<Answer, AnswerError> {
         _ => "application/octet-stream",
     };
     Ok((kind, body))
+}
+
+/// What `plumb flame` and `plumb fold` write: weights of different events can't be added up.
+fn of_one_event(asked: &Question<'_>, selected: &Selected<'_>, format: &str) -> Result<Answer, AnswerError> {
+    let failed = |error: std::io::Error| AnswerError::Internal(format!("cannot write {format}: {error}"));
+    let profile = &*asked.recording.profile;
+    let (view, filter) = selected.view(profile)?;
+    if format == "folded" {
+        let mut body = Vec::new();
+        let options = (&FoldedOptions::default(), false);
+        folded::write(profile, &filter, options, &mut body).map_err(failed)?;
+        return Ok(("text/plain; charset=utf-8", body));
+    }
+    let flame = Flame::new(&view, default_grouping(profile));
+    if flame.total().samples == 0 {
+        return Err(AnswerError::Invalid("nothing to draw: no sample passes the filters".into()));
+    }
+    let facts = Facts::new(&view, &filter);
+    let title = facts.command.clone().unwrap_or_else(|| asked.recording.name.clone());
+    let facts = Facts { title, filters: Some(selected.typed()).filter(|typed| !typed.is_empty()), ..facts };
+    if format == "svg" {
+        return Ok(("image/svg+xml", svg::picture(&flame, &facts).map_err(failed)?));
+    }
+    let words = asked.parameters.iter().filter(|&(name, _)| name != "format");
+    let selection: Parameters = words.map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+    let page = page_file::of_flame(asked.recording, (&flame, &facts), &selection, asked.named_files)?;
+    Ok(("text/html; charset=utf-8", page))
 }

@@ -2,19 +2,20 @@
 //!
 //! Boxes are as wide as what was added and what was taken away in them together, so that what vanished stays in sight.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use inferno::flamegraph::color::{Color, PaletteMap};
 use plumb_analyze::{BoxKind, DiffBox, DiffFlame, Mark};
-use plumb_report::answers::LoadedRecording;
+use plumb_report::answers::{LoadedRecording, NamedFiles};
 use plumb_report::change;
 use plumb_report::flame::difference::{self, number_of, whole_number};
+use plumb_report::flame::svg::{Drawing, clean, narrowest};
+use plumb_report::page_file;
 use serde_json::{Value, json};
 
 use super::Shown;
 use crate::loaded;
-use crate::render::flame::svg::{Drawing, clean, narrowest};
+use crate::render::change as words;
 use crate::render::flame::{Facts, Format};
-use crate::render::{change as words, page_file};
 
 /// The file's content.
 pub(super) fn draw(shown: &Shown<'_, '_>, format: Format) -> Result<Vec<u8>> {
@@ -31,7 +32,7 @@ fn page(shown: &Shown<'_, '_>) -> Result<Vec<u8>> {
     let first = new.first().into_iter().chain(base.first());
     let recordings: Vec<LoadedRecording> =
         first.map(|one| loaded::recording(&one.path.display().to_string(), one.profile.clone())).collect();
-    let mut packet = page_file::packet(&recordings, "diff");
+    let mut packet = page_file::packet(&recordings, "diff", NamedFiles::Read);
     packet.lead("title", facts.title.as_str());
     for (id, one) in new.first().into_iter().chain(base.first()).enumerate() {
         let event = one.filter.event.map(|event| one.profile.strings.get(one.profile.events[event].name));
@@ -46,7 +47,7 @@ fn page(shown: &Shown<'_, '_>) -> Result<Vec<u8>> {
     }
     packet.put(0, "/diff", serde_json::to_vec(&document(shown))?);
     packet.put(0, "/diff/flame", difference::encode(shown.diff, &facts, &names(shown))?);
-    page_file::page(packet, &format!("{} · plumb diff", facts.title))
+    Ok(page_file::page(packet, &format!("{} · plumb diff", facts.title))?)
 }
 
 /// What the table of the page is made of.
@@ -148,7 +149,7 @@ fn svg(flame: &DiffFlame<'_>, facts: &Facts, shown: &Shown<'_, '_>) -> Result<Ve
             totals(&flame.boxes, &widths).into_iter().map(|width| width as f64 * 100.0 / whole.max(1) as f64),
         ),
     };
-    drawing.draw()
+    drawing.draw().context("drawing the SVG")
 }
 
 /// The name with letters that are not seen: they make boxes of one function that are marked differently different for inferno.

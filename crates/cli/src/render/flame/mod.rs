@@ -1,8 +1,6 @@
-//! Flame graphs as files: their formats, and the picture.
+//! Flame graphs as files, and their formats by name.
 //!
-//! Not here: the layout (analyze), the page (`render::page_file`).
-
-pub mod svg;
+//! Not here: the layout (analyze), the page and the picture (report).
 
 use std::path::Path;
 

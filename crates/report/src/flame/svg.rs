@@ -1,6 +1,7 @@
 //! The picture as an SVG, drawn by `inferno`: every viewer of flame graphs knows its looks, its search and its zoom.
 
-use anyhow::{Context, Result};
+use std::io;
+
 use inferno::flamegraph::color::{BackgroundColor, Color, PaletteMap};
 use inferno::flamegraph::{Direction, Options, TextTruncateDirection, from_lines};
 use plumb_analyze::{BoxKind, Flame, Label};
@@ -9,7 +10,10 @@ use plumb_formats::escape::{is_unsafe, printable};
 use super::Facts;
 
 /// The SVG file.
-pub fn picture(flame: &Flame<'_>, facts: &Facts) -> Result<Vec<u8>> {
+///
+/// # Errors
+/// `inferno` fails to draw it.
+pub fn picture(flame: &Flame<'_>, facts: &Facts) -> io::Result<Vec<u8>> {
     let mut colours = PaletteMap::default();
     for label in &flame.labels {
         // inferno's own root has no name.
@@ -37,9 +41,13 @@ pub struct Drawing {
     pub lines: Vec<String>,
     /// By frame name.
     pub colours: PaletteMap,
+    /// Above the picture.
     pub title: String,
+    /// Below the title.
     pub subtitle: String,
+    /// What weights count.
     pub count_name: String,
+    /// Whether the root is at the top.
     pub icicle: bool,
     /// Boxes below this many percent of the picture are left out.
     pub narrowest: f64,
@@ -47,7 +55,10 @@ pub struct Drawing {
 
 impl Drawing {
     /// The SVG file.
-    pub fn draw(mut self) -> Result<Vec<u8>> {
+    ///
+    /// # Errors
+    /// `inferno` fails to draw it.
+    pub fn draw(mut self) -> io::Result<Vec<u8>> {
         self.lines.sort_unstable();
         let mut options = Options::default();
         options.title = printable(&self.title).into_owned();
@@ -64,8 +75,7 @@ impl Drawing {
         options.count_name = printable(&self.count_name).into_owned();
         options.name_type = "Function:".to_owned();
         let mut out = Vec::new();
-        from_lines(&mut options, self.lines.iter().map(String::as_str), &mut out)
-            .context("drawing the SVG")?;
+        from_lines(&mut options, self.lines.iter().map(String::as_str), &mut out)?;
         Ok(out)
     }
 }
