@@ -162,6 +162,11 @@ impl Events {
         !matches!(self.program, Program::Absent)
     }
 
+    /// Whether a program is called for each of their samples, and decides on it.
+    pub fn is_decided(&self) -> bool {
+        matches!(self.program, Program::Decides(..))
+    }
+
     /// Whether a program takes their samples itself.
     pub fn is_taken(&self) -> bool {
         matches!(self.program, Program::Takes { .. })
@@ -187,6 +192,16 @@ impl Events {
     /// not what they say that they stand for: `hw.last_period` of a clock is set when it is opened (`perf_swevent_init_hrtimer` in kernel/events/core.c).
     pub fn set_frequency(&mut self, hz: u32) -> Result<(), Error> {
         self.exchange(Sampling { pace: SamplingRate::Frequency(hz), ..self.sampling.clone() })
+    }
+
+    /// Goes on without the program that decides on their samples: all are copied.
+    pub fn go_on_without(&mut self) -> Result<(), Error> {
+        let program = std::mem::replace(&mut self.program, Program::Absent);
+        let result = self.exchange(self.sampling.clone());
+        if result.is_err() {
+            self.program = program;
+        }
+        result
     }
 
     /// Opens events that sample at another pace, with records of the same layout, for [`Events::change_pace`].

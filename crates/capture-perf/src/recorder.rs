@@ -1,6 +1,8 @@
 //! A recording while it goes on: records become a profile.
 
 mod assign;
+mod blind;
+mod coverage;
 mod ends;
 mod finish;
 mod guard;
@@ -20,6 +22,7 @@ use plumb_profile::Profile;
 use plumb_target::End;
 use plumb_target::signals;
 
+use self::blind::Blind;
 use self::ends::Observed;
 pub use self::finish::Recorded;
 use self::guard::Guard;
@@ -57,11 +60,13 @@ pub struct Recorder {
     has_folded: bool,
 }
 
-/// How much of stacks is copied.
+/// How much of stacks is copied, and why.
 struct Copies {
     sizer: StackCopySizer,
     /// How many tables were wanted at the last two looks at that.
     wants: [u64; 2],
+    /// What keeps samples from being taken otherwise.
+    blind: Blind,
 }
 
 /// When a recording began.
@@ -71,12 +76,20 @@ struct Began {
     own: CpuTime,
     /// What the hypervisor had taken from the machine.
     stolen: Duration,
+    /// What all processors spent in interrupts.
+    interrupts: Duration,
 }
 
 impl Began {
     /// It begins now. `own`: the recorder's processor time when that began to prepare it.
     fn now(own: CpuTime) -> Self {
-        Began { monotonic_ns: monotonic_ns(), unix_ns: unix_ns(), own, stolen: procfs::stolen_time() }
+        Began {
+            monotonic_ns: monotonic_ns(),
+            unix_ns: unix_ns(),
+            own,
+            stolen: procfs::stolen_time(),
+            interrupts: procfs::interrupt_time(),
+        }
     }
 }
 
@@ -126,6 +139,7 @@ impl Recorder {
             return Ok(Some(end));
         }
         self.guard();
+        self.heed_other_programs();
         self.slow_down();
         self.read(monotonic_ns());
         self.meet_arrived();

@@ -57,6 +57,7 @@ impl Recorder {
     /// Ends the recording.
     pub fn finish(mut self) -> Recorded {
         self.stop();
+        self.look_at_other_programs(true);
         let ended = monotonic_ns();
         self.slow_down();
         let target_cpu = self.target_cpu();
@@ -69,6 +70,33 @@ impl Recorder {
         let left = self.descendants();
         let unmeasured = self.unmeasured();
         let mut meta = self.facts(ended, target_cpu);
+        self.weigh();
+        let running = if self.observed.exited.is_none() { self.observed.child.map(Running) } else { None };
+        let lost = self.lost();
+        let (vanished, cgroups) = (self.ingest.vanished(), self.ingest.take_cgroups());
+        meta.warnings.extend(self.coverage_gap(target_cpu, &meta));
+        let handed_over = self.assisted.as_ref().map(|assisted| assisted.assistant().handed_over());
+        let (mut profile, mut statistics) = self.ingest.finish();
+        statistics.lost_samples = lost;
+        meta.damaged_records = statistics.damaged_records;
+        meta.warnings.extend(Some(left.to_string()).filter(|text| !text.is_empty()));
+        profile.meta = meta;
+        Recorded {
+            profile,
+            statistics,
+            setup: self.setup,
+            target_cpu,
+            running,
+            left,
+            handed_over,
+            unmeasured,
+            vanished,
+            cgroups,
+        }
+    }
+
+    /// Holds what samples weigh together against what the kernel counted.
+    fn weigh(&mut self) {
         let is_scaled = self.counts_target_only();
         for one in &self.sampled {
             if one.events.is_taken() {
@@ -91,27 +119,6 @@ impl Recorder {
                 }
                 (None, None) => {}
             }
-        }
-        let running = if self.observed.exited.is_none() { self.observed.child.map(Running) } else { None };
-        let lost = self.lost();
-        let (vanished, cgroups) = (self.ingest.vanished(), self.ingest.take_cgroups());
-        let handed_over = self.assisted.as_ref().map(|assisted| assisted.assistant().handed_over());
-        let (mut profile, mut statistics) = self.ingest.finish();
-        statistics.lost_samples = lost;
-        meta.damaged_records = statistics.damaged_records;
-        meta.warnings.extend(Some(left.to_string()).filter(|text| !text.is_empty()));
-        profile.meta = meta;
-        Recorded {
-            profile,
-            statistics,
-            setup: self.setup,
-            target_cpu,
-            running,
-            left,
-            handed_over,
-            unmeasured,
-            vanished,
-            cgroups,
         }
     }
 
@@ -159,7 +166,7 @@ impl Recorder {
     }
 
     /// Whether the events count nothing but what happens to the target.
-    fn counts_target_only(&self) -> bool {
+    pub(super) fn counts_target_only(&self) -> bool {
         match self.ground.attachment {
             Attachment::Cgroup(_) | Attachment::Processes(_) => true,
             Attachment::Everyone => self.setup.scope == Scope::System,

@@ -17,7 +17,7 @@ use super::assign::assign;
 use super::ends::Observed;
 use super::guard::Guard;
 use super::sampled::{Belonging, Sampled};
-use super::{Began, Copies, Recorder};
+use super::{Began, Blind, Copies, Recorder};
 use crate::account::Account;
 use crate::attr::{Counter, Sampling};
 use crate::error::Error;
@@ -103,7 +103,7 @@ impl Recorder {
             host,
             belonging: Belonging::of_events(&sampled),
             sampled,
-            copies: Copies { sizer, wants: [0; 2] },
+            copies: Copies { sizer, wants: [0; 2], blind: Blind::default() },
             ingest,
             unwind_memory: options.unwind_memory,
             assisted: assistant.map(|assistant| UnwinderSession::new(assistant, ids)),
