@@ -127,17 +127,23 @@ impl Recorder {
         files.extend(self.observed.ends.iter().map(AsFd::as_fd));
         files.extend(self.ground.rings.descriptors());
         files.extend(self.assisted.iter().map(|assisted| assisted.assistant().wakes()));
-        let _priority = Priority::raise();
+        let mut priority = Priority::raise();
         let asked = Instant::now();
         let ready = signals::poll(&files, timeout_ms).map_err(Error::system("waiting for records"))?;
         let late = asked.elapsed().saturating_sub(timeout);
         self.guard.iter_mut().for_each(|guard| guard.was_late(late));
         let gone: Vec<bool> = ready.iter().skip(1).take(self.observed.ends.len()).copied().collect();
+        if ready.first() == Some(&true) || gone.contains(&true) {
+            // As it frees a process the kernel waits, busily, for whoever gives back an entry of it in /proc (shrink_dcache_parent in
+            // fs/dcache.c), who would not come to run beside a thread that goes before others.
+            priority = None;
+        }
         if let Some(end) = self.heed_signals().or_else(|| self.heed_ends(&gone)) {
             // No sample after the end: what others do in the meantime is not the target's.
             self.stop();
             return Ok(Some(end));
         }
+        let _priority = priority.or_else(Priority::raise);
         self.guard();
         self.heed_other_programs();
         self.slow_down();
