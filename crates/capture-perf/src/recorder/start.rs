@@ -68,7 +68,7 @@ impl Recorder {
         check(target)?;
         let (choice, machine) = choose(&host, &options)?;
         let setup::Choice { events: wanted, frequency_hz, cycles_per_ns, mut limits } = choice;
-        let (rings, mapped) = Rings::map(&host.cpus)?;
+        let (rings, mapped) = Rings::map(&host.cpus, wanted.iter().any(Sampling::is_each))?;
         let (mut observed, held) = Observed::hold(target, &options)?;
         let pids = &observed.pids;
         let attachment = setup::attach(&host, machine, target, pids, (&wanted[0], &mut limits))?;
