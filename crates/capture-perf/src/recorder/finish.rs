@@ -105,7 +105,13 @@ impl Recorder {
                 counted.iter().for_each(|&counted| self.ingest.scale(one.id, 0..u64::MAX, counted));
                 continue;
             }
-            if !is_scaled || !one.is_scaled() {
+            if !is_scaled {
+                continue;
+            }
+            if !one.is_scaled() {
+                // What a sample says that it stands for may be the period of before it was changed, as with a counter that is a clock.
+                let counted = one.events.counted().filter(|_| one.events.sampling().counter.is_hardware());
+                counted.iter().for_each(|&counted| self.ingest.scale_down(one.id, counted));
                 continue;
             }
             match (one.events.paced(), one.limit) {
