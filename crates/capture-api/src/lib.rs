@@ -19,4 +19,6 @@ pub use off_cpu::{OffCpu, OffThread, OffUser, TimeOff, Unmeasured};
 pub use plumb_interpreters::{CodeId, EvalLoopFrame, Root, ScriptPlace, perl, php, python, ruby};
 pub use rate::SamplingRate;
 pub use unwind_info::{CodeSegment, UnwindInfoRef};
-pub use unwinder::{FallbackEvents, KernelUnwinder, ProbeCounts, ProbeSpec, UnwindFallbackStats};
+pub use unwinder::{
+    FallbackEvents, KernelUnwinder, OtherPrograms, ProbeCounts, ProbeSpec, UnwindFallbackStats,
+};

@@ -49,6 +49,10 @@ pub trait KernelUnwinder: Send {
     fn has_copied_text(&mut self, pid: u32, start: u64, file: usize, offset: u64);
     /// Something else was mapped over a mapping of this process.
     fn forget(&mut self, pid: u32);
+    /// Programs of other tools that ran so far, in which no sample is taken: as of a look within the last second, or `now`.
+    fn other_programs(&mut self, _now: bool) -> OtherPrograms {
+        OtherPrograms::default()
+    }
     /// How many samples it walked, and why others were handed over.
     fn handed_over(&self) -> UnwindFallbackStats;
     /// What measures time off the processor, if this does: instead of sampling.
@@ -107,4 +111,20 @@ pub struct UnwindFallbackStats {
     pub evicted: u64,
     /// Messages that made no sense.
     pub damaged: u64,
+}
+
+impl UnwindFallbackStats {
+    /// Samples that it was asked about.
+    pub fn asked(&self) -> u64 {
+        self.walked + self.others + self.reasons.iter().map(|(_, samples)| samples).sum::<u64>()
+    }
+}
+
+/// Programs of other tools in the kernel. While one runs the kernel drops a sample that a program is to take.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OtherPrograms {
+    /// For how long all of them together ran while they were watched, in nanoseconds.
+    pub run_ns: u64,
+    /// Those that ran, the longest first, as the kernel calls them.
+    pub names: Vec<String>,
 }

@@ -39,6 +39,7 @@ mod loader;
 mod messages;
 mod object;
 mod off_cpu;
+mod other_programs;
 mod places;
 mod refusal;
 mod resident;

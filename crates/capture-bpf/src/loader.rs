@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use aya::Ebpf;
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, RingBuf};
 use plumb_capture_api::{
-    Counted, FallbackEvents, KernelUnwinder, Messages, OffThread, ProbeCounts, ProbeSpec, TimeOff,
-    Unmeasured, UnwindFallbackStats, UnwindInfoRef,
+    Counted, FallbackEvents, KernelUnwinder, Messages, OffThread, OtherPrograms, ProbeCounts, ProbeSpec,
+    TimeOff, Unmeasured, UnwindFallbackStats, UnwindInfoRef,
 };
 
 use crate::chunks::Chunks;
@@ -15,6 +15,7 @@ use crate::follow::Followed;
 use crate::layouts::Layouts;
 use crate::object::{Machine, RING, Watch, load_program, sum, take, take_descriptor};
 use crate::off_cpu::{self, OffCpu, Switches};
+use crate::other_programs::Others;
 use crate::places::{AtPlaces, Places};
 use crate::refusal::{LoadError, missing, refused};
 use crate::resident::Resident;
@@ -124,6 +125,7 @@ pub struct Programs {
     switches: Option<Switches>,
     places: Option<Places>,
     loaded: Loaded,
+    others: Others,
     damaged: u64,
 }
 
@@ -199,6 +201,7 @@ impl Programs {
             awaited: take(&mut bpf, "awaited")?,
             places: at_places.map(|programs| Places::take(&mut bpf, programs, cpus)).transpose()?,
             loaded: Loaded { counting: options.counting, watches_maps, without_python: None },
+            others: Others::default(),
             damaged: 0,
             bpf,
         })
@@ -354,6 +357,10 @@ impl KernelUnwinder for Programs {
             // There may be none.
             let _ = self.spaces.remove(&pid);
         }
+    }
+
+    fn other_programs(&mut self, now: bool) -> OtherPrograms {
+        self.others.look(now)
     }
 
     fn handed_over(&self) -> UnwindFallbackStats {

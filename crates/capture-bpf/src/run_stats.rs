@@ -3,7 +3,7 @@
 //! Not here: programs. The kernel keeps the account only while it is asked to (`BPF_ENABLE_STATS`, Linux 5.8, or
 //! `kernel.bpf_stats_enabled`), as it takes two looks at the clock with each run.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, DirEntry, File};
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -64,6 +64,12 @@ impl RunStats {
         let times: HashMap<u64, u64> = self.programs.iter().filter_map(|path| run_time(path)).collect();
         Some(Duration::from_nanos(times.values().sum()))
     }
+}
+
+/// The numbers of all programs that this process holds.
+pub(crate) fn own_numbers() -> HashSet<u32> {
+    let programs = own_programs().unwrap_or_default();
+    programs.iter().filter_map(|path| u32::try_from(run_time(path)?.0).ok()).collect()
 }
 
 /// Where the kernel tells of each program that this process holds. What else is open is passed over: what the kernel writes of each takes ten

@@ -262,6 +262,12 @@ impl Sampling {
         if self.part.has_id { format | SampleFormat::IDENTIFIER } else { format }
     }
 
+    /// Whether each time that something happens is a sample, at first at least.
+    pub fn is_each(&self) -> bool {
+        let happens = self.counter.trigger().is_some_and(|trigger| !trigger.is_told());
+        happens && self.pace == SamplingRate::Period(1)
+    }
+
     /// What each sample counts, where it doesn't say so itself.
     pub fn period(&self) -> Option<u64> {
         match self.pace {

@@ -21,6 +21,11 @@ use crate::sys::perf::{Event, Whom};
 
 /// All rings together take no more than this.
 const ALL_RINGS: usize = 256 << 20;
+/// The same, and the largest ring, where each time that something happens is a sample: thousands come at once, while the recorder waits for a
+/// processor. And no more than such a part of the memory that is available.
+const ALL_FOR_BURSTS: usize = 1 << 30;
+const RING_FOR_BURSTS: usize = 64 << 20;
+const PART_FOR_BURSTS: u64 = 16;
 /// Largest and smallest ring. At 64 KiB a sample and 1000 samples a second the largest is full after a quarter of a
 /// second.
 const RING: (usize, usize) = (64 << 10, 16 << 20);
@@ -44,12 +49,11 @@ pub(crate) struct Rings {
 }
 
 impl Rings {
-    /// Maps a ring for each processor that is online: as large as this user may.
-    pub fn map(cpus: &[u32]) -> Result<(Self, Vec<Ring>), Error> {
+    /// Maps a ring for each processor that is online: as large as this user may. `bursts`: for thousands of samples at once.
+    pub fn map(cpus: &[u32], bursts: bool) -> Result<(Self, Vec<Ring>), Error> {
         let page = page_size();
-        let fair = ALL_RINGS / cpus.len().max(1);
-        let mut bytes = (fair.max(1) + 1).next_power_of_two() / 2;
-        bytes = bytes.clamp(RING.0.max(page), RING.1);
+        let available = plumb_process::available_memory().filter(|_| bursts).unwrap_or(0);
+        let mut bytes = ring_bytes(cpus.len(), available).max(page);
         loop {
             match Self::map_of(cpus, bytes, page) {
                 Err(Error::NoRing(_)) if bytes / 2 >= RING.0.max(page) => bytes /= 2,
@@ -162,6 +166,11 @@ impl Events {
         !matches!(self.program, Program::Absent)
     }
 
+    /// Whether a program is called for each of their samples, and decides on it.
+    pub fn is_decided(&self) -> bool {
+        matches!(self.program, Program::Decides(..))
+    }
+
     /// Whether a program takes their samples itself.
     pub fn is_taken(&self) -> bool {
         matches!(self.program, Program::Takes { .. })
@@ -187,6 +196,16 @@ impl Events {
     /// not what they say that they stand for: `hw.last_period` of a clock is set when it is opened (`perf_swevent_init_hrtimer` in kernel/events/core.c).
     pub fn set_frequency(&mut self, hz: u32) -> Result<(), Error> {
         self.exchange(Sampling { pace: SamplingRate::Frequency(hz), ..self.sampling.clone() })
+    }
+
+    /// Goes on without the program that decides on their samples: all are copied.
+    pub fn go_on_without(&mut self) -> Result<(), Error> {
+        let program = std::mem::replace(&mut self.program, Program::Absent);
+        let result = self.exchange(self.sampling.clone());
+        if result.is_err() {
+            self.program = program;
+        }
+        result
     }
 
     /// Opens events that sample at another pace, with records of the same layout, for [`Events::change_pace`].
@@ -349,6 +368,14 @@ impl Events {
     }
 }
 
+/// Bytes of a ring, a power of two. `available`: bytes of memory of which some may be taken for bursts.
+fn ring_bytes(cpus: usize, available: u64) -> usize {
+    let floor = |bytes: usize| (bytes.max(1) + 1).next_power_of_two() / 2;
+    let usual = floor(ALL_RINGS / cpus.max(1)).clamp(RING.0, RING.1);
+    let spare = usize::try_from(available / PART_FOR_BURSTS).unwrap_or(usize::MAX);
+    usual.max(floor(spare.min(ALL_FOR_BURSTS) / cpus.max(1)).min(RING_FOR_BURSTS))
+}
+
 /// Says what an error of perf_event_open means.
 pub(crate) fn classify(error: io::Error, what: Asked) -> Error {
     match error.raw_os_error() {
@@ -375,5 +402,20 @@ fn classify_event(error: io::Error, sampling: &Sampling, what: Asked) -> Error {
             Error::NoEvent { name: trigger.name().into(), error }
         }
         _ => classify(error, what),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_for_bursts_take_a_part_of_the_memory_that_is_there() {
+        const MIB: usize = 1 << 20;
+        let bytes = |cpus, available: u64| ring_bytes(cpus, available << 30) / MIB;
+        assert_eq!([bytes(2, 0), bytes(16, 0), bytes(64, 0), bytes(1024, 0)], [16, 16, 4, 0]);
+        assert_eq!([bytes(2, 8), bytes(16, 64), bytes(64, 256), bytes(1024, 1024)], [64, 64, 16, 1]);
+        assert_eq!(bytes(2, 1), 32, "128 MiB would be an eighth of it");
+        assert_eq!(ring_bytes(2, 1), 16 * MIB, "never less than without");
     }
 }

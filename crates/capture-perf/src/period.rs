@@ -23,7 +23,7 @@ const MEASURED_NS: u64 = 2_000_000;
 const BURST: f64 = 16.0;
 /// What is counted in a shorter time says little about how often it happens.
 const WINDOW_NS: u64 = 10_000_000;
-/// One window shortens the period to no less than this part.
+/// One window shortens the period to no less than this part; a look that comes late sees several.
 const SHORTENS: u64 = 4;
 /// A period that is right but for this share is left as it is: of the clock, which hardly changes, and of others.
 const EXACT: (f64, f64) = (0.01, 0.1);
@@ -79,7 +79,8 @@ impl PeriodKeeper {
         let rate = counted as f64 / time as f64;
         self.fastest = self.fastest.max(rate);
         let (rate, exact) = if self.is_clock { (self.fastest, EXACT.0) } else { (rate, EXACT.1) };
-        let right = whole(rate / self.wanted).max(self.shortest).max(self.period / SHORTENS);
+        let part = SHORTENS.saturating_mul(time / WINDOW_NS);
+        let right = whole(rate / self.wanted).max(self.shortest).max(self.period / part);
         let off = (right as f64 / self.period as f64 - 1.0).abs();
         (off > exact).then(|| {
             self.period = right;
@@ -187,6 +188,18 @@ mod tests {
             let samples = per_second / keeper.period();
             assert!((890..=1110).contains(&samples), "{name}: {samples}");
         }
+    }
+
+    #[test]
+    fn a_late_look_finds_the_period_at_once() {
+        let mut keeper = PeriodKeeper::new(&counter("cache-references"), 499, 2.6);
+        // A fiftieth of what is possible, in 0.3 s.
+        assert_eq!(keeper.look(15_600_000, 3 * SECOND / 10), Some(keeper.period()));
+        assert_eq!(keeper.period(), keeper.shortest.max(52_000_000 / 499));
+        let mut early = PeriodKeeper::new(&counter("cache-references"), 499, 2.6);
+        let before = early.period();
+        early.look(520_000, SECOND / 100);
+        assert_eq!(early.period(), before / 4, "one window may be no rule");
     }
 
     #[test]

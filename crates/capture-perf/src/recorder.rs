@@ -1,6 +1,8 @@
 //! A recording while it goes on: records become a profile.
 
 mod assign;
+mod blind;
+mod coverage;
 mod ends;
 mod finish;
 mod guard;
@@ -20,6 +22,7 @@ use plumb_profile::Profile;
 use plumb_target::End;
 use plumb_target::signals;
 
+use self::blind::Blind;
 use self::ends::Observed;
 pub use self::finish::Recorded;
 use self::guard::Guard;
@@ -57,11 +60,13 @@ pub struct Recorder {
     has_folded: bool,
 }
 
-/// How much of stacks is copied.
+/// How much of stacks is copied, and why.
 struct Copies {
     sizer: StackCopySizer,
     /// How many tables were wanted at the last two looks at that.
     wants: [u64; 2],
+    /// What keeps samples from being taken otherwise.
+    blind: Blind,
 }
 
 /// When a recording began.
@@ -71,12 +76,20 @@ struct Began {
     own: CpuTime,
     /// What the hypervisor had taken from the machine.
     stolen: Duration,
+    /// What all processors spent in interrupts.
+    interrupts: Duration,
 }
 
 impl Began {
     /// It begins now. `own`: the recorder's processor time when that began to prepare it.
     fn now(own: CpuTime) -> Self {
-        Began { monotonic_ns: monotonic_ns(), unix_ns: unix_ns(), own, stolen: procfs::stolen_time() }
+        Began {
+            monotonic_ns: monotonic_ns(),
+            unix_ns: unix_ns(),
+            own,
+            stolen: procfs::stolen_time(),
+            interrupts: procfs::interrupt_time(),
+        }
     }
 }
 
@@ -114,18 +127,25 @@ impl Recorder {
         files.extend(self.observed.ends.iter().map(AsFd::as_fd));
         files.extend(self.ground.rings.descriptors());
         files.extend(self.assisted.iter().map(|assisted| assisted.assistant().wakes()));
-        let _priority = Priority::raise();
+        let mut priority = Priority::raise();
         let asked = Instant::now();
         let ready = signals::poll(&files, timeout_ms).map_err(Error::system("waiting for records"))?;
         let late = asked.elapsed().saturating_sub(timeout);
         self.guard.iter_mut().for_each(|guard| guard.was_late(late));
         let gone: Vec<bool> = ready.iter().skip(1).take(self.observed.ends.len()).copied().collect();
+        if ready.first() == Some(&true) || gone.contains(&true) {
+            // As it frees a process the kernel waits, busily, for whoever gives back an entry of it in /proc (shrink_dcache_parent in
+            // fs/dcache.c), who would not come to run beside a thread that goes before others.
+            priority = None;
+        }
         if let Some(end) = self.heed_signals().or_else(|| self.heed_ends(&gone)) {
             // No sample after the end: what others do in the meantime is not the target's.
             self.stop();
             return Ok(Some(end));
         }
+        let _priority = priority.or_else(Priority::raise);
         self.guard();
+        self.heed_other_programs();
         self.slow_down();
         self.read(monotonic_ns());
         self.meet_arrived();

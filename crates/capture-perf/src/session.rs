@@ -9,7 +9,9 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::time::Instant;
 
-use plumb_capture_api::{Counted, KernelUnwinder, Message, Messages, OffCpu, Parts, Script, WITHOUT_STACK};
+use plumb_capture_api::{
+    Counted, KernelUnwinder, Message, Messages, OffCpu, OtherPrograms, Parts, Script, WITHOUT_STACK,
+};
 use plumb_ingest::Ingest;
 use plumb_process::{Backing, pidfd};
 use plumb_profile::{EventId, Sample};
@@ -96,6 +98,11 @@ impl UnwinderSession {
 
     pub fn assistant(&self) -> &dyn KernelUnwinder {
         &*self.assistant
+    }
+
+    /// Programs of other tools that ran so far.
+    pub fn other_programs(&mut self, now: bool) -> OtherPrograms {
+        self.assistant.other_programs(now)
     }
 
     /// What measures time off the processor.

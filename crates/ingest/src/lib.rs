@@ -154,6 +154,7 @@ impl Ingest {
                 self.exit(&wire::Task::decode(reader)?, cpu, time_ns())
             }
             RecordType::LOST => self.out.statistics.lost_records += wire::lost(reader)?,
+            RecordType::THROTTLE => self.out.statistics.throttled += 1,
             RecordType::LOST_SAMPLES => self.out.statistics.lost_samples += wire::lost_samples(reader)?,
             _ => {}
         }

@@ -67,6 +67,14 @@ impl Ingest {
         weights::scale(&mut self.out.profile, event, time_ns, counted);
     }
 
+    /// Likewise of all samples of an event, if they weigh more than was counted.
+    pub fn scale_down(&mut self, event: EventId, counted: u64) {
+        let samples = self.out.profile.samples.iter().filter(|sample| sample.event == event);
+        if samples.map(|sample| u128::from(sample.weight)).sum::<u128>() > u128::from(counted) {
+            self.scale(event, 0..u64::MAX, counted);
+        }
+    }
+
     /// Likewise for two times, one after the other. Where all samples of one were lost, those of the other stand for it as well.
     pub fn scale_parts(&mut self, event: EventId, parts: [(Range<u64>, u64); 2]) {
         weights::scale_parts(&mut self.out.profile, event, parts);

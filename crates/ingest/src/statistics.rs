@@ -23,6 +23,8 @@ pub struct Statistics {
     pub lost_samples: u64,
     /// Other records that the kernel dropped: mappings or processes may be missing.
     pub lost_records: u64,
+    /// How often the kernel stopped an event for a while, as its samples were too many.
+    pub throttled: u64,
     /// Records that could not be read.
     pub damaged_records: u64,
 }

@@ -96,6 +96,13 @@ pub fn stolen_time() -> Duration {
     of_ticks(machine_fields(&stat).get(7).copied().unwrap_or(0), ticks_per_second())
 }
 
+/// What all processors of the machine spent in interrupts so far.
+pub fn interrupt_time() -> Duration {
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let fields = machine_fields(&stat);
+    of_ticks(fields.get(5..7).unwrap_or_default().iter().sum(), ticks_per_second())
+}
+
 /// What the whole machine used so far, idle time left out.
 pub fn machine_cpu_time() -> Option<CpuTime> {
     parse_machine_stat(&fs::read_to_string("/proc/stat").ok()?, ticks_per_second())

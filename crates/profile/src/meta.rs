@@ -55,10 +55,18 @@ pub struct Meta {
     pub warnings: Vec<String>,
 }
 
+/// Beginning of the warning about coverage.
+pub const COVERAGE_GAP: &str = "coverage is ";
+
 impl Meta {
     /// How often an event happened to the target, if that is known.
     pub fn occurrences_of(&self, event: EventId) -> Option<u64> {
         *self.occurrences.get(event.index())?
+    }
+
+    /// Among the warnings, why samples account for less or more processor time than the target used.
+    pub fn coverage_gap(&self) -> Option<&str> {
+        self.warnings.iter().find(|text| text.starts_with(COVERAGE_GAP)).map(String::as_str)
     }
 
     /// Share of the processors' time that nobody used, for a recording of the whole machine.

@@ -57,6 +57,7 @@ impl Recorder {
     /// Ends the recording.
     pub fn finish(mut self) -> Recorded {
         self.stop();
+        self.look_at_other_programs(true);
         let ended = monotonic_ns();
         self.slow_down();
         let target_cpu = self.target_cpu();
@@ -69,32 +70,11 @@ impl Recorder {
         let left = self.descendants();
         let unmeasured = self.unmeasured();
         let mut meta = self.facts(ended, target_cpu);
-        let is_scaled = self.counts_target_only();
-        for one in &self.sampled {
-            if one.events.is_taken() {
-                // Only what was lost is in no sample, and what came after the last of each processor.
-                let counted = self.counted(one).filter(|_| one.is_by_frequency());
-                counted.iter().for_each(|&counted| self.ingest.scale(one.id, 0..u64::MAX, counted));
-                continue;
-            }
-            if !is_scaled || !one.is_scaled() {
-                continue;
-            }
-            match (one.events.paced(), one.limit) {
-                (Some((since, before, counted)), _) => {
-                    self.ingest.scale_parts(one.id, [(0..since, before), (since..u64::MAX, counted)]);
-                }
-                // Each was to be a sample until they are too many, and some may have been lost.
-                (None, Some(_)) => {
-                    let counted = one.events.counted();
-                    counted.iter().for_each(|&counted| self.ingest.scale(one.id, 0..u64::MAX, counted));
-                }
-                (None, None) => {}
-            }
-        }
+        self.weigh();
         let running = if self.observed.exited.is_none() { self.observed.child.map(Running) } else { None };
         let lost = self.lost();
         let (vanished, cgroups) = (self.ingest.vanished(), self.ingest.take_cgroups());
+        meta.warnings.extend(self.coverage_gap(target_cpu, &meta));
         let handed_over = self.assisted.as_ref().map(|assisted| assisted.assistant().handed_over());
         let (mut profile, mut statistics) = self.ingest.finish();
         statistics.lost_samples = lost;
@@ -112,6 +92,39 @@ impl Recorder {
             unmeasured,
             vanished,
             cgroups,
+        }
+    }
+
+    /// Holds what samples weigh together against what the kernel counted.
+    fn weigh(&mut self) {
+        let is_scaled = self.counts_target_only();
+        for one in &self.sampled {
+            if one.events.is_taken() {
+                // Only what was lost is in no sample, and what came after the last of each processor.
+                let counted = self.counted(one).filter(|_| one.is_by_frequency());
+                counted.iter().for_each(|&counted| self.ingest.scale(one.id, 0..u64::MAX, counted));
+                continue;
+            }
+            if !is_scaled {
+                continue;
+            }
+            if !one.is_scaled() {
+                // What a sample says that it stands for may be the period of before it was changed, as with a counter that is a clock.
+                let counted = one.events.counted().filter(|_| one.events.sampling().counter.is_hardware());
+                counted.iter().for_each(|&counted| self.ingest.scale_down(one.id, counted));
+                continue;
+            }
+            match (one.events.paced(), one.limit) {
+                (Some((since, before, counted)), _) => {
+                    self.ingest.scale_parts(one.id, [(0..since, before), (since..u64::MAX, counted)]);
+                }
+                // Each was to be a sample until they are too many, and some may have been lost.
+                (None, Some(_)) => {
+                    let counted = one.events.counted();
+                    counted.iter().for_each(|&counted| self.ingest.scale(one.id, 0..u64::MAX, counted));
+                }
+                (None, None) => {}
+            }
         }
     }
 
@@ -159,7 +172,7 @@ impl Recorder {
     }
 
     /// Whether the events count nothing but what happens to the target.
-    fn counts_target_only(&self) -> bool {
+    pub(super) fn counts_target_only(&self) -> bool {
         match self.ground.attachment {
             Attachment::Cgroup(_) | Attachment::Processes(_) => true,
             Attachment::Everyone => self.setup.scope == Scope::System,

@@ -17,7 +17,7 @@ use super::assign::assign;
 use super::ends::Observed;
 use super::guard::Guard;
 use super::sampled::{Belonging, Sampled};
-use super::{Began, Copies, Recorder};
+use super::{Began, Blind, Copies, Recorder};
 use crate::account::Account;
 use crate::attr::{Counter, Sampling};
 use crate::error::Error;
@@ -68,7 +68,7 @@ impl Recorder {
         check(target)?;
         let (choice, machine) = choose(&host, &options)?;
         let setup::Choice { events: wanted, frequency_hz, cycles_per_ns, mut limits } = choice;
-        let (rings, mapped) = Rings::map(&host.cpus)?;
+        let (rings, mapped) = Rings::map(&host.cpus, wanted.iter().any(Sampling::is_each))?;
         let (mut observed, held) = Observed::hold(target, &options)?;
         let pids = &observed.pids;
         let attachment = setup::attach(&host, machine, target, pids, (&wanted[0], &mut limits))?;
@@ -103,7 +103,7 @@ impl Recorder {
             host,
             belonging: Belonging::of_events(&sampled),
             sampled,
-            copies: Copies { sizer, wants: [0; 2] },
+            copies: Copies { sizer, wants: [0; 2], blind: Blind::default() },
             ingest,
             unwind_memory: options.unwind_memory,
             assisted: assistant.map(|assistant| UnwinderSession::new(assistant, ids)),

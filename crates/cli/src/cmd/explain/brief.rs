@@ -26,6 +26,8 @@ const MUCH_WAITED: f64 = 0.1;
 /// The document of the screen.
 pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Document {
     let mut section = Section::new("");
+    let gap = report.view.profile().meta.coverage_gap();
+    gap.into_iter().for_each(|gap| section.say(format!("{gap}.")));
     section.blocks.push(Block::Strong(headline(report)));
     let facts = facts(report, args);
     if !facts.is_empty() {

@@ -59,6 +59,19 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+#[test]
+fn a_low_coverage_is_said_with_its_cause_before_the_verdict() {
+    let mut profile = pool();
+    let cause = "coverage is 46%: BPF programs of other tools (probe) ran for 5.40 s";
+    profile.meta.warnings = vec!["some limit".into(), cause.into()];
+    let both: [(&[&str], &str); 2] = [(&[], "looks up environment variables"), (&["--full"], "Verdict")];
+    for (arguments, verdict) in both {
+        let said = words(&shown(&profile, arguments));
+        let place = |words: &str| said.find(words).unwrap_or_else(|| panic!("{words} is missing: {said}"));
+        assert!(place(cause) < place(verdict), "{said}");
+    }
+}
+
 /// Without options: what is slow, where, why, what to do, what that gains, other causes, the top functions, and what to type for more.
 #[test]
 fn the_answer_is_on_one_screen() {

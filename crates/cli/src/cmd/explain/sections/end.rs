@@ -108,7 +108,8 @@ pub(super) fn summary(report: &Explanation<'_>) -> Text {
         true => format!(", {} in the kernel", percent(report, pace.kernel_percent)),
         false => String::new(),
     };
-    Text::from(format!("{class}{cores}{kernel}. Verdict: ")).text(verdict_text(report))
+    let gap = report.view.profile().meta.coverage_gap().map_or(String::new(), |gap| format!("{gap}. "));
+    Text::from(format!("{class}{cores}{kernel}. {gap}Verdict: ")).text(verdict_text(report))
 }
 
 /// Section 9.

@@ -1,0 +1,120 @@
+//! The sentence that says why samples account for less, or more, of the target's processor time than they should.
+//!
+//! Not here: coverage itself as readers of a recording see it (analyze).
+
+use plumb_process::procfs;
+use plumb_process::usage::CpuTime;
+use plumb_profile::{COVERAGE_GAP, Meta, Scope};
+
+use super::Recorder;
+use crate::account::Account;
+use crate::attr::Code;
+
+/// In percent, between these nothing is said.
+const FAIR: std::ops::RangeInclusive<f64> = 95.0..=105.0;
+/// With fewer samples asked for than these a coverage says nothing.
+const ENOUGH: f64 = 100.0;
+/// A cause explains at least such a share of what is missing.
+const EXPLAINS: f64 = 0.2;
+
+impl Recorder {
+    /// Why coverage is low or high; `None`: it is not, or is not known.
+    pub(super) fn coverage_gap(&self, target_cpu: Option<CpuTime>, meta: &Meta) -> Option<String> {
+        let hz = f64::from(meta.frequency_hz?);
+        let clock = self.sampled.iter().find(|one| one.is_clock())?;
+        let time = match clock.events.sampling().code {
+            Code::All => target_cpu?.total(),
+            Code::User => target_cpu?.user,
+            Code::Kernel => target_cpu?.system,
+        };
+        let asked = time.as_secs_f64() * hz;
+        let (all, samples) = (self.statistics().samples, &self.profile().samples);
+        let samples = match self.sampled.len() {
+            1 => all,
+            // Of several events it is not known once a part is out of memory.
+            _ if samples.len() as u64 != all => return None,
+            _ => samples.iter().filter(|sample| sample.event == clock.id).count() as u64,
+        };
+        let percent = samples as f64 * 100.0 / asked;
+        if asked < ENOUGH || FAIR.contains(&percent) {
+            return None;
+        }
+        let mut causes =
+            if percent > 100.0 { self.excesses(meta) } else { self.losses(asked - samples as f64, hz, meta) };
+        if clock.events.sampling().code != Code::All {
+            causes.push("user and kernel time are told apart by the kernel's tick, which is rough".into());
+        }
+        if causes.is_empty() {
+            causes.push(format!(
+                "no cause was found: {} samples lost, the events throttled {} times, {:.2} s of the machine in interrupts, {:.2} s taken \
+                 by the hypervisor",
+                meta.lost_samples,
+                self.statistics().throttled,
+                self.interrupts(),
+                self.stolen()
+            ));
+        }
+        Some(format!("{COVERAGE_GAP}{percent:.0}%: {}", causes.join("; ")))
+    }
+
+    fn interrupts(&self) -> f64 {
+        procfs::interrupt_time().saturating_sub(self.began.interrupts).as_secs_f64()
+    }
+
+    fn stolen(&self) -> f64 {
+        procfs::stolen_time().saturating_sub(self.began.stolen).as_secs_f64()
+    }
+
+    /// Causes for which so many samples may be missing.
+    fn losses(&self, missing: f64, hz: f64, meta: &Meta) -> Vec<String> {
+        let explains = |samples: f64| samples >= EXPLAINS * missing;
+        let mut causes = Vec::new();
+        let others = &self.copies.blind.others;
+        let others_s = others.run_ns as f64 / 1e9;
+        if explains(others_s * hz) {
+            causes.push(format!(
+                "BPF programs of other tools ({}) ran for {others_s:.2} s, and the kernel drops samples meanwhile that a BPF program is to \
+                 take; --capture perf has them",
+                others.names.join(", ")
+            ));
+        }
+        if explains(meta.lost_samples as f64) {
+            causes.push(format!(
+                "{} samples were lost, as their buffers were full; fewer: -F 200",
+                meta.lost_samples
+            ));
+        }
+        let throttled = self.statistics().throttled;
+        if throttled > 0 {
+            causes.push(format!(
+                "the kernel stopped the events {throttled} times, as samples came faster than kernel.perf_event_max_sample_rate; fewer: -F 200"
+            ));
+        }
+        if explains(self.stolen() * hz) {
+            causes.push(format!(
+                "the hypervisor took {:.2} s of processor time from this machine",
+                self.stolen()
+            ));
+        }
+        if explains(self.interrupts() * hz) {
+            causes.push(format!(
+                "processors spent {:.2} s in interrupts, some of it charged to the target while its clock could not fire",
+                self.interrupts()
+            ));
+        }
+        if meta.scope == Scope::Inherited {
+            causes.push("events are inherited from thread to thread, which misses short processes; as root they aren't".into());
+        }
+        causes
+    }
+
+    /// Causes for which there may be more samples than the account of processor time has.
+    fn excesses(&self, meta: &Meta) -> Vec<String> {
+        match (&self.account, meta.scope) {
+            (Account::Processes(_) | Account::Command(_), scope) if scope != Scope::Cgroup => {
+                vec!["processes that ended between two looks at /proc, or that nobody waited for, are missing in the processor time".into()]
+            }
+            _ => Vec::new(),
+        }
+    }
+}
