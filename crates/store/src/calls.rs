@@ -17,7 +17,7 @@ type Call = (u32, u32);
 /// Caller of the outermost frames.
 const ROOT: u32 = u32::MAX;
 
-/// Calls shared by a tenant's queries, and the number of times they were rebuilt.
+/// Calls shared by a tenant's queries, and the number of times they were discarded.
 #[derive(Default)]
 pub(crate) struct SharedCalls {
     pub generation: u64,

@@ -87,7 +87,7 @@ impl Selected {
         Self { cancellation, ..self }
     }
 
-    /// Limits the selection to `rows` rows, keeping whole profiles spread over its time; more, if a single timestamp has more. Returns the
+    /// Limits the selection to `rows` rows, keeping whole profiles spread over its time, or to more if a single timestamp has more. Returns the
     /// counts if rows are left out.
     ///
     /// # Errors
@@ -195,7 +195,7 @@ impl Selected {
     }
 }
 
-/// Rebuilds the calls from scratch if there are more than are kept.
+/// Discards all calls if there are more than may be kept.
 fn begin_anew_if_full(calls: &RwLock<SharedCalls>) {
     let mut calls = calls.write().unwrap_or_else(PoisonError::into_inner);
     if calls.calls.len() > MOST_CALLS {
@@ -221,7 +221,7 @@ fn sums<const SIDES: usize>(
             side.limit(calls.calls.len() * CALL_BYTES)
         })?;
     }
-    // From here on other queries may sum up too, and none can rebuild the calls.
+    // From here on other queries may sum up too, and none can discard the calls.
     let calls = RwLockWriteGuard::downgrade(calls);
     let mut all: [Vec<i64>; SIDES] = std::array::from_fn(|_| vec![0; calls.calls.len()]);
     for (side, own) in sides.into_iter().zip(&mut all) {
