@@ -1,4 +1,4 @@
-//! Has the shared library stay in memory once loaded: a signal may still be under way to its handler.
+//! Keeps the shared library in memory once it is loaded: a signal may still be pending for its handler.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -26,7 +26,7 @@ use crate::options::{AgentOptions, SymbolPolicy};
 const MISSING: &str = "/api/v1/symbols/missing";
 /// Endpoint that files are sent to.
 const FILES: &str = "/api/v1/symbols";
-/// Longest interval between two requests for missing build ids; the first intervals are shorter.
+/// Usual interval between two requests for missing build ids; the first intervals are shorter.
 const PAUSE: Duration = Duration::from_secs(20);
 /// Shortest interval between two such requests.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! The functions of `include/plumb_sampler.h`. Results are 0 or a count, or a negative `errno`.
+//! The functions of `include/plumb_sampler.h`. They return 0 or a count, or a negative `errno`.
 
 #![allow(unsafe_code)]
 
@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::stacks::{Stacks, cut};
 use crate::{Clock, Error, Options, Stack};
 
-/// `struct plumb_sampler_options`: 0 stands for the default everywhere.
+/// `struct plumb_sampler_options`: 0 selects the default in every field but `size`.
 #[repr(C)]
 pub struct COptions {
     size: u32,
@@ -54,7 +54,7 @@ fn code(result: impl FnOnce() -> Result<i64, Error>) -> i64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn plumb_sampler_start(options: *const COptions) -> i32 {
     let mut wanted = Options::default();
-    // SAFETY: says the caller. A smaller structure is of an older version of the header, which did not exist.
+    // SAFETY: guaranteed by the caller. A smaller structure would belong to an older version of the header, and there is none.
     if let Some(given) = unsafe { options.as_ref() } {
         if (given.size as usize) < size_of::<COptions>() {
             return -libc::EINVAL;
@@ -122,13 +122,13 @@ pub unsafe extern "C" fn plumb_sampler_drain(
     })
 }
 
-/// Drains, and writes folded stacks to a descriptor. Returns the number of samples.
+/// Drains the queues and writes folded stacks to a descriptor. Returns the number of samples.
 #[unsafe(no_mangle)]
 pub extern "C" fn plumb_sampler_write_folded(fd: i32) -> i64 {
     write(fd, |stacks, file| stacks.write_folded(file))
 }
 
-/// Drains, and writes addresses and mappings to a descriptor. Returns the number of samples.
+/// Drains the queues and writes addresses and mappings to a descriptor. Returns the number of samples.
 #[unsafe(no_mangle)]
 pub extern "C" fn plumb_sampler_write_addresses(fd: i32) -> i64 {
     write(fd, |stacks, file| stacks.write_addresses(file))
@@ -138,7 +138,7 @@ fn write(fd: i32, how: impl FnOnce(&Stacks, &mut dyn std::io::Write) -> std::io:
     code(|| {
         let mut stacks = Stacks::default();
         let count = crate::drain(|tid, stack| stacks.add(tid, stack))?;
-        // SAFETY: the descriptor is the caller's, who keeps it: it is not closed here.
+        // SAFETY: the descriptor belongs to the caller, who keeps it: it is not closed here.
         let mut file = ManuallyDrop::new(unsafe { File::from_raw_fd(fd) });
         let mut text = Vec::new();
         let failed = |error| Error::System { what: "writing stacks", error };
@@ -151,13 +151,13 @@ fn write(fd: i32, how: impl FnOnce(&Stacks, &mut dyn std::io::Write) -> std::io:
 /// See [`crate::statistics`].
 ///
 /// # Safety
-/// `out` points to room for the statistics.
+/// `out` points to memory for the statistics.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn plumb_sampler_statistics(out: *mut CStatistics) -> i32 {
     code(|| {
         let found = crate::statistics()?;
         let crate::Statistics { signals, dropped, ticks, threads } = found;
-        // SAFETY: says the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe { out.write(CStatistics { signals, dropped, ticks, threads: threads as u64 }) };
         Ok(0)
     }) as i32

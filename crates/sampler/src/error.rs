@@ -1,24 +1,24 @@
-//! Why something could not be done.
+//! Errors of the sampler.
 
 use std::fmt;
 use std::io;
 
-/// Why something could not be done.
+/// The reason why a function failed.
 #[derive(Debug)]
 pub enum Error {
-    /// Sampling was not started, or was stopped, or this is a forked child, in which nothing is sampled.
+    /// Sampling was not started, or was stopped, or this is a forked child process, in which sampling is off.
     NotStarted,
-    /// Sampling was started already.
+    /// Sampling has already been started.
     AlreadyStarted,
-    /// The calling thread is registered already.
+    /// The calling thread is already registered.
     AlreadyRegistered,
     /// All real-time signals have handlers. Choose one in [`Options::signal`](crate::Options::signal).
     NoSignal,
-    /// The system refused something.
+    /// A system call failed.
     System {
-        /// What was tried.
+        /// The attempted operation.
         what: &'static str,
-        /// What it said.
+        /// The system's error.
         error: io::Error,
     },
 }
@@ -28,7 +28,7 @@ impl Error {
         Error::System { what, error: io::Error::last_os_error() }
     }
 
-    /// As C has it: a negative `errno`.
+    /// The error for C: a negative `errno`.
     pub(crate) fn code(&self) -> i32 {
         -match self {
             Error::NotStarted => libc::ESRCH,

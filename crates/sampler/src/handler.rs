@@ -1,7 +1,7 @@
-//! The signal handler, and which thread it is on.
+//! The signal handler, and the registered thread that it runs on.
 //!
-//! Invariant: async-signal-safe (signal-safety(7)): no lock, no allocation, no call into libc, `errno` untouched. A
-//! signal that is not from one of our timers goes to the handler that was there before.
+//! Invariant: async-signal-safe (signal-safety(7)): no locks, no allocation, no libc calls, `errno` unchanged. A signal that is not from one of the
+//! sampler's timers is passed to the handler that was installed before.
 
 #![allow(unsafe_code)]
 
@@ -17,35 +17,35 @@ use crate::Error;
 use crate::thread::Thread;
 
 thread_local! {
-    /// The registered thread that this is. Has no destructor and so needs nothing to be looked at.
+    /// The current thread, if it is registered. Has no destructor, so a signal handler can access it at any time.
     static CURRENT: Cell<*const Thread> = const { Cell::new(ptr::null()) };
 }
 
-/// What was done with the signal before, on the heap for ever.
+/// The previous action of the signal. Allocated on the heap and never freed.
 static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(ptr::null_mut());
-/// Signals on threads that are not registered (any more).
+/// Signals on threads that are not, or no longer, registered.
 pub(crate) static STRAY: AtomicU64 = AtomicU64::new(0);
 
-/// Says which registered thread this is, or none. The thread must live until this is called again.
+/// Sets the registered thread that runs here, or null. The thread must live until this is called again.
 pub(crate) fn set_current(thread: *const Thread) {
-    // The handler runs on this very thread: only the compiler could mix up the order.
+    // The handler runs on this very thread, so only the compiler could reorder these accesses.
     compiler_fence(Ordering::SeqCst);
     CURRENT.set(thread);
     compiler_fence(Ordering::SeqCst);
 }
 
-/// The start of what the kernel hands over (`siginfo_t`, include/uapi/asm-generic/siginfo.h), as far as it is used.
+/// The beginning of the kernel's `siginfo_t` (include/uapi/asm-generic/siginfo.h), as far as it is used.
 #[repr(C)]
 struct Info {
     signal: i32,
     errno: i32,
     code: i32,
     padding: i32,
-    /// `si_band` of perf events; timer id and overrun count of timers.
+    /// `si_band` for perf events; timer id and overrun count for timers.
     first: [i32; 2],
 }
 
-/// `si_code` of a descriptor that has input, which is how a perf event's overflow comes.
+/// `si_code` of a descriptor with input, which is how the overflow of a perf event is signalled.
 const POLL_IN: i32 = 1;
 /// `si_code` of a timer.
 const SI_TIMER: i32 = -2;
@@ -63,8 +63,8 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc
         return;
     }
     let weight = if told.code == SI_TIMER { told.first[1].max(0).cast_unsigned() + 1 } else { 1 };
-    // SAFETY: `set_current` was told that the thread lives; the kernel passes a context; the signal is blocked while
-    // it is handled, so this does not interrupt itself.
+    // SAFETY: the caller of `set_current` guarantees that the thread lives; the kernel passes a valid context; the signal is blocked while it is
+    // handled, so this does not interrupt itself.
     unsafe {
         let thread = &*thread;
         let context = &*context.cast::<libc::ucontext_t>();
@@ -74,18 +74,18 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc
     }
 }
 
-/// Hands a signal that is none of ours to whom it would have reached without us.
+/// Passes a signal of another source to the handler that would have received it without the sampler.
 #[cold]
 fn chain(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let before = BEFORE.load(Ordering::Acquire);
     if before.is_null() {
         return;
     }
-    // SAFETY: what was stored is never freed.
+    // SAFETY: the stored action is never freed.
     let before = unsafe { &*before };
     match before.sa_sigaction {
         libc::SIG_DFL | libc::SIG_IGN => {}
-        // SAFETY: the program has said that this is a handler, and by its flags of which kind.
+        // SAFETY: the program has declared that this is a handler, and by its flags of which kind.
         handler if before.sa_flags & libc::SA_SIGINFO != 0 => unsafe {
             let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) =
                 mem::transmute(handler);
@@ -99,7 +99,7 @@ fn chain(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     }
 }
 
-/// The signal stack that the thread has (sigaltstack(2)).
+/// The thread's alternate signal stack (sigaltstack(2)).
 fn signal_stack(context: &libc::ucontext_t) -> Range<u64> {
     let stack = &context.uc_stack;
     let start = stack.ss_sp as u64;
@@ -137,21 +137,21 @@ fn registers(context: &libc::ucontext_t) -> Registers {
     registers
 }
 
-/// The processor's time stamp counter.
+/// The CPU's time stamp counter.
 #[cfg(target_arch = "x86_64")]
 fn ticks() -> u64 {
-    // SAFETY: every x86_64 processor has it; it takes no pointer.
+    // SAFETY: every x86_64 CPU has the counter; the instruction takes no pointer.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// Has `signal` go to the handler.
+/// Installs the handler for `signal`.
 pub(crate) fn install(signal: i32) -> Result<(), Error> {
     let mut before = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: zeroes are valid for the plain structure `sigaction`; both pointers are to live values.
     let (failed, before) = unsafe {
         let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
         action.sa_sigaction = handle as *const () as usize;
-        // Not on the signal stack that the thread may have: those are made for handlers that need next to nothing.
+        // Do not use the thread's alternate signal stack: programs size it for handlers that need next to nothing.
         action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
         libc::sigemptyset(&mut action.sa_mask);
         (libc::sigaction(signal, &action, before.as_mut_ptr()) != 0, before.assume_init())
@@ -165,11 +165,11 @@ pub(crate) fn install(signal: i32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives the signal back to the handler that it had. Without one ours stays, as a signal under way would end the
-/// process.
+/// Restores the signal's previous handler. If there was none, the sampler's handler stays, because the default action of a pending signal would end
+/// the process.
 pub(crate) fn uninstall(signal: i32) {
     let before = BEFORE.load(Ordering::Acquire);
-    // SAFETY: what is stored is never freed and is what sigaction(2) has told.
+    // SAFETY: the stored action is never freed and was returned by sigaction(2).
     unsafe {
         if !before.is_null() && (*before).sa_sigaction != libc::SIG_DFL {
             libc::sigaction(signal, before, ptr::null_mut());
@@ -177,10 +177,10 @@ pub(crate) fn uninstall(signal: i32) {
     }
 }
 
-/// What is done with a signal now.
+/// Whether a signal has no handler other than the sampler's.
 pub(crate) fn is_free(signal: i32) -> bool {
     let mut now = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: only asks; zeroes are valid for the structure.
+    // SAFETY: only queries the action; zeroes are valid for the structure.
     let now = unsafe {
         libc::sigaction(signal, ptr::null(), now.as_mut_ptr());
         now.assume_init()
@@ -188,10 +188,10 @@ pub(crate) fn is_free(signal: i32) -> bool {
     now.sa_sigaction == libc::SIG_DFL || now.sa_sigaction == handle as *const () as usize
 }
 
-/// Lets the signal reach the calling thread. When too many wait for a thread the kernel sends SIGIO instead, which
-/// would end the process: that is ignored unless the program has a handler for it.
+/// Unblocks the signal for the calling thread. If too many signals are queued for a thread, the kernel sends SIGIO instead, which would end the
+/// process, so SIGIO is ignored unless the program has a handler for it.
 pub(crate) fn unblock(signal: i32) {
-    // SAFETY: the set is initialised by sigemptyset before it is used; SIGIO is only changed where nobody cares.
+    // SAFETY: the set is initialised by sigemptyset before it is used; SIGIO is changed only if the program does not use it.
     unsafe {
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
         libc::sigemptyset(set.as_mut_ptr());

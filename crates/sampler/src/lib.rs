@@ -1,5 +1,5 @@
-//! Samples the threads of its own process: the stack of each registered thread, up to a thousand times for each second
-//! that it runs, from a timer signal. For programs that profile themselves where no profiler can be run beside them.
+//! Samples the threads of its own process: the stack of each registered thread, up to a thousand times per second of its CPU time, from a timer
+//! signal. For programs that profile themselves where no separate profiler can run.
 //!
 //! ```
 //! use plumb_sampler::{Options, Stacks};
@@ -17,14 +17,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! - A thread is sampled while it uses processor time; one that waits is not interrupted.
-//! - Stacks are unwound in the signal handler by call-frame information, so that no frame pointers are needed. The
-//!   handler takes no lock, allocates nothing and leaves `errno` alone.
-//! - After dlopen(3) and dlclose(3) call [`refresh`]: until then code that was loaded since ends a stack.
-//! - A child after fork(2) is not sampled until it calls [`start`] itself.
+//! - A thread is sampled while it uses CPU time; a waiting thread is not interrupted.
+//! - Stacks are unwound in the signal handler with call-frame information, so frame pointers are not needed. The
+//!   handler takes no lock, does not allocate and leaves `errno` unchanged.
+//! - Call [`refresh`] after dlopen(3) and dlclose(3): until then a stack ends at code that was loaded since.
+//! - A child process after fork(2) is not sampled until it calls [`start`] itself.
 //! - The shared library stays loaded until the process ends.
 //!
-//! Not here: names other than those of dynamic symbols, files. `include/plumb_sampler.h` is the same for C.
+//! Does not resolve names other than those of dynamic symbols, and reads no files. `include/plumb_sampler.h` is the same API for C.
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("sampling within a process is for Linux on x86_64");
@@ -49,19 +49,19 @@ use std::sync::atomic::Ordering;
 
 use sampler::Running;
 
-/// How to sample.
+/// Sampling options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Samples for each second of a thread's processor time, 1 to 10,000.
+    /// Samples per second of a thread's CPU time, 1 to 10,000.
     pub frequency_hz: u32,
-    /// The signal to use; `None`: the highest real-time signal that has no handler. If the one given has a handler it
-    /// still gets the signals that are none of ours; then register threads before anyone sends them that signal.
+    /// The signal to use; `None`: the highest real-time signal without a handler. If the given signal has a handler, that still receives the signals
+    /// of other sources; in this case register threads before anything sends them the signal.
     pub signal: Option<i32>,
-    /// What interrupts threads.
+    /// The clock that interrupts threads.
     pub clock: Clock,
-    /// Words of eight bytes in each thread's queue: a sample takes one, and one for each frame.
+    /// Size of each thread's queue in 8-byte words: a sample takes one word, plus one per frame.
     pub ring_words: usize,
-    /// The most frames of a stack, at most 4096.
+    /// Most frames of a stack, at most 4096.
     pub max_frames: usize,
 }
 
@@ -71,16 +71,16 @@ impl Default for Options {
     }
 }
 
-/// What was done so far.
+/// Totals since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Signals that came, each of them a sample.
+    /// Signals received, each of them a sample.
     pub signals: u64,
-    /// Samples that were lost because a queue was full: drain more often, or make queues larger.
+    /// Samples lost because a queue was full: drain more often, or make queues larger.
     pub dropped: u64,
-    /// Time spent in the signal handler, in ticks of the processor's time stamp counter.
+    /// Time spent in the signal handler, in ticks of the CPU's time stamp counter.
     pub ticks: u64,
-    /// Threads that are registered now.
+    /// Currently registered threads.
     pub threads: usize,
 }
 
@@ -92,7 +92,7 @@ impl Statistics {
     }
 }
 
-/// Begins. Threads are sampled once they have registered.
+/// Starts sampling. A thread is sampled once it has registered.
 pub fn start(options: Options) -> Result<(), Error> {
     let mut running = sampler::running();
     if running.is_some() {
@@ -102,25 +102,24 @@ pub fn start(options: Options) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has the calling thread sampled from now on, until it ends, calls [`unregister_thread`], or someone calls [`stop`].
-/// Unblocks the signal in this thread.
+/// Samples the calling thread from now on, until it ends, calls [`unregister_thread`], or any thread calls [`stop`]. Unblocks the signal in this
+/// thread.
 pub fn register_thread() -> Result<(), Error> {
     sampler::register_thread()
 }
 
-/// The calling thread is not sampled any more. What was sampled stays until it is drained.
+/// Stops sampling the calling thread. Its samples stay queued until they are drained.
 pub fn unregister_thread() {
     sampler::unregister_thread();
 }
 
-/// Looks what code is loaded now. To be called after dlopen(3), dlclose(3), and when a compiler has written code.
+/// Updates the map of loaded code. Call it after dlopen(3), dlclose(3), and after a JIT compiler has written code.
 pub fn refresh() -> Result<(), Error> {
     sampler::running().as_mut().ok_or(Error::NotStarted)?.refresh();
     Ok(())
 }
 
-/// Hands over all samples that are waiting, with the ids of their threads. Returns how many there were. `each` must not
-/// call this crate.
+/// Passes all queued samples to `each`, with the ids of their threads. Returns their number. `each` must not call this crate.
 pub fn drain(mut each: impl FnMut(i32, &Stack)) -> Result<u64, Error> {
     let mut running = sampler::running();
     let running = running.as_mut().ok_or(Error::NotStarted)?;
@@ -133,7 +132,7 @@ pub fn drain(mut each: impl FnMut(i32, &Stack)) -> Result<u64, Error> {
     }
     let past = &mut running.past;
     running.threads.retain(|thread| {
-        // Ended before it was empty, so that nothing can have come since.
+        // The thread ended before the queue was found empty, so no sample can follow.
         let is_gone = thread.ended.load(Ordering::Acquire) && thread.ring.is_empty();
         if is_gone {
             past.add(thread);
@@ -143,7 +142,7 @@ pub fn drain(mut each: impl FnMut(i32, &Stack)) -> Result<u64, Error> {
     Ok(count)
 }
 
-/// What was done so far.
+/// Totals since the start.
 pub fn statistics() -> Result<Statistics, Error> {
     let running = sampler::running();
     let running = running.as_ref().ok_or(Error::NotStarted)?;
@@ -155,7 +154,7 @@ pub fn statistics() -> Result<Statistics, Error> {
     Ok(statistics)
 }
 
-/// Ends: no thread is interrupted any more, and samples that were not drained are gone.
+/// Stops sampling: no thread is interrupted any more, and samples that were not drained are lost.
 pub fn stop() -> Result<(), Error> {
     sampler::running().take().ok_or(Error::NotStarted)?.end();
     Ok(())

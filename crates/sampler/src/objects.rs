@@ -1,8 +1,7 @@
-//! The code of this process: what the dynamic loader has loaded, with its call-frame information, and other memory that
-//! can be executed.
+//! The code of this process: the objects that the dynamic loader has loaded, with their call-frame information, and other executable memory.
 //!
-//! Taken at one moment and never changed, so that a signal handler can read it. What the program itself brings is read
-//! where it is mapped; of libraries, which may be unloaded at any time, there are copies.
+//! A snapshot that never changes, so that a signal handler can read it. The call-frame information of the program itself is read where it is mapped;
+//! that of libraries, which may be unloaded at any time, is copied.
 
 #![allow(unsafe_code)]
 
@@ -15,7 +14,7 @@ use plumb_unwind::{Avma, CodeMap, Located, Module, Section, Sections, Svma};
 /// Bytes of call-frame information.
 #[derive(Debug)]
 pub(crate) enum Bytes {
-    /// In the program's own image, which stays.
+    /// Part of the program's own image, which is never unmapped.
     Mapped(&'static [u8]),
     Copied(Box<[u8]>),
 }
@@ -29,7 +28,7 @@ impl AsRef<[u8]> for Bytes {
     }
 }
 
-/// A program, a library or the vdso.
+/// A program, a library or the vDSO.
 #[derive(Debug)]
 pub(crate) struct Object {
     name: Vec<u8>,
@@ -38,33 +37,33 @@ pub(crate) struct Object {
     module: Module<Bytes>,
 }
 
-/// How often something was loaded and unloaded: if this is the same, nothing has changed.
+/// Number of loads and of unloads so far: if both are the same, nothing has changed.
 pub(crate) type Changes = (u64, u64);
 
-/// Everything that can be executed.
+/// A snapshot of all executable memory.
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
-    /// By address; the index of the object, or none for code that no file tells anything of.
+    /// Ranges by address, with the index of the object, or `None` for code without a file.
     ranges: Vec<(Range<u64>, Option<usize>)>,
     objects: Vec<Arc<Object>>,
     changes: Changes,
 }
 
 impl Objects {
-    /// Looks around. What `old` knows of objects that are still there is used again.
+    /// Takes a snapshot. Reuses the parts of `old` for objects that are still loaded.
     pub fn look(old: Option<&Objects>) -> Objects {
         let mut look = Look { old, found: Objects::default() };
-        // SAFETY: `each` is called before this returns, with the pointer to `look`, which nothing else uses meanwhile.
+        // SAFETY: `each` is called before this returns, with the pointer to `look`, which nothing else uses in that time.
         unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut look).cast()) };
         let mut found = look.found;
         found.index();
         found
     }
 
-    /// How often something was loaded and unloaded until now.
+    /// Current number of loads and unloads.
     pub fn changes_now() -> Changes {
         unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
-            // SAFETY: the loader passes a valid `info`, and `data` is what was given to it below.
+            // SAFETY: the loader passes a valid `info`, and `data` is the pointer passed below.
             unsafe { *data.cast::<Changes>() = ((*info).dlpi_adds, (*info).dlpi_subs) };
             1
         }
@@ -74,7 +73,7 @@ impl Objects {
         changes
     }
 
-    /// When it was looked.
+    /// Number of loads and unloads at the time of the snapshot.
     pub fn changes(&self) -> Changes {
         self.changes
     }
@@ -84,7 +83,7 @@ impl Objects {
             self.ranges.extend(object.code.iter().map(|range| (range.clone(), Some(index))));
         }
         self.ranges.sort_by_key(|(range, _)| range.start);
-        // Code that just-in-time compilers write.
+        // Code written by JIT compilers.
         let text = plumb_process::mappings(std::process::id()).unwrap_or_default();
         let executable = plumb_process::parse_maps(&text).filter(|line| line.executable);
         let other: Vec<_> = executable
@@ -100,7 +99,7 @@ impl Objects {
         self.ranges.get(after.checked_sub(1)?).filter(|(range, _)| range.contains(&at))
     }
 
-    /// Path of the file that `at` is in, empty for the program itself, and the address in it.
+    /// Path of the file that contains `at`, empty for the program itself, and the address in the file.
     pub fn place(&self, at: u64) -> Option<(&[u8], u64)> {
         let object = self.objects.get(self.find(at)?.1?)?;
         Some((&object.name, at.wrapping_sub(object.bias)))
@@ -126,21 +125,21 @@ struct Look<'a> {
     found: Objects,
 }
 
-/// Called by the dynamic loader for each object, under its lock: nothing is unloaded meanwhile.
+/// Called by the dynamic loader for each object. The loader holds its lock, so nothing is unloaded in that time.
 unsafe extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
-    // SAFETY: the loader passes a valid `info`; `data` is the `Look` that `Objects::look` has given it.
+    // SAFETY: the loader passes a valid `info`; `data` is the `Look` that `Objects::look` passed to it.
     let (info, look) = unsafe { (&*info, &mut *data.cast::<Look<'_>>()) };
     look.found.changes = (info.dlpi_adds, info.dlpi_subs);
     let name = if info.dlpi_name.is_null() {
         Vec::new()
     } else {
-        // SAFETY: the loader's names are terminated strings.
+        // SAFETY: the loader's names are NUL-terminated strings.
         unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes().to_vec()
     };
     let headers = if info.dlpi_phdr.is_null() {
         &[][..]
     } else {
-        // SAFETY: the loader says where the program headers are and how many.
+        // SAFETY: the loader reports the address and the number of the program headers.
         unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) }
     };
     let object = Parts::of(info.dlpi_addr, headers);
@@ -150,13 +149,13 @@ unsafe extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_
         };
         old.objects.iter().find(same).cloned()
     });
-    // The first is the program. The vdso, without a name, stays too.
+    // The first object is the program. The vDSO, which has no name, is never unloaded either.
     let stays = look.found.objects.is_empty() || name.is_empty();
     look.found.objects.push(known.unwrap_or_else(|| Arc::new(object.read(name, stays))));
     0
 }
 
-/// What the program headers of an object say.
+/// Relevant parts of an object's program headers.
 struct Parts {
     bias: u64,
     code: Vec<Range<u64>>,
@@ -183,7 +182,7 @@ impl Parts {
         parts
     }
 
-    /// `range`, as far as it is loaded.
+    /// The loaded part of a range.
     fn within(&self, start: u64, end: u64) -> Option<Range<u64>> {
         let segment = self.loaded.iter().find(|segment| segment.contains(&start))?;
         Some(start..segment.end.min(end))
@@ -191,8 +190,8 @@ impl Parts {
 
     fn read(self, name: Vec<u8>, stays: bool) -> Object {
         let bytes = |range: Range<u64>| {
-            // SAFETY: the range is within a readable segment that the loader has mapped and, as it holds its lock,
-            // does not unmap; it is only kept, beyond the copy, for what is never unmapped.
+            // SAFETY: the range is within a readable segment that the loader has mapped and, as it holds its lock, does not unmap; it is only kept,
+            // beyond the copy, for objects that are never unmapped.
             let mapped: &'static [u8] = unsafe {
                 std::slice::from_raw_parts(range.start as *const u8, (range.end - range.start) as usize)
             };
@@ -207,10 +206,10 @@ impl Parts {
         let start = header.as_ref().and_then(|header| {
             eh_frame_start(header.bytes.as_ref(), header.address.0.wrapping_add(self.bias))
         });
-        // Where it ends is not told: with an empty entry, at the latest with its segment.
+        // The end of the section is unknown: it is at an empty entry, or at the latest at the end of its segment.
         let eh_frame = start.and_then(|start| self.within(start, u64::MAX)).map(section);
         let module = Module::new(Sections { eh_frame, eh_frame_hdr: header, ..Sections::default() });
-        // Has the module find its index now, and not in a signal handler.
+        // Builds the module's index now, rather than in a signal handler.
         for range in &self.code {
             let _ = module.row(Svma(range.start.wrapping_sub(self.bias)));
         }
@@ -218,7 +217,7 @@ impl Parts {
     }
 }
 
-/// Where `.eh_frame` is, by its header at `at` (LSB core, "The .eh_frame_hdr section").
+/// Address of `.eh_frame`, read from its header at `at` (LSB core, "The .eh_frame_hdr section").
 fn eh_frame_start(header: &[u8], at: u64) -> Option<u64> {
     let encoding = *header.get(1)?;
     let pointer = header.get(4..)?;

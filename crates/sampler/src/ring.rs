@@ -1,15 +1,15 @@
-//! The queue of one thread's samples: its signal handler writes, whoever drains reads.
+//! The sample queue of one thread: its signal handler writes, and the draining thread reads.
 //!
-//! One writer, one reader, no lock, nothing allocated after [`Ring::new`]. A sample that finds no room is dropped and
-//! counted; what was written is never overwritten before it was read.
+//! One writer, one reader, no locks, no allocation after [`Ring::new`]. A sample that does not fit is dropped and counted; unread samples are never
+//! overwritten.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plumb_unwind::{End, Walked};
 
-/// Set in a frame that is no return address: what was sampled, or what a signal interrupted. No user address has it.
+/// Flag of a frame whose address is not a return address: the sampled instruction, or one interrupted by a signal. No user address has this bit.
 const NOT_RETURN: u64 = 1 << 63;
-/// Reasons by their number in a header.
+/// Reasons for the end of a stack, by their number in a header.
 const ENDS: [End; 10] = [
     End::Root,
     End::BeyondCopy,
@@ -26,34 +26,34 @@ const ENDS: [End; 10] = [
 /// A frame of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Frame {
-    /// The program counter; for a caller the address its call returns to.
+    /// Program counter; for a caller, the return address of its call.
     pub pc: u64,
-    /// Whether `pc` is a return address: then the call is before it.
+    /// Whether `pc` is a return address; the call is then before it.
     pub is_return: bool,
 }
 
-/// What one signal found.
+/// A sampled stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stack {
-    /// Innermost first.
+    /// Frames, innermost first.
     pub frames: Vec<Frame>,
-    /// Why there are no more; [`End::Root`]: it is complete.
+    /// The reason for the end of the stack; [`End::Root`]: the stack is complete.
     pub end: End,
-    /// How many periods it stands for: more than one where the timer is coarser than the period.
+    /// Number of periods that the sample represents: more than one if the timer is coarser than the period.
     pub weight: u32,
 }
 
 /// The queue.
 #[derive(Debug)]
 pub(crate) struct Ring {
-    /// A power of two of them. A sample is a header (frames, reason, weight: 16, 16 and 32 bits) and its frames.
+    /// Storage, a power of two of words. A sample is a header (frames, reason, weight: 16, 16 and 32 bits) followed by its frames.
     words: Box<[AtomicU64]>,
     written: AtomicU64,
     read: AtomicU64,
 }
 
 impl Ring {
-    /// A queue of at least `words` words of eight bytes, which are touched, so that writing them is no page fault.
+    /// A queue of at least `words` words of 8 bytes. Touches all of them, so that writing causes no page fault.
     pub fn new(words: usize) -> Self {
         let words = words.clamp(64, 1 << 24).next_power_of_two();
         let words = (0..words).map(|index| AtomicU64::new(index as u64)).collect();
@@ -64,7 +64,7 @@ impl Ring {
         self.words.get(position as usize & (self.words.len() - 1))
     }
 
-    /// Writes a sample; `false` if there is no room. Only for the thread that the ring belongs to.
+    /// Writes a sample. Returns `false` if it does not fit. Only for the thread that owns the ring.
     pub fn push(&self, frames: &[Walked], end: End, weight: u32) -> bool {
         let written = self.written.load(Ordering::Relaxed);
         let used = written.wrapping_sub(self.read.load(Ordering::Acquire));
@@ -87,7 +87,7 @@ impl Ring {
         true
     }
 
-    /// Whether nothing waits.
+    /// Whether no sample is queued.
     pub fn is_empty(&self) -> bool {
         self.read.load(Ordering::Relaxed) == self.written.load(Ordering::Acquire)
     }

@@ -1,6 +1,6 @@
-//! The one sampler of a process: who is registered, and what they know of the code.
+//! The single sampler of a process: its registered threads, and their view of the code.
 //!
-//! In a forked child there is none: its parent's is forgotten, locks included, because they may have been held.
+//! A forked child process starts without one: the parent's state is abandoned, including its locks, which may have been held.
 
 #![allow(unsafe_code)]
 
@@ -15,30 +15,30 @@ use crate::thread::{Thread, View};
 use crate::timer::Timer;
 use crate::{Error, Options};
 
-/// What there is in one process.
+/// Sampler state of one process.
 struct Process {
     pid: u32,
     running: Mutex<Option<Running>>,
 }
 
-/// Sampling under way.
+/// Sampling in progress.
 pub(crate) struct Running {
     pub options: Options,
     pub signal: i32,
     pub objects: Arc<Objects>,
     pub threads: Vec<Arc<Thread>>,
-    /// Signals and so on of threads that are gone.
+    /// Totals of threads that have ended.
     pub past: crate::Statistics,
 }
 
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(ptr::null_mut());
 
-/// What there is in this process.
+/// Returns the state of this process, creating it if needed.
 fn process() -> &'static Process {
     let pid = std::process::id();
     loop {
         let known = PROCESS.load(Ordering::Acquire);
-        // SAFETY: what is stored is never freed.
+        // SAFETY: the stored value is never freed.
         if let Some(process) = unsafe { known.as_ref() }
             && process.pid == pid
         {
@@ -46,23 +46,23 @@ fn process() -> &'static Process {
         }
         let new = Box::into_raw(Box::new(Process { pid, running: Mutex::new(None) }));
         if PROCESS.compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire).is_err() {
-            // SAFETY: it was made here and nobody has seen it.
+            // SAFETY: it was created here and has not been shared.
             drop(unsafe { Box::from_raw(new) });
         }
     }
 }
 
-/// The sampling of this process, locked.
+/// Locks the sampling state of this process.
 pub(crate) fn running() -> MutexGuard<'static, Option<Running>> {
     process().running.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Running {
-    /// Chooses a signal and takes it.
+    /// Chooses a signal and installs the handler.
     pub fn start(options: Options) -> Result<Running, Error> {
         let signal = match options.signal {
             Some(signal) => signal,
-            // The first ones are the most likely to be used.
+            // Search from the end, because the first signals are the most likely to be used.
             None => (libc::SIGRTMIN()..=libc::SIGRTMAX())
                 .rev()
                 .find(|&signal| handler::is_free(signal))
@@ -73,7 +73,7 @@ impl Running {
         Ok(Running { options, signal, objects, threads: Vec::new(), past: crate::Statistics::default() })
     }
 
-    /// Looks what code there is now, and tells all threads if that has changed.
+    /// Takes a new snapshot of the code and passes it to all threads.
     pub fn refresh(&mut self) {
         self.objects = Arc::new(Objects::look(Some(&self.objects)));
         for thread in self.threads.iter().filter(|thread| !thread.ended.load(Ordering::Acquire)) {
@@ -81,7 +81,7 @@ impl Running {
         }
     }
 
-    /// The calling thread is sampled from now on.
+    /// Starts sampling the calling thread.
     fn register(&mut self) -> Result<Arc<Thread>, Error> {
         if Objects::changes_now() != self.objects.changes() {
             self.refresh();
@@ -101,14 +101,14 @@ impl Running {
         Ok(thread)
     }
 
-    /// No thread is interrupted any more.
+    /// Stops all timers and restores the signal's handler.
     pub fn end(self) {
         self.threads.iter().for_each(|thread| thread.end(true));
         handler::uninstall(self.signal);
     }
 }
 
-/// What keeps the memory of a registered thread, on that thread, until it ends or is no longer registered.
+/// Keeps a registered thread's memory alive, in that thread's local storage, until the thread ends or is unregistered.
 struct Registration {
     pid: u32,
     thread: Arc<Thread>,
@@ -116,7 +116,7 @@ struct Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // From here on its signals are nobody's; only then may its memory go.
+        // Detach the handler first; only then may the memory be freed.
         handler::set_current(ptr::null());
         self.thread.end(self.pid == std::process::id());
     }
@@ -142,7 +142,7 @@ pub(crate) fn register_thread() -> Result<(), Error> {
     })
 }
 
-/// The calling thread is not sampled any more.
+/// Stops sampling the calling thread.
 pub(crate) fn unregister_thread() {
     REGISTRATION.with_borrow_mut(|registration| *registration = None);
 }

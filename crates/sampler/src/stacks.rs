@@ -1,4 +1,4 @@
-//! Samples counted by stack, and written as text.
+//! Counts samples by stack, and writes them as text.
 
 #![allow(unsafe_code)]
 
@@ -12,26 +12,26 @@ use plumb_unwind::End;
 use crate::objects::Objects;
 use crate::ring::{Frame, Stack};
 
-/// Distinct stacks and how often each was seen.
+/// Distinct stacks with their number of samples.
 #[derive(Debug, Default)]
 pub struct Stacks {
     counts: HashMap<(i32, Vec<Frame>, Option<&'static str>), u64>,
 }
 
 impl Stacks {
-    /// Counts a sample of a thread.
+    /// Adds a sample of a thread.
     pub fn add(&mut self, tid: i32, stack: &Stack) {
         *self.counts.entry((tid, stack.frames.clone(), cut(stack.end))).or_default() +=
             u64::from(stack.weight);
     }
 
-    /// All samples by the weight they have.
+    /// Total weight of all samples.
     pub fn total(&self) -> u64 {
         self.counts.values().sum()
     }
 
-    /// Writes one line for each distinct stack, `root;…;leaf count`, for flame graph tools. Functions that no dynamic
-    /// symbol names are `file+0xaddress`, which `addr2line` takes. A stack that is cut begins with the reason.
+    /// Writes one line per distinct stack, `root;…;leaf count`, for flame graph tools. A function without a dynamic symbol is written as
+    /// `file+0xaddress`, for use with `addr2line`. A truncated stack begins with the reason.
     pub fn write_folded(&self, out: &mut dyn Write) -> io::Result<()> {
         let objects = Objects::look(None);
         let mut names: HashMap<u64, String> = HashMap::new();
@@ -52,8 +52,8 @@ impl Stacks {
         lines.iter().try_for_each(|(line, count)| writeln!(out, "{line} {count}"))
     }
 
-    /// Writes one line for each distinct stack of a thread, `tid count end address…` from the leaf on, with `*` before
-    /// addresses that are no return addresses; then a line `maps:` and the process' mappings.
+    /// Writes one line per distinct stack of a thread, `tid count end address…` from the leaf on, with `*` before addresses that are not return
+    /// addresses; then a line `maps:` and the process's mappings.
     pub fn write_addresses(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut lines: Vec<_> = self.counts.iter().collect();
         lines.sort_unstable();
@@ -69,7 +69,7 @@ impl Stacks {
     }
 }
 
-/// Why a stack is cut, in one word; `None`: it is not.
+/// Reason for a truncated stack, in one word, or `None` if the stack is complete.
 pub(crate) fn cut(end: End) -> Option<&'static str> {
     Some(match end {
         End::Root => return None,
@@ -84,11 +84,11 @@ pub(crate) fn cut(end: End) -> Option<&'static str> {
     })
 }
 
-/// The name of the dynamic symbol at `at`, or the place in its file.
+/// Name of the dynamic symbol at `at`, or the address in its file.
 fn name(objects: &Objects, at: u64) -> String {
     let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: `info` is live and all zeroes are valid for it; the loader only compares `at` with what it knows, and
-    // the names that it gives are terminated and stay as long as their file is loaded.
+    // SAFETY: `info` is live and all zeroes are valid for it; the loader only compares `at` with its own tables, and the names that it returns are
+    // NUL-terminated and valid as long as their file is loaded.
     let symbol = unsafe {
         let found = libc::dladdr(at as *const libc::c_void, info.as_mut_ptr()) != 0;
         let symbol = info.assume_init().dli_sname;

@@ -1,8 +1,8 @@
-//! One registered thread: its timer, its ring, and what its signal handler works with.
+//! One registered thread: its timer, its queue, and the state of its signal handler.
 //!
-//! Invariant: what is under `inside` is touched by the thread's own signal handler alone, which does not interrupt
-//! itself. Everything else is atomic, or locked and never touched by the handler. A new picture of the program's code
-//! comes in through `next`; the one it replaces goes out through `retired`, because a handler can't free memory.
+//! Invariant: `inside` is accessed only by the thread's own signal handler, which does not interrupt itself. Everything else is atomic, or locked and
+//! never accessed by the handler. A new view of the program's code is passed in through `next`; the one that it replaces is passed out through
+//! `retired`, because a handler cannot free memory.
 
 #![allow(unsafe_code)]
 
@@ -20,13 +20,13 @@ use crate::ring::Ring;
 use crate::timer::Timer;
 use crate::{Error, Options};
 
-/// Return addresses that a thread's cache has room for, as a power of two: 74 KB.
+/// Capacity of a thread's cache, in return addresses, as a power of two: 74 KB.
 const CACHE_BITS: u32 = 12;
 
-/// How much stack there has to be for walking; it takes less than half of this.
+/// Stack space that must be free for unwinding, which takes less than half of this.
 const ROOM: u64 = 16 << 10;
 
-/// The program's code as one thread knows it, with what was learnt of it.
+/// The program's code as seen by one thread, with a cache of unwind results.
 pub(crate) struct View {
     objects: Arc<Objects>,
     cache: Cache,
@@ -38,7 +38,7 @@ impl View {
     }
 }
 
-/// What only the signal handler touches.
+/// State that only the signal handler accesses.
 struct Inside {
     view: Box<View>,
     walked: Vec<Walked>,
@@ -50,11 +50,11 @@ struct Inside {
 pub(crate) struct Thread {
     pub tid: i32,
     pub ring: Ring,
-    /// Signals, samples that found no room, and ticks of the processor's time stamp counter spent on them.
+    /// Signals received, samples that did not fit, and ticks of the CPU's time stamp counter spent on them.
     pub signals: AtomicU64,
     pub dropped: AtomicU64,
     pub ticks: AtomicU64,
-    /// It is not sampled any more.
+    /// Sampling of this thread has stopped.
     pub ended: AtomicBool,
     timer: Mutex<Option<Timer>>,
     stack: Range<u64>,
@@ -64,7 +64,7 @@ pub(crate) struct Thread {
     retired: AtomicPtr<View>,
 }
 
-// SAFETY: `inside` is only touched by the handler of one thread, see above; all else may be shared.
+// SAFETY: `inside` is only accessed by the handler of one thread, see above; all else may be shared.
 unsafe impl Sync for Thread {}
 // SAFETY: nothing in it depends on the thread it is on; it is freed after its thread has let go of it.
 unsafe impl Send for Thread {}
@@ -81,7 +81,7 @@ impl Thread {
             lowest: &raw const here as u64,
         };
         Ok(Thread {
-            // SAFETY: takes nothing and can't fail.
+            // SAFETY: takes no argument and cannot fail.
             tid: unsafe { libc::gettid() },
             ring: Ring::new(options.ring_words),
             signals: AtomicU64::new(0),
@@ -97,12 +97,12 @@ impl Thread {
         })
     }
 
-    /// Gives it a timer, which interrupts it from now on.
+    /// Sets the timer, which interrupts the thread from now on.
     pub fn set_timer(&self, timer: Timer) {
         *self.timer.lock().unwrap_or_else(PoisonError::into_inner) = Some(timer);
     }
 
-    /// Stops its timer. `false` in a forked child, where the timer is the parent's and only forgotten.
+    /// Stops the timer. `is_own_process` is `false` in a forked child process: the timer belongs to the parent and is only dropped.
     pub fn end(&self, is_own_process: bool) {
         let timer = self.timer.lock().unwrap_or_else(PoisonError::into_inner).take();
         match timer {
@@ -112,19 +112,19 @@ impl Thread {
         self.ended.store(true, Ordering::Release);
     }
 
-    /// Has the thread use another picture of the code from its next sample on. For one caller at a time.
+    /// Passes a new view of the code to the thread, which uses it from its next sample on. For one caller at a time.
     pub fn offer(&self, view: Box<View>) {
         free(self.next.swap(Box::into_raw(view), Ordering::AcqRel));
         free(self.retired.swap(ptr::null_mut(), Ordering::AcqRel));
     }
 
-    /// Takes a sample. For the thread's signal handler.
+    /// Takes a sample. Called by the thread's signal handler.
     ///
     /// # Safety
-    /// Only on the thread itself, not while it is in here already; `registers` are those of the interrupted code, and
-    /// `other` is memory of another stack that it may be on (sigaltstack(2)).
+    /// Only on the thread itself, and not reentrantly; `registers` are those of the interrupted code, and `other` is memory of another stack that it
+    /// may be on (sigaltstack(2)).
     pub unsafe fn sample(&self, registers: &Registers, other: Range<u64>, weight: u32) {
-        // SAFETY: nobody else is here, says the caller, and nobody else uses `inside`.
+        // SAFETY: the caller guarantees that this is not reentered, and nothing else uses `inside`.
         let inside = unsafe { &mut *self.inside.get() };
         self.change_view(inside);
         let sp = registers.sp().saturating_sub(128);
@@ -155,13 +155,13 @@ impl Thread {
         }
         let next = self.next.swap(ptr::null_mut(), Ordering::AcqRel);
         if !next.is_null() {
-            // SAFETY: it comes from `Box::into_raw` in `offer`, and the swap has made it ours alone.
+            // SAFETY: the pointer comes from `Box::into_raw` in `offer`, and the swap has made it ours alone.
             let old = std::mem::replace(&mut inside.view, unsafe { Box::from_raw(next) });
             self.retired.store(Box::into_raw(old), Ordering::Release);
         }
     }
 
-    /// Adds one where only this thread adds.
+    /// Increments a counter that only this thread writes.
     fn count(&self, counter: &AtomicU64) {
         counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
@@ -174,7 +174,7 @@ impl Drop for Thread {
     }
 }
 
-/// The frame of the program counter alone, where there is no stack left to do more.
+/// A stack of only the program counter, for a thread without enough stack space to unwind.
 fn only_leaf(registers: &Registers, walked: &mut Vec<Walked>) -> End {
     walked.clear();
     walked.push(Walked { pc: Avma(registers.ip()), is_return: false, found: Method::Sampled, slot: Avma(0) });
@@ -188,7 +188,7 @@ fn free(view: *mut View) {
     }
 }
 
-/// The memory that a walk may read: the thread's stack from its stack pointer on, and a signal stack.
+/// The memory that the unwinder may read: the thread's stack from its stack pointer on, and a signal stack.
 struct Stacks {
     own: Range<u64>,
     other: Range<u64>,
@@ -199,15 +199,15 @@ impl Memory for Stacks {
     fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
         let inside = |range: &Range<u64>| at.0 >= range.start && at.0 < range.end && range.end - at.0 >= 8;
         if inside(&self.own) || inside(&self.other) {
-            // SAFETY: both ranges are mapped as long as the thread lives, and all eight bytes are in one of them.
-            // What is there may be anything; it is only a number here.
+            // SAFETY: both ranges are mapped as long as the thread lives, and all eight bytes are in one of them. Their contents may be anything;
+            // they are only used as a number here.
             return Ok(unsafe { ptr::read_unaligned(at.0 as *const u64) });
         }
         Err(ReadError::Unreadable)
     }
 }
 
-/// Where the calling thread's stack is.
+/// Address range of the calling thread's stack.
 fn own_stack() -> Result<Range<u64>, Error> {
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     let (mut start, mut size) = (ptr::null_mut(), 0);

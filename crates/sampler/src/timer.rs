@@ -1,8 +1,8 @@
-//! What interrupts a thread: its own clock of processor time.
+//! Timers that interrupt a thread after a period of its CPU time.
 //!
-//! A perf event of the thread (`task-clock`) fires at any rate and only while the thread runs. Where the kernel gives
-//! none, a POSIX timer on the thread's processor time does, which the kernel only looks at in its scheduler tick: at
-//! 250 ticks a second there are 250 signals, each of which says how many periods it stands for.
+//! A perf event of the thread (`task-clock`) fires at any rate and only while the thread runs. Where the kernel allows none, a POSIX timer on the
+//! thread's CPU time is used, which the kernel checks only in its scheduler tick: with 250 ticks a second there are 250 signals, each of which
+//! carries the number of periods that it represents.
 
 #![allow(unsafe_code)]
 
@@ -19,34 +19,34 @@ use perf_event_open_sys::ioctls;
 
 use crate::Error;
 
-/// Which clock interrupts threads.
+/// The clock that interrupts threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
-    /// A perf event, or a POSIX timer where there is none.
+    /// A perf event, or a POSIX timer if perf events are not available.
     #[default]
     Best,
     /// A perf event (perf_event_open(2)): precise.
     Perf,
-    /// A POSIX timer (timer_create(2), CLOCK_THREAD_CPUTIME_ID): as fine as the kernel's tick.
+    /// A POSIX timer (timer_create(2), CLOCK_THREAD_CPUTIME_ID): as precise as the kernel's tick.
     Posix,
 }
 
-/// The timer of one thread. Dropped in the process that made it, it stops; in a forked child it is left alone there.
+/// The timer of one thread. Dropping it stops it in the process that created it; in a forked child process the parent's timer is not affected.
 #[derive(Debug)]
 pub(crate) enum Timer {
     Perf(File),
     Posix(PosixTimer),
 }
 
-/// A timer's number.
+/// Id of a POSIX timer.
 #[derive(Debug)]
 pub(crate) struct PosixTimer(libc::timer_t);
 
-// SAFETY: it is a number of the process', which any thread may use.
+// SAFETY: the id belongs to the process, and any thread may use it.
 unsafe impl Send for PosixTimer {}
 
 impl Timer {
-    /// Interrupts the calling thread by `signal` after each `period_ns` of its processor time.
+    /// Sends `signal` to the calling thread after each `period_ns` of its CPU time.
     pub fn start(clock: Clock, signal: i32, period_ns: u64) -> Result<Timer, Error> {
         match clock {
             Clock::Perf => perf(signal, period_ns),
@@ -55,7 +55,7 @@ impl Timer {
         }
     }
 
-    /// Stops it. Signals that are under way still come.
+    /// Stops the timer. Pending signals are still delivered.
     pub fn stop(self) {
         match self {
             // SAFETY: takes no pointer. A forked child may hold a copy of the descriptor, so closing is not enough.
@@ -67,13 +67,13 @@ impl Timer {
 }
 
 fn perf(signal: i32, period_ns: u64) -> Result<Timer, Error> {
-    // In the kernel too, if that is allowed: the signal then comes when it returns.
+    // Count kernel time too, if that is allowed: the signal is then delivered on the return to user code.
     let file = open(period_ns, false).or_else(|_| open(period_ns, true));
     let file = file.map_err(|error| Error::System { what: "perf_event_open", error })?;
     let fd = file.as_raw_fd();
     // SAFETY: takes no pointer.
     let tid = unsafe { libc::gettid() };
-    // From asm-generic/fcntl.h; glibc has them under _GNU_SOURCE, the libc crate has not.
+    // From asm-generic/fcntl.h; glibc defines them under _GNU_SOURCE, the libc crate does not.
     #[repr(C)]
     struct Owner {
         kind: i32,
@@ -107,13 +107,13 @@ fn open(period_ns: u64, user_only: bool) -> io::Result<File> {
     attr.set_disabled(1);
     attr.set_exclude_kernel(user_only.into());
     attr.set_exclude_hv(1);
-    // SAFETY: `attr` is live and its size field says its size. This thread (0), on any processor (-1), no group (-1).
+    // SAFETY: `attr` is live and its size field is its size. This thread (0), on any CPU (-1), no group (-1).
     let fd =
         unsafe { perf_event_open_sys::perf_event_open(&mut attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC.into()) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just made this descriptor for us, and nobody else owns it.
+    // SAFETY: the kernel has just created this descriptor for us, and nobody else owns it.
     Ok(unsafe { File::from_raw_fd(fd) })
 }
 
@@ -124,8 +124,7 @@ fn posix(signal: i32, period_ns: u64) -> Result<Timer, Error> {
         tv_nsec: (period_ns % 1_000_000_000) as libc::c_long,
     };
     let times = libc::itimerspec { it_interval: period, it_value: period };
-    // SAFETY: zeroes are valid for the plain structure `sigevent`; all pointers are to live values; the timer is used
-    // only after it was made.
+    // SAFETY: zeroes are valid for the plain structure `sigevent`; all pointers are to live values; the timer is used only after it was created.
     let failed = unsafe {
         let mut event: libc::sigevent = MaybeUninit::zeroed().assume_init();
         event.sigev_notify = libc::SIGEV_THREAD_ID;

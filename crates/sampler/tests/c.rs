@@ -1,7 +1,7 @@
-//! The sampler as a C program meets it: `programs/sampled.c`, linked with the static library, samples itself and tells
-//! what it saw; its own clocks, its linker's sections and its own `malloc` are the truth.
+//! Tests of the C API: `programs/sampled.c`, linked with the static library, samples itself and reports the results, which are compared with its own
+//! clocks, its linker sections and its own `malloc`.
 //!
-//! Needs gcc.
+//! Requires gcc.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn source(name: &str) -> PathBuf {
 
 fn gcc(name: &str, options: &[&str]) -> PathBuf {
     let made = folder().join(name.replace(".c", ""));
-    // In the folder that this test is in.
+    // The library is in the directory of this test.
     let deps = std::env::current_exe().expect("it runs");
     let libraries = deps.parent().expect("target/PROFILE/deps");
     let mut gcc = Command::new("gcc");
@@ -49,20 +49,20 @@ fn run(arguments: &[&str]) -> String {
     text
 }
 
-/// The numbers by the words before them; of a word that comes again the last.
+/// The numbers, by the word before each; the last one if a word occurs several times.
 fn numbers(text: &str) -> HashMap<&str, f64> {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.chunks_exact(2).map(|pair| (pair[0], pair[1].parse().expect("a number"))).collect()
 }
 
-/// Holds what was sampled against the times that the program measured itself.
+/// Compares the samples with the times that the program measured itself.
 fn check_shares(text: &str) {
     let found = numbers(text);
     let time: f64 = ["time_a", "time_b", "time_c"].iter().map(|name| found[name]).sum();
     for name in ["a", "b", "c"] {
         let truth = found[&*format!("time_{name}")] / time;
         let share = found[&*format!("hot_{name}")] / found["weight"];
-        // Four standard deviations of that many samples, and the calls of the clock around.
+        // Four standard deviations at this number of samples, plus the calls that read the clock.
         let allowed = 4.0 * (truth * (1.0 - truth) / found["samples"]).sqrt() + 0.01;
         assert!((share - truth).abs() < allowed, "{name}: {share} of samples, {truth} of time\n{text}");
     }

@@ -1,6 +1,6 @@
-//! Runs of a command that is measured, not sampled: time, memory, and how often things happened.
+//! Runs a command to measure it without sampling: time, memory, and counts of events.
 //!
-//! What the kernel accounts for the command and what it waited for is exact. Not here: how several runs compare.
+//! The kernel's accounting for the command and the descendants that it waited for is exact. Elsewhere: comparing several runs.
 
 use std::os::fd::AsFd;
 use std::process::ExitStatus;
@@ -15,38 +15,38 @@ use plumb_target::{
     Cgroup, Child, Descendants, Heeded, Held, Launch, Notice, Prints, SignalPolicy, TargetError,
 };
 
-/// How often a second of processor time is looked whether it is the kernel's: not a divisor of what programs do by the clock.
+/// Rate, per second of CPU time, at which the kernel's share is sampled. Not a divisor of the rates at which programs use timers.
 const TICKS_HZ: u32 = 2999;
-/// Tasks are freed a while after they have ended (an RCU grace period): how long is waited for that, and how often is looked.
+/// Tasks are freed some time after they have ended (an RCU grace period): longest wait for that, and the polling interval.
 const FREED: (Duration, Duration) = (Duration::from_millis(200), Duration::from_millis(5));
-/// What the scheduler's account of threads may lack of the sum, in nanoseconds, for all of them to be there.
+/// Difference between the scheduler's accounting of threads and their total, in nanoseconds, up to which all threads count as freed.
 const ALL_THERE_NS: u64 = 200_000;
 
-/// One run of a command.
+/// Measurements of one run of a command.
 #[derive(Clone, Debug)]
 pub struct RunStats {
-    /// How it ended.
+    /// Exit status.
     pub status: ExitStatus,
-    /// From its exec to its end.
+    /// Time from its exec to its end.
     pub wall: Duration,
-    /// What it and the descendants that it waited for used.
+    /// Resources used by it and the descendants that it waited for.
     pub usage: Usage,
-    /// What was resident before its exec, in bytes: the recorder's. The kernel counts that as the command's, so that of a smaller one
-    /// only this is known.
+    /// Resident memory before its exec, in bytes, which is the recorder's. The kernel counts it as the command's, so for a smaller command this is
+    /// the only known bound.
     pub rss_floor_bytes: u64,
-    /// What all that it started used, where a cgroup keeps that: more, if it left some behind or didn't wait for them.
+    /// CPU time of all its descendants, if a cgroup accounts for it: more than `usage` if it left some behind or did not wait for them.
     pub all: Option<CpuTime>,
-    /// Descendants that outlive it, where a cgroup holds them.
+    /// Descendants that outlive it, if a cgroup holds them.
     pub left: Descendants,
-    /// What else was counted.
+    /// Counts of perf events.
     pub counts: Vec<EventCount>,
-    /// What the kernel's programs counted, if there are any.
+    /// Counts of the BPF programs, if there are any.
     pub seen: Option<KernelCounts>,
-    /// Whether a signal was to end it, or the recorder, which should start no other run.
+    /// Whether a signal asked the command or the recorder to end; no other run should be started then.
     pub interrupted: bool,
 }
 
-/// Runs commands.
+/// Runs commands and measures them.
 pub struct StatRunner {
     host: Host,
     watcher: Option<Box<dyn StatCounters>>,
@@ -55,7 +55,7 @@ pub struct StatRunner {
 }
 
 impl StatRunner {
-    /// Ready to run. `say` tells the user about a command of this name that a Ctrl-C didn't end.
+    /// Prepares to run commands. `say` informs the user about a command of this name that did not end on Ctrl-C.
     pub fn new(watcher: Option<Box<dyn StatCounters>>, say: fn(&str, Notice)) -> Result<Self, Error> {
         let signals = Signals::watch().map_err(Error::system("watching for signals"))?;
         plumb_process::usage::raise_file_limit();
@@ -109,10 +109,10 @@ impl StatRunner {
         let mut steering = SignalPolicy::default();
         loop {
             let files: Vec<_> = process.iter().map(AsFd::as_fd).chain([self.signals.as_fd()]).collect();
-            // Without a pidfd the end is told by SIGCHLD.
+            // Without a pidfd, SIGCHLD reports the end.
             let patience = steering.patience_ms(1000);
             signals::poll(&files, patience).map_err(Error::system("waiting for the command"))?;
-            // Before the look whether it has ended: a Ctrl-C ends it, and is for those to come as well.
+            // Handle signals before checking for the end: a Ctrl-C ends the command, and also applies to further runs.
             let heeded = steering.heed(&self.signals, Some(child));
             if let Some((status, usage)) = wait()? {
                 return Ok((status, usage, steering.is_interrupted()));
@@ -128,7 +128,7 @@ impl StatRunner {
     }
 }
 
-/// Waits until the threads of a command have been freed, or nearly all of them: some are never heard of.
+/// Waits until nearly all threads of a command have been freed; for some, no record ever arrives.
 fn wait_for_freed(watcher: &dyn StatCounters, used: CpuTime) {
     let until = monotonic_ns() + nanoseconds(FREED.0);
     while watcher.runtime_ns() + ALL_THERE_NS < used.total_ns() && monotonic_ns() < until {

@@ -1,7 +1,7 @@
-//! The thread that appends: batches to the log, then to heads, then their senders are told.
+//! The thread that appends: writes batches to the log, then to heads, then notifies their senders.
 //!
-//! What waits is written together with one flush of the disk. Only this thread touches the log's last segment and changes heads, so that a segment
-//! and the heads of its time hold the same.
+//! Batches that wait are written together with a single flush to disk. Only this thread writes the log's last segment and changes heads, so a segment
+//! and the heads of its period hold the same samples.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -20,42 +20,42 @@ use crate::taken::Taken;
 use crate::tenant::Tenant;
 use crate::wal::Segment;
 
-/// Bytes that are written with one flush of the disk.
+/// Most bytes of records per flush to disk, beyond which no further batch joins.
 const MOST_TOGETHER: usize = 8 << 20;
-/// Segments whose blocks are not written yet, after which nothing more is taken.
+/// Most segments whose blocks are not written yet; beyond that, batches are refused.
 const MOST_FROZEN: usize = 8;
 
-/// What the thread is asked.
+/// A message to the thread.
 pub(crate) enum Append {
     Batch(Box<PendingBatch>),
-    /// End the head now; answered when its blocks are written.
+    /// Turn the current head into blocks; answered when they are written.
     Rotate(oneshot::Sender<()>),
     Close,
 }
 
-/// A batch that waits to be written.
+/// A batch waiting to be written.
 pub(crate) struct PendingBatch {
     pub tenant: Tenant,
     pub batch: Batch,
-    /// The log's record.
+    /// The log record of the batch.
     pub record: Vec<u8>,
     pub done: oneshot::Sender<Result<(), StoreError>>,
 }
 
-/// The thread's own.
+/// State of the thread.
 pub(crate) struct Appender {
     pub shared: Arc<Shared>,
     pub folder: PathBuf,
     pub segment: Segment,
-    /// Requests that don't count a second time.
+    /// Keys of recent requests, to detect repeated ones.
     pub taken: Taken,
     pub tasks: Sender<Task>,
-    /// When the head began.
+    /// Start of the current head.
     pub since: Instant,
 }
 
 impl Appender {
-    /// Works until it is told to close.
+    /// Runs until it receives [`Append::Close`].
     pub fn run(mut self, asked: &Receiver<Append>) {
         loop {
             let left = self.shared.options.block_interval.saturating_sub(self.since.elapsed());
@@ -117,12 +117,12 @@ impl Appender {
             let head = state.read().head.clone();
             head.segment.store(self.segment.number, Ordering::Relaxed);
             head.append(&batch);
-            // Who has gone away has its batch stored all the same.
+            // If the sender is gone, its batch is stored all the same.
             let _ = done.send(Ok(()));
         }
     }
 
-    /// Leaves out requests that are stored already, and tells their senders that they are.
+    /// Removes the batches of requests that are already stored, and acknowledges these.
     fn without_repeated(&self, waiting: Vec<PendingBatch>) -> Vec<PendingBatch> {
         let (mut now, mut new) = (HashSet::new(), Vec::new());
         for one in waiting {
@@ -131,7 +131,7 @@ impl Appender {
                     self.shared.counters.repeated.fetch_add(1, Ordering::Relaxed);
                     Ok(())
                 }
-                // Whether the first one gets to the disk is not known yet.
+                // The first one may still fail to reach the disk.
                 Some(request) if !now.insert(request) => {
                     Err(StoreError::Full("the same request is being stored".to_owned()))
                 }
@@ -145,14 +145,14 @@ impl Appender {
         new
     }
 
-    /// Begins a new segment and new heads; the old ones become blocks.
+    /// Starts a new segment and new heads; the old heads become blocks.
     fn rotate(&mut self, done: Option<oneshot::Sender<()>>) {
         self.since = Instant::now();
         let number = self.segment.number;
         if self.segment.len() > 0 {
             match Segment::create(&self.folder, number + 1) {
                 Ok(segment) => self.segment = segment,
-                // The old one goes on; a later attempt may succeed.
+                // Keep using the old segment; a later attempt may succeed.
                 Err(error) => return tracing::error!(%error, "the write-ahead log cannot begin a segment"),
             }
             for (_, state) in self.shared.tenants.all() {

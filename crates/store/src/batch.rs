@@ -1,4 +1,4 @@
-//! A batch: what one request brought, whatever format it came in.
+//! A batch: the contents of one request, whatever format it came in.
 
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
@@ -8,12 +8,12 @@ use crate::dictionary::{Dictionary, StackNodeId};
 use crate::labels::Labels;
 use crate::taken::RequestKey;
 
-/// A series' place in a [`Batch`].
+/// Index of a series in a [`Batch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SeriesKey(pub(crate) u32);
 
 impl SeriesKey {
-    /// Its place among [`Batch::all_series`].
+    /// Index into [`Batch::all_series`].
     pub fn place(self) -> usize {
         self.0 as usize
     }
@@ -24,45 +24,45 @@ impl SeriesKey {
 pub struct Millis(pub i64);
 
 impl Millis {
-    /// Of nanoseconds since 1970; later than is possible, if there are too many.
+    /// Converts nanoseconds since 1970. Saturates at the largest value.
     pub fn of_nanos(nanos: u64) -> Self {
         Self(i64::try_from(nanos / 1_000_000).unwrap_or(i64::MAX))
     }
 }
 
-/// What one stack of one profile amounts to.
+/// The value of one stack in one profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredSample {
-    /// Whose it is.
+    /// Series that it belongs to.
     pub series: SeriesKey,
-    /// When: samples of one series with one time are one profile.
+    /// Timestamp. Samples of a series with the same timestamp form one profile.
     pub time: Millis,
     /// The stack.
     pub stack: StackNodeId,
-    /// How much, in the unit of the series' profile type.
+    /// Value, in the unit of the series' profile type.
     pub value: i64,
 }
 
-/// Samples of any number of series, with all that they point at.
+/// Samples of any number of series, with everything that they refer to.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Batch {
     /// Strings, frames and stacks.
     pub dictionary: Dictionary,
     pub(crate) series: IndexSet<Labels, RandomState>,
     pub(crate) samples: Vec<StoredSample>,
-    /// The request that brought it, if it must not count a second time.
+    /// Key of its request, if a repetition of that request must be ignored.
     #[serde(skip)]
     pub request: Option<RequestKey>,
 }
 
 impl Batch {
-    /// The id of a series.
+    /// Returns the key of a series, adding the series if needed.
     pub fn series(&mut self, labels: Labels) -> SeriesKey {
         let place = self.series.insert_full(labels).0;
         SeriesKey(u32::try_from(place).unwrap_or(u32::MAX))
     }
 
-    /// Adds a sample. One without a value is left out.
+    /// Adds a sample, unless its value is zero.
     pub fn push(&mut self, sample: StoredSample) {
         if sample.value != 0 {
             self.samples.push(sample);
@@ -84,12 +84,12 @@ impl Batch {
         &self.samples
     }
 
-    /// Memory, roughly, in bytes.
+    /// Approximate memory use in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.dictionary.memory() + self.series.len() * 600 + self.samples.len() * size_of::<StoredSample>()
     }
 
-    /// Takes in what another has.
+    /// Adds the contents of another batch.
     pub(crate) fn absorb(&mut self, other: &Batch) {
         let nodes = self.dictionary.absorb(&other.dictionary);
         let series: Vec<SeriesKey> = other.series.iter().map(|labels| self.series_of(labels)).collect();
@@ -107,7 +107,7 @@ impl Batch {
         }
     }
 
-    /// Whether all ids point at something: what was read back from a file may not.
+    /// Whether all ids are valid: those read from a file may not be.
     pub(crate) fn is_whole(&self) -> bool {
         let dictionary = &self.dictionary;
         let (texts, frames, nodes) =

@@ -1,6 +1,7 @@
-//! Where blocks are: a directory, or a bucket of an object store.
+//! Storage of blocks: a directory, or a bucket of an object store.
 //!
-//! What is put into a directory is on the disk, with its folder's entry, before [`Bucket::put`] returns; object stores promise that by themselves.
+//! In a directory, an object and its directory entries are flushed to disk before [`Bucket::put`] returns; object stores guarantee durability
+//! themselves.
 
 use std::fs::File;
 use std::path::{Path as FilePath, PathBuf};
@@ -16,12 +17,12 @@ use tokio::runtime::{Builder, Runtime};
 use crate::batch::Millis;
 use crate::error::StoreError;
 
-/// A directory or a bucket.
+/// A directory or an object store bucket.
 pub(crate) struct Bucket {
     store: Arc<dyn ObjectStore>,
     /// The directory, if it is one.
     root: Option<PathBuf>,
-    /// There until it is dropped.
+    /// Present until the bucket is dropped.
     runtime: Option<Runtime>,
 }
 
@@ -31,7 +32,7 @@ fn failed(path: &str) -> impl FnOnce(object_store::Error) -> StoreError {
 }
 
 impl Bucket {
-    /// A directory that exists.
+    /// Opens an existing directory.
     pub fn directory(root: &FilePath) -> Result<Self, StoreError> {
         let io = |source| StoreError::Io { path: root.into(), action: "open", source };
         let root = root.canonicalize().map_err(io)?;
@@ -40,13 +41,13 @@ impl Bucket {
         Self::new(Arc::new(store), Some(root))
     }
 
-    /// A bucket of S3, as a URL and the environment say.
+    /// Opens an S3 bucket, configured by a URL and the environment.
     #[cfg(feature = "s3")]
     pub fn s3(url: &str) -> Result<Self, StoreError> {
         use object_store::aws::AmazonS3Builder;
         use object_store::prefix::PrefixStore;
 
-        // Somebody else may have chosen before.
+        // The process may have installed a provider before.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let wrong = || StoreError::Url(url.to_owned());
         let (_, rest) = url.split_once("://").ok_or_else(wrong)?;
@@ -55,7 +56,7 @@ impl Bucket {
         Self::new(Arc::new(PrefixStore::new(store, prefix)), None)
     }
 
-    /// A build without buckets.
+    /// Fails: this build has no object store.
     #[cfg(not(feature = "s3"))]
     pub fn s3(url: &str) -> Result<Self, StoreError> {
         Err(StoreError::Url(url.to_owned()))
@@ -82,13 +83,13 @@ impl Bucket {
         Ok(Self { store, root, runtime: Some(runtime) })
     }
 
-    /// Waits for what the store does on threads of its own.
+    /// Runs a store operation to its end.
     fn wait<T>(&self, work: impl Future<Output = object_store::Result<T>>) -> object_store::Result<T> {
         let closed = || object_store::Error::Generic { store: "bucket", source: "it is closed".into() };
         self.runtime.as_ref().ok_or_else(closed)?.block_on(work)
     }
 
-    /// Writes an object whole, or not at all.
+    /// Writes an object atomically.
     pub fn put(&self, path: &str, bytes: Bytes) -> Result<(), StoreError> {
         self.wait(self.store.put(&Path::from(path), bytes.into())).map_err(failed(path))?;
         let Some(root) = &self.root else { return Ok(()) };
@@ -107,7 +108,7 @@ impl Bucket {
         self.wait(get).map_err(failed(path))
     }
 
-    /// Reads an object that may not be there, with its version.
+    /// Reads an object with its version. `None` if it does not exist.
     pub fn find(&self, path: &str) -> Result<Option<(Bytes, UpdateVersion)>, StoreError> {
         let find = async {
             let found = self.store.get(&Path::from(path)).await?;
@@ -122,7 +123,7 @@ impl Bucket {
         }
     }
 
-    /// Writes an object unless somebody else did since that version, or since there was none. Says whether it was written.
+    /// Writes an object unless it has changed since `version`, or has been created if that is `None`. Returns whether it was written.
     pub fn put_if(
         &self,
         path: &str,
@@ -141,7 +142,7 @@ impl Bucket {
         }
     }
 
-    /// Paths of all objects below a folder, and when each was written.
+    /// Paths of all objects below a directory, with their modification times.
     pub fn list(&self, folder: &str) -> Result<Vec<(String, Millis)>, StoreError> {
         let folder_path = Path::from(folder);
         let list = self
@@ -151,7 +152,7 @@ impl Bucket {
         self.wait(list.try_collect()).map_err(failed(folder))
     }
 
-    /// Paths of all objects below a folder, and how large each is.
+    /// Paths of all objects below a directory, with their sizes in bytes.
     pub fn sizes(&self, folder: &str) -> Result<Vec<(String, u64)>, StoreError> {
         let folder_path = Path::from(folder);
         let list =
@@ -159,7 +160,7 @@ impl Bucket {
         self.wait(list.try_collect()).map_err(failed(folder))
     }
 
-    /// Names of the folders below a folder.
+    /// Names of the subdirectories of a directory.
     pub fn folders(&self, folder: &str) -> Result<Vec<String>, StoreError> {
         let folder_path = Path::from(folder);
         let prefix = (!folder.is_empty()).then_some(&folder_path);
@@ -167,7 +168,7 @@ impl Bucket {
         Ok(listed.common_prefixes.iter().filter_map(|path| path.filename().map(str::to_owned)).collect())
     }
 
-    /// Removes an object; one that is not there is no error.
+    /// Deletes an object. Succeeds if it does not exist.
     pub fn delete(&self, path: &str) -> Result<(), StoreError> {
         match self.wait(self.store.delete(&Path::from(path))) {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
@@ -175,16 +176,16 @@ impl Bucket {
         }
     }
 
-    /// Removes a folder that has become empty, where there are folders.
+    /// Removes an empty directory, if the bucket is a directory.
     pub fn remove_folder(&self, folder: &str) {
         if let Some(root) = &self.root {
-            // Not empty: somebody put something there, which stays.
+            // Fails if the directory is not empty, because something was added; that stays.
             let _ = std::fs::remove_dir(root.join(folder));
         }
     }
 }
 
-/// The last one who holds a store may be a task, which must not wait for threads.
+/// The last owner of a store may be an async task, which must not block on threads.
 impl Drop for Bucket {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {

@@ -1,4 +1,4 @@
-//! Function names of all that is queried, and their calls, each once: what different blocks say becomes comparable.
+//! Deduplicated function names and calls of all queried data, which makes stacks of different blocks comparable.
 
 use std::sync::Arc;
 
@@ -11,35 +11,35 @@ use crate::dictionary::{Dictionary, StoredFrame};
 use crate::error::StoreError;
 use crate::resolved::FrameNames;
 
-/// A call: a caller's place, or [`ROOT`], and the name's.
+/// A call: index of the caller, or [`ROOT`], and index of the name.
 type Call = (u32, u32);
 
-/// The caller of the outermost frames.
+/// Caller of the outermost frames.
 const ROOT: u32 = u32::MAX;
 
-/// Calls that queries of a tenant sum up, and how often they began anew.
+/// Calls shared by a tenant's queries, and the number of times they were discarded.
 #[derive(Default)]
 pub(crate) struct SharedCalls {
     pub generation: u64,
     pub calls: Calls,
 }
 
-/// Calls of functions by name; callers come before what they call.
+/// Calls of functions by name. A caller precedes its callees.
 #[derive(Default)]
 pub(crate) struct Calls {
     names: IndexSet<Arc<str>, RandomState>,
     nodes: IndexSet<Call, RandomState>,
 }
 
-/// What a frame is shown as.
+/// Calls that a frame is shown as.
 enum FrameCalls {
     One(u32),
-    /// Functions that the compiler put into each other, outermost first.
+    /// Inlined functions, outermost first.
     Inlined(Box<[u32]>),
 }
 
 impl Calls {
-    /// Where the nodes of a dictionary are here, those after the first of them that are `known`. Some frames have `names` instead of their own.
+    /// Extends `known`, the call of each node, to all nodes of a dictionary. Frames in `names` are shown with these names instead of their own.
     pub fn extend(
         &mut self,
         dictionary: &Dictionary,
@@ -71,7 +71,7 @@ impl Calls {
         Ok(())
     }
 
-    /// Where the stacks of a block are here. Some nameless frames have `names`.
+    /// Adds the stacks of a block. Returns the call of each stack. Nameless frames in `names` are shown with these names.
     pub fn extend_by(
         &mut self,
         block: &CallStacks,
@@ -80,7 +80,7 @@ impl Calls {
     ) -> Result<Vec<u32>, StoreError> {
         let frames = self.frame_names(block, names);
         let mut known = Vec::new();
-        // A stack begins with frames of the one before.
+        // A stack shares its outer frames with the previous one.
         let (mut before, mut path): (&[i32], Vec<u32>) = (&[], Vec::new());
         for stack in block.stacks() {
             cancellation.check()?;
@@ -102,7 +102,7 @@ impl Calls {
         Ok(known)
     }
 
-    /// By frame of a block the names that it is shown with.
+    /// Calls that each frame of a block is shown as.
     fn frame_names(&mut self, block: &CallStacks, names: &FrameNames) -> Vec<FrameCalls> {
         let mut last = 0;
         let mut of = |frame: &FrameName| {
@@ -123,7 +123,7 @@ impl Calls {
         block.names.iter().map(&mut of).collect()
     }
 
-    /// Where the nodes of a dictionary are, as far as they are known; `u32::MAX` for others.
+    /// Call of each node of a dictionary, without adding any; `u32::MAX` for unknown ones.
     pub fn find(
         &self,
         dictionary: &Dictionary,
@@ -167,7 +167,7 @@ impl Calls {
         self.nodes.len()
     }
 
-    /// The tree of these values, which are by call.
+    /// Builds the tree from values by call.
     pub fn tree<const SIDES: usize>(
         &self,
         own: &[Vec<i64>; SIDES],
@@ -211,7 +211,7 @@ impl Calls {
     }
 }
 
-/// What a frame is called where only names are shown.
+/// Displayed name of a frame.
 fn shown_name(dictionary: &Dictionary, frame: StoredFrame) -> String {
     let function = dictionary.resolve(frame.function);
     if !function.is_empty() {
@@ -230,25 +230,25 @@ fn shown_name(dictionary: &Dictionary, frame: StoredFrame) -> String {
 pub struct CallTree<const SIDES: usize> {
     /// Names of functions.
     pub names: Vec<Arc<str>>,
-    /// Calls that something was spent in; callers come before what they call.
+    /// Calls with a nonzero value. A caller precedes its callees.
     pub nodes: Vec<CallNode<SIDES>>,
 }
 
-/// A function as called by one path of callers.
+/// A function in the context of one path of callers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallNode<const SIDES: usize> {
-    /// The caller's place among the nodes; `None` for an outermost frame.
+    /// Index of the caller in the nodes; `None` for an outermost frame.
     pub caller: Option<u32>,
-    /// The name's place among the names.
+    /// Index of the name in the names.
     pub name: u32,
-    /// What was spent in the function itself.
+    /// Value spent in the function itself.
     pub own: [i64; SIDES],
-    /// What was spent in it and all that it called.
+    /// Value spent in the function and its callees.
     pub total: [i64; SIDES],
 }
 
 impl<const SIDES: usize> CallTree<SIDES> {
-    /// What all outermost frames took together.
+    /// Total of all outermost frames.
     pub fn total(&self) -> [i64; SIDES] {
         let roots = self.nodes.iter().filter(|node| node.caller.is_none());
         roots.fold([0; SIDES], |sum, node| std::array::from_fn(|side| sum[side] + node.total[side]))

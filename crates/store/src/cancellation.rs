@@ -1,28 +1,28 @@
-//! Whether a query is still wanted: its loops ask, and end early once nobody waits for the answer.
+//! Cancellation of queries: their loops check a flag, and return early once the client has gone.
 //!
-//! Not here: who decides that (`server`).
+//! Elsewhere: the decision to cancel (`server`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::StoreError;
 
-/// A flag that ends a query. Clones share it.
+/// A flag that cancels a query. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Cancellation {
     cancelled: Arc<AtomicBool>,
-    /// After so many questions the answer is yes.
+    /// Number of checks after which it is cancelled.
     #[cfg(test)]
     checks_left: Option<Arc<std::sync::atomic::AtomicUsize>>,
 }
 
 impl Cancellation {
-    /// Ends the query: its next check fails.
+    /// Cancels the query: its next check fails.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether nobody waits for the answer any more.
+    /// Whether the query is cancelled.
     pub fn is_cancelled(&self) -> bool {
         #[cfg(test)]
         if let Some(left) = &self.checks_left
@@ -33,7 +33,7 @@ impl Cancellation {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// [`StoreError::Cancelled`] if nobody waits for the answer any more. A load and a branch: loops may ask for each row.
+    /// Returns [`StoreError::Cancelled`] if the query is cancelled. Costs a load and a branch, so loops may check each row.
     pub fn check(&self) -> Result<(), StoreError> {
         if self.is_cancelled() { Err(StoreError::Cancelled) } else { Ok(()) }
     }
@@ -41,7 +41,7 @@ impl Cancellation {
 
 #[cfg(test)]
 impl Cancellation {
-    /// Cancelled once it was asked so many times.
+    /// A cancellation that takes effect after `checks` checks.
     pub fn after(checks: usize) -> Self {
         Self { checks_left: Some(Arc::new(checks.into())), ..Self::default() }
     }

@@ -1,27 +1,27 @@
-//! The time of day, and whether it can be trusted.
+//! The wall clock, and whether it can be trusted.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::batch::Millis;
 
-/// A jump of the clock that is more than a correction.
+/// Smallest deviation that counts as a jump, rather than a correction, of the clock.
 const JUMP: Duration = Duration::from_secs(3600);
-/// How long nothing is removed for its age after one.
+/// Time after a jump for which no block is removed because of its age.
 const DISTRUST: Duration = Duration::from_secs(24 * 3600);
 
-/// The time now.
+/// Current time.
 pub(crate) fn now() -> Millis {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// A number that no other process draws.
+/// A random number, unique among processes.
 pub(crate) fn random() -> u64 {
     RandomState::new().hash_one(now().0)
 }
 
-/// Compares the time of day with the time that passed.
+/// Compares the wall clock with the monotonic clock.
 pub(crate) struct Clock {
     at: Instant,
     said: Millis,
@@ -33,7 +33,7 @@ impl Clock {
         Self { at: Instant::now(), said: now(), distrusted: None }
     }
 
-    /// The time now; `None` for a day after the clock jumped, because what would be removed for its age can't be had back.
+    /// Current time, or `None` for a day after the clock jumped, because blocks removed for their age cannot be recovered.
     pub fn trusted_now(&mut self) -> Option<Millis> {
         self.trust(Instant::now(), now())
     }

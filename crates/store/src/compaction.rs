@@ -1,4 +1,4 @@
-//! Which blocks become one: those of a quarter of an hour, then those of an hour, then those of a day.
+//! Chooses blocks to merge: first those of a quarter of an hour, then those of an hour, then those of a day.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,37 +10,37 @@ use crate::block::Block;
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
 
-/// Bytes of the blocks that are merged at once: their stacks are in memory together.
+/// Most bytes of blocks per merge, whose stacks are all in memory.
 const MOST_BYTES: u64 = 48 << 20;
 
-/// What blocks of a level become.
+/// Rules for merging the blocks of a level.
 struct Level {
-    /// The span of time whose blocks become one.
+    /// Length of the window whose blocks are merged, in milliseconds.
     window: i64,
-    /// When the window is over for so long, and the last of them was written so long ago, no more are expected.
+    /// Time after the end of the window, and after the last block was written, from which no further blocks are expected, in milliseconds.
     settled: i64,
-    /// So many are merged at once, whether more come or not.
+    /// Number of blocks that are merged at once, even if more may follow.
     many: usize,
-    /// So few are left alone.
+    /// Fewest blocks worth merging.
     least: usize,
 }
 
-/// From a block of 5 minutes to one of a quarter, an hour, a day.
+/// Rules by level: blocks of 5 minutes become a quarter of an hour, an hour, a day.
 const LEVELS: [Level; 4] = [
     Level { window: HOUR, settled: 10 * MINUTE, many: 3, least: 1 },
     Level { window: HOUR, settled: 10 * MINUTE, many: 12, least: 1 },
     Level { window: 24 * HOUR, settled: 2 * HOUR, many: 48, least: 1 },
-    // Late profiles of a day that is compacted make more blocks of that day.
+    // Late profiles create further blocks for a day that has already been compacted.
     Level { window: 24 * HOUR, settled: 2 * HOUR, many: 4, least: 2 },
 ];
 
-/// Blocks that become one of a level.
+/// Blocks to merge into one of a level.
 pub(crate) struct Plan {
     pub blocks: Vec<Arc<Block>>,
     pub level: u8,
 }
 
-/// The next blocks to merge, if there are any; with `all` also those whose time is not over.
+/// The next blocks to merge, if any. With `all`, includes blocks whose window is not settled yet.
 pub(crate) fn plan(blocks: &[Arc<Block>], now: Millis, all: bool) -> Option<Plan> {
     for (number, level) in LEVELS.iter().enumerate() {
         let mut windows: BTreeMap<i64, Vec<&Arc<Block>>> = BTreeMap::new();
@@ -63,7 +63,7 @@ pub(crate) fn plan(blocks: &[Arc<Block>], now: Millis, all: bool) -> Option<Plan
             };
             let mut chosen: Vec<Arc<Block>> = window.iter().copied().take_while(fits).cloned().collect();
             if chosen.is_empty() {
-                // One that is larger alone only gets its table of hours.
+                // A block that exceeds the limit by itself only gets its table of hours.
                 chosen.push(window[0].clone());
             }
             if chosen.len() < level.least {
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(merged(&blocks, 15), Some((vec!["0", "1", "2"], 1)));
         assert_eq!(merged(&blocks[..2], 69), None);
         assert_eq!(merged(&blocks[..2], 70), Some((vec!["0", "1"], 1)));
-        // Not across hours.
+        // Blocks of different hours are not merged.
         let blocks = [block(10, 0, 1), block(11, 0, 1), block(12, 0, 1)];
         assert_eq!(merged(&blocks, 66), None);
     }

@@ -1,52 +1,52 @@
-//! What can go wrong in the store.
+//! Errors of the store.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why something could not be stored or found.
+/// The reason why data could not be stored or read.
 #[derive(Debug)]
 pub enum StoreError {
-    /// A file or folder on this machine failed.
+    /// An operation on a local file or directory failed.
     Io {
-        /// Which.
+        /// The file or directory.
         path: PathBuf,
-        /// What was tried, as a verb.
+        /// The attempted operation, as a verb.
         action: &'static str,
-        /// Why it failed.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The directory or bucket of blocks failed.
+    /// An operation on the directory or bucket of blocks failed.
     Bucket {
-        /// The object's path in it.
+        /// Path of the object in it.
         path: String,
-        /// Why it failed.
+        /// The store's error.
         source: object_store::Error,
     },
-    /// A URL names no bucket that this build can use.
+    /// The URL is not of a bucket that this build can use.
     Url(String),
-    /// A file of a block is not what was written.
+    /// A file of a block differs from what was written.
     Damaged {
-        /// The object's path.
+        /// Path of the object.
         path: String,
-        /// What is wrong.
+        /// The difference.
         message: String,
     },
     /// Another server uses the directory.
     Locked(PathBuf),
-    /// A tenant's name has other characters than letters, digits, `-`, `_` and `.`, or too many.
+    /// The name of a tenant is too long, or has characters other than letters, digits, `-`, `_` and `.`.
     Tenant(String),
-    /// A build id is no number in hexadecimal digits.
+    /// A build id is not a hexadecimal number.
     BuildId(String),
-    /// Nothing is taken at the moment, because what was taken can't be written.
+    /// Data is refused at the moment, because earlier data cannot be written.
     Full(String),
-    /// An answer would take more memory than a query may.
+    /// A query needs more memory than its limit.
     TooLarge {
-        /// What it would take, in bytes.
+        /// Memory needed, in bytes.
         needed: usize,
-        /// What it may.
+        /// The limit, in bytes.
         limit: usize,
     },
-    /// Nobody waits for the answer any more.
+    /// The query was cancelled.
     Cancelled,
     /// The store was closed.
     Closed,

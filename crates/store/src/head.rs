@@ -1,4 +1,4 @@
-//! A head: what came since the last block was written, in memory; the write-ahead log has it too.
+//! A head: recent samples in memory that are in no block yet. They are also in the write-ahead log.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
@@ -9,11 +9,11 @@ use crate::batch::{Batch, Millis};
 #[derive(Default)]
 pub(crate) struct Head {
     batch: RwLock<Batch>,
-    /// The time of the first and the last sample.
+    /// Timestamps of the first and the last sample.
     span: Mutex<Option<(Millis, Millis)>>,
-    /// The segment of the log that has the same samples; 0 as long as there are none.
+    /// Log segment with the same samples; 0 while there are none.
     pub segment: AtomicU64,
-    /// Where its stacks are among the calls that queries sum up, and in which generation of these.
+    /// Generation of the calls shared by queries, and the call of each of its stacks.
     pub calls: Mutex<(u64, Vec<u32>)>,
 }
 
@@ -29,17 +29,17 @@ impl Head {
         self.batch.write().unwrap_or_else(PoisonError::into_inner).absorb(batch);
     }
 
-    /// What it holds; nothing is added as long as somebody looks.
+    /// Locks the samples for reading. Blocks [`Head::append`] in the meantime.
     pub fn read(&self) -> RwLockReadGuard<'_, Batch> {
         self.batch.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it holds nothing.
+    /// Whether the head has no samples.
     pub fn is_empty(&self) -> bool {
         self.read().samples().is_empty()
     }
 
-    /// The time of the first and the last sample.
+    /// Timestamps of the first and the last sample.
     pub fn span(&self) -> Option<(Millis, Millis)> {
         *self.span.lock().unwrap_or_else(PoisonError::into_inner)
     }

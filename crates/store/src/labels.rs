@@ -1,22 +1,22 @@
-//! Labels: what tells one series of profiles from another.
+//! Labels: names and values that identify a series of profiles.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The label that names the kind of a profile, such as `process_cpu`.
+/// Label with the kind of a profile, such as `process_cpu`.
 pub const NAME: &str = "__name__";
-/// The label of the whole profile type: [`NAME`], type, unit, period's type and unit, with colons between.
+/// Label with the whole profile type: [`NAME`], type, unit, period type and period unit, separated by colons.
 pub const PROFILE_TYPE: &str = "__profile_type__";
-/// The label of the service that was profiled.
+/// Label with the profiled service.
 pub const SERVICE: &str = "service_name";
 
-/// Names with values, sorted by name; no name twice, no empty value.
+/// Names with values, sorted by name, without duplicate names or empty values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Labels(Vec<(String, String)>);
 
 impl Labels {
-    /// Of a name that comes twice, the last value counts; an empty value removes it.
+    /// Builds labels. The last value of a repeated name is kept; an empty value removes the name.
     pub fn new<N: Into<String>, V: Into<String>>(labels: impl IntoIterator<Item = (N, V)>) -> Self {
         let mut sorted = Self::default();
         for (name, value) in labels {
@@ -25,7 +25,7 @@ impl Labels {
         sorted
     }
 
-    /// Gives a name a value; an empty one removes the name.
+    /// Sets the value of a name; an empty value removes the name.
     pub fn set(&mut self, name: impl Into<String>, value: impl Into<String>) {
         let (name, value) = (name.into(), value.into());
         match self.0.binary_search_by(|(other, _)| other.cmp(&name)) {
@@ -44,22 +44,22 @@ impl Labels {
         Some(&self.0[place].1)
     }
 
-    /// Names with values, by name.
+    /// Names with values, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Those of some names, as far as there are any.
+    /// The labels with the given names.
     pub fn only(&self, names: &[String]) -> Self {
         Self(self.0.iter().filter(|(name, _)| names.contains(name)).cloned().collect())
     }
 
-    /// How many there are.
+    /// Number of labels.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether the set of labels is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -76,23 +76,23 @@ impl fmt::Display for Labels {
     }
 }
 
-/// What the values of a series count: `process_cpu:cpu:nanoseconds:cpu:nanoseconds`.
+/// Meaning of a series' values: `process_cpu:cpu:nanoseconds:cpu:nanoseconds`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProfileType {
     /// The kind of profile, such as `process_cpu` or `memory`.
     pub name: String,
-    /// What one value counts, such as `cpu` or `alloc_space`.
+    /// Quantity that values count, such as `cpu` or `alloc_space`.
     pub sample_type: String,
-    /// In which unit, such as `nanoseconds` or `bytes`.
+    /// Unit of the values, such as `nanoseconds` or `bytes`.
     pub sample_unit: String,
-    /// What the sampling period counts.
+    /// Quantity of the sampling period.
     pub period_type: String,
-    /// In which unit.
+    /// Unit of the sampling period.
     pub period_unit: String,
 }
 
 impl ProfileType {
-    /// Of the form that [`fmt::Display`] writes; a sixth part, `delta`, is ignored.
+    /// Parses the form that [`fmt::Display`] writes; a sixth part, `delta`, is ignored.
     pub fn parse(text: &str) -> Option<Self> {
         let parts: Vec<&str> = text.split(':').collect();
         let [name, sample_type, sample_unit, period_type, period_unit] = match parts[..] {
@@ -104,7 +104,7 @@ impl ProfileType {
         Some(Self { name, sample_type, sample_unit, period_type, period_unit })
     }
 
-    /// Writes it into the labels of a series.
+    /// Sets the labels of the profile type.
     pub fn label(&self, labels: &mut Labels) {
         labels.set(NAME, &*self.name);
         labels.set("__type__", &*self.sample_type);

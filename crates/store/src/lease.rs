@@ -1,7 +1,7 @@
-//! Which of the servers of a bucket compacts and removes blocks: one at a time.
+//! The compaction lease: only one of a bucket's servers at a time compacts and removes blocks.
 //!
-//! The lease is an object that is written only over the version that was read, which object stores decide. Whose lease has run out may do the same
-//! work at the same time as the next one for a moment; what then is there twice is one of two by [`crate::live`].
+//! The lease is an object that is overwritten only if its version is still the one that was read; the object store guarantees this. A server whose
+//! lease has expired may briefly do the same work as the next holder; [`crate::live`] then ignores one of the two results.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -10,11 +10,11 @@ use crate::batch::Millis;
 use crate::bucket::Bucket;
 use crate::error::StoreError;
 
-/// Where it is: no tenant has such a name.
+/// Path of the lease. No tenant can have this name.
 const PATH: &str = ".plumb/compaction.json";
-/// How long it is held without being renewed.
+/// Duration of the lease without renewal, in milliseconds.
 const HELD: i64 = 180_000;
-/// By how much the clocks of servers may differ.
+/// Largest clock difference between servers, in milliseconds.
 const SKEW: i64 = 30_000;
 
 #[derive(Serialize, Deserialize)]
@@ -23,7 +23,7 @@ struct LeaseFile {
     until_ms: Millis,
 }
 
-/// Takes or renews the lease; says whether this server has it. What is in a directory is this server's alone.
+/// Acquires or renews the lease. Returns whether this server holds it. A directory belongs to a single server, which always holds it.
 pub(crate) fn hold(bucket: &Bucket, server: &str, now: Millis) -> Result<bool, StoreError> {
     if !bucket.is_shared() {
         return Ok(true);

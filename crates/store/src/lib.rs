@@ -1,10 +1,10 @@
-//! Keeps profiles of many services over time, and answers what they spent.
+//! Stores profiles of many services over time, and answers queries on them.
 //!
-//! What is appended is in the write-ahead log before [`Store::append`] returns, and in a *head* in memory. Every few minutes the head becomes a *block*:
-//! Parquet tables in a directory or in a bucket, which any engine can read. Blocks are compacted, and go when they are too old or take too much room.
-//! A query sees heads and blocks alike.
+//! An appended batch is in the write-ahead log before [`Store::append`] returns, and in a *head* in memory. Every few minutes the head becomes a
+//! *block*: Parquet tables in a directory or in a bucket, which any engine can read. Blocks are compacted, and removed when they are too old or take
+//! too much space. A query reads heads and blocks alike.
 //!
-//! Only this crate knows bytes on disk. Not here: HTTP, foreign formats (`formats`, `server`), names for addresses (`symbolize`).
+//! Only this crate knows the on-disk format. Elsewhere: HTTP, other formats (`formats`, `server`), symbolization (`symbolize`).
 
 #![forbid(unsafe_code)]
 

@@ -1,13 +1,13 @@
-//! Which of the blocks that are there count: each sample once.
+//! Selects the blocks that count, so that each sample counts once.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::block::BlockMeta;
 
-/// By block whether it counts: no block that counts was made of it.
+/// Whether each block counts: it does unless it was merged into another block that counts.
 ///
-/// Two servers may have merged the same blocks at once. Then only one of these merges counts: the one of more blocks, else the first by name; what only
-/// the other was made of counts itself.
+/// Two servers may have merged the same blocks at the same time. Then only one of these merges counts: the one of more blocks, or else the first by
+/// name. Blocks that only the other one replaces count individually.
 pub(crate) fn live(blocks: &[&BlockMeta]) -> Vec<bool> {
     let mut order: Vec<usize> = (0..blocks.len()).collect();
     order.sort_by_key(|&place| (std::cmp::Reverse(blocks[place].replaces.len()), &blocks[place].id));
@@ -45,9 +45,9 @@ mod tests {
         let (a, b, c) = (block("a", &[]), block("b", &[]), block("c", &[]));
         assert_eq!(counted(&[a.clone(), b.clone()]), ["a", "b"]);
         assert_eq!(counted(&[a.clone(), b.clone(), block("ab", &["a", "b"])]), ["ab"]);
-        // A merge of a merge, whose sources are not all gone.
+        // A merge of a merge, some of whose sources still exist.
         assert_eq!(counted(&[a.clone(), block("ab", &["a", "b"]), block("abc", &["ab", "c"])]), ["abc"]);
-        // Two merges of the same.
+        // Two merges of the same blocks.
         let twice = [a.clone(), b.clone(), block("x", &["a", "b"]), block("y", &["b", "a"])];
         assert_eq!(counted(&twice), ["x"]);
         let wider = [a, b, c.clone(), block("x", &["a", "b"]), block("y", &["b", "c", "d"])];

@@ -1,4 +1,4 @@
-//! The thread that writes blocks, compacts them, and removes those that are too old or take too much room.
+//! The thread that writes blocks, compacts them, and removes those that are too old or take too much space.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,17 +26,17 @@ use crate::shared::Shared;
 use crate::tenant::Tenant;
 use crate::tenants::TenantState;
 
-/// How long the files of a block that was replaced stay for queries that began before.
+/// Time for which the files of a replaced block are kept for queries in progress.
 const GRACE: Duration = Duration::from_secs(60);
-/// How long the thread waits before it tries again what failed.
+/// Pause before a failed write is retried.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// What the thread is asked.
+/// A message to the thread.
 pub(crate) enum Task {
     Write(Frozen),
-    /// Answer when all before is done.
+    /// Answered when all earlier tasks are done.
     Tell(oneshot::Sender<()>),
-    /// Compact now: all that can be, or what is due.
+    /// Compact now: all blocks that can be merged, or only those that are due.
     Compact {
         all: bool,
         done: oneshot::Sender<()>,
@@ -44,23 +44,23 @@ pub(crate) enum Task {
     Close,
 }
 
-/// Heads of a segment of the log that become blocks.
+/// Heads of a log segment that become blocks.
 pub(crate) struct Frozen {
     pub segment: u64,
 }
 
-/// The thread's own.
+/// State of the thread.
 pub(crate) struct Maintenance {
     pub shared: Arc<Shared>,
-    /// The folder of the log.
+    /// Directory of the log.
     pub log: PathBuf,
     waiting: Vec<Frozen>,
-    /// Folders to be removed, and when.
+    /// Directories to remove, and when.
     leaving: Vec<(Instant, Arc<str>)>,
     clock: Clock,
-    /// When compaction and retention were looked at.
+    /// Time of the last compaction and retention run.
     looked: Instant,
-    /// When blocks of other servers were looked for.
+    /// Time of the last search for blocks of other servers.
     refreshed: Instant,
 }
 
@@ -77,7 +77,7 @@ impl Maintenance {
         }
     }
 
-    /// Works until it is told to close.
+    /// Runs until it receives [`Task::Close`].
     pub fn run(mut self, asked: &Receiver<Task>) {
         loop {
             let next = asked.recv_timeout(self.wait());
@@ -102,7 +102,7 @@ impl Maintenance {
         }
     }
 
-    /// How long to wait for a task.
+    /// Time to wait for the next task.
     fn wait(&self) -> Duration {
         if !self.waiting.is_empty() {
             return AGAIN;
@@ -113,7 +113,7 @@ impl Maintenance {
         if self.shared.bucket.is_shared() { wait.min(refresh) } else { wait }
     }
 
-    /// Does what is due.
+    /// Does the work that is due.
     fn look(&mut self) {
         let options = &self.shared.options;
         let is_due = self.looked.elapsed() >= options.maintenance_interval;
@@ -129,7 +129,7 @@ impl Maintenance {
         }
     }
 
-    /// Writes blocks of all heads that wait, the oldest first, until one fails.
+    /// Writes the blocks of all waiting heads, oldest first, until one fails.
     fn write_all(&mut self) {
         while let Some(frozen) = self.waiting.first() {
             let written = self.write(frozen.segment);
@@ -168,7 +168,7 @@ impl Maintenance {
         }
     }
 
-    /// Has the first query of a new block find its stacks known, where there were queries.
+    /// Prepares the calls of a new block's stacks ahead of its first query, if the tenant has had queries.
     fn prepare(&self, tenant: &Tenant, state: &TenantState, block: Arc<Block>) {
         let is_queried = state.calls.read().unwrap_or_else(PoisonError::into_inner).calls.len() > 0;
         if is_queried {
@@ -176,7 +176,7 @@ impl Maintenance {
         }
     }
 
-    /// Stores a block; it is there when its last file is.
+    /// Stores a block. The block exists once its last file does.
     fn commit(
         &self,
         tenant: &Tenant,
@@ -233,13 +233,13 @@ impl Maintenance {
         })
     }
 
-    /// Makes few blocks of many: those whose time is over, or all that can be.
+    /// Merges blocks: those that are due, or all that can be merged.
     fn compact(&mut self, all: bool) {
         if !self.leads() {
             return;
         }
         if self.shared.bucket.is_shared() {
-            // Another server may have compacted the same before.
+            // Another server may already have compacted these blocks.
             self.refresh();
         }
         for (tenant, state) in self.shared.tenants.all() {
@@ -258,7 +258,7 @@ impl Maintenance {
         }
     }
 
-    /// Merges blocks, unless another server does that now.
+    /// Merges blocks, unless another server does that now. Returns whether compaction may continue.
     fn merge(
         &mut self,
         tenant: &Tenant,
@@ -271,7 +271,7 @@ impl Maintenance {
         for block in blocks {
             match block.contents(&shared.bucket, &shared.cache) {
                 Ok(one) => contents.push(one),
-                // It stays as it is; the next plan is without it.
+                // The block is left alone; the next plan excludes it.
                 Err(error @ StoreError::Damaged { .. }) => {
                     shared.set_aside(block, &error);
                     return Ok(true);
@@ -299,7 +299,7 @@ impl Maintenance {
         Ok(true)
     }
 
-    /// Removes blocks that are too old, and the oldest where all take too much.
+    /// Removes blocks that are too old, and the oldest ones if all together take too much space.
     fn expire(&mut self) {
         if !self.leads() {
             return;
@@ -325,7 +325,7 @@ impl Maintenance {
         }
     }
 
-    /// Removes the folders whose time has come.
+    /// Removes the directories that are due.
     fn remove_left(&mut self, now: Instant) {
         let shared = self.shared.clone();
         if shared.bucket.is_shared() && self.leads() {
@@ -343,7 +343,7 @@ impl Maintenance {
     }
 }
 
-/// Removes a block's files: first the one that makes it a block.
+/// Removes a block's files, starting with `block.json`, without which it does not count as a block.
 pub(crate) fn remove(shared: &Shared, folder: &str) -> Result<(), StoreError> {
     shared.bucket.delete(&format!("{folder}/block.json"))?;
     for (path, _) in shared.bucket.list(folder)? {

@@ -1,40 +1,40 @@
-//! Where a store is and what it may take.
+//! Options of a store: location and limits.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where a store is and what it may take.
+/// Options of a store: location and limits.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
-    /// The directory of the write-ahead log, and of blocks if they are nowhere else.
+    /// Directory of the write-ahead log, and of the blocks unless they are in a bucket.
     pub directory: PathBuf,
-    /// The bucket of blocks, such as `s3://profiles/production`; any number of servers may have the same. Region, keys and endpoint are read
-    /// from the environment: `AWS_REGION`, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_ENDPOINT_URL`, `AWS_ALLOW_HTTP`.
+    /// Bucket of the blocks, such as `s3://profiles/production`. Any number of servers may share it. Region, keys and endpoint are read from the
+    /// environment: `AWS_REGION`, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_ENDPOINT_URL`, `AWS_ALLOW_HTTP`.
     pub bucket: Option<String>,
-    /// Where the other servers of the bucket reach this one, such as `http://10.0.0.7:4041`, so that they can ask for what is in no block yet.
+    /// Address of this server for the bucket's other servers, such as `http://10.0.0.7:4041`, at which they can request data that is in no block yet.
     pub address: Option<String>,
-    /// How often a block is written of what came.
+    /// Interval at which new samples are written as a block.
     pub block_interval: Duration,
-    /// Memory, in bytes, after which one is written earlier.
+    /// Memory use of heads, in bytes, from which a block is written earlier.
     pub head_bytes: usize,
-    /// How long profiles are kept.
+    /// Age up to which profiles are kept.
     pub retention: Duration,
-    /// How many bytes all blocks may take; the oldest go first.
+    /// Size limit of all blocks, in bytes; the oldest ones are removed first.
     pub max_bytes: u64,
-    /// Memory for what was read of blocks, in bytes.
+    /// Memory for cached parts of blocks, in bytes.
     pub cache_bytes: u64,
-    /// Memory that one query may take, in bytes.
+    /// Memory limit of a query, in bytes.
     pub query_bytes: usize,
-    /// How many bytes a tenant's files with symbols may take.
+    /// Size limit of a tenant's files with symbols, in bytes.
     pub symbol_bytes: u64,
-    /// How often compaction and retention are looked at.
+    /// Interval of compaction and retention runs.
     pub maintenance_interval: Duration,
-    /// How often blocks of other servers are looked for in a bucket.
+    /// Interval at which a bucket is searched for blocks of other servers.
     pub refresh_interval: Duration,
 }
 
 impl StoreOptions {
-    /// A store in a directory: blocks every 5 minutes, 30 days, at most 10 GiB.
+    /// Default options for a store in a directory: blocks every 5 minutes, 30 days, at most 10 GiB.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         const DAY: u64 = 24 * 3600;
         Self {

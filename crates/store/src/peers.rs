@@ -1,4 +1,4 @@
-//! The servers of a bucket: where each is reached.
+//! The servers of a bucket and their addresses.
 
 use std::sync::PoisonError;
 
@@ -9,23 +9,23 @@ use crate::clock::now;
 use crate::error::StoreError;
 use crate::shared::Shared;
 
-/// Where servers say where they are: no tenant has such a name.
+/// Directory in which servers publish their addresses. No tenant can have this name.
 const FOLDER: &str = ".plumb/servers";
-/// How long a server is asked that doesn't say so any more.
+/// Time after which a server that no longer publishes its address is ignored, in milliseconds.
 const SILENT: i64 = 60_000;
 
 /// Another server of the bucket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peer {
-    /// Its name in blocks.
+    /// Server name used in blocks.
     pub server: String,
-    /// Where it is reached, such as `http://10.0.0.7:4041`.
+    /// Address, such as `http://10.0.0.7:4041`.
     pub address: String,
-    /// When it said so.
+    /// Time of publication.
     pub seen_ms: Millis,
 }
 
-/// Says where this server is reached, and reads where the others are.
+/// Publishes this server's address, and reads those of the others.
 pub(crate) fn refresh(shared: &Shared) -> Result<(), StoreError> {
     if !shared.bucket.is_shared() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Opens what is stored: blocks that are whole, and the log's segments that became none.
+//! Opens stored data: complete blocks, and log segments that did not become blocks.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -16,10 +16,10 @@ use crate::taken::Taken;
 use crate::tenant::Tenant;
 use crate::wal;
 
-/// How long a block without its last file may still be one that another server writes.
+/// Time for which another server may still be writing an incomplete block, in milliseconds.
 const WRITING: i64 = 3_600_000;
 
-/// Finds the blocks of all tenants: those that are new are opened, those that are gone forgotten. What a crash left of others is removed.
+/// Updates the blocks of all tenants: opens new ones and forgets deleted ones. Removes incomplete blocks left by a crash.
 pub(crate) fn refresh(shared: &Shared) -> Result<(), StoreError> {
     for name in shared.bucket.folders("")? {
         if let Ok(tenant) = Tenant::new(&name) {
@@ -30,7 +30,7 @@ pub(crate) fn refresh(shared: &Shared) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Finds the symbols of a tenant.
+/// Updates the symbols of a tenant.
 fn refresh_symbols(shared: &Shared, tenant: &Tenant) -> Result<(), StoreError> {
     let is_new = shared.symbols.open(&shared.bucket, tenant)?;
     if let Some(state) = shared.tenants.get(tenant).filter(|_| is_new) {
@@ -39,10 +39,10 @@ fn refresh_symbols(shared: &Shared, tenant: &Tenant) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Finds the blocks of a tenant.
+/// Updates the blocks of a tenant.
 pub(crate) fn refresh_blocks(shared: &Shared, tenant: &Tenant) -> Result<(), StoreError> {
     let state = shared.tenants.get(tenant);
-    // What is written from here on may not be in the listing.
+    // Blocks written from here on may be missing from the listing.
     let known: HashMap<String, Arc<Block>> = state
         .iter()
         .flat_map(|state| state.read().blocks.clone())
@@ -71,7 +71,7 @@ pub(crate) fn refresh_blocks(shared: &Shared, tenant: &Tenant) -> Result<(), Sto
     Ok(())
 }
 
-/// A block that is whole. What is damaged stays where it is; what was never finished goes.
+/// Opens a complete block. A damaged block is left where it is; one that was never completed is removed.
 fn open_or_remove(shared: &Shared, folder: &Arc<str>) -> Result<Option<Block>, StoreError> {
     match open_block(shared, folder) {
         Ok(Some(block)) => return Ok(Some(block)),
@@ -94,7 +94,7 @@ fn open_or_remove(shared: &Shared, folder: &Arc<str>) -> Result<Option<Block>, S
     Ok(None)
 }
 
-/// A block; `None` if it was never finished.
+/// Opens a block, or returns `None` if it was never completed.
 fn open_block(shared: &Shared, folder: &Arc<str>) -> Result<Option<Block>, StoreError> {
     let path = format!("{folder}/block.json");
     let Some((json, _)) = shared.bucket.find(&path)? else { return Ok(None) };
@@ -112,7 +112,7 @@ fn open_block(shared: &Shared, folder: &Arc<str>) -> Result<Option<Block>, Store
     Ok(Some(Block { meta, folder: folder.clone(), set_aside: AtomicBool::new(false) }))
 }
 
-/// Removes blocks of a bucket that were merged long enough ago, whoever merged them.
+/// Removes blocks of a bucket that were merged, by any server, long enough ago.
 pub(crate) fn remove_replaced(shared: &Shared, grace: i64) -> Result<(), StoreError> {
     for (name, state) in shared.tenants.all() {
         let blocks = state.read().blocks.clone();
@@ -131,7 +131,7 @@ pub(crate) fn remove_replaced(shared: &Shared, grace: i64) -> Result<(), StoreEr
     Ok(())
 }
 
-/// Reads the log: heads that still have to become blocks, and the requests that brought them. Returns their segments, and the number of the next one.
+/// Reads the log: heads that must still become blocks, and the keys of their requests. Returns the segment numbers, and the next free one.
 pub(crate) fn read_log(
     shared: &Shared,
     folder: &Path,

@@ -1,35 +1,35 @@
-//! What a file says of an address in it: functions, of which the compiler put some into others. Not here: whose files there are (`symbols`).
+//! Functions at an address of a file, including inlined ones. Elsewhere: the files themselves (`symbols`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A function at an address: the one that the compiler made code of, or one that it put into it.
+/// A function at an address: either an out-of-line function or one inlined into it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResolvedCall {
-    /// The readable name.
+    /// Demangled name.
     pub function: String,
-    /// The mangled name, if that is another.
+    /// Mangled name, if it differs.
     pub system_name: String,
-    /// The source file; empty if it isn't known.
+    /// Source file; empty if unknown.
     pub file: String,
-    /// The line in it; 0 if it isn't known.
+    /// Line in the source file; 0 if unknown.
     pub line: u32,
-    /// The line where the function begins; 0 if it isn't known.
+    /// First line of the function; 0 if unknown.
     pub start_line: u32,
-    /// The compiler put it into its caller.
+    /// Whether the compiler inlined it into its caller.
     pub inlined: bool,
 }
 
-/// An address of a file that a function is wanted for.
+/// An address in a file to resolve to a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileAddress {
-    /// The address: inside the instruction, also of a frame that called another.
+    /// The address: within the instruction, also for a frame that called another.
     pub address: u64,
-    /// It is a byte offset in the file, and not an address as the file's headers state them.
+    /// Whether the address is a byte offset in the file, rather than one stated by the file's headers.
     pub is_file_offset: bool,
 }
 
-/// By frame of a dictionary the calls that it really is.
+/// Resolved calls by frame of a dictionary.
 pub(crate) type FrameNames = HashMap<u32, Arc<[ResolvedCall]>>;
 
 /// Whether a text is a build id: up to 64 bytes in hexadecimal digits.

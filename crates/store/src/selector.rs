@@ -1,7 +1,7 @@
-//! Label selectors as Prometheus and Pyroscope write them: `{service_name="api", pod=~"api-.*"}`.
+//! Label selectors in the syntax of Prometheus and Pyroscope: `{service_name="api", pod=~"api-.*"}`.
 //!
-//! Of the crates, `promql-parser` reads all of PromQL, with a parser generator and a hundred crates behind it, and refuses the empty selector, which
-//! clients send to mean everything. Regular expressions are the `regex` crate's: linear in the text that they are held against.
+//! The crate `promql-parser` is not used: it parses all of PromQL, with a parser generator and a hundred dependencies, and rejects the empty
+//! selector, which clients send to select everything. Regular expressions are those of the `regex` crate, which match in linear time.
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ use regex::Regex;
 
 use crate::labels::Labels;
 
-/// Most bytes of a selector, and most memory of one of its regular expressions.
+/// Longest selector in bytes, and memory limit of one of its regular expressions.
 const MOST_TEXT: usize = 16 << 10;
 const MOST_REGEX: usize = 1 << 20;
 
-/// Series whose labels meet all its matchers.
+/// Selects the series whose labels satisfy all matchers.
 #[derive(Clone, Debug, Default)]
 pub struct Selector(Vec<Matcher>);
 
-/// What a label has to be. A label that a series doesn't have is empty.
+/// A condition on a label. A missing label has an empty value.
 #[derive(Clone, Debug)]
 struct Matcher {
     name: String,
@@ -28,13 +28,13 @@ struct Matcher {
 #[derive(Clone, Debug)]
 enum Pattern {
     Equal(String),
-    /// As it was written, and as it is held against values.
+    /// The pattern as written, and compiled to match whole values.
     Regex(String, Regex),
 }
 
 impl Pattern {
     fn regex(text: String) -> Result<Self, String> {
-        // By itself first: `a)|(b` would close the group that makes it match whole values.
+        // Compile the pattern by itself first: `a)|(b` would close the group that makes it match whole values.
         let alone = regex::RegexBuilder::new(&text).size_limit(MOST_REGEX).build();
         let whole = || regex::RegexBuilder::new(&format!("^(?s:{text})$")).size_limit(MOST_REGEX).build();
         let regex = alone.and_then(|_| whole());
@@ -43,14 +43,14 @@ impl Pattern {
     }
 }
 
-/// Why a text is no selector.
+/// A syntax error in a selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectorError {
     /// The selector.
     pub text: String,
-    /// Where it is wrong, in characters from 1.
+    /// Position of the error, in characters from 1.
     pub column: usize,
-    /// What is wrong there.
+    /// Description of the error.
     pub message: String,
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for SelectorError {
 impl std::error::Error for SelectorError {}
 
 impl Selector {
-    /// Reads one; `{}` and the empty text select everything.
+    /// Parses a selector; `{}` and the empty text select everything.
     pub fn parse(text: &str) -> Result<Self, SelectorError> {
         if text.trim().is_empty() {
             return Ok(Self::default());
@@ -77,17 +77,17 @@ impl Selector {
         Ok(Self(matchers))
     }
 
-    /// Adds that a label has this value.
+    /// Adds the condition that a label has this value.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.0.push(Matcher { name: name.into(), pattern: Pattern::Equal(value.into()), negated: false });
         self
     }
 
-    /// Adds that a label has one of these values.
+    /// Adds the condition that a label has one of these values.
     ///
     /// # Errors
-    /// They are too long.
+    /// The values are too long.
     pub fn with_any(mut self, name: &str, values: &[&str]) -> Result<Self, SelectorError> {
         let escaped: Vec<String> = values.iter().map(|value| regex::escape(value)).collect();
         let text = escaped.join("|");
@@ -110,7 +110,7 @@ impl Selector {
     }
 }
 
-/// As [`Selector::parse`] reads it.
+/// The form that [`Selector::parse`] reads.
 impl fmt::Display for Selector {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
@@ -133,7 +133,7 @@ impl fmt::Display for Selector {
     }
 }
 
-/// Whether a name needs no quotes, for whatever reads selectors.
+/// Whether a name needs no quotes in any selector syntax.
 fn is_plain(name: &str) -> bool {
     let is_part = |one: u8| one.is_ascii_alphanumeric() || one == b'_';
     !name.is_empty() && !name.as_bytes()[0].is_ascii_digit() && name.bytes().all(is_part)
@@ -212,7 +212,7 @@ impl<'t> Parser<'t> {
         Ok(Matcher { name, pattern, negated })
     }
 
-    /// A label's name, quoted if it is no identifier. Names with dots are taken as they are.
+    /// Parses a label name, quoted if it is not an identifier. Names with dots are accepted unquoted.
     fn name(&mut self) -> Result<String, SelectorError> {
         self.blanks();
         if self.rest().starts_with(['"', '\'', '`']) {
@@ -280,7 +280,7 @@ mod tests {
         ] {
             assert!(selects(selector, &api), "{selector}");
         }
-        // A regular expression has to match the whole value.
+        // A regular expression must match the whole value.
         for selector in [r#"{pod=~"api"}"#, r#"{node!=""}"#, r#"{service_name="api",pod="x"}"#] {
             assert!(!selects(selector, &api), "{selector}");
         }

@@ -1,4 +1,4 @@
-//! What the threads of a store share.
+//! State shared by the threads of a store.
 
 use std::collections::HashSet;
 use std::sync::atomic::AtomicU64;
@@ -11,39 +11,39 @@ use crate::peers::Peer;
 use crate::symbols::SymbolFiles;
 use crate::tenants::Tenants;
 
-/// What the threads of a store share.
+/// State shared by the threads of a store.
 pub(crate) struct Shared {
     pub options: StoreOptions,
     pub bucket: Bucket,
     pub cache: BlockCache,
     pub tenants: Tenants,
-    /// This server's name in blocks.
+    /// Name of this server in blocks.
     pub server: String,
     pub counters: Counters,
-    /// Files with names for frames that came without.
+    /// Files with symbols for nameless frames.
     pub symbols: SymbolFiles,
-    /// Other servers of the bucket: names and addresses.
+    /// Names and addresses of the bucket's other servers.
     pub peers: Mutex<Vec<Peer>>,
-    /// Folders of blocks that can't be opened, which was said.
+    /// Directories of blocks that cannot be opened and have been reported.
     pub reported: Mutex<HashSet<String>>,
-    /// Why the log can't be written, if it can't.
+    /// Reason why the log cannot be written, if so.
     pub log_failure: Mutex<Option<String>>,
-    /// Why blocks can't be written, if they can't.
+    /// Reason why blocks cannot be written, if so.
     pub failure: Mutex<Option<String>>,
 }
 
-/// What happened since the store was opened.
+/// Event counts since the store was opened.
 #[derive(Default)]
 pub(crate) struct Counters {
     pub batches: AtomicU64,
     pub samples: AtomicU64,
-    /// Requests that were stored already.
+    /// Requests that were already stored.
     pub repeated: AtomicU64,
     /// Bytes of the log's current segment.
     pub log_bytes: AtomicU64,
-    /// Bytes of the log that were no whole record when it was read.
+    /// Bytes of the log that belonged to no complete record when it was read.
     pub log_damaged: AtomicU64,
-    /// Batches that were read back from the log.
+    /// Batches recovered from the log.
     pub recovered: AtomicU64,
     pub damaged_blocks: AtomicU64,
     pub compactions: AtomicU64,
@@ -51,7 +51,7 @@ pub(crate) struct Counters {
 }
 
 impl Shared {
-    /// Leaves a block out of all further answers, and says so.
+    /// Excludes a damaged block from all further answers, and reports it.
     pub fn set_aside(&self, block: &Arc<Block>, error: &crate::error::StoreError) {
         if !block.set_aside.swap(true, std::sync::atomic::Ordering::Relaxed) {
             self.counters.damaged_blocks.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

@@ -1,43 +1,43 @@
-//! What a store holds and what happened to it.
+//! Status of a store: its contents, and counts of events.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use crate::shared::Shared;
 
-/// What a store holds now, and what happened since it was opened.
+/// Contents of a store, and counts of events since it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreStatus {
-    /// By tenant's name what it has.
+    /// Contents by tenant name.
     pub tenants: Vec<(String, TenantStatus)>,
-    /// Batches that were appended.
+    /// Batches appended.
     pub batches: u64,
-    /// Their samples.
+    /// Samples in these batches.
     pub samples: u64,
-    /// Batches that were not, because their request was stored already.
+    /// Batches ignored because their request was already stored.
     pub repeated: u64,
     /// Bytes of the write-ahead log's current segment.
     pub log_bytes: u64,
-    /// Bytes of the log that were no whole record when the store was opened.
+    /// Bytes of the log that belonged to no complete record when the store was opened.
     pub log_damaged: u64,
-    /// Batches that were read back from the log then.
+    /// Batches recovered from the log at that time.
     pub recovered: u64,
-    /// Blocks that are left out of all answers, because they are damaged.
+    /// Blocks excluded from all answers because they are damaged.
     pub damaged_blocks: u64,
     /// Merges of blocks.
     pub compactions: u64,
-    /// Blocks that retention removed.
+    /// Blocks removed by retention.
     pub expired_blocks: u64,
-    /// Why the log or blocks can't be written, if they can't.
+    /// Reason why the log or blocks cannot be written, if so.
     pub failure: Option<String>,
 }
 
-/// What a tenant has.
+/// Contents of a tenant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TenantStatus {
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: u64,
-    /// Their bytes.
+    /// Size of the blocks in bytes.
     pub block_bytes: u64,
     /// Samples that are in no block yet.
     pub head_samples: u64,

@@ -1,4 +1,4 @@
-//! The store as its users see it.
+//! The store's public interface.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ use crate::tenant::Tenant;
 use crate::unwritten::Unwritten;
 use crate::wal::{self, Segment};
 
-/// KiB of batches that may wait to be written.
+/// Most KiB of batches waiting to be written.
 const MOST_WAITING: u32 = 64 << 10;
 
 /// A store of profiles.
@@ -41,7 +41,7 @@ pub struct Store {
     tasks: Sender<Task>,
     waiting: Semaphore,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Locked as long as the store is open.
+    /// Locked while the store is open.
     _lock: File,
 }
 
@@ -50,7 +50,7 @@ fn io<'p>(path: &'p Path, action: &'static str) -> impl FnOnce(std::io::Error) -
 }
 
 impl Store {
-    /// Opens a store, or makes one. What a crash left in the log is there again.
+    /// Opens or creates a store. Recovers the data that a crash left in the log.
     pub fn open(options: StoreOptions) -> Result<Self, StoreError> {
         Self::open_with(options, |options, blocks| match &options.bucket {
             Some(url) => Bucket::s3(url),
@@ -113,7 +113,8 @@ impl Store {
         Ok(Self { shared, appends, tasks, waiting, threads: Mutex::new(threads), _lock: lock })
     }
 
-    /// Keeps a batch. When this returns, no crash and no power loss takes it away. One whose request was kept in the last hour is kept already.
+    /// Stores a batch. When this returns, the batch survives a crash or a power loss. A batch whose request was stored within the last hour is not
+    /// stored again.
     pub async fn append(&self, tenant: &Tenant, batch: Batch) -> Result<(), StoreError> {
         if batch.samples().is_empty() {
             return Ok(());
@@ -130,7 +131,7 @@ impl Store {
         stored.await.map_err(|_| StoreError::Closed)?
     }
 
-    /// What a tenant has of a selection, as it is now. Blocks the thread, as all that is asked of it does.
+    /// Takes a snapshot of a tenant's data for a selection. Blocks the thread, as do all queries on the result.
     pub fn select(&self, tenant: &Tenant, selection: Selection) -> Result<Selected, StoreError> {
         let state = self.shared.tenants.get(tenant).unwrap_or_default();
         let parts = state.read();
@@ -152,13 +153,12 @@ impl Store {
         })
     }
 
-    /// A folder for files that live no longer than what they are for: what a server that was killed has left there goes as the next one
-    /// begins.
+    /// A directory for temporary files. Files left by a killed server are removed when the next one starts.
     pub fn temporary_directory(&self) -> PathBuf {
         temporary_directory(&self.shared.options.directory)
     }
 
-    /// Chooses what reads files with symbols.
+    /// Sets the reader of files with symbols.
     pub fn set_symbol_source(&self, source: Arc<dyn SymbolSource>) {
         self.shared.symbols.set_source(source);
     }
@@ -168,12 +168,12 @@ impl Store {
         self.shared.symbols.has(tenant, build_id)
     }
 
-    /// The build ids of files that profiles of a tenant came without names for since the server began, and that it does not have.
+    /// Build ids of files that a tenant's profiles, since the server started, needed symbols of, and that the tenant does not have.
     pub fn missing_symbols(&self, tenant: &Tenant) -> Vec<String> {
         self.shared.symbols.missing(tenant)
     }
 
-    /// Stores the symbols of a file: an ELF file with that build id. Frames that came without names get them from now on.
+    /// Stores the symbols of a file: an ELF file with that build id. Nameless frames are symbolized with it from now on.
     pub fn put_symbols(&self, tenant: &Tenant, build_id: &str, elf: bytes::Bytes) -> Result<(), StoreError> {
         let shared = &self.shared;
         shared.symbols.put(&shared.bucket, (tenant, build_id), elf, shared.options.symbol_bytes)?;
@@ -181,12 +181,12 @@ impl Store {
         Ok(())
     }
 
-    /// The other servers of the bucket, as far as they say where they are reached.
+    /// The bucket's other servers that publish their addresses.
     pub fn peers(&self) -> Vec<Peer> {
         self.shared.peers.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 
-    /// What a tenant has of a selection that is in no block yet, for another server's [`Store::select_among`].
+    /// A tenant's selected data that is in no block yet, for another server's [`Store::select_among`].
     pub fn unwritten(
         &self,
         tenant: &Tenant,
@@ -197,14 +197,14 @@ impl Store {
         Ok(Unwritten::of(&Selected { blocks: Vec::new(), ..selected })?.encode())
     }
 
-    /// As [`Store::select`], with what other servers have in no block yet. Ask them first, then this.
+    /// Like [`Store::select`], but includes the data of other servers that is in no block yet. Request that data before calling this.
     pub fn select_among(
         &self,
         tenant: &Tenant,
         selection: Selection,
         unwritten: &[bytes::Bytes],
     ) -> Result<Selected, StoreError> {
-        // What became a block since they answered is seen by that.
+        // Finds data that became a block after the other server answered.
         if self.shared.bucket.is_shared() {
             refresh_blocks(&self.shared, tenant)?;
         }
@@ -220,19 +220,19 @@ impl Store {
         Ok(selected)
     }
 
-    /// What the store holds and what happened to it.
+    /// Contents of the store, and counts of events.
     pub fn status(&self) -> StoreStatus {
         StoreStatus::of(&self.shared)
     }
 
-    /// Writes blocks of all that came so far, and waits for that.
+    /// Writes all data so far as blocks, and waits for that.
     pub async fn flush(&self) -> Result<(), StoreError> {
         let (done, flushed) = oneshot::channel();
         self.appends.send(Append::Rotate(done)).map_err(|_| StoreError::Closed)?;
         flushed.await.map_err(|_| StoreError::Closed)
     }
 
-    /// Looks for blocks of other servers, if the blocks are in a bucket. Blocks the thread.
+    /// Searches for blocks of other servers, if the blocks are in a bucket. Blocks the thread.
     pub fn refresh(&self) -> Result<(), StoreError> {
         if !self.shared.bucket.is_shared() {
             return Ok(());
@@ -241,12 +241,12 @@ impl Store {
         peers::refresh(&self.shared)
     }
 
-    /// Compacts all blocks that can be, and waits for that.
+    /// Compacts all blocks that can be merged, and waits for that.
     pub async fn compact(&self) -> Result<(), StoreError> {
         self.compact_blocks(true).await
     }
 
-    /// Compacts the blocks that it is time for, as happens by itself from time to time, and waits for that.
+    /// Compacts the blocks that are due, as the maintenance thread does periodically, and waits for that.
     pub async fn compact_due(&self) -> Result<(), StoreError> {
         self.compact_blocks(false).await
     }
@@ -258,14 +258,14 @@ impl Store {
     }
 }
 
-/// Writes blocks of all that came. What can't be written is in the log.
+/// Writes all data as blocks. Data that cannot be written is in the log.
 impl Drop for Store {
     fn drop(&mut self) {
         let threads =
             std::mem::take(self.threads.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner));
         let _ = self.appends.send(Append::Close);
         for (place, thread) in threads.into_iter().enumerate() {
-            // The first one has sent its last head to the second when it ends.
+            // The first thread sends its last head to the second before it ends.
             let _ = thread.join();
             if place == 0 {
                 let _ = self.tasks.send(Task::Close);
@@ -296,7 +296,7 @@ fn temporary_directory(directory: &Path) -> PathBuf {
     directory.join("tmp")
 }
 
-/// Makes an empty folder.
+/// Creates an empty directory, or empties it.
 fn recreate_empty(folder: &Path) -> Result<(), StoreError> {
     match std::fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
@@ -305,7 +305,7 @@ fn recreate_empty(folder: &Path) -> Result<(), StoreError> {
     .map_err(io(folder, "empty"))
 }
 
-/// Keeps other servers out of a directory.
+/// Locks a directory against other servers.
 fn lock(directory: &Path) -> Result<File, StoreError> {
     let path = directory.join("lock");
     let file = File::options().create(true).append(true).open(&path).map_err(io(&path, "open"))?;
@@ -316,7 +316,7 @@ fn lock(directory: &Path) -> Result<File, StoreError> {
     }
 }
 
-/// The name of the server whose log this is: drawn once.
+/// Name of the server that owns this log, generated once.
 fn server_name(directory: &Path) -> Result<String, StoreError> {
     let path = directory.join("server");
     match std::fs::read_to_string(&path) {

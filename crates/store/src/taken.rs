@@ -1,7 +1,8 @@
-//! Requests that were taken lately: one whose answer got lost is sent again, and counts once.
+//! Recently stored requests: a request whose answer was lost is sent again, and must count once.
 //!
-//! Invariant: a request that the log has is known for [`KEPT`] after it came, across restarts and crashes: the log's records carry the keys, and
-//! this file those of segments that are blocks by now. Each server knows its own: a request that is sent to another one the second time counts twice.
+//! Invariant: a request in the log is remembered for [`KEPT`] after its arrival, across restarts and crashes: the log's records contain the keys, and
+//! this file those of segments that have become blocks. Each server remembers its own requests only: one that is repeated to another server counts
+//! twice.
 
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
@@ -15,24 +16,25 @@ use crate::batch::Millis;
 use crate::clock::now;
 use crate::tenant::Tenant;
 
-/// How long a request is known, in milliseconds.
+/// Time for which a request is remembered, in milliseconds.
 const KEPT: i64 = 3_600_000;
-/// So many are known at the most, in some 100 MB.
+/// Most requests that are remembered, in some 100 MB.
 const MOST: usize = 1 << 20;
 
-/// What tells a request from all others: a hash of its tenant and its bytes.
+/// Identity of a request: a hash of its tenant and its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RequestKey(pub(crate) u128);
 
 impl RequestKey {
-    /// Of a request of a tenant. Only for formats where two requests of the same bytes are the same request, as those with times in them are.
+    /// The key of a tenant's request. Only for formats in which two requests of the same bytes are the same request, such as those that contain
+    /// timestamps.
     pub fn new(tenant: &Tenant, body: &[u8]) -> Self {
         let seed = XxHash3_64::oneshot(tenant.as_str().as_bytes());
         Self(XxHash3_128::oneshot_with_seed(seed, body))
     }
 }
 
-/// The requests that were taken in the last hour.
+/// The requests stored in the last hour.
 #[derive(Default)]
 pub(crate) struct Taken {
     path: PathBuf,
@@ -41,7 +43,7 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// What a server knew when it last began a segment in this folder of the log.
+    /// Loads the requests saved when the server last started a segment in this log directory.
     pub fn open(folder: &Path) -> Self {
         let path = folder.join("taken");
         let read = || -> Option<VecDeque<(Millis, RequestKey)>> {
@@ -57,12 +59,12 @@ impl Taken {
         Self { keys: order.iter().map(|&(_, key)| key).collect(), order, path }
     }
 
-    /// Whether a request is known.
+    /// Whether a request is remembered.
     pub fn has(&self, key: RequestKey) -> bool {
         self.keys.contains(&key)
     }
 
-    /// Knows a request from now on.
+    /// Remembers a request.
     pub fn insert(&mut self, key: RequestKey) {
         if self.keys.insert(key) {
             self.order.push_back((now(), key));
@@ -78,7 +80,7 @@ impl Taken {
         }
     }
 
-    /// Forgets what is too old, and writes the rest down. Before a segment is removed that has them.
+    /// Drops the requests that are too old, and saves the others. Call it before removing a segment that contains them.
     pub fn save(&mut self) {
         let oldest = now().0.saturating_sub(KEPT);
         while self.order.front().is_some_and(|(time, _)| time.0 < oldest) {

@@ -1,10 +1,10 @@
-//! Tenants: whose profiles these are. What one stores no other sees.
+//! Tenants: owners of profiles. A tenant cannot see the data of another.
 
 use std::fmt;
 
 use crate::error::StoreError;
 
-/// The name of a tenant, which is also that of its folder.
+/// Name of a tenant, which is also that of its directory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tenant(String);
 
@@ -12,7 +12,7 @@ impl Tenant {
     /// Longest name, in bytes.
     pub const LONGEST: usize = 64;
 
-    /// Letters, digits, `-`, `_` and `.`; no dot first.
+    /// Validates a name: letters, digits, `-`, `_` and `.`, not starting with a dot.
     pub fn new(name: &str) -> Result<Self, StoreError> {
         let is_part = |one: char| one.is_ascii_alphanumeric() || matches!(one, '-' | '_' | '.');
         let fits = (1..=Self::LONGEST).contains(&name.len());
@@ -22,13 +22,13 @@ impl Tenant {
         Err(StoreError::Tenant(name.chars().take(2 * Self::LONGEST).collect()))
     }
 
-    /// Its name.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Whose profiles are those that come without a tenant, as with Pyroscope.
+/// The tenant of profiles that are sent without one, as in Pyroscope.
 impl Default for Tenant {
     fn default() -> Self {
         Self("anonymous".to_owned())

@@ -1,4 +1,4 @@
-//! What each tenant has: the head that is appended to, heads that become blocks, and blocks.
+//! Data of each tenant: the head that is appended to, heads that become blocks, and blocks.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -8,19 +8,19 @@ use crate::calls::SharedCalls;
 use crate::head::Head;
 use crate::tenant::Tenant;
 
-/// What a tenant has.
+/// Data of a tenant.
 #[derive(Default)]
 pub(crate) struct TenantState {
     parts: RwLock<Parts>,
-    /// Calls that its queries sum up.
+    /// Calls that its queries share.
     pub calls: Arc<RwLock<SharedCalls>>,
 }
 
-/// Each sample is in exactly one of these.
+/// Parts of a tenant's data. Each sample is in exactly one of them.
 #[derive(Default)]
 pub(crate) struct Parts {
     pub head: Arc<Head>,
-    /// Heads that become blocks, with their segments of the log.
+    /// Heads that become blocks, with their log segments.
     pub frozen: Vec<(u64, Arc<Head>)>,
     pub blocks: Vec<Arc<Block>>,
 }
@@ -34,13 +34,13 @@ impl TenantState {
         self.parts.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has queries look up all names again.
+    /// Makes queries look up all names again.
     pub fn forget_calls(&self) {
         let mut calls = self.calls.write().unwrap_or_else(PoisonError::into_inner);
         *calls = SharedCalls { generation: calls.generation + 1, ..SharedCalls::default() };
     }
 
-    /// Puts a block where its head was, or where the blocks were that it replaces. A look into the bucket may have found it before.
+    /// Replaces a head, or the blocks that were merged, with a block. A refresh from the bucket may already have found this block.
     pub fn replace(&self, block: Arc<Block>, segment: Option<u64>) {
         let mut parts = self.write();
         parts.frozen.retain(|&(of, _)| Some(of) != segment);
@@ -49,8 +49,8 @@ impl TenantState {
         parts.blocks.push(block);
     }
 
-    /// Blocks as they were found, instead of those that were known before; what came meanwhile stays. Heads of this server whose block is
-    /// among them go: its writer may not have come to that yet.
+    /// Replaces the previously known blocks with those that were found; blocks added in the meantime stay. Removes heads of this server whose block
+    /// is among them, because the thread that wrote it may not have done so yet.
     pub fn exchange(&self, server: &str, known: &HashSet<String>, found: Vec<Arc<Block>>) {
         let mut parts = self.write();
         let is_stored = |segment| found.iter().any(|block| block.meta.has_segment(server, segment));
@@ -64,7 +64,7 @@ impl TenantState {
         parts.blocks.extend(found);
     }
 
-    /// Takes blocks away.
+    /// Removes blocks.
     pub fn forget(&self, ids: &[String]) {
         self.write().blocks.retain(|block| !ids.contains(&block.meta.id));
     }
@@ -75,12 +75,12 @@ impl TenantState {
 pub(crate) struct Tenants(RwLock<HashMap<Tenant, Arc<TenantState>>>);
 
 impl Tenants {
-    /// A tenant that has something, or had.
+    /// The state of a tenant that has or had data.
     pub fn get(&self, tenant: &Tenant) -> Option<Arc<TenantState>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(tenant).cloned()
     }
 
-    /// A tenant, which is new if there was none of that name.
+    /// The state of a tenant, created if needed.
     pub fn get_or_new(&self, tenant: &Tenant) -> Arc<TenantState> {
         if let Some(state) = self.get(tenant) {
             return state;
@@ -88,12 +88,12 @@ impl Tenants {
         self.0.write().unwrap_or_else(PoisonError::into_inner).entry(tenant.clone()).or_default().clone()
     }
 
-    /// What each has, in any order.
+    /// States of all tenants, in any order.
     pub fn states(&self) -> Vec<Arc<TenantState>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// All of them, by name.
+    /// All tenants with their states, sorted by name.
     pub fn all(&self) -> Vec<(Tenant, Arc<TenantState>)> {
         let tenants = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<_> = tenants.iter().map(|(name, state)| (name.clone(), state.clone())).collect();
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!((state.read().frozen.len(), ids(&state)), (0, vec!["a".to_owned()]));
         state.replace(block(meta), Some(7));
         assert_eq!(ids(&state), ["a"]);
-        // The segment of another server is not one's own.
+        // Another server's segment of the same number is unrelated.
         state.write().frozen.push((7, Arc::default()));
         state.exchange("other", &HashSet::new(), vec![block(BlockMeta::empty("b"))]);
         assert_eq!((state.read().frozen.len(), ids(&state)), (1, vec!["a".to_owned(), "b".to_owned()]));

@@ -1,4 +1,4 @@
-//! What a server has that is in no block yet, as it tells the others of its bucket.
+//! Data of a server that is in no block yet, in the form in which it is sent to the bucket's other servers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::head::Head;
 use crate::query::Selected;
 
-/// What a server has of a selection that is in no block yet, by segment of its log.
+/// Selected data of a server that is in no block yet, by log segment.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Unwritten {
     server: String,
@@ -20,7 +20,7 @@ pub(crate) struct Unwritten {
 }
 
 impl Unwritten {
-    /// What the heads have.
+    /// Collects the selected samples of the heads.
     pub fn of(selected: &Selected) -> Result<Self, StoreError> {
         let part = |head: &Arc<Head>| Ok((head.segment.load(Ordering::Relaxed), selected.of_head(head)?));
         let parts = selected.heads.iter().map(part).collect::<Result<_, StoreError>>()?;
@@ -31,7 +31,7 @@ impl Unwritten {
         postcard::to_stdvec(self).unwrap_or_default()
     }
 
-    /// As another server sent it.
+    /// Decodes and validates another server's answer.
     pub fn decode(bytes: &Bytes) -> Result<Self, StoreError> {
         let damaged = |message: &str| StoreError::Damaged {
             path: "another server's answer".into(),
@@ -44,7 +44,7 @@ impl Unwritten {
         }
     }
 
-    /// Heads of the parts that are not stored by now.
+    /// Heads of the parts that have not become blocks.
     pub fn heads(self, is_stored: impl Fn(&str, u64) -> bool) -> Vec<Head> {
         let mut stored: HashMap<u64, bool> = HashMap::new();
         let server = self.server;

@@ -1,6 +1,6 @@
-//! Which files have frames without names: what clients are asked to upload.
+//! Files that are needed to symbolize frames, which clients are asked to upload.
 //!
-//! Noted as profiles come, and forgotten when the server ends: whoever still runs sends such frames again.
+//! Collected as profiles arrive, and forgotten when the server ends: processes that still run will send such frames again.
 
 use std::collections::HashMap;
 
@@ -10,17 +10,17 @@ use crate::dictionary::{Dictionary, TextId};
 use crate::resolved::is_build_id;
 use crate::tenant::Tenant;
 
-/// Files that are remembered for a tenant; the first ones go first.
+/// Most files that are remembered per tenant; the oldest are dropped first.
 const MOST: usize = 10_000;
 
-/// By tenant the build ids of such files.
+/// Build ids of such files, by tenant.
 #[derive(Default)]
 pub(crate) struct WantedFiles(HashMap<Tenant, IndexSet<String>>);
 
 impl WantedFiles {
-    /// Notes the files of a dictionary's nameless frames, unless they are there.
+    /// Adds the files of a dictionary's nameless frames, except those for which `has` is true.
     pub fn note(&mut self, tenant: &Tenant, dictionary: &Dictionary, has: impl Fn(&str) -> bool) {
-        // Frames of a file mostly follow each other.
+        // Frames of the same file are mostly adjacent.
         let mut last = TextId::default();
         for frame in dictionary.frames().filter(|frame| frame.is_nameless()) {
             if frame.build_id == last || frame.build_id == TextId::default() {
@@ -38,14 +38,14 @@ impl WantedFiles {
         }
     }
 
-    /// The file is there now.
+    /// Removes a file that has been uploaded.
     pub fn came(&mut self, tenant: &Tenant, build_id: &str) {
         if let Some(files) = self.0.get_mut(tenant) {
             files.shift_remove(build_id);
         }
     }
 
-    /// The files of a tenant.
+    /// Build ids of a tenant's files.
     pub fn of(&self, tenant: &Tenant) -> Vec<String> {
         self.0.get(tenant).into_iter().flatten().cloned().collect()
     }

@@ -1,4 +1,4 @@
-//! Crashes and damaged files cost what they hit, and nothing else; they are reported.
+//! Crashes and damaged files affect only the data that they hit, and are reported.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plumb_store::*;
 
-/// In 2020: all of it is old.
+/// A time in 2020, so that all data is old.
 const BASE: i64 = 1_577_836_800_000;
 
 fn options(folder: &Path) -> StoreOptions {
@@ -19,7 +19,7 @@ fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-/// A profile of one sample of value 1, at a time of its own.
+/// A profile of one sample of value 1, at a timestamp of its own.
 fn profile(number: i64) -> Batch {
     let mut batch = Batch::default();
     let series = batch.series(Labels::new([("service_name", "a")]));
@@ -51,15 +51,15 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Copies a store as it is at this moment, as far as copying is one: the log first, because what leaves it is in a block by then;
-/// then once more which requests were taken, because blocks may hold what came after the log was copied.
+/// Copies a store in its current state, as far as copying is atomic: the log first, because data that leaves it is in a block by then; then the list
+/// of stored requests once more, because blocks may hold requests that arrived after the log was copied.
 fn copy(from: &Path, to: &Path) {
     for part in ["server", "log", "blocks", "log/taken"] {
         let paths = if from.join(part).is_dir() { files(&from.join(part)) } else { vec![from.join(part)] };
         for path in paths {
             let target = to.join(path.strip_prefix(from).unwrap());
             std::fs::create_dir_all(target.parent().unwrap()).unwrap();
-            // It may have gone meanwhile.
+            // The file may have been removed in the meantime.
             let _ = std::fs::copy(&path, &target);
         }
     }
@@ -91,7 +91,7 @@ fn what_was_acknowledged_survives_at_any_moment() {
             let found = times(&again);
             assert!(found.len() as i64 >= seen, "{} of {seen} are there", found.len());
             assert!(found.iter().zip(0..).all(|(&time, number)| time == number), "{found:?}");
-            // A client that got no answer sends again. So it does after a second start, and to a server that knows only the copy.
+            // A client that got no answer sends again: now, after a second start, and to a server that has only the copy.
             found.iter().for_each(|&number| run(again.append(&Tenant::default(), profile(number))).unwrap());
             assert_eq!(times(&again), found);
             assert_eq!(again.status().repeated, found.len() as u64);
@@ -142,7 +142,7 @@ fn an_unfinished_block_goes_and_a_finished_one_comes_once() {
     for number in 0..10 {
         run(store.append(&Tenant::default(), profile(number))).unwrap();
     }
-    // The log as it is before the block is written, put back afterwards: as if the server died between the two.
+    // Put the log back as it was before the block was written, as if the server died between the two steps.
     let log = files(&folder.path().join("log")).remove(0);
     let segment = std::fs::read(&log).unwrap();
     run(store.flush()).unwrap();
@@ -151,7 +151,7 @@ fn an_unfinished_block_goes_and_a_finished_one_comes_once() {
     let store = Store::open(options(folder.path())).unwrap();
     assert_eq!(times(&store).len(), 10);
     drop(store);
-    // A block without its last file never was.
+    // A block without its last file does not exist.
     let json =
         files(&folder.path().join("blocks")).into_iter().find(|path| path.ends_with("block.json")).unwrap();
     std::fs::remove_file(&json).unwrap();
@@ -177,7 +177,7 @@ fn old_blocks_and_too_many_bytes_go() {
     }
     drop(store);
     assert_eq!(keep(options(folder.path())), 2);
-    // What was replaced goes as the store is opened again.
+    // Replaced blocks are removed when the store is opened again.
     assert_eq!(keep(options(folder.path())), 2);
     let bytes: u64 = files(&folder.path().join("blocks"))
         .iter()

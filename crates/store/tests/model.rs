@@ -1,4 +1,4 @@
-//! Whatever came in which order, before or after a block, a compaction, a crash: answers are the sums of what was appended.
+//! Whatever is appended in whatever order, before or after a block, a compaction or a restart, answers are the sums of the appended samples.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -16,7 +16,7 @@ const SERVICES: usize = 4;
 const BASE: i64 = 1_795_246_147_000;
 
 fn options(folder: &Path) -> StoreOptions {
-    // The samples' times are long ago: nothing may go for its age.
+    // The samples are old, and must not be removed for their age.
     StoreOptions { retention: Duration::from_secs(u32::MAX.into()), ..StoreOptions::new(folder) }
 }
 
@@ -67,7 +67,7 @@ fn select(store: &Store, selector: &str, from: i64, until: i64) -> Selected {
     store.select(&Tenant::default(), selection).unwrap()
 }
 
-/// By path of callers what was spent in it.
+/// Value by path of callers.
 fn paths(tree: &CallTree<1>) -> BTreeMap<Vec<String>, i64> {
     let mut names: Vec<Vec<String>> = Vec::new();
     let mut paths = BTreeMap::new();
@@ -82,7 +82,7 @@ fn paths(tree: &CallTree<1>) -> BTreeMap<Vec<String>, i64> {
     paths
 }
 
-/// Holds all answers against what is known.
+/// Compares all answers with the known samples.
 fn check(store: &Store, known: &[Known], selector: &str, from: i64, until: i64, what: &str) {
     let parsed = Selector::parse(selector).unwrap();
     let is_in = |one: &&Known| parsed.matches(&labels(&one.0)) && (from..=until).contains(&one.1);
@@ -128,7 +128,7 @@ fn check_all(store: &Store, known: &[Known], what: &str) {
     check(store, known, "{}", BASE - 100, BASE - 1, what);
 }
 
-/// Holds a part of a selection against what is known: whole times, and what is said of their number.
+/// Compares a thinned selection with the known samples: timestamps are kept completely, and the row counts are right.
 fn check_part(store: &Store, known: &[Known], what: &str) {
     for most in [known.len() / 2, known.len() / 10] {
         let (part, rows) = select(store, "{}", 0, i64::MAX).at_most(most).unwrap();
@@ -141,7 +141,7 @@ fn check_part(store: &Store, known: &[Known], what: &str) {
         assert_eq!(part.call_tree().unwrap().total()[0], sum, "{what}");
         let rows = rows.unwrap();
         let taken = usize::try_from(rows.taken).unwrap();
-        // Half as many were a level more.
+        // Half as many would be the next level.
         assert!((most / 8..=most).contains(&taken) && rows.taken < rows.of, "{what}: {rows:?}");
     }
     let (_, all) = select(store, "{}", 0, i64::MAX).at_most(known.len()).unwrap();

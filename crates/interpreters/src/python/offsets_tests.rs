@@ -1,4 +1,4 @@
-//! Reading of the tables of real interpreters, and rejection of others.
+//! Tests that [`super`] reads the tables of real interpreters, and rejects others.
 
 use super::*;
 

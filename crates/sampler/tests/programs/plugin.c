@@ -1,4 +1,4 @@
-// A library that is loaded while threads are sampled.
+// A library that is loaded and unloaded while threads are sampled.
 __attribute__((noinline)) static unsigned long inner(unsigned long n) {
     volatile unsigned long sum = 0;
     for (unsigned long i = 0; i < n; i++) sum = sum * 3 + i;

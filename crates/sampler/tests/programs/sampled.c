@@ -1,4 +1,4 @@
-// Programs that sample themselves, by the name of what they show. Each prints what it saw as words and numbers.
+// Programs that sample themselves, selected by name. Each prints its results as words and numbers.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #define CHECK(what) do { if (!(what)) { printf("failed line %d: %s\n", __LINE__, #what); exit(1); } } while (0)
 
-// Every allocation of the process comes through here; those while `at_work` can only be a signal handler's.
+// Every allocation of the process comes through here; one made while `at_work` can only come from a signal handler.
 extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
 extern void __libc_free(void *);
 static __thread volatile int at_work;
@@ -35,7 +35,7 @@ static double cpu(void) {
     return time.tv_sec + time.tv_nsec * 1e-9;
 }
 
-// Three hot functions, which the linker puts side by side in sections of their own.
+// Three hot functions, each placed by the linker in a section of its own.
 #define HOT(name, step) \
     __attribute__((noinline, section("code_" #name))) unsigned long hot_##name(long n) { \
         volatile unsigned long sum = n; \

@@ -1,4 +1,4 @@
-//! `block.json`: what a block is. Written last, so that a block is there with it or not at all.
+//! `block.json`: metadata of a block. Written last, so that a block without it does not count as one.
 
 use std::collections::BTreeMap;
 
@@ -7,62 +7,62 @@ use serde::{Deserialize, Serialize};
 use super::schema::BlockTable;
 use crate::batch::Millis;
 
-/// Version of the layout; a reader refuses a newer one.
+/// Version of the layout; a newer one is rejected on reading.
 pub(crate) const VERSION: u32 = 1;
 
-/// What a block is and what it holds.
+/// Metadata of a block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockMeta {
     /// Version of the layout.
     pub version: u32,
-    /// Its name, which is that of its folder.
+    /// Name, which is also that of its directory.
     pub id: String,
-    /// How it was compacted: 0 as the head wrote it, 1 some minutes together, 2 an hour, 3 a day.
+    /// Compaction level: 0 as written from the head, 1 some minutes merged, 2 an hour, 3 a day.
     pub level: u8,
-    /// The time of its first sample.
+    /// Timestamp of the first sample.
     pub from_ms: Millis,
-    /// The time of its last one.
+    /// Timestamp of the last sample.
     pub until_ms: Millis,
-    /// When it was written.
+    /// Time of writing.
     pub created_ms: Millis,
-    /// By server, which segments of its write-ahead log are in it: first and last of each run.
+    /// Log segments contained in the block, by server: first and last number of each run.
     #[serde(default)]
     pub segments: BTreeMap<String, Vec<(u64, u64)>>,
-    /// The blocks that it was made of, which are no longer to be read.
+    /// The blocks that were merged into it, which must no longer be read.
     #[serde(default)]
     pub replaces: Vec<String>,
-    /// How much it holds.
+    /// Size of its contents.
     pub counts: BlockCounts,
-    /// Its files.
+    /// Metadata of its files, by name.
     pub files: BTreeMap<String, FileMeta>,
 }
 
-/// How much a block holds.
+/// Size of a block's contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockCounts {
-    /// Series.
+    /// Number of series.
     pub series: u64,
-    /// Profiles: distinct times of series.
+    /// Number of profiles: distinct timestamps of series.
     pub profiles: u64,
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
-    /// Distinct stacks.
+    /// Number of distinct stacks.
     pub stacks: u64,
-    /// Distinct frames.
+    /// Number of distinct frames.
     pub frames: u64,
 }
 
-/// A file of a block.
+/// Metadata of a file of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileMeta {
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
-    /// CRC-32C of all of it.
+    /// CRC-32C of the whole file.
     pub crc32c: u32,
 }
 
 impl BlockMeta {
-    /// A block without anything.
+    /// An empty block.
     #[cfg(test)]
     pub(crate) fn empty(id: &str) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl BlockMeta {
         }
     }
 
-    /// Bytes of all its tables.
+    /// Total size of all tables in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.values().map(|file| file.bytes).sum()
     }
@@ -88,14 +88,14 @@ impl BlockMeta {
         self.files.get(table.file()).copied()
     }
 
-    /// Whether a segment of a server's log is in it.
+    /// Whether the block contains a segment of a server's log.
     pub(crate) fn has_segment(&self, server: &str, segment: u64) -> bool {
         let runs = self.segments.get(server);
         runs.is_some_and(|runs| runs.iter().any(|&(first, last)| (first..=last).contains(&segment)))
     }
 }
 
-/// All segments of several blocks, neighbours as one run.
+/// Segments of several blocks, with adjacent runs merged.
 pub(crate) fn merged_segments<'m>(
     blocks: impl Iterator<Item = &'m BlockMeta>,
 ) -> BTreeMap<String, Vec<(u64, u64)>> {

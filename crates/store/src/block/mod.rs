@@ -1,4 +1,4 @@
-//! Blocks: samples of some minutes, hours or a day of a tenant as Parquet tables in a folder of their own.
+//! Blocks: samples of a tenant for some minutes, hours or a day, as Parquet tables in a directory of their own.
 
 mod call_stacks;
 mod meta;

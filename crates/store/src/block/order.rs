@@ -1,18 +1,18 @@
-//! The order of a block's frames and stacks: what is alike comes together, which is what makes a block small.
+//! The order of a block's frames and stacks: similar ones are adjacent, which makes a block small.
 
 use twox_hash::XxHash3_64;
 
 use crate::dictionary::{Dictionary, FrameKey, StoredFrame};
 
-/// Frames and stacks of a dictionary in a block's order, without those that no sample has.
+/// Frames and stacks of a dictionary in a block's order, without those that no sample uses.
 pub(crate) struct BlockOrder {
-    /// The frames.
+    /// Frames in block order.
     pub frames: Vec<FrameKey>,
-    /// By frame of the dictionary its number in the block; `u32::MAX` if it isn't in it.
+    /// Number in the block by frame of the dictionary; `u32::MAX` for an unused frame.
     pub frame_numbers: Vec<u32>,
-    /// The stacks, as their innermost nodes.
+    /// Stacks in block order, as their innermost nodes.
     pub stacks: Vec<u32>,
-    /// By node its stack's number in the block; `u32::MAX` if it is no sample's.
+    /// Number in the block by node; `u32::MAX` if no sample has this stack.
     pub stack_numbers: Vec<u32>,
 }
 
@@ -39,7 +39,7 @@ impl BlockOrder {
         for (number, frame) in frames.iter().enumerate() {
             frame_numbers[frame.0 as usize] = number as u32;
         }
-        // Children of each node by their frames' numbers: all nodes sorted by caller, then frame.
+        // Children of each node by frame number: all nodes sorted by caller, then frame.
         let caller = |place: u32| nodes[place as usize].caller.map_or(0, |caller| caller.0 + 1);
         let mut children: Vec<u32> =
             (0..nodes.len()).filter(|&place| wanted[place]).map(|place| place as u32).collect();
@@ -67,7 +67,7 @@ impl BlockOrder {
 
 type Content<'d> = (&'d str, &'d str, &'d str, u32, u32, &'d str, &'d str, u64, bool, bool);
 
-/// What frames are compared by.
+/// The sort key of a frame.
 fn content(dictionary: &Dictionary, frame: StoredFrame) -> Content<'_> {
     let text = |id| dictionary.resolve(id);
     (
@@ -84,7 +84,7 @@ fn content(dictionary: &Dictionary, frame: StoredFrame) -> Content<'_> {
     )
 }
 
-/// By node a hash (XXH3 of 64 bits) of the content of its stack, equal in all blocks and on all machines.
+/// Hash (64-bit XXH3) of each node's stack by content, equal in all blocks and on all machines.
 pub(crate) fn stack_hashes(dictionary: &Dictionary) -> Vec<u64> {
     let mut bytes = Vec::new();
     let frame_hash = |&frame: &StoredFrame| {

@@ -1,6 +1,6 @@
-//! Reads blocks: their series and profiles first, then the rows of samples that are asked for.
+//! Reads blocks: first the series and profiles, then the requested rows of samples.
 //!
-//! What was read stays in a cache of bounded size. Each file is held against its checksum when it is read.
+//! The results are kept in a cache of bounded size. Each file is verified against its checksum when it is read.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,15 +21,15 @@ use crate::dictionary::{Dictionary, FrameKey, StackNodeId, StoredFrame};
 use crate::error::StoreError;
 use crate::labels::Labels;
 
-/// What is kept of blocks between queries.
+/// Cache of parts of blocks between queries.
 pub(crate) type BlockCache = Cache<(Arc<str>, Part), Cached, ByBytes>;
 
-/// A part of a block that is kept.
+/// A part of a block that can be cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Part {
     File(BlockTable),
     Index,
-    /// Where its stacks are among the calls of this generation.
+    /// Call of each stack in the shared calls of this generation.
     Calls(u64),
 }
 
@@ -40,7 +40,7 @@ pub(crate) enum Cached {
     Calls(Arc<Vec<u32>>),
 }
 
-/// Parts of blocks weigh what they take.
+/// Weighs cached parts by their size in bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct ByBytes;
 
@@ -55,18 +55,18 @@ impl Weighter<(Arc<str>, Part), Cached> for ByBytes {
     }
 }
 
-/// A profile in a block: its samples are neighbours.
+/// A profile in a block. Its samples are adjacent rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProfileRow {
     pub series: u32,
     pub time: Millis,
-    /// The place of its first sample.
+    /// Row of its first sample.
     pub first: usize,
     pub samples: usize,
     pub total: i64,
 }
 
-/// Sums by hour of a block.
+/// Hourly sums of a block.
 pub(crate) struct HourRows {
     pub series: Vec<i32>,
     pub stacks: Vec<i32>,
@@ -76,21 +76,21 @@ pub(crate) struct HourRows {
 /// Series and profiles of a block.
 pub(crate) struct BlockIndex {
     pub series: Vec<Labels>,
-    /// By series and time.
+    /// Sorted by series and time.
     pub profiles: Vec<ProfileRow>,
 }
 
-/// A block that is stored.
+/// A stored block.
 pub(crate) struct Block {
     pub meta: BlockMeta,
-    /// Its folder in the bucket.
+    /// Directory in the bucket.
     pub folder: Arc<str>,
-    /// It is damaged.
+    /// The block is damaged and ignored.
     pub set_aside: AtomicBool,
 }
 
 impl Block {
-    /// A file of it, which is what was written.
+    /// Reads and verifies a file of the block.
     fn file(&self, bucket: &Bucket, table: BlockTable) -> Result<Bytes, StoreError> {
         let path = format!("{}/{}", self.folder, table.file());
         let damaged = |message: &str| StoreError::Damaged { path: path.clone(), message: message.into() };
@@ -129,7 +129,7 @@ impl Block {
         StoreError::Damaged { path: format!("{}/{}", self.folder, table.file()), message: error.to_string() }
     }
 
-    /// Its series and profiles.
+    /// Series and profiles of the block.
     pub fn index(&self, bucket: &Bucket, cache: &BlockCache) -> Result<Arc<BlockIndex>, StoreError> {
         let key = (self.folder.clone(), Part::Index);
         if let Some(Cached::Index(index)) = cache.get(&key) {
@@ -148,7 +148,7 @@ impl Block {
         Ok(index)
     }
 
-    /// Stacks and values of some rows of its samples.
+    /// Stacks and values of some sample rows.
     pub fn samples(
         &self,
         bucket: &Bucket,
@@ -161,7 +161,7 @@ impl Block {
         read().map_err(|error| self.damaged(BlockTable::Samples, &error))
     }
 
-    /// Its sums by hour; `None` if it has none.
+    /// Hourly sums of the block, or `None` if it has none.
     pub fn hours(&self, bucket: &Bucket, cache: &BlockCache) -> Result<Option<HourRows>, StoreError> {
         if self.meta.file(BlockTable::Hours).is_none() {
             return Ok(None);
@@ -171,7 +171,7 @@ impl Block {
         read().map(Some).map_err(|error| self.damaged(BlockTable::Hours, &error))
     }
 
-    /// Its frames and stacks: a dictionary, and by number of a stack its node.
+    /// Dictionary of the block's frames and stacks, and the node of each stack by number.
     pub fn dictionary(&self, bucket: &Bucket) -> Result<(Dictionary, Vec<StackNodeId>), StoreError> {
         let mut dictionary = Dictionary::default();
         let table = self.table(bucket, None, BlockTable::Frames)?;
@@ -183,7 +183,7 @@ impl Block {
         Ok((dictionary, stacks))
     }
 
-    /// All of it but its samples.
+    /// Contents of the block without its samples, which are read on demand.
     pub fn contents<'b>(
         &'b self,
         bucket: &'b Bucket,
@@ -201,19 +201,19 @@ impl Block {
     }
 }
 
-/// A block as another is written from it.
+/// A block as the source of another block.
 pub(crate) struct BlockContents<'b> {
     block: &'b Block,
     bucket: &'b Bucket,
     cache: &'b BlockCache,
     index: Arc<BlockIndex>,
     dictionary: Dictionary,
-    /// By number of a stack its node.
+    /// Node of each stack by number.
     stacks: Vec<StackNodeId>,
 }
 
 impl BlockContents<'_> {
-    /// Some profiles' samples; `profiles` are neighbours.
+    /// Samples of adjacent profiles.
     pub fn samples_of(&self, profiles: &[ProfileRow]) -> Result<Vec<StoredSample>, StoreError> {
         let (Some(first), Some(last)) = (profiles.first(), profiles.last()) else { return Ok(Vec::new()) };
         let rows = first.first..last.first + last.samples;
@@ -315,7 +315,7 @@ fn read_stacks(
 ) -> Result<Vec<StackNodeId>, ParquetError> {
     let missing = || ParquetError::General("a stack has a frame that is not there".into());
     let (mut stacks, mut rest) = (Vec::with_capacity(lengths.len()), &elements[..]);
-    // A stack begins with frames of the one before.
+    // A stack shares its outer frames with the previous one.
     let (mut before, mut path): (&[i32], Vec<StackNodeId>) = (&[], Vec::new());
     for &length in lengths {
         let (stack, after) = rest.split_at_checked(length).ok_or_else(missing)?;

@@ -1,7 +1,7 @@
-//! The tables of a block, as other engines see them (docs/store.md describes them).
+//! The tables of a block, in a form that other engines can read (docs/store.md describes them).
 //!
-//! Only types that all readers of Parquet know: no unsigned numbers, times in milliseconds. Samples are sorted by series, time and stack; series by
-//! their labels; stacks by their frames, outermost first, so that neighbours share most of them; frames by function.
+//! Uses only types that all Parquet readers support: no unsigned integers, times in milliseconds. Samples are sorted by series, time and stack;
+//! series by their labels; stacks by their frames, outermost first, so that adjacent stacks share most of them; frames by function.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnPath, TypePtr};
 
-/// Rows of a row group: what is read at once where only some series are asked for.
+/// Rows of a row group, which is the unit of reading when only some series are requested.
 pub(crate) const GROUP: usize = 1 << 17;
 
-/// A table of a block, which is a file.
+/// A table of a block. Each table is a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum BlockTable {
     Series,
@@ -26,7 +26,7 @@ pub(crate) enum BlockTable {
 }
 
 impl BlockTable {
-    /// The file's name.
+    /// File name.
     pub fn file(self) -> &'static str {
         match self {
             Self::Series => "series.parquet",
@@ -93,7 +93,7 @@ impl BlockTable {
         Ok(Arc::new(parse_message_type(&format!("message {name} {{ {} }}", self.columns()))?))
     }
 
-    /// How columns are packed: differences where neighbours are near, dictionaries where values repeat, otherwise as they are.
+    /// Encoding of the columns: deltas for slowly changing values, dictionaries for repeated ones, plain otherwise.
     pub fn properties(self, level: i32) -> Result<WriterPropertiesPtr> {
         let mut properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(level)?))

@@ -1,23 +1,23 @@
-//! What a block is written from: a head, or blocks that are compacted.
+//! Sources that a block is written from: a head, or blocks to compact.
 
 use crate::batch::{Batch, StoredSample};
 use crate::dictionary::Dictionary;
 use crate::error::StoreError;
 use crate::labels::Labels;
 
-/// Samples by series, whose stacks are in a dictionary.
+/// Samples by series, with their stacks in a dictionary.
 pub(crate) trait BlockSource {
     /// Strings, frames and stacks.
     fn dictionary(&self) -> &Dictionary;
     /// The series.
     fn series(&self) -> Vec<&Labels>;
-    /// By node of the dictionary whether it is the stack of a sample.
+    /// Whether each node of the dictionary is the stack of a sample.
     fn used(&self) -> Vec<bool>;
     /// The samples of a series, in any order.
     fn samples(&self, series: usize) -> Result<Vec<StoredSample>, StoreError>;
 }
 
-/// A batch with its samples by series.
+/// A batch with its samples indexed by series.
 pub(crate) struct BatchSource<'b> {
     batch: &'b Batch,
     by_series: Vec<Vec<u32>>,

@@ -1,6 +1,6 @@
-//! Reads one table of a block: whole columns, or the rows of some row groups.
+//! Reads one table of a block: whole columns, or ranges of rows.
 //!
-//! A block's files are held against their checksums before, so what is read here is what was written; errors are errors all the same.
+//! The files were already verified against their checksums. Errors are handled all the same.
 
 use bytes::Bytes;
 use parquet::column::reader::get_typed_column_reader;
@@ -8,7 +8,7 @@ use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Typ
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
-/// A table that can be read.
+/// Reader of a table.
 pub(crate) struct TableReader(SerializedFileReader<Bytes>);
 
 impl TableReader {
@@ -41,7 +41,7 @@ impl TableReader {
         self.whole::<ByteArrayType>(column)
     }
 
-    /// Values of a column of lists, and the number of each list's values.
+    /// Values of a column of lists, and the length of each list.
     pub fn i32_lists(&self, column: usize) -> Result<(Vec<i32>, Vec<usize>)> {
         self.lists::<Int32Type>(column)
     }
@@ -51,7 +51,7 @@ impl TableReader {
         Ok((values.iter().map(text).collect::<Result<_>>()?, lengths))
     }
 
-    /// The rows of a column from `from` to before `until`.
+    /// Rows of a column from `from` to before `until`.
     pub fn i32_range(&self, column: usize, from: usize, until: usize) -> Result<Vec<i32>> {
         self.range::<Int32Type>(column, from, until)
     }
@@ -107,7 +107,7 @@ fn group_rows(group: &dyn RowGroupReader) -> usize {
     usize::try_from(group.metadata().num_rows()).unwrap_or(0)
 }
 
-/// Reads until all rows are there: a reader may stop at the end of a page.
+/// Reads until all rows are present: the Parquet reader may stop at the end of a page.
 fn read_exactly(rows: usize, mut read: impl FnMut(usize) -> Result<usize>) -> Result<()> {
     let mut left = rows;
     while left > 0 {

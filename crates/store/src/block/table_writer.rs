@@ -1,4 +1,4 @@
-//! Writes one table of a block: columns of values, a row group at a time.
+//! Writes one table of a block: columns of values, one row group at a time.
 
 use bytes::Bytes;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
@@ -7,23 +7,23 @@ use parquet::file::writer::SerializedFileWriter;
 
 use super::schema::BlockTable;
 
-/// The values of a column in a row group.
+/// Values of a column in a row group.
 pub(crate) enum Values<'v> {
     I32(&'v [i32]),
     I64(&'v [i64]),
     Bool(&'v [bool]),
     Text(Vec<ByteArray>),
-    /// Values of lists, with the number of each list's values.
+    /// Values of lists, and the length of each list.
     I32Lists(&'v [i32], &'v [usize]),
     TextLists(Vec<ByteArray>, &'v [usize]),
 }
 
-/// Texts of a column.
+/// Strings of a column.
 pub(crate) fn texts<'t>(texts: impl Iterator<Item = &'t str>) -> Values<'t> {
     Values::Text(texts.map(ByteArray::from).collect())
 }
 
-/// A table that is being written, in memory.
+/// Writer of a table, in memory.
 pub(crate) struct TableWriter(SerializedFileWriter<Vec<u8>>);
 
 impl TableWriter {
@@ -31,7 +31,7 @@ impl TableWriter {
         SerializedFileWriter::new(Vec::new(), table.schema()?, table.properties(level)?).map(Self)
     }
 
-    /// Writes a row group: all columns in the schema's order.
+    /// Writes a row group, with all columns in schema order.
     pub fn group(&mut self, columns: &[Values<'_>]) -> Result<()> {
         let mut group = self.0.next_row_group()?;
         for values in columns {
@@ -62,7 +62,8 @@ impl TableWriter {
     }
 }
 
-/// What Parquet wants of lists: for each value that there is one, and whether it begins a list; for an empty list that there is none.
+/// Definition and repetition levels of lists: for each value whether it exists and whether it continues a list. An empty list has one entry without a
+/// value.
 fn levels(lengths: &[usize]) -> (Vec<i16>, Vec<i16>) {
     let values: usize = lengths.iter().map(|&length| length.max(1)).sum();
     let (mut there, mut begins) = (Vec::with_capacity(values), Vec::with_capacity(values));

@@ -1,6 +1,6 @@
-//! Writes a block: the samples of heads or of other blocks, in order.
+//! Writes a block: the samples of heads or of other blocks, sorted.
 //!
-//! All stacks are in memory at once, samples of one series only.
+//! All stacks are in memory at once, but samples of only one series.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ use crate::dictionary::{Dictionary, StackNodeId};
 use crate::error::StoreError;
 use crate::labels::{Labels, PROFILE_TYPE, SERVICE};
 
-/// The span of time whose samples are one in the table of hours.
+/// Milliseconds whose samples are summed up in the table of hours.
 pub(crate) const HOUR: i64 = 3_600_000;
 
-/// A block before it is stored.
+/// An encoded block that is not stored yet.
 pub(crate) struct EncodedBlock {
     pub files: Vec<(BlockTable, Bytes)>,
     pub counts: BlockCounts,
-    /// The time of its first and of its last sample.
+    /// Timestamps of its first and last sample.
     pub span: (Millis, Millis),
 }
 
@@ -33,7 +33,8 @@ fn failed(error: &ParquetError) -> StoreError {
     StoreError::Damaged { path: "a new block".into(), message: error.to_string() }
 }
 
-/// The block of all these sources; `None` if they have no sample. Compacted blocks have a table of hours and are packed tighter.
+/// Encodes a block from several sources. Returns `None` if they have no sample. Compacted blocks (`level` above 0) have a table of hours and higher
+/// compression.
 pub(crate) fn encode(sources: &[&dyn BlockSource], level: u8) -> Result<Option<EncodedBlock>, StoreError> {
     let packing = if level == 0 { 3 } else { 9 };
     let mut dictionary = Dictionary::default();
@@ -84,7 +85,7 @@ struct Row {
     value: i64,
 }
 
-/// Sorts rows, and makes those of one time and stack one.
+/// Sorts rows, and merges those with the same time and stack.
 fn summed(mut rows: Vec<Row>) -> Vec<Row> {
     rows.sort_unstable_by_key(|row| (row.time, row.stack));
     rows.dedup_by(|next, row| {
@@ -95,7 +96,7 @@ fn summed(mut rows: Vec<Row>) -> Vec<Row> {
     rows
 }
 
-/// Columns of samples until there are enough for a row group.
+/// Columns of samples, buffered up to a full row group.
 struct SampleColumns {
     writer: TableWriter,
     series: Vec<i32>,
@@ -150,7 +151,7 @@ struct ProfileColumns {
     totals: Vec<i64>,
 }
 
-/// A block as its series come.
+/// A block in progress, to which series are added one by one.
 struct Writing {
     packing: i32,
     labels: Vec<Labels>,

@@ -1,4 +1,4 @@
-//! What a block has of a selection.
+//! Queries on a block.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -17,7 +17,7 @@ fn index(block: &Block, shared: &Shared) -> Result<Arc<BlockIndex>, StoreError> 
     block.index(&shared.bucket, &shared.cache)
 }
 
-/// The profiles that are selected.
+/// The selected profiles.
 fn profiles_of(index: &BlockIndex, selected: &Selected) -> Result<Vec<ProfileRow>, StoreError> {
     let (selection, cancellation) = (&selected.selection, &selected.cancellation);
     let chosen = selection.chosen(index.series.iter());
@@ -43,7 +43,7 @@ pub(super) fn series(
     Ok(())
 }
 
-/// Counts the rows of its profiles.
+/// Counts the rows of the selected profiles.
 pub(super) fn count_rows(
     block: &Block,
     selected: &Selected,
@@ -54,7 +54,7 @@ pub(super) fn count_rows(
     Ok(())
 }
 
-/// Adds the sums of its series.
+/// Adds the total of each series.
 pub(super) fn series_totals(
     block: &Block,
     selected: &Selected,
@@ -81,7 +81,7 @@ pub(super) fn profiles(block: &Block, selected: &Selected, totals: &mut Totals) 
     Ok(())
 }
 
-/// Where the block's stacks are among the calls; those that are not there yet are added.
+/// Call of each of the block's stacks. Adds missing calls.
 pub(super) fn calls(
     block: &Block,
     selected: &Selected,
@@ -110,7 +110,7 @@ pub(super) fn sum(
     let key = (block.folder.clone(), Part::Calls(calls.generation));
     let known = match shared.cache.get(&key) {
         Some(Cached::Calls(known)) => known,
-        // The cache is too small for it.
+        // The cache is too small to hold them.
         _ => known_again(block, selected, calls)?,
     };
     let mut add = |stack: i32, value: i64| {
@@ -145,7 +145,7 @@ pub(super) fn sum(
     Ok(())
 }
 
-/// Where the block's stacks are, without adding any.
+/// Call of each of the block's stacks, without adding any.
 fn known_again(block: &Block, selected: &Selected, calls: &SharedCalls) -> Result<Arc<Vec<u32>>, StoreError> {
     let (dictionary, stacks) = block.dictionary(&selected.shared.bucket)?;
     let known = calls.calls.find(&dictionary, &selected.names(&dictionary), &selected.cancellation)?;
@@ -169,7 +169,7 @@ pub(super) fn batch(block: &Block, selected: &Selected, all: &mut Batch) -> Resu
     Ok(())
 }
 
-/// The rows of profiles' samples: those of neighbours together.
+/// Sample rows of profiles, with adjacent ranges merged.
 fn runs(profiles: &[ProfileRow]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for profile in profiles {

@@ -1,4 +1,4 @@
-//! What a head has of a selection.
+//! Queries on a head.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
@@ -12,7 +12,7 @@ use crate::head::Head;
 use crate::labels::Labels;
 use crate::resolved::FrameNames;
 
-/// The samples that are selected.
+/// The selected samples.
 fn samples<'b>(
     batch: &'b Batch,
     selected: &Selected,
@@ -39,7 +39,7 @@ pub(super) fn series(
     Ok(())
 }
 
-/// Counts its rows.
+/// Counts the selected rows.
 pub(super) fn count_rows(
     head: &Head,
     selected: &Selected,
@@ -51,7 +51,7 @@ pub(super) fn count_rows(
     })
 }
 
-/// Adds the sums of its series.
+/// Adds the total of each series.
 pub(super) fn series_totals(
     head: &Head,
     selected: &Selected,
@@ -75,7 +75,7 @@ pub(super) fn series_totals(
 pub(super) fn profiles(head: &Head, selected: &Selected, totals: &mut Totals) -> Result<(), StoreError> {
     let batch = head.read();
     let mut rest = samples(&batch, selected).peekable();
-    // Samples of a profile stand together: they are added up before labels are compared.
+    // Samples of a profile are adjacent: sum them up before comparing labels.
     while let Some(first) = rest.next().transpose()? {
         let mut sum = first.value;
         let is_of_it = |one: &Result<&StoredSample, StoreError>| {
@@ -107,7 +107,7 @@ pub(super) fn extend(head: &Head, selected: &Selected, shared: &mut SharedCalls)
     shared.calls.extend(&batch.dictionary, &names, &mut known.1, &selected.cancellation)
 }
 
-/// Adds its samples to the sums by call; those that came after its stacks were added are not there yet.
+/// Adds the head's samples to the sums by call, except those that arrived after its stacks were added.
 pub(super) fn sum(head: &Head, selected: &Selected, own: &mut [i64]) -> Result<(), StoreError> {
     let batch = head.read();
     let known = head.calls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -120,14 +120,14 @@ pub(super) fn sum(head: &Head, selected: &Selected, own: &mut [i64]) -> Result<(
     Ok(())
 }
 
-/// Adds its samples to a batch, with names.
+/// Adds the head's samples to a batch, symbolized.
 pub(super) fn batch(head: &Head, selected: &Selected, all: &mut Batch) -> Result<(), StoreError> {
     let batch = head.read();
     let names = selected.names(&batch.dictionary);
     add(&batch, selected, &names, all)
 }
 
-/// Adds its samples to a batch as they were sent.
+/// Adds the head's samples to a batch as they were sent.
 pub(super) fn raw_batch(head: &Head, selected: &Selected, all: &mut Batch) -> Result<(), StoreError> {
     add(&head.read(), selected, &FrameNames::new(), all)
 }

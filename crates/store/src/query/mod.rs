@@ -1,6 +1,6 @@
-//! Queries: series and times in, sums out. Heads and blocks answer alike.
+//! Queries: select series and a time range, return sums. Heads and blocks are queried alike.
 //!
-//! A block that turns out to be damaged is left out, and [`Selected`] says how many were.
+//! A block that turns out to be damaged is skipped, and [`Selected`] counts these.
 
 mod in_block;
 mod in_head;
@@ -28,19 +28,19 @@ use crate::selector::Selector;
 use crate::shared::Shared;
 use crate::tenant::Tenant;
 
-/// Calls of a tenant that are kept between queries, at most.
+/// Most calls of a tenant that are kept between queries.
 const MOST_CALLS: usize = 3 << 20;
-/// Bytes of memory for a call, with what is summed up for it.
+/// Memory of a call and its sum, in bytes.
 pub(crate) const CALL_BYTES: usize = 64;
 
-/// Which samples a query is about.
+/// The samples that a query selects.
 #[derive(Clone, Debug)]
 pub struct Selection {
-    /// Of which series.
+    /// Selects the series.
     pub selector: Selector,
-    /// The first moment.
+    /// First timestamp, inclusive.
     pub from: Millis,
-    /// The last moment.
+    /// Last timestamp, inclusive.
     pub until: Millis,
 }
 
@@ -49,13 +49,13 @@ impl Selection {
         (self.from..=self.until).contains(&time)
     }
 
-    /// By series whether it is selected.
+    /// Whether each series is selected.
     fn chosen<'l>(&self, series: impl Iterator<Item = &'l Labels>) -> Vec<bool> {
         series.map(|labels| self.selector.matches(labels)).collect()
     }
 }
 
-/// What a tenant has of a selection, as it was when it was asked for.
+/// Snapshot of a tenant's data for a selection, taken when it was requested.
 pub struct Selected {
     pub(crate) selection: Selection,
     pub(crate) thinning: Thinning,
@@ -67,14 +67,14 @@ pub struct Selected {
     pub(crate) cancellation: Cancellation,
 }
 
-/// What a profile amounts to: all samples of a series that have one time.
+/// Total of a profile: all samples of a series with the same timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProfileTotal {
-    /// The series, as its place among those that come with it.
+    /// Index of the series in the list returned with it.
     pub series: usize,
-    /// When.
+    /// Timestamp.
     pub time: Millis,
-    /// The sum of its samples.
+    /// Sum of its samples.
     pub total: i64,
 }
 
@@ -82,12 +82,13 @@ pub struct ProfileTotal {
 type Totals = BTreeMap<Labels, BTreeMap<Millis, i64>>;
 
 impl Selected {
-    /// The same, whose questions fail with [`StoreError::Cancelled`] once that is cancelled.
+    /// Sets the cancellation: once it is cancelled, queries fail with [`StoreError::Cancelled`].
     pub fn with_cancellation(self, cancellation: Cancellation) -> Self {
         Self { cancellation, ..self }
     }
 
-    /// The same with at most so many rows, by profiles that are spread over its time; more, if a single time has more. Says what is left if not all is.
+    /// Limits the selection to `rows` rows, keeping whole profiles spread over its time, or to more if a single timestamp has more. Returns the
+    /// counts if rows are left out.
     ///
     /// # Errors
     /// An index of a block cannot be read, or the query is cancelled.
@@ -103,7 +104,7 @@ impl Selected {
         self.selection.includes(time) && self.thinning.takes(time)
     }
 
-    /// The series that have samples in the selection, sorted.
+    /// The series with samples in the selection, sorted.
     pub fn series(&self) -> Result<Vec<Labels>, StoreError> {
         let mut found = BTreeSet::new();
         self.each_head(|head| in_head::series(head, self, &mut found))?;
@@ -111,7 +112,7 @@ impl Selected {
         Ok(found.into_iter().collect())
     }
 
-    /// The sum of each series. Takes no memory for single profiles, as [`Self::profiles`] does.
+    /// The total of each series. Unlike [`Self::profiles`], takes no memory per profile.
     pub fn series_totals(&self) -> Result<Vec<(Labels, i64)>, StoreError> {
         let mut totals = BTreeMap::new();
         self.each_head(|head| in_head::series_totals(head, self, &mut totals))?;
@@ -119,7 +120,7 @@ impl Selected {
         Ok(totals.into_iter().collect())
     }
 
-    /// Series, and the totals of their profiles by series and time.
+    /// The series, and the totals of their profiles by series and time.
     pub fn profiles(&self) -> Result<(Vec<Labels>, Vec<ProfileTotal>), StoreError> {
         let mut totals = Totals::new();
         self.each_head(|head| in_head::profiles(head, self, &mut totals))?;
@@ -136,13 +137,13 @@ impl Selected {
         Ok((series, profiles))
     }
 
-    /// All calls by function name, with what was spent in them.
+    /// All calls by function name, with their values.
     pub fn call_tree(&self) -> Result<CallTree<1>, StoreError> {
         let (shared, [own]) = sums([self])?;
         shared.calls.tree(&[own], &self.cancellation)
     }
 
-    /// The samples themselves with their whole frames.
+    /// The samples with their complete frames.
     pub fn batch(&self) -> Result<Batch, StoreError> {
         let mut all = Batch::default();
         self.each_head(|head| in_head::batch(head, self, &mut all))?;
@@ -153,19 +154,19 @@ impl Selected {
         Ok(all)
     }
 
-    /// What one of its heads has.
+    /// The selected samples of one of its heads.
     pub(crate) fn of_head(&self, head: &Head) -> Result<Batch, StoreError> {
         let mut batch = Batch::default();
         in_head::raw_batch(head, self, &mut batch)?;
         Ok(batch)
     }
 
-    /// How many blocks were left out so far because they are damaged.
+    /// Number of blocks skipped so far because they are damaged.
     pub fn damaged(&self) -> usize {
         self.blocks.iter().filter(|block| block.set_aside.load(Ordering::Relaxed)).count()
     }
 
-    /// Names for frames of a dictionary that came without.
+    /// Names for the nameless frames of a dictionary.
     fn names(&self, dictionary: &Dictionary) -> FrameNames {
         self.shared.symbols.names(&self.shared.bucket, &self.tenant, dictionary)
     }
@@ -194,7 +195,7 @@ impl Selected {
     }
 }
 
-/// Begins anew where there are more calls than are kept.
+/// Discards all calls if there are more than may be kept.
 fn begin_anew_if_full(calls: &RwLock<SharedCalls>) {
     let mut calls = calls.write().unwrap_or_else(PoisonError::into_inner);
     if calls.calls.len() > MOST_CALLS {
@@ -202,7 +203,7 @@ fn begin_anew_if_full(calls: &RwLock<SharedCalls>) {
     }
 }
 
-/// What was spent in each call itself, by the calls' places; of several selections of one tenant.
+/// Value spent in each call itself, by call index; for several selections of one tenant.
 fn sums<const SIDES: usize>(
     sides: [&Selected; SIDES],
 ) -> Result<(RwLockReadGuard<'_, SharedCalls>, [Vec<i64>; SIDES]), StoreError> {
@@ -211,7 +212,7 @@ fn sums<const SIDES: usize>(
         prepare(&side.shared, &side.tenant, &side.calls, &side.blocks, &side.cancellation);
     }
     let mut calls = sides[0].calls.write().unwrap_or_else(PoisonError::into_inner);
-    // Others may have taken their time.
+    // Waiting for the lock may have taken long.
     sides[0].cancellation.check()?;
     for side in sides {
         side.each_head(|head| in_head::extend(head, side, &mut calls))?;
@@ -220,7 +221,7 @@ fn sums<const SIDES: usize>(
             side.limit(calls.calls.len() * CALL_BYTES)
         })?;
     }
-    // From here on others may sum up too, and nobody begins anew.
+    // From here on other queries may sum up too, and none can discard the calls.
     let calls = RwLockWriteGuard::downgrade(calls);
     let mut all: [Vec<i64>; SIDES] = std::array::from_fn(|_| vec![0; calls.calls.len()]);
     for (side, own) in sides.into_iter().zip(&mut all) {
@@ -230,7 +231,7 @@ fn sums<const SIDES: usize>(
     Ok((calls, all))
 }
 
-/// The calls of two selections of one tenant side by side.
+/// The call tree of two selections of one tenant, side by side.
 pub fn diff(left: &Selected, right: &Selected) -> Result<CallTree<2>, StoreError> {
     let (shared, own) = sums([left, right])?;
     shared.calls.tree(&own, &left.cancellation)

@@ -1,6 +1,7 @@
-//! Before blocks are summed up for the first time: where their stacks are among the calls that queries share.
+//! Adds the stacks of blocks to the calls that queries share, before the blocks are first summed up.
 //!
-//! Blocks are read several at a time, and nobody who queries waits meanwhile. Whatever fails here fails again, and is told, where it is needed.
+//! Several blocks are read at a time, without locking out other queries. An error here is ignored: it recurs, and is reported, where the data is
+//! needed.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -13,10 +14,10 @@ use crate::resolved::FrameNames;
 use crate::shared::Shared;
 use crate::tenant::Tenant;
 
-/// Blocks that are read at the same time, at most.
+/// Most blocks that are read at the same time.
 const AT_ONCE: usize = 4;
 
-/// The stacks of a block by name, and names for those that came without.
+/// The stacks of a block by name, and names for its nameless frames.
 pub(super) fn read(
     shared: &Shared,
     tenant: &Tenant,
@@ -27,7 +28,7 @@ pub(super) fn read(
     Ok((stacks, names))
 }
 
-/// Adds stacks of blocks to the calls, as far as they are not there yet.
+/// Adds the stacks of blocks to the calls, unless they have been added.
 pub(crate) fn prepare(
     shared: &Shared,
     tenant: &Tenant,
@@ -58,7 +59,7 @@ pub(crate) fn prepare(
     }
 }
 
-/// The last of them by this thread.
+/// Reads blocks in parallel; the last one in this thread.
 fn read_all(
     shared: &Shared,
     tenant: &Tenant,

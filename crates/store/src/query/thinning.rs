@@ -1,48 +1,48 @@
-//! A part of a selection that is too large to be read whole: whole profiles, chosen by their times.
+//! Reduces a selection that is too large: keeps whole profiles, chosen by their timestamps.
 //!
-//! Invariant: the series of one profile keep or lose a time together, so that what counts samples and what weighs them still belong together; and the
-//! same times are chosen in each query. A hash of the time chooses, so that a habit of the clock does not.
+//! Invariant: all series of a profile keep or lose a timestamp together, so that counts and their weights still match; and every query chooses the
+//! same timestamps. The choice is by a hash of the timestamp, so it is not correlated with periodic sampling.
 
 use crate::batch::Millis;
 
-/// Most levels: of times that are taken at one, half are at the next.
+/// Number of levels. Each level keeps half the timestamps of the previous one.
 const LEVELS: usize = 32;
 
-/// Which times are taken: one in two to this power.
+/// Level of thinning: one in 2^level timestamps is kept.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Thinning(u8);
 
 impl Thinning {
-    /// Whether a time is taken.
+    /// Whether a timestamp is kept.
     pub fn takes(self, time: Millis) -> bool {
         self.0 == 0 || level(time) >= self.0
     }
 
-    /// Whether all times are.
+    /// Whether all timestamps are kept.
     pub fn is_all(self) -> bool {
         self.0 == 0
     }
 }
 
-/// The highest level at which a time is taken.
+/// Highest level at which a timestamp is kept.
 fn level(time: Millis) -> u8 {
-    // The finalizer of splitmix64 (Steele, Lea, Flood 2014): all bits of the time decide about each bit.
+    // The finalizer of splitmix64 (Steele, Lea, Flood 2014): each bit of the hash depends on all bits of the timestamp.
     let mut hash = time.0 as u64;
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     (hash ^ (hash >> 31)).trailing_zeros().min(LEVELS as u32 - 1) as u8
 }
 
-/// Rows that are read of a selection, a row being what a stack of a profile amounts to, and how many it has.
+/// Rows that are kept of a selection, and all its rows. A row is the value of a stack in a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowsTaken {
-    /// Rows of the profiles that are read.
+    /// Rows of the kept profiles.
     pub taken: u64,
     /// All rows.
     pub of: u64,
 }
 
-/// Rows by the highest level at which they are taken.
+/// Number of rows by the highest level at which they are kept.
 #[derive(Debug, Default)]
 pub(super) struct LevelCounts([u64; LEVELS]);
 
@@ -51,7 +51,7 @@ impl LevelCounts {
         self.0[usize::from(level(time))] += rows as u64;
     }
 
-    /// The thinning to at most so many rows, and what it leaves. Where that would be none, the last one that leaves some.
+    /// The thinning that keeps at most `most` rows, and the number that it keeps. If it would keep none, the last one that keeps some.
     pub fn thinning(&self, most: usize) -> (Thinning, RowsTaken) {
         let level = self.first_within(most as u64);
         (Thinning(level as u8), RowsTaken { taken: self.from(level), of: self.from(0) })

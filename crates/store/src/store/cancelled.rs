@@ -1,4 +1,4 @@
-//! A query that nobody waits for ends inside of its loops, whatever it asks and wherever the samples are.
+//! A cancelled query ends within its loops, whatever it asks and wherever the samples are.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -12,7 +12,7 @@ use crate::labels::Labels;
 use crate::query::diff;
 use crate::selector::Selector;
 
-/// Samples, each of a stack and a time of its own.
+/// Number of samples, each with its own stack and timestamp.
 const SAMPLES: usize = 1000;
 
 type Question = fn(&Selected) -> Result<(), StoreError>;
@@ -49,7 +49,7 @@ fn select(store: &Store, until: i64, cancellation: Cancellation) -> Selected {
 }
 
 fn hold(store: &Store, what: &str) {
-    // All of a block, and a part, which is summed up otherwise.
+    // The whole block, and a part, which is summed up differently.
     for until in [SAMPLES as i64, SAMPLES as i64 - 1] {
         for (name, ask) in QUESTIONS {
             for checks in [0, 1, SAMPLES / 2] {
@@ -65,7 +65,7 @@ fn hold(store: &Store, what: &str) {
     let selection = Selection { selector: Selector::default(), from: Millis(0), until: Millis(i64::MAX) };
     let answer = store.unwritten(&Tenant::default(), selection, Cancellation::after(SAMPLES / 2));
     assert_eq!(matches!(answer, Err(StoreError::Cancelled)), what == "a head", "unwritten samples of {what}");
-    // What was ended left nothing half done.
+    // The cancelled queries left a consistent state.
     let tree = select(store, i64::MAX, Cancellation::default()).call_tree().unwrap();
     assert_eq!(tree.total()[0], SAMPLES as i64, "{what}");
 }
@@ -75,7 +75,7 @@ fn a_cancelled_query_ends() {
     let directory = tempfile::tempdir().unwrap();
     let options = StoreOptions {
         block_interval: Duration::from_secs(1 << 30),
-        // No cache, so that a second question reads again.
+        // No cache, so that a second query reads again.
         cache_bytes: 0,
         ..StoreOptions::new(directory.path())
     };

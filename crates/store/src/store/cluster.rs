@@ -1,4 +1,4 @@
-//! Several servers, one bucket: each answers for all, one compacts, and none that dies takes anything with it.
+//! Several servers with one bucket: each answers for all, one compacts, and one that dies loses no data.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -39,7 +39,7 @@ fn append(store: &Store, number: i64) {
     run(store.append(&Tenant::default(), batch)).unwrap();
 }
 
-/// The numbers that are there, each of which has to be there once.
+/// Numbers of the stored profiles, each of which must be stored once.
 fn numbers(store: &Store) -> Vec<i64> {
     store.refresh().unwrap();
     let all = Selection { selector: Selector::default(), from: Millis(0), until: Millis(i64::MAX) };
@@ -70,7 +70,7 @@ fn three_servers_answer_alike_and_one_may_die() {
     for store in stores.iter().flatten() {
         assert_eq!(numbers(store), all);
     }
-    // Only who has the lease compacts; all see what it did.
+    // Only the holder of the lease compacts; all see the result.
     for store in stores.iter().flatten() {
         run(store.compact()).unwrap();
     }
@@ -79,7 +79,7 @@ fn three_servers_answer_alike_and_one_may_die() {
     for store in stores.iter().flatten() {
         assert_eq!(numbers(store), all);
     }
-    // One dies with what is only in its log: a copy of that is all that is left of it.
+    // One server dies with data that is only in its log; all that is left is a copy of the log.
     append(stores[1].as_ref().unwrap(), 30);
     let left = tempfile::tempdir().unwrap();
     for path in ["server", "log"].map(|part| folders[1].path().join(part)) {
@@ -100,7 +100,7 @@ fn three_servers_answer_alike_and_one_may_die() {
     let mut without: Vec<i64> = all.clone();
     without.push(31);
     assert_eq!(numbers(stores[0].as_ref().unwrap()), without);
-    // It comes back, and with it what it had acknowledged; whoever compacts next has it all.
+    // The server comes back with the data that it had acknowledged; whoever compacts next has everything.
     let back = open(left.path(), &bucket);
     run(back.flush()).unwrap();
     let all: Vec<i64> = (0..32).collect();
@@ -137,7 +137,7 @@ fn what_is_in_no_block_yet_is_asked_of_its_server() {
     };
     let answer: bytes::Bytes = other.unwritten(&tenant, all(), Cancellation::default()).unwrap().into();
     assert_eq!((total(&[]), total(std::slice::from_ref(&answer))), (2, 3));
-    // It became a block after it was answered: it counts once.
+    // Became a block after the answer: counts once.
     run(other.flush()).unwrap();
     assert_eq!(total(std::slice::from_ref(&answer)), 3);
     append(&other, 3);

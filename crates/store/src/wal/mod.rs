@@ -1,7 +1,7 @@
-//! The write-ahead log: what was appended and is in no block yet.
+//! The write-ahead log: appended data that is in no block yet.
 //!
-//! A segment is a file of records; a record is a batch of a tenant with its length and checksum. A server that is killed reads its segments again. A
-//! record that is damaged costs itself alone: reading goes on at the next one that is whole.
+//! A segment is a file of records; a record is a batch of a tenant with its length and checksum. A restarted server reads its segments again. A
+//! damaged record affects no other: reading continues at the next complete one.
 
 mod record;
 mod segment;

@@ -1,13 +1,13 @@
-//! A record: mark, length, checksum, then a tenant, a batch and the key of the request that brought it.
+//! A record: magic, length, checksum, then a tenant, a batch and the key of its request.
 
 use serde::{Deserialize, Serialize};
 
 use crate::batch::Batch;
 use crate::taken::RequestKey;
 
-/// What a record begins with, so that the next one is found behind a damaged one.
+/// Magic bytes of a record, by which the next one is found after a damaged one.
 pub(super) const MARK: [u8; 4] = *b"\xf1plb";
-/// Bytes before the content: mark, length and CRC-32C of the content.
+/// Bytes before the content: magic, length and CRC-32C of the content.
 pub(super) const HEADER: usize = 12;
 
 /// A batch of a tenant.
@@ -17,7 +17,7 @@ pub(crate) struct Record<B = Batch> {
     pub batch: B,
 }
 
-/// A record's bytes; `None` if it takes more than 4 GiB. The request's key stands behind the rest, where servers that know of none don't look.
+/// Encodes a record. Returns `None` if it exceeds 4 GiB. The request key comes last, where servers of versions without it do not look.
 pub(crate) fn encode(tenant: &str, batch: &Batch) -> Option<Vec<u8>> {
     let record = Record { tenant: tenant.to_owned(), batch };
     let mut bytes = vec![0; HEADER];
@@ -31,7 +31,7 @@ pub(crate) fn encode(tenant: &str, batch: &Batch) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The record that some bytes begin with, if it is whole, and its length.
+/// Decodes the record at the start of `bytes`. Returns it with its length, or `None` if it is incomplete or damaged.
 pub(super) fn decode(bytes: &[u8]) -> Option<(Record, usize)> {
     let (header, rest) = bytes.split_at_checked(HEADER)?;
     let word = |place: usize| Some(u32::from_le_bytes(header.get(place..place + 4)?.try_into().ok()?));

@@ -1,4 +1,4 @@
-//! Segments: files that records are appended to, and read from after a crash.
+//! Segments: files that records are appended to, and that are read after a crash.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -17,12 +17,12 @@ pub(crate) struct Segment {
     pub number: u64,
     path: PathBuf,
     file: File,
-    /// Bytes of whole records.
+    /// Bytes of complete records.
     length: u64,
 }
 
 impl Segment {
-    /// A new segment, whose name is on the disk.
+    /// Creates a segment and flushes its directory entry to disk.
     pub fn create(folder: &Path, number: u64) -> Result<Self, StoreError> {
         let path = folder.join(format!("{number:012}.wal"));
         let file = OpenOptions::new().create_new(true).append(true).open(&path);
@@ -31,11 +31,11 @@ impl Segment {
         Ok(Self { number, path, file, length: 0 })
     }
 
-    /// Appends records, which are on the disk when this returns. If that fails none of them is there.
+    /// Appends records and flushes them to disk. On failure, none of them is in the segment.
     pub fn append(&mut self, records: &[&[u8]]) -> Result<(), StoreError> {
         let written = records.iter().try_for_each(|record| self.file.write_all(record));
         if let Err(error) = written.and_then(|()| self.file.sync_data()) {
-            // If this fails too, a torn record stays, which a reader passes over.
+            // If this fails too, an incomplete record remains, which a reader skips.
             let _ = self.file.set_len(self.length);
             return Err(failed(&self.path, "write")(error));
         }
@@ -43,13 +43,13 @@ impl Segment {
         Ok(())
     }
 
-    /// Bytes of whole records.
+    /// Bytes of complete records.
     pub fn len(&self) -> u64 {
         self.length
     }
 }
 
-/// Numbers and paths of the segments in a folder, the oldest first.
+/// Numbers and paths of the segments in a directory, oldest first.
 pub(crate) fn segments(folder: &Path) -> Result<Vec<(u64, PathBuf)>, StoreError> {
     let entries = std::fs::read_dir(folder).map_err(failed(folder, "read"))?;
     let number = |path: &Path| path.file_name()?.to_str()?.strip_suffix(".wal")?.parse().ok();
@@ -59,15 +59,15 @@ pub(crate) fn segments(folder: &Path) -> Result<Vec<(u64, PathBuf)>, StoreError>
     Ok(found)
 }
 
-/// What was read of a segment.
+/// Result of reading a segment.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentReading {
     pub records: usize,
-    /// Bytes that belong to no whole record.
+    /// Bytes that belong to no complete record.
     pub damaged: u64,
 }
 
-/// Reads a segment's records one after the other.
+/// Reads a segment and passes each record to `take`.
 pub(crate) fn read(path: &Path, mut take: impl FnMut(Record)) -> Result<SegmentReading, StoreError> {
     let bytes = std::fs::read(path).map_err(failed(path, "read"))?;
     let mut reading = SegmentReading::default();
@@ -89,7 +89,7 @@ pub(crate) fn read(path: &Path, mut take: impl FnMut(Record)) -> Result<SegmentR
     Ok(reading)
 }
 
-/// Where the next record may begin.
+/// Position of the next possible record.
 fn next_mark(bytes: &[u8], from: usize) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
     let found = rest.windows(MARK.len()).position(|window| window == MARK);
@@ -138,7 +138,7 @@ mod tests {
             std::fs::write(&path, &whole[..whole.len() - cut]).unwrap();
             assert_eq!(values(&path).0, [1, 2], "{cut} bytes are missing");
         }
-        // Any byte of the record in the middle, its length too.
+        // Flips any byte of the middle record, including its length.
         for place in records[0].len()..records[0].len() + records[1].len() {
             let mut flipped = whole.clone();
             flipped[place] ^= 0x41;
