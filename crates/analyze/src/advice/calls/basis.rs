@@ -44,7 +44,7 @@ impl Basis {
         if self.span_ns > 0.0 { count as f64 * 1e9 / self.span_ns } else { 0.0 }
     }
 
-    /// Returns for how long the target left a CPU unused, in nanoseconds, assuming that its work were spread evenly.
+    /// Returns for how long the target left a CPU unused, in nanoseconds, assuming that its work is spread evenly.
     pub(super) fn spare_ns(&self) -> f64 {
         (self.span_ns - self.cpu_ns / f64::from(self.cpus.max(1))).max(0.0)
     }
