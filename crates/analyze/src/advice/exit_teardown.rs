@@ -1,9 +1,9 @@
-//! The kernel takes long to free the memory of processes that end.
+//! Rule: the kernel takes long to free the memory of exiting processes.
 
 use super::{Found, Measure, ProgramRule, Rule, ms_each};
 use crate::procs::{Part, Procs, Program};
 
-/// From this share of all processor time.
+/// Minimum share of all CPU time, in percent.
 const LEAST_PERCENT: f64 = 2.0;
 
 pub(super) const RULE: ProgramRule = ProgramRule {

@@ -1,12 +1,13 @@
-//! A large process forks and its child execs: page tables are copied only to be dropped.
+//! Rule: a large process forks and its child execs, so page tables are copied only to be dropped.
 
 use super::{Found, Measure, ProgramRule, Rule, copies_memory, ms_each, peak_memory};
 use crate::cost::Cost;
 use crate::procs::{Part, Procs, Program};
 
-/// From this time for each fork.
+/// Minimum time per fork, in milliseconds.
 const LEAST_MS: f64 = 1.0;
-/// What an exec takes that has no memory of a large parent to free: `/bin/true` from a small process, Linux 6.18.
+/// Duration of an exec without a large parent's memory to free, in milliseconds: `/bin/true` from a small process,
+/// Linux 6.18.
 const PLAIN_EXEC_MS: f64 = 0.11;
 
 pub(super) const RULE: ProgramRule = ProgramRule {

@@ -1,9 +1,9 @@
-//! A large process forks to work on a copy of itself, as for a snapshot.
+//! Rule: a large process forks to work on a copy of itself, for example for a snapshot.
 
 use super::{Found, Measure, ProgramRule, Rule, copies_memory, ms_each, peak_memory};
 use crate::procs::{Procs, Program};
 
-/// From this time for each fork.
+/// Minimum time per fork, in milliseconds.
 const LEAST_MS: f64 = 1.0;
 
 pub(super) const RULE: ProgramRule = ProgramRule {

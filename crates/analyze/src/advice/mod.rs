@@ -1,8 +1,8 @@
-//! Advice: what a profile shows, what to do about it, and what can be gained at most.
+//! Advice: a pattern found in a profile, a remedy, and an upper bound of the gain.
 //!
-//! One file holds one rule, as data: the pattern, the threshold, the remedy, where the rule comes from, and a function
-//! that looks for it and measures. No rule speaks of less than [`LEAST_PERCENT`] of the processor
-//! time, or from a handful of samples.
+//! Each file holds one rule as data: the pattern, the threshold, the remedy, the source of the rule, and a function
+//! that finds and measures the pattern. No rule reports less than [`LEAST_PERCENT`] of the CPU time, or relies on a
+//! handful of samples.
 
 mod calls;
 mod code;
@@ -22,23 +22,23 @@ use crate::cost::Cost;
 use crate::procs::Procs;
 use rule::{Found, LEAST_SAMPLES, ProgramRule, copies_memory, ms_each, peak_memory};
 
-/// A rule that holds for a program.
+/// A rule that applies to a program.
 #[derive(Clone, Debug)]
 pub struct Advice {
     /// The rule.
     pub rule: &'static Rule,
     /// Index of the program in [`Procs::programs`].
     pub program: usize,
-    /// What was measured.
+    /// Measured values.
     pub measured: Vec<Measure>,
-    /// The most that could be gained.
+    /// Upper bound of the gain.
     pub bound: Cost,
-    /// The same in percent of all processor time.
+    /// Upper bound of the gain, in percent of all CPU time.
     pub bound_percent: f64,
 }
 
 impl Advice {
-    /// Whether it is about the ends of processes.
+    /// Returns whether the advice concerns the exits of processes.
     pub(crate) fn is_of_exits(&self) -> bool {
         self.rule.name == exit_teardown::RULE.rule.name
     }
@@ -53,7 +53,7 @@ const RULES: [&ProgramRule; 5] = [
     &waiting_on_cpu::RULE,
 ];
 
-/// The rules that hold, those that could gain more first.
+/// Returns the rules that apply, by descending gain.
 pub fn advise(procs: &Procs<'_>) -> Vec<Advice> {
     let mut found: Vec<Advice> = Vec::new();
     for &ProgramRule { ref rule, find } in RULES {

@@ -1,64 +1,64 @@
-//! What a rule is and what it measures, and what rules on processes share.
+//! Definition of rules and of their measurements, and helpers for rules on processes.
 //!
-//! Not here: the rules.
+//! The rules themselves are elsewhere.
 
 use crate::cost::Cost;
 use crate::procs::{Procs, Program};
 
-/// Advice that could gain less than this of all processor time is not given.
+/// Minimum gain of advice, in percent of all CPU time.
 pub const LEAST_PERCENT: f64 = 2.0;
 
-/// Advice rests on at least this many samples: fewer may be chance.
+/// Minimum number of samples for advice: fewer may be chance.
 pub(super) const LEAST_SAMPLES: u64 = 10;
 
-/// A pattern, and what to do where it is found.
+/// A pattern and its remedy.
 #[derive(Debug)]
 pub struct Rule {
     /// Stable name.
     pub name: &'static str,
-    /// What the user's function does, as a verb with its object: a headline's second half.
+    /// Activity of the user's function, as a verb with its object: the second half of a headline.
     pub claim: &'static str,
-    /// What is looked for.
+    /// Pattern that the rule looks for.
     pub pattern: &'static str,
-    /// From where on it counts.
+    /// Minimum extent of the pattern.
     pub threshold: &'static str,
-    /// What to do.
+    /// Advice to the user.
     pub remedy: &'static str,
-    /// What the gain is bounded by.
+    /// Explanation of the upper bound of the gain.
     pub bound: &'static str,
-    /// Where the rule and its numbers come from.
+    /// Source of the rule and its numbers.
     pub source: &'static str,
 }
 
-/// A rule on processes of a program.
+/// A rule on the processes of a program.
 pub(super) struct ProgramRule {
     pub(super) rule: Rule,
     pub(super) find: fn(&Procs<'_>, usize, &Program<'_>) -> Option<Found>,
 }
 
-/// What a rule measured.
+/// Result of a rule.
 pub(super) struct Found {
     pub(super) measured: Vec<Measure>,
     pub(super) bound: Cost,
 }
 
-/// A number that a rule compared with its threshold, or that says how much it is about.
+/// A number that a rule compared with its threshold, or that shows the extent of the pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measure {
-    /// What it is of.
+    /// Name of the measured quantity.
     pub what: &'static str,
-    /// The number.
+    /// Value.
     pub value: f64,
-    /// Its unit: `ms`, `/s`, `%`, `MB`, or empty for a plain count.
+    /// Unit: `ms`, `/s`, `%`, `MB`, or empty for a plain count.
     pub unit: &'static str,
 }
 
-/// A weight in nanoseconds, spread over `count` things, in milliseconds.
+/// Divides a weight in nanoseconds by `count`; returns milliseconds.
 pub(super) fn ms_each(weight: u64, count: u64) -> f64 {
     if count == 0 { 0.0 } else { weight as f64 / 1e6 / count as f64 }
 }
 
-/// Adds what is known of the memory of the program that forked.
+/// Adds the peak memory of the program that forked, if known.
 pub(super) fn peak_memory(procs: &Procs<'_>, program: &Program<'_>, measured: &mut Vec<Measure>) {
     let parent = program.parent.map(|parent| &procs.programs[parent]);
     if let Some(bytes) = parent.and_then(|parent| parent.peak_rss_bytes) {
@@ -66,7 +66,7 @@ pub(super) fn peak_memory(procs: &Procs<'_>, program: &Program<'_>, measured: &m
     }
 }
 
-/// Most of the forks' time went into copying page tables: no vfork and no posix_spawn does that.
+/// Returns whether most of the forks' time went into copying page tables, which vfork and posix_spawn do not do.
 pub(super) fn copies_memory(program: &Program<'_>) -> bool {
     program.copying.weight.saturating_mul(2) >= program.forking.weight
 }

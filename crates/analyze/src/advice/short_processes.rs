@@ -1,12 +1,13 @@
-//! Very many processes that live shortly: shell loops, makefiles, test runners.
+//! Rule: very many short-lived processes, as in shell loops, makefiles and test runners.
 
 use super::{Advice, Found, Measure, ProgramRule, Rule, ms_each};
 use crate::procs::{Procs, Program};
 
-/// From this many a second.
+/// Minimum number of short processes per second.
 const LEAST_PER_SECOND: f64 = 50.0;
 
-/// A program that starts this part of what another one starts is the one to tell about.
+/// Minimum share of the processes below another program that a program starts, for it to be reported in place of the
+/// other.
 const NEARLY_ALL: f64 = 0.9;
 
 pub(super) const RULE: ProgramRule = ProgramRule {
@@ -22,24 +23,24 @@ pub(super) const RULE: ProgramRule = ProgramRule {
     find,
 };
 
-/// Of all programs that a program starts, and of itself where it is forked again and again.
+/// Judges all programs that a program starts, and the program itself if it is forked repeatedly.
 fn find(procs: &Procs<'_>, index: usize, program: &Program<'_>) -> Option<Found> {
     let mut short = 0;
     let (mut bound, mut processes) = (crate::cost::Cost::default(), 0);
     let (mut lived_ns, mut ended) = (0.0, 0);
-    // Programs come after those that started them.
+    // Programs come after the ones that started them.
     let mut is_counted = vec![false; procs.programs.len()];
     for at in (0..procs.programs.len()).filter(|&at| is_below(procs, at, index)) {
         let one = &procs.programs[at];
-        // What a process execs makes it no other process.
+        // An exec does not make a process a new one.
         short += one.short.begun;
-        // Those that live long do work of their own.
+        // Long-lived processes do work of their own.
         if one.short.all * 2 < one.processes {
             continue;
         }
         is_counted[at] = true;
         bound += one.own();
-        // What a program forks is a part of its own cost.
+        // Forks by a counted program are already part of that program's own cost.
         if !one.parent.is_some_and(|above| is_counted[above]) {
             bound += one.forking;
         }
@@ -69,7 +70,7 @@ fn find(procs: &Procs<'_>, index: usize, program: &Program<'_>) -> Option<Found>
     Some(Found { measured, bound })
 }
 
-/// Whether the program at `at` was started by that at `top`, or by what that started.
+/// Returns whether the program at `at` was started by the one at `top`, directly or indirectly.
 fn is_below(procs: &Procs<'_>, at: usize, top: usize) -> bool {
     let mut above = procs.programs[at].parent;
     let chain = std::iter::from_fn(|| {
@@ -80,13 +81,14 @@ fn is_below(procs: &Procs<'_>, at: usize, top: usize) -> bool {
     chain.take(procs.programs.len()).any(|one| one == top)
 }
 
-/// Leaves one of findings on the same processes: that of the innermost program that starts nearly all of them.
+/// Keeps one of several findings about the same processes: that of the innermost program that starts nearly all of
+/// them.
 ///
-/// Whoever starts the starter starts them too, so that a chain of programs would be told at each of its links.
+/// An indirect starter counts as their starter too, so otherwise each program of a chain would be reported.
 pub(super) fn tell_once(procs: &Procs<'_>, found: &mut Vec<Advice>) {
     let is_of_rule = |advice: &Advice| advice.rule.name == RULE.rule.name;
     let short = |advice: &Advice| advice.measured.first().map_or(0.0, |measure| measure.value);
-    // Programs come after those that started them.
+    // Programs come after the ones that started them.
     let mut all: Vec<(usize, f64)> =
         found.iter().filter(|one| is_of_rule(one)).map(|one| (one.program, short(one))).collect();
     all.sort_by_key(|&(program, _)| program);

@@ -1,9 +1,10 @@
-//! Waiting for children sleeps. Where it shows as processor time something is wrong with the program or the recording.
+//! Rule: waiting for child processes shows as CPU time. Such waits should sleep, so the program or the recording is
+//! at fault.
 
 use super::{Found, Measure, ProgramRule, Rule};
 use crate::procs::{Procs, Program};
 
-/// From this share of the elapsed time.
+/// Minimum share of the elapsed time, in percent.
 const LEAST_PERCENT: f64 = 5.0;
 
 pub(super) const RULE: ProgramRule = ProgramRule {

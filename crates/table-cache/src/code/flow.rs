@@ -28,7 +28,7 @@ pub(super) struct Function {
     pub(super) is_first: bool,
 }
 
-/// Values of [`Flow::known`] that are not numbers of states: nothing known; below, within an instruction, or states
+/// Values in `Flow::known` that are not numbers of states: nothing known; below, within an instruction, or states
 /// differ.
 const NOTHING: u16 = 0;
 const OTHER: u16 = 1;

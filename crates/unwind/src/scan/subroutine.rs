@@ -1,4 +1,4 @@
-//! Subroutines inside a function, of which its rules do not tell: an interpreter in assembly has one frame for all of
+//! Subroutines inside a function, unknown to its rules: an interpreter in assembly has one frame for all of
 //! its code, and a call of a part of that code has put one more word on the stack, which makes all rules wrong there.
 //!
 //! Tried only where rules led nowhere ([`is_doubtful`]). A candidate is accepted if the word on top of the stack

@@ -230,7 +230,7 @@ impl<K: Keep> Builder<'_, K> {
         Some(end)
     }
 
-    /// As [`Builder::function`], for other architectures.
+    /// Adds the rows of such a function of another architecture.
     #[inline(never)]
     fn by_rows(&mut self, start: u64, offset: usize, until: u64) -> Option<u64> {
         let frames = self.functions.frames;

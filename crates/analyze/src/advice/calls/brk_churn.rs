@@ -1,4 +1,4 @@
-//! The heap is given back and taken again and again.
+//! Rule: the heap is shrunk and grown repeatedly.
 
 use rustc_hash::FxHashMap;
 
@@ -6,11 +6,11 @@ use super::pages::Pages;
 use super::{Basis, CallEvent, CallRule, FaultEvent, Found, MOST, Rule, Watch, count, percent, rate};
 
 const CALLS: &[&str] = &["brk"];
-/// From this many times a second that it is given back.
+/// Minimum number of shrinks per second.
 const LEAST_PER_SECOND: f64 = 100.0;
-/// Or from this share of processor time.
+/// Alternatively, minimum share of CPU time.
 const LEAST_SHARE: f64 = 0.05;
-/// It has to be given back so often at least, whatever that takes.
+/// Minimum number of shrinks for that alternative.
 const LEAST_SHRINKS: u64 = 10;
 
 pub(super) const RULE: CallRule = CallRule {
@@ -35,11 +35,11 @@ pub(super) const RULE: CallRule = CallRule {
 struct Heap {
     calls: u64,
     shrinks: u64,
-    /// By process: where its heap began and ended as far as was seen, and where it ends.
+    /// By process: lowest and highest end of its heap so far, and the current end.
     heaps: FxHashMap<u32, (u64, u64, u64)>,
     pages: Pages,
     faults: u64,
-    /// Faults on the heap, on pages that had been there before.
+    /// Faults on heap pages that had been present before.
     again: u64,
 }
 

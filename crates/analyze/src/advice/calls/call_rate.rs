@@ -1,4 +1,4 @@
-//! Entering the kernel is what costs.
+//! Rule: entering the kernel dominates the cost of system calls.
 
 use super::{Basis, CallEvent, CallRule, Found, Rule, Watch, percent, rate};
 
@@ -19,9 +19,9 @@ const CALLS: &[&str] = &[
     "futex",
     "lseek",
 ];
-/// From this many a second.
+/// Minimum number of calls per second.
 const LEAST_PER_SECOND: f64 = 100_000.0;
-/// And from this share of processor time, for entering and leaving alone.
+/// Minimum share of CPU time for entering and leaving the kernel alone.
 const LEAST_SHARE: f64 = 0.15;
 
 pub(super) const RULE: CallRule = CallRule {

@@ -1,14 +1,15 @@
-//! The time is asked for by system calls.
+//! Rule: the time is read by system calls.
 
 use super::often::Often;
 use super::{CallEvent, CallRule, Rule};
 
 const CALLS: &[&str] = &["clock_gettime", "gettimeofday", "time"];
-/// From this many a second.
+/// Minimum number of calls per second.
 const LEAST_PER_SECOND: f64 = 1000.0;
-/// Clocks that the vdso answers where the kernel's clock source allows it (clock_gettime(2)): of these a call is not needed.
+/// Clocks that the vdso can read if the kernel's clock source allows it (clock_gettime(2)), so that no system call is
+/// needed.
 const FAST: [u64; 7] = [0, 1, 4, 5, 6, 7, 11];
-/// What remains when it does.
+/// Share of the cost that remains with the vdso.
 const LEFT: f64 = 1.0 / 7.5;
 
 pub(super) const RULE: CallRule = CallRule {

@@ -1,17 +1,17 @@
-//! Bytes are carried from one descriptor to another through user space.
+//! Rule: bytes are copied from one descriptor to another through user space.
 
 use rustc_hash::FxHashMap;
 
 use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, count, percent};
 
-/// From this share of a thread's reads and writes that are pairs.
+/// Minimum share of a thread's reads that are followed by a matching write.
 const LEAST_SHARE: f64 = 0.9;
-/// From so many pairs.
+/// Minimum number of such pairs.
 const LEAST_PAIRS: u64 = 100;
-/// Of so many bytes each, on average: less is no copy, but messages.
+/// Minimum average number of bytes per pair. Smaller pairs are messages, not copies.
 const LEAST_BYTES: f64 = 512.0;
-/// Threads that only copy take no more than this part of the time of their reads and writes in user code: what looks at the bytes, or changes them,
-/// takes more.
+/// Maximum user time of threads that only copy, as a part of the time of their reads and writes. Threads that inspect
+/// or change the bytes take more.
 const MOST_IN_USER: f64 = 0.15;
 
 pub(super) const RULE: CallRule = CallRule {
@@ -33,11 +33,11 @@ pub(super) const RULE: CallRule = CallRule {
 
 #[derive(Default)]
 struct Thread {
-    /// The last read that no write has followed: its descriptor and bytes.
+    /// Descriptor and bytes of the last read, if no write has followed it.
     last: Option<(u64, i64)>,
     reads: u64,
     pairs: u64,
-    /// Bytes of the pairs.
+    /// Total bytes of the pairs.
     bytes: u64,
 }
 
@@ -80,7 +80,7 @@ impl Watch for Copies {
         let (pairs, reads) = copying().fold((0, 0), sum);
         let cpu_ns = basis.part(&["read", "write"], 2 * pairs, self.calls);
         let user_ns: f64 = copying().filter_map(|(tid, _)| basis.user_of_thread.get(tid)).sum();
-        // Getting in and out of the kernel is no part of what was sampled in calls, and counts as user code at times.
+        // Entering and leaving the kernel is not included in the samples of calls, and sometimes counts as user code.
         let only_copies = user_ns <= MOST_IN_USER * cpu_ns + 2.0 * pairs as f64 * basis.costs.call;
         (pairs >= LEAST_PAIRS && only_copies).then(|| Found {
             measured: vec![

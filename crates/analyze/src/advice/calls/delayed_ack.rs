@@ -1,10 +1,12 @@
-//! A request in several pieces waits for a delayed acknowledgement.
+//! Rule: a request sent in several pieces waits for a delayed acknowledgement.
 //!
-//! Nagle's algorithm keeps the second small piece back until the first is acknowledged (RFC 896), and the other side delays that, as it waits for something to
-//! send along with it: 40 ms on Linux (TCP_DELACK_MIN, include/net/tcp.h).
+//! Nagle's algorithm holds back the second small piece until the first is acknowledged (RFC 896), and the other side
+//! delays the acknowledgement, waiting for data to send along with it: 40 ms on Linux (TCP_DELACK_MIN,
+//! include/net/tcp.h).
 //!
-//! What shows it is a thread that sends twice or more on one descriptor, and then waits for so long. A wait of the same length may be the other side's work:
-//! half of all such waits have to be of it, and none is counted of a process that was seen to set TCP_NODELAY.
+//! The sign is a thread that sends twice or more on one descriptor and then waits for that time. The other side's
+//! work may take the same time by chance, so at least half of the waits after several sends must have this length.
+//! Processes that were seen to set TCP_NODELAY do not count.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -17,9 +19,10 @@ const WAITS: &[&str; 9] =
 const WATCHED: &[&str] = &["write", "writev", "sendto", "sendmsg", "setsockopt"];
 /// `IPPROTO_TCP` and `TCP_NODELAY` as arguments of `setsockopt`.
 const TCP_NODELAY: (u64, u64) = (6, 1);
-/// How long a wait for a delayed acknowledgement takes, in nanoseconds: 40 ms, by a timer of up to 4 ms, some for who answers, and more on a busy machine.
+/// Duration of a wait for a delayed acknowledgement, in nanoseconds: 40 ms from a timer with a resolution of up to 4
+/// ms, some time for the answer, and more on a busy machine.
 const DELAYED: std::ops::Range<u64> = 39_000_000..56_000_000;
-/// From so many, and this share of the waits after several sends.
+/// Minimum number of such waits; below, their minimum share of the waits after several sends.
 const LEAST_STALLS: u64 = 3;
 const LEAST_SHARE: f64 = 0.5;
 
@@ -41,16 +44,16 @@ pub(super) const RULE: CallRule = CallRule {
     watch: || Box::<Exchanges>::default(),
 };
 
-/// What a thread did.
+/// State of a thread.
 #[derive(Default)]
 struct Thread {
-    /// The descriptor that it sent to last, and how often since it waited last.
+    /// Descriptor of the last send, and the number of sends to it since the last wait.
     sent: Option<(u64, u32)>,
-    /// Waits after several sends.
+    /// Number of waits after several sends.
     waits: u64,
     stalls: u64,
     stalled_ns: u64,
-    /// The place in [`WAITS`] of the call that waited so last.
+    /// Index in [`WAITS`] of the call of the last such wait.
     by: usize,
 }
 
@@ -79,7 +82,7 @@ impl Thread {
 
 #[derive(Default)]
 struct Exchanges {
-    /// By process and thread.
+    /// State by process and thread.
     threads: FxHashMap<(u32, u32), Thread>,
     /// Processes that set TCP_NODELAY.
     without_delay: FxHashSet<u32>,

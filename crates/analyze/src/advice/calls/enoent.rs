@@ -1,4 +1,4 @@
-//! Files are looked for where they are not.
+//! Rule: files are looked up where they do not exist.
 
 use rustc_hash::FxHashMap;
 
@@ -18,9 +18,9 @@ const CALLS: &[&str] = &[
     "readlink",
     "readlinkat",
 ];
-/// From so many that fail.
+/// Minimum number of failed lookups.
 const LEAST_FAILED: u64 = 200;
-/// And from this share of all.
+/// Minimum share of failed lookups.
 const LEAST_SHARE: f64 = 0.3;
 
 pub(super) const RULE: CallRule = CallRule {
@@ -45,7 +45,7 @@ struct Lookups {
     calls: u64,
     failed: u64,
     wall_ns: u64,
-    /// By the name of the file, without where it was looked for.
+    /// Counts by file name, without the directory.
     names: FxHashMap<String, u64>,
 }
 
@@ -77,7 +77,7 @@ impl Watch for Lookups {
                 percent("these calls", cpu_ns, basis.cpu_ns),
             ],
             cpu_ns,
-            // Where the disk has to be asked, this is what hurts.
+            // If the disk has to be read, this time dominates.
             wall_ns: self.wall_ns as f64,
             ..Found::default()
         })

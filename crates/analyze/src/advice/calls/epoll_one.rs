@@ -1,11 +1,11 @@
-//! Each wait brings one event.
+//! Rule: each wait returns only one event.
 
 use super::{Basis, CallEvent, CallRule, Found, Measure, Rule, Watch, percent, rate};
 
 const CALLS: &[&str] = &["epoll_wait", "epoll_pwait", "epoll_pwait2"];
-/// From this many a second.
+/// Minimum number of calls per second.
 const LEAST_PER_SECOND: f64 = 50_000.0;
-/// Below this many events each.
+/// Maximum average number of events per wait.
 const FEW: f64 = 1.2;
 
 pub(super) const RULE: CallRule = CallRule {

@@ -1,11 +1,11 @@
-//! Events are asked for without waiting.
+//! Rule: events are polled without waiting.
 
 use super::{Basis, CallEvent, CallRule, Found, Rule, Watch, percent, rate};
 
 const CALLS: &[&str] = &["epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll"];
-/// From this many a second.
+/// Minimum number of calls per second.
 const LEAST_PER_SECOND: f64 = 1000.0;
-/// And from this share of them that find nothing.
+/// Minimum share of them that find nothing.
 const LEAST_EMPTY: f64 = 0.5;
 
 pub(super) const RULE: CallRule = CallRule {
@@ -24,12 +24,12 @@ pub(super) const RULE: CallRule = CallRule {
     watch: || Box::<Polls>::default(),
 };
 
-/// Whether a timeout of 0 is given: ppoll and epoll_pwait2 have it in memory.
+/// Returns whether the timeout is 0. ppoll and epoll_pwait2 have it in memory, so for these the duration decides.
 fn waits_not(call: &CallEvent<'_>) -> bool {
     match call.name {
         "epoll_wait" | "epoll_pwait" => call.arguments[3] as u32 == 0,
         "poll" => call.arguments[2] as u32 == 0,
-        // None at all means for ever.
+        // A null timeout means to wait forever.
         _ => call.arguments[2] != 0 && call.wall_ns < 2000,
     }
 }

@@ -1,12 +1,12 @@
-//! Page faults go on after the start.
+//! Rule: page faults continue after startup.
 
 use super::{Basis, CallEvent, CallRule, FaultEvent, Found, Rule, Watch, percent, rate};
 
-/// From this share of processor time.
+/// Minimum share of CPU time.
 const LEAST_SHARE: f64 = 0.05;
-/// From this many a second, once it has started.
+/// Minimum number of faults per second after startup.
 const LEAST_PER_SECOND: f64 = 1000.0;
-/// For so long a program starts, in nanoseconds, but at most half of what was looked at.
+/// Length of startup in nanoseconds, but at most half of the observed span.
 const START_NS: f64 = 1e9;
 
 pub(super) const RULE: CallRule = CallRule {
@@ -28,13 +28,13 @@ pub(super) const RULE: CallRule = CallRule {
 
 #[derive(Default)]
 struct Faults {
-    /// When the first came, and all by their tenths of a second since then.
+    /// Time of the first fault; below, numbers of faults per tenth of a second since then.
     first_ns: Option<u64>,
     tenths: Vec<u64>,
     all: u64,
 }
 
-/// Tenths that are told apart: a day.
+/// Maximum number of tenths of a second that are counted separately: one day.
 const MOST_TENTHS: usize = 864_000;
 
 impl Watch for Faults {

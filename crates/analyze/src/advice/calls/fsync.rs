@@ -1,14 +1,14 @@
-//! Waiting for the disk to have what was written.
+//! Rule: threads wait until data is written to disk.
 
 use super::sizes::Sizes;
 use super::{Basis, CallEvent, CallRule, Found, Measure, Rule, Watch, count, percent};
 
 const CALLS: &[&str] = &["fsync", "fdatasync", "sync_file_range", "msync"];
-/// From this share of the elapsed time.
+/// Minimum share of the elapsed time.
 const LEAST_SHARE: f64 = 0.1;
-/// Or if the slowest in a hundred takes longer, in nanoseconds.
+/// Alternatively, the slowest percent of calls takes longer than this, in nanoseconds.
 const SLOW_NS: u64 = 10_000_000;
-/// Which has a meaning from so many calls on.
+/// Minimum number of calls for that alternative to be meaningful.
 const LEAST_CALLS: u64 = 20;
 
 pub(super) const RULE: CallRule = CallRule {

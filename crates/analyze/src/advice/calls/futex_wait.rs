@@ -1,16 +1,16 @@
-//! Threads that have work wait for each other.
+//! Rule: threads that have work wait for each other.
 //!
-//! Waits for locks are told from others by the value that they expect, as in `sleep_under_lock`. Of other waits it is not known what for: threads that idle in a
-//! pool wait so too.
+//! Waits for locks are recognized by their expected value, as in `sleep_under_lock`. The purpose of other waits is
+//! unknown: idle threads in a pool wait in the same way.
 
 use rustc_hash::FxHashMap;
 
 use super::sleep_under_lock::{is_for_lock, is_wait};
 use super::{Basis, CallEvent, CallRule, EAGAIN, Found, MOST, Rule, Watch, count, percent};
 
-/// From this share of the elapsed time that a thread waits, which also runs for as much.
+/// Minimum wait and minimum run time of a thread, as a share of the elapsed time.
 const LEAST_SHARE: f64 = 0.1;
-/// Or from this share of waits that were too late to wait, and so many.
+/// Alternatively, minimum share of waits that were too late to wait, and minimum number of waits.
 const LEAST_LATE: (f64, u64) = (0.2, 1000);
 
 pub(super) const RULE: CallRule = CallRule {
@@ -31,7 +31,7 @@ pub(super) const RULE: CallRule = CallRule {
     watch: || Box::<Waits>::default(),
 };
 
-/// How long a thread waited, in nanoseconds.
+/// Time that a thread waited, in nanoseconds.
 #[derive(Clone, Copy, Default)]
 struct Waited {
     for_locks: u64,

@@ -1,13 +1,13 @@
-//! Directories are listed through a small buffer.
+//! Rule: directories are listed through a small buffer.
 
 use super::{Basis, CallEvent, CallRule, Found, Measure, Rule, Watch, count, percent};
 
 const CALLS: &[&str] = &["getdents64", "getdents"];
-/// Below this many bytes of buffer, on average.
+/// Average buffer size in bytes below which a buffer is small.
 const SMALL: f64 = 4096.0;
-/// And from so many calls for each directory.
+/// Minimum number of calls per directory.
 const LEAST_EACH: f64 = 3.0;
-/// What a good buffer has.
+/// Size of a good buffer in bytes.
 const BUFFER: f64 = 32768.0;
 
 pub(super) const RULE: CallRule = CallRule {
@@ -29,7 +29,7 @@ pub(super) const RULE: CallRule = CallRule {
 #[derive(Default)]
 struct Listings {
     all: u64,
-    /// Of other directories than those of /proc, which cost by their entries.
+    /// Calls for directories outside of /proc, where the cost is in the entries.
     calls: u64,
     ends: u64,
     room: u64,
@@ -56,7 +56,7 @@ impl Watch for Listings {
         }
         let needed = 2.0 * self.ends as f64 + self.bytes as f64 / BUFFER;
         let spared = (self.calls as f64 - needed).max(0.0);
-        // The entries have to be made all the same: what is spared are calls and finding the place again.
+        // The entries still have to be produced: only calls and repeated seeks are saved.
         let took = basis.part(CALLS, self.calls, self.all);
         Some(Found {
             measured: vec![

@@ -1,20 +1,21 @@
-//! Large memory comes in small pages.
+//! Rule: a large memory region is populated in small pages.
 
 use super::pages::{Range, Ranges};
 use super::{Basis, CallEvent, CallRule, FaultEvent, Found, MOST, Measure, Rule, Watch, count, percent};
 
 const CALLS: &[&str] = &["mmap"];
-/// From a region of this size.
+/// Minimum size of a region in bytes.
 const LEAST_BYTES: u64 = 4 << 20;
-/// From this many faults in it: those of a huge page.
+/// Minimum number of faults in it: as many as there are small pages in a huge page.
 const LEAST_FAULTS: u64 = 512;
 /// `MAP_ANONYMOUS`.
 const ANONYMOUS: u64 = 0x20;
-/// And from so many, on average, for each huge page that it has room for: now and then none is to be had.
+/// Minimum average number of faults per huge page that the region has room for: occasionally no huge page is
+/// available.
 const LEAST_EACH: u64 = 8;
-/// Bytes of a huge page.
+/// Size of a huge page in bytes.
 const HUGE: u64 = 2 << 20;
-/// What huge pages save of the faults' time.
+/// Share of the faults' time that huge pages save.
 const SAVED: f64 = 0.9;
 
 pub(super) const RULE: CallRule = CallRule {
@@ -35,11 +36,11 @@ pub(super) const RULE: CallRule = CallRule {
     watch: || Box::<Regions>::default(),
 };
 
-/// What is known of a region.
+/// Counters of a region.
 #[derive(Default)]
 struct Region {
     faults: u64,
-    /// How often it was mapped: anew in the same place it is the same region.
+    /// Number of times it was mapped. A new mapping at the same address is the same region.
     times: u64,
 }
 

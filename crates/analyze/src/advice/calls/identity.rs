@@ -1,10 +1,10 @@
-//! A process asks again who it is.
+//! Rule: a process repeatedly asks for its own ids.
 
 use super::often::Often;
 use super::{CallRule, Rule};
 
 const CALLS: &[&str] = &["getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid"];
-/// From this many a second.
+/// Minimum number of calls per second.
 const LEAST_PER_SECOND: f64 = 10_000.0;
 
 pub(super) const RULE: CallRule = CallRule {

@@ -1,12 +1,12 @@
-//! A thread that reads or writes, and waits for that, while it holds a lock.
+//! Rule: a thread waits for a read or write while it holds a lock.
 //!
-//! How it is told that the lock was held: as in `sleep_under_lock`. A thread that hands over what it has read by a queue that is fought for holds no
-//! lock while it reads: others wait for that lock for a moment only.
+//! Held locks are recognized as in `sleep_under_lock`. A thread that reads and then hands over the result through a
+//! contended queue holds no lock while it reads: others wait for the queue's lock only briefly.
 
 use super::sleep_under_lock::LockedWaits;
 use super::{CallEvent, CallRule, Rule};
 
-/// The calls that may wait for a file, a device or another program.
+/// Calls that may wait for a file, a device or another program.
 const CALLS: &[&str] = &[
     "read",
     "pread64",
@@ -24,7 +24,7 @@ const CALLS: &[&str] = &[
     "accept4",
     "wait4",
 ];
-/// What takes less has not waited, in nanoseconds.
+/// Minimum duration of a call that counts as a wait, in nanoseconds.
 const LEAST_NS: u64 = 100_000;
 
 pub(super) const RULE: CallRule = CallRule {

@@ -1,13 +1,13 @@
-//! Commands to devices.
+//! Rule: device commands (ioctl) take CPU time.
 
 use rustc_hash::FxHashMap;
 
 use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, count, percent};
 
 const CALLS: &[&str] = &["ioctl"];
-/// From this share of processor time.
+/// Minimum share of CPU time.
 const LEAST_SHARE: f64 = 0.02;
-/// `TCGETS`: what isatty(3) asks.
+/// `TCGETS`, the command of isatty(3).
 const TCGETS: u64 = 0x5401;
 
 pub(super) const RULE: CallRule = CallRule {

@@ -1,4 +1,4 @@
-//! Memory of one size is mapped, touched, unmapped, again and again.
+//! Rule: memory of one size is repeatedly mapped, touched and unmapped.
 
 use rustc_hash::FxHashMap;
 
@@ -8,13 +8,13 @@ use super::{
 };
 
 const CALLS: &[&str] = &["mmap", "munmap"];
-/// From this many pairs a second.
+/// Minimum number of pairs of mmap and munmap per second.
 const LEAST_PER_SECOND: f64 = 100.0;
-/// Of so many faults each.
+/// Minimum average number of faults per pair.
 const LEAST_FAULTS: f64 = 8.0;
 /// `MAP_ANONYMOUS`.
 const ANONYMOUS: u64 = 0x20;
-/// Lengths are alike within 10%.
+/// Ratio within which lengths count as similar.
 const ALIKE: f64 = 1.1;
 
 pub(super) const RULE: CallRule = CallRule {
@@ -46,9 +46,9 @@ struct Pairs {
 struct Maps {
     calls: u64,
     faults: u64,
-    /// What is mapped, with the faults on it.
+    /// Current mappings, with the number of faults in each.
     mapped: Ranges<u64>,
-    /// By the logarithm of their lengths.
+    /// Pairs by the logarithm of their length.
     pairs: FxHashMap<u32, Pairs>,
 }
 
@@ -79,7 +79,7 @@ impl Watch for Maps {
     }
 
     fn judge(&self, basis: &Basis) -> Option<Found> {
-        // The logarithm cuts between some that are alike: two neighbours count together.
+        // Rounding the logarithm separates some similar lengths, so neighbors count together.
         let of = |key: u32| {
             let [one, next] = [key, key + 1].map(|key| self.pairs.get(&key).copied().unwrap_or_default());
             Pairs {

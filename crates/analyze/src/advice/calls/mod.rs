@@ -1,8 +1,8 @@
-//! Advice from single system calls and page faults: each rule watches those that it is about, and judges them at the end.
+//! Advice from individual system calls and page faults: each rule watches the events that concern it, and judges them
+//! at the end.
 //!
-//! One file holds one rule, as in [`advice`](super): what it looks for, from where on it counts, what to do, and how much could be
-//! gained. A rule keeps a bounded amount whatever it sees. Not here: where calls come from, and what processor time they took,
-//! which is sampled ([`Basis`]).
+//! Each file holds one rule, as in [`advice`](super): its pattern, threshold, remedy and bound on the gain. A rule
+//! uses bounded memory, whatever it sees. Call sites and CPU time are sampled elsewhere ([`Basis`]).
 
 mod basis;
 mod brk_churn;
@@ -54,40 +54,40 @@ use rustc_hash::FxHashMap;
 use super::{LEAST_PERCENT, Measure, Rule};
 use rule::{CallRule, EAGAIN, ENOENT, Found, MOST, Watch, average, count, percent, rate};
 
-/// Advice that could gain less than this is not given, in nanoseconds.
+/// Minimum gain of advice, in nanoseconds.
 const LEAST_NS: f64 = 1e7;
-/// A rule that holds.
+/// A rule that applies, with its measurements.
 #[derive(Clone, Debug)]
 pub struct CallAdvice {
     /// The rule.
     pub rule: &'static Rule,
-    /// The calls that it is about.
+    /// The calls that the advice concerns.
     pub calls: &'static [&'static str],
-    /// Whether it is about page faults too.
+    /// Whether the advice also concerns page faults.
     pub faults: bool,
-    /// What it is of: a file, a command; empty where it is of all.
+    /// Subject, such as a file or a command; empty if the advice concerns all calls.
     pub about: String,
-    /// What was measured.
+    /// Measured values.
     pub measured: Vec<Measure>,
-    /// The most that could be gained of processor time, in nanoseconds.
+    /// Upper bound of the gain in CPU time, in nanoseconds.
     pub cpu_ns: f64,
-    /// The same in percent of all of it.
+    /// Upper bound of the gain in CPU time, in percent of all CPU time.
     pub cpu_percent: f64,
-    /// The most that could be gained of the time that threads wait, in nanoseconds.
+    /// Upper bound of the gain in waiting time of threads, in nanoseconds.
     pub wall_ns: f64,
-    /// The same in percent of the time on the clock.
+    /// Upper bound of the gain in waiting time, in percent of the elapsed time.
     pub wall_percent: f64,
-    /// Whether threads that have nothing to do wait likewise, so that nothing may be gained.
+    /// Whether idle threads wait in the same way, so that the gain may be zero.
     pub may_idle: bool,
 }
 
 impl CallAdvice {
-    /// Whether it is about page faults and says what they come from, not only how many there are.
+    /// Returns whether the advice concerns page faults and names their cause, not only their number.
     pub(crate) fn tells_why_faults(&self) -> bool {
         self.faults && self.rule.name != fault_rate::RULE.rule.name
     }
 
-    /// Whether it takes waiting by futex for waiting for locks.
+    /// Returns whether the advice treats futex waits as waits for locks.
     pub(crate) fn tells_of_locks(&self) -> bool {
         self.rule.name == futex_wait::RULE.rule.name
     }
@@ -130,7 +130,7 @@ const CALL_RULES: [&CallRule; 33] = [
     &sigmask::RULE,
 ];
 
-/// All rules at work.
+/// All rules with their state during a recording.
 pub struct Watched {
     rules: Vec<(&'static CallRule, Box<dyn Watch>)>,
     by_name: FxHashMap<&'static str, Vec<usize>>,
@@ -151,18 +151,18 @@ impl Default for Watched {
 }
 
 impl Watched {
-    /// Takes a call into account. Calls of a thread come in their order.
+    /// Processes a system call. The calls of a thread must come in order.
     pub fn call(&mut self, call: &CallEvent<'_>) {
         let Some(indexes) = self.by_name.get(call.name) else { return };
         indexes.iter().for_each(|&index| self.rules[index].1.call(call));
     }
 
-    /// Takes a page fault into account.
+    /// Processes a page fault.
     pub fn fault(&mut self, fault: &FaultEvent) {
         self.of_faults.iter().for_each(|&index| self.rules[index].1.fault(fault));
     }
 
-    /// The calls that any rule is about.
+    /// Returns the names of the calls that any rule watches.
     pub fn names() -> impl Iterator<Item = &'static str> {
         let mut names: Vec<&str> =
             CALL_RULES.iter().flat_map(|rule| rule.calls.iter().chain(rule.also_watched)).copied().collect();
@@ -171,7 +171,7 @@ impl Watched {
         names.into_iter()
     }
 
-    /// The rules that hold, those that could gain more first.
+    /// Returns the rules that apply, by descending gain.
     pub fn advise(&self, basis: &Basis) -> Vec<CallAdvice> {
         let mut found: Vec<CallAdvice> =
             self.rules.iter().filter_map(|(rule, watch)| advice(rule, watch.judge(basis)?, basis)).collect();
@@ -182,11 +182,11 @@ impl Watched {
     }
 }
 
-/// What a rule found, if it is worth saying.
+/// Returns the result of a rule as advice, if the gain is large enough.
 fn advice(rule: &'static CallRule, found: Found, basis: &Basis) -> Option<CallAdvice> {
     let Found { about, calls, measured, cpu_ns, wall_ns, may_idle } = found;
     let percent = |part: f64, of: f64| if of > 0.0 { part / of * 100.0 } else { 0.0 };
-    // What all calls together took is a bound as well.
+    // The gain cannot exceed the CPU time of all calls together.
     let cpu_ns = cpu_ns.min(basis.cpu_ns);
     let cpu_percent = percent(cpu_ns, basis.cpu_ns);
     let wall_percent = percent(wall_ns, basis.span_ns);

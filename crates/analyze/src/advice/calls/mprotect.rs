@@ -1,13 +1,13 @@
-//! Protections are changed all the time.
+//! Rule: memory protections are changed repeatedly.
 
 use rustc_hash::FxHashSet;
 
 use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, count, percent, rate};
 
 const CALLS: &[&str] = &["mprotect", "pkey_mprotect"];
-/// From this many a second where other threads have to take notice.
+/// Minimum number of calls per second, if other threads are affected.
 const LEAST_PER_SECOND: f64 = 1000.0;
-/// Or from this share of processor time.
+/// Alternatively, minimum share of CPU time.
 const LEAST_SHARE: f64 = 0.02;
 
 pub(super) const RULE: CallRule = CallRule {

@@ -1,11 +1,11 @@
-//! Reading what is not there yet.
+//! Rule: descriptors are read before data is available.
 
 use super::{Basis, CallEvent, CallRule, EAGAIN, Found, Rule, Watch, count, percent};
 
 const CALLS: &[&str] = &["read", "readv", "recvfrom", "recvmsg", "recvmmsg", "accept4", "accept"];
-/// From this share of the calls.
+/// Minimum share of the calls.
 const LEAST_SHARE: f64 = 0.5;
-/// And so many.
+/// Minimum number of such calls.
 const LEAST_CALLS: u64 = 1000;
 
 pub(super) const RULE: CallRule = CallRule {

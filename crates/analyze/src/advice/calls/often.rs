@@ -1,34 +1,34 @@
-//! Calls that are a habit where so many of them come in each second: what the rules share that go by nothing else.
+//! Shared implementation of rules whose only criterion is a rate of calls.
 
 use super::{Basis, CallEvent, Found, Watch, percent, rate};
 
-/// Calls of some kind, counted.
+/// Counter of calls of some kind.
 pub(super) struct Often {
-    /// The calls that the rule is about.
+    /// Calls that the rule concerns.
     calls: &'static [&'static str],
-    /// What it counts of them.
+    /// Name of the counted calls.
     what: &'static str,
     is_counted: fn(&CallEvent<'_>) -> bool,
-    /// From this many a second.
+    /// Minimum number of counted calls per second.
     least_per_second: f64,
-    /// What of their processor time could be gained, 0 to 1.
+    /// Share of their CPU time that can be gained, 0 to 1.
     gain: f64,
     all: u64,
     counted: u64,
 }
 
 impl Often {
-    /// All of `calls`, which could all be spared, from so many a second.
+    /// Counts all of `calls`, all of which can be avoided, from `least_per_second` on.
     pub fn new(calls: &'static [&'static str], least_per_second: f64) -> Self {
         Self { calls, what: "calls", is_counted: |_| true, least_per_second, gain: 1.0, all: 0, counted: 0 }
     }
 
-    /// Those for which `is_counted`, as `what`.
+    /// Counts only the calls for which `is_counted` holds, under the name `what`.
     pub fn only(self, what: &'static str, is_counted: fn(&CallEvent<'_>) -> bool) -> Self {
         Self { what, is_counted, ..self }
     }
 
-    /// Of which so much could be spared.
+    /// Sets the share of the CPU time that can be gained.
     pub fn gain(self, gain: f64) -> Self {
         Self { gain, ..self }
     }

@@ -1,4 +1,4 @@
-//! Pages of processes, and ranges of addresses.
+//! Sets of pages and maps of address ranges, by process.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::MOST;
 
-/// Bytes of a page.
+/// Size of a page in bytes.
 pub(super) const PAGE: u64 = 4096;
-/// Pages that are remembered: 4 GiB of them.
+/// Maximum number of remembered pages: 4 GiB.
 const MOST_PAGES: usize = 1 << 20;
 
-/// Pages that were seen.
+/// Set of pages seen so far.
 #[derive(Default)]
 pub(super) struct Pages(FxHashSet<(u32, u64)>);
 
 impl Pages {
-    /// Notes the page of an address. Returns whether it was seen before; when there are too many to remember, that it was not.
+    /// Adds the page of an address. Returns whether it was there before; `false` for a new page when the set is full.
     pub fn again(&mut self, pid: u32, address: u64) -> bool {
         let page = (pid, address / PAGE);
         if self.0.len() >= MOST_PAGES {
@@ -26,14 +26,15 @@ impl Pages {
     }
 }
 
-/// Ranges of addresses of processes, each with what is known of it. Where two begin in one place the later one counts.
+/// Address ranges of processes, each with a value. If two begin at the same address, the later one replaces the
+/// earlier.
 pub(super) struct Ranges<T>(FxHashMap<u32, BTreeMap<u64, Range<T>>>);
 
-/// A range.
+/// An address range.
 pub(super) struct Range<T> {
-    /// Bytes.
+    /// Length in bytes.
     pub length: u64,
-    /// What is known of it.
+    /// Value of the range.
     pub known: T,
 }
 
@@ -44,23 +45,24 @@ impl<T> Default for Ranges<T> {
 }
 
 impl<T> Ranges<T> {
-    /// Whether ranges of a process are remembered: those of so many are.
+    /// Returns whether there is room for ranges of a process: the number of processes is limited.
     pub fn has_room_for(&self, pid: u32) -> bool {
         self.0.len() < MOST || self.0.contains_key(&pid)
     }
 
-    /// Those of a process, by where they begin.
+    /// Returns the ranges of a process, by start address.
     pub fn of(&mut self, pid: u32) -> &mut BTreeMap<u64, Range<T>> {
         self.0.entry(pid).or_default()
     }
 
-    /// The one that an address is in: of those that begin before it, the last.
+    /// Returns the value of the range that holds an address. Only the last range that begins at or before it is
+    /// considered.
     pub fn at(&mut self, pid: u32, address: u64) -> Option<&mut T> {
         let (&start, range) = self.0.get_mut(&pid)?.range_mut(..=address).next_back()?;
         (address - start < range.length).then_some(&mut range.known)
     }
 
-    /// All.
+    /// Returns all ranges.
     pub fn all(&self) -> impl Iterator<Item = &Range<T>> {
         self.0.values().flat_map(BTreeMap::values)
     }

@@ -1,11 +1,11 @@
-//! Many descriptors are looked through for a few that are ready.
+//! Rule: many descriptors are polled although few are ready.
 
 use super::{Basis, CallEvent, CallRule, Found, Measure, Rule, Watch, count, percent};
 
 const CALLS: &[&str] = &["poll", "ppoll", "select", "pselect6"];
-/// From so many descriptors.
+/// Minimum number of descriptors.
 const LEAST_DESCRIPTORS: u64 = 64;
-/// Up to this share of them that are ready.
+/// Maximum share of descriptors that are ready.
 const MOST_READY: f64 = 0.1;
 
 pub(super) const RULE: CallRule = CallRule {

@@ -1,9 +1,9 @@
-//! All processes are looked through, often.
+//! Rule: all processes are scanned frequently.
 
 use super::{Basis, CallEvent, CallRule, Found, Rule, Watch, count, percent, rate};
 
 const LISTS: &[&str] = &["getdents64", "getdents"];
-/// From so many a second.
+/// Minimum number of scans per second.
 const LEAST_PER_SECOND: f64 = 10.0;
 
 pub(super) const RULE: CallRule = CallRule {
@@ -28,7 +28,7 @@ struct Scans {
     lists: u64,
     own_lists: u64,
     scans: u64,
-    /// Opens, reads and closes: all, and below /proc.
+    /// Opens, reads and closes: number of all, and number below /proc.
     others: [(u64, u64); 3],
 }
 

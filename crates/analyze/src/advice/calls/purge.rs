@@ -1,4 +1,4 @@
-//! An allocator gives memory back that it needs again at once.
+//! Rule: an allocator returns memory that it soon needs again.
 
 use super::pages::{PAGE, Range, Ranges};
 use super::{Basis, CallEvent, CallRule, FaultEvent, Found, MOST, Rule, Watch, count, percent};
@@ -6,9 +6,9 @@ use super::{Basis, CallEvent, CallRule, FaultEvent, Found, MOST, Rule, Watch, co
 const CALLS: &[&str] = &["madvise"];
 /// `MADV_DONTNEED` and `MADV_FREE`.
 const GIVES_BACK: [u64; 2] = [4, 8];
-/// From this share of the pages that fault back.
+/// Minimum share of the returned pages that fault back in.
 const LEAST_BACK: f64 = 0.5;
-/// Within so long.
+/// Maximum time until they fault back in, in nanoseconds.
 const SOON_NS: u64 = 1_000_000_000;
 
 pub(super) const RULE: CallRule = CallRule {
@@ -33,7 +33,7 @@ pub(super) const RULE: CallRule = CallRule {
 struct Purged {
     calls: u64,
     all_faults: u64,
-    /// What was given back, and when.
+    /// Returned ranges, and the time of their return.
     ranges: Ranges<u64>,
     count: usize,
     purges: u64,

@@ -1,13 +1,13 @@
-//! One file is opened again and again.
+//! Rule: one file is opened repeatedly.
 
 use rustc_hash::FxHashMap;
 
 use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, count, percent, rate};
 
 const OPENS: &[&str] = &["open", "openat", "openat2"];
-/// From so many times.
+/// Minimum number of opens of a file.
 const LEAST_TIMES: u64 = 10;
-/// And so many a second.
+/// Minimum number of opens of a file per second.
 const LEAST_PER_SECOND: f64 = 100.0;
 
 pub(super) const RULE: CallRule = CallRule {

@@ -1,11 +1,12 @@
-//! One file's properties are asked for again and again.
+//! Rule: the properties of one file are read repeatedly.
 
 use rustc_hash::FxHashMap;
 
 use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, count, percent, rate};
 
 const CALLS: &[&str] = &["stat", "lstat", "newfstatat", "statx", "access", "faccessat", "faccessat2"];
-/// From so many times, and so many in a second of processor time: of the elapsed time there is more where others have the processor.
+/// Minimum number of calls for a file; below, their minimum rate per second of CPU time. (The elapsed time is longer
+/// if others use the CPU.)
 const LEAST_TIMES: u64 = 100;
 const LEAST_PER_SECOND: f64 = 1000.0;
 

@@ -1,10 +1,10 @@
-//! Threads give way again and again.
+//! Rule: threads yield in a loop.
 
 use super::often::Often;
 use super::{CallRule, Rule};
 
 const CALLS: &[&str] = &["sched_yield"];
-/// From this many a second.
+/// Minimum number of calls per second.
 const LEAST_PER_SECOND: f64 = 100.0;
 
 pub(super) const RULE: CallRule = CallRule {

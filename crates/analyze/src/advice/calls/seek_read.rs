@@ -1,12 +1,12 @@
-//! Each read or write is preceded by a seek.
+//! Rule: each read or write is preceded by a seek.
 
 use rustc_hash::FxHashMap;
 
 use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, count, percent};
 
-/// From so many seeks for each read or write of the descriptor.
+/// Minimum number of seeks per read or write of a descriptor.
 const LEAST_RATIO: f64 = 0.5;
-/// From so many seeks.
+/// Minimum number of seeks.
 const LEAST_SEEKS: u64 = 1000;
 
 pub(super) const RULE: CallRule = CallRule {
@@ -28,7 +28,7 @@ pub(super) const RULE: CallRule = CallRule {
 #[derive(Default)]
 struct Seeks {
     calls: u64,
-    /// By process and descriptor: seeks, and reads and writes.
+    /// By process and descriptor: number of seeks, and number of reads and writes.
     files: FxHashMap<(u32, u64), (u64, u64)>,
 }
 

@@ -1,21 +1,22 @@
-//! A loop that sleeps and looks.
+//! Rule: a loop polls by sleeping for short times.
 //!
-//! A thread that sleeps for short times may have nothing else to do: a ticker, a runtime's monitor. It holds others up where it gives them
-//! work, or takes their results, between two sleeps: then it wakes a thread that waits each time, and these have time left. What they
-//! don't use of the time that it sleeps is what the elapsed time would be shorter by.
+//! A thread that sleeps for short times may have nothing else to do, such as a ticker or a runtime's monitor. It
+//! delays other threads if it gives them work, or takes their results, between two sleeps. Then it wakes a waiting
+//! thread each time, and these threads have idle time. The elapsed time could shrink by the part of its sleep that
+//! they do not use.
 //!
-//! A thread that sleeps with a lock waits for nothing: it is not counted here, but by `sleep_under_lock`.
+//! Sleeps with a held lock do not count here but in `sleep_under_lock`.
 
 use rustc_hash::FxHashMap;
 
 use super::sleep_under_lock::{ALSO_WATCHED, LockedWaits, SLEEPS, has_woken, is_sleep};
 use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, percent, rate};
 
-/// From this many a second.
+/// Minimum number of short sleeps per second.
 const LEAST_PER_SECOND: f64 = 100.0;
-/// Sleeps that end within this, in nanoseconds, were short.
+/// Maximum duration of a short sleep, in nanoseconds.
 const SHORT_NS: u64 = 5_500_000;
-/// A thread hands work on that wakes another at least once in so many sleeps.
+/// Maximum number of sleeps per wakeup of another thread, for a thread that hands over work.
 const SLEEPS_PER_WAKE: u64 = 5;
 
 pub(super) const RULE: CallRule = CallRule {
@@ -34,7 +35,7 @@ pub(super) const RULE: CallRule = CallRule {
     watch: || Box::<Sleeps>::default(),
 };
 
-/// What a thread did.
+/// Counters of a thread.
 #[derive(Default)]
 struct Sleeper {
     short: u64,
@@ -81,7 +82,7 @@ impl Watch for Sleeps {
         let wall_ns = threads().map(|(&tid, thread)| thread.holds_up(tid, basis)).fold(0.0, f64::max);
         let mut measured =
             vec![rate("short sleeps", per_second), percent("these calls", cpu_ns, basis.cpu_ns)];
-        // Of a thread that wakes nobody it is not known who would run instead.
+        // If a thread wakes no other thread, it is unknown which could have run instead.
         if wall_ns > 0.0 {
             measured.push(percent("of the elapsed time others could have run", wall_ns, basis.span_ns));
         }
@@ -90,7 +91,7 @@ impl Watch for Sleeps {
 }
 
 impl Sleeper {
-    /// How long it slept while the others could have gone on but did not run, in nanoseconds.
+    /// Returns for how long the thread slept while the others could have continued but did not run, in nanoseconds.
     fn holds_up(&self, tid: u32, basis: &Basis) -> f64 {
         let is_often = basis.rate(self.short) >= LEAST_PER_SECOND;
         if !is_often || self.wakes.saturating_mul(SLEEPS_PER_WAKE) < self.short {

@@ -1,19 +1,19 @@
-//! A thread wakes by a short timeout, finds nothing, and waits again.
+//! Rule: a thread wakes up by a short timeout, finds nothing, and waits again.
 //!
-//! Not here: waits for nothing but the time (`short_sleep`), and those that don't wait (`epoll_spin`).
+//! Elsewhere: pure sleeps (`short_sleep`), and polls that do not wait (`epoll_spin`).
 
 use super::sleep_under_lock::is_sleep;
 use super::{Basis, CallEvent, CallRule, Found, Rule, Watch, percent, rate};
 
 const CALLS: &[&str] =
     &["epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select", "pselect6", "futex"];
-/// From this many a second.
+/// Minimum number of such waits per second.
 const LEAST_PER_SECOND: f64 = 100.0;
-/// And from this share of these calls.
+/// Minimum share of such waits among these calls.
 const LEAST_EMPTY: f64 = 0.5;
-/// How long such a wait is, in nanoseconds.
+/// Duration of such a wait, in nanoseconds.
 const SHORT_NS: std::ops::Range<u64> = 20_000..5_500_000;
-/// What a wait by futex returns whose time is over (errno(3)).
+/// Result of a futex wait that timed out (errno(3)).
 const ETIMEDOUT: i64 = -110;
 
 pub(super) const RULE: CallRule = CallRule {
@@ -42,7 +42,7 @@ struct Timeouts {
 impl Watch for Timeouts {
     fn call(&mut self, call: &CallEvent<'_>) {
         let is_empty = call.result == if call.name == "futex" { ETIMEDOUT } else { 0 };
-        // Most calls of futex wait for nothing.
+        // Most futex calls are not waits for events.
         self.calls += u64::from(call.name != "futex" || is_empty);
         self.matching += u64::from(is_empty && SHORT_NS.contains(&call.wall_ns) && !is_sleep(call));
     }

@@ -1,10 +1,10 @@
-//! Signal masks are set all the time.
+//! Rule: signal masks are set repeatedly.
 
 use super::often::Often;
 use super::{CallRule, Rule};
 
 const CALLS: &[&str] = &["rt_sigprocmask"];
-/// From this many a second.
+/// Minimum number of calls per second.
 const LEAST_PER_SECOND: f64 = 10_000.0;
 
 pub(super) const RULE: CallRule = CallRule {

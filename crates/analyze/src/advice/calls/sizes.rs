@@ -1,12 +1,12 @@
-//! How many bytes calls moved, by powers of two.
+//! Histogram of sizes by powers of two.
 
-/// Counts of sizes: 0, 1, 2 to 3, 4 to 7, ...
+/// Counts of sizes in classes: 0, 1, 2 to 3, 4 to 7, ...
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
     counts: [u64; 65],
-    /// How many.
+    /// Number of sizes.
     pub calls: u64,
-    /// All together.
+    /// Sum of the sizes.
     pub bytes: u64,
 }
 
@@ -17,14 +17,14 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    /// Adds one.
+    /// Adds a size.
     pub fn add(&mut self, bytes: u64) {
         self.counts[(64 - bytes.leading_zeros()) as usize] += 1;
         self.calls += 1;
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// No more than half are as large as this or larger: the end of the range in which the median is.
+    /// Returns the exclusive upper end of the class that holds the median.
     pub fn median_below(&self) -> u64 {
         let mut so_far = 0;
         for (power, count) in self.counts.iter().enumerate() {
@@ -36,7 +36,7 @@ impl Sizes {
         0
     }
 
-    /// On average.
+    /// Returns the average size.
     pub fn mean(&self) -> f64 {
         if self.calls == 0 { 0.0 } else { self.bytes as f64 / self.calls as f64 }
     }

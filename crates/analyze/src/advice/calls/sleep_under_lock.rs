@@ -1,31 +1,32 @@
-//! A thread that sleeps while it holds a lock.
+//! Rule: a thread sleeps while it holds a lock.
 //!
-//! No call says that a lock is taken: without contention that is done in user space. What says it is the end: only who holds a lock wakes those that wait
-//! for it. A thread that sleeps, and whose next calls of futex are no wait and wake somebody that waited for a lock, had that lock while it slept. A
-//! thread that hands work on after a sleep looks alike, where the lock of the queue is fought for; but then others wait for the lock for a moment, and
-//! not for as long as it sleeps.
+//! Acquiring an uncontended lock makes no system call, so the evidence comes at the release: only the holder of a
+//! lock wakes threads that wait for it. A thread held a lock during a sleep if its next futex calls are not waits and
+//! wake a thread that waited for the lock. A thread that hands over work after a sleep looks the same if the lock of
+//! the queue is contended; but then others wait for the lock only briefly, and not for the whole sleep.
 //!
-//! Waits for a lock are told from others by the value that they expect: it is 2 in the locks of glibc (lowlevellock.h), Rust's std (futex mutex) and Go
-//! (`mutex_sleeping`), which all follow "Futexes Are Tricky" (Drepper 2011). Of other locks nothing is said.
+//! Waits for a lock are recognized by their expected value. It is 2 in the locks of glibc (lowlevellock.h), Rust's
+//! std (futex mutex) and Go (`mutex_sleeping`), which all follow "Futexes Are Tricky" (Drepper 2011). Other locks are
+//! not covered.
 
 use rustc_hash::FxHashMap;
 
 use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, average, percent, rate};
 
-/// The calls that sleep.
+/// Calls that sleep.
 pub(super) const SLEEPS: &[&str] = &["nanosleep", "clock_nanosleep"];
-/// Those that wake and wait for others, and those that sleep where they are given no descriptor.
+/// Calls that wake and wait for others, and calls that sleep if they have no descriptors.
 pub(super) const ALSO_WATCHED: &[&str] = &["futex", "poll", "ppoll", "select", "pselect6"];
-/// What a wait for a lock expects to find: it is locked, and somebody waits.
+/// Expected value of a wait for a lock: locked, with waiters.
 const CONTENDED: u32 = 2;
-/// The operation of a futex call without its flags; `FUTEX_WAIT` and `FUTEX_WAIT_BITSET`; `FUTEX_WAKE`, `FUTEX_WAKE_OP` and `FUTEX_WAKE_BITSET`.
+/// Mask of the operation of a futex call, without flags; below, `FUTEX_WAIT` and `FUTEX_WAIT_BITSET`.
 const OPERATION: u64 = 0x7f;
 const WAITS: [u64; 2] = [0, 9];
-/// Operations that wake.
+/// `FUTEX_WAKE`, `FUTEX_WAKE_OP` and `FUTEX_WAKE_BITSET`.
 const WAKES: [u64; 3] = [1, 5, 10];
-/// So much of the time that is slept with a lock others wait for it, all together.
+/// Minimum total time that others wait for the lock, as a part of the time slept with it.
 const LEAST_WAITED: f64 = 0.5;
-/// From so many sleeps, and this share of the elapsed time.
+/// Minimum number of sleeps; below, their minimum share of the elapsed time.
 const LEAST_SLEEPS: u64 = 10;
 const LEAST_SHARE: f64 = 0.05;
 
@@ -45,7 +46,7 @@ pub(super) const RULE: CallRule = CallRule {
     watch: || Box::<LockedWaits>::default(),
 };
 
-/// Whether a call sleeps.
+/// Returns whether a call sleeps.
 pub(super) fn is_sleep(call: &CallEvent<'_>) -> bool {
     match call.name {
         "poll" | "ppoll" => call.arguments[1] == 0,
@@ -54,36 +55,36 @@ pub(super) fn is_sleep(call: &CallEvent<'_>) -> bool {
     }
 }
 
-/// Whether a futex call waits.
+/// Returns whether a futex call waits.
 pub(super) fn is_wait(call: &CallEvent<'_>) -> bool {
     WAITS.contains(&(call.arguments[1] & OPERATION))
 }
 
-/// Whether a wait is for a lock. The value has 32 bits.
+/// Returns whether a wait is for a lock. The value has 32 bits.
 pub(super) fn is_for_lock(call: &CallEvent<'_>) -> bool {
     call.arguments[2] as u32 == CONTENDED
 }
 
-/// Whether a futex call woke somebody.
+/// Returns whether a futex call woke a thread.
 pub(super) fn has_woken(call: &CallEvent<'_>) -> bool {
     WAKES.contains(&(call.arguments[1] & OPERATION)) && call.result > 0
 }
 
-/// Sleeps of a thread since it woke or waited last.
+/// Sleeps of a thread since its last wakeup of others or its last wait.
 #[derive(Default)]
 struct Slept {
     sleeps: u64,
     ns: u64,
-    /// They ended with a wake already: the next sleep is another story.
+    /// Whether a wakeup has followed them, so that the next sleep starts a new sequence.
     has_woken: bool,
 }
 
-/// A place that threads wait at.
+/// Futex address at which threads wait.
 #[derive(Default)]
 struct Place {
-    /// How long threads waited there as for a lock.
+    /// Time that threads waited there as for a lock, in nanoseconds.
     waited_ns: u64,
-    /// Sleeps after which a thread woke another there, by thread: number and time.
+    /// Sleeps after which a thread woke another here, by thread: number and time in nanoseconds.
     sleepers: FxHashMap<u32, (u64, u64)>,
 }
 
@@ -92,23 +93,23 @@ impl Place {
         self.sleepers.values().fold(0, |sum, &(_, ns)| sum.saturating_add(ns))
     }
 
-    /// Whether it is a lock that is held during the sleeps.
+    /// Returns whether this is a lock that is held during the sleeps.
     fn is_held(&self) -> bool {
         let slept = self.slept_ns() as f64;
         slept > 0.0 && self.waited_ns as f64 >= LEAST_WAITED * slept
     }
 }
 
-/// Sleeps, or other calls that wait, and the locks that were held meanwhile.
+/// Sleeps or other waiting calls, and the locks held during them.
 pub(super) struct LockedWaits {
-    /// Whether a call is one of them.
+    /// Selects the waiting calls.
     is_one: fn(&CallEvent<'_>) -> bool,
-    /// What their rate and their share of the elapsed time are called.
+    /// Names of their rate and of their share of the elapsed time.
     words: [&'static str; 2],
     threads: FxHashMap<u32, Slept>,
-    /// By process and address.
+    /// Places by process and address.
     places: FxHashMap<(u32, u64), Place>,
-    /// Entries of all places' sleepers.
+    /// Number of sleepers in all places.
     sleepers: usize,
 }
 
@@ -120,13 +121,13 @@ impl Default for LockedWaits {
 }
 
 impl LockedWaits {
-    /// Of calls for which `is_one` holds.
+    /// Creates a watch for calls for which `is_one` holds.
     pub fn of(is_one: fn(&CallEvent<'_>) -> bool, words: [&'static str; 2]) -> Self {
         let (threads, places, sleepers) = Default::default();
         Self { is_one, words, threads, places, sleepers }
     }
 
-    /// Takes such a call, or one of futex, into account.
+    /// Processes such a call, or a futex call.
     pub fn take(&mut self, call: &CallEvent<'_>) {
         let is_futex = call.name == "futex";
         if (self.is_one)(call) {
@@ -176,7 +177,7 @@ impl LockedWaits {
         has_room.then(|| self.places.entry(key).or_default())
     }
 
-    /// How many sleeps of a thread were under a lock.
+    /// Returns the number of a thread's sleeps under a lock.
     pub fn of_thread(&self, tid: u32) -> u64 {
         let held = self.places.values().filter(|place| place.is_held());
         held.filter_map(|place| place.sleepers.get(&tid)).map(|&(sleeps, _)| sleeps).sum()
@@ -189,7 +190,7 @@ impl Watch for LockedWaits {
     }
 
     fn judge(&self, basis: &Basis) -> Option<Found> {
-        // Of a lock there is one holder at a time; locks may be held at the same time.
+        // A lock has one holder at a time, but several locks may be held at the same time.
         let held = self.places.values().filter(|place| place.is_held());
         let place = held.max_by_key(|place| place.slept_ns())?;
         let calls = place.sleepers.values().map(|&(calls, _)| calls).sum();

@@ -1,4 +1,4 @@
-//! A file is read or written in crumbs.
+//! Rule: a file is read or written in small pieces.
 
 use rustc_hash::FxHashMap;
 
@@ -7,17 +7,18 @@ use super::{Basis, CallEvent, CallRule, Found, MOST, Measure, Rule, Watch, perce
 
 const READS: &[&str] = &["read", "pread64"];
 const WRITES: &[&str] = &["write", "pwrite64"];
-/// Below this many bytes, by the median.
+/// Maximum median size of small calls, in bytes.
 const SMALL: u64 = 4096;
-/// Likewise of a pipe, which gives what there is: who asks for less has no buffer.
+/// Maximum median size for a pipe, in bytes. A read returns what is available, so only smaller requests indicate a
+/// missing buffer.
 const SMALL_OF_PIPE: u64 = 16;
-/// From this many calls a second on one descriptor.
+/// Minimum number of calls per second on one descriptor.
 const LEAST_PER_SECOND: f64 = 10_000.0;
-/// What a call should move.
+/// Recommended number of bytes per call.
 const BUFFER: f64 = 65536.0;
-/// How the path of a pipe begins.
+/// Prefix of a pipe's path.
 const PIPE: &str = "pipe:[";
-/// Files there whose sizes mean something else.
+/// Directories of special files, whose sizes have another meaning.
 const SPECIAL: [&str; 3] = ["/dev/", "/proc/", "/sys/"];
 
 pub(super) const RULE: CallRule = CallRule {
@@ -44,9 +45,9 @@ struct File {
 
 #[derive(Default)]
 struct Files {
-    /// All reads, and all writes.
+    /// Number of all reads, and of all writes.
     calls: [u64; 2],
-    /// By process, descriptor, and whether it is written to.
+    /// By process, descriptor, and direction (`true`: written).
     files: FxHashMap<(u32, u64, bool), File>,
 }
 
@@ -63,7 +64,7 @@ impl Watch for Files {
         }
         let file = self.files.entry(key).or_default();
         if file.path != path {
-            // The descriptor is another file's now.
+            // The descriptor now belongs to another file.
             *file = File { path: path.to_owned(), sizes: Sizes::default() };
         }
         file.sizes.add(bytes);

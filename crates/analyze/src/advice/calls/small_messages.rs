@@ -1,4 +1,4 @@
-//! A packet a call.
+//! Rule: small messages are sent or received with one system call each.
 
 use rustc_hash::FxHashMap;
 
@@ -6,15 +6,15 @@ use super::sizes::Sizes;
 use super::{Basis, CallEvent, CallRule, Found, MOST, Measure, Rule, Watch, percent, rate};
 
 const CALLS: &[&str] = &["sendto", "sendmsg", "recvfrom", "recvmsg"];
-/// Below this many bytes, by the median.
+/// Maximum median size, in bytes.
 const SMALL: u64 = 1024;
-/// From this many calls a second on one socket.
+/// Minimum number of calls per second on one socket.
 const LEAST_PER_SECOND: f64 = 20_000.0;
-/// What many in one call spare of a call's time where each message waits for an answer: some can go together.
+/// Share of a call's time that batching saves if each message waits for an answer: some messages can be combined.
 const SPARED: f64 = 0.5;
-/// Bytes that one call may take in place of many, and how many times as long as one of a byte it takes.
+/// Bytes of one call that replaces many, and its duration as a multiple of a call for one byte.
 const TOGETHER: (f64, f64) = (16384.0, 2.0);
-/// From this part of a socket's calls on that go the other way than the one before, messages wait for answers.
+/// Minimum share of a socket's calls that change direction, for messages that wait for answers.
 const ANSWERED: f64 = 0.2;
 
 pub(super) const RULE: CallRule = CallRule {
@@ -38,7 +38,7 @@ struct Socket {
     sizes: Sizes,
     /// Whether the last call received.
     receives: bool,
-    /// Calls that went the other way than the one before.
+    /// Number of calls in the other direction than the call before.
     turns: u64,
 }
 
@@ -49,7 +49,7 @@ impl Socket {
         self.sizes.add(bytes);
     }
 
-    /// The part of the time of its calls that is spared where many messages go together.
+    /// Returns the share of the time of its calls that batching saves.
     fn spared(&self) -> f64 {
         if self.turns as f64 >= ANSWERED * self.sizes.calls as f64 {
             return SPARED;

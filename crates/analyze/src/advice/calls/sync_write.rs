@@ -1,19 +1,20 @@
-//! Each write waits for the disk: the file was opened with O_SYNC or O_DSYNC.
+//! Rule: each write waits for the disk, because the file was opened with O_SYNC or O_DSYNC.
 
 use super::sizes::Sizes;
 use super::{Basis, CallEvent, CallRule, Found, Measure, Rule, Watch, count, percent};
 
 const CALLS: &[&str] = &["write", "pwrite64", "writev", "pwritev"];
-/// A write of no more than this into the page cache takes a few microseconds; larger ones may have to wait for room in it.
+/// Maximum size of a small write, in bytes. Such a write into the page cache takes a few microseconds; larger ones
+/// may have to wait for free pages.
 const SMALL: u64 = 64 << 10;
-/// From so long on it has waited for a device, in nanoseconds.
+/// Minimum duration of a write that waited for a device, in nanoseconds.
 const SLOW_NS: u64 = 50_000;
-/// From this share of such writes.
+/// Minimum share of such writes.
 const MOST_SLOW: f64 = 0.8;
-/// From this share of the elapsed time.
+/// Minimum share of the elapsed time.
 const LEAST_SHARE: f64 = 0.1;
 const LEAST_CALLS: u64 = 20;
-/// Files there whose writes wait for something else.
+/// Directories of special files, whose writes wait for something else.
 const SPECIAL: [&str; 3] = ["/dev/", "/proc/", "/sys/"];
 
 pub(super) const RULE: CallRule = CallRule {

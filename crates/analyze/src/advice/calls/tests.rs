@@ -1,11 +1,11 @@
-//! When rules speak at all: the gates that they share, and what they remember. Each rule is held against a program that has the habit
-//! and one that hasn't by the tests of `plumb kernel --advice`.
+//! Tests of the thresholds that rules share, and of the state that they keep. The tests of `plumb kernel --advice`
+//! run each rule on a program with the pattern and on one without.
 
 use super::*;
 
 const SECOND: f64 = 1e9;
 
-/// A second in which calls took so many milliseconds of a processor's time, of 500 in all.
+/// Returns the basis of one second, in which calls took the given milliseconds of CPU time, out of 500 in all.
 fn basis(cpu_ms: &[(&str, f64)]) -> Basis {
     Basis {
         span_ns: SECOND,
@@ -44,14 +44,15 @@ fn names_tell_rules_apart_and_each_says_where_it_comes_from() {
 fn what_gains_little_is_not_said() {
     let mut watched = Watched::default();
     (0..500).for_each(|at| watched.call(&call("sched_yield", [0; 6], 0, at)));
-    // 500 in a second are above the rule's threshold.
+    // 500 calls per second exceed the rule's threshold.
     assert_eq!(rules(&watched, &basis(&[("sched_yield", 9.9)])), [""; 0], "1.98% of processor time");
     assert_eq!(rules(&watched, &basis(&[("sched_yield", 10.1)])), ["yield-loop"]);
     let short = Basis { cpu_ns: 1e7, ..basis(&[("sched_yield", 9.0)]) };
     assert_eq!(rules(&watched, &short), [""; 0], "90% of processor time, but 9 ms");
 }
 
-/// A second in which thread 1 sleeps 400 times for 2 ms and hands work to thread 2 after each or none, which runs for 0.2 s of it.
+/// Builds a second in which thread 1 sleeps 400 times for 2 ms. If `wakes`, it hands work to thread 2 after each
+/// sleep. Thread 2 runs for 0.2 s.
 fn sleeper(wakes: bool) -> (Watched, Basis) {
     let mut watched = Watched::default();
     for at in 0..400 {
@@ -68,7 +69,7 @@ fn a_thread_that_sleeps_holds_up_those_that_it_wakes_and_no_others() {
         let advice = watched.advise(&basis);
         advice.iter().find(|one| one.rule.name == "polling-sleep").map(|one| one.wall_percent)
     };
-    // 0.8 s asleep, in 0.2 s of which the other one ran.
+    // Asleep for 0.8 s, of which the other thread ran for 0.2 s.
     let held_up = advice(sleeper(true)).expect("it sleeps 400 times a second");
     assert!((held_up - 60.0).abs() < 1e-6, "{held_up}");
     assert_eq!(advice(sleeper(false)), Some(0.0), "a ticker holds up nobody");
@@ -77,7 +78,8 @@ fn a_thread_that_sleeps_holds_up_those_that_it_wakes_and_no_others() {
     assert_eq!(advice((watched, busy)), Some(0.0), "what is waited for takes as long");
 }
 
-/// A second in which thread 1 sleeps 200 times for 4 ms and then wakes thread 2, which waited at the same address for a lock, so long each time.
+/// Simulates a second in which thread 1 sleeps 200 times for 4 ms and then wakes thread 2, which waited `waited_ns`
+/// each time at the same address for a lock.
 fn lock_sleeper(waited_ns: u64, expected: u64) -> Vec<(&'static str, f64)> {
     const LOCK: u64 = 0x1000;
     let mut watched = Watched::default();
@@ -103,7 +105,8 @@ fn a_sleep_with_a_lock_is_no_polling() {
     assert_eq!(names(3_900_000, 77), ["polling-sleep"], "a condition variable");
 }
 
-/// A second in which thread 1 waits 200 times for a read of 4 ms and then wakes thread 2, which waited for a lock so long each time.
+/// Simulates a second in which thread 1 waits 200 times for a read of 4 ms and then wakes thread 2, which waited
+/// `waited_ns` each time for a lock.
 fn lock_reader(waited_ns: u64) -> Vec<&'static str> {
     const LOCK: u64 = 0x1000;
     let mut watched = Watched::default();
@@ -181,18 +184,18 @@ fn a_heap_that_only_grows_is_no_churn() {
     assert_eq!(faults, 3200);
     let basis = basis(&[("brk", 100.0), ("page-fault", 10.0)]);
     assert!(!rules(&watched, &basis).contains(&"brk-churn"));
-    // Now it gives everything back, and takes it again.
+    // The heap then repeatedly gives everything back and grows again.
     for step in 0..200_u64 {
         let end = 0x1000_0000 + (step % 2) * 0x10_0000;
         watched.call(&call("brk", [end, 0, 0, 0, 0, 0], end as i64, 1000 + step));
     }
     let advice = watched.advise(&basis);
     let churn = advice.iter().find(|one| one.rule.name == "brk-churn").expect("it shrinks 100 times");
-    // Its calls; no page was there twice.
+    // Only the calls count, because no page faulted twice.
     assert_eq!(churn.cpu_ns, 1e8);
 }
 
-/// A second with 2,000 writes of 40 bytes to a file, of which the slow ones take 0.1 ms.
+/// Builds a second with 2,000 writes of 40 bytes to a file, of which the first `slow` take 0.1 ms.
 fn writer(slow: u64) -> Watched {
     let mut watched = Watched::default();
     for at in 0..2000 {
@@ -256,7 +259,7 @@ fn hostile_calls_do_no_harm() {
 fn a_huge_page_that_was_not_to_be_had_now_and_then_is_no_habit() {
     const ANONYMOUS: u64 = 0x22;
     let start = 0x7f00_0000_0000_u64;
-    // 64 MiB, mapped ten times, one fault for each 2 MiB, and each time 31 more for one of these.
+    // 64 MiB, mapped ten times, with one fault per 2 MiB, and each time 31 more faults in one of these.
     let mut watched = Watched::default();
     let map = |watched: &mut Watched, at| {
         watched.call(&call("mmap", [0, 64 << 20, 3, ANONYMOUS, u64::MAX, 0], start as i64, at));
@@ -271,13 +274,14 @@ fn a_huge_page_that_was_not_to_be_had_now_and_then_is_no_habit() {
     }
     let basis = basis(&[("page-fault", 100.0)]);
     assert!(!rules(&watched, &basis).contains(&"huge-pages"));
-    // Once in small pages only.
+    // One mapping with small pages only.
     map(&mut watched, 10);
     (0..16384).for_each(|page| touch(&mut watched, start + page * 4096, 10));
     assert!(rules(&watched, &basis).contains(&"huge-pages"));
 }
 
-/// A second in which thread 1 copies so many bytes 1,000 times, in 200 ms in the kernel and so many ms of its own.
+/// Simulates a second in which thread 1 copies `bytes` bytes 1,000 times, with 200 ms in the kernel and `user_ms` in
+/// user code.
 fn copies(bytes: i64, user_ms: f64) -> bool {
     let mut watched = Watched::default();
     for at in 0..1000 {
@@ -296,7 +300,7 @@ fn what_looks_at_the_bytes_or_hands_on_a_few_is_no_copy() {
     assert!(!copies(1, 10.0), "messages");
 }
 
-/// A second in which two threads, which run for 0.45 s each, wait for 0.45 s each at a futex of this value.
+/// Simulates a second in which two threads run for 0.45 s each and wait for 0.45 s each at a futex with this value.
 fn contention(expected: u64, cpus: u32) -> Option<(f64, bool)> {
     let mut watched = Watched::default();
     for tid in [1, 2] {
@@ -315,7 +319,7 @@ fn a_wait_for_a_lock_gains_no_more_than_processors_are_free() {
     assert_eq!(contention(7, 4), Some((90.0, true)), "some other wait");
 }
 
-/// Exchanges of so many sends and a wait of so many milliseconds.
+/// Simulates exchanges, each with `sends` sends and a wait of `wait_ms` milliseconds.
 fn exchanges(sends: usize, wait_ms: u64, sets_no_delay: bool) -> Option<f64> {
     let mut watched = Watched::default();
     if sets_no_delay {
@@ -360,7 +364,7 @@ fn what_is_asked_often_is_told_on_a_busy_machine_too() {
     for at in 0..500 {
         watched.call(&CallEvent { path: Some("/etc/config"), ..call("newfstatat", [0; 6], 0, at) });
     }
-    // 500 times in a second of which it had a fifth of a processor.
+    // 500 calls in a second in which the process had a fifth of a CPU.
     let basis = Basis { cpu_ns: 2e8, ..basis(&[("newfstatat", 50.0)]) };
     assert!(rules(&watched, &basis).contains(&"repeated-stat"));
 }

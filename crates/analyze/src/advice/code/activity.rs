@@ -1,12 +1,13 @@
-//! What a program may be made for: that it does so is seen, whether it does more of it than it has to isn't.
+//! Rules that detect an activity: samples show that the program does it, but not whether it does more than necessary.
 //!
-//! Samples tell how long a function took and not how often it was called, nor whether its result was needed. A rule of these names a cause
-//! only where well-made programs don't spend such a share; below that it says what takes the time, and no more.
+//! Samples show how long a function took, not how often it was called or whether its result was needed. Such a rule
+//! names a cause only above the share that well-made programs spend on the activity. Below that, it only reports what
+//! takes the time.
 
 use super::spent::{Code, Spent};
 use crate::share::Share;
 
-/// From this share of processor time on, in percent, it is a cause: none where no share tells.
+/// Minimum share of CPU time, in percent, for an activity to be a cause; `None`: never.
 const ACTIVITIES: [(&str, Option<f64>); 17] = [
     ("allocation", Some(25.0)),
     ("attribute-lookups", Some(40.0)),
@@ -26,12 +27,13 @@ const ACTIVITIES: [(&str, Option<f64>); 17] = [
     ("string-scan", Some(80.0)),
     ("text-parsing", Some(25.0)),
 ];
-/// Functions that are slow by what they are, however much of them is needed: they begin from the beginning, or withstand attackers.
+/// Functions that are slow by design, however often they are needed: they restart from the beginning, or resist
+/// attacks.
 const SLOW: [&str; 5] = ["strcat", "strncat", "core::hash::", "::advance_by", "::nth"];
-/// Sorting calls the program's own code to compare.
+/// Sorting calls the program's own code for comparisons.
 const CALLS_BACK: &str = "sorting";
 
-/// Whether a rule tells what takes the time, and not why.
+/// Returns whether a rule reports only what takes the time, and not why.
 pub(super) fn is_activity(rule: &str, share: Share, code: &Code<'_, '_>, spent: &Spent) -> bool {
     let Some((_, least)) = ACTIVITIES.iter().find(|(name, _)| *name == rule) else { return false };
     let slow: u64 = spent
@@ -44,7 +46,7 @@ pub(super) fn is_activity(rule: &str, share: Share, code: &Code<'_, '_>, spent: 
     !is_slow && least.is_none_or(|least| share.low < least)
 }
 
-/// Whether what such a rule is about is done by code that the program has called back, of which the other knows more.
+/// Returns whether code that the program calls back does the work of such a rule. The other rule then explains more.
 pub(super) fn is_explained_by(outer: &str, (all, part): (u64, u64)) -> bool {
     outer == CALLS_BACK && part.saturating_mul(2) >= all
 }

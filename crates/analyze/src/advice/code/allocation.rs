@@ -1,4 +1,4 @@
-//! Much time goes into allocating and freeing memory.
+//! Rule: CPU time goes into allocating and freeing memory.
 
 use super::super::Rule;
 use super::spent::{Code, Spent};
@@ -75,7 +75,7 @@ pub(super) const RULE: CodeRule = CodeRule {
     find,
 };
 
-/// An interpreter allocates for whatever its program does, which can't reuse what is not its own.
+/// Excludes interpreters: they allocate for their program, which cannot reuse the interpreter's memory.
 fn find(code: &Code<'_, '_>) -> Spent {
     let spent = code.calls_of(&FUNCTIONS);
     if code.is_for_scripts(&spent) { Spent::default() } else { spent }

@@ -1,4 +1,4 @@
-//! Atomic instructions hold a function's time.
+//! Rule: a function's time is in atomic instructions.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel};

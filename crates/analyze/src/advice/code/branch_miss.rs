@@ -1,4 +1,5 @@
-//! A round of a loop takes far longer than its instructions, loads and chains explain, and a branch in it depends on loaded data.
+//! Rule: an iteration of a loop takes far longer than its instructions, loads and dependency chains explain, and a
+//! branch depends on loaded data.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel};

@@ -1,4 +1,4 @@
-//! A thread spins until another one changes a variable.
+//! Rule: a thread spins until another thread changes a variable.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel};

@@ -1,4 +1,4 @@
-//! A loop waits for data that isn't in the caches.
+//! Rule: a loop waits for data that is not in the caches.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel};

@@ -1,13 +1,14 @@
-//! Goroutines hand over values one by one.
+//! Rule: goroutines pass values one by one.
 //!
-//! A goroutine that has to wait leads to the scheduler, which runs on another stack: nobody can tell from that what it waits for. Such switches
-//! count for channels only where the program's own code uses these, and more than what else goroutines wait for.
+//! A goroutine that has to wait enters the scheduler, which runs on another stack, so the reason for the wait is not
+//! visible there. Such switches are attributed to channels only if the program's own code uses channels, and more
+//! than other operations on which goroutines wait.
 
 use super::super::Rule;
 use super::spent::{Code, Spent};
 use super::{CodeRule, Extent, GainModel, Names};
 
-/// Sending and receiving.
+/// Send and receive operations.
 const OPERATIONS: Names = Names {
     whole: &[
         "runtime.chansend",
@@ -21,10 +22,10 @@ const OPERATIONS: Names = Names {
     ],
     begin: &[],
 };
-/// The switches that whatever waits leads to.
+/// Scheduler functions that every waiting goroutine enters.
 const SWITCHES: Names =
     Names { whole: &["runtime.park_m", "runtime.goready.func1", "runtime.ready"], begin: &[] };
-/// What else makes a goroutine wait: locks, sleep, sockets.
+/// Other operations on which a goroutine waits: locks, sleep, sockets.
 const OTHER_WAITS: Names = Names {
     whole: &[
         "runtime.semacquire",
@@ -39,7 +40,7 @@ const OTHER_WAITS: Names = Names {
     ],
     begin: &["sync.", "internal/sync.", "internal/poll.(*FD)", "internal/poll.(*pollDesc)"],
 };
-/// The program's own operations take this share at least, in percent, where switches count.
+/// Minimum share of the program's own channel operations, in percent, for switches to count.
 const LEAST_OPERATIONS: f64 = 4.0;
 
 pub(super) const RULE: CodeRule = CodeRule {
@@ -71,6 +72,6 @@ fn find(code: &Code<'_, '_>) -> Spent {
         return own;
     }
     let all = code.below(|node| is_own_operation(node) || is_switch[code.symbol(node).index()]);
-    // Where it is, the program's own code tells.
+    // The program's own code gives the location.
     all.with_places_of(own)
 }

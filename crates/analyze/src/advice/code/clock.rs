@@ -1,4 +1,4 @@
-//! Much time goes into asking what time it is.
+//! Rule: CPU time goes into reading the clock.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};

@@ -1,4 +1,4 @@
-//! Values are cloned.
+//! Rule: values are cloned.
 
 use super::super::Rule;
 use super::spent::{Code, Spent};
@@ -35,7 +35,7 @@ fn find(code: &Code<'_, '_>) -> Spent {
     let cloned = code.below(|node| {
         is_copy(node) || is_drop(node) && code.calling_line(node).is_some_and(|line| lines.contains(&line))
     });
-    // Other clones are dropped somewhere else: but no more of them than there is of cloning.
+    // Other clones are dropped elsewhere; count at most as much time for them as for cloning.
     let dropped = code.below(is_drop);
     let both = code.common(&dropped, &cloned);
     let apart = dropped.cost.weight.saturating_sub(both.weight).min(cloned.cost.weight);
@@ -43,7 +43,8 @@ fn find(code: &Code<'_, '_>) -> Spent {
     cloned.with_elsewhere(Cost { weight: apart, samples })
 }
 
-/// Whether a C++ function copies an object of a class: `A::B::B(A::B const&)`. Strings are text to copy, which has rules of its own.
+/// Returns whether a C++ function copies an object of a class: `A::B::B(A::B const&)`. Strings do not count: they
+/// have their own rules for copying.
 fn copies_object(name: &str) -> bool {
     let head = without_parameters(name);
     let Some((class, own)) = head.rsplit_once("::") else { return false };

@@ -1,5 +1,5 @@
-//! What goes with a cause, though none of it is below it on a stack: what the user's functions do for the lines that it is on, and what a
-//! runtime does in threads of its own to collect what was allocated.
+//! Costs that belong to a cause although they are not below it on a stack: what the user's functions do for the
+//! cause's lines, and what a runtime does in its own threads to collect what was allocated.
 
 use std::collections::HashSet;
 
@@ -9,13 +9,13 @@ use crate::cost::Cost;
 use crate::frame::Kind;
 use crate::own_code::SourceLine;
 
-/// Go's allocator, and its collector in goroutines of its own.
+/// Go's allocator; below, its collector, which runs in its own goroutines.
 const ALLOCATES: Names = Names { whole: &["runtime.mallocgc"], begin: &["runtime.mallocgc"] };
 const COLLECTS: Names =
     Names { whole: &["runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.bgscavenge"], begin: &[] };
 
 impl Code<'_, '_> {
-    /// What was done for these lines of the user's code, and for what they call.
+    /// Returns the cost of these lines of the user's code, including their callees.
     pub(super) fn through(&self, lines: &HashSet<SourceLine<'_>>) -> Cost {
         let tree = self.tree();
         let mut inside: Vec<bool> = Vec::new();
@@ -37,13 +37,13 @@ impl Code<'_, '_> {
         sum
     }
 
-    /// What is done for the user's own code, in it and in what it calls.
+    /// Returns the cost of the user's own code, including its callees.
     pub(super) fn of_own_lines(&self) -> Cost {
         let is_own = |node: &u32| self.own().innermost(self.tree().in_view(*node)).is_some();
         self.tree().nodes().filter(is_own).map(|node| self.tree().own(node)).sum()
     }
 
-    /// Whether most of one is done for the other: is called by it.
+    /// Returns whether most of `one` is called by `other`.
     pub(super) fn is_for(&self, one: &Spent, other: &Spent) -> bool {
         let is_inside = |node: u32| self.tree().caller(node).is_some_and(|caller| other.has(caller));
         let begins = one.begins().iter();
@@ -51,13 +51,13 @@ impl Code<'_, '_> {
         !one.begins().is_empty() && inside.weight.saturating_mul(2) >= one.cost.weight
     }
 
-    /// What went into both.
+    /// Returns the cost that belongs to both.
     pub(super) fn common(&self, one: &Spent, other: &Spent) -> Cost {
         let both = |&node: &u32| one.has(node) && other.has(node);
         self.tree().nodes().filter(both).map(|node| self.tree().own(node)).sum()
     }
 
-    /// For each function whether `is_one` holds for its whole name.
+    /// Returns for each function whether `is_one` holds for its full name.
     pub(super) fn whose_name(&self, is_one: impl Fn(&str) -> bool) -> Vec<bool> {
         let mut holds = vec![false; self.view().symbol_count()];
         for (_, frame) in self.view().frames().filter(|(_, frame)| frame.named && frame.kind == Kind::User) {
@@ -67,8 +67,8 @@ impl Code<'_, '_> {
         holds
     }
 
-    /// The part of the runtime's own work that is done for a cause: as much as it has of what is allocated. Nothing without a collector
-    /// that works beside the program.
+    /// Returns the part of the runtime's own work that belongs to a cause, proportional to its share of allocations.
+    /// Zero without a collector that runs beside the program.
     pub(super) fn elsewhere(&self, spent: &Spent) -> Cost {
         let allocated = self.calls_of(&ALLOCATES);
         let collected = self.calls_of(&COLLECTS);
@@ -76,7 +76,7 @@ impl Code<'_, '_> {
             return Cost::default();
         }
         let part = self.common(&allocated, spent).weight as f64 / allocated.cost.weight as f64;
-        // Of what no code of the user is on the stack of: the collector, and waking and stopping threads for it.
+        // Work without the user's code on the stack: the collector, and waking and stopping threads for it.
         let own_work = |node: &u32| {
             let is_idle = self.view().frame(self.tree().frame(*node)).kind == Kind::Marker;
             !is_idle && !spent.has(*node) && self.own().innermost(self.tree().in_view(*node)).is_none()

@@ -1,4 +1,4 @@
-//! Much time goes into copying or clearing memory.
+//! Rule: CPU time goes into copying or clearing memory.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};
@@ -34,6 +34,6 @@ pub(super) const RULE: CodeRule = CodeRule {
     gain: GainModel::Lines { least: 0.75, most: 1.0, callers: 0.2 },
     extent: Extent::Calls,
     least_percent: 10.0,
-    // Page faults on the way are no copying.
+    // Page faults during a copy do not count.
     find: |code| code.calls_without(&FUNCTIONS, &Names { whole: &[], begin: &[] }),
 };

@@ -1,4 +1,5 @@
-//! A round of a loop of arithmetic takes far longer than its instructions, loads and chains explain, and no branch depends on its data.
+//! Rule: an iteration of an arithmetic loop takes far longer than its instructions, loads and dependency chains
+//! explain, and no branch depends on its data.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel};

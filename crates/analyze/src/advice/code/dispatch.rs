@@ -1,4 +1,4 @@
-//! A loop interprets a program or a table, step by step, by jumps whose targets differ.
+//! Rule: a loop interprets a program or a table step by step, by jumps with varying targets.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel};

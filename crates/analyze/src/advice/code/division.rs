@@ -1,6 +1,6 @@
-//! Divisions hold a function's time.
+//! Rule: a function's time is in divisions.
 //!
-//! Not here: functions that take square roots too (`square_roots`).
+//! Functions that also compute square roots are covered elsewhere (`square_roots`).
 
 use super::super::Rule;
 use super::square_roots::takes_roots;

@@ -1,4 +1,4 @@
-//! Objects are asked for their type while the program works.
+//! Rule: the dynamic type of objects is checked at run time.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};

@@ -1,4 +1,4 @@
-//! Starting takes long, because of libraries.
+//! Rule: startup is slow because of shared libraries.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};

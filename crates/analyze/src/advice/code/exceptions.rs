@@ -1,4 +1,4 @@
-//! Exceptions are thrown in numbers.
+//! Rule: exceptions are thrown frequently.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};
@@ -22,7 +22,7 @@ const FUNCTIONS: Names = Names {
     begin: &["std::panicking::rust_panic", "std::__throw_"],
 };
 
-/// What the Java virtual machine does for an exception: its stack trace above all.
+/// Functions of the Java virtual machine for exceptions, mostly for the stack trace.
 const JVM: Names = Names {
     whole: &[
         "JVM_FillInStackTrace",

@@ -1,10 +1,10 @@
-//! What page faults took.
+//! CPU time of page faults.
 
 use super::spent::{Code, Spent};
 use crate::kernel::{Cause, Places};
 
 impl Code<'_, '_> {
-    /// What page faults took, by the functions that they happened in.
+    /// Returns the CPU time of page faults, by the functions in which they occurred.
     pub(super) fn page_faults(&self) -> Spent {
         let places = Places::new(self.view());
         let is_fault = |node| {

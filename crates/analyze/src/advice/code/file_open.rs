@@ -1,4 +1,4 @@
-//! Files are opened again and again.
+//! Rule: files are opened repeatedly.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};

@@ -1,4 +1,4 @@
-//! Pages of memory are there only once they are touched, and that takes time.
+//! Rule: CPU time goes into page faults, because memory pages are allocated only on first access.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel};

@@ -1,4 +1,4 @@
-//! Output is flushed again and again: a system call for each line.
+//! Rule: output is flushed repeatedly, with a system call per line.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};

@@ -1,4 +1,4 @@
-//! Much time goes into writing numbers as text.
+//! Rule: CPU time goes into formatting numbers as text.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names, flush};
@@ -76,6 +76,6 @@ pub(super) const RULE: CodeRule = CodeRule {
     gain: GainModel::Parts { least: 0.4, most: 1.0, callers: 0.15 },
     extent: Extent::Calls,
     least_percent: 5.0,
-    // What is flushed, or done by the kernel, is no formatting.
+    // Flushing and work in the kernel do not count as formatting.
     find: |code| code.calls_without(&FUNCTIONS, &flush::FUNCTIONS),
 };

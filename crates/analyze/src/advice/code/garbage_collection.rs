@@ -1,4 +1,4 @@
-//! A runtime collects garbage.
+//! Rule: CPU time goes into a runtime's garbage collection.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};

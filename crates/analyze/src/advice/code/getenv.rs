@@ -1,4 +1,4 @@
-//! The environment is read again and again.
+//! Rule: environment variables are read repeatedly.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};

@@ -1,4 +1,4 @@
-//! Arrays and strings grow by being copied.
+//! Rule: arrays and strings grow by copying.
 
 use super::super::Rule;
 use super::spent::{Code, Spent};
@@ -31,7 +31,7 @@ const FUNCTIONS: Names = Names {
         "Builtins_CloneFastJSArray",
     ],
 };
-/// Go's compiler has elements copied beside the call that makes room for them.
+/// Go's compiler copies elements next to the call that makes room for them.
 const COPIES: Names = Names { whole: &["runtime.memmove", "runtime.typedslicecopy"], begin: &[] };
 
 pub(super) const RULE: CodeRule = CodeRule {
@@ -63,7 +63,7 @@ fn grows(name: &str) -> bool {
     FUNCTIONS.has(name) || grows_vec(name)
 }
 
-/// Whether a function makes a `Vec` of Rust longer; its buffer's other functions make and free it once.
+/// Returns whether a function grows a Rust `Vec`. The other functions of its buffer allocate or free it once.
 fn grows_vec(name: &str) -> bool {
     let own = name.strip_prefix("alloc::raw_vec::RawVec").and_then(|rest| rest.split_once(">::"));
     own.is_some_and(|(_, own)| own.contains("grow") || own.contains("reserve"))

@@ -1,4 +1,4 @@
-//! Much time goes into hash functions.
+//! Rule: CPU time goes into hash functions.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};

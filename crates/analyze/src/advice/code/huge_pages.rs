@@ -1,4 +1,4 @@
-//! Memory is on more pages than the processor remembers the places of.
+//! Rule: memory accesses are spread over more pages than the TLB covers.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel};

@@ -1,4 +1,4 @@
-//! What instructions of a kind took in the functions whose code was read.
+//! CPU time of instructions of some kind, in the functions whose code was read.
 
 use std::cmp::Reverse;
 
@@ -9,13 +9,13 @@ use crate::explain::ReadCode;
 use crate::own_code::NAMED;
 
 impl Code<'_, '_> {
-    /// What instructions took for which `is_one` holds, by their class and their share of the function in percent, where they have
-    /// at least so many percent of a function that has some of all.
+    /// Sums the time of instructions for which `is_one` holds, by their class and their share of the function in
+    /// percent, in functions where they have at least `least` percent.
     pub(super) fn instructions(&self, least: f64, is_one: impl Fn(&Class, f64) -> bool) -> Spent {
         self.instructions_of(|_| true, least, is_one)
     }
 
-    /// Likewise, of functions for which `is_whose` holds.
+    /// Sums the time of such instructions, in functions for which `is_whose` holds.
     pub(super) fn instructions_of(
         &self,
         is_whose: impl Fn(&ReadCode<'_>) -> bool,

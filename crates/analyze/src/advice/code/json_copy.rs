@@ -1,4 +1,4 @@
-//! Data is turned into JSON and back.
+//! Rule: data is converted to JSON and back.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};
@@ -26,7 +26,7 @@ const FUNCTIONS: Names = Names {
         "rapidjson::",
     ],
 };
-/// The sources of Python's module.
+/// Source files of Python's json module.
 const FILES: &[&str] = &["/json/__init__.py", "/json/encoder.py", "/json/decoder.py"];
 
 pub(super) const RULE: CodeRule = CodeRule {

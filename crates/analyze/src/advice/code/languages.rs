@@ -1,12 +1,12 @@
-//! Remedies in the words of the language that the user's code is in, where a rule's own are those of others.
+//! Remedies in terms of the language of the user's code, where a rule's default remedy is for other languages.
 //!
-//! Not here: what rules look for.
+//! The patterns of the rules are elsewhere.
 
 use super::super::Rule;
 use super::{allocation, formatting, garbage_collection, growth, locks, parsing};
 use crate::frame::ViewFrame;
 
-/// A language whose remedies differ.
+/// A language with its own remedies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Language {
     Go,
@@ -16,7 +16,7 @@ pub(super) enum Language {
 }
 
 impl Language {
-    /// That of a function, by its source file or else by the program that its code is in.
+    /// Returns the language of a function, from its source file or else from the binary that holds its code.
     pub fn of(frame: &ViewFrame<'_>) -> Option<Self> {
         let ending = |path: &str| path.rsplit_once('.').map(|(_, ending)| ending.to_owned());
         match ending(frame.file).unwrap_or_default().as_str() {
@@ -35,7 +35,7 @@ impl Language {
     }
 }
 
-/// Rules with a remedy of their own for a language. All else is the rule's.
+/// Rules with a remedy for a language. Everything else is the same as in the default rule.
 const RULES: [(Language, Rule); 12] = [
     (
         Language::Go,
@@ -138,7 +138,7 @@ const fn with(rule: &Rule, remedy: &'static str) -> Rule {
     }
 }
 
-/// The rule with the remedy for a language.
+/// Returns the rule with the remedy for a language.
 pub(super) fn in_words_of(language: Option<Language>, rule: &'static Rule) -> &'static Rule {
     static WORDS: [(Language, Rule); RULES.len()] = RULES;
     let is_it = |(of, other): &&(Language, Rule)| Some(*of) == language && other.name == rule.name;

@@ -1,10 +1,10 @@
-//! A search goes through all elements.
+//! Rule: a search visits all elements.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};
 use crate::loops::LoopCause;
 
-/// Functions that go through a sequence until an element fits.
+/// Functions that go through a sequence until an element matches.
 const SEARCHES: Names = Names {
     whole: &["std::find<…>", "std::find_if<…>", "std::any_of<…>", "lfind", "lsearch"],
     begin: &[
@@ -26,7 +26,7 @@ const SEARCHES: Names = Names {
     ],
 };
 
-/// Searches by functions of a language's library, whatever they call to compare.
+/// Searches by functions of a language's library, including the comparisons that they call.
 pub(super) const BY_CALL: CodeRule = CodeRule {
     rule: Rule {
         name: "linear-search",

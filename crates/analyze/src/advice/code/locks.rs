@@ -1,4 +1,4 @@
-//! Much processor time goes into locks.
+//! Rule: CPU time goes into locks.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};

@@ -1,4 +1,4 @@
-//! Much time goes into logging.
+//! Rule: CPU time goes into logging.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};

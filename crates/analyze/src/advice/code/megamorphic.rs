@@ -1,9 +1,9 @@
-//! Properties are looked up in objects of many shapes.
+//! Rule: properties are looked up in objects of many shapes.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};
 
-/// What V8 calls where an access has met more shapes than it remembers.
+/// V8's functions for an access that has seen more shapes than it caches.
 const FUNCTIONS: Names = Names {
     whole: &[],
     begin: &[

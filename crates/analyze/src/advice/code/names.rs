@@ -1,26 +1,27 @@
-//! Which functions a rule is about, by their names.
+//! Sets of functions, by name.
 
 use crate::names::{collapse_templates, without_parameters};
 
-/// Names of functions, without parameters and template arguments. A C function's pieces and aliases (`f.cold`, `f@plt`) go by its name.
+/// Names of functions, without parameters and template arguments. Parts and aliases of a C function (`f.cold`,
+/// `f@plt`) match its name.
 pub(super) struct Names {
-    /// Whole names.
+    /// Full names.
     pub(super) whole: &'static [&'static str],
-    /// What names begin with.
+    /// Prefixes of names.
     pub(super) begin: &'static [&'static str],
 }
 
 impl Names {
-    /// Whether a function of this [`plain`] name is meant.
+    /// Returns whether a function with this [`plain`] name is in the set.
     pub(super) fn has(&self, plain: &str) -> bool {
         self.whole.contains(&plain) || self.begin.iter().any(|begin| plain.starts_with(begin))
     }
 }
 
-/// The name that [`Names`] are held against.
+/// Returns the form of a name that [`Names`] are compared with.
 pub(super) fn plain(name: &str) -> String {
     let name = without_parameters(name);
-    // `<T as Trait>::method` is nothing but brackets up to its method.
+    // Nearly all of `<T as Trait>::method` is in brackets, so keep it whole.
     if name.starts_with('<') {
         return name.to_owned();
     }
@@ -29,7 +30,8 @@ pub(super) fn plain(name: &str) -> String {
         let end = name.find('@').filter(|&at| at > 0).unwrap_or(name.len());
         return without_piece(&name[..end]).to_owned();
     }
-    // Template arguments of an operator stand apart from it; what a function template returns stands before its name.
+    // Template arguments of an operator are separated from it by a space. The return type of a function template
+    // precedes its name.
     let name = name.strip_suffix(" <…>").unwrap_or(&name);
     match name.rsplit_once(' ') {
         Some((before, after)) if !before.ends_with("operator") && !before.contains("operator ") => {
@@ -39,11 +41,11 @@ pub(super) fn plain(name: &str) -> String {
     }
 }
 
-/// What compilers put behind the name of a function of which they make several, or pieces.
+/// Suffixes that compilers add to the names of function clones and parts.
 const PIECES: [&str; 8] =
     [".part.", ".cold", ".isra.", ".constprop.", ".lto_priv.", ".llvm.", ".localalias", ".clone."];
 
-/// The name without that. Dots of other languages stay.
+/// Removes such a suffix. Keeps the dots of other languages.
 fn without_piece(name: &str) -> &str {
     let end = PIECES.iter().filter_map(|piece| name.find(piece)).filter(|&at| at > 0).min();
     &name[..end.unwrap_or(name.len())]

@@ -1,4 +1,4 @@
-//! Much time goes into reading numbers from text.
+//! Rule: CPU time goes into parsing numbers.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names, flush};
@@ -69,6 +69,6 @@ pub(super) const RULE: CodeRule = CodeRule {
     gain: GainModel::Parts { least: 0.5, most: 1.0, callers: 0.3 },
     extent: Extent::Calls,
     least_percent: 5.0,
-    // Reading what is parsed is no parsing.
+    // Reading the input does not count as parsing.
     find: |code| code.calls_without(&FUNCTIONS, &flush::FUNCTIONS),
 };

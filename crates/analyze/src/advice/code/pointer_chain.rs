@@ -1,4 +1,4 @@
-//! A loop follows pointers whose targets are in the caches.
+//! Rule: a loop follows pointers whose targets are in the caches.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel};

@@ -1,4 +1,4 @@
-//! Powers are computed by the general function.
+//! Rule: powers are computed by the general function.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};

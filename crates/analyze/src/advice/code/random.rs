@@ -1,4 +1,4 @@
-//! Much time goes into random numbers.
+//! Rule: CPU time goes into random numbers.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};

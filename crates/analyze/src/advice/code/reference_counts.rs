@@ -1,4 +1,4 @@
-//! Much time goes into counting references.
+//! Rule: CPU time goes into reference counting.
 
 use super::super::Rule;
 use super::spent::{Code, Spent};
@@ -37,7 +37,7 @@ pub(super) const RULE: CodeRule = CodeRule {
     find,
 };
 
-/// An interpreter counts references to whatever its program has, which can't count less.
+/// Excludes interpreters: they count references to their program's objects, and the program cannot avoid that.
 fn find(code: &Code<'_, '_>) -> Spent {
     let spent = code.calls_of(&FUNCTIONS);
     if code.is_for_scripts(&spent) { Spent::default() } else { spent }

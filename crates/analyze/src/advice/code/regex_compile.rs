@@ -1,4 +1,4 @@
-//! Regular expressions are compiled again and again.
+//! Rule: regular expressions are compiled repeatedly.
 
 use super::super::Rule;
 use super::spent::{Code, Spent};
@@ -47,7 +47,7 @@ const FUNCTIONS: Names = Names {
     ],
 };
 
-/// The compiler of CPython's module re, up to 3.10 and later.
+/// Source files of the regex compiler in CPython: from 3.11 on, and up to 3.10.
 const FILES: &[&str] = &["/re/_compiler.py", "/re/_parser.py", "/sre_compile.py", "/sre_parse.py"];
 
 pub(super) const RULE: CodeRule = CodeRule {
@@ -67,7 +67,7 @@ pub(super) const RULE: CodeRule = CodeRule {
     find,
 };
 
-/// What glibc builds as a compiled expression is first used, and forgets with it.
+/// Functions for tables that glibc builds when a compiled expression is first used, and frees with the expression.
 const BUILT_LATER: Names = Names {
     whole: &[
         "build_trtable",
@@ -82,7 +82,8 @@ const BUILT_LATER: Names = Names {
     begin: &[],
 };
 
-/// An expression that is compiled once and used much has its states built much longer than it is compiled.
+/// Counts those tables only if they take little time: an expression that is compiled once and used much takes far
+/// longer in them than in compiling.
 fn find(code: &Code<'_, '_>) -> Spent {
     let compiled = code.calls_and_scripts(&FUNCTIONS, FILES);
     let later = code.calls_of(&BUILT_LATER);

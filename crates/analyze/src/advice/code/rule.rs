@@ -1,17 +1,17 @@
-//! What a rule on user code is.
+//! Definition of rules on user code.
 //!
-//! Not here: the rules.
+//! The rules themselves are elsewhere.
 
 use super::gain::GainModel;
 use super::spent::{Code, Spent};
 use crate::advice::Rule;
 
-/// What a rule is about.
+/// Kind of code that a rule concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// Functions, with all that they call.
+    /// Functions, including their callees.
     Calls,
-    /// Instructions of functions: a part of what these take themselves.
+    /// Instructions: a part of their functions' own time.
     Instructions,
     /// All code of files.
     Files,
@@ -20,10 +20,10 @@ pub enum Extent {
 /// A rule on user code.
 pub(super) struct CodeRule {
     pub(super) rule: Rule,
-    /// What its remedy gains.
+    /// Model of the gain from the remedy.
     pub(super) gain: GainModel,
     pub(super) extent: Extent,
-    /// From this share of processor time, in percent.
+    /// Minimum share of CPU time, in percent.
     pub(super) least_percent: f64,
     pub(super) find: fn(&Code<'_, '_>) -> Spent,
 }

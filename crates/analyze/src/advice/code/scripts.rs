@@ -1,6 +1,6 @@
-//! What was done for the user's functions in an interpreted program, and for lines of them.
+//! Costs of the user's functions in an interpreted program, and of lines in them.
 //!
-//! Not here: what lines say (`python/source.rs`).
+//! Classifying source lines is elsewhere (`python/source.rs`).
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,10 +11,10 @@ use crate::frame::{FrameIndex, SymbolId};
 use crate::own_code::{FrameCosts, SourceLine, source_line};
 use crate::view::NodeId;
 
-/// A function does little if this part of what goes through it is the interpreter's own loop.
+/// Minimum share of the interpreter's own loop in the inclusive cost of a function, for a function that does little.
 const MOST_OF_LITTLE: f64 = 0.6;
 
-/// Who calls a function again and again.
+/// Origin of the repeated calls of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repeats {
     /// The function itself.
@@ -23,24 +23,24 @@ enum Repeats {
     ByOthers,
 }
 
-/// What went into a function.
+/// Costs of a function.
 #[derive(Default)]
 struct Sums {
-    /// The interpreter's own work on its instructions.
+    /// The interpreter's own work on the function's instructions.
     inner: Cost,
-    /// All.
+    /// Inclusive cost.
     through: Cost,
-    /// What was done in calls by itself.
+    /// Cost of calls by itself.
     by_itself: Cost,
 }
 
 impl Code<'_, '_> {
-    /// What went into functions of interpreted programs that are in files whose paths end so.
+    /// Returns the cost of interpreted functions in files whose paths end with one of `files`.
     pub(super) fn scripts_in(&self, files: &[&str]) -> Spent {
         self.below(|node| self.is_script_in(node, files))
     }
 
-    /// What went into calls of these functions, and of those of interpreted programs that are in such files.
+    /// Returns the cost of calls of these functions, and of interpreted functions in such files.
     pub(super) fn calls_and_scripts(&self, functions: &Names, files: &[&str]) -> Spent {
         let is_one = self.named(functions);
         self.below(|node| is_one[self.symbol(node).index()] || self.is_script_in(node, files))
@@ -52,28 +52,29 @@ impl Code<'_, '_> {
         is_script && files.iter().any(|end| frame.file.ends_with(end))
     }
 
-    /// What was done for lines of the user's own code that `is_one` holds for, by their file and number: what they call included.
+    /// Returns the cost of lines of the user's own code for which `is_one` holds, by file and number, including their
+    /// callees.
     pub(super) fn script_lines(&self, is_one: impl Fn(&str, u32) -> bool) -> Spent {
         self.at_itself(self.below(|node| self.is_own_line(node, &is_one)))
     }
 
-    /// Whether a node is of such a line of the user's own code.
+    /// Returns whether a node belongs to such a line of the user's own code.
     pub(super) fn is_own_line(&self, node: u32, is_one: impl Fn(&str, u32) -> bool) -> bool {
         let frame = self.view().frame(self.tree().frame(node));
         self.is_own_script(node) && is_one(frame.file, frame.line)
     }
 
-    /// The line that calls a node.
+    /// Returns the line that calls a node.
     pub(super) fn calling_line(&self, node: u32) -> Option<SourceLine<'_>> {
         self.tree().caller(node).and_then(|caller| self.line(caller))
     }
 
-    /// The lines that call what `spent` is about.
+    /// Returns the lines that call the functions in `spent`.
     pub(super) fn lines_that_call(&self, spent: &Spent) -> HashSet<SourceLine<'_>> {
         spent.begins().iter().filter_map(|&(node, _)| self.calling_line(node)).collect()
     }
 
-    /// What was done for the lines that call what `spent` is about.
+    /// Returns the inclusive cost of the lines that call the functions in `spent`.
     pub(super) fn calling_lines(&self, spent: &Spent) -> Spent {
         let lines = self.lines_that_call(spent);
         let is_meant =
@@ -81,8 +82,8 @@ impl Code<'_, '_> {
         self.at_itself(self.below(is_meant))
     }
 
-    /// What was done in functions of the program that other functions of it call and that do little, and in calling them, which
-    /// `calling` does.
+    /// Returns the cost of functions of the program that do little and that other functions of the program call, and
+    /// the cost of calling them, which is in the functions `calling`.
     pub(super) fn small_functions(&self, calling: &Names) -> Spent {
         let little = self.little_functions();
         let is_called = |node: u32| {
@@ -95,7 +96,7 @@ impl Code<'_, '_> {
         self.below(|node| is_called(node) || calls[self.symbol(node).index()] && self.line(node).is_some())
     }
 
-    /// What was done in functions of the program that do little but call themselves.
+    /// Returns the cost of functions of the program that do little except call themselves.
     pub(super) fn recursive_functions(&self) -> Spent {
         let little = self.little_functions();
         let is_one = |node: u32| {
@@ -104,12 +105,12 @@ impl Code<'_, '_> {
         self.at_itself(self.below(is_one))
     }
 
-    /// What went through nodes for which `is_one` holds, found where these are and not where they are called.
+    /// Returns the cost below nodes for which `is_one` holds, located at these nodes and not at their callers.
     pub(super) fn below_itself(&self, is_one: impl Fn(u32) -> bool) -> Spent {
         self.at_itself(self.below(is_one))
     }
 
-    /// A cause is where its own lines are, not where these are called.
+    /// Locates a cost at its own lines, not at their callers.
     fn at_itself(&self, mut spent: Spent) -> Spent {
         let mut places = FrameCosts::default();
         for &(node, cost) in spent.begins() {
@@ -120,7 +121,8 @@ impl Code<'_, '_> {
         spent
     }
 
-    /// Functions of the program that do little: most of what goes through them is the interpreter's own work on their instructions.
+    /// Returns the functions of the program that do little: most of their inclusive cost is the interpreter's own
+    /// work on their instructions.
     fn little_functions(&self) -> HashMap<SymbolId, Repeats> {
         let mut sums: HashMap<SymbolId, Sums> = HashMap::new();
         for node in self.tree().nodes().filter(|&node| self.tree().own(node).samples > 0) {
@@ -150,17 +152,17 @@ impl Code<'_, '_> {
         little.map(|(symbol, sums)| (symbol, repeats(sums))).collect()
     }
 
-    /// What went through the program's own functions.
+    /// Returns the cost of the program's own interpreted functions.
     pub(super) fn own_scripts(&self) -> Spent {
         self.at_itself(self.below(|node| self.is_own_script(node)))
     }
 
-    /// Whether a stack leads through the program's own functions.
+    /// Returns whether a stack contains one of the program's own interpreted functions.
     pub(super) fn is_in_own_script(&self, node: NodeId) -> bool {
         self.own().innermost(node).is_some_and(|own| self.is_script(self.view().node(own).frame))
     }
 
-    /// Whether most of it begins in the program's own functions, where these are interpreted.
+    /// Returns whether most of the cost begins in the program's own interpreted functions.
     pub(super) fn is_for_scripts(&self, spent: &Spent) -> bool {
         let is_in = |node: &u32| self.is_in_own_script(self.tree().in_view(*node));
         let cost: Cost = spent.begins().iter().filter(|(node, _)| is_in(node)).map(|&(_, cost)| cost).sum();
@@ -184,6 +186,7 @@ impl Code<'_, '_> {
     }
 }
 
-/// Functions of the program on a stack, and frames, that are looked at: what is further out calls what was met.
+/// Maximum number of program functions on a stack that are examined; below, of frames. Frames further out are callers
+/// of those.
 const MOST_CALLS: usize = 8;
 const MOST_FRAMES: usize = 64;

@@ -1,4 +1,4 @@
-//! Threads write to one line of the cache at the same time.
+//! Rules: threads write to the same cache line at the same time.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel};

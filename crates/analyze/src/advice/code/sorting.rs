@@ -1,4 +1,4 @@
-//! Much time goes into sorting.
+//! Rule: CPU time goes into sorting.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};

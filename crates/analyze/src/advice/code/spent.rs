@@ -1,4 +1,4 @@
-//! What calls of functions took, in them and all that they called.
+//! Inclusive costs of function calls, for rules on user code.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -17,79 +17,79 @@ use crate::loops::{self, CacheSizes, LoopCause, LoopFinding, Operands};
 use crate::own_code::{FrameCosts, NAMED, OwnCode, SourceLine, is_system, source_line};
 use crate::view::{NodeId, View};
 
-/// Instructions count in functions with at least this share of all, in percent.
+/// Minimum share of all time, in percent, for a function whose instructions count.
 const LEAST_FUNCTION: f64 = 5.0;
 
-/// What rules look at.
+/// Input of the rules.
 pub(super) struct Code<'a, 'p> {
     view: &'a View<'p>,
     read: &'a [ReadCode<'a>],
-    /// Files that were not optimised.
+    /// Files that were compiled without optimization.
     unoptimised: HashSet<DsoId>,
     tree: CostTree,
     own: &'a OwnCode,
-    /// Of the functions whose code was read, in their order, why their hot loops take so long.
+    /// Cause of the hot loop's time, for each function whose code was read, in the same order.
     loops: Vec<Option<LoopFinding>>,
-    /// What lines of interpreted programs say.
+    /// Source lines of interpreted programs.
     sources: &'a ScriptSources,
-    /// By function, as [`Names`] want it; empty for what is no user code.
+    /// Names by function, in the form of [`Names`]; empty for code that is not user code.
     names: Vec<String>,
 }
 
-/// What went into what a rule is about.
+/// Cost of the functions or instructions that a rule concerns.
 #[derive(Default)]
 pub(super) struct Spent {
     pub(super) cost: Cost,
-    /// The functions, and what each took.
+    /// Functions, each with its cost.
     pub(super) functions: Vec<(FrameIndex, Cost)>,
-    /// Who called them.
+    /// Callers of the functions.
     pub(super) callers: Vec<(FrameIndex, Cost)>,
-    /// By innermost function.
+    /// Cost by innermost function.
     pub(super) own: Vec<(SymbolId, Cost)>,
-    /// Frames of the user's own code that called them, and what for each.
+    /// Frames of the user's own code that call the functions, each with its cost.
     pub(super) places: Vec<(FrameIndex, Cost)>,
-    /// Own time of the functions between the user's and these, the user's among them.
+    /// Own time of the functions between the user's code and these functions, including the user's.
     pub(super) around: Cost,
-    /// All that was done for the lines of the user's own code that called them.
+    /// Cost of all work in the lines of the user's own code that call the functions.
     pub(super) lines: Cost,
-    /// Likewise, with functions of the user that these lines call.
+    /// As `lines`, including the user's functions that these lines call.
     pub(super) through: Cost,
-    /// What is done for other lines of the user's own code.
+    /// Cost of the other lines of the user's own code.
     pub(super) others: Cost,
-    /// What a runtime does for it elsewhere: collecting what it allocates.
+    /// Cost of the runtime's work elsewhere: collecting what the functions allocate.
     pub(super) elsewhere: Cost,
-    /// What its loops show.
+    /// Findings about loops.
     pub(super) loops: Vec<LoopFinding>,
-    /// The line of the user's own code that shows it, of the loop with the most time.
+    /// Line of the user's own code for the loop with the most time.
     pub(super) at: Option<SourcePlace>,
-    /// The nodes at which it begins, and what went through each.
+    /// Outermost nodes, each with its inclusive cost.
     begins: Vec<(u32, Cost)>,
-    /// Per node of the tree whether it is a part of it.
+    /// For each node of the tree, whether it is included.
     inside: Vec<bool>,
 }
 
 impl Spent {
-    /// The same, with what is done for it elsewhere.
+    /// Sets the cost of the runtime's work elsewhere.
     pub(super) fn with_elsewhere(self, elsewhere: Cost) -> Self {
         Self { elsewhere, ..self }
     }
 
-    /// The same, found where another is.
+    /// Replaces the places and callers by those of another cost.
     pub(super) fn with_places_of(self, Spent { places, callers, .. }: Spent) -> Self {
         Self { places, callers, ..self }
     }
 
-    /// Whether a node is a part of it.
+    /// Returns whether a node is included.
     pub(super) fn has(&self, node: u32) -> bool {
         self.inside.get(node as usize) == Some(&true)
     }
 
-    /// The same, with another view of what was done for the lines that call it.
+    /// Replaces the cost of the calling lines.
     pub(super) fn with_lines(self, lines: Cost) -> Self {
         Self { lines, ..self }
     }
 
-    /// The nodes at which it begins, and what went through each.
+    /// Returns the outermost nodes, each with its inclusive cost.
     pub(super) fn begins(&self) -> &[(u32, Cost)] {
         &self.begins
     }
@@ -132,28 +132,28 @@ impl<'a, 'p> Code<'a, 'p> {
         self.sources
     }
 
-    /// The code that was read.
+    /// Returns the functions whose code was read.
     pub(super) fn read(&self) -> &'a [ReadCode<'a>] {
         self.read
     }
 
-    /// The function whose code was read.
+    /// Returns the symbol of a function whose code was read.
     pub(super) fn symbol_of(&self, code: &ReadCode<'_>) -> Option<SymbolId> {
         self.frame_of(code).map(|frame| self.view.frame(frame).symbol)
     }
 
-    /// Whether a node is of the user's own code.
+    /// Returns whether a node belongs to the user's own code.
     pub(super) fn is_own(&self, node: u32) -> bool {
         let in_view = self.tree.in_view(node);
         self.own.innermost(in_view) == Some(in_view)
     }
 
-    /// Whether a node is of a call that was inlined.
+    /// Returns whether a node belongs to an inlined call.
     pub(super) fn is_inlined(&self, node: u32) -> bool {
         self.view.frame(self.tree.frame(node)).inlined
     }
 
-    /// The node itself, or that of the function into which it was inlined.
+    /// Returns the node, or the node of the function into which it was inlined.
     pub(super) fn real(&self, node: u32) -> u32 {
         let mut at = node;
         while let (true, Some(caller)) = (self.is_inlined(at), self.tree.caller(at)) {
@@ -162,22 +162,23 @@ impl<'a, 'p> Code<'a, 'p> {
         at
     }
 
-    /// For each function whether it is one of these; by its number, as stacks have many frames of few functions.
+    /// Returns for each function whether it is one of these. Indexed by symbol, because stacks have many frames of
+    /// few functions.
     pub(super) fn named(&self, functions: &Names) -> Vec<bool> {
         self.named_so(|name| functions.has(name))
     }
 
-    /// Likewise, for those whose plain names are such.
+    /// Returns for each function whether `is_one` holds for its plain name.
     pub(super) fn named_so(&self, is_one: impl Fn(&str) -> bool) -> Vec<bool> {
         self.names.iter().map(|name| !name.is_empty() && is_one(name)).collect()
     }
 
-    /// What went into calls of these functions: each sample once, where the outermost of them is on its stack.
+    /// Returns the cost of calls of these functions. Each sample counts once, for the outermost of them on its stack.
     pub(super) fn calls_of(&self, functions: &Names) -> Spent {
         self.calls_named(|name| functions.has(name))
     }
 
-    /// What went into calls of these functions, if such a part of it was in the kernel at least.
+    /// Returns the cost of calls of these functions, if at least the share `least` of it is in the kernel.
     pub(super) fn calls_in_kernel(&self, functions: &Names, least: f64) -> Spent {
         let spent = self.calls_of(functions);
         let is_kernel = |node: &u32| self.view.frame(self.tree.frame(*node)).kind == Kind::Kernel;
@@ -189,7 +190,7 @@ impl<'a, 'p> Code<'a, 'p> {
         }
     }
 
-    /// What went into calls of functions whose plain names are such.
+    /// Returns the cost of calls of functions for whose plain name `is_one` holds.
     pub(super) fn calls_named(&self, is_one: impl Fn(&str) -> bool) -> Spent {
         let is_one = self.named_so(is_one);
         if !is_one.contains(&true) {
@@ -198,7 +199,7 @@ impl<'a, 'p> Code<'a, 'p> {
         self.below(|node| is_one[self.symbol(node).index()])
     }
 
-    /// What hot loops took for whose cause `is_one` holds.
+    /// Returns the cost of hot loops with a cause for which `is_one` holds.
     pub(super) fn loops(&self, is_one: impl Fn(&LoopCause) -> bool) -> Spent {
         self.loops_of(is_one, |_| true)
     }
@@ -232,14 +233,15 @@ impl<'a, 'p> Code<'a, 'p> {
         spent
     }
 
-    /// Likewise, of the user's own functions alone: what a library's or an interpreter's code is made of is not his to change.
+    /// Returns the cost of such loops in the user's own functions only: users cannot change the code of a library or
+    /// an interpreter.
     pub(super) fn own_loops(&self, is_one: impl Fn(&LoopCause) -> bool) -> Spent {
         let own: HashSet<SymbolId> =
             self.tree.nodes().filter(|&node| self.is_own(node)).map(|node| self.symbol(node)).collect();
         self.loops_of(is_one, |code| self.symbol_of(code).is_some_and(|symbol| own.contains(&symbol)))
     }
 
-    /// Notes what of a function it is.
+    /// Records the cost of a function.
     pub(super) fn add_function(&self, spent: &mut Spent, code: &ReadCode<'_>, cost: Cost) {
         if let Some(frame) = self.frame_of(code) {
             spent.functions.push((frame, cost));
@@ -247,13 +249,14 @@ impl<'a, 'p> Code<'a, 'p> {
         }
     }
 
-    /// Whether a function is large enough for its instructions to count. What isn't optimised is full of instructions that needn't be there.
+    /// Returns whether a function is large enough for its instructions to count. Code without optimization does not
+    /// count: it is full of unnecessary instructions.
     pub(super) fn is_meant(&self, code: &ReadCode<'_>) -> bool {
         let is_large = code.function.own.percent_of(self.view.whole()) >= LEAST_FUNCTION;
         is_large && !self.unoptimised.contains(&code.function.dso)
     }
 
-    /// What the code of files took that were not optimised.
+    /// Returns the cost of files that were compiled without optimization.
     pub(super) fn unoptimised_files(&self) -> Spent {
         let is_slow = |dso: Option<DsoId>| dso.is_some_and(|dso| self.unoptimised.contains(&dso));
         let frame = |node| self.view.frame(self.tree.frame(node));
@@ -269,7 +272,7 @@ impl<'a, 'p> Code<'a, 'p> {
         Spent { functions: sums.first(), own: by_function.into_iter().collect(), ..spent }
     }
 
-    /// A frame of a function whose code was read: of the function itself, not of what was inlined into it.
+    /// Returns a frame of a function whose code was read: of the function itself, not of code inlined into it.
     fn frame_of(&self, code: &ReadCode<'_>) -> Option<FrameIndex> {
         let profile = self.view.profile();
         let is_it = |frame: &ViewFrame<'_>| {
@@ -278,7 +281,7 @@ impl<'a, 'p> Code<'a, 'p> {
         self.view.frames().find(|(_, frame)| is_it(frame)).map(|(index, _)| index)
     }
 
-    /// What went into calls of these functions but not on into calls of others, or the kernel.
+    /// Returns the cost of calls of these functions, without calls of `others` and of the kernel below them.
     pub(super) fn calls_without(&self, functions: &Names, others: &Names) -> Spent {
         let (is_one, is_other) = (self.named(functions), self.named(others));
         let is_kernel = |node| self.view.frame(self.tree.frame(node)).kind == Kind::Kernel;
@@ -288,18 +291,18 @@ impl<'a, 'p> Code<'a, 'p> {
         )
     }
 
-    /// What went through nodes for which `is_one` holds, the outermost of each stack.
+    /// Returns the cost below nodes for which `is_one` holds: below the outermost of them on each stack.
     pub(super) fn below(&self, is_one: impl Fn(u32) -> bool) -> Spent {
         self.between(is_one, |_| false)
     }
 
-    /// Likewise, but for what went on through nodes for which `is_out` holds.
+    /// Returns that cost, without the part below nodes for which `is_out` holds.
     fn between(&self, is_one: impl Fn(u32) -> bool, is_out: impl Fn(u32) -> bool) -> Spent {
         let tree = &self.tree;
         let mut inside: Vec<bool> = Vec::new();
         let mut begins: Vec<u32> = Vec::new();
         for node in tree.nodes() {
-            // Callers come before what they call.
+            // Callers come before their callees.
             let is_below = tree.caller(node).is_some_and(|caller| inside[caller as usize]) && !is_out(node);
             let is_outermost = !is_below && is_one(node);
             inside.push(is_below || is_outermost);
@@ -324,7 +327,7 @@ impl<'a, 'p> Code<'a, 'p> {
         self.spent(inside, &begins, &totals)
     }
 
-    /// What went through these nodes, which begin in `begins`.
+    /// Sums the cost of these nodes, whose outermost ones are `begins`.
     fn spent(&self, inside: Vec<bool>, begins: &[u32], totals: &[Cost]) -> Spent {
         let tree = &self.tree;
         let (mut functions, mut callers, mut own) =
@@ -376,7 +379,7 @@ impl<'a, 'p> Code<'a, 'p> {
         }
     }
 
-    /// What makes functions one where they are listed: those of one name in one file are shown without what tells them apart.
+    /// Returns the key of a function in lists: functions of the same name in one file are shown as one.
     fn function(&self, node: u32) -> (&str, &str) {
         let frame = self.view.frame(self.tree.frame(node));
         (&frame.name, frame.dso_path)
@@ -387,7 +390,7 @@ impl<'a, 'p> Code<'a, 'p> {
     }
 }
 
-/// The functions between what a rule is about and the user's own code, that among them.
+/// Functions between those that a rule concerns and the user's own code, including the latter.
 #[derive(Default)]
 struct Around {
     symbols: HashSet<SymbolId>,
@@ -395,18 +398,18 @@ struct Around {
 }
 
 impl Around {
-    /// Adds those from a node up to the user's frame above it.
+    /// Adds the functions from a node up to the user's frame above it.
     fn add(&mut self, code: &Code<'_, '_>, node: u32, user: NodeId) {
         let tree = &code.tree;
         let above = |&node: &u32| tree.caller(node).filter(|_| tree.in_view(node) != user);
-        // What was met leads to the same frame.
+        // A node that was visited before leads to the same frame.
         for node in std::iter::successors(Some(node), above).take_while(|&node| self.met.insert(node)) {
             self.symbols.insert(code.symbol(node));
         }
     }
 }
 
-/// Why a function's hot loop takes so long.
+/// Finds the cause of the time in a function's hot loop.
 fn loop_of(view: &View<'_>, code: &ReadCode<'_>, caches: CacheSizes) -> Option<LoopFinding> {
     let event = view.samples().next().map(|first| first.sample.event);
     let listing = &code.annotation.listing;
@@ -415,7 +418,8 @@ fn loop_of(view: &View<'_>, code: &ReadCode<'_>, caches: CacheSizes) -> Option<L
     loops::cause(code.annotation, &operands, &accesses, caches)
 }
 
-/// Files of which most hot code that was read is not optimised, in two functions at least: one alone may be made so.
+/// Returns files of which most of the hot code that was read is not optimized, in at least two functions: a single
+/// one may be so on purpose.
 fn unoptimised(read: &[ReadCode<'_>]) -> HashSet<DsoId> {
     let mut files: HashMap<DsoId, (usize, u64, u64)> = HashMap::new();
     for code in read {

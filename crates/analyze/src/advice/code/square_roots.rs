@@ -1,12 +1,13 @@
-//! Square roots hold a function's time, alone or with divisions by them.
+//! Rule: a function's time is in square roots, alone or with divisions by them.
 //!
-//! A division waits for the root by which it divides, and its samples are the root's as well: in such a function the two are one cause.
+//! A division waits for the root that is its divisor, so its samples also belong to the root: in such a function,
+//! both are one cause.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, ReadCode};
 use crate::annotate::InstructionKind;
 
-/// A root that is taken has this share of its function at least, in percent.
+/// Minimum share of its function, in percent, for a root to count.
 const LEAST: f64 = 0.5;
 
 pub(super) const RULE: CodeRule = CodeRule {
@@ -29,7 +30,7 @@ pub(super) const RULE: CodeRule = CodeRule {
     },
 };
 
-/// Whether a function was sampled in square roots.
+/// Returns whether a function has samples in square roots.
 pub(super) fn takes_roots(code: &ReadCode<'_>) -> bool {
     let annotation = code.annotation;
     let rows = annotation.listing.instructions().iter().zip(&annotation.rows);

@@ -1,4 +1,4 @@
-//! A function's time is in moving variables between registers and the frame.
+//! Rule: a function's time is in moving variables between registers and the stack frame.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, ReadCode};
@@ -23,7 +23,8 @@ pub(super) const RULE: CodeRule = CodeRule {
     },
 };
 
-/// Whether it may wait for what slow instructions give: samples of that land on what uses it, be that one that also reads the frame.
+/// Returns whether a function has slow instructions. Samples land on the instructions that wait for their results,
+/// which may also read the frame.
 fn waits(code: &ReadCode<'_>) -> bool {
     let is_slow = |kind| matches!(kind, InstructionKind::Division | InstructionKind::SquareRoot);
     code.annotation.listing.instructions().iter().any(|one| is_slow(one.class.kind))

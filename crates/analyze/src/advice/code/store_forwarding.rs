@@ -1,4 +1,4 @@
-//! A load takes bytes of a store shortly before it that the store does not hold all of.
+//! Rule: a load needs bytes of a recent store, and the store does not contain all of them.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel};

@@ -1,4 +1,4 @@
-//! Strings are compared.
+//! Rule: CPU time goes into comparing strings.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};

@@ -1,6 +1,6 @@
-//! Strings are measured and searched from their beginnings.
+//! Rule: strings are measured and searched from their beginnings.
 //!
-//! Not here: comparing them (`string_compare`).
+//! Comparing strings is elsewhere (`string_compare`).
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};
@@ -22,7 +22,7 @@ const FUNCTIONS: Names = Names {
         "memchr",
         "memrchr",
         "memmem",
-        // How bash counts letters of more than a byte.
+        // Functions with which bash counts multi-byte characters.
         "mbstrlen",
         "xmbsrtowcs",
     ],

@@ -1,4 +1,4 @@
-//! Each character of a string is looked up in a set by a call.
+//! Rule: each character of a string is looked up in a set by a function call.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};

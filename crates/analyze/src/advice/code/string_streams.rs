@@ -1,4 +1,4 @@
-//! String streams are made for single values.
+//! Rule: string streams are created for single values.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};

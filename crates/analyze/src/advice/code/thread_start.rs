@@ -1,11 +1,11 @@
-//! Threads are started for little work each.
+//! Rule: threads are started for little work each.
 
 use super::super::Rule;
 use super::spent::{Code, Spent};
 use super::{CodeRule, Extent, GainModel, Names};
 use crate::frame::Kind;
 
-/// What starts threads.
+/// Functions that start threads.
 const STARTS: Names = Names {
     whole: &[
         "pthread_create",
@@ -18,14 +18,14 @@ const STARTS: Names = Names {
     ],
     begin: &["__pthread_create_", "std::thread::Builder::spawn", "std::thread::spawn"],
 };
-/// What waits for their ends.
+/// Functions that wait for threads to end.
 const JOINS: Names = Names {
     whole: &["pthread_join", "__pthread_clockjoin_ex", "thrd_join", "std::thread::join"],
     begin: &["__pthread_join", "std::thread::JoinHandle"],
 };
-/// By which a thread ends; a process ends by another (man 2 exit_group).
+/// System call by which a thread ends; a process ends by another one (man 2 exit_group).
 const ENDS: &[&str] = &["__x64_sys_exit", "__do_sys_exit", "__arm64_sys_exit"];
-/// Starting them takes this share at least, in percent.
+/// Minimum share of starting threads, in percent.
 const LEAST_STARTS: f64 = 5.0;
 
 pub(super) const RULE: CodeRule = CodeRule {

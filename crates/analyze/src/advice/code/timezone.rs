@@ -1,4 +1,4 @@
-//! The file of the time zone is looked at for each time that is broken down.
+//! Rule: the time-zone file is checked for each conversion to local time.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};

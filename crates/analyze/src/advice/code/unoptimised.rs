@@ -1,4 +1,4 @@
-//! The program was compiled without optimising.
+//! Rule: the program was compiled without optimization.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel};

@@ -1,4 +1,4 @@
-//! Elements are taken from the front of an array, or put there.
+//! Rule: elements are removed from or inserted at the front of an array.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};

@@ -1,4 +1,4 @@
-//! Small functions are called through pointers.
+//! Rule: small functions are called through pointers.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,11 +10,11 @@ use crate::cost::Cost;
 use crate::explain::ReadCode;
 use crate::frame::SymbolId;
 
-/// A function that does little has no more instructions.
+/// Maximum number of instructions of a function that does little.
 const MOST_INSTRUCTIONS: usize = 24;
-/// Targets with this part of what is done for the calls.
+/// Minimum share of the calls' inclusive cost, for a target to count.
 const LEAST_OF_TARGET: f64 = 0.1;
-/// All small targets together.
+/// Minimum share of all small targets together.
 const LEAST_OF_CALLS: f64 = 0.6;
 
 pub(super) const RULE: CodeRule = CodeRule {
@@ -44,13 +44,13 @@ fn find(code: &Code<'_, '_>) -> Spent {
     code.below_itself(|node| code.is_own(node) && callers.contains(&code.symbol(node)))
 }
 
-/// The functions whose code holds something.
+/// Returns the functions for whose code `holds` is true.
 fn symbols_of(code: &Code<'_, '_>, holds: impl Fn(&Annotation) -> bool) -> HashSet<SymbolId> {
     let of = |read: &ReadCode<'_>| code.symbol_of(read).filter(|_| holds(read.annotation));
     code.read().iter().filter_map(of).collect()
 }
 
-/// Few instructions, no loop and no calls.
+/// Returns whether a function has few instructions, no loop and no calls.
 fn is_small(annotation: &Annotation) -> bool {
     let instructions = annotation.listing.instructions();
     let is_back = |index: usize| annotation.listing.jump(index).is_some_and(|to| to <= index);
@@ -65,7 +65,7 @@ fn calls_by_pointer(annotation: &Annotation) -> bool {
     annotation.listing.instructions().iter().any(|one| one.class.kind == InstructionKind::IndirectCall)
 }
 
-/// Whether most of what a function calls is small, and of several functions.
+/// Returns whether most of a function's callees are small, and there are several.
 fn has_small_targets(code: &Code<'_, '_>, caller: SymbolId, small: &HashSet<SymbolId>) -> bool {
     let tree = code.tree();
     let mut targets: HashMap<SymbolId, Cost> = HashMap::new();

@@ -1,10 +1,10 @@
-//! Attributes are looked up again and again.
+//! Rule: attributes are looked up repeatedly.
 
 use crate::advice::Rule;
 use crate::advice::code::{CodeRule, Extent, GainModel, Names};
 
-/// What looks one up where the interpreter has not remembered the place: up to Python 3.10 always, later where classes change, have
-/// `__getattr__`, or are many.
+/// Functions for lookups that the interpreter has not cached: in Python up to 3.10 always; later if classes change,
+/// have `__getattr__`, or are many.
 const FUNCTIONS: Names = Names {
     whole: &[
         "PyObject_GetAttr",

@@ -1,13 +1,14 @@
-//! Small functions of a program in Python are called for each element.
+//! Rule: small functions of a Python program are called for each element.
 //!
-//! Each call has a frame made and cleared. What that takes is sampled in functions of the interpreter; of all that a call costs it is a few
-//! percent, the rest is in the loop that evaluates. A program with few calls has none of it, however much Python it runs.
+//! Each call sets up and clears a frame, and samples in functions of the interpreter show how much time that takes.
+//! It is only a few percent of the cost of calls; the rest is in the evaluation loop. A program with few calls spends
+//! none of it, however much Python it runs.
 
 use crate::advice::Rule;
 use crate::advice::code::spent::{Code, Spent};
 use crate::advice::code::{CodeRule, Extent, GainModel, Names};
 
-/// What makes a frame, or ends one that returned; those that an exception unwinds go another way.
+/// Functions that set up a frame, or clear one after a return. Unwinding by an exception uses others.
 const MADE: Names = Names {
     whole: &[
         "_PyFrame_Push",
@@ -22,7 +23,7 @@ const MADE: Names = Names {
     begin: &[],
 };
 
-/// What makes and clears frames, from CPython 3.8 on.
+/// Functions that set up and clear frames, in CPython 3.8 and later.
 const FRAMES: Names = Names {
     whole: &[
         "_PyFrame_Push",
@@ -41,7 +42,7 @@ const FRAMES: Names = Names {
     begin: &[],
 };
 
-/// Making them takes at least this share of all, in percent.
+/// Minimum share of setting up frames, in percent.
 const LEAST_OF_FRAMES: f64 = 1.0;
 
 pub(in crate::advice::code) const RULE: CodeRule = CodeRule {

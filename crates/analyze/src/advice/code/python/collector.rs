@@ -1,4 +1,4 @@
-//! The cyclic garbage collector runs.
+//! Rule: CPU time goes into the cyclic garbage collector.
 
 use crate::advice::Rule;
 use crate::advice::code::{CodeRule, Extent, GainModel, Names};

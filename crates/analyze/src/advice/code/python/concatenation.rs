@@ -1,4 +1,4 @@
-//! A string, bytes object, list or tuple grows piece by piece, and is copied for each.
+//! Rule: a string, bytes object, list or tuple grows piece by piece, with a copy for each piece.
 
 use super::slices::with_freed;
 use crate::advice::Rule;

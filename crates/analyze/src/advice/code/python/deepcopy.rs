@@ -1,9 +1,9 @@
-//! Structures are copied in depth.
+//! Rule: structures are copied deeply.
 
 use crate::advice::Rule;
 use crate::advice::code::{CodeRule, Extent, GainModel};
 
-/// The sources of the module.
+/// Source file of the copy module.
 const FILES: &[&str] = &["/copy.py"];
 
 pub(in crate::advice::code) const RULE: CodeRule = CodeRule {

@@ -1,4 +1,4 @@
-//! Arrays are read element by element.
+//! Rule: arrays are read element by element.
 
 use crate::advice::Rule;
 use crate::advice::code::{CodeRule, Extent, GainModel, Names};
@@ -19,7 +19,7 @@ const FUNCTIONS: Names = Names {
     begin: &[],
 };
 
-/// What takes many elements in one call, by masks and by lists of positions.
+/// Functions that access many elements in one call, by masks and by lists of indexes.
 const OF_MANY: Names = Names {
     whole: &[
         "array_boolean_subscript",

@@ -1,4 +1,4 @@
-//! Exceptions are raised and caught again and again.
+//! Rule: exceptions are raised and caught repeatedly.
 
 use crate::advice::Rule;
 use crate::advice::code::{CodeRule, Extent, GainModel, Names};
@@ -38,12 +38,12 @@ pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
     gain: GainModel::Lines { least: 0.6, most: 1.0, callers: 1.0 },
     extent: Extent::Calls,
     least_percent: 10.0,
-    // With the message that a line makes only for that.
+    // Includes the message, which a line creates only for the exception.
     find: |code| {
         let is_raise = |node| code.is_own_line(node, |file, line| code.sources().is_raise(file, line));
         let raises = code.named(&FUNCTIONS);
         let spent = code.below(|node| raises[code.symbol(node).index()] || is_raise(node));
-        // Who catches gets along without the call that raises.
+        // Avoiding the exception also avoids the call that raises it.
         let lines = code.calling_lines(&spent).cost;
         spent.with_lines(lines)
     },

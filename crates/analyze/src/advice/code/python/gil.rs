@@ -1,4 +1,4 @@
-//! Threads of a program in Python run one at a time.
+//! Rule: threads of a Python program run one at a time.
 
 use std::collections::HashMap;
 
@@ -9,12 +9,13 @@ use crate::advice::code::spent::{Code, Spent};
 use crate::advice::code::{CodeRule, Extent, GainModel};
 use crate::cost::Cost;
 
-/// A thread counts that has this part of what all do.
+/// Minimum share of all threads' time, for a thread to count.
 const LEAST_OF_THREADS: f64 = 0.15;
-/// Threads take turns where the thread changes at least this often, and in this part of pairs of samples.
+/// Minimum number of changes between threads for them to take turns; below, the minimum share of sample pairs with a
+/// change.
 const LEAST_TURNS: usize = 20;
 const LEAST_CHANGES: f64 = 0.02;
-/// Threads run one at a time where they use no more processors than this together.
+/// Maximum number of CPUs that threads use together if they run one at a time.
 const ALONE: f64 = 1.15;
 
 pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
@@ -38,7 +39,7 @@ fn find(code: &Code<'_, '_>) -> Spent {
     if take_turns(code) { code.own_scripts() } else { Spent::default() }
 }
 
-/// Whether several threads run the interpreter by turns.
+/// Returns whether several threads run the interpreter in turns.
 fn take_turns(code: &Code<'_, '_>) -> bool {
     let view = code.view();
     let meta = &view.profile().meta;

@@ -1,9 +1,9 @@
-//! Modules are imported: found, read, run.
+//! Rule: CPU time goes into importing modules: finding, reading and running them.
 
 use crate::advice::Rule;
 use crate::advice::code::{CodeRule, Extent, GainModel};
 
-/// The sources of the module.
+/// Source files of the import machinery.
 pub(super) const FILES: &[&str] =
     &["<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"];
 

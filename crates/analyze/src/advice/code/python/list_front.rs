@@ -1,4 +1,4 @@
-//! Elements are taken from the front of a list, or put there.
+//! Rule: elements are removed from or inserted at the front of a list.
 
 use crate::advice::Rule;
 use crate::advice::code::{CodeRule, Extent, GainModel, Names};

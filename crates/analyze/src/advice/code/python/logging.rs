@@ -1,19 +1,19 @@
-//! Log messages are built by the logging module.
+//! Rule: log messages are built by the logging module.
 
 use super::imports;
 use crate::advice::Rule;
 use crate::advice::code::spent::{Code, Spent};
 use crate::advice::code::{CodeRule, Extent, GainModel, Names};
 
-/// What a message goes through that is written.
+/// Functions that handle a message that is written.
 const WRITTEN: Names = Names {
     whole: &["_log", "makeRecord", "handle", "callHandlers", "emit"],
     begin: &["Logger._log", "Logger.makeRecord", "Logger.handle", "Logger.callHandlers"],
 };
-/// Messages are dropped if less than this part of what the module does is writing them.
+/// If writing is less than this part of the module's time, messages are dropped.
 const MOST_WRITTEN: f64 = 0.1;
 
-/// The sources of the module.
+/// Source files of the logging module.
 const FILES: &[&str] = &["/logging/__init__.py", "/logging/handlers.py"];
 
 pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
@@ -32,7 +32,8 @@ pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
     find,
 };
 
-/// The module, and where it drops all messages the lines that make these. Importing it is no logging.
+/// Returns the cost of the module and, if it drops all messages, of the lines that create them. Importing the module
+/// does not count.
 fn find(code: &Code<'_, '_>) -> Spent {
     let imported = code.scripts_in(imports::FILES);
     let module = code.below(|node| code.is_script_in(node, FILES) && !imported.has(node));

@@ -1,4 +1,4 @@
-//! A list is searched from its beginning: membership in a list takes as long as the list is.
+//! Rule: a list is searched from its beginning, which takes time proportional to its length.
 
 use crate::advice::Rule;
 use crate::advice::code::{CodeRule, Extent, GainModel, Names};

@@ -1,4 +1,4 @@
-//! Rules on programs in Python: what the interpreter does most, and for which line of the program.
+//! Rules on Python programs: the interpreter's most expensive operations, with the program's lines that cause them.
 
 pub(super) mod attributes;
 pub(super) mod calls;

@@ -1,9 +1,9 @@
-//! Text is parsed by code in Python.
+//! Rule: text is parsed by Python code.
 
 use crate::advice::Rule;
 use crate::advice::code::{CodeRule, Extent, GainModel};
 
-/// Sources of the modules: `datetime.strptime` and `time.strptime`, dateutil's parser, and configparser.
+/// Source files of the modules: `datetime.strptime` and `time.strptime`, dateutil's parser, and configparser.
 const FILES: &[&str] = &["/_strptime.py", "/dateutil/parser/_parser.py", "/configparser.py"];
 
 pub(in crate::advice::code) const RULE: CodeRule = CodeRule {

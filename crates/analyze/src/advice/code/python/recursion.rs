@@ -1,4 +1,4 @@
-//! A function of a program in Python calls itself, so that it has no single line that calls it for each element.
+//! Rule: a function of a Python program calls itself, so no single line calls it for each element.
 
 use crate::advice::Rule;
 use crate::advice::code::{CodeRule, Extent, GainModel};

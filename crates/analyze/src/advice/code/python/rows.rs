@@ -1,11 +1,11 @@
-//! Tables of pandas are read row by row.
+//! Rule: pandas tables are read row by row.
 
 use crate::advice::Rule;
 use crate::advice::code::spent::{Code, Spent};
 use crate::advice::code::{CodeRule, Extent, GainModel, Names};
 use crate::cost::Cost;
 
-/// By which single rows, and single values, are taken out and put in.
+/// Functions that read and write single rows and values.
 const FUNCTIONS: Names = Names {
     whole: &[
         "DataFrame.iterrows",
@@ -17,14 +17,14 @@ const FUNCTIONS: Names = Names {
         "_ScalarAccessIndexer.__getitem__",
         "_ScalarAccessIndexer.__setitem__",
         "FrameApply.apply_series_generator",
-        // Before Python 3.11 names are without their class.
+        // Before Python 3.11, names lack their class.
         "iterrows",
         "itertuples",
         "apply_series_generator",
     ],
     begin: &[],
 };
-/// The sources that these are in.
+/// Source files of these functions.
 const FILES: &[&str] =
     &["/pandas/core/frame.py", "/pandas/core/series.py", "/pandas/core/indexing.py", "/pandas/core/apply.py"];
 
@@ -44,9 +44,9 @@ pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
     find,
 };
 
-/// Where most of it is in compiled code, many rows are taken at a time.
+/// Maximum share of compiled code. Above it, many rows are processed at a time.
 const MOST_COMPILED: f64 = 0.5;
-/// Where compiled parts of numpy and pandas are.
+/// Directories of the compiled parts of numpy and pandas.
 const PACKAGES: [&str; 2] = ["/site-packages/", "/dist-packages/"];
 
 fn find(code: &Code<'_, '_>) -> Spent {

@@ -1,4 +1,4 @@
-//! A loop of the program goes through all elements to find one.
+//! Rule: a loop of the program searches all elements for one.
 
 use crate::advice::Rule;
 use crate::advice::code::{CodeRule, Extent, GainModel};

@@ -1,4 +1,4 @@
-//! Lists are copied by taking slices of them.
+//! Rule: lists are copied by slicing.
 
 use crate::advice::Rule;
 use crate::advice::code::spent::{Code, Spent};
@@ -34,10 +34,11 @@ pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
     find: |code| with_freed(code, &FUNCTIONS),
 };
 
-/// By which lists are freed.
+/// Functions that free lists.
 const FREES: Names = Names { whole: &["list_dealloc", "tupledealloc", "tuple_dealloc"], begin: &[] };
 
-/// What goes into calls that make lists, and into freeing lists in the same lines: the one before goes as its place is taken.
+/// Returns the cost of calls that create lists, and of freeing lists in the same lines: the previous list is freed
+/// when it is replaced.
 pub(super) fn with_freed(code: &Code<'_, '_>, functions: &Names) -> Spent {
     let made = code.calls_of(functions);
     let lines: Vec<_> = made.places.iter().map(|&(frame, _)| source_line(code.view(), frame)).collect();

@@ -1,29 +1,31 @@
-//! What lines of Python say, as far as indentation tells it: loops that search, lines that raise.
+//! Classifies lines of Python source by indentation: search loops, and lines that raise.
 //!
-//! Invariant: what is no plain block of lines (strings over several lines, statements continued on the next line) is no loop that searches.
+//! Invariant: code that is not a plain block of lines (multi-line strings, continued statements) never counts as a
+//! search loop.
 
 use std::collections::HashMap;
 
-/// The sources of interpreted programs, by the path that their frames have.
+/// Source files of interpreted programs, by the path in their frames.
 #[derive(Clone, Debug, Default)]
 pub struct ScriptSources {
     files: HashMap<String, Vec<String>>,
 }
 
 impl ScriptSources {
-    /// Adds a file by its lines.
+    /// Adds a file, given as lines.
     pub fn add(&mut self, path: impl Into<String>, lines: Vec<String>) {
         let lines = lines.iter().map(|line| without_comment(line).to_owned()).collect();
         self.files.insert(path.into(), lines);
     }
 
-    /// Whether a line is of a loop that looks for one element: its header, or the condition that is all that it does.
+    /// Returns whether a line belongs to a loop that searches for one element: its header, or the condition that is
+    /// its whole body.
     pub(crate) fn is_search(&self, path: &str, line: u32) -> bool {
         let Some((lines, at)) = self.at(path, line) else { return false };
         is_search_expression(&lines[at]) || header_of(lines, at).is_some_and(|header| searches(lines, header))
     }
 
-    /// Whether a line raises an exception.
+    /// Returns whether a line raises an exception.
     pub(crate) fn is_raise(&self, path: &str, line: u32) -> bool {
         self.at(path, line).is_some_and(|(lines, at)| first_word(&lines[at]) == "raise")
     }
@@ -35,10 +37,10 @@ impl ScriptSources {
     }
 }
 
-/// Lines of a loop that is looked at, at most.
+/// Maximum number of lines of a loop that are examined.
 const LONGEST: usize = 12;
 
-/// The header of the innermost `for` that a line is of.
+/// Returns the header of the innermost `for` that holds a line.
 fn header_of(lines: &[String], at: usize) -> Option<usize> {
     let mut indent = indent(&lines[at]);
     if is_for(&lines[at]) {
@@ -60,7 +62,7 @@ fn header_of(lines: &[String], at: usize) -> Option<usize> {
     None
 }
 
-/// Whether all that a loop does is to compare, and to leave where that fits.
+/// Returns whether a loop only compares, and leaves on a match.
 fn searches(lines: &[String], header: usize) -> bool {
     let own = indent(&lines[header]);
     let mut leaves = false;
@@ -77,18 +79,19 @@ fn searches(lines: &[String], header: usize) -> bool {
             }
             "return" | "break" => leaves = true,
             "continue" | "else:" | "pass" => {}
-            // Work on each element, or on the one that was found.
+            // The loop does work on each element, or on the one that was found.
             _ => return false,
         }
     }
     leaves && compares
 }
 
-/// `next(one for one in all if …)`, `any(one == … for one in all)`: something is compared, before the `for` or behind an `if`.
+/// Recognizes `next(one for one in all if …)` and `any(one == … for one in all)`: a comparison is before the `for` or
+/// after an `if`.
 fn is_search_expression(line: &str) -> bool {
     let arguments = ["next(", "any("].iter().find_map(|call| {
         let (before, arguments) = line.split_once(call)?;
-        // Not the end of another name, such as `executemany`.
+        // Exclude the end of another name, such as `executemany`.
         let is_name = before.ends_with(|last: char| last.is_alphanumeric() || last == '_' || last == '.');
         (!is_name).then_some(arguments)
     });
@@ -115,7 +118,7 @@ fn is_blank(line: &str) -> bool {
     line.trim().is_empty()
 }
 
-/// A line up to its comment: a `#` that is in no string of the line.
+/// Returns a line without its comment: up to a `#` outside of the line's strings.
 fn without_comment(line: &str) -> &str {
     let mut quote = None;
     for (at, character) in line.char_indices() {
