@@ -3,7 +3,8 @@
 //! It says the same as the sections of the whole report, from the same analysis; `--full` shows those.
 
 use plumb_analyze::{
-    Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, Extent, FrameIndex, HotFunction, PredictedGain, Share,
+    Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, Extent, FrameIndex, HotFunction, Obstacle,
+    PredictedGain, Share, command_failure,
 };
 
 use super::sections::{cell, name, short_percent, tells_kernel, text_of, whole};
@@ -31,6 +32,7 @@ const WIDEST: f64 = 25.0;
 /// The document of the screen.
 pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Document {
     let mut section = Section::new("");
+    section.blocks.extend(failure(report).map(Block::Strong));
     section.blocks.push(Block::Strong(headline(report)));
     let facts = facts(report, args);
     if !facts.is_empty() {
@@ -74,6 +76,11 @@ fn run_queue_wait(report: &Explanation<'_>) -> Option<String> {
     is_much.then(|| format!("{} run-queue wait{whose}", time(waited as f64)))
 }
 
+/// That the command failed: what it did may not be what was to be measured.
+pub(super) fn failure(report: &Explanation<'_>) -> Option<Text> {
+    command_failure(&report.view.profile().meta).map(|failure| format!("First of all, {failure}").into())
+}
+
 /// What is slow, and why.
 fn headline(report: &Explanation<'_>) -> Text {
     let outlook = &report.outlook;
@@ -94,13 +101,16 @@ fn headline(report: &Explanation<'_>) -> Text {
         return subject(report, what).and(format!(": {} of {}{doubt}", with_ends(share), whole(report)));
     }
     let threshold = outlook.threshold;
-    let nameless = report.quality.nameless_share.percent;
-    let hidden = match outlook.hidden {
-        Some(_) => format!("; {} has no names", short_percent(nameless)),
-        None => String::new(),
-    };
-    match outlook.largest {
-        Some((what, share)) if share.percent >= threshold => {
+    if outlook.is_few {
+        let samples = label::samples(report.view.part().samples);
+        return format!(
+            "Too few samples to tell: {samples}; record for longer, or at a higher frequency (-F)"
+        )
+        .into();
+    }
+    match (outlook.obstacle(), outlook.largest) {
+        (Some(Obstacle::Names(share)), _) => lacks::names_headline(report, share),
+        (_, Some((what, share))) if share.percent >= threshold => {
             let percent = short_percent(share.percent);
             let interval = format!("{:.0}–{:.0}%", share.low, share.high);
             subject(report, what).and(format!(
@@ -108,7 +118,7 @@ fn headline(report: &Explanation<'_>) -> Text {
                 whole(report)
             ))
         }
-        _ => Text::from(format!("Nothing stands out: nothing named is above {threshold}%{hidden}")),
+        _ => Text::from(format!("Nothing stands out: nothing named is above {threshold}%")),
     }
 }
 

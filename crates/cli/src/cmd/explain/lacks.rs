@@ -2,7 +2,7 @@
 //!
 //! Not here: the verdict on code without names (`nameless`).
 
-use plumb_analyze::{Bottleneck, Explanation};
+use plumb_analyze::{Bottleneck, Explanation, Obstacle, Share};
 
 use super::sections::short_percent;
 use crate::render::document::Text;
@@ -33,8 +33,19 @@ pub(super) fn facts(report: &Explanation<'_>) -> Vec<(String, Text)> {
     cut.into_iter().chain(names).collect()
 }
 
+/// That too much has no names for a verdict, and what gives most of them.
+pub(super) fn names_headline(report: &Explanation<'_>, share: Share) -> Text {
+    let remedy = nameless(report.view.profile()).0.into_iter().next().map(|place| place.remedy);
+    let remedy =
+        remedy.filter(|remedy| !remedy.is_empty()).map_or_else(String::new, |remedy| format!(": {remedy}"));
+    format!("{} of the samples are in code without names{remedy}", short_percent(share.percent)).into()
+}
+
 /// Whether the headline is of code without names, and says how it gets some.
 fn says_names(report: &Explanation<'_>) -> bool {
+    if matches!(report.outlook.obstacle(), Some(Obstacle::Names(_))) {
+        return true;
+    }
     let is_nameless = |what| matches!(what, Bottleneck::Function(frame) if !report.view.frame(frame).named);
     report.first().is_some_and(|(what, _)| is_nameless(what))
 }
