@@ -23,6 +23,8 @@ pub struct Statistics {
     pub lost_samples: u64,
     /// Other records that the kernel dropped: mappings or processes may be missing.
     pub lost_records: u64,
+    /// Samples whose user stack was to come in a record of its own, which is not there.
+    pub deferred_missing: u64,
     /// Records that could not be read.
     pub damaged_records: u64,
 }
