@@ -19,6 +19,7 @@ mod file;
 mod gopclntab;
 mod headers;
 mod inflated;
+mod jitdump;
 mod job;
 mod kernel;
 mod mini;
