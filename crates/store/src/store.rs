@@ -173,12 +173,21 @@ impl Store {
         self.shared.symbols.missing(tenant)
     }
 
-    /// Stores the symbols of a file: an ELF file with that build id. Frames that came without names get them from now on.
-    pub fn put_symbols(&self, tenant: &Tenant, build_id: &str, elf: bytes::Bytes) -> Result<(), StoreError> {
+    /// Stores the symbols of a file: an ELF file with that build id. Frames that came without names get them from now on. Returns whether
+    /// it was stored: a file that names more stays.
+    pub fn put_symbols(
+        &self,
+        tenant: &Tenant,
+        build_id: &str,
+        elf: bytes::Bytes,
+    ) -> Result<bool, StoreError> {
         let shared = &self.shared;
-        shared.symbols.put(&shared.bucket, (tenant, build_id), elf, shared.options.symbol_bytes)?;
-        shared.tenants.get_or_new(tenant).forget_calls();
-        Ok(())
+        let quota = shared.options.symbol_bytes;
+        let is_stored = shared.symbols.put(&shared.bucket, (tenant, build_id), elf, quota)?;
+        if is_stored {
+            shared.tenants.get_or_new(tenant).forget_calls();
+        }
+        Ok(is_stored)
     }
 
     /// The other servers of the bucket, as far as they say where they are reached.

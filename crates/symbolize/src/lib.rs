@@ -69,6 +69,36 @@ pub fn symbolize(profile: &mut Profile, options: &Options, progress: &mut dyn Fn
     summary
 }
 
+/// What an ELF file can tell of addresses; more is greater.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SymbolDetail {
+    /// At most the functions that other files call.
+    #[default]
+    Dynamic,
+    /// All functions.
+    Functions,
+    /// Functions and lines, as Go's own table has them.
+    Lines,
+    /// Functions, lines and inlined calls, by DWARF.
+    Dwarf,
+    /// The same, and all functions' symbols.
+    Full,
+}
+
+/// What an ELF file can tell of addresses, of one that can't be read: the least.
+pub fn detail_of(path: &Path) -> SymbolDetail {
+    let Ok(image) = elf::Image::open(path) else { return SymbolDetail::default() };
+    let has = |name: &str| image.section(name).is_some_and(|section| section.kind != object::elf::SHT_NOBITS);
+    let has_symbols = image.section_of(object::elf::SHT_SYMTAB).is_some();
+    match has(".debug_info") && has(".debug_line") {
+        true if has_symbols => SymbolDetail::Full,
+        true => SymbolDetail::Dwarf,
+        false if has(".gopclntab") || has(".data.rel.ro.gopclntab") => SymbolDetail::Lines,
+        false if has_symbols || has(".gnu_debugdata") => SymbolDetail::Functions,
+        false => SymbolDetail::Dynamic,
+    }
+}
+
 /// The build id of an ELF file; `None` if it can't be read, is no ELF file, or has none.
 pub fn build_id_of(path: &Path) -> Option<BuildId> {
     elf::Image::open(path).ok()?.build_id
