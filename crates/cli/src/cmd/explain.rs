@@ -151,10 +151,7 @@ fn filter(profile: &Profile, args: &Args) -> Result<Filter> {
     if event.is_none() && !profile.samples.is_empty() {
         let names: Vec<&str> = profile.events.iter().map(|(id, _)| name(id)).collect();
         let hint = match names.contains(&"off-cpu") {
-            true => {
-                "it holds only waits. Record processor time too, without --off-cpu: plumb record -o cpu.plumb ...; then \
-                 plumb explain cpu.plumb --waits FILE of this one"
-            }
+            true => "it holds only waits. Record processor time too: plumb record -e cpu-clock --off-cpu ...",
             false => "plumb report shows them",
         };
         bail!(

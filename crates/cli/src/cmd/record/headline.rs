@@ -47,8 +47,10 @@ fn lines(
     let mut lines = match off_cpu::is_off_cpu(profile) {
         true => vec![off_cpu::line(profile)],
         false => {
-            let line =
-                |event: &SampledEvent| event_line(profile, counts.of_event(event.id), setup, event, target);
+            let line = |event: &SampledEvent| match off_cpu::is_it(event.counter.name()) {
+                true => off_cpu::line(profile),
+                false => event_line(profile, counts.of_event(event.id), setup, event, target),
+            };
             setup.events.iter().map(line).collect()
         }
     };

@@ -101,7 +101,9 @@ fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
     if !name.is_empty() {
         first.push_str(&format!(" of {name}"));
     }
-    if let Some(frequency) = meta.frequency_hz {
+    // Times that are measured have no rate.
+    let is_measured = unit == "ns" && !name.is_empty() && !is_clock(name);
+    if let Some(frequency) = meta.frequency_hz.filter(|_| !is_measured) {
         let most = if is_clock(name) || name.is_empty() { "" } else { "most " };
         first.push_str(&format!(" at {most}{frequency} Hz"));
     }
