@@ -38,8 +38,10 @@ pub fn headline(report: &Explanation<'_>) -> Text {
     let threshold = outlook.threshold;
     if outlook.is_few {
         let samples = label::samples(report.view.part().samples);
-        return format!("Too few samples to tell: {samples}; record for longer, or at a higher frequency (-F)")
-            .into();
+        return format!(
+            "Too few samples to tell: {samples}; record for longer, or at a higher frequency (-F)"
+        )
+        .into();
     }
     match (outlook.obstacle(), outlook.largest) {
         (Some(Obstacle::Names(share)), _) => {
