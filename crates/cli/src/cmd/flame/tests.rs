@@ -12,7 +12,9 @@ use plumb_profile::{
 use super::{Args, Facts, Format, draw, format_of, svg};
 use crate::loaded;
 use crate::words::parsed;
+use plumb_report::answers::NamedFiles;
 use plumb_report::flame::payload;
+use plumb_report::page_file;
 
 /// A frame, and the functions in it with their lines: innermost inlined call first.
 fn frame(profile: &mut Profile, kind: DsoKind, path: &str, lines: &[(&str, u32)]) -> FrameId {
@@ -99,9 +101,10 @@ fn facts() -> Facts {
 
 /// The page of a profile.
 fn page(profile: Profile, facts: &Facts) -> String {
-    let args = parsed::<Args>("flame", &[""; 0]).expect("none is needed");
     let recording = loaded::recording("app.plumb", Arc::new(profile));
-    let bytes = with_flame(&recording.profile, |flame| super::page(&recording, flame, facts, &args));
+    let bytes = with_flame(&recording.profile, |flame| {
+        page_file::of_flame(&recording, (flame, facts), &[], NamedFiles::Read)
+    });
     String::from_utf8(bytes.unwrap()).expect("it is text")
 }
 
