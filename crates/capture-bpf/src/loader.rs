@@ -99,19 +99,21 @@ pub struct LoadOptions {
     pub places: bool,
     /// Tell in which control group each process ends, if that is one of a container.
     pub tells_cgroups: bool,
+    /// Look for programs of other tools that keep samples from being taken, which has the kernel account for how long each program runs.
+    pub watches_others: bool,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        let (off_cpu, samples_beside, places, tells_cgroups) = Default::default();
+        let (off_cpu, places, tells_cgroups) = Default::default();
         Self {
             counting: true,
             table_memory: 64 << 20,
             ring_memory: RING,
             off_cpu,
-            samples_beside,
             places,
             tells_cgroups,
+            watches_others: true,
         }
     }
 }
@@ -135,7 +137,7 @@ pub struct Programs {
     switches: Option<Switches>,
     places: Option<Places>,
     loaded: Loaded,
-    others: Others,
+    others: Option<Others>,
     damaged: u64,
 }
 
@@ -211,7 +213,7 @@ impl Programs {
             awaited: take(&mut bpf, "awaited")?,
             places: at_places.map(|programs| Places::take(&mut bpf, programs, cpus)).transpose()?,
             loaded: Loaded { counting: options.counting, watches_maps, without_python: None },
-            others: Others::default(),
+            others: options.watches_others.then(Others::default),
             damaged: 0,
             bpf,
         })
@@ -370,7 +372,7 @@ impl KernelUnwinder for Programs {
     }
 
     fn other_programs(&mut self, now: bool) -> OtherPrograms {
-        self.others.look(now)
+        self.others.as_mut().map(|others| others.look(now)).unwrap_or_default()
     }
 
     fn handed_over(&self) -> UnwindFallbackStats {
