@@ -16,7 +16,7 @@
 //! ([`Bytes`]): in large programs they take a hundred megabytes. Not here: names, lines; aarch64, whose table is alike.
 
 mod code;
-mod entries;
+pub(crate) mod entries;
 mod table;
 
 use alloc::vec::Vec;
