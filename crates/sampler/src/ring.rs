@@ -10,7 +10,7 @@ use plumb_unwind::{End, Walked};
 /// Set in a frame that is no return address: what was sampled, or what a signal interrupted. No user address has it.
 const NOT_RETURN: u64 = 1 << 63;
 /// Reasons by their number in a header.
-const ENDS: [End; 10] = [
+const ENDS: [End; 11] = [
     End::Root,
     End::BeyondCopy,
     End::StackUnreadable,
@@ -21,6 +21,7 @@ const ENDS: [End; 10] = [
     End::RegisterUnknown,
     End::NotAdvancing,
     End::TooManyFrames,
+    End::ProbedReturn,
 ];
 
 /// A frame of a sample.

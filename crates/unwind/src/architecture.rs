@@ -88,6 +88,13 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
         false
     }
 
+    /// Whether a return address is the kernel's code that a probe on returns (uretprobe) has functions return to.
+    #[doc(hidden)]
+    fn is_probed_return(pc: u64) -> bool {
+        let _ = pc;
+        false
+    }
+
     /// Whether a rule is one of those that [`Architecture::has_restored`] is about.
     #[doc(hidden)]
     fn is_restored(rule: RegisterRule, text: &[u8]) -> bool {
