@@ -288,6 +288,10 @@ impl Cause {
             Truncation::TooManyFrames => {
                 "none: plumb keeps the innermost 4,096 frames of a stack, and 1,024 of Python, PHP, Ruby or Perl"
             }
+            Truncation::ProbedReturn if self.by_kernel => "",
+            Truncation::ProbedReturn => {
+                "another tool traces returns of this function; as root, --capture bpf asks the kernel for the return address"
+            }
             Truncation::NotMapped
             | Truncation::RegisterUnknown
             | Truncation::NotAdvancing
