@@ -36,8 +36,8 @@ INLINE void say_spent(struct task_struct *task, u32 until)
     if (!control || !control->began)
         return;
     struct Spent spent = {
-        .head = { .kind = MESSAGE_SPENT, .time_ns = bpf_ktime_get_ns(), .pid = task->tgid, .tid = task->pid },
-        .runtime_ns = task->se.sum_exec_runtime,
+        .head = { .kind = MESSAGE_SPENT, .time_ns = bpf_ktime_get_ns(), .pid = NUMBER(task->tgid), .tid = NUMBER(task->pid) },
+        .runtime_ns = NUMBER(task->se.sum_exec_runtime),
         .until = until,
     };
     bpf_ringbuf_output(&ring, &spent, sizeof(spent), BPF_RB_NO_WAKEUP);
