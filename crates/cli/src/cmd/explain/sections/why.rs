@@ -4,7 +4,7 @@ use plumb_analyze::{Advice, Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, 
 
 use super::figures::{gain, path, percent, whole, with_interval};
 use crate::cmd::explain::places::{name, short};
-use crate::cmd::explain::{Args, again, brief, loops};
+use crate::cmd::explain::{Args, again, brief, loops, waits as brief_waits};
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
 use crate::render::label;
@@ -45,6 +45,7 @@ fn event(waits: &Waits<'_>, section: &mut Section) {
         format!("{what}: {}, all of {threads} threads together", time(whole.weight as f64)).into(),
     ));
     let mut facts: Vec<(String, Text)> = Vec::new();
+    facts.extend(brief_waits::kinds(waits).map(|text| ("for".to_owned(), text)));
     for row in waits.time.rows.iter().take(REASONS) {
         let reason =
             format!("{}, {}", label::wait(waits.event, row.cause, &row.name), time(row.cost.weight as f64));
@@ -54,6 +55,7 @@ fn event(waits: &Waits<'_>, section: &mut Section) {
             facts.push((format!("  {}", percent(cost)), path(names, true)));
         }
     }
+    facts.extend(brief_waits::idle(waits));
     section.blocks.push(Block::Facts(facts));
 }
 
@@ -67,7 +69,7 @@ pub(super) fn causes(report: &Explanation<'_>, args: &Args) -> Section {
         section
             .say("No rule holds: no known pattern takes so much that the samples can tell it from chance.");
     } else if report.processes.len() + report.causes.len() > 1 {
-        section.note("Gains overlap where one of these calls another: they can't be added up.");
+        section.note("A share that several findings have is in the gain of the first of them only.");
     }
     let kernel = report.sampling.share(report.time.kernel);
     if kernel.low >= report.outlook.threshold {
@@ -102,7 +104,10 @@ fn code(report: &Explanation<'_>, (index, advice): (usize, &CodeAdvice), section
                 .map_or(Text::default(), |outer| format!("{outer}: most of it is a part of that").into()),
         ),
     ];
-    let most = brief::gain(report, Bottleneck::Code(index));
+    let most = match advice.within {
+        Some(outer) => format!("a part of that of {outer}").into(),
+        None => brief::gain(report, Bottleneck::Code(index)),
+    };
     rule_block(advice.rule, Text::from(advice.rule.name), measured, most, section);
 }
 
