@@ -33,6 +33,7 @@ mod percent;
 mod procs;
 mod pulse;
 mod report;
+mod selected_meta;
 mod selection;
 mod share;
 mod spread;
@@ -40,6 +41,7 @@ mod summary;
 mod timeline;
 mod tree;
 mod view;
+mod waits;
 
 pub use advice::{
     Advice, Basis, CallAdvice, CallEvent, CodeAdvice, Costs, Extent, FaultEvent, LEAST_PERCENT, Measure,
@@ -82,3 +84,4 @@ pub use summary::{CutCause, Summary};
 pub use timeline::{Timeline, TimelineRow, is_aggregated};
 pub use tree::{Call, Tree, TreeNode, TreeOptions};
 pub use view::{NodeId, View, ViewNode, ViewSample};
+pub use waits::{OFF_CPU, WaitKind, WaitKinds, WaitSums};

@@ -198,6 +198,7 @@ fn queued(dice: &mut Dice) -> Queued {
         waited_ns: dice.number(),
         unseen_ns: dice.number(),
         stolen_ns: dice.number(),
+        throttled_ns: dice.coin().then(|| dice.number()),
         busiest: dice.coin().then(|| QueuedThread {
             pid: dice.number() as u32,
             tid: dice.number() as u32,
