@@ -49,7 +49,8 @@ pub use advice::{
 };
 pub use annotate::{
     AnnotatedRow, Annotation, Class, Doubt, HotBlock, HotLine, Instruction, InstructionKind, Listing,
-    MAX_CODE, MemoryPlace, SampledFunction, SourcePlace, sampled, sampled_files, sampled_within,
+    MAX_CODE, MemoryPlace, SampledFunction, SourcePlace, sampled, sampled_files, sampled_scripts,
+    sampled_within,
 };
 pub use compare::{Comparison, Shift, Verdict, holm, mann_whitney, shift};
 pub use cost::Cost;
