@@ -111,6 +111,7 @@ impl Default for LoadOptions {
             table_memory: 64 << 20,
             ring_memory: RING,
             off_cpu,
+            samples_beside: false,
             places,
             tells_cgroups,
             watches_others: true,
