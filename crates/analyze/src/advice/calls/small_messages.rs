@@ -9,7 +9,7 @@ const CALLS: &[&str] = &["sendto", "sendmsg", "recvfrom", "recvmsg"];
 /// Below this many bytes, by the median.
 const SMALL: u64 = 1024;
 /// From this many calls a second on one socket.
-const LEAST_PER_SECOND: f64 = 20_000.0;
+pub(super) const LEAST_PER_SECOND: f64 = 20_000.0;
 /// What many in one call spare of a call's time where each message waits for an answer: some can go together.
 const SPARED: f64 = 0.5;
 /// Bytes that one call may take in place of many, and how many times as long as one of a byte it takes.
