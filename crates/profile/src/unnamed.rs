@@ -137,7 +137,7 @@ mod tests {
         let empty = profile.strings.empty();
         let start = Some(Address(0xaa60));
         let function =
-            Function { name: empty, linkage_name: empty, dso: Some(dso), start, source_file: empty };
+            Function { name: empty, linkage_name: empty, dso: Some(dso), start, source_file: empty, start_line: 0 };
         let function = profile.symbols.functions.add(function);
         profile.symbols.set(inside, &[Line { function, file: empty, line: 0, inlined: false }]);
         let unnamed = UnnamedFunctions::of(&profile);

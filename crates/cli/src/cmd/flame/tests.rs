@@ -12,7 +12,7 @@ use plumb_profile::{
 use super::{Args, Facts, Format, draw, format_of, svg};
 use crate::loaded;
 use crate::words::parsed;
-use plumb_report::answers::NamedFiles;
+use plumb_report::answers::{NamedFiles, Parameters};
 use plumb_report::flame::payload;
 use plumb_report::page_file;
 
@@ -103,7 +103,7 @@ fn facts() -> Facts {
 fn page(profile: Profile, facts: &Facts) -> String {
     let recording = loaded::recording("app.plumb", Arc::new(profile));
     let bytes = with_flame(&recording.profile, |flame| {
-        page_file::of_flame(&recording, (flame, facts), &[], NamedFiles::Read)
+        page_file::of_flame(&recording, (flame, facts), &Parameters::default(), NamedFiles::Read)
     });
     String::from_utf8(bytes.unwrap()).expect("it is text")
 }
