@@ -55,9 +55,9 @@ pub struct Args {
     /// With series: a row per value of this label (repeatable) [default: service_name]
     #[arg(long, value_name = "LABEL")]
     by: Vec<String>,
-    /// With export: output format, if the extension does not select it
+    /// Output format, if the extension does not select it
     ///
-    /// pprof, pprof.gz, speedscope, firefox, trace, callgrind, folded, otlp, csv, or plumb for a recording.
+    /// Only with export: pprof, pprof.gz, speedscope, firefox, trace, callgrind, folded, otlp, csv, or plumb for a recording.
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
     /// With export, flame, diff: file to write

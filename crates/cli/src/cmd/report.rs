@@ -86,7 +86,7 @@ struct ColumnArgs {
     /// Show self time only, without called functions
     #[arg(long)]
     no_children: bool,
-    /// Accepted as perf's: the default
+    /// Include the time of called functions
     #[arg(long, hide = true, overrides_with = "no_children")]
     children: bool,
     /// Accepted as perf's: the output is always text
