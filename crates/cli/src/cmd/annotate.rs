@@ -137,8 +137,8 @@ mod tests {
             row.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
         };
         // Of its own 60; of all 100; in what was called from there.
-        assert_eq!(line("work()"), ["83.3%", "50.0%", "2", "work()"]);
-        assert_eq!(line(" h()"), ["16.7%", "10.0%", "60.0%", "3", "h()"]);
+        assert_eq!(line("work()"), ["83%", "50%", "2", "work()"]);
+        assert_eq!(line(" h()"), ["17%", "10%", "60%", "3", "h()"]);
         assert!(text.contains("Itself:   60") && !text.contains("instruction"), "{text}");
         let json = annotated(&made, &Args { function: "g".into(), json: true, ..Args::default() })
             .expect("the same");
