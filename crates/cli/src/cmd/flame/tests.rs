@@ -12,9 +12,7 @@ use plumb_profile::{
 use super::{Args, Facts, Format, draw, format_of, svg};
 use crate::loaded;
 use crate::words::parsed;
-use plumb_report::answers::{NamedFiles, Parameters};
 use plumb_report::flame::payload;
-use plumb_report::page_file;
 
 /// A frame, and the functions in it with their lines: innermost inlined call first.
 fn frame(profile: &mut Profile, kind: DsoKind, path: &str, lines: &[(&str, u32)]) -> FrameId {
@@ -40,8 +38,7 @@ fn frame(profile: &mut Profile, kind: DsoKind, path: &str, lines: &[(&str, u32)]
             let linkage_name = profile.strings.empty();
             let name = profile.strings.add(name);
             let start = (!inlined).then_some(address);
-            let function =
-                Function { name, linkage_name, dso: Some(dso), start, source_file: file, start_line: 0 };
+            let function = Function { name, linkage_name, dso: Some(dso), start, source_file: file };
             Line { function: profile.symbols.functions.add(function), file, line, inlined }
         })
         .collect();
@@ -101,9 +98,15 @@ fn facts() -> Facts {
 
 /// The page of a profile.
 fn page(profile: Profile, facts: &Facts) -> String {
+    let args = parsed::<Args>("flame", &[""; 0]).expect("none is needed");
     let recording = loaded::recording("app.plumb", Arc::new(profile));
     let bytes = with_flame(&recording.profile, |flame| {
-        page_file::of_flame(&recording, (flame, facts), &Parameters::default(), NamedFiles::Read)
+        super::page_file::of_flame(
+            &recording,
+            (flame, facts),
+            &args.filters.parameters(),
+            super::NamedFiles::Read,
+        )
     });
     String::from_utf8(bytes.unwrap()).expect("it is text")
 }
