@@ -366,7 +366,14 @@ fn unnamed() -> Profile {
         profile.frames.add(Frame { kind, dso: Some(dso), address, is_return: false, found: Found::Sampled })
     });
     let start = Some(Address(0x1000));
-    let function = Function { name: empty, linkage_name: empty, dso: Some(dso), start, source_file: empty, start_line: 0 };
+    let function = Function {
+        name: empty,
+        linkage_name: empty,
+        dso: Some(dso),
+        start,
+        source_file: empty,
+        start_line: 0,
+    };
     let function = profile.symbols.functions.add(function);
     profile.symbols.set(inner, &[Line { function, file: empty, line: 0, inlined: false }]);
     let process = profile.processes.push(Process { pid: 7, ppid: 1, exe: path });
