@@ -98,8 +98,9 @@ impl Sums {
 fn hold(folder: &Path, options: &[&str], wanted: Sums) {
     let report = json(folder, &with(&["report", "all.plumb", "--sort", "tid,sym"], options));
     let one = &report["reports"][0];
-    let kept =
-        |one: &Value| Sums(one["kept_samples"].as_u64().unwrap(), one["kept_weight"].as_u64().unwrap());
+    let kept = |one: &Value| {
+        Sums(one["kept_samples"].as_u64().expect("a number"), one["kept_weight"].as_u64().expect("a number"))
+    };
     let rows = Sums(sum(&one["rows"], "self_samples"), sum(&one["rows"], "self_weight"));
     assert_eq!([kept(one), rows], [wanted; 2], "report --json {options:?}");
     let whole = [&report["target_cpu_ns"], &one["coverage_percent"], &one["idle_percent"]];
@@ -113,7 +114,8 @@ fn hold(folder: &Path, options: &[&str], wanted: Sums) {
     assert_eq!(cells.sum::<u64>(), wanted.0, "report --csv {options:?}: {table}");
 
     let procs = json(folder, &with(&["procs", "all.plumb"], options));
-    let head = Sums(procs["samples"].as_u64().unwrap(), procs["weight"].as_u64().unwrap());
+    let head =
+        Sums(procs["samples"].as_u64().expect("a number"), procs["weight"].as_u64().expect("a number"));
     let programs = Sums(sum(&procs["programs"], "self_samples"), sum(&procs["programs"], "self_weight"));
     assert_eq!([head, programs], [wanted; 2], "procs {options:?}");
 
@@ -131,7 +133,8 @@ fn hold(folder: &Path, options: &[&str], wanted: Sums) {
 /// The commands that are about processor time.
 fn hold_time(folder: &Path, options: &[&str], wanted: Sums) {
     let kernel = json(folder, &with(&["kernel", "all.plumb"], options));
-    let head = Sums(kernel["samples"].as_u64().unwrap(), kernel["total_ns"].as_u64().unwrap());
+    let head =
+        Sums(kernel["samples"].as_u64().expect("a number"), kernel["total_ns"].as_u64().expect("a number"));
     let rows = Sums(sum(&kernel["rows"], "samples"), sum(&kernel["rows"], "cpu_ns"));
     assert_eq!([head, rows], [wanted; 2], "kernel {options:?}");
     assert!(kernel["rusage_ns"].is_null() && kernel["off_percent"].is_null(), "{options:?}: {kernel}");
@@ -181,14 +184,18 @@ fn times_divide_a_recording() {
     let Some(folder) = recording("times") else { return };
     let all = samples(&folder);
     let wanted = Sums::of(all.iter().filter(|sample| sample.event == "cpu-clock"));
-    let seconds = json(&folder, &["report", "all.plumb"])["duration_ns"].as_u64().unwrap() as f64 / 1e9;
+    let seconds =
+        json(&folder, &["report", "all.plumb"])["duration_ns"].as_u64().expect("a number") as f64 / 1e9;
     let half = format!("{:.3}", seconds / 2.0);
     let parts = [format!("-{half}"), format!("{half}-")].map(|time| {
         let options = ["--time", &time, "--event", "cpu-clock"];
         let report = json(&folder, &with(&["report", "all.plumb"], &options));
         let one = &report["reports"][0];
-        let part = Sums(one["kept_samples"].as_u64().unwrap(), one["kept_weight"].as_u64().unwrap());
-        let length = report["duration_ns"].as_u64().unwrap() as f64 / 1e9;
+        let part = Sums(
+            one["kept_samples"].as_u64().expect("a number"),
+            one["kept_weight"].as_u64().expect("a number"),
+        );
+        let length = report["duration_ns"].as_u64().expect("a number") as f64 / 1e9;
         assert!((length - seconds / 2.0).abs() < 0.002, "{time}: {length} of {seconds}");
         hold(&folder, &options, part);
         hold_explained(&folder, &["--time", &time], part);

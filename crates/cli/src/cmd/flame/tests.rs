@@ -38,7 +38,8 @@ fn frame(profile: &mut Profile, kind: DsoKind, path: &str, lines: &[(&str, u32)]
             let linkage_name = profile.strings.empty();
             let name = profile.strings.add(name);
             let start = (!inlined).then_some(address);
-            let function = Function { name, linkage_name, dso: Some(dso), start, source_file: file };
+            let function =
+                Function { name, linkage_name, dso: Some(dso), start, source_file: file, start_line: 0 };
             Line { function: profile.symbols.functions.add(function), file, line, inlined }
         })
         .collect();
