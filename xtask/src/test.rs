@@ -25,6 +25,16 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
     let (output, input) = pipe()?;
     let mut command = Command::new(env!("CARGO"));
     command.args(["test", "--no-fail-fast"]).current_dir(root).env("PLUMB_SKIPS", &skips);
+    // Cargo says in the environment which package it runs, this one. A build script that asks (ring's does) would be run again, and all that
+    // depends on it built a second time.
+    for (name, _) in std::env::vars_os() {
+        if name
+            .to_str()
+            .is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
+        {
+            command.env_remove(name);
+        }
+    }
     if arguments.is_empty() {
         command.arg("--workspace");
     }
