@@ -149,7 +149,7 @@ impl FileSymbols {
 
     /// Returns the function that starts after `address`, the byte before a return address, if that byte is not in code.
     ///
-    /// It was never called: the stack of a coroutine is made by hand, with the first byte of a function as its outermost return
+    /// Such a function was never called: the stack of a coroutine is made by hand, with the first byte of a function as its outermost return
     /// address (`makecontext`). Otherwise a call may be the last instruction of a function without a symbol, which has unwind
     /// information; that is checked.
     pub fn begun_at(&mut self, address: u64) -> Option<u64> {
