@@ -38,6 +38,6 @@ pub struct ThreadTime {
     pub tid: u32,
     /// Number of threads with this id and name.
     pub threads: u64,
-    /// Their CPU time in nanoseconds, as accounted by the scheduler.
+    /// Total CPU time of these threads in nanoseconds, as accounted by the scheduler.
     pub runtime_ns: u64,
 }

@@ -16,10 +16,11 @@ pub trait OffCpu {
     fn copiers(&mut self) -> io::Result<FallbackEvents>;
     /// Stops measuring: threads that are off-CPU are ignored from now on.
     fn stop(&mut self) -> io::Result<()>;
-    /// The threads that are off the processor and whose stacks were not told of, with these: at the first call, right after
-    /// [`KernelUnwinder::begin`](crate::KernelUnwinder::begin), those that have been since before; at others those that went without. Their times are
-    /// told by [`OffThread::key`]. Times of threads that were told of are counted up to now, and begin anew. An error: this kernel can't say, and
-    /// times are told as they end. `ends`: nothing is going to be told later, so that what has just begun is told of too.
+    /// Returns the threads that are off-CPU and whose stacks were not reported yet, with their stacks: at the first call, right after
+    /// [`KernelUnwinder::begin`](crate::KernelUnwinder::begin), those off-CPU since before; later, those that went off-CPU without a stack.
+    /// Their times are reported under [`OffThread::key`]. Times of threads already reported are counted up to now, and restart. Fails if this
+    /// kernel does not support it; then times are reported as they end. `ends`: nothing is reported later, so waits that have just begun are
+    /// included too.
     fn off_now(&mut self, ends: bool) -> io::Result<Vec<OffThread>>;
     /// Returns the times of threads that are off-CPU now, up to `now_ns` on the monotonic clock.
     fn pending(&self, now_ns: u64) -> Vec<TimeOff>;
