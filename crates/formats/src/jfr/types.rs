@@ -25,7 +25,7 @@ pub(super) struct Type {
 /// The encoding of a type's values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Its fields in order.
+    /// An object: its fields in order.
     #[default]
     Object,
     /// An integer of this many bytes, or of variable length.
