@@ -139,7 +139,7 @@ pub enum OneValue {
     /// A whole number.
     #[prost(int64, tag = "3")]
     Number(i64),
-    /// A text of the dictionary.
+    /// A text in the dictionary.
     #[prost(int32, tag = "8")]
     TextIndex(i32),
 }
