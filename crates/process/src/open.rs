@@ -29,7 +29,7 @@ pub enum FileOrigin {
         pid: u32,
         /// The addresses.
         range: Range<u64>,
-        /// Its parent process, which usually sees files at the same paths; 0: not known.
+        /// The parent process, which usually sees files at the same paths; 0: not known.
         parent: u32,
     },
     /// A process of some recording: only path and build id can lead to the file.

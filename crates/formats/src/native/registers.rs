@@ -1,6 +1,6 @@
 //! Writes the table of user registers.
 //!
-//! It exists only if registers were recorded: a recording without them looks as older versions wrote it.
+//! The table exists only if registers were recorded: a recording without them looks as older versions wrote it.
 
 use std::io::{Seek, Write};
 

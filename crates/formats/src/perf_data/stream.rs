@@ -65,7 +65,7 @@ impl<R: Read> Stream<R> {
             match head.kind {
                 COMPRESSED | COMPRESSED2 => self.begin_unpacking(head, body, loss),
                 AUXTRACE => {
-                    // Its first field is the size of the trace data that follows the record.
+                    // The first field is the size of the trace data that follows the record.
                     let size = Bytes::new(body, self.endian).u64().unwrap_or(0);
                     self.pass_over(size, loss)?;
                 }

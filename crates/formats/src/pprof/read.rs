@@ -308,7 +308,7 @@ impl<'m> Reading<'m> {
         }
         let (path, address, addresses, build_id) = self.address(location, mapping.copied())?;
         let dso = self.assembly.dso(path, build_id, addresses, location.address);
-        // A function without a name is no better than its address.
+        // A nameless function is treated like a bare address.
         places.retain(|place| !place.name.is_empty());
         if location.address == 0 && !places.is_empty() {
             let kind = self.assembly.kind_in(dso);

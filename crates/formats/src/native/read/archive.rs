@@ -95,7 +95,7 @@ impl<R: Read + Seek> Archive<R> {
         }
     }
 
-    /// Returns the bytes of an entry and their offset in the file; `None` if there is no such entry. The archive's
+    /// Returns the bytes of an entry and their offset in the file; `None` without such an entry. The archive's
     /// checksum has been verified.
     fn entry(&mut self, name: &str) -> Result<Option<(Bytes, u64)>, ReadError> {
         let damaged = |offset, message| ReadError::Entry { entry: name.into(), offset, message };

@@ -1,6 +1,6 @@
 //! Turns a panic of the parquet crate into an error.
 //!
-//! Its decoders index and unwrap if a page is malformed in ways that its own checks do not cover (parquet 60).
+//! The decoders index and unwrap if a page is malformed in ways that the crate's own checks do not cover (parquet 60).
 //! Unbounded memory use is prevented earlier (see `pages.rs`); other panics, which only affect
 //! the decoder's own state, are caught here. Does not install a panic hook, which is up to the program.
 

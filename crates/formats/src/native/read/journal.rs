@@ -24,7 +24,7 @@ pub struct Unfinished {
 
 /// Reads the journal of a recording in progress, or unfinished, up to its last complete segment.
 ///
-/// Its samples are sorted by time. Memory is bounded as for [`read`](fn@super::read).
+/// Samples are sorted by time. Memory is bounded as for [`read`](fn@super::read).
 pub fn read_unfinished<R: Read + Seek>(mut input: R) -> Result<(Profile, Unfinished), ReadError> {
     let failed = |error| ReadError::Input { error };
     let size = input.seek(SeekFrom::End(0)).map_err(failed)?;

@@ -1,6 +1,6 @@
 //! Checks the claims in a table's page headers before the parquet crate acts on them.
 //!
-//! That crate (60.1) allocates memory for as many dictionary entries as a page claims, and decompresses a page of any size: a file
+//! The parquet crate (60.1) allocates memory for as many dictionary entries as a page claims, and decompresses a page of any size: a file
 //! of 1.6 kB requests 16 GiB, which aborts the process, and one of 63 kB expands to 1.9 GB. Its page reader returns a page
 //! only after decompression, so headers are walked here. It checks the claims in the footer itself.
 
