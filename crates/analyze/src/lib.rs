@@ -17,6 +17,7 @@ mod cost_tree;
 mod coverage;
 mod diff;
 mod explain;
+mod failure;
 mod filter;
 mod flame;
 mod frame;
@@ -32,6 +33,7 @@ mod percent;
 mod procs;
 mod pulse;
 mod report;
+mod selected_meta;
 mod selection;
 mod share;
 mod spread;
@@ -39,6 +41,7 @@ mod summary;
 mod timeline;
 mod tree;
 mod view;
+mod waits;
 
 pub use advice::{
     Advice, Basis, CallAdvice, CallEvent, CodeAdvice, Costs, Extent, FaultEvent, LEAST_PERCENT, Measure,
@@ -46,7 +49,8 @@ pub use advice::{
 };
 pub use annotate::{
     AnnotatedRow, Annotation, Class, Doubt, HotBlock, HotLine, Instruction, InstructionKind, Listing,
-    MAX_CODE, MemoryPlace, SampledFunction, SourcePlace, sampled, sampled_files, sampled_within,
+    MAX_CODE, MemoryPlace, SampledFunction, SourcePlace, sampled, sampled_files, sampled_scripts,
+    sampled_within,
 };
 pub use compare::{Comparison, Shift, Verdict, holm, mann_whitney, shift};
 pub use cost::Cost;
@@ -57,9 +61,10 @@ pub use diff::{
 };
 pub use explain::{
     Bottleneck, BoundBy, CallPath, CallingLine, ExplainOptions, Explanation, Gain, HotCode, HotFunction,
-    HotInstruction, Module, ModuleKind, Outlook, PredictedGain, Quality, ReadCode, RunSummary, SampledLine,
-    Waits, explained_event, worth_reading,
+    HotInstruction, Module, ModuleKind, Obstacle, Outlook, PredictedGain, Quality, ReadCode, RunSummary,
+    SampledLine, Waits, explained_event, worth_reading,
 };
+pub use failure::command_failure;
 pub use filter::{Filter, Mode, SecondPart, ThreadPattern, TimeRange, zero_unix_ns};
 pub use flame::{BoxKind, Flame, FlameBox, FlameChart, Grouping, Label};
 pub use frame::{FrameIndex, Kind, SymbolId, ViewFrame};
@@ -80,3 +85,4 @@ pub use summary::{CutCause, Summary};
 pub use timeline::{Timeline, TimelineRow, is_aggregated};
 pub use tree::{Call, Tree, TreeNode, TreeOptions};
 pub use view::{NodeId, View, ViewNode, ViewSample};
+pub use waits::{OFF_CPU, WaitKind, WaitKinds, WaitSums};

@@ -17,7 +17,8 @@ pub const RECORD: &str = "\
 Examples:
   plumb record --open -- make -j8             # a command and its children, then the browser
   plumb record -p 1234 --duration 30          # a running process, for 30 s
-  sudo plumb record --off-cpu -- ./server     # what its threads wait for";
+  sudo plumb record --off-cpu -- ./server     # what its threads wait for
+  sudo plumb record -e cpu-clock --off-cpu -- ./server     # and what they compute";
 
 pub const TOP: &str = "\
 Examples:
@@ -159,7 +160,7 @@ Examples:
 
 #[cfg(feature = "server")]
 pub const QUERY: &str = "\
-Other commands read what a server selects by its URL: plumb report 'http://127.0.0.1:4041/?from=now-1h'
+Other commands read profiles from a server by URL: plumb report 'http://127.0.0.1:4041/?from=now-1h'
 
 Examples:
   plumb query findings                        # what stands out in all services

@@ -49,7 +49,9 @@ fn weight_of(report: &Value, event: &str, function: &str) -> u64 {
     assert!(report["coverage_percent"].is_null(), "time off the processor covers none on it");
     assert_eq!(report["unit"], "ns");
     let rows = report["rows"].as_array().expect("there are rows");
-    let own = rows.iter().filter(|row| row["sym"] == function);
+    // A thread that waits for work is idle.
+    let idle = report["idle_rows"].as_array().into_iter().flatten();
+    let own = rows.iter().chain(idle).filter(|row| row["sym"] == function);
     own.map(|row| row["children_weight"].as_u64().expect("it is a number")).sum()
 }
 
@@ -98,6 +100,49 @@ fn times_are_those_that_the_program_measures() {
         let Some((measured, said)) = record(&folder, way) else { return };
         assert!(said.contains("off the processor") && said.contains("run-queue wait"), "{said}");
         check(&folder, &measured);
+    }
+}
+
+/// The wall-clock time of one thread is its time on the processor, in the run queue and blocked: all three in one recording, and what it measures
+/// itself is their sum.
+#[test]
+fn events_beside_close_the_wall_clock() {
+    let Some(folder) = folder("beside") else { return };
+    let ways: [&[&str]; 3] = [&["--capture", "perf"], &["--capture", "bpf"], &["--timeline"]];
+    for way in ways {
+        let options = [&["-e", "cpu-clock,page-faults"], way].concat();
+        let Some((measured, said)) = record(&folder, &options) else { return };
+        assert!(
+            said.contains("of processor time")
+                && said.contains("off the processor")
+                && said.contains("run-queue wait"),
+            "{said}"
+        );
+        let report = plumb(&folder, &["report", "--json", "--sort", "sym"]).stdout;
+        let report: Value = serde_json::from_slice(&report).expect("it is JSON");
+        let events: Vec<&str> = report["reports"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|one| one["event"].as_str())
+            .collect();
+        assert_eq!(events, ["cpu-clock", "page-faults", "off-cpu", "run-queue"]);
+        let weight = |event: &str, function: &str| -> u64 {
+            let reports = report["reports"].as_array().into_iter().flatten();
+            let of_event = reports.filter(|one| one["event"] == event);
+            let rows = of_event.filter_map(|one| one["rows"].as_array()).flatten();
+            rows.filter(|row| row["sym"] == function).filter_map(|row| row["children_weight"].as_u64()).sum()
+        };
+        for (function, truth) in ["sleeps", "takes_lock", "reads_pipe"].iter().zip(&measured) {
+            let parts = ["cpu-clock", "off-cpu", "run-queue"].map(|event| weight(event, function));
+            let (sum, slack) = (parts.iter().sum::<u64>(), truth.lasted / 20 + 5_000_000);
+            assert!(sum.abs_diff(truth.lasted) <= slack, "{function}: {parts:?} of {} ns", truth.lasted);
+        }
+        // Two threads that never rest on one processor: one runs while the other waits for it.
+        let [ran, waited] = ["cpu-clock", "run-queue"].map(|event| weight(event, "contends"));
+        let (cpu, truth) = (2 * 150_000_000, measured[3].lasted);
+        assert!(ran.abs_diff(cpu) * 10 <= cpu, "two threads ran for {ran} of {cpu} ns");
+        assert!(waited.abs_diff(truth) * 20 <= truth, "and waited for {waited} of {truth} ns");
     }
 }
 
@@ -259,4 +304,15 @@ fn who_waits_all_the_time_is_there() {
     }
     let complete = report["reports"][0]["complete_percent"].as_f64().expect("it is a number");
     assert!(complete > 99.0, "{complete}% of stacks complete");
+    // Those that wait for work are idle; two that hold each other's lock are not, nor is a read that hangs.
+    let kinds = report["reports"][0]["waits"].as_array().expect("there are kinds");
+    let of = |kind: &str| {
+        let mut kinds = kinds.iter().filter(|one| one["kind"] == kind);
+        kinds
+            .next()
+            .map_or((0.0, None), |one| (one["weight"].as_f64().unwrap_or(0.0), one["percent"].as_f64()))
+    };
+    let lasted = lasted as f64;
+    assert!((of("idle").0 / lasted - 200.0).abs() < 4.0 && of("idle").1.is_none(), "{kinds:?}");
+    assert!((of("lock").0 / lasted - 2.0).abs() < 0.04, "{kinds:?}");
 }

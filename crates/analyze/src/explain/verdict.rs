@@ -2,9 +2,11 @@
 //!
 //! What is told apart from the threshold is so by its interval: a share whose interval holds the threshold is neither above nor below.
 
+use std::collections::HashSet;
+
 use crate::advice::{Advice, CallAdvice, CodeAdvice, Extent};
 use crate::cost::Cost;
-use crate::frame::{FrameIndex, Kind};
+use crate::frame::{FrameIndex, Kind, SymbolId, ViewFrame};
 use crate::kernel::{Cause, KernelRow, KernelTime};
 use crate::own_code::{KernelCallers, source_line};
 use crate::share::{Sampling, Share};
@@ -43,9 +45,23 @@ pub struct Outlook {
     pub largest: Option<(Bottleneck, Share)>,
     /// Lines of the user's own code whose calls take a good part, those with more first.
     pub lines: Vec<CallingLine>,
+    /// There are so few samples that nothing is told of any share.
+    pub is_few: bool,
     /// Code without names has so much that bottlenecks may be in it.
     pub hidden: Option<Share>,
 }
+
+/// Why it can't be told whether anything is above the threshold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Obstacle {
+    /// So much of the time is in code without names.
+    Names(Share),
+    /// There are too few samples.
+    Samples,
+}
+
+/// With fewer samples than these nothing is told of any share.
+const LEAST_SAMPLES: u64 = 5;
 
 /// What code says goes before that there are many processes of it, if it has this part of what they cost.
 const MOST_OF_PROCESSES: f64 = 0.85;
@@ -83,6 +99,16 @@ impl Outlook {
             |(what, _): &&(Bottleneck, Share)| matches!(*what, Bottleneck::Code(index) if is_reason(index));
         let code = self.above.iter().find(is_code).filter(|(_, code)| code.percent >= part * share.percent);
         Some(code.copied().unwrap_or((what, share)))
+    }
+
+    /// What hinders a verdict, if there is none.
+    pub fn obstacle(&self) -> Option<Obstacle> {
+        if !self.above.is_empty() || self.is_done() {
+            return None;
+        }
+        let doubted = self.unsure.first().map_or(0.0, |(_, share, _)| share.percent);
+        let names = self.hidden.filter(|hidden| hidden.percent >= doubted && !self.is_few);
+        Some(names.map_or(Obstacle::Samples, Obstacle::Names))
     }
 
     /// Nothing is above the threshold, for all that the samples can tell.
@@ -127,9 +153,23 @@ fn is_kernel_of(view: &View<'_>, callers: &KernelCallers, line: &CallingLine) ->
     here.saturating_mul(2) >= line.cost.weight
 }
 
+/// Whether most of what the kernel did is a part of a cause in user code, which says more: a flush has its writes.
+fn is_kernel_part(view: &View<'_>, cause: &CodeAdvice, (row, callers): (&KernelRow, &KernelCallers)) -> bool {
+    let sum = |costs: &mut dyn Iterator<Item = Cost>| costs.map(|cost| cost.weight).sum::<u64>();
+    let is_kernel = |frame: &&ViewFrame<'_>| frame.kind == Kind::Kernel;
+    let symbols: HashSet<SymbolId> =
+        view.frames().map(|(_, frame)| frame).filter(is_kernel).map(|frame| frame.symbol).collect();
+    let lines: Vec<_> = callers.places.iter().map(|&(frame, _)| source_line(view, frame)).collect();
+    let is_here = |frame: FrameIndex| lines.contains(&source_line(view, frame));
+    let here = sum(&mut cause.places.iter().filter(|(frame, _)| is_here(*frame)).map(|&(_, cost)| cost));
+    let kernel = sum(&mut symbols.iter().map(|&symbol| cause.own_of(symbol)));
+    is_own(cause) && here.min(kernel).saturating_mul(2) >= row.cost.weight
+}
+
 /// What the kernel did that no rule is about.
 fn kernel_rows<'a>(
-    time: &'a KernelTime,
+    view: &'a View<'_>,
+    (time, callers): (&'a KernelTime, &'a [KernelCallers]),
     causes: &'a [CodeAdvice],
     calls: &'a [CallAdvice],
 ) -> impl Iterator<Item = (Bottleneck, Cost)> {
@@ -145,8 +185,13 @@ fn kernel_rows<'a>(
     let is_of_much = move |row: &KernelRow| {
         row.cause == Cause::Entry && calls.iter().any(|advice| is_about_much(advice, time))
     };
+    let is_part = move |index: usize, row: &KernelRow| {
+        causes.iter().any(|cause| is_kernel_part(view, cause, (row, &callers[index])))
+    };
     let rows = time.rows.iter().enumerate();
-    let rows = rows.filter(move |(_, row)| !is_told(row) && !is_of_calls(row) && !is_of_much(row));
+    let rows = rows.filter(move |&(index, row)| {
+        !is_told(row) && !is_of_calls(row) && !is_of_much(row) && !is_part(index, row)
+    });
     rows.map(|(index, row)| (Bottleneck::Kernel(index), row.cost))
 }
 
@@ -198,7 +243,7 @@ pub(super) fn outlook(
     let own = own.map(|function| (Bottleneck::Function(function.frame), function.own));
     let watched = calls.iter().enumerate().filter(|_| time.is_time);
     let watched = watched.map(|(index, advice)| (Bottleneck::Calls(index), of_calls(advice, time)));
-    let rows: Vec<_> = kernel_rows(time, causes, calls).collect();
+    let rows: Vec<_> = kernel_rows(view, (time, kernel_callers), causes, calls).collect();
     let unknown = unknown_lines(view, &lines, (causes, calls), (time, kernel_callers), &rows);
     let mut all: Vec<(Bottleneck, Share)> = code
         .chain(programs)
@@ -209,8 +254,9 @@ pub(super) fn outlook(
         .map(|(what, cost)| (what, sampling.share(cost)))
         .collect();
     all.sort_by(|one, other| other.1.percent.total_cmp(&one.1.percent));
-    let above = all.iter().copied().filter(|(_, share)| share.low >= threshold).collect();
-    let is_unsure = |share: &Share| share.low < threshold && share.high >= threshold;
+    let is_few = sampling.whole().samples < LEAST_SAMPLES;
+    let above = all.iter().copied().filter(|(_, share)| share.low >= threshold && !is_few).collect();
+    let is_unsure = |share: &Share| (share.low < threshold || is_few) && share.high >= threshold;
     let unsure = all.iter().filter(|(_, share)| is_unsure(share));
     Outlook {
         threshold,
@@ -220,6 +266,7 @@ pub(super) fn outlook(
             .collect(),
         largest: all.first().copied(),
         lines,
+        is_few,
         hidden: (nameless.percent > 0.0 && nameless.high >= threshold).then_some(nameless),
     }
 }

@@ -13,6 +13,7 @@ pub mod memory;
 pub mod notice;
 pub mod off_cpu;
 pub mod output;
+mod own_probes;
 mod progress;
 mod request;
 mod second_look;
@@ -31,6 +32,7 @@ use plumb_target::{Descendants, End, Running, Target};
 
 use crate::exit::Exit;
 use crate::newfile::Destination;
+use crate::render::precision::part_of;
 use crate::stack_quality::StackCounts;
 use crate::terminal::say;
 use keeping::Keeping;
@@ -133,6 +135,14 @@ impl Ending {
     }
 }
 
+/// The exit status of a command whose end ended its recording.
+fn exit_status(target: &Target, end: Option<End>) -> Option<u8> {
+    match (target, end?) {
+        (Target::Command(_), End::Exited(status)) => Some(Exit::of_status(status).code()),
+        _ => None,
+    }
+}
+
 /// Ends a command that outlives its recording.
 pub fn end(running: Running, target: &Target) {
     notice::say_refused(target, running.end(|notice| notice::say_of(target, notice)).ok());
@@ -162,12 +172,14 @@ pub fn record(
         looks.progress.note(&format!("{what}; Ctrl-C ends it"));
     }
     let end = watch(&mut session, &mut looks);
+    let exit_status = exit_status(&request.target, end.as_ref().ok().copied().flatten());
     observer.map_or(Ok(()), TargetObserver::end).context("the observer of the target failed")?;
     let (mut recorded, exceeded) = session.stop();
     looks.progress.clear();
     looks.progress.has_terminal();
     // Names take what the recorder had.
     plumb_capture_perf::trim_memory();
+    recorded.profile.meta.exit_status = exit_status;
     let running = recorded.running.take();
     let recording = finish(request, recorded, looks, keep);
     let running = running.filter(|_| recording.is_ok());
@@ -206,6 +218,9 @@ pub fn record_profile(
     Ok((recording.into_profile()?, exit))
 }
 
+/// Less than 1/OWN_PROBES of the samples in plumb's own probes is not said.
+const OWN_PROBES: usize = 100;
+
 /// Who looks at a recording while it goes on.
 struct Looks {
     progress: ProgressLine,
@@ -242,6 +257,7 @@ fn finish(request: &RecordRequest, recorded: Recorded, looks: Looks, keep: Keep<
     profile.meta.warnings.extend(unmeasured.iter().flat_map(off_cpu::left_out));
     profile.meta.recorder = RecordRequest::RECORDER.into();
     profile.meta.command.clone_from(&request.command);
+    profile.meta.by_kernel = handed_over.is_some();
     profile.meta.warnings.extend(keeping.failure());
     let own = || plumb_process::usage::own_cpu_time().total();
     let recording_cpu = own().saturating_sub(symbols.early());
@@ -252,6 +268,13 @@ fn finish(request: &RecordRequest, recorded: Recorded, looks: Looks, keep: Keep<
     let early = output.filter(|output| !symbols.are_found() && output.is_replaceable());
     let mut written = early.map(|output| keeping.write(&profile, output)).transpose()?;
     symbols.store(&mut profile, &mut progress);
+    let in_probes = own_probes::leave_out(&mut profile);
+    if in_probes * OWN_PROBES > profile.samples.len() {
+        let share = part_of(in_probes as u64, profile.samples.len() as u64);
+        let text =
+            format!("{share} of samples were in plumb's own probes: they are shown where these are attached");
+        profile.meta.warnings.push(text);
+    }
     progress.clear();
     // Tables are made once more as they are written: what names took is free by now.
     plumb_capture_perf::trim_memory();

@@ -1,10 +1,11 @@
 //! What rows are called: causes of kernel time, programs, stacks in one line.
 
-use plumb_analyze::{Cause, NodeId, Program, View, without_parameters};
+use plumb_analyze::{Cause, Filter, NodeId, Program, View, without_parameters};
+use plumb_profile::Meta;
 
 use crate::terminal::printable;
 
-pub use plumb_report::label::cause;
+pub use plumb_report::label::{cause, samples};
 
 /// Frames of a stack in one line; of more those in the middle are left out.
 const FRAMES: usize = 12;
@@ -18,9 +19,12 @@ pub fn wait<'a>(event: &str, of: Cause, name: &'a str) -> &'a str {
     }
 }
 
-/// So many samples.
-pub fn samples(count: u64) -> String {
-    if count == 1 { "1 sample".into() } else { format!("{count} samples") }
+/// Samples that the kernel dropped: of which part of a recording is not known.
+pub fn lost(meta: &Meta, filter: &Filter) -> String {
+    match meta.lost_samples {
+        lost if lost == 0 || filter.is_whole() => format!("{lost} lost"),
+        lost => format!("{lost} lost in the whole recording"),
+    }
 }
 
 /// What a program is called ([`plumb_report::label::program`]), without what would steer a terminal.

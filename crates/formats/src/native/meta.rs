@@ -34,6 +34,8 @@ pub(super) struct MetaFile {
 struct MetaFields {
     recorder: String,
     command: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_status: Option<u8>,
     host: String,
     kernel: String,
     arch: String,
@@ -55,6 +57,8 @@ struct MetaFields {
     recorder_cpu_ns: Option<u64>,
     lost_samples: u64,
     damaged_records: u64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    by_kernel: bool,
     stack_copy_bytes: u32,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     cuts_untold: bool,
@@ -70,6 +74,7 @@ struct QueuedFields {
     waited_ns: u64,
     unseen_ns: u64,
     stolen_ns: u64,
+    throttled_ns: Option<u64>,
     busiest: Option<ThreadFields>,
 }
 
@@ -88,15 +93,22 @@ struct ThreadFields {
 
 impl From<Queued> for QueuedFields {
     fn from(queued: Queued) -> Self {
-        let Queued { ran_ns, waited_ns, unseen_ns, stolen_ns, busiest } = queued;
-        QueuedFields { ran_ns, waited_ns, unseen_ns, stolen_ns, busiest: busiest.map(Into::into) }
+        let Queued { ran_ns, waited_ns, unseen_ns, stolen_ns, throttled_ns, busiest } = queued;
+        QueuedFields {
+            ran_ns,
+            waited_ns,
+            unseen_ns,
+            stolen_ns,
+            throttled_ns,
+            busiest: busiest.map(Into::into),
+        }
     }
 }
 
 impl From<QueuedFields> for Queued {
     fn from(fields: QueuedFields) -> Self {
-        let QueuedFields { ran_ns, waited_ns, unseen_ns, stolen_ns, busiest } = fields;
-        Queued { ran_ns, waited_ns, unseen_ns, stolen_ns, busiest: busiest.map(Into::into) }
+        let QueuedFields { ran_ns, waited_ns, unseen_ns, stolen_ns, throttled_ns, busiest } = fields;
+        Queued { ran_ns, waited_ns, unseen_ns, stolen_ns, throttled_ns, busiest: busiest.map(Into::into) }
     }
 }
 
@@ -142,6 +154,8 @@ impl MetaFile {
                 recorder_cpu_ns: meta.recorder_cpu_ns,
                 lost_samples: meta.lost_samples,
                 damaged_records: meta.damaged_records,
+                exit_status: meta.exit_status,
+                by_kernel: meta.by_kernel,
                 stack_copy_bytes: meta.stack_copy_bytes,
                 cuts_untold: meta.cuts_untold,
                 symbolized: meta.symbolized,
@@ -175,6 +189,8 @@ impl MetaFile {
             recorder_cpu_ns: meta.recorder_cpu_ns,
             lost_samples: meta.lost_samples,
             damaged_records: meta.damaged_records,
+            exit_status: meta.exit_status,
+            by_kernel: meta.by_kernel,
             stack_copy_bytes: meta.stack_copy_bytes,
             cuts_untold: meta.cuts_untold,
             symbolized: meta.symbolized,

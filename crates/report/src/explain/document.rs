@@ -2,7 +2,7 @@
 
 use plumb_analyze::{
     Bottleneck, BoundBy, CallPath, Cost, Doubt, Explanation, FrameIndex, Gain, HotFunction, HotInstruction,
-    KernelRow, PredictedGain, RunSummary, SampledLine, Share, View, Waits,
+    KernelRow, Obstacle, PredictedGain, RunSummary, SampledLine, Share, View, Waits, command_failure,
 };
 use plumb_profile::{Queued, QueuedThread};
 use serde_json::{Map, Value, json};
@@ -23,6 +23,8 @@ pub fn document(report: &Explanation<'_>, code: &HotFunctions, ignore: &[String]
     json!({
         "version": crate::JSON_VERSION,
         "command": meta.command,
+        "exit_status": meta.exit_status,
+        "failure": command_failure(meta),
         "counted": report.untold,
         "unit": if report.time.is_time { "ns" } else { "" },
         "time": pace(report),
@@ -81,6 +83,7 @@ fn queued(pace: &RunSummary, known: &Queued) -> Value {
         "least_ns": pace.waited_ns().map(|(least, _)| least),
         "most_ns": pace.waited_ns().map(|(_, most)| most),
         "stolen_ns": known.stolen_ns,
+        "throttled_ns": known.throttled_ns,
         "busiest_thread": known.busiest.as_ref().map(thread),
     })
 }
@@ -174,7 +177,8 @@ fn waits(waits: &Waits<'_>) -> Value {
         json!({"name": row.name, "cause": row.cause.name(), "cost": cost(row.cost), "stacks": stacks})
     };
     let rows: Vec<Value> = waits.time.rows.iter().map(row).collect();
-    json!({"event": waits.event, "total": cost(waits.time.whole), "rows": rows})
+    let kinds = waits.sums.as_ref().map(crate::waits::document);
+    json!({"event": waits.event, "total": cost(waits.time.whole), "rows": rows, "kinds": kinds})
 }
 
 fn cause(report: &Explanation<'_>, index: usize) -> Value {
@@ -292,6 +296,10 @@ fn verdict(report: &Explanation<'_>) -> Value {
         "cause": waiting(report).or(report.first()).map(|(what, part)| one(what, part)),
         "above": outlook.above.iter().map(|&(what, part)| one(what, part)).collect::<Vec<_>>(),
         "unsure": unsure.collect::<Vec<_>>(),
+        "obstacle": outlook.obstacle().map(|obstacle| match obstacle {
+            Obstacle::Names(_) => "names",
+            Obstacle::Samples => "samples",
+        }),
         "nameless": outlook.hidden.map(share),
         "largest": outlook.largest.map(|(what, part)| one(what, part)),
     })

@@ -2,7 +2,7 @@
 //!
 //! Elsewhere: the sections below it (`cli`), the analysis (`analyze`).
 
-use plumb_analyze::{Bottleneck, Explanation, Extent, FrameIndex, PredictedGain, Share};
+use plumb_analyze::{Bottleneck, Explanation, Extent, FrameIndex, Obstacle, PredictedGain, Share};
 use plumb_profile::DsoKind;
 
 use super::places::{self, file_name, name};
@@ -32,17 +32,22 @@ pub fn headline(report: &Explanation<'_>) -> Text {
         ));
     }
     if let Some((what, share)) = report.first() {
-        let doubt = if is_activity(report, what) { "; whether it has to isn't known" } else { "" };
+        let doubt = if is_activity(report, what) { "; it may be necessary work" } else { "" };
         return subject(report, what).and(format!(": {} of {}{doubt}", with_ends(share), whole(report)));
     }
     let threshold = outlook.threshold;
-    let nameless = report.quality.nameless_share.percent;
-    let hidden = match outlook.hidden {
-        Some(_) => format!("; {} has no names", short_percent(nameless)),
-        None => String::new(),
-    };
-    match outlook.largest {
-        Some((what, share)) if share.percent >= threshold => {
+    if outlook.is_few {
+        let samples = label::samples(report.view.part().samples);
+        return format!(
+            "Too few samples to tell: {samples}; record for longer, or at a higher frequency (-F)"
+        )
+        .into();
+    }
+    match (outlook.obstacle(), outlook.largest) {
+        (Some(Obstacle::Names(share)), _) => {
+            format!("{} of the samples are in code without names", short_percent(share.percent)).into()
+        }
+        (_, Some((what, share))) if share.percent >= threshold => {
             let percent = short_percent(share.percent);
             let interval = format!("{:.0}–{:.0}%", share.low, share.high);
             subject(report, what).and(format!(
@@ -50,7 +55,7 @@ pub fn headline(report: &Explanation<'_>) -> Text {
                 whole(report)
             ))
         }
-        _ => Text::from(format!("Nothing stands out: nothing named is above {threshold}%{hidden}")),
+        _ => Text::from(format!("Nothing stands out: nothing named is above {threshold}%")),
     }
 }
 
@@ -178,7 +183,7 @@ pub fn is_activity(report: &Explanation<'_>, what: Bottleneck) -> bool {
 
 /// Returns the gain of the remedy.
 pub fn gain(report: &Explanation<'_>, what: Bottleneck) -> Text {
-    let Some(PredictedGain { cpu: (low, high), elapsed }) = report.gain_of(what) else {
+    let Some(PredictedGain { cpu: (low, high), elapsed, is_wait }) = report.gain_of(what) else {
         return "not estimated".into();
     };
     let cpu = match is_activity(report, what) {
@@ -196,7 +201,7 @@ pub fn gain(report: &Explanation<'_>, what: Bottleneck) -> Text {
         }
     };
     // For waits only elapsed time can be gained.
-    if let Some((least, most)) = elapsed.filter(|&(_, most)| high < LITTLE && most >= LITTLE) {
+    if let Some((least, most)) = elapsed.filter(|&(_, most)| is_wait || high < LITTLE && most >= LITTLE) {
         return format!("{} of the elapsed time", range(least, most)).into();
     }
     let elapsed = match elapsed {

@@ -2,7 +2,9 @@
 //!
 //! It says the same as the sections of the whole report, from the same analysis; `--full` shows those.
 
-use plumb_analyze::{Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, FrameIndex, HotFunction};
+use plumb_analyze::{
+    Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, FrameIndex, HotFunction, command_failure,
+};
 
 use super::sections::{cell, tells_kernel};
 use super::{Args, again, calls, lacks, loops, nameless, title, waits};
@@ -26,9 +28,11 @@ const MUCH_WAITED: f64 = 0.1;
 /// The document of the screen.
 pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Document {
     let mut section = Section::new("");
+    section.blocks.extend(failure(report).map(Block::Strong));
     let gap = report.view.profile().meta.coverage_gap();
     gap.into_iter().for_each(|gap| section.say(format!("{gap}.")));
-    section.blocks.push(Block::Strong(headline(report)));
+    let remedy = lacks::names_remedy(report).unwrap_or_default();
+    section.blocks.push(Block::Strong(headline(report).and(remedy)));
     let facts = facts(report, args);
     if !facts.is_empty() {
         section.blocks.push(Block::Facts(facts));
@@ -63,12 +67,27 @@ fn run_queue_wait(report: &Explanation<'_>) -> Option<String> {
     let pace = &report.pace;
     let ((waited, _), elapsed) = (pace.waited_ns()?, pace.elapsed_ns?);
     let is_much = waited as f64 >= MUCH_WAITED * elapsed as f64;
-    let whose = if pace.is_held_up_by_others() {
-        " (other programs had the processors, or its control group has a CPU limit)"
-    } else {
-        ""
-    };
+    let throttled = pace.queued.as_ref().and_then(|queued| queued.throttled_ns);
+    let mut whose: Vec<String> = Vec::new();
+    // What the limit took is the group's own.
+    if pace.is_held_up_by_others() && throttled.is_none_or(|ns| ns.saturating_mul(2) < waited) {
+        whose.push("other programs had the processors".into());
+    }
+    match throttled {
+        Some(ns) if ns > 0 => {
+            whose.push(format!("the CPU limit of its control group stopped it for {}", time(ns as f64)));
+        }
+        None if !whose.is_empty() => whose.push("or a CPU limit of its control group, unknown here".into()),
+        _ => {}
+    }
+    let whose = if whose.is_empty() { String::new() } else { format!(" ({})", whose.join(", ")) };
     is_much.then(|| format!("{} run-queue wait{whose}", time(waited as f64)))
+}
+
+/// Sentence without its end that says how the command failed: it may not have done what was to be measured.
+pub(super) fn failure(report: &Explanation<'_>) -> Option<Text> {
+    let failure = command_failure(&report.view.profile().meta)?;
+    Some(format!("The {}", failure.strip_prefix("the ").unwrap_or(&failure)).into())
 }
 
 /// What stands behind the headline.
@@ -269,7 +288,10 @@ fn data(report: &Explanation<'_>) -> Text {
         parts.push(format!("{} without names", short_percent(quality.nameless_share.percent)));
     }
     if report.view.part().samples > 0 {
-        parts.push(format!("a share of 10% is {:.0}–{:.0}%", quality.tenth.low, quality.tenth.high));
+        parts.push(format!(
+            "a share of 10% has a 95% interval of {:.0}–{:.0}%",
+            quality.tenth.low, quality.tenth.high
+        ));
     }
     parts.join(", ").into()
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use plumb_analyze::{Summary, View, coverage, is_clock};
+use plumb_analyze::{Summary, View, command_failure, coverage, is_clock};
 use plumb_interpreters::Known;
 use plumb_profile::{DsoKind, EventId, Meta, Profile, Scope};
 
@@ -20,9 +20,12 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
     if !meta.command.is_empty() {
         writeln!(out, "# Command:  {}", printable(&meta.command.join(" ")))?;
     }
-    let recorded = recorded(meta);
+    let recorded = recorded(meta, view.meta());
     if !recorded.is_empty() {
         writeln!(out, "# Recorded: {}", printable(&recorded.join(", ")))?;
+    }
+    if let Some(failure) = command_failure(meta) {
+        writeln!(out, "# Failed:   {failure}")?;
     }
     writeln!(out, "# Samples:  {}", printable(&samples(view, shown).join(", ")))?;
     writeln!(out, "# Stacks:   {}", printable(&stacks(view, &Summary::new(view))))?;
@@ -36,7 +39,7 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
             Precision::of(view).percent(part.percent_of(whole))
         )?;
     }
-    if let Some(Known { language, versions, .. }) = missing_script(profile) {
+    if let Some(Known { language, versions, .. }) = missing_script(profile).filter(|_| !meta.by_kernel) {
         let label = format!("{language}:");
         writeln!(out, "# {label:<9} as root, plumb record --capture bpf shows its functions ({versions})")?;
     }
@@ -55,7 +58,7 @@ fn missing_script(profile: &Profile) -> Option<Known> {
     functions.find_map(|function| Known::with_loop(profile.strings.get(function.name)))
 }
 
-fn recorded(meta: &Meta) -> Vec<String> {
+fn recorded(meta: &Meta, selected: &Meta) -> Vec<String> {
     let mut parts = Vec::new();
     let mut machine = Vec::new();
     for text in [&meta.host, &meta.kernel, &meta.arch] {
@@ -70,7 +73,11 @@ fn recorded(meta: &Meta) -> Vec<String> {
         parts.push(format!("{} CPUs", meta.cpus));
     }
     if meta.duration_ns > 0 {
-        parts.push(format!("{:.3} s", meta.duration_ns as f64 / 1e9));
+        let seconds = |ns: u64| format!("{:.3} s", ns as f64 / 1e9);
+        parts.push(seconds(meta.duration_ns));
+        if selected.duration_ns != meta.duration_ns {
+            parts.push(format!("of these {} selected", seconds(selected.duration_ns)));
+        }
     }
     if !meta.recorder.is_empty() {
         parts.push(format!("by {}", meta.recorder));
@@ -91,14 +98,16 @@ pub fn event_name<'p>(shown: &Shown<'p>) -> (&'p str, &'p str) {
 }
 
 fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
-    let meta = &view.profile().meta;
+    let meta = view.meta();
     let whole = view.recorded();
     let (name, unit) = event_name(shown);
     let mut first = whole.samples.to_string();
     if !name.is_empty() {
         first.push_str(&format!(" of {name}"));
     }
-    if let Some(frequency) = meta.frequency_hz {
+    // Times that are measured have no rate.
+    let is_measured = unit == "ns" && !name.is_empty() && !is_clock(name);
+    if let Some(frequency) = meta.frequency_hz.filter(|_| !is_measured) {
         let most = if is_clock(name) || name.is_empty() { "" } else { "most " };
         first.push_str(&format!(" at {most}{frequency} Hz"));
     }
@@ -114,7 +123,7 @@ fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
             None => format!("{} {unit}", whole.weight),
         },
     });
-    if let Some(coverage) = coverage(view.profile(), shown.filter.event) {
+    if let Some(coverage) = coverage(view.profile(), &shown.filter) {
         let precision = Precision::of_samples(whole.samples).min(Precision::TENTHS);
         parts.push(format!("{} of the target's CPU time", precision.percent(coverage)));
     }
@@ -124,7 +133,7 @@ fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
     if meta.scope == Scope::Inherited {
         parts.push("events inherited: short-lived processes are missed".into());
     }
-    parts.push(format!("{} lost", meta.lost_samples));
+    parts.push(label::lost(meta, &shown.filter));
     if meta.damaged_records > 0 {
         parts.push(format!("{} damaged records", meta.damaged_records));
     }
@@ -139,7 +148,7 @@ fn stacks(view: &View<'_>, summary: &Summary) -> String {
             let limits = Stacks::of_view(view).limits();
             if limits.is_empty() { complete } else { format!("{complete} ({})", limits.join(", ")) }
         }
-        None if summary.samples > 0 => "how many are complete isn't told".into(),
+        None if summary.samples > 0 => "complete stacks: unknown".into(),
         None => return "no samples".into(),
     };
     let mut causes: Vec<String> = summary

@@ -1,9 +1,10 @@
 //! How far the report is to be trusted, what it comes to, and how it is made again.
 
-use plumb_analyze::{Bottleneck, BoundBy, Explanation, Share};
+use plumb_analyze::{Bottleneck, BoundBy, Explanation, Obstacle, Share};
 
 use super::figures::{gain, interval, percent, with_interval};
 use super::time::tells_kernel;
+use crate::cmd::explain::brief;
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
 use crate::render::precision::Precision;
@@ -26,14 +27,14 @@ pub(super) fn quality(report: &Explanation<'_>) -> Section {
         format!(", coverage {}", precision.percent(share))
     });
     let lost = match meta.lost_samples {
-        0 if report.untold.is_some() => "how many were lost isn't told".to_owned(),
+        0 if report.untold.is_some() => "number of lost samples unknown".to_owned(),
         lost => format!("{lost} lost"),
     };
     let samples = format!("{}{rate}, {lost}{coverage}", report.view.part().samples);
     let mut facts: Vec<(String, Text)> = vec![("samples".into(), samples.into())];
     if let Some(name) = report.untold {
         let text = Text::from("the file calls it ").name(name);
-        facts.push(("counted".into(), text.and(": whether that is processor time isn't told")));
+        facts.push(("counted".into(), text.and("; unknown whether that is processor time")));
     }
     facts.push(("stacks".into(), stacks(report)));
     facts.push(("names".into(), names(report)));
@@ -46,7 +47,7 @@ pub(super) fn quality(report: &Explanation<'_>) -> Section {
     facts.push((
         "resolution".into(),
         format!(
-            "a share of 10% is known to be between {} and {}{if_samples}",
+            "a share of 10% has a 95% confidence interval of {} to {}{if_samples}",
             percent(report, tenth.low),
             percent(report, tenth.high)
         )
@@ -76,7 +77,7 @@ fn stacks(report: &Explanation<'_>) -> Text {
     let profile = report.view.profile();
     let mut text = match stacks.complete_percent() {
         Some(complete) => Text::from(format!("{} complete", percent(report, complete))),
-        None => Text::from("how many are complete isn't told".to_owned()),
+        None => Text::from("complete stacks: unknown".to_owned()),
     };
     for cause in stacks.causes.iter().take(TOLD) {
         let share = cause.cost.samples as f64 * 100.0 / stacks.samples.max(1) as f64;
@@ -101,6 +102,7 @@ fn names(report: &Explanation<'_>) -> Text {
 
 /// What stands above all sections.
 pub(super) fn summary(report: &Explanation<'_>) -> Text {
+    let failure = brief::failure(report).map_or_else(Text::default, |failure| failure.and(". "));
     let pace = &report.pace;
     let class = pace.class().map_or("bottleneck class: unknown", BoundBy::name);
     let cores = pace.cores().map_or(String::new(), |cores| format!(", {cores:.2} processors used"));
@@ -109,7 +111,7 @@ pub(super) fn summary(report: &Explanation<'_>) -> Text {
         false => String::new(),
     };
     let gap = report.view.profile().meta.coverage_gap().map_or(String::new(), |gap| format!("{gap}. "));
-    Text::from(format!("{class}{cores}{kernel}. {gap}Verdict: ")).text(verdict_text(report))
+    failure.and(format!("{class}{cores}{kernel}. {gap}Verdict: ")).text(verdict_text(report))
 }
 
 /// Section 9.
@@ -196,6 +198,9 @@ fn verdict_text(report: &Explanation<'_>) -> Text {
         return text.text(text_of(report, what)).and(format!(", {}.", with_interval(report, share)));
     }
     let text = Text::from(format!("can't tell whether anything is above {threshold}%: "));
+    if let Some(Obstacle::Names(share)) = outlook.obstacle() {
+        return text.and(format!("{} is in code without names.", with_interval(report, share)));
+    }
     text.text(text_of(report, what)).and(format!(" has {}.", with_interval(report, share)))
 }
 
