@@ -52,7 +52,8 @@ impl Exit {
         if code == 0 { Exit::Success } else { Exit::OfCommand(code) }
     }
 
-    /// The status at the end of an observation: that of the command, if one was started. A signal that ends the observation of other processes is a success.
+    /// The status at the end of an observation: that of the command, if one was started. A signal that ends another observation
+    /// counts as success.
     pub fn of_end(end: End, is_command: bool) -> Self {
         match end {
             End::Exited(status) => Self::of_status(status),
