@@ -17,6 +17,7 @@ mod cost_tree;
 mod coverage;
 mod diff;
 mod explain;
+mod failure;
 mod filter;
 mod flame;
 mod frame;
@@ -57,9 +58,10 @@ pub use diff::{
 };
 pub use explain::{
     Bottleneck, BoundBy, CallPath, CallingLine, ExplainOptions, Explanation, Gain, HotCode, HotFunction,
-    HotInstruction, Module, ModuleKind, Outlook, PredictedGain, Quality, ReadCode, RunSummary, SampledLine,
-    Waits, explained_event, worth_reading,
+    HotInstruction, Module, ModuleKind, Obstacle, Outlook, PredictedGain, Quality, ReadCode, RunSummary,
+    SampledLine, Waits, explained_event, worth_reading,
 };
+pub use failure::command_failure;
 pub use filter::{Filter, Mode, SecondPart, ThreadPattern, TimeRange, zero_unix_ns};
 pub use flame::{BoxKind, Flame, FlameBox, FlameChart, Grouping, Label};
 pub use frame::{FrameIndex, Kind, SymbolId, ViewFrame};

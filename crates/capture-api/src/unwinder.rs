@@ -11,7 +11,7 @@ use crate::{Counted, Messages, OffCpu, SamplingRate, UnwindInfoRef};
 
 /// Something that walks stacks before they are copied. Messages may be taken by a thread of their own, while another works.
 pub trait KernelUnwinder: Send {
-    /// The program for the sampling events, unless it measures instead of sampling. It returns 0 for a sample that it keeps.
+    /// The program for the sampling events, unless it only measures. It returns 0 for a sample that it keeps.
     fn program(&self) -> Option<BorrowedFd<'_>>;
     /// Becomes readable when there are messages to be taken soon.
     fn wakes(&self) -> BorrowedFd<'_>;
@@ -55,7 +55,8 @@ pub trait KernelUnwinder: Send {
     }
     /// How many samples it walked, and why others were handed over.
     fn handed_over(&self) -> UnwindFallbackStats;
-    /// What measures time off the processor, if this does: instead of sampling.
+    /// What measures time off the processor, if this does. Its stacks have the numbers 0 and 1 of events, for time blocked and time waited for a
+    /// processor; programs are attached to other events with numbers from 2 on then.
     fn off_cpu(&mut self) -> Option<&mut dyn OffCpu>;
 }
 

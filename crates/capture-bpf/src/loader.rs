@@ -91,8 +91,10 @@ pub struct LoadOptions {
     pub table_memory: usize,
     /// Bytes of the ring for each processor; four processors' at least. Samples that find no room come with a copy of their stack.
     pub ring_memory: u32,
-    /// Measure time off the processor instead of sampling.
+    /// Measure time off the processor, instead of sampling unless that is asked for as well.
     pub off_cpu: Option<OffCpu>,
+    /// Sample beside measuring time off the processor.
+    pub samples_beside: bool,
     /// Tracepoints and functions of programs are to be watched.
     pub places: bool,
     /// Tell in which control group each process ends, if that is one of a container.
@@ -101,8 +103,16 @@ pub struct LoadOptions {
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        let (off_cpu, places, tells_cgroups) = Default::default();
-        Self { counting: true, table_memory: 64 << 20, ring_memory: RING, off_cpu, places, tells_cgroups }
+        let (off_cpu, samples_beside, places, tells_cgroups) = Default::default();
+        Self {
+            counting: true,
+            table_memory: 64 << 20,
+            ring_memory: RING,
+            off_cpu,
+            samples_beside,
+            places,
+            tells_cgroups,
+        }
     }
 }
 
@@ -181,8 +191,8 @@ impl Programs {
         let watches_maps = machine.watch(&mut bpf, MAPS).is_ok();
         let switches = options.off_cpu.map(|off_cpu| Switches::load(machine, &mut bpf, off_cpu.looks_back));
         let program = match switches {
-            Some(_) => None,
-            None => Some(load_program(&mut bpf, "sample")?),
+            Some(_) if !options.samples_beside => None,
+            _ => Some(load_program(&mut bpf, "sample")?),
         };
         let at_places = options.places.then(|| AtPlaces::load(&mut bpf));
         let followed = Followed::take(machine, &mut bpf)?;

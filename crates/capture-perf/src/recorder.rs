@@ -22,6 +22,7 @@ use plumb_profile::Profile;
 use plumb_target::End;
 use plumb_target::signals;
 
+use self::assign::number_of;
 use self::blind::Blind;
 use self::ends::Observed;
 pub use self::finish::Recorded;
@@ -168,7 +169,8 @@ impl Recorder {
 
     /// What became of an event whose samples a program takes.
     fn passed(&self, one: &Sampled) -> Option<ProbeCounts> {
-        let number = self.sampled.iter().position(|other| other.id == one.id)?;
+        let place = self.sampled.iter().position(|other| other.id == one.id && !one.is_told())?;
+        let number = number_of(place, self.sampled.iter().any(Sampled::is_told));
         self.assisted.as_ref()?.assistant().passed(number).filter(|_| one.events.is_taken())
     }
 

@@ -65,7 +65,7 @@ pub(crate) struct UnwinderSession {
     /// What was counted of stacks whose first sample has not been handed out yet.
     waiting: FxHashMap<Key, Counted>,
     counts_ns: u64,
-    /// The events, by the numbers that programs are attached to them with. Of time off the processor: blocked, then waited.
+    /// The events, by the numbers that programs are attached to them with. Where time off the processor is measured: blocked, waited, then others.
     events: Vec<EventId>,
     /// What is counted is time off the processor. Its stacks may be counted for as long as the recording goes on.
     is_off_cpu: bool,
@@ -132,7 +132,7 @@ impl UnwinderSession {
     /// Learns where threads are that are off the processor and were not told of, and has times that go on counted up to now, if that is
     /// measured. `ends`: they are not looked at again. An error: it can't be known.
     pub fn look_at_threads(&mut self, ingest: &mut Ingest, ends: bool) -> io::Result<()> {
-        let (Some(off_cpu), &[blocked, waited]) = (self.assistant.off_cpu(), &self.events[..]) else {
+        let (Some(off_cpu), &[blocked, waited, ..]) = (self.assistant.off_cpu(), &self.events[..]) else {
             return Ok(());
         };
         for thread in off_cpu.off_now(ends)? {

@@ -85,6 +85,7 @@ pub(crate) fn choose(host: &Host, abilities: Abilities, options: &SamplingOption
         if let Some(trigger) = trigger.filter(|trigger| code == Code::User && trigger.is_in_kernel()) {
             return Err(Error::OnlyInKernel(trigger.name().into()));
         }
+        limits.extend(trigger.and_then(|trigger| trigger.cost()));
         let may_be_rare = trigger.is_some_and(|trigger| !trigger.is_hardware());
         let pace = match period.or(options.period) {
             Some(period) => SamplingRate::Period(period.max(1)),

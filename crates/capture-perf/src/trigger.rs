@@ -65,6 +65,8 @@ pub struct Trigger {
     name: String,
     unit: String,
     kind: Kind,
+    /// The kernel single-steps each passing.
+    is_stepped: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -171,7 +173,7 @@ impl Named {
             (_, _, Some(number)) => Kind::Hardware(number),
             _ => return tracepoint(text).map(|trigger| Named::Trigger(trigger, None)),
         };
-        Ok(Named::Trigger(Trigger { name: name.into(), unit: name.into(), kind }, code))
+        Ok(Named::Trigger(Trigger::of(name, kind), code))
     }
 }
 
@@ -212,7 +214,7 @@ fn tracepoint(text: &str) -> Result<Trigger, NoTrigger> {
     };
     let id =
         id.trim().parse().map_err(|_| NoTrigger::NoTracefs(text.into(), "its id is no number".into()))?;
-    Ok(Trigger { name: text.into(), unit: text.into(), kind: Kind::Tracepoint(id) })
+    Ok(Trigger::of(text, Kind::Tracepoint(id)))
 }
 
 /// Tracepoints of the group whose names are like this one; groups, if there is no such group.
@@ -240,13 +242,18 @@ fn similar(events: &Path, group: &str, name: &str) -> Vec<String> {
 }
 
 impl Trigger {
-    /// The passing of the instruction at `offset` of a file; `name` is what the event is called.
-    pub fn uprobe(name: String, file: &Path, offset: u64) -> Result<Self, NoTrigger> {
+    fn of(name: &str, kind: Kind) -> Self {
+        Self { name: name.into(), unit: name.into(), kind, is_stepped: false }
+    }
+
+    /// The passing of the instruction at `offset` of a file; `name` is what the event is called, `is_stepped` whether the kernel single-steps
+    /// that instruction.
+    pub fn uprobe(name: &str, file: &Path, offset: u64, is_stepped: bool) -> Result<Self, NoTrigger> {
         let kind = fs::read_to_string(UPROBES).ok().and_then(|text| text.trim().parse().ok());
         let kind = kind.ok_or(NoTrigger::NoUprobes)?;
         let path = CString::new(file.as_os_str().as_bytes())
             .map_err(|_| NoTrigger::BadPath(file.display().to_string()))?;
-        Ok(Self { unit: name.clone(), name, kind: Kind::Uprobe(kind, path, offset) })
+        Ok(Self { is_stepped, ..Self::of(name, Kind::Uprobe(kind, path, offset)) })
     }
 
     /// Name of [`Trigger::page_faults`].
@@ -254,13 +261,12 @@ impl Trigger {
 
     /// Page faults.
     pub fn page_faults() -> Self {
-        let name = Self::PAGE_FAULTS;
-        Self { name: name.into(), unit: name.into(), kind: Kind::Software(FAULTS) }
+        Self::of(Self::PAGE_FAULTS, Kind::Software(FAULTS))
     }
 
     /// Nothing that the kernel sees by itself: a program says when to take a sample (`PERF_COUNT_SW_BPF_OUTPUT`).
     pub(crate) fn told() -> Self {
-        Self { name: "off-cpu".into(), unit: "ns".into(), kind: Kind::Software(TOLD) }
+        Self { unit: "ns".into(), ..Self::of("off-cpu", Kind::Software(TOLD)) }
     }
 
     /// Whether it is that.
@@ -271,6 +277,17 @@ impl Trigger {
     /// Name as perf prints it; of a uprobe as it was given.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What a probe costs that is single-stepped, for people; `None`: it is none.
+    pub(crate) fn cost(&self) -> Option<String> {
+        self.is_stepped.then(|| {
+            format!(
+                "{}: the kernel single-steps this function's first instruction, which costs each call several times what other probes do \
+                 (up to 10 us); none that it emulates comes before the first branch",
+                self.name
+            )
+        })
     }
 
     /// What its samples count.

@@ -101,6 +101,49 @@ fn times_are_those_that_the_program_measures() {
     }
 }
 
+/// The wall-clock time of one thread is its time on the processor, in the run queue and blocked: all three in one recording, and what it measures
+/// itself is their sum.
+#[test]
+fn events_beside_close_the_wall_clock() {
+    let Some(folder) = folder("beside") else { return };
+    let ways: [&[&str]; 3] = [&["--capture", "perf"], &["--capture", "bpf"], &["--timeline"]];
+    for way in ways {
+        let options = [&["-e", "cpu-clock,page-faults"], way].concat();
+        let Some((measured, said)) = record(&folder, &options) else { return };
+        assert!(
+            said.contains("of processor time")
+                && said.contains("off the processor")
+                && said.contains("run-queue wait"),
+            "{said}"
+        );
+        let report = plumb(&folder, &["report", "--json", "--sort", "sym"]).stdout;
+        let report: Value = serde_json::from_slice(&report).expect("it is JSON");
+        let events: Vec<&str> = report["reports"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|one| one["event"].as_str())
+            .collect();
+        assert_eq!(events, ["cpu-clock", "page-faults", "off-cpu", "run-queue"]);
+        let weight = |event: &str, function: &str| -> u64 {
+            let reports = report["reports"].as_array().into_iter().flatten();
+            let of_event = reports.filter(|one| one["event"] == event);
+            let rows = of_event.filter_map(|one| one["rows"].as_array()).flatten();
+            rows.filter(|row| row["sym"] == function).filter_map(|row| row["children_weight"].as_u64()).sum()
+        };
+        for (function, truth) in ["sleeps", "takes_lock", "reads_pipe"].iter().zip(&measured) {
+            let parts = ["cpu-clock", "off-cpu", "run-queue"].map(|event| weight(event, function));
+            let (sum, slack) = (parts.iter().sum::<u64>(), truth.lasted / 20 + 5_000_000);
+            assert!(sum.abs_diff(truth.lasted) <= slack, "{function}: {parts:?} of {} ns", truth.lasted);
+        }
+        // Two threads that never rest on one processor: one runs while the other waits for it.
+        let [ran, waited] = ["cpu-clock", "run-queue"].map(|event| weight(event, "contends"));
+        let (cpu, truth) = (2 * 150_000_000, measured[3].lasted);
+        assert!(ran.abs_diff(cpu) * 10 <= cpu, "two threads ran for {ran} of {cpu} ns");
+        assert!(waited.abs_diff(truth) * 20 <= truth, "and waited for {waited} of {truth} ns");
+    }
+}
+
 #[test]
 fn short_times_are_left_out_and_told() {
     let Some(folder) = folder("short") else { return };

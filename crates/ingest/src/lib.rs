@@ -38,7 +38,7 @@ use plumb_profile::{DsoId, Event, EventId, Profile};
 use output::Output;
 use processes::Processes;
 use samples::Sideband;
-use stacks::Stacks;
+use stacks::{DeferredStacks, Stacks};
 use weights::Weights;
 use wire::{Damaged, Reader};
 
@@ -50,6 +50,7 @@ pub struct Ingest {
     stacks: Stacks,
     weights: Weights,
     sideband: Sideband,
+    deferred_stacks: DeferredStacks,
     cgroups: EndedCgroups,
     /// Time of the last sample that was kept.
     now_ns: u64,
@@ -66,6 +67,7 @@ impl Ingest {
             stacks: Stacks::new(source),
             weights: Weights::default(),
             sideband: Sideband::default(),
+            deferred_stacks: DeferredStacks::default(),
             cgroups: EndedCgroups::default(),
             now_ns: 0,
             joined: Vec::new(),
@@ -153,6 +155,10 @@ impl Ingest {
                 let cpu = record.common_data().ok().and_then(|data| data.cpu);
                 self.exit(&wire::Task::decode(reader)?, cpu, time_ns())
             }
+            wire::Deferred::TYPE => {
+                let tid = record.common_data().ok().and_then(|data| data.tid).map(i32::cast_unsigned);
+                self.deferred(tid, &wire::Deferred::decode(reader)?);
+            }
             RecordType::LOST => self.out.statistics.lost_records += wire::lost(reader)?,
             RecordType::THROTTLE => self.out.statistics.throttled += 1,
             RecordType::LOST_SAMPLES => self.out.statistics.lost_samples += wire::lost_samples(reader)?,
@@ -220,6 +226,7 @@ impl Ingest {
     /// The finished profile: samples sorted by time, mappings that frames fall into.
     pub fn finish(mut self) -> (Profile, Statistics) {
         self.settle_all();
+        self.out.statistics.deferred_missing = self.deferred_stacks.missing();
         let Self { out: Output { mut profile, statistics }, mut processes, mut weights, .. } = self;
         processes.lives.accounts.drop_parts(&mut profile);
         weights.finish(&mut processes, &mut profile);
@@ -231,6 +238,9 @@ impl Ingest {
 #[cfg(test)]
 #[path = "ingest_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod deferred_tests;
 
 #[cfg(test)]
 mod idle_tests;

@@ -127,3 +127,25 @@ fn another_thread_that_execs_becomes_the_first_and_time_stays_in_its_life() {
     let names = profile.threads.rows().iter().map(|thread| profile.strings.get(thread.comm));
     assert_eq!(names.collect::<Vec<_>>(), ["after"], "one row for both samples");
 }
+
+#[test]
+fn a_first_thread_that_is_freed_before_the_record_of_the_exec_counts_once() {
+    let thread = |tid| Fields::new().u32s(&[7, 7, tid, 7]).u64s(&[0]).record(RecordType::FORK, 0, 0);
+    let gone = |tid| Fields::new().u32s(&[7, 1, tid, 1]).u64s(&[0]).record(RecordType::EXIT, 0, 0);
+    let mut ingest = Ingest::new(Source::File, Filter::All);
+    let first = [at(10, fork(1, 7)), at(20, thread(8)), at(40, gone(7)), at(50, comm(7, "second", EXEC))];
+    feed(&mut ingest, &first);
+    let event = EventId::from_index(0);
+    ingest.spent((7, 7), 100, true);
+    ingest.spent((7, 0), 1, false);
+    // Once more: the account of who was the first comes before the record.
+    [at(60, thread(9)), at(70, gone(7))].iter().for_each(|made| made.feed_to(&mut ingest, event));
+    ingest.spent((7, 0), 130, false);
+    at(80, comm(7, "third", EXEC)).feed_to(&mut ingest, event);
+    ingest.spent((7, 7), 50, true);
+    at(90, exit(7, 0)).feed_to(&mut ingest, event);
+    ingest.spent((7, 7), 90, false);
+    let (profile, _) = ingest.finish();
+    let lives = profile.lives.rows().iter().filter(|life| life.pid == 7);
+    assert_eq!(lives.map(|life| life.cpu_ns).collect::<Vec<_>>(), [Some(101), Some(30 + 50), Some(40)]);
+}

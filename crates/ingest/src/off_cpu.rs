@@ -39,6 +39,11 @@ impl TimesOff {
         Self { blocked, waited, known: Samples::default(), times: Vec::new(), without: FxHashMap::default() }
     }
 
+    /// Whether samples of an event weigh times off the processor.
+    pub(crate) fn is_of(&self, event: EventId) -> bool {
+        event == self.blocked || event == self.waited
+    }
+
     fn push(&mut self, sample: Sample, time: &TimeOff) {
         let parts = [(self.blocked, time.blocked_ns), (self.waited, time.waited_ns)];
         for (event, weight) in parts.into_iter().filter(|(_, weight)| *weight > 0) {
@@ -98,6 +103,11 @@ impl TimesOff {
         let samples = std::mem::take(&mut profile.samples);
         let mut without_time = Vec::new();
         for sample in samples.iter() {
+            // Other events are recorded beside.
+            if sample.event != self.blocked {
+                self.known.push(sample);
+                continue;
+            }
             let tid = profile.threads[sample.thread].tid;
             let after = self.times.partition_point(|time| (time.tid, time.out_ns) <= (tid, sample.time_ns));
             let found = after.checked_sub(1).filter(|&index| {

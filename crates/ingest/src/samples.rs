@@ -6,7 +6,7 @@ use plumb_unwind::{Memory, Registers};
 
 use crate::header::SampleHeader;
 use crate::sideband::SidebandQueue;
-use crate::stacks::{Ending, StackBuilder, StoppedStack};
+use crate::stacks::{Ending, StackBuilder, StoppedStack, cookie};
 use crate::{Ingest, wire};
 
 /// What is told of samples before their records come.
@@ -43,6 +43,9 @@ impl Ingest {
         };
         let made = stack.finish(&header, ending, sample.may_be_in_exec());
         self.make_room();
+        if let Some(cookie) = sample.callchain.and_then(cookie) {
+            self.deferred_stacks.wait(sample.tid, cookie, self.out.profile.samples.len());
+        }
         self.out.profile.samples.push(made);
         if let Some(recorded) = sample.registers.as_ref().filter(|_| !sample.in_kernel) {
             self.registers_of_record(task.0, &made, recorded);

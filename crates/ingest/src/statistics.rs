@@ -25,6 +25,8 @@ pub struct Statistics {
     pub lost_records: u64,
     /// How often the kernel stopped an event for a while, as its samples were too many.
     pub throttled: u64,
+    /// Samples whose user stack was to come in a record of its own, which is not there.
+    pub deferred_missing: u64,
     /// Records that could not be read.
     pub damaged_records: u64,
 }

@@ -103,7 +103,8 @@ impl Weights {
         // One row for each, as readers count rows.
         let each = counted.period / counted.samples;
         let rest = counted.period % counted.samples;
-        let into = self.times_off.as_mut().map_or(&mut out.profile.samples, |times| &mut times.known);
+        let times = self.times_off.as_mut().filter(|times| times.is_of(first.event));
+        let into = times.map_or(&mut out.profile.samples, |times| &mut times.known);
         for index in 0..counted.samples {
             let weight = each + if index == 0 { rest } else { 0 };
             into.push(Sample { time_ns: counted.time_ns, weight, ..first });

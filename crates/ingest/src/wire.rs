@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use linux_perf_event_reader::{Endianness, RecordParseInfo, constants as perf};
+use linux_perf_event_reader::{Endianness, RecordParseInfo, RecordType, constants as perf};
 
 use crate::weights::Weight;
 
@@ -318,6 +318,23 @@ impl<'a> Mmap<'a> {
         let (pid, _tid) = (r.u32()?, r.u32()?);
         let (start, length, offset) = (r.u64()?, r.u64()?, r.u64()?);
         Ok(Self { pid, start, length, offset, executable: true, mark: FileMark::Absent, path: &[] })
+    }
+}
+
+/// A CALLCHAIN_DEFERRED record: the user's part of callchains that have its cookie.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deferred<'a> {
+    pub(crate) cookie: u64,
+    pub(crate) callchain: Words<'a>,
+}
+
+impl<'a> Deferred<'a> {
+    /// Its type, which linux-perf-event-reader has no name for.
+    pub(crate) const TYPE: RecordType = RecordType(22);
+
+    pub(crate) fn decode(mut r: Reader<'a>) -> Result<Self> {
+        let (cookie, count) = (r.u64()?, r.u64()?);
+        Ok(Self { cookie, callchain: r.words(count)? })
     }
 }
 

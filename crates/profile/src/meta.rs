@@ -10,6 +10,8 @@ pub struct Meta {
     pub recorder: String,
     /// The command that was recorded, one string an argument.
     pub command: Vec<String>,
+    /// Its exit status as a shell gives it (128 and the signal that ended it), if its end was seen.
+    pub exit_status: Option<u8>,
     /// Host name.
     pub host: String,
     /// Kernel release (`uname -r`).
@@ -44,6 +46,8 @@ pub struct Meta {
     pub lost_samples: u64,
     /// Records that could not be read (truncated or damaged input).
     pub damaged_records: u64,
+    /// Whether stacks were walked in the kernel where that was possible.
+    pub by_kernel: bool,
     /// Bytes of user stack copied with each sample at the end of the recording.
     pub stack_copy_bytes: u32,
     /// Whether stacks may end early without a marker that says so, as those of an imported profile do: then nobody knows how many are

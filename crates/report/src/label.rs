@@ -19,6 +19,11 @@ pub fn cause(cause: Cause, name: &str) -> &str {
     }
 }
 
+/// A number of samples with its noun.
+pub fn samples(count: u64) -> String {
+    if count == 1 { "1 sample".into() } else { format!("{count} samples") }
+}
+
 /// What a program is called: its file, the script that it runs, and whether it is only forked.
 pub fn program(one: &Program<'_>, full: bool) -> String {
     let mut text = match (full, one.exe) {

@@ -42,6 +42,17 @@ impl SymbolSource for ElfSymbols {
             vec![Vec::new(); addresses.len()]
         })
     }
+
+    fn names_more(&self, stored: &Bytes, sent: &Bytes) -> bool {
+        let detail = |bytes| keep(bytes, &self.temporary).map(|file| plumb_symbolize::detail_of(file.path()));
+        match (detail(stored), detail(sent)) {
+            (Ok(stored), Ok(sent)) => stored > sent,
+            (_, Err(error)) | (Err(error), _) => {
+                tracing::warn!(%error, "cannot compare files with symbols");
+                false
+            }
+        }
+    }
 }
 
 /// The build id of an ELF file, in hexadecimal digits; `None` if it has none, or is no ELF file. `temporary`: where the file is kept
@@ -113,7 +124,7 @@ fn calls_of(profile: &Profile, frame: FrameId) -> Vec<ResolvedCall> {
             function: name,
             file: text(line.file),
             line: line.line,
-            start_line: 0,
+            start_line: function.start_line,
             inlined: line.inlined,
         }
     };

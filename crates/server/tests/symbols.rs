@@ -180,6 +180,40 @@ async fn names_come_with_the_file_also_for_what_was_stored_before() {
     assert!(names(&server).await.iter().all(|stack| *stack == expected));
 }
 
+/// A program, what strip leaves of it, and what it puts aside, in every order: the best that came names frames.
+#[tokio::test]
+async fn a_file_that_names_less_replaces_none_that_names_more() {
+    let Some((file, build_id)) = program("symbols-replaced") else { return };
+    let at = ["main", "work"].map(|function| start(&file, function) + 4);
+    let made = |tool: &str, arguments: &[&str], name: &str| {
+        let to = file.with_file_name(name);
+        output(Command::new(tool).args(arguments).arg(&file).arg(&to));
+        std::fs::read(to).unwrap()
+    };
+    let full = std::fs::read(&file).unwrap();
+    let stripped = made("objcopy", &["--strip-all"], "stripped");
+    let functions = made("objcopy", &["--strip-debug"], "functions");
+    let debug = made("objcopy", &["--only-keep-debug"], "debug");
+    let all: Vec<String> = at.iter().flat_map(|&address| truth(&file, address)).collect();
+    let nameless: Vec<String> = at.iter().map(|address| format!("[{address:#x} program]")).collect();
+    let only_functions = ["main", "work"].map(str::to_owned).to_vec();
+    let orders: [&[(&Vec<u8>, u16, &Vec<String>)]; 5] = [
+        &[(&full, 201, &all), (&stripped, 200, &all), (&full, 201, &all)],
+        &[(&stripped, 201, &nameless), (&full, 201, &all), (&stripped, 200, &all)],
+        &[(&debug, 201, &all), (&stripped, 200, &all), (&full, 201, &all)],
+        &[(&functions, 201, &only_functions), (&stripped, 200, &only_functions), (&debug, 201, &all)],
+        &[(&debug, 201, &all), (&functions, 200, &all)],
+    ];
+    for (number, order) in orders.into_iter().enumerate() {
+        let server = Server::new(&format!("symbols-replaced-{number}"), ServerOptions::default());
+        export(&server, request(&build_id, at, None)).await;
+        for (step, (bytes, status, expected)) in order.iter().enumerate() {
+            assert_eq!(upload(&server, &build_id, bytes.to_vec()).await.0, *status, "{number}: {step}");
+            assert_eq!(names(&server).await, [(*expected).clone()], "{number}: {step}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_function_that_is_named_by_where_it_begins_gets_its_name_too() {
     let Some((file, build_id)) = program("symbols-unnamed") else { return };

@@ -174,11 +174,20 @@ impl Store {
     }
 
     /// Stores the symbols of a file: an ELF file with that build id. Nameless frames are symbolized with it from now on.
-    pub fn put_symbols(&self, tenant: &Tenant, build_id: &str, elf: bytes::Bytes) -> Result<(), StoreError> {
+    /// Returns whether it was stored: a file that names more stays.
+    pub fn put_symbols(
+        &self,
+        tenant: &Tenant,
+        build_id: &str,
+        elf: bytes::Bytes,
+    ) -> Result<bool, StoreError> {
         let shared = &self.shared;
-        shared.symbols.put(&shared.bucket, (tenant, build_id), elf, shared.options.symbol_bytes)?;
-        shared.tenants.get_or_new(tenant).forget_calls();
-        Ok(())
+        let quota = shared.options.symbol_bytes;
+        let is_stored = shared.symbols.put(&shared.bucket, (tenant, build_id), elf, quota)?;
+        if is_stored {
+            shared.tenants.get_or_new(tenant).forget_calls();
+        }
+        Ok(is_stored)
     }
 
     /// The bucket's other servers that publish their addresses.

@@ -25,6 +25,11 @@ pub trait SymbolSource: Send + Sync {
         addresses: &[FileAddress],
         read: &dyn Fn() -> Result<Bytes, StoreError>,
     ) -> Vec<Vec<ResolvedCall>>;
+
+    /// Whether a file that is stored names more than another of the same build id, which is sent.
+    fn names_more(&self, _stored: &Bytes, _sent: &Bytes) -> bool {
+        false
+    }
 }
 
 /// A file's path and its frames without a name: their places and addresses.
@@ -58,6 +63,8 @@ pub(crate) struct SymbolFiles {
     /// One query at a time reads files: they are large, and others mostly want the same.
     known: Mutex<KnownNames>,
     wanted: Mutex<WantedFiles>,
+    /// Held from the comparison with the file that is there until the new one is.
+    replacing: Mutex<()>,
 }
 
 fn path(tenant: &Tenant, build_id: &str) -> String {
@@ -104,14 +111,14 @@ impl SymbolFiles {
         files.get(tenant).is_some_and(|files| files.contains_key(&build_id.to_ascii_lowercase()))
     }
 
-    /// Stores a file. All of a tenant's take at most `quota` bytes.
+    /// Stores a file, unless the one that is there names more; returns whether it did. All of a tenant's take at most `quota` bytes.
     pub fn put(
         &self,
         bucket: &Bucket,
         (tenant, build_id): (&Tenant, &str),
         bytes: Bytes,
         quota: u64,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         if !is_build_id(build_id) {
             return Err(StoreError::BuildId(build_id.chars().take(200).collect()));
         }
@@ -125,12 +132,19 @@ impl SymbolFiles {
             let message = format!("symbols take {} of {} MiB already", taken >> 20, quota >> 20);
             return Err(StoreError::Full(message));
         }
+        let source = self.source.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let _replacing = lock(&self.replacing);
+        if let Some(source) = source.filter(|_| self.has(tenant, &build_id))
+            && source.names_more(&bucket.get(&path(tenant, &build_id))?, &bytes)
+        {
+            return Ok(false);
+        }
         bucket.put(&path(tenant, &build_id), bytes)?;
         lock(&self.wanted).came(tenant, &build_id);
         let mut files = self.files.write().unwrap_or_else(PoisonError::into_inner);
         lock(&self.known).forget(&(tenant.clone(), build_id.clone()));
         files.entry(tenant.clone()).or_default().insert(build_id, size);
-        Ok(())
+        Ok(true)
     }
 
     /// Names for the frames of a dictionary that have none.

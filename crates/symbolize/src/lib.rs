@@ -19,6 +19,7 @@ mod file;
 mod gopclntab;
 mod headers;
 mod inflated;
+mod jitdump;
 mod job;
 mod kernel;
 mod mini;
@@ -26,6 +27,7 @@ mod naming;
 mod options;
 mod perf_map;
 mod plt;
+mod probe;
 mod readable;
 mod reasons;
 mod room;
@@ -44,6 +46,7 @@ mod work;
 pub use code::{Binary, FunctionCode, NoCode};
 pub use job::CodePlace;
 pub use options::{Options, Progress};
+pub use probe::ProbeStep;
 pub use readable::make_readable;
 pub use reasons::name_reasons;
 pub use search::{FunctionPlace, NotFound, find_function};
@@ -65,6 +68,36 @@ pub fn symbolize(profile: &mut Profile, options: &Options, progress: &mut dyn Fn
     let summary = session.finish(profile, progress);
     make_readable(profile);
     summary
+}
+
+/// What an ELF file can tell of addresses; more is greater.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SymbolDetail {
+    /// At most the functions that other files call.
+    #[default]
+    Dynamic,
+    /// All functions.
+    Functions,
+    /// Functions and lines, as Go's own table has them.
+    Lines,
+    /// Functions, lines and inlined calls, by DWARF.
+    Dwarf,
+    /// The same, and all functions' symbols.
+    Full,
+}
+
+/// What an ELF file can tell of addresses, of one that can't be read: the least.
+pub fn detail_of(path: &Path) -> SymbolDetail {
+    let Ok(image) = elf::Image::open(path) else { return SymbolDetail::default() };
+    let has = |name: &str| image.section(name).is_some_and(|section| section.kind != object::elf::SHT_NOBITS);
+    let has_symbols = image.section_of(object::elf::SHT_SYMTAB).is_some();
+    match has(".debug_info") && has(".debug_line") {
+        true if has_symbols => SymbolDetail::Full,
+        true => SymbolDetail::Dwarf,
+        false if has(".gopclntab") || has(".data.rel.ro.gopclntab") => SymbolDetail::Lines,
+        false if has_symbols || has(".gnu_debugdata") => SymbolDetail::Functions,
+        false => SymbolDetail::Dynamic,
+    }
 }
 
 /// The build id of an ELF file; `None` if it can't be read, is no ELF file, or has none.

@@ -1,4 +1,4 @@
-//! Frames of code that a just-in-time compiler wrote, from the map that it leaves in `/tmp/perf-PID.map`.
+//! Frames of code that a just-in-time compiler wrote, from the map that it leaves in `/tmp/perf-PID.map`, and from its jitdump.
 //!
 //! A line holds start and size in hexadecimal, and the rest is the name (`tools/perf/Documentation/jit-interface.txt`).
 //! Memory is used again: of overlapping lines the later one holds.
@@ -13,6 +13,7 @@ use std::rc::Rc;
 
 use plumb_process::{OpenError, open_owned};
 
+use crate::jitdump;
 use crate::job::{Answer, FrameAddress, Job};
 use crate::options::Options;
 use crate::summary::Missing;
@@ -23,15 +24,17 @@ const MOST_BYTES: u64 = 256 << 20;
 /// No line is longer; of a longer one the beginning is its name.
 const LONGEST_LINE: usize = 1 << 16;
 
-/// Resolves the frames of anonymous memory of the process `pid`.
+/// Resolves the frames of anonymous memory of the process `pid`: by its map, and by its jitdump, which holds where both have a name.
 pub(crate) fn solve(job: &Job, pid: u32, options: &Options, answer: &mut Answer) {
-    let mut places = places(pid, options);
+    let (mut maps, process) = (places(pid, options), options.proc.join(pid.to_string()));
     let held = job.roots.iter().map(|root| root.path().join(format!("tmp/perf-{}.map", root.inner_pid)));
-    places.extend(held);
+    maps.extend(held);
+    let inner = inner_pid(&process).unwrap_or(pid);
+    let dumps = jitdump::places(&process, inner, &options.perf_maps);
     let owner = owner(pid, options);
     let mut refused = None;
-    let mut opened = places.iter().filter_map(|path| match open_owned(path, owner) {
-        Ok(file) => Some((path, file)),
+    let mut open = |path: &PathBuf| match open_owned(path, owner) {
+        Ok(file) => Some((path.clone(), file)),
         Err(OpenError::NotFound) => None,
         Err(error) => {
             refused.get_or_insert_with(|| match error {
@@ -40,31 +43,50 @@ pub(crate) fn solve(job: &Job, pid: u32, options: &Options, answer: &mut Answer)
             });
             None
         }
-    });
-    let Some((path, file)) = opened.next() else {
-        let none = || Missing::NoPerfMap { path: places.first().cloned().unwrap_or_default() };
+    };
+    let (found, dump) = (maps.iter().find_map(&mut open), dumps.iter().find_map(&mut open));
+    if found.is_none() && dump.is_none() {
+        let none = || Missing::NoPerfMap { path: maps.first().cloned().unwrap_or_default() };
         answer.miss(refused.unwrap_or_else(none));
         return;
-    };
-    let size = file.metadata().map_or(0, |meta| meta.len());
+    }
     let mut map = Map::new(job.frames.iter().map(|frame| frame.address).collect());
-    if let Err(error) = map.read(file) {
-        answer.miss(Missing::Unreadable { path: path.clone(), error: error.to_string() });
-        return;
+    for (file, is_dump) in [(found, false), (dump, true)] {
+        if let Some((path, file)) = file {
+            read(&mut map, &path, file, is_dump, answer);
+        }
     }
-    answer.summary.sources.push(path.clone());
     answer.summary.functions = map.symbols;
-    if map.damaged > 0 {
-        let what = format!("{}: {} lines are no symbols", path.display(), map.damaged);
-        answer.miss(Missing::Skipped { what });
-    }
-    if size > MOST_BYTES {
-        let what = format!("{}: {size} bytes, of which the first {MOST_BYTES} were read", path.display());
-        answer.miss(Missing::Skipped { what });
-    }
     for &FrameAddress { address, frame, .. } in &job.frames {
         if let Some(symbol) = map.find(address) {
             answer.set_name(frame, symbol.name.clone(), symbol.start);
+        }
+    }
+}
+
+/// Reads a map or a jitdump, and says in the answer what is wrong with it.
+fn read(map: &mut Map, path: &Path, file: File, is_dump: bool, answer: &mut Answer) {
+    let size = file.metadata().map_or(0, |meta| meta.len());
+    let damaged = match is_dump {
+        true => jitdump::read(file, &mut |start, end, name| {
+            map.symbols += 1;
+            map.add(start, end, name);
+        }),
+        false => map.read(file).map(|()| map.damaged),
+    };
+    match damaged {
+        Err(error) => answer.miss(Missing::Unreadable { path: path.to_owned(), error: error.to_string() }),
+        Ok(damaged) => {
+            answer.summary.sources.push(path.to_owned());
+            if damaged > 0 {
+                let what = if is_dump { "records make no sense" } else { "lines are no symbols" };
+                answer.miss(Missing::Skipped { what: format!("{}: {damaged} {what}", path.display()) });
+            }
+            if !is_dump && size > MOST_BYTES {
+                let what =
+                    format!("{}: {size} bytes, of which the first {MOST_BYTES} were read", path.display());
+                answer.miss(Missing::Skipped { what });
+            }
         }
     }
 }

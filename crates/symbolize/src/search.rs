@@ -17,6 +17,7 @@ use crate::elf::Image;
 use crate::job::{Answer, Job};
 use crate::mini;
 use crate::options::Options;
+use crate::probe::{self, ProbeStep};
 use crate::summary::Missing;
 use crate::symtab::{self, Symtab};
 
@@ -30,6 +31,10 @@ pub struct FunctionPlace {
     pub address: u64,
     /// Its first byte in the file.
     pub offset: u64,
+    /// Where a probe of its calls costs least, in the file: its first byte, or one that each call passes once.
+    pub probe: u64,
+    /// What passing that place takes.
+    pub step: ProbeStep,
 }
 
 /// Why a function has no one place.
@@ -90,23 +95,24 @@ impl std::error::Error for NotFound {}
 pub fn find_function(path: &Path, name: &str, options: &Options) -> Result<FunctionPlace, NotFound> {
     let image = Rc::new(Image::open(path).map_err(NotFound::File)?);
     let stated = name.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
-    let address = match stated {
-        Some(address) => address,
-        None => address_of(&image, name, options)?,
+    let (address, tables) = match stated {
+        Some(address) => (address, Vec::new()),
+        None => {
+            let tables = tables(&image, options);
+            (address_of(&image, &tables, name)?, tables)
+        }
     };
     let inside = |address: u64| {
         let segment =
             image.segments.iter().find(|s| address >= s.address && address - s.address < s.file_size)?;
         segment.offset.checked_add(address - segment.address)
     };
-    match inside(address) {
-        Some(offset) => Ok(FunctionPlace { address, offset }),
-        None => Err(NotFound::NotLoaded(path.into(), address)),
-    }
+    let Some(offset) = inside(address) else { return Err(NotFound::NotLoaded(path.into(), address)) };
+    let (distance, step) = probe::place(&image, offset, address, &tables);
+    Ok(FunctionPlace { address, offset, probe: offset + distance, step })
 }
 
-fn address_of(image: &Rc<Image>, name: &str, options: &Options) -> Result<u64, NotFound> {
-    let tables = tables(image, options);
+fn address_of(image: &Rc<Image>, tables: &[Symtab], name: &str) -> Result<u64, NotFound> {
     let wanted = Wanted::new(name);
     // By address, since a function may have several names, and several tables.
     let mut found: BTreeMap<u64, String> = BTreeMap::new();
@@ -118,10 +124,10 @@ fn address_of(image: &Rc<Image>, name: &str, options: &Options) -> Result<u64, N
     let indirect: HashSet<u64> =
         [SHT_SYMTAB, SHT_DYNSYM].iter().flat_map(|&kind| symtab::indirect(image, kind)).collect();
     if found.keys().any(|address| indirect.contains(address)) {
-        return Err(NotFound::Indirect(name.into(), variants(&tables, name, &indirect)));
+        return Err(NotFound::Indirect(name.into(), variants(tables, name, &indirect)));
     }
     match found.len() {
-        0 => Err(NotFound::NoFunction(image.path.clone(), name.into(), similar(&tables, name))),
+        0 => Err(NotFound::NoFunction(image.path.clone(), name.into(), similar(tables, name))),
         1 => Ok(found.keys().next().copied().unwrap_or_default()),
         _ => Err(NotFound::Several(
             name.into(),

@@ -370,6 +370,38 @@ fn jit_code_is_named_by_its_map() {
     assert_eq!(summary.dsos[0].missing, [Missing::NoPerfMap { path: folder.join("perf-43.map") }]);
 }
 
+/// A jitdump with one function, as `perf inject --jit` reads it.
+fn jitdump(name: &str) -> Vec<u8> {
+    let halves = |values: &[u32]| values.iter().flat_map(|value| value.to_ne_bytes()).collect::<Vec<u8>>();
+    let words = |values: &[u64]| values.iter().flat_map(|value| value.to_ne_bytes()).collect::<Vec<u8>>();
+    let load = [&words(&[1, 0x7000_0000, 0x7000_0000, 0x40, 1])[8..], name.as_bytes(), &[0; 0x41]].concat();
+    let header = [halves(&[0x4a69_5444, 1, 40, 62, 0, 7]), words(&[0, 0])].concat();
+    let record = [halves(&[0, 24 + load.len() as u32]), words(&[1]), halves(&[7, 7]), load].concat();
+    [header, record].concat()
+}
+
+#[test]
+fn jit_code_is_named_by_the_jitdump_that_its_process_maps() {
+    let folder = Folder::new("jitdump");
+    let options = Options { perf_maps: folder.0.clone(), proc: folder.join("proc"), ..options(&folder) };
+    let process = folder.join("proc/42");
+    fs::create_dir_all(process.join("root/srv")).unwrap();
+    fs::write(process.join("status"), "Name:\tnode\nNSpid:\t42\t7\n").unwrap();
+    let maps = "7f0000000000-7f0000001000 r-xp 00000000 fe:01 99 /srv/jit-7.dump\n70000000-70001000 r-xp 00000000 00:00 0\n";
+    fs::write(process.join("maps"), maps).unwrap();
+    fs::write(process.join("root/srv/jit-7.dump"), jitdump("run /a.js:3")).unwrap();
+    let (found, summary) = resolve(&mut jit(42), &options);
+    assert_eq!(found[&0x7000_0010], [("run /a.js:3".to_owned(), String::new(), 0)], "{summary:?}");
+    // Of a process that has ended nobody knows what it mapped; and a map has other code.
+    fs::write(folder.join("jit-41.dump"), jitdump("ended")).unwrap();
+    fs::write(folder.join("perf-41.map"), "70000000 40 map\n71000000 40 more\n").unwrap();
+    assert_eq!(resolve(&mut jit(41), &options).0[&0x7000_0010][0].0, "ended");
+    fs::write(folder.join("jit-41.dump"), b"JiTDrubbish").unwrap();
+    let (found, summary) = resolve(&mut jit(41), &options);
+    assert_eq!(found[&0x7000_0010][0].0, "map");
+    assert!(matches!(&summary.dsos[0].missing[..], [Missing::Unreadable { .. }]), "{summary:?}");
+}
+
 #[test]
 fn a_debuginfod_server_is_asked_only_if_wanted_and_once() {
     if !have(&TOOLS) || !have(&["curl"]) {

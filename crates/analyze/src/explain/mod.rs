@@ -36,7 +36,7 @@ pub use modules::{Module, ModuleKind};
 pub use pace::{BoundBy, Gain, RunSummary};
 pub use paths::CallPath;
 pub use quality::Quality;
-pub use verdict::{Bottleneck, Outlook};
+pub use verdict::{Bottleneck, Obstacle, Outlook};
 
 /// Functions and lines that are listed at most.
 const MOST: usize = 10;

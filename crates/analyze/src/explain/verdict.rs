@@ -43,9 +43,23 @@ pub struct Outlook {
     pub largest: Option<(Bottleneck, Share)>,
     /// Lines of the user's own code whose calls take a good part, those with more first.
     pub lines: Vec<CallingLine>,
+    /// There are so few samples that nothing is told of any share.
+    pub is_few: bool,
     /// Code without names has so much that bottlenecks may be in it.
     pub hidden: Option<Share>,
 }
+
+/// Why it can't be told whether anything is above the threshold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Obstacle {
+    /// So much of the time is in code without names.
+    Names(Share),
+    /// There are too few samples.
+    Samples,
+}
+
+/// With fewer samples than these nothing is told of any share.
+const LEAST_SAMPLES: u64 = 5;
 
 /// What code says goes before that there are many processes of it, if it has this part of what they cost.
 const MOST_OF_PROCESSES: f64 = 0.85;
@@ -83,6 +97,16 @@ impl Outlook {
             |(what, _): &&(Bottleneck, Share)| matches!(*what, Bottleneck::Code(index) if is_reason(index));
         let code = self.above.iter().find(is_code).filter(|(_, code)| code.percent >= part * share.percent);
         Some(code.copied().unwrap_or((what, share)))
+    }
+
+    /// What hinders a verdict, if there is none.
+    pub fn obstacle(&self) -> Option<Obstacle> {
+        if !self.above.is_empty() || self.is_done() {
+            return None;
+        }
+        let doubted = self.unsure.first().map_or(0.0, |(_, share, _)| share.percent);
+        let names = self.hidden.filter(|hidden| hidden.percent >= doubted && !self.is_few);
+        Some(names.map_or(Obstacle::Samples, Obstacle::Names))
     }
 
     /// Nothing is above the threshold, for all that the samples can tell.
@@ -209,8 +233,9 @@ pub(super) fn outlook(
         .map(|(what, cost)| (what, sampling.share(cost)))
         .collect();
     all.sort_by(|one, other| other.1.percent.total_cmp(&one.1.percent));
-    let above = all.iter().copied().filter(|(_, share)| share.low >= threshold).collect();
-    let is_unsure = |share: &Share| share.low < threshold && share.high >= threshold;
+    let is_few = sampling.whole().samples < LEAST_SAMPLES;
+    let above = all.iter().copied().filter(|(_, share)| share.low >= threshold && !is_few).collect();
+    let is_unsure = |share: &Share| (share.low < threshold || is_few) && share.high >= threshold;
     let unsure = all.iter().filter(|(_, share)| is_unsure(share));
     Outlook {
         threshold,
@@ -220,6 +245,7 @@ pub(super) fn outlook(
             .collect(),
         largest: all.first().copied(),
         lines,
+        is_few,
         hidden: (nameless.percent > 0.0 && nameless.high >= threshold).then_some(nameless),
     }
 }

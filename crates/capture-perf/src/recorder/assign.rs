@@ -1,11 +1,19 @@
 //! What a program in the kernel does for each of a recording's events.
 
+use std::io::ErrorKind;
+
 use plumb_capture_api::{KernelUnwinder, ProbeSpec, SamplingRate};
 
 use crate::attr::{Copier, Part, Sampling};
 use crate::error::Error;
 use crate::events::{Attachment, EventContext, Program};
 use crate::sys::perf::{Event, Whom};
+use crate::trigger::Trigger;
+
+/// The number that a program has for the event at a place in the list, in which time off the processor comes last; that has two of its own.
+pub(super) fn number_of(place: usize, is_measuring: bool) -> usize {
+    if is_measuring { place + 2 } else { place }
+}
 
 /// What an assistant does for each event; `limits` is told of those that it can do nothing for. Those whose samples it takes itself
 /// are copiers from then on. `limit_hz`: how many samples a second there are to be of what is sampled each time and turns out to
@@ -17,18 +25,26 @@ pub(super) fn assign(
     limit_hz: Option<u32>,
     limits: &mut Vec<String>,
 ) -> Result<Vec<Program>, Error> {
-    let decided = wanted.iter().filter(|one| !one.counter.is_place() && !one.is_copied).count();
+    let is_told = |one: &Sampling| one.counter.trigger().is_some_and(Trigger::is_told);
+    let decided =
+        wanted.iter().filter(|one| !one.counter.is_place() && !one.is_copied && !is_told(one)).count();
     let interrupts = wanted.iter().position(|one| one.counter.interrupts()).filter(|_| decided > 1);
+    let is_measuring = assistant.off_cpu().is_some();
+    let only_measures = is_measuring && assistant.program().is_none();
     let mut programs = Vec::new();
-    for (number, sampling) in wanted.iter_mut().enumerate() {
-        let program = if let Some(off_cpu) = assistant.off_cpu() {
+    for (place, sampling) in wanted.iter_mut().enumerate() {
+        let number = number_of(place, is_measuring);
+        let program = if is_told(sampling) {
+            let off_cpu = assistant
+                .off_cpu()
+                .ok_or_else(|| Error::system("measuring")(ErrorKind::Unsupported.into()))?;
             let copiers = off_cpu.copiers().map_err(Error::system("reading a map of events"))?;
             Ok(Program::Takes { copiers, event: None })
-        } else if sampling.is_copied {
+        } else if sampling.is_copied || only_measures {
             Ok(Program::Absent)
         } else if sampling.counter.is_place() {
             watch(number, sampling, assistant, ground, limit_hz)
-        } else if interrupts.is_none_or(|first| first == number) {
+        } else if interrupts.is_none_or(|first| first == place) {
             let program = assistant.program().map(|program| program.try_clone_to_owned()).transpose();
             let program = program.map_err(Error::system("keeping a program"))?;
             program.map(|program| Program::Decides(program, number)).ok_or("there is no program".into())
@@ -88,7 +104,7 @@ fn open(
     let cpu = ground.rings.cpus().next().unwrap_or(0);
     let attr = Sampling { part: Part { tells: false, ..sampling.part }, ..sampling.clone() }.attr();
     let mut event = Event::open(&attr, Whom::Everyone, cpu)?;
-    let program = assistant.at_function().ok_or(std::io::ErrorKind::Unsupported)?;
+    let program = assistant.at_function().ok_or(ErrorKind::Unsupported)?;
     event.attach_as(program, number as u64)?;
     Ok(event)
 }

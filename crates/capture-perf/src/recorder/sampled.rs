@@ -10,6 +10,7 @@ use crate::attr::Sampling;
 use crate::events::Events;
 use crate::limit::Limit;
 use crate::setup::SampledEvent;
+use crate::trigger::Trigger;
 
 /// One event.
 pub(super) struct Sampled {
@@ -30,6 +31,11 @@ impl Sampled {
     /// Whether not each time that it happens is a sample, or not each single one must be.
     pub fn is_by_frequency(&self) -> bool {
         self.limit.is_some() || matches!(self.events.sampling().pace, SamplingRate::Frequency(_))
+    }
+
+    /// Whether it is time off the processor, which a program tells of.
+    pub fn is_told(&self) -> bool {
+        self.events.sampling().counter.trigger().is_some_and(Trigger::is_told)
     }
 
     /// Whether it goes by the passing of processor time, by frequency.

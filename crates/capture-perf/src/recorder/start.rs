@@ -8,7 +8,7 @@ use plumb_capture_api::{KernelUnwinder, SamplingRate, TargetObserver};
 use plumb_ingest::{Filter, Ingest, Source};
 use plumb_process::usage::{monotonic_ns, own_cpu_time, raise_file_limit};
 use plumb_process::{Host, procfs};
-use plumb_profile::Scope;
+use plumb_profile::{EventId, Id, Scope};
 use plumb_table_cache::TableCache;
 use plumb_target::begin::{check, follow_all, release};
 use plumb_target::{Held, Target, TargetError, signals};
@@ -19,12 +19,12 @@ use super::guard::Guard;
 use super::sampled::{Belonging, Sampled};
 use super::{Began, Blind, Copies, Recorder};
 use crate::account::Account;
-use crate::attr::{Counter, Sampling};
+use crate::attr::{Code, Counter, Sampling};
 use crate::error::Error;
 use crate::events::{Attachment, EventContext, Events, Program, Rings};
 use crate::limit::Limit;
 use crate::merge::Merge;
-use crate::options::SamplingOptions;
+use crate::options::{EventSpec, SamplingOptions};
 use crate::overflow::OverflowBuffer;
 use crate::probe::Abilities;
 use crate::session::{self, UnwinderSession};
@@ -45,7 +45,7 @@ impl Recorder {
     }
 
     /// Begins to record with something that walks stacks in the kernel, if there is such a thing. If it measures time off the
-    /// processor, that is what is recorded: the counter of `options` has no effect then.
+    /// processor, that is recorded too, or alone where `options` names no counter.
     pub fn start_with(
         target: &Target,
         options: &SamplingOptions,
@@ -84,8 +84,7 @@ impl Recorder {
         let mut ingest = ingest_for(target, &ground.attachment, pids, &options);
         let declare = |(events, limit)| declare(&mut ingest, events, limit, scope);
         let sampled: Vec<Sampled> = opened.into_iter().map(declare).collect();
-        // All that are declared: of time off the processor there are two.
-        let ids = ingest.profile().events.iter().map(|(id, _)| id).collect();
+        let ids = numbered(&sampled);
         observed.watch_ends();
         let info = sampled[0].events.sampling().parse_info();
         let waiting = |ring| OverflowBuffer::new(ring).in_directory(options.overflow_directory.clone());
@@ -190,17 +189,33 @@ fn choose(host: &Host, options: &SamplingOptions) -> Result<(setup::Choice, io::
     Ok((setup::choose(host, abilities, options)?, machine))
 }
 
-/// The options, with the counter that goes with what walks stacks: if that measures time off the processor, it tells of that.
+/// The options, with the event that goes with what walks stacks: if that measures time off the processor, beside the events that are
+/// asked for, or alone if none is.
 fn options_with(
     options: &SamplingOptions,
     assistant: &mut Option<Box<dyn KernelUnwinder>>,
 ) -> SamplingOptions {
     let mut options = options.clone();
     if assistant.as_mut().is_some_and(|assistant| assistant.off_cpu().is_some()) {
-        options.counter = Some(Counter::Trigger(Arc::new(Trigger::told())));
-        options.period = Some(1);
+        let counter = Counter::Trigger(Arc::new(Trigger::told()));
+        match options.counter {
+            Some(_) => {
+                let told = EventSpec { counter, code: Code::All, period: Some(1), is_copied: false };
+                options.also.push(told);
+            }
+            None => (options.counter, options.period) = (Some(counter), Some(1)),
+        }
     }
     options
+}
+
+/// The events by the numbers that programs have for them: of time off the processor two, which come first.
+fn numbered(sampled: &[Sampled]) -> Vec<EventId> {
+    let told = sampled.iter().filter(|one| one.is_told()).flat_map(|one| {
+        let waited = EventId::from_index(one.id.index() + 1);
+        [one.id, waited]
+    });
+    told.chain(sampled.iter().filter(|one| !one.is_told()).map(|one| one.id)).collect()
 }
 
 /// Opens all events, and starts those that may start before it is said that samples count. What walks stacks comes back if any event
@@ -326,8 +341,9 @@ fn open_events(
     by_frequency: Option<u32>,
 ) -> Result<(Events, Option<Limit>), Error> {
     let each = sampling.pace == SamplingRate::Period(1);
+    let is_told = sampling.counter.trigger().is_some_and(Trigger::is_told);
     let mut events = Events::new(ground.clone(), sampling, program)?;
-    let limit = by_frequency.filter(|_| each);
+    let limit = by_frequency.filter(|_| each && !is_told);
     if let Some(hz) = limit.filter(|_| !events.is_taken()) {
         events.prepare(SamplingRate::Frequency(hz))?;
     }

@@ -21,7 +21,9 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
-use plumb_analyze::{ExplainOptions, Explanation, Filter, explained_event, is_clock, is_untold};
+use plumb_analyze::{
+    ExplainOptions, Explanation, Filter, command_failure, explained_event, is_clock, is_untold,
+};
 use plumb_capture_api::TargetObserver;
 use plumb_profile::Profile;
 
@@ -93,8 +95,9 @@ fn write_watched(
         }
         // What waits all the time has none.
         if report.saved_at_most().is_none() {
+            let failure = command_failure(&profile.meta).map_or_else(String::new, |failure| failure + "; ");
             bail!(
-                "nothing to explain: the recording has no samples; record for longer, or at a higher frequency (-F)"
+                "{failure}nothing to explain: the recording has no samples; record for longer, or at a higher frequency (-F)"
             );
         }
     }
@@ -148,10 +151,7 @@ fn filter(profile: &Profile, args: &Args) -> Result<Filter> {
     if event.is_none() && !profile.samples.is_empty() {
         let names: Vec<&str> = profile.events.iter().map(|(id, _)| name(id)).collect();
         let hint = match names.contains(&"off-cpu") {
-            true => {
-                "it holds only waits. Record processor time too, without --off-cpu: plumb record -o cpu.plumb ...; then \
-                 plumb explain cpu.plumb --waits FILE of this one"
-            }
+            true => "it holds only waits. Record processor time too: plumb record -e cpu-clock --off-cpu ...",
             false => "plumb report shows them",
         };
         bail!(

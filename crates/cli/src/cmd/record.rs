@@ -48,6 +48,9 @@ pub struct Args {
 
     /// Record how long threads are off the CPU, and where: blocked or in the run queue
     ///
+    /// With -e, these events are recorded as well: -e cpu-clock --off-cpu shows where wall-clock time goes, on the CPU and off it; reports
+    /// show one event, which --event chooses. Without -e, time off the CPU is recorded alone.
+    ///
     /// The event off-cpu counts the time that threads were blocked, run-queue the time that they were runnable without a CPU. Each
     /// interval has the stack at which it began.
     ///
@@ -57,7 +60,7 @@ pub struct Args {
     /// Requires BPF (root, Linux 6.1 or newer). Up to -F intervals per second and CPU have a stack each. Beyond that rate, only long
     /// intervals have their own stack; of shorter ones some are sampled and represent the others. Before Linux 6.15 the length of an
     /// interval is known too late for that: intervals beyond the rate have no stack.
-    #[arg(long, conflicts_with_all = ["event", "count", "user_only", "kernel_only"])]
+    #[arg(long, conflicts_with_all = ["count", "user_only", "kernel_only"])]
     off_cpu: bool,
 
     /// With --off-cpu: ignore intervals shorter than TIME (1ms, 50us)

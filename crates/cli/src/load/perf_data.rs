@@ -46,6 +46,13 @@ pub fn read<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {
     tell(&mut profile, input.header());
     profile.meta.lost_samples = statistics.lost_samples;
     profile.meta.damaged_records = input.loss().damaged_records + statistics.damaged_records;
+    if statistics.deferred_missing > 0 {
+        profile.meta.warnings.push(format!(
+            "the user stacks of {} samples were deferred and are not in the file: recording ended, or their threads did, before the kernel \
+             walked them",
+            statistics.deferred_missing
+        ));
+    }
     if statistics.lost_records > 0 {
         profile.meta.warnings.push(format!(
             "{} records of mappings or processes were lost while recording: some frames may be without a file",

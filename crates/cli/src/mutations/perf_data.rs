@@ -9,7 +9,12 @@ const EXIT: u32 = 4;
 const FORK: u32 = 7;
 const SAMPLE: u32 = 9;
 const MMAP2: u32 = 10;
+const CALLCHAIN_DEFERRED: u32 = 22;
 const FINISHED_ROUND: u32 = 68;
+
+/// `PERF_CONTEXT_USER` and `PERF_CONTEXT_USER_DEFERRED`.
+const USER: u64 = u64::MAX - 511;
+const DEFERRED: u64 = u64::MAX - 639;
 
 /// The release is another one than that of the kernel that runs, whose symbols would be read each time.
 const FEATURES: [(u32, &str); 3] = [(3, "host\0\0\0\0"), (4, "9.99.9\0\0"), (6, "x86_64\0\0")];
@@ -33,6 +38,10 @@ pub fn file() -> Vec<u8> {
     data.extend(record(FORK, 0, &[&halves(&[8, 7, 8, 7])[..], &words(&[3]), &tail(101, 3)].concat()));
     for number in 0..12 {
         data.extend(record(SAMPLE, 2, &sample(100 + number % 2, 10 + 10 * number)));
+        if number % 4 == 3 {
+            let deferred = words(&[10 + 10 * number, 3, USER, 0x1010, 0x1020]);
+            data.extend(record(CALLCHAIN_DEFERRED, 2, &[deferred, tail(101, 11 + 10 * number)].concat()));
+        }
         if number % 5 == 4 {
             data.extend(record(FINISHED_ROUND, 0, &[]));
         }
@@ -72,7 +81,9 @@ pub fn file() -> Vec<u8> {
 }
 
 fn sample(id: u64, time: u64) -> Vec<u8> {
-    let kernel_and_user = [u64::MAX - 127, 0xffff_ffff_8100_0000, u64::MAX - 511, 0x1010, 0x1020];
+    // Of every other sample the user's part comes later, or not at all.
+    let user = if time % 20 == 0 { [DEFERRED, time, USER] } else { [USER, 0x1010, 0x1020] };
+    let kernel_and_user = [&[u64::MAX - 127, 0xffff_ffff_8100_0000][..], &user].concat();
     let stack: Vec<u8> = (0..64_u64).flat_map(|word| (0x1000 + 16 * word).to_le_bytes()).collect();
     let mut body = words(&[id, 0x1010, 7 << 32 | 7, time, 1_001_001, kernel_and_user.len() as u64]);
     body.extend(words(&kernel_and_user));

@@ -62,7 +62,8 @@ fn counter(name: &str, target: &Target) -> Result<(Counter, Option<Code>)> {
             let options = plumb_symbolize::Options::default();
             let place =
                 plumb_symbolize::find_function(&path, &function, &options).context(name.to_owned())?;
-            let trigger = Trigger::uprobe(name.to_owned(), &path, place.offset)?;
+            let is_stepped = place.step == plumb_symbolize::ProbeStep::Stepped;
+            let trigger = Trigger::uprobe(name, &path, place.probe, is_stepped)?;
             (Counter::Trigger(Arc::new(trigger)), None)
         }
     })

@@ -133,6 +133,14 @@ impl Ending {
     }
 }
 
+/// The exit status of a command whose end ended its recording.
+fn exit_status(target: &Target, end: Option<End>) -> Option<u8> {
+    match (target, end?) {
+        (Target::Command(_), End::Exited(status)) => Some(Exit::of_status(status).code()),
+        _ => None,
+    }
+}
+
 /// Ends a command that outlives its recording.
 pub fn end(running: Running, target: &Target) {
     notice::say_refused(target, running.end(|notice| notice::say_of(target, notice)).ok());
@@ -162,12 +170,14 @@ pub fn record(
         looks.progress.note(&format!("{what}; Ctrl-C ends it"));
     }
     let end = watch(&mut session, &mut looks);
+    let exit_status = exit_status(&request.target, end.as_ref().ok().copied().flatten());
     observer.map_or(Ok(()), TargetObserver::end).context("the observer of the target failed")?;
     let (mut recorded, exceeded) = session.stop();
     looks.progress.clear();
     looks.progress.has_terminal();
     // Names take what the recorder had.
     plumb_capture_perf::trim_memory();
+    recorded.profile.meta.exit_status = exit_status;
     let running = recorded.running.take();
     let recording = finish(request, recorded, looks, keep);
     let running = running.filter(|_| recording.is_ok());
@@ -242,6 +252,7 @@ fn finish(request: &RecordRequest, recorded: Recorded, looks: Looks, keep: Keep<
     profile.meta.warnings.extend(unmeasured.iter().flat_map(off_cpu::left_out));
     profile.meta.recorder = RecordRequest::RECORDER.into();
     profile.meta.command.clone_from(&request.command);
+    profile.meta.by_kernel = handed_over.is_some();
     profile.meta.warnings.extend(keeping.failure());
     let own = || plumb_process::usage::own_cpu_time().total();
     let recording_cpu = own().saturating_sub(symbols.early());

@@ -24,9 +24,14 @@ pub fn measure(options: LoadOptions) -> Result<Box<dyn KernelUnwinder>> {
 /// A sum of times that is worth a word.
 const NOTABLE_NS: u64 = 1_000_000;
 
-/// Whether a recording is of time off the processor.
+/// Whether an event is time off the processor, by its name.
+pub fn is_it(event: &str) -> bool {
+    event == BLOCKED
+}
+
+/// Whether a recording is of time off the processor alone.
 pub fn is_off_cpu(profile: &Profile) -> bool {
-    profile.events.rows().first().is_some_and(|event| profile.strings.get(event.name) == BLOCKED)
+    profile.events.rows().first().is_some_and(|event| is_it(profile.strings.get(event.name)))
 }
 
 /// How much of which was recorded, in one line.

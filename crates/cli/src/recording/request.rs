@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use plumb_capture_api::KernelUnwinder;
 use plumb_capture_bpf::OffCpu;
-use plumb_capture_perf::{Code, EventSpec, SamplingOptions};
+use plumb_capture_perf::{Code, Counter, EventSpec, SamplingOptions};
 use plumb_target::{Launch, Prints, Target};
 
 use super::{capture, event, memory, off_cpu};
@@ -28,7 +28,7 @@ pub struct RecordRequest {
     pub capture: Capture,
     /// Each sample keeps its time.
     pub timeline: bool,
-    /// Time off the processor is recorded, from so many nanoseconds on.
+    /// Time off the processor is recorded, from so many nanoseconds on; beside the events that are named, or alone if none is.
     pub off_cpu_min_ns: Option<u64>,
     /// Bytes of memory to stay below.
     pub max_memory: u64,
@@ -145,14 +145,15 @@ impl RecordRequest {
                 capture::assistant(self.capture, &self.target, &options, self.timeline, tables);
             return Ok(Capturing { options, unwinder, note });
         };
-        let off_cpu = OffCpu {
-            min_ns,
-            stacks_per_second: options.frequency_hz,
-            walks: self.capture != Capture::Perf,
-            looks_back: true,
-        };
+        let walks = self.capture != Capture::Perf;
+        let counters = options.counter.iter().chain(options.also.iter().map(|event| &event.counter));
+        let places = walks && counters.clone().any(Counter::is_place);
+        let samples_beside = walks && counters.count() > 0;
+        let off_cpu = OffCpu { min_ns, stacks_per_second: options.frequency_hz, walks, looks_back: true };
         let programs = plumb_capture_bpf::LoadOptions {
             off_cpu: Some(off_cpu),
+            samples_beside,
+            places,
             ..capture::options(self.timeline, tables)
         };
         Ok(Capturing { options, unwinder: Some(off_cpu::measure(programs)?), note: None })

@@ -41,6 +41,7 @@ impl SecondLook {
             matches!(request.target, Target::Command(_) | Target::Processes(_) | Target::Tree(_));
         let mut sampling = request.sampling.clone();
         sampling.heeds_signals = false;
+        (sampling.counter, sampling.also) = (None, Vec::new());
         let request = RecordRequest { off_cpu_min_ns: Some(0), duration: None, sampling, ..request.clone() };
         let stop = Arc::new(AtomicBool::new(false));
         is_followed.then_some(Self { request, pids: Vec::new(), stop, thread: None })

@@ -4,7 +4,7 @@ use plumb_analyze::{Cause, NodeId, Program, View, without_parameters};
 
 use crate::terminal::printable;
 
-pub use plumb_report::label::cause;
+pub use plumb_report::label::{cause, samples};
 
 /// Frames of a stack in one line; of more those in the middle are left out.
 const FRAMES: usize = 12;
@@ -16,11 +16,6 @@ pub fn wait<'a>(event: &str, of: Cause, name: &'a str) -> &'a str {
         Cause::User if event == "off-cpu" => "no stack recorded",
         of => cause(of, name),
     }
-}
-
-/// So many samples.
-pub fn samples(count: u64) -> String {
-    if count == 1 { "1 sample".into() } else { format!("{count} samples") }
 }
 
 /// What a program is called ([`plumb_report::label::program`]), without what would steer a terminal.

@@ -154,7 +154,8 @@ impl StackCounts {
         let mut causes = by_file(profile, causes);
         let off_cpu = off_cpu::is_off_cpu(profile);
         for cause in &mut causes {
-            (cause.by_kernel, cause.by_guesses, cause.off_cpu) = (by_kernel, by_guesses, off_cpu);
+            cause.by_kernel = by_kernel || profile.meta.by_kernel;
+            (cause.by_guesses, cause.off_cpu) = (by_guesses, off_cpu);
         }
         Stacks { samples, complete, stitched, scanned, apart, causes }
     }

@@ -6,6 +6,7 @@ mod causes;
 mod compilers;
 mod interpreted;
 mod nameless;
+mod packages;
 mod runtimes;
 mod told;
 

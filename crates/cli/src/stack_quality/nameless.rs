@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use plumb_profile::{AddressSpace, DsoId, DsoKind, Profile};
 
 use super::compilers::{is_haskell, is_poly_ml};
+use super::packages::debug_symbols;
 use super::runtimes::Runtime;
 use super::told::Told;
 
@@ -61,14 +62,21 @@ pub fn of_file(profile: &Profile, dso: DsoId) -> String {
         let remedy = match () {
             () if is_haskell(profile, dso) => NO_LOCALS,
             () if is_poly_ml(profile, dso) => POLY_ML,
-            () => STRIPPED,
+            () => return stripped(profile, dso),
         };
         return remedy.to_owned();
     }
     let own = profile.mappings.iter().find(|mapping| mapping.dso == dso);
     let pid = own.map(|mapping| profile.processes[mapping.process].pid);
     let runtime = pid.and_then(|pid| Some((Runtime::of(profile, pid)?, pid)));
-    runtime.map_or_else(|| STRIPPED.to_owned(), |(runtime, pid)| runtime.names(&Told::of(profile, pid)))
+    runtime.map_or_else(|| stripped(profile, dso), |(runtime, pid)| runtime.names(&Told::of(profile, pid)))
+}
+
+/// Remedy for a file that was stripped: the command that gets its debug symbols, if it is of a package that is here.
+fn stripped(profile: &Profile, dso: DsoId) -> String {
+    let dso = &profile.dsos[dso];
+    let command = debug_symbols(profile.strings.get(dso.path), dso.build_id.as_ref());
+    command.unwrap_or_else(|| STRIPPED.to_owned())
 }
 
 /// Remedy for code that a process made.
@@ -82,8 +90,7 @@ fn of_runtime(profile: &Profile, pid: u32) -> String {
 }
 
 /// Remedy for a stripped file.
-const STRIPPED: &str =
-    "build it without -s and strip, install its debug symbols, or record with --debuginfod";
+const STRIPPED: &str = "build it without -s and strip, or record with --debuginfod";
 /// Remedy for a file of GHC.
 const NO_LOCALS: &str = "none: GHC gives symbols to top-level functions only";
 /// Remedy for a program of Poly/ML.

@@ -34,6 +34,8 @@ pub(super) struct MetaFile {
 struct MetaFields {
     recorder: String,
     command: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_status: Option<u8>,
     host: String,
     kernel: String,
     arch: String,
@@ -55,6 +57,8 @@ struct MetaFields {
     recorder_cpu_ns: Option<u64>,
     lost_samples: u64,
     damaged_records: u64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    by_kernel: bool,
     stack_copy_bytes: u32,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     cuts_untold: bool,
@@ -142,6 +146,8 @@ impl MetaFile {
                 recorder_cpu_ns: meta.recorder_cpu_ns,
                 lost_samples: meta.lost_samples,
                 damaged_records: meta.damaged_records,
+                exit_status: meta.exit_status,
+                by_kernel: meta.by_kernel,
                 stack_copy_bytes: meta.stack_copy_bytes,
                 cuts_untold: meta.cuts_untold,
                 symbolized: meta.symbolized,
@@ -175,6 +181,8 @@ impl MetaFile {
             recorder_cpu_ns: meta.recorder_cpu_ns,
             lost_samples: meta.lost_samples,
             damaged_records: meta.damaged_records,
+            exit_status: meta.exit_status,
+            by_kernel: meta.by_kernel,
             stack_copy_bytes: meta.stack_copy_bytes,
             cuts_untold: meta.cuts_untold,
             symbolized: meta.symbolized,

@@ -5,7 +5,7 @@
 //! which it ends.
 
 use plumb_profile::{Begin, LifeEnd, LifeId, Profile};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::tasks::Tasks;
 
@@ -21,6 +21,8 @@ pub(crate) struct Accounts {
     /// Threads that ended before another one of their process exec'd, until they are freed: the life that they ended in, and what they had used
     /// before it. By process and thread; the first of a process is [`REPLACED`].
     replaced: FxHashMap<(u32, u32), (LifeId, u64)>,
+    /// Processes whose first thread was freed before the record of the exec by which another has its number.
+    freed_early: FxHashSet<u32>,
 }
 
 /// Number of a first thread in its account, where another has its number since it exec'd.
@@ -34,9 +36,12 @@ impl Accounts {
 
     /// A thread of a process has exec'd that was not the first: this was its life so far, in which those threads have ended.
     pub(crate) fn replaced(&mut self, pid: u32, ended: impl Iterator<Item = u32>, life: Option<LifeId>) {
-        let before = self.before_exec.remove(&pid).unwrap_or(0);
+        let was_freed = self.freed_early.remove(&pid);
+        let before = if was_freed { 0 } else { self.before_exec.remove(&pid).unwrap_or(0) };
         let Some(life) = life else { return };
-        self.replaced.insert((pid, REPLACED), (life, before));
+        if !was_freed {
+            self.replaced.insert((pid, REPLACED), (life, before));
+        }
         ended.filter(|&tid| tid != pid).for_each(|tid| _ = self.replaced.insert((pid, tid), (life, 0)));
     }
 
@@ -57,6 +62,7 @@ impl Accounts {
         self.execs.clear();
         self.ended.clear();
         self.replaced.clear();
+        self.freed_early.clear();
     }
 
     /// A task has used so much since it was forked, and has just exec'd, or ended.
@@ -71,6 +77,10 @@ impl Accounts {
         let before = match replaced {
             Some((_, before)) => Some(before),
             None if tid == pid => self.before_exec.remove(&pid),
+            None if tid == REPLACED => {
+                self.freed_early.insert(pid);
+                self.before_exec.remove(&pid)
+            }
             None => None,
         };
         let life = if let Some((life, _)) = replaced {

@@ -381,20 +381,32 @@ impl StackBuilder<'_> {
                 Ending::Truncation(Truncation::NotMapped, None)
             };
         };
+        let links = sample.callchain.into_iter().flat_map(kernel::links).filter(|link| !link.in_kernel);
+        self.user_links(links, Some(space), sample.ip.filter(|_| !sample.in_kernel))
+    }
+
+    /// Appends user frames by their addresses; without any the program counter alone.
+    pub(crate) fn user_links(
+        &mut self,
+        links: impl Iterator<Item = kernel::Link>,
+        space: Option<SpaceId>,
+        ip: Option<u64>,
+    ) -> Ending {
+        let Some(space) = space else { return Ending::Truncation(Truncation::NotMapped, None) };
         let mut outermost = None;
-        for link in sample.callchain.into_iter().flat_map(kernel::links).filter(|link| !link.in_kernel) {
+        for link in links {
             let id = self.user_frame(space, (link.address, link.is_return, Found::Sampled));
             self.draft.leaf_first.push(id);
             outermost = Some((link.address.saturating_sub(link.is_return.into()), id));
         }
-        match (outermost, sample.in_kernel, sample.ip) {
-            (Some((call, id)), ..) => self.callchain_end(space, call, id),
-            (None, false, Some(ip)) => {
+        match (outermost, ip) {
+            (Some((call, id)), _) => self.callchain_end(space, call, id),
+            (None, Some(ip)) => {
                 let id = self.user_frame(space, (ip, false, Found::Sampled));
                 self.draft.leaf_first.push(id);
                 Ending::Truncation(Truncation::NoUserStack, self.out.profile.frames[id].dso)
             }
-            _ => Ending::Truncation(Truncation::NoUserStack, None),
+            (None, None) => Ending::Truncation(Truncation::NoUserStack, None),
         }
     }
 

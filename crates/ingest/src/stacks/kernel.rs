@@ -133,6 +133,14 @@ pub(crate) fn links(callchain: Words<'_>) -> impl Iterator<Item = Link> {
     })
 }
 
+/// `PERF_CONTEXT_USER_DEFERRED`: the user's part comes in a record of its own, with the cookie that follows.
+const CONTEXT_USER_DEFERRED: u64 = -640_i64 as u64;
+
+/// The cookie of the record with the user's part, if it comes in one.
+pub(crate) fn cookie(callchain: Words<'_>) -> Option<u64> {
+    callchain.iter().skip_while(|&address| address != CONTEXT_USER_DEFERRED).nth(1)
+}
+
 /// The GNU build id among ELF notes (gABI, "Note Section"), each padded to four bytes.
 fn build_id_in(mut notes: &[u8]) -> Option<BuildId> {
     const NT_GNU_BUILD_ID: u32 = 3;

@@ -5,6 +5,7 @@
 
 mod builder;
 mod copied;
+mod deferred;
 mod draft;
 mod intern;
 mod kernel;
@@ -20,6 +21,8 @@ mod walked;
 
 pub(crate) use builder::{StackBuilder, Stacks};
 pub(crate) use copied::registers;
+pub(crate) use deferred::DeferredStacks;
 pub(crate) use draft::Ending;
+pub(crate) use kernel::cookie;
 pub use stopped::StoppedStack;
 pub(crate) use thread::ThreadStacks;

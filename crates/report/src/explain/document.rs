@@ -2,7 +2,7 @@
 
 use plumb_analyze::{
     Bottleneck, BoundBy, CallPath, Cost, Doubt, Explanation, FrameIndex, Gain, HotFunction, HotInstruction,
-    KernelRow, PredictedGain, RunSummary, SampledLine, Share, View, Waits,
+    KernelRow, Obstacle, PredictedGain, RunSummary, SampledLine, Share, View, Waits, command_failure,
 };
 use plumb_profile::{Queued, QueuedThread};
 use serde_json::{Map, Value, json};
@@ -23,6 +23,8 @@ pub fn document(report: &Explanation<'_>, code: &HotFunctions, ignore: &[String]
     json!({
         "version": crate::JSON_VERSION,
         "command": meta.command,
+        "exit_status": meta.exit_status,
+        "failure": command_failure(meta),
         "counted": report.untold,
         "unit": if report.time.is_time { "ns" } else { "" },
         "time": pace(report),
@@ -292,6 +294,10 @@ fn verdict(report: &Explanation<'_>) -> Value {
         "cause": waiting(report).or(report.first()).map(|(what, part)| one(what, part)),
         "above": outlook.above.iter().map(|&(what, part)| one(what, part)).collect::<Vec<_>>(),
         "unsure": unsure.collect::<Vec<_>>(),
+        "obstacle": outlook.obstacle().map(|obstacle| match obstacle {
+            Obstacle::Names(_) => "names",
+            Obstacle::Samples => "samples",
+        }),
         "nameless": outlook.hidden.map(share),
         "largest": outlook.largest.map(|(what, part)| one(what, part)),
     })

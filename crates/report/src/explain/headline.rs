@@ -2,7 +2,7 @@
 //!
 //! Not here: what is said below it (`cli`), the analysis (`analyze`).
 
-use plumb_analyze::{Bottleneck, Explanation, Extent, FrameIndex, PredictedGain, Share};
+use plumb_analyze::{Bottleneck, Explanation, Extent, FrameIndex, Obstacle, PredictedGain, Share};
 use plumb_profile::DsoKind;
 
 use super::places::{self, file_name, name};
@@ -36,13 +36,18 @@ pub fn headline(report: &Explanation<'_>) -> Text {
         return subject(report, what).and(format!(": {} of {}{doubt}", with_ends(share), whole(report)));
     }
     let threshold = outlook.threshold;
-    let nameless = report.quality.nameless_share.percent;
-    let hidden = match outlook.hidden {
-        Some(_) => format!("; {} has no names", short_percent(nameless)),
-        None => String::new(),
-    };
-    match outlook.largest {
-        Some((what, share)) if share.percent >= threshold => {
+    if outlook.is_few {
+        let samples = label::samples(report.view.part().samples);
+        return format!(
+            "Too few samples to tell: {samples}; record for longer, or at a higher frequency (-F)"
+        )
+        .into();
+    }
+    match (outlook.obstacle(), outlook.largest) {
+        (Some(Obstacle::Names(share)), _) => {
+            format!("{} of the samples are in code without names", short_percent(share.percent)).into()
+        }
+        (_, Some((what, share))) if share.percent >= threshold => {
             let percent = short_percent(share.percent);
             let interval = format!("{:.0}–{:.0}%", share.low, share.high);
             subject(report, what).and(format!(
@@ -50,7 +55,7 @@ pub fn headline(report: &Explanation<'_>) -> Text {
                 whole(report)
             ))
         }
-        _ => Text::from(format!("Nothing stands out: nothing named is above {threshold}%{hidden}")),
+        _ => Text::from(format!("Nothing stands out: nothing named is above {threshold}%")),
     }
 }
 

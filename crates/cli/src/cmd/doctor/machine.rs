@@ -222,7 +222,7 @@ fn tracepoints() -> Finding {
 fn functions() -> Finding {
     let what = "functions";
     let tried = entry_of_this_program().and_then(|offset| {
-        let trigger = Trigger::uprobe("entry".into(), Path::new("/proc/self/exe"), offset);
+        let trigger = Trigger::uprobe("entry", Path::new("/proc/self/exe"), offset, false);
         plumb_capture_perf::try_trigger(trigger.map_err(io::Error::other)?)
     });
     let can = "can be sampled (plumb record -e uprobe:FILE:FUNCTION)";

@@ -2,7 +2,9 @@
 //!
 //! It says the same as the sections of the whole report, from the same analysis; `--full` shows those.
 
-use plumb_analyze::{Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, FrameIndex, HotFunction};
+use plumb_analyze::{
+    Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, FrameIndex, HotFunction, command_failure,
+};
 
 use super::sections::{cell, tells_kernel};
 use super::{Args, again, calls, lacks, loops, nameless, title, waits};
@@ -26,9 +28,11 @@ const MUCH_WAITED: f64 = 0.1;
 /// The document of the screen.
 pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Document {
     let mut section = Section::new("");
+    section.blocks.extend(failure(report).map(Block::Strong));
     let gap = report.view.profile().meta.coverage_gap();
     gap.into_iter().for_each(|gap| section.say(format!("{gap}.")));
-    section.blocks.push(Block::Strong(headline(report)));
+    let remedy = lacks::names_remedy(report).unwrap_or_default();
+    section.blocks.push(Block::Strong(headline(report).and(remedy)));
     let facts = facts(report, args);
     if !facts.is_empty() {
         section.blocks.push(Block::Facts(facts));
@@ -69,6 +73,12 @@ fn run_queue_wait(report: &Explanation<'_>) -> Option<String> {
         ""
     };
     is_much.then(|| format!("{} run-queue wait{whose}", time(waited as f64)))
+}
+
+/// Sentence without its end that says how the command failed: it may not have done what was to be measured.
+pub(super) fn failure(report: &Explanation<'_>) -> Option<Text> {
+    let failure = command_failure(&report.view.profile().meta)?;
+    Some(format!("The {}", failure.strip_prefix("the ").unwrap_or(&failure)).into())
 }
 
 /// What stands behind the headline.

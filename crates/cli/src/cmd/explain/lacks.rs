@@ -2,7 +2,7 @@
 //!
 //! Not here: the verdict on code without names (`nameless`).
 
-use plumb_analyze::{Bottleneck, Explanation};
+use plumb_analyze::{Bottleneck, Explanation, Obstacle};
 
 use crate::render::document::Text;
 use crate::stack_quality::{Stacks, nameless};
@@ -33,8 +33,18 @@ pub(super) fn facts(report: &Explanation<'_>) -> Vec<(String, Text)> {
     cut.into_iter().chain(names).collect()
 }
 
+/// What gives names to most of the code without any, where that is what the headline says.
+pub(super) fn names_remedy(report: &Explanation<'_>) -> Option<String> {
+    let Some(Obstacle::Names(_)) = report.outlook.obstacle() else { return None };
+    let remedy = nameless(report.view.profile()).0.into_iter().next()?.remedy;
+    (!remedy.is_empty()).then(|| format!(": {remedy}"))
+}
+
 /// Whether the headline is of code without names, and says how it gets some.
 fn says_names(report: &Explanation<'_>) -> bool {
+    if matches!(report.outlook.obstacle(), Some(Obstacle::Names(_))) {
+        return true;
+    }
     let is_nameless = |what| matches!(what, Bottleneck::Function(frame) if !report.view.frame(frame).named);
     report.first().is_some_and(|(what, _)| is_nameless(what))
 }

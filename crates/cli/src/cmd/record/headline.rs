@@ -47,8 +47,10 @@ fn lines(
     let mut lines = match off_cpu::is_off_cpu(profile) {
         true => vec![off_cpu::line(profile)],
         false => {
-            let line =
-                |event: &SampledEvent| event_line(profile, counts.of_event(event.id), setup, event, target);
+            let line = |event: &SampledEvent| match off_cpu::is_it(event.counter.name()) {
+                true => off_cpu::line(profile),
+                false => event_line(profile, counts.of_event(event.id), setup, event, target),
+            };
             setup.events.iter().map(line).collect()
         }
     };
@@ -63,7 +65,7 @@ fn lines(
         let is_little = || target.and_then(|target| why_none::is_little(target.total(), setup.frequency_hz));
         lines.extend(why_none::changes_user(profile).or_else(is_little));
     }
-    lines.extend(nameless_lines(profile));
+    lines.extend(nameless_line(profile));
     lines.extend(interpreted_lines(profile, counts.by_kernel));
     // Also what limits the setup.
     lines.extend(profile.meta.warnings.iter().cloned());
@@ -152,19 +154,14 @@ fn occurrences(
     text
 }
 
-/// Places whose functions have no names, each with its remedy.
-fn nameless_lines(profile: &Profile) -> Vec<String> {
+/// The place with most samples in functions without names, with its remedy.
+fn nameless_line(profile: &Profile) -> Option<String> {
     let (places, samples) = nameless(profile);
-    let mut lines = Vec::new();
-    for place in places.iter().take(CAUSES) {
-        lines.push(format!(
-            "{} of samples are in {}, without names",
-            part_of(place.samples, samples),
-            place.place
-        ));
-        lines.extend(arrow(&place.remedy, (place.samples, samples)));
-    }
-    lines
+    let place = places.first()?;
+    let remedy = Some(&place.remedy).filter(|remedy| !remedy.is_empty());
+    let remedy = remedy.map_or_else(String::new, |remedy| format!(": {remedy}"));
+    let share = part_of(place.samples, samples);
+    Some(format!("{share} of samples are in {}, without names{remedy}", place.place))
 }
 
 /// Languages whose interpreter is shown in the place of their functions.

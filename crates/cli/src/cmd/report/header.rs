@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use plumb_analyze::{Summary, View, coverage, is_clock};
+use plumb_analyze::{Summary, View, command_failure, coverage, is_clock};
 use plumb_interpreters::Known;
 use plumb_profile::{DsoKind, EventId, Meta, Profile, Scope};
 
@@ -24,6 +24,9 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
     if !recorded.is_empty() {
         writeln!(out, "# Recorded: {}", printable(&recorded.join(", ")))?;
     }
+    if let Some(failure) = command_failure(meta) {
+        writeln!(out, "# Failed:   {failure}")?;
+    }
     writeln!(out, "# Samples:  {}", printable(&samples(view, shown).join(", ")))?;
     writeln!(out, "# Stacks:   {}", printable(&stacks(view, &Summary::new(view))))?;
     if shown.filter.takes_a_part() {
@@ -36,7 +39,7 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
             Precision::of(view).percent(part.percent_of(whole))
         )?;
     }
-    if let Some(Known { language, versions, .. }) = missing_script(profile) {
+    if let Some(Known { language, versions, .. }) = missing_script(profile).filter(|_| !meta.by_kernel) {
         let label = format!("{language}:");
         writeln!(out, "# {label:<9} as root, plumb record --capture bpf shows its functions ({versions})")?;
     }
@@ -98,7 +101,9 @@ fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
     if !name.is_empty() {
         first.push_str(&format!(" of {name}"));
     }
-    if let Some(frequency) = meta.frequency_hz {
+    // Times that are measured have no rate.
+    let is_measured = unit == "ns" && !name.is_empty() && !is_clock(name);
+    if let Some(frequency) = meta.frequency_hz.filter(|_| !is_measured) {
         let most = if is_clock(name) || name.is_empty() { "" } else { "most " };
         first.push_str(&format!(" at {most}{frequency} Hz"));
     }

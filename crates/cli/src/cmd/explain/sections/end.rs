@@ -1,9 +1,10 @@
 //! How far the report is to be trusted, what it comes to, and how it is made again.
 
-use plumb_analyze::{Bottleneck, BoundBy, Explanation, Share};
+use plumb_analyze::{Bottleneck, BoundBy, Explanation, Obstacle, Share};
 
 use super::figures::{gain, interval, percent, with_interval};
 use super::time::tells_kernel;
+use crate::cmd::explain::brief;
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
 use crate::render::precision::Precision;
@@ -101,6 +102,7 @@ fn names(report: &Explanation<'_>) -> Text {
 
 /// What stands above all sections.
 pub(super) fn summary(report: &Explanation<'_>) -> Text {
+    let failure = brief::failure(report).map_or_else(Text::default, |failure| failure.and(". "));
     let pace = &report.pace;
     let class = pace.class().map_or("bottleneck class: unknown", BoundBy::name);
     let cores = pace.cores().map_or(String::new(), |cores| format!(", {cores:.2} processors used"));
@@ -109,7 +111,7 @@ pub(super) fn summary(report: &Explanation<'_>) -> Text {
         false => String::new(),
     };
     let gap = report.view.profile().meta.coverage_gap().map_or(String::new(), |gap| format!("{gap}. "));
-    Text::from(format!("{class}{cores}{kernel}. {gap}Verdict: ")).text(verdict_text(report))
+    failure.and(format!("{class}{cores}{kernel}. {gap}Verdict: ")).text(verdict_text(report))
 }
 
 /// Section 9.
@@ -196,6 +198,9 @@ fn verdict_text(report: &Explanation<'_>) -> Text {
         return text.text(text_of(report, what)).and(format!(", {}.", with_interval(report, share)));
     }
     let text = Text::from(format!("can't tell whether anything is above {threshold}%: "));
+    if let Some(Obstacle::Names(share)) = outlook.obstacle() {
+        return text.and(format!("{} is in code without names.", with_interval(report, share)));
+    }
     text.text(text_of(report, what)).and(format!(" has {}.", with_interval(report, share)))
 }
 

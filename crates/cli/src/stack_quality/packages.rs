@@ -1,0 +1,218 @@
+//! The command that gets the debug symbols of a file of the system: of its package here, or by debuginfod.
+//!
+//! Invariant: there is one only where the recorded file is the one that lies here, belongs to a package, and has no debug file yet.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use plumb_profile::BuildId;
+
+/// What was found, by path: package managers take a while.
+static KNOWN: LazyLock<Mutex<HashMap<String, Option<String>>>> = LazyLock::new(Mutex::default);
+
+/// What a package manager or the system's description says.
+trait System {
+    /// Prints what a command prints; empty if it fails.
+    fn output(&self, program: &str, args: &[&str]) -> String;
+    /// Reads a text file; empty if it isn't there.
+    fn read(&self, path: &str) -> String;
+    /// The package of Debian that a file belongs to.
+    fn debian_owner(&self, path: &str) -> Option<String>;
+}
+
+/// The command for the file at `path` with this build id.
+pub fn debug_symbols(path: &str, build_id: Option<&BuildId>) -> Option<String> {
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = known.get(path) {
+        return known.clone();
+    }
+    let is_here = build_id.is_some() && plumb_symbolize::build_id_of(Path::new(path)).as_ref() == build_id;
+    let found = build_id.filter(|id| is_here && !has_debug_file(id)).and_then(|_| command(&Here, path));
+    known.insert(path.to_owned(), found.clone());
+    found
+}
+
+fn has_debug_file(build_id: &BuildId) -> bool {
+    let hex = build_id.to_string();
+    let (folder, name) = hex.split_at(2);
+    Path::new("/usr/lib/debug/.build-id").join(folder).join(format!("{name}.debug")).exists()
+}
+
+fn command(system: &dyn System, path: &str) -> Option<String> {
+    let release = system.read("/etc/os-release");
+    let field = |name: &str| {
+        let line = release.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        line.unwrap_or_default().trim_matches('"').to_owned()
+    };
+    let names = format!("{} {}", field("ID"), field("ID_LIKE"));
+    let is = |name: &str| names.split(' ').any(|one| one == name);
+    let by_server = |url: &str| format!("DEBUGINFOD_URLS={url} plumb record --debuginfod ...");
+    let one_line =
+        |text: String| Some(text.trim().to_owned()).filter(|text| !text.is_empty() && !text.contains('\n'));
+    if is("debian") {
+        let package = system.debian_owner(path)?;
+        return Some(of_debian(system, &package, &field("VERSION_CODENAME"), is("ubuntu")));
+    }
+    if is("alpine") {
+        let text = system.output("apk", &["info", "--who-owns", path]);
+        let (_, package) = text.trim().rsplit_once(" is owned by ")?;
+        let name = package.rsplitn(3, '-').nth(2)?;
+        return Some(format!("apk add {name}-dbg"));
+    }
+    if is("arch") {
+        let package = one_line(system.output("pacman", &["--query", "--quiet", "--owns", path]));
+        return package.map(|_| by_server("https://debuginfod.archlinux.org"));
+    }
+    let package = one_line(system.output("rpm", &["--query", "--file", "--queryformat", "%{NAME}", path]))?;
+    match is("suse") || is("opensuse") {
+        true => Some(format!("zypper install {package}-debuginfo")),
+        false if is("fedora") || is("rhel") => Some(format!("dnf debuginfo-install {package}")),
+        false => None,
+    }
+}
+
+/// Debug symbols are in a package beside the one of the file, which another archive may have.
+fn of_debian(system: &dyn System, package: &str, release: &str, is_ubuntu: bool) -> String {
+    let names = ["dbgsym", "dbg"].map(|ending| format!("{package}-{ending}"));
+    let policy = system.output("apt-cache", &["policy", &names[0], &names[1]]);
+    let mut of = "";
+    for line in policy.lines() {
+        match line.trim().split_once(": ") {
+            Some(("Candidate", version)) if version != "(none)" && !of.is_empty() => {
+                return format!("apt install {of}");
+            }
+            _ if !line.starts_with(' ') => of = line.trim_end_matches(':'),
+            _ => {}
+        }
+    }
+    match is_ubuntu {
+        true => "DEBUGINFOD_URLS=https://debuginfod.ubuntu.com plumb record --debuginfod ...".to_owned(),
+        false => format!(
+            "apt install {} (first add the suite {release}-debug of debian-debug to apt's sources: it is in none)",
+            names[0]
+        ),
+    }
+}
+
+/// This machine.
+struct Here;
+
+impl System for Here {
+    fn output(&self, program: &str, args: &[&str]) -> String {
+        let mut command = Command::new(program);
+        command.args(args).env("LC_ALL", "C").stdin(Stdio::null()).stderr(Stdio::null());
+        let output = command.output().ok().filter(|output| output.status.success());
+        output.map_or_else(String::new, |output| String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(path).unwrap_or_default()
+    }
+
+    fn debian_owner(&self, path: &str) -> Option<String> {
+        owner_in(Path::new("/var/lib/dpkg/info"), path)
+    }
+}
+
+/// The package whose list of files in `folder` has a file: `zlib1g` of `zlib1g:amd64.list`. Lists of old packages have no `/usr` before `/lib`.
+fn owner_in(folder: &Path, path: &str) -> Option<String> {
+    let old = path.strip_prefix("/usr").filter(|rest| rest.starts_with('/'));
+    for entry in std::fs::read_dir(folder).ok()?.flatten() {
+        let name = entry.file_name();
+        let Some(package) = name.to_str().and_then(|name| name.strip_suffix(".list")) else { continue };
+        let list = std::fs::read(entry.path()).unwrap_or_default();
+        let is_it = |line: &[u8]| line == path.as_bytes() || old.is_some_and(|old| line == old.as_bytes());
+        if list.split(|&byte| byte == b'\n').any(is_it) {
+            return Some(package.split(':').next().unwrap_or(package).to_owned());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A system with this description, whose package manager prints this.
+    struct Other(&'static str, &'static str);
+
+    impl System for Other {
+        fn output(&self, _: &str, _: &[&str]) -> String {
+            self.1.to_owned()
+        }
+
+        fn read(&self, _: &str) -> String {
+            self.0.to_owned()
+        }
+
+        fn debian_owner(&self, path: &str) -> Option<String> {
+            path.contains("libz").then(|| "zlib1g".to_owned())
+        }
+    }
+
+    const DEBIAN: &str = "ID=debian\nVERSION_CODENAME=bookworm\n";
+
+    #[test]
+    fn each_distribution_has_its_command() {
+        let path = "/usr/lib/x86_64-linux-gnu/libz.so.1.2.13";
+        for (release, printed, expected) in [
+            (
+                DEBIAN,
+                "zlib1g-dbgsym:\n  Installed: (none)\n  Candidate: 1:1.2.13\n",
+                "apt install zlib1g-dbgsym",
+            ),
+            (
+                DEBIAN,
+                "zlib1g-dbgsym:\n  Candidate: (none)\nzlib1g-dbg:\n  Installed: (none)\n  Candidate: 1:1.2\n",
+                "apt install zlib1g-dbg",
+            ),
+            (
+                DEBIAN,
+                "",
+                "apt install zlib1g-dbgsym (first add the suite bookworm-debug of debian-debug to apt's sources: it is in none)",
+            ),
+            (
+                "ID=ubuntu\nID_LIKE=debian\n",
+                "",
+                "DEBUGINFOD_URLS=https://debuginfod.ubuntu.com plumb record --debuginfod ...",
+            ),
+            ("ID=fedora\n", "zlib-ng-compat", "dnf debuginfo-install zlib-ng-compat"),
+            ("ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\n", "zlib", "dnf debuginfo-install zlib"),
+            ("ID=opensuse-leap\nID_LIKE=\"suse opensuse\"\n", "libz1", "zypper install libz1-debuginfo"),
+            ("ID=alpine\n", "/lib/libz.so.1.3.1 is owned by zlib-1.3.1-r2\n", "apk add zlib-dbg"),
+            (
+                "ID=arch\n",
+                "zlib\n",
+                "DEBUGINFOD_URLS=https://debuginfod.archlinux.org plumb record --debuginfod ...",
+            ),
+        ] {
+            assert_eq!(command(&Other(release, printed), path).as_deref(), Some(expected), "{release}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_no_package_has_none() {
+        for release in [DEBIAN, "ID=fedora\n", "ID=alpine\n", "ID=arch\n", "ID=unheard-of\n", ""] {
+            assert_eq!(command(&Other(release, ""), "/opt/app"), None, "{release}");
+        }
+        assert_eq!(debug_symbols("/opt/app", BuildId::new(&[1, 2, 3, 4]).as_ref()), None);
+    }
+
+    #[test]
+    fn the_owner_is_in_the_lists_also_without_usr() {
+        let folder = std::env::temp_dir().join(format!("plumb-packages-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder for the test");
+        let write = |name: &str, text: &str| {
+            std::fs::write(folder.join(name), text).expect("it can be written");
+        };
+        write("zlib1g:amd64.list", "/.\n/lib\n/lib/x/libz.so.1.2.13\n");
+        write("bash.list", "/bin/bash\n/usr/share/bash\n");
+        let owner = |path: &str| owner_in(&folder, path);
+        assert_eq!(owner("/usr/lib/x/libz.so.1.2.13").as_deref(), Some("zlib1g"));
+        assert_eq!(owner("/bin/bash").as_deref(), Some("bash"));
+        assert_eq!((owner("/usr/lib/x/libz.so.1"), owner("/opt/app")), (None, None));
+        std::fs::remove_dir_all(&folder).expect("it was made above");
+    }
+}

@@ -1,0 +1,69 @@
+//! User stacks that come later than their samples: `PERF_RECORD_CALLCHAIN_DEFERRED`, by which a kernel of Linux 6.19 or newer walks the user
+//! stack once, when the thread returns to user code. Until then a sample's callchain has a cookie in the place of the user's part.
+
+use plumb_profile::{Frame, FrameId, FrameKind};
+use rustc_hash::FxHashMap;
+
+use super::kernel::links;
+use crate::stacks::{Ending, StackBuilder};
+use crate::{Ingest, wire};
+
+/// Samples whose user stack is yet to come, by thread and cookie.
+#[derive(Debug, Default)]
+pub(crate) struct DeferredStacks {
+    waiting: FxHashMap<(u32, u64), Vec<usize>>,
+}
+
+impl DeferredStacks {
+    /// Has sample number `sample` wait for the stack of this cookie.
+    pub(crate) fn wait(&mut self, tid: u32, cookie: u64, sample: usize) {
+        self.waiting.entry((tid, cookie)).or_default().push(sample);
+    }
+
+    /// How many samples wait.
+    pub(crate) fn missing(&self) -> u64 {
+        self.waiting.values().map(|samples| samples.len() as u64).sum()
+    }
+
+    /// The samples of a stack, which wait no more. Without a thread, as in files whose records don't name it: by the cookie, which no two
+    /// threads have.
+    fn take(&mut self, tid: Option<u32>, cookie: u64) -> Vec<usize> {
+        let tid = tid.or_else(|| self.waiting.keys().find(|key| key.1 == cookie).map(|key| key.0));
+        tid.and_then(|tid| self.waiting.remove(&(tid, cookie))).unwrap_or_default()
+    }
+}
+
+impl Ingest {
+    /// Gives the samples that waited for a user stack that stack.
+    pub(crate) fn deferred(&mut self, tid: Option<u32>, deferred: &wire::Deferred<'_>) {
+        for index in self.deferred_stacks.take(tid, deferred.cookie) {
+            let Some(sample) = self.out.profile.samples.get(index) else { continue };
+            let thread = &self.out.profile.threads[sample.thread];
+            let task = (self.out.profile.processes[thread.process].pid, thread.tid);
+            let frames: Vec<FrameId> = self.out.profile.frames_of(sample.stack).collect();
+            let was_cut = frames.last().map(|&last| self.out.profile.frames[last]);
+            let was_cut = was_cut.and_then(|last| Some((last.cut()?, last.dso)));
+            let mut stack = StackBuilder::new(&mut self.stacks, &mut self.processes, &mut self.out, task);
+            let is_of_kernel = |frame: &FrameId| stack.out.profile.frames[*frame].kind == FrameKind::Kernel;
+            let kernel: Vec<FrameId> = frames.into_iter().take_while(is_of_kernel).collect();
+            stack.draft.leaf_first.extend(kernel);
+            let space = stack.space();
+            let user = links(deferred.callchain).filter(|link| !link.in_kernel);
+            let ending = stack.user_links(user, space, None);
+            if let Some(was_cut) = was_cut {
+                stack.out.statistics.uncut(was_cut);
+            }
+            if let Ending::Truncation(cut, blamed) = ending {
+                let statistics = &mut stack.out.statistics;
+                statistics.complete = statistics.complete.saturating_sub(1);
+                *statistics.cut.entry((cut, blamed)).or_default() += 1;
+                let marker = stack.out.profile.frames.add(Frame::marker(cut, blamed));
+                stack.draft.leaf_first.push(marker);
+            }
+            let StackBuilder { stacks, out, draft, walked, .. } = stack;
+            let stack = out.profile.add_stack(&draft.leaf_first);
+            out.profile.samples.set_stack(index, stack);
+            stacks.keep_room(draft.leaf_first, walked);
+        }
+    }
+}
