@@ -23,13 +23,13 @@ pub(crate) enum Weight {
 /// Weights of samples, by event.
 #[derive(Debug, Default)]
 pub(crate) struct Weights {
-    /// How samples say what they count, if they don't count 1.
+    /// Source of the weight, if it is not 1.
     weights: FxHashMap<EventId, Weight>,
-    /// The functions through which programs are called that take samples.
+    /// The functions through which sampling programs are called.
     ways_in: FxHashMap<EventId, Arc<[Range<u64>]>>,
-    /// Events of which samples of the idle task are kept: what happens on a machine may well happen in it.
+    /// Events of which samples of the idle task are kept: some events on a machine happen in it.
     keeps_idle: FxHashSet<EventId>,
-    /// In the events' order: samples so far, those that are not kept and those that were counted elsewhere included.
+    /// Number of samples so far by event, including those that are not kept and those counted in the kernel.
     samples: Vec<u64>,
     /// Off-CPU times of threads, if they are the weights of samples.
     times_off: Option<TimesOff>,
