@@ -46,8 +46,8 @@ pub struct OffCpu {
     pub stacks_per_second: u32,
     /// Whether stacks are unwound in the kernel. Otherwise each is copied.
     pub walks: bool,
-    /// Stacks may be taken as threads come back, where the kernel tells of that (Linux 6.15 and newer): then each stands for a known
-    /// time. Otherwise they are taken as threads go, and times beyond [`OffCpu::stacks_per_second`] have none.
+    /// Whether stacks may be taken when threads come back, on kernels with that tracepoint (Linux 6.15 and newer): then each stack has a
+    /// known time. Otherwise they are taken when threads leave, and times beyond [`OffCpu::stacks_per_second`] have no stack.
     pub looks_back: bool,
 }
 
