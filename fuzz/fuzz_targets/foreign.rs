@@ -1,5 +1,5 @@
 //! Foreign profiles: any bytes end with a profile whose ids all point somewhere, or an error. Which format they are in is for the bytes to
-//! say. Seeds: `plumb export -o fuzz/corpus/foreign/x.pb.gz`, `.speedscope.json`, `.firefox.json`, `.folded`, `.perf.txt`, and
+//! say. Seeds: `plumb export -o fuzz/corpus/foreign/x.pb.gz`, `.speedscope.json`, `.firefox.json`, `.folded`, `.perf.txt`, `.trace.json`, `.callgrind`, and
 //! `crates/formats/tests/data/*.jfr`.
 
 #![no_main]

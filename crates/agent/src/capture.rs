@@ -287,7 +287,8 @@ fn unwinder(
     let table_memory = part(max_memory, 10) * 3;
     let tells_cgroups = true;
     let load =
-        LoadOptions { table_memory, ring_memory: RING, off_cpu, tells_cgroups, ..LoadOptions::default() };
+        // The account slows each run of every program on the machine, and an agent never ends.
+        LoadOptions { watches_others: false, table_memory, ring_memory: RING, off_cpu, tells_cgroups, ..LoadOptions::default() };
     match Programs::load(load) {
         Ok(programs) => Ok(Some(Box::new(programs))),
         Err(error) if off_cpu.is_some() => Err(AgentError::OffCpu(error)),

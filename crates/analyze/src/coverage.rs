@@ -2,6 +2,8 @@
 
 use plumb_profile::{EventId, Id, Profile};
 
+use crate::filter::Filter;
+
 /// Events that go by processor time, by perf's names without what follows a colon.
 const CLOCKS: [&str; 4] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles"];
 
@@ -20,9 +22,12 @@ pub fn is_untold(event: &str) -> bool {
 }
 
 /// Samples taken of those that the target's processor time should have given, in percent. `None` where that is not known, or has
-/// no meaning: if the event that is asked for is no clock, or the profile has samples of several clocks.
-pub fn coverage(profile: &Profile, event: Option<EventId>) -> Option<f64> {
-    let meta = &profile.meta;
+/// no meaning: if the filter keeps a part only, if its event is no clock, or if the profile has samples of several clocks.
+pub fn coverage(profile: &Profile, filter: &Filter) -> Option<f64> {
+    let (meta, event) = (&profile.meta, filter.event);
+    if !filter.is_whole() {
+        return None;
+    }
     let expected = meta.target_cpu_ns? as f64 / 1e9 * f64::from(meta.frequency_hz?);
     let mut sampled = vec![0_u64; profile.events.len()];
     profile.samples.iter().for_each(|sample| sampled[sample.event.index()] += 1);
@@ -64,10 +69,10 @@ mod tests {
 
     #[test]
     fn only_clocks_cover_processor_time() {
-        assert_eq!(coverage(&profile("cpu-clock"), None), Some(50.0));
-        assert_eq!(coverage(&profile("cycles:u"), None), Some(50.0));
+        assert_eq!(coverage(&profile("cpu-clock"), &Filter::default()), Some(50.0));
+        assert_eq!(coverage(&profile("cycles:u"), &Filter::default()), Some(50.0));
         for other in ["page-faults", "off-cpu", "syscalls:sys_enter_brk"] {
-            assert_eq!(coverage(&profile(other), None), None, "{other}");
+            assert_eq!(coverage(&profile(other), &Filter::default()), None, "{other}");
         }
     }
 
@@ -83,10 +88,11 @@ mod tests {
         };
         let clock = both.samples.get(0).map(|sample| sample.event);
         let faults = add(&mut both, "page-faults");
-        assert_eq!(coverage(&both, None), Some(50.0));
-        assert_eq!(coverage(&both, clock), Some(50.0));
-        assert_eq!(coverage(&both, Some(faults)), None);
+        let of = |event| Filter { event, ..Filter::default() };
+        assert_eq!(coverage(&both, &Filter::default()), Some(50.0));
+        assert_eq!(coverage(&both, &of(clock)), Some(50.0));
+        assert_eq!(coverage(&both, &of(Some(faults))), None);
         add(&mut both, "cycles");
-        assert_eq!(coverage(&both, clock), None, "of two clocks it is not known which is which");
+        assert_eq!(coverage(&both, &of(clock)), None, "of two clocks it is not known which is which");
     }
 }

@@ -120,14 +120,25 @@ impl Filter {
         any(&self.exes, |pattern| pattern.matches_path(&exe_text(exe, comm)))
     }
 
+    /// Whether all samples of an event are kept, so that what the kernel accounted for the recording is of the same.
+    pub fn is_whole(&self) -> bool {
+        !self.takes_a_part() && self.time.is_none() && self.cpus.is_empty()
+    }
+
+    /// Whether some samples of a process may be kept and others not, for another reason than their time.
+    pub(crate) fn splits_processes(&self) -> bool {
+        self.names_samples() || !self.cpus.is_empty()
+    }
+
+    /// Whether threads, files, functions or a mode are asked for.
+    fn names_samples(&self) -> bool {
+        let patterns = [&self.comms, &self.dsos, &self.symbols, &self.focus, &self.ignore];
+        patterns.iter().any(|list| !list.is_empty()) || !self.threads.is_empty() || self.mode.is_some()
+    }
+
     /// Whether anything but the whole is asked for, so that percentages don't sum to 100.
     pub fn takes_a_part(&self) -> bool {
-        let patterns = [&self.comms, &self.dsos, &self.symbols, &self.focus, &self.ignore];
-        patterns.iter().any(|list| !list.is_empty())
-            || !self.threads.is_empty()
-            || !self.pids.is_empty()
-            || !self.exes.is_empty()
-            || self.mode.is_some()
+        self.names_samples() || !self.pids.is_empty() || !self.exes.is_empty()
     }
 }
 

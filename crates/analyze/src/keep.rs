@@ -28,8 +28,12 @@ impl View<'_> {
             renumbered.push(if visible { Some(stacks.add(caller, node.frame)) } else { caller });
         }
         let mut samples = Samples::default();
+        profile.meta = self.meta().clone();
+        let begin = if self.meta().start_ns > source.meta.start_ns { self.meta().start_ns } else { 0 };
         for kept in self.samples() {
             let mut sample = kept.sample;
+            // Of a time off the processor only the part from there on is kept.
+            sample.time_ns = sample.time_ns.max(begin);
             sample.stack = sample.stack.and_then(|stack| renumbered[stack.index()]);
             samples.push(sample);
         }

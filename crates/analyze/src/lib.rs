@@ -33,6 +33,7 @@ mod percent;
 mod procs;
 mod pulse;
 mod report;
+mod selected_meta;
 mod selection;
 mod share;
 mod spread;
@@ -40,6 +41,7 @@ mod summary;
 mod timeline;
 mod tree;
 mod view;
+mod waits;
 
 pub use advice::{
     Advice, Basis, CallAdvice, CallEvent, CodeAdvice, Costs, Extent, FaultEvent, LEAST_PERCENT, Measure,
@@ -47,7 +49,8 @@ pub use advice::{
 };
 pub use annotate::{
     AnnotatedRow, Annotation, Class, Doubt, HotBlock, HotLine, Instruction, InstructionKind, Listing,
-    MAX_CODE, MemoryPlace, SampledFunction, SourcePlace, sampled, sampled_files, sampled_within,
+    MAX_CODE, MemoryPlace, SampledFunction, SourcePlace, sampled, sampled_files, sampled_scripts,
+    sampled_within,
 };
 pub use compare::{Comparison, Shift, Verdict, holm, mann_whitney, shift};
 pub use cost::Cost;
@@ -82,3 +85,4 @@ pub use summary::{CutCause, Summary};
 pub use timeline::{Timeline, TimelineRow, is_aggregated};
 pub use tree::{Call, Tree, TreeNode, TreeOptions};
 pub use view::{NodeId, View, ViewNode, ViewSample};
+pub use waits::{OFF_CPU, WaitKind, WaitKinds, WaitSums};

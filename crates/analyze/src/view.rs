@@ -4,13 +4,14 @@
 //! Patterns are matched once per distinct frame and their results handed down the tree of stacks, so the work for a
 //! sample is a look-up. Every kept sample has at least one visible frame.
 
-use plumb_profile::{Id, Profile, Sample, StackId, StackNode, ThreadId};
+use plumb_profile::{Id, Meta, Profile, Sample, StackId, StackNode, ThreadId};
 
 use crate::cost::Cost;
 use crate::filter::{Filter, Mode, TimeRange, start_ns};
 use crate::frame::{Expander, FrameIndex, Kind, ViewFrame};
 use crate::intervals::Intervals;
 use crate::pattern::Pattern;
+use crate::selected_meta::selected_meta;
 
 /// A node of the tree of visible stacks. A caller's number is smaller than its callees'.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -48,6 +49,7 @@ pub struct ViewSample {
 /// A profile through a filter.
 pub struct View<'p> {
     profile: &'p Profile,
+    meta: Meta,
     frames: Vec<ViewFrame<'p>>,
     nodes: Vec<ViewNode>,
     symbols: usize,
@@ -67,6 +69,7 @@ impl<'p> View<'p> {
         let mut stacks = StackTree::new(profile, filter, &visible, &mut expander);
         let mut view = View {
             profile,
+            meta: selected_meta(profile, filter),
             symbols: 0,
             kept: Vec::new(),
             recorded: Cost::default(),
@@ -123,6 +126,12 @@ impl<'p> View<'p> {
         self.profile
     }
 
+    /// Facts about what is selected. Figures of the whole recording that are unknown for a part are `None`; its start and length are those
+    /// of the selected time. Losses and warnings are the recording's.
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
     /// Whether interpreters' loops are shown, and not what they ran.
     pub(crate) fn is_native(&self) -> bool {
         self.native
@@ -136,6 +145,25 @@ impl<'p> View<'p> {
     /// Makes percentages refer to what the filter keeps, not to what was recorded.
     pub fn refer_to_part(&mut self) {
         self.relative = true;
+    }
+
+    /// Takes samples out, and out of what percentages refer to. Returns what they cost.
+    pub fn set_aside(&mut self, aside: impl Fn(&ViewSample) -> bool) -> Cost {
+        let taken: Vec<bool> = self.samples().map(|sample| aside(&sample)).collect();
+        let mut cost = Cost::default();
+        let mut taken = taken.into_iter();
+        self.kept.retain(|&(_, _, weight)| {
+            let is_taken = taken.next().unwrap_or(false);
+            if is_taken {
+                cost += Cost::of_sample(weight);
+            }
+            !is_taken
+        });
+        for sum in [&mut self.recorded, &mut self.part] {
+            sum.weight = sum.weight.saturating_sub(cost.weight);
+            sum.samples = sum.samples.saturating_sub(cost.samples);
+        }
+        cost
     }
 
     /// What was recorded of the chosen event, time and processors, with or without idle.

@@ -183,7 +183,8 @@ fn queued(mut profile: Profile, waited: u64, unseen: u64) -> Profile {
     let waited_ns = waited * 1_000_000;
     let busiest = QueuedThread { tid: 1, ran_ns, waited_ns, ..QueuedThread::default() };
     let unseen_ns = unseen * 1_000_000;
-    profile.meta.queued = Some(Queued { ran_ns, waited_ns, unseen_ns, stolen_ns: 0, busiest: Some(busiest) });
+    let (stolen_ns, throttled_ns, busiest) = (0, None, Some(busiest));
+    profile.meta.queued = Some(Queued { ran_ns, waited_ns, unseen_ns, stolen_ns, throttled_ns, busiest });
     profile
 }
 

@@ -481,3 +481,15 @@ fn short_processes_are_told_at_the_program_that_starts_them() {
         assert_eq!(told, [("runner", 100.0)]);
     });
 }
+
+#[test]
+fn processes_without_a_sample_of_a_selected_function_do_not_count() {
+    let profile = shell();
+    let all = Filter::default();
+    with(&profile, &all, |whole, _| {
+        let nowhere =
+            Filter { focus: vec![Pattern::regex("no_such_function").unwrap()], ..Filter::default() };
+        with(&profile, &nowhere, |procs, _| assert_eq!((procs.processes, procs.whole.samples), (0, 0)));
+        assert!(whole.processes > 0);
+    });
+}

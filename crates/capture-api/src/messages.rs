@@ -130,7 +130,7 @@ pub enum Message {
         time_ns: u64,
         /// The process.
         pid: u32,
-        /// The task; 0: the first of its process, where another has had its number since it exec'd.
+        /// The task. Where one execs that was not the first of its process, the two have each other's number from then on.
         tid: u32,
         /// The time, as the scheduler accounts it.
         runtime_ns: u64,

@@ -29,13 +29,6 @@ struct {
     TYPE(value, u64);
 } interpreted SEC(".maps");
 
-/* The thread that a task's account is of; 0: the first of a process, whose number another has since it exec'd (de_thread in fs/exec.c). */
-INLINE u32 number_of_account(struct task_struct *task)
-{
-    u32 tid = NUMBER(task->pid);
-    return tid == (u32)NUMBER(task->tgid) && task->group_leader != task ? 0 : tid;
-}
-
 /* Says how much processor time a task has used. */
 INLINE void say_spent(struct task_struct *task, u32 until)
 {
@@ -43,7 +36,7 @@ INLINE void say_spent(struct task_struct *task, u32 until)
     if (!control || !control->began)
         return;
     struct Spent spent = {
-        .head = { .kind = MESSAGE_SPENT, .time_ns = bpf_ktime_get_ns(), .pid = NUMBER(task->tgid), .tid = number_of_account(task) },
+        .head = { .kind = MESSAGE_SPENT, .time_ns = bpf_ktime_get_ns(), .pid = NUMBER(task->tgid), .tid = NUMBER(task->pid) },
         .runtime_ns = NUMBER(task->se.sum_exec_runtime),
         .until = until,
     };

@@ -262,6 +262,23 @@ INLINE int has_caller(struct walk *walk, u32 is_innermost)
     return walk->pc != 0;
 }
 
+/* Whether the current frame is of a call of that page, and its rule. */
+INLINE int in_vsyscall(struct walk *walk, u64 *rule)
+{
+    walk->why = WHY_UNMAPPED;
+    *rule = KIND_SP | 8ull << 32;
+    return !walk->is_return && walk->pc >> 12 == VSYSCALL_PAGE;
+}
+
+/* Takes the return address that was at a place if what is there leads to the page that probes on returns use. It is near the end of user
+ * memory, where no code of a program begins with a page. */
+INLINE void undo_probe(struct walk *walk, u64 slot)
+{
+    u64 pc = walk->pc >> 36 == 0x7ff && !(walk->pc & 4095) ? env_return(slot) : 0;
+    if (pc)
+        walk->pc = pc;
+}
+
 /* Goes to the caller of the current frame. 0: there is none, and why is set. */
 APART int walk_step(struct walk *walk, struct Space *space)
 {
@@ -269,10 +286,8 @@ APART int walk_step(struct walk *walk, struct Space *space)
     if (!walk || !space)
         return 0;
     if (walk->pc >> 63) {
-        walk->why = WHY_UNMAPPED;
-        if (walk->is_return || walk->pc >> 12 != VSYSCALL_PAGE)
+        if (!in_vsyscall(walk, &rule))
             return 0;
-        rule = KIND_SP | 8ull << 32;
     } else if (!rule_at(walk, space, walk->pc - walk->is_return, &rule)) {
         if (!at_trampoline(walk))
             return walk->why == WHY_ANONYMOUS && made_step(walk, space);
@@ -338,12 +353,7 @@ APART int walk_step(struct walk *walk, struct Space *space)
     walk->why = WHY_UNREADABLE;
     if (env_read(walk->slot, cfa - 8, &walk->pc))
         return 0;
-    /* A page of the kernel near the end of user memory: no code of a program begins with one there. */
-    if (walk->pc >> 36 == 0x7ff && !(walk->pc & 4095)) {
-        u64 pc = env_return(cfa - 8);
-        if (pc)
-            walk->pc = pc;
-    }
+    undo_probe(walk, cfa - 8);
     if (fp && cfa + 8 * fp >= walk->sp) /* What is below it, an epilogue has popped. */
         walk->fp_slot = cfa + 8 * fp;
     walk->sp = cfa;

@@ -99,19 +99,22 @@ pub struct LoadOptions {
     pub places: bool,
     /// Tell in which control group each process ends, if that is one of a container.
     pub tells_cgroups: bool,
+    /// Look for programs of other tools that keep samples from being taken, which has the kernel account for how long each program runs.
+    pub watches_others: bool,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        let (off_cpu, samples_beside, places, tells_cgroups) = Default::default();
+        let (off_cpu, places, tells_cgroups) = Default::default();
         Self {
             counting: true,
             table_memory: 64 << 20,
             ring_memory: RING,
             off_cpu,
-            samples_beside,
+            samples_beside: false,
             places,
             tells_cgroups,
+            watches_others: true,
         }
     }
 }
@@ -123,11 +126,7 @@ pub struct Programs {
     program: Option<OwnedFd>,
     ring: RingBuf<MapData>,
     tables: Resident,
-    spaces: HashMap<MapData, u32, [u8; size_of::<Space>()]>,
-    /// By process: memory with copies of files' text.
-    copied_texts: HashMap<MapData, u32, CopiedTexts>,
-    /// By process: an address in a file with an interpreter.
-    interpreted: HashMap<MapData, u32, u64>,
+    by_process: ProcessMaps,
     counters: PerCpuArray<MapData, u64>,
     counts: OwnedFd,
     followed: Followed,
@@ -135,8 +134,18 @@ pub struct Programs {
     switches: Option<Switches>,
     places: Option<Places>,
     loaded: Loaded,
-    others: Others,
+    others: Option<Others>,
     damaged: u64,
+}
+
+/// Maps by process id.
+struct ProcessMaps {
+    /// The mappings that walks have met.
+    spaces: HashMap<MapData, u32, [u8; size_of::<Space>()]>,
+    /// Memory with copies of files' text.
+    copied_texts: HashMap<MapData, u32, CopiedTexts>,
+    /// An address in a file with an interpreter.
+    interpreted: HashMap<MapData, u32, u64>,
 }
 
 /// How the programs were loaded.
@@ -201,9 +210,11 @@ impl Programs {
             program,
             switches: switches.transpose()?,
             ring: take(&mut bpf, "ring")?,
-            spaces: take(&mut bpf, "spaces")?,
-            copied_texts: take(&mut bpf, "copied_texts")?,
-            interpreted: take(&mut bpf, "interpreted")?,
+            by_process: ProcessMaps {
+                spaces: take(&mut bpf, "spaces")?,
+                copied_texts: take(&mut bpf, "copied_texts")?,
+                interpreted: take(&mut bpf, "interpreted")?,
+            },
             tables: Resident::new(take(&mut bpf, "files")?, chunks, Layouts::new(take(&mut bpf, "layouts")?)),
             counters: take(&mut bpf, "counters")?,
             counts: take_descriptor(&mut bpf, "counts")?,
@@ -211,7 +222,7 @@ impl Programs {
             awaited: take(&mut bpf, "awaited")?,
             places: at_places.map(|programs| Places::take(&mut bpf, programs, cpus)).transpose()?,
             loaded: Loaded { counting: options.counting, watches_maps, without_python: None },
-            others: Others::default(),
+            others: options.watches_others.then(Others::default),
             damaged: 0,
             bpf,
         })
@@ -345,19 +356,19 @@ impl KernelUnwinder for Programs {
 
     fn has_interpreter(&mut self, pid: u32, address: u64) {
         // Without room its stacks show what they lead through.
-        let _ = self.interpreted.insert(pid, address, 0);
+        let _ = self.by_process.interpreted.insert(pid, address, 0);
     }
 
     fn has_copied_text(&mut self, pid: u32, start: u64, file: usize, offset: u64) {
         let Some(number) = self.tables.number_of_copy(file) else { return };
-        let mut texts = self.copied_texts.get(&pid, 0).unwrap_or_default();
+        let mut texts = self.by_process.copied_texts.get(&pid, 0).unwrap_or_default();
         let place = texts.all.iter_mut().find(|text| text.start == start || text.file == 0);
         if let Some(place) = place {
             *place = CopiedText { start, offset, file: number, zero: 0 };
             // Without room its stacks are copied.
-            let _ = self.copied_texts.insert(pid, texts, 0);
+            let _ = self.by_process.copied_texts.insert(pid, texts, 0);
             // What is known of that memory is that it has no file.
-            let _ = self.spaces.remove(&pid);
+            let _ = self.by_process.spaces.remove(&pid);
         }
     }
 
@@ -365,12 +376,12 @@ impl KernelUnwinder for Programs {
         // Otherwise it is forgotten already, and what is known now was looked up since.
         if !self.loaded.watches_maps {
             // There may be none.
-            let _ = self.spaces.remove(&pid);
+            let _ = self.by_process.spaces.remove(&pid);
         }
     }
 
     fn other_programs(&mut self, now: bool) -> OtherPrograms {
-        self.others.look(now)
+        self.others.as_mut().map(|others| others.look(now)).unwrap_or_default()
     }
 
     fn handed_over(&self) -> UnwindFallbackStats {

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use plumb_capture_api::{OffCpu, ProbeCounts, SamplingRate};
 use plumb_ingest::{Ingest, Statistics};
+use plumb_process::throttle::Throttle;
 use plumb_process::usage::{CpuTime, Priority, monotonic_ns, nanoseconds};
 use plumb_process::{Host, procfs};
 use plumb_profile::Profile;
@@ -79,17 +80,20 @@ struct Began {
     stolen: Duration,
     /// What all processors spent in interrupts.
     interrupts: Duration,
+    /// The control groups of the first process of the target.
+    throttle: Option<Throttle>,
 }
 
 impl Began {
-    /// It begins now. `own`: the recorder's processor time when that began to prepare it.
-    fn now(own: CpuTime) -> Self {
+    /// It begins now, with these processes. `own`: the recorder's processor time when that began to prepare it.
+    fn now(own: CpuTime, pids: &[u32]) -> Self {
         Began {
             monotonic_ns: monotonic_ns(),
             unix_ns: unix_ns(),
             own,
             stolen: procfs::stolen_time(),
             interrupts: procfs::interrupt_time(),
+            throttle: pids.first().and_then(|&pid| Throttle::of(pid)),
         }
     }
 }

@@ -160,7 +160,7 @@ Examples:
 
 #[cfg(feature = "server")]
 pub const QUERY: &str = "\
-Other commands read what a server selects by its URL: plumb report 'http://127.0.0.1:4041/?from=now-1h'
+Other commands read profiles from a server by URL: plumb report 'http://127.0.0.1:4041/?from=now-1h'
 
 Examples:
   plumb query findings                        # what stands out in all services

@@ -13,6 +13,7 @@ mod cmd;
 mod descriptor_links;
 mod examples;
 mod exit;
+mod habits;
 #[cfg(feature = "server")]
 mod http;
 mod limits;
@@ -95,6 +96,7 @@ enum Command {
     Agent(cmd::agent::Args),
     /// Show recordings in the browser: timeline, flame graph, tables, verdict
     #[cfg(feature = "server")]
+    #[command(alias = "load")]
     Open(cmd::open::Args),
     /// Serve recordings to the browser, or keep profiles of many services and answer queries over HTTP
     #[cfg(feature = "server")]
@@ -115,7 +117,11 @@ enum Command {
 
 fn main() -> ExitCode {
     panics::report_all_but_handled();
-    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
+    let words = habits::translated(std::env::args_os());
+    let cli = Cli::try_parse_from(&words).unwrap_or_else(|mut error| {
+        habits::hint(&mut error, &words);
+        refuse(&error)
+    });
     let exit = run(cli.command).unwrap_or_else(|error| match error.downcast::<clap::Error>() {
         Ok(wrong) => refuse(&wrong),
         Err(error) => {

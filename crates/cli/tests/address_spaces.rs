@@ -209,3 +209,19 @@ fn who_calls_the_vsyscall_page_is_its_caller() {
         assert!(all > 50 && whole * 100 >= all * 90, "{capture}: {whole} of {all}");
     }
 }
+
+/// Where /proc is of another pid namespace, a number means another process there.
+#[test]
+fn numbers_of_processes_that_mean_others_in_proc_are_refused() {
+    if !needs(Requirement::Root) || !needs_command(Requirement::Tools, "unshare") {
+        return;
+    }
+    let plumb = env!("CARGO_BIN_EXE_plumb");
+    for command in [&["record", "--duration", "0.1", "-o", "/dev/null", "-p", "1"][..], &["stack", "-p", "1"]]
+    {
+        let inside = [&["--pid", "--fork", "--", plumb], command].concat();
+        let output = Command::new("unshare").args(inside).output().expect("unshare runs");
+        let said = text(&output.stderr);
+        assert!(!output.status.success() && said.contains("another pid namespace"), "{command:?}: {said}");
+    }
+}

@@ -11,11 +11,12 @@ use serde_json::Value;
 
 /// From how much on a rule speaks: calls a second, or of lock-contention the share of the time that a thread both runs and waits. What
 /// the machine let a program have of it, the program says itself.
-const NEEDS: [(&str, f64); 8] = [
+const NEEDS: [(&str, f64); 9] = [
     ("small-file-io", 10_000.0),
     ("lock-contention", 0.1),
     ("one-event-a-wait", 50_000.0),
     ("small-messages", 20_000.0),
+    ("one-request-in-flight", 20_000.0),
     ("very-many-calls", 100_000.0),
     ("repeated-identity", 10_000.0),
     ("sigmask-storm", 10_000.0),
@@ -147,7 +148,10 @@ fn waiting() {
 
 #[test]
 fn rates() {
-    hold("rates", &["clock-by-syscall", "ioctl-cost", "small-messages", "very-many-calls"]);
+    hold(
+        "rates",
+        &["clock-by-syscall", "ioctl-cost", "small-messages", "one-request-in-flight", "very-many-calls"],
+    );
     hold("others", &["repeated-identity", "sigmask-storm"]);
 }
 

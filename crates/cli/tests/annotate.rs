@@ -275,7 +275,8 @@ fn a_function_without_a_symbol_is_named_by_an_address_in_it() {
     );
     recorded(&folder);
     let listing = json(&folder, &[&format!("{:#x}", start + 1)]);
-    assert_eq!(listing["function"], format!("{start:#x}"));
+    assert_eq!(listing["function"], format!("slow+{start:#x}"));
+    assert_eq!(json(&folder, &[&format!("slow+{start:#x}")]), listing);
     assert_eq!(listing["end"], format!("{:#x}", start + size));
     let (ours, theirs) = (rows(&listing), rows(&by_name));
     let addresses = |rows: &[Value]| rows.iter().map(|row| row["address"].clone()).collect::<Vec<Value>>();

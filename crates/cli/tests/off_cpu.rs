@@ -49,7 +49,9 @@ fn weight_of(report: &Value, event: &str, function: &str) -> u64 {
     assert!(report["coverage_percent"].is_null(), "time off the processor covers none on it");
     assert_eq!(report["unit"], "ns");
     let rows = report["rows"].as_array().expect("there are rows");
-    let own = rows.iter().filter(|row| row["sym"] == function);
+    // A thread that waits for work is idle.
+    let idle = report["idle_rows"].as_array().into_iter().flatten();
+    let own = rows.iter().chain(idle).filter(|row| row["sym"] == function);
     own.map(|row| row["children_weight"].as_u64().expect("it is a number")).sum()
 }
 
@@ -302,4 +304,15 @@ fn who_waits_all_the_time_is_there() {
     }
     let complete = report["reports"][0]["complete_percent"].as_f64().expect("it is a number");
     assert!(complete > 99.0, "{complete}% of stacks complete");
+    // Those that wait for work are idle; two that hold each other's lock are not, nor is a read that hangs.
+    let kinds = report["reports"][0]["waits"].as_array().expect("there are kinds");
+    let of = |kind: &str| {
+        let mut kinds = kinds.iter().filter(|one| one["kind"] == kind);
+        kinds
+            .next()
+            .map_or((0.0, None), |one| (one["weight"].as_f64().unwrap_or(0.0), one["percent"].as_f64()))
+    };
+    let lasted = lasted as f64;
+    assert!((of("idle").0 / lasted - 200.0).abs() < 4.0 && of("idle").1.is_none(), "{kinds:?}");
+    assert!((of("lock").0 / lasted - 2.0).abs() < 0.04, "{kinds:?}");
 }

@@ -142,6 +142,10 @@ fn answers_are_what_commands_say_of_the_same_file() {
         for member in ["rows", "event", "unit", "samples", "weight", "kept_samples", "kept_weight"] {
             assert_eq!(functions[member], report[member], "{parameters}: {member}");
         }
+        // The line above all views is of the same samples.
+        let about = served.json(&format!("/0?{parameters}"));
+        assert_eq!(about["selected"]["kept_samples"], functions["kept_samples"], "{parameters}");
+        assert_eq!(about["target_cpu_ns"], functions["kept_weight"], "{parameters}");
         for (direction, option) in [("top-down", "--top-down"), ("bottom-up", "--bottom-up")] {
             let tree = ask("tree", &format!("min=0&direction={direction}"));
             assert_eq!(tree["trees"], command(&["report", option, "--min", "0"])["reports"][0]["trees"]);

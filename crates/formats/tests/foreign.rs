@@ -137,8 +137,8 @@ fn annotated_names_are_inlined_calls_and_the_kernel() {
     let profile =
         foreign::read(b"# comment\nsh;main;inner_[i];deep_[i];read_[k];jitted_[j] 3\r\n\n").unwrap();
     let kept = Kept { threads: false, lines: false, inlined: true, files: true };
-    let expected = ";sh in [not told] File User;main;+inner;+deep in [not told] File User;read in [kernel.kallsyms] Kernel Kernel;jitted \
-                    in [not told] File User";
+    let expected = ";sh in [unknown] File User;main;+inner;+deep in [unknown] File User;read in [kernel.kallsyms] Kernel Kernel;jitted \
+                    in [unknown] File User";
     assert_eq!(told(&profile, kept), [(expected.to_owned(), (3, 3))].into());
     assert!(profile.meta.warnings[0].contains("neither times"), "{:?}", profile.meta.warnings);
     assert!(profile.meta.cuts_untold, "who knows whether main is all there was");
@@ -230,7 +230,7 @@ fn a_new_firefox_profile_is_read() {
             (1, 1),
         ),
         (
-            "GeckoMain/12/13;main a.c:3 in /opt/app File User;jit :0 in [not told] File User".to_owned(),
+            "GeckoMain/12/13;main a.c:3 in /opt/app File User;jit :0 in [unknown] File User".to_owned(),
             (1, 1),
         ),
     ];
@@ -269,11 +269,8 @@ fn what_samply_writes_is_read() {
     let back = foreign::read(&packed.finish().unwrap()).unwrap();
     let kept = Kept { threads: true, lines: false, inlined: false, files: true };
     let expected = [
-        (
-            "worker/7/8;main in [not told] File User;work in [kernel.kallsyms] Kernel Kernel".to_owned(),
-            (2, 1),
-        ),
-        ("worker/7/8;main in [not told] File User".to_owned(), (2, 1)),
+        ("worker/7/8;main in [unknown] File User;work in [kernel.kallsyms] Kernel Kernel".to_owned(), (2, 1)),
+        ("worker/7/8;main in [unknown] File User".to_owned(), (2, 1)),
     ];
     assert_eq!(told(&back, kept), expected.into());
     assert_eq!((back.meta.start_unix_ns, back.meta.frequency_hz), (5_001_000_000, Some(1000)));
@@ -369,7 +366,14 @@ fn unnamed() -> Profile {
         profile.frames.add(Frame { kind, dso: Some(dso), address, is_return: false, found: Found::Sampled })
     });
     let start = Some(Address(0x1000));
-    let function = Function { name: empty, linkage_name: empty, dso: Some(dso), start, source_file: empty };
+    let function = Function {
+        name: empty,
+        linkage_name: empty,
+        dso: Some(dso),
+        start,
+        source_file: empty,
+        start_line: 0,
+    };
     let function = profile.symbols.functions.add(function);
     profile.symbols.set(inner, &[Line { function, file: empty, line: 0, inlined: false }]);
     let process = profile.processes.push(Process { pid: 7, ppid: 1, exe: path });

@@ -20,6 +20,8 @@ use crate::section::SectionReader;
 /// Largest number of program or section headers that is looked at. Real files have below 100, with
 /// `-ffunction-sections` in unlinked objects some 10,000.
 const MAX_HEADERS: u32 = 100_000;
+/// Program header of `.sframe` (include/elf/common.h of binutils).
+const PT_GNU_SFRAME: elf::ProgramType = elf::ProgramType(0x6474_e554);
 /// Largest unwind section that is read; the largest seen are below 20 MiB.
 const MAX_SECTION: u64 = 512 << 20;
 
@@ -49,6 +51,8 @@ pub struct UnwindSections {
     pub exidx: Option<Section>,
     /// `.ARM.extab`
     pub extab: Option<Section>,
+    /// `.sframe`, or what `PT_GNU_SFRAME` points at.
+    pub sframe: Option<Section>,
     /// Stated address of `.text`.
     pub text: Option<u64>,
     /// Stated address of `.got`.
@@ -114,8 +118,9 @@ pub struct Elf {
     eh_frame: Option<Place>,
     eh_frame_hdr: Option<Place>,
     debug_frame: Option<Place>,
-    exidx: Option<Place>,
-    extab: Option<Place>,
+    /// `.ARM.exidx` and `.ARM.extab`.
+    arm: (Option<Place>, Option<Place>),
+    sframe: Option<Place>,
     text: Option<Place>,
     got: Option<u64>,
     entry: Option<u64>,
@@ -173,12 +178,24 @@ impl Elf {
         let eh_frame_hdr = section(self.eh_frame_hdr);
         let eh_frame = section(self.eh_frame.or_else(|| self.behind_header(eh_frame_hdr.as_ref()?)));
         let debug_frame = section(self.debug_frame);
-        let (exidx, extab) = (section(self.exidx), section(self.extab));
+        let (exidx, extab, sframe) = (section(self.arm.0), section(self.arm.1), section(self.sframe));
         let go = self.gopclntab.and_then(|table| Some(Box::new([later(table)?, later(self.text?)?])));
         let code = self.text.filter(|_| go.is_none()).and_then(later);
         let text = self.text.map(|place| place.address);
         let (got, entry) = (self.got, self.entry);
-        UnwindSections { eh_frame, eh_frame_hdr, debug_frame, exidx, extab, text, got, entry, code, go }
+        UnwindSections {
+            eh_frame,
+            eh_frame_hdr,
+            debug_frame,
+            exidx,
+            extab,
+            sframe,
+            text,
+            got,
+            entry,
+            code,
+            go,
+        }
     }
 
     /// Reads the sections that unwinding needs from the file that the headers came from.
@@ -281,8 +298,9 @@ impl Elf {
                 self.segments.push(Segment { place, executable });
             }
             elf::PT_GNU_EH_FRAME => self.eh_frame_hdr = Some(place),
+            PT_GNU_SFRAME => self.sframe = Some(place),
             // Other architectures use the number for something else.
-            elf::PT_ARM_EXIDX if self.machine == elf::EM_ARM.0 => self.exidx = Some(place),
+            elf::PT_ARM_EXIDX if self.machine == elf::EM_ARM.0 => self.arm.0 = Some(place),
             elf::PT_NOTE if self.build_id.is_none() && size <= 1 << 20 => {
                 if let Ok(Some(notes)) = segment.notes(endian, data) {
                     self.take_notes::<H>(notes, endian);
@@ -319,8 +337,9 @@ impl Elf {
                 b".eh_frame" => self.eh_frame = Some(place),
                 b".eh_frame_hdr" => self.eh_frame_hdr = Some(place),
                 b".debug_frame" if !compressed => self.debug_frame = Some(place),
-                b".ARM.exidx" => self.exidx = Some(place),
-                b".ARM.extab" => self.extab = Some(place),
+                b".sframe" => self.sframe = Some(place),
+                b".ARM.exidx" => self.arm.0 = Some(place),
+                b".ARM.extab" => self.arm.1 = Some(place),
                 b".comment" if !compressed => self.comment = Some(place),
                 b".text" => self.text = Some(place),
                 b".got" => self.got = Some(place.address),

@@ -31,6 +31,7 @@ mod space;
 mod startup;
 pub mod taskstats;
 mod thread;
+pub mod throttle;
 mod tree;
 mod trusted;
 pub mod usage;

@@ -95,6 +95,8 @@ pub enum Truncation {
     JitCode,
     /// The return address belongs to no mapping: the stack is corrupt, or a mapping was not seen.
     NotMapped,
+    /// A probe on returns (uretprobe) of another tool has replaced the return address.
+    ProbedReturn,
     /// The file could not be opened, so its unwind information could not be read.
     FileUnreadable,
     /// The stack's memory could not be read where the rules point.
@@ -118,12 +120,13 @@ pub enum Truncation {
 
 impl Truncation {
     /// All reasons.
-    pub const ALL: [Truncation; 14] = [
+    pub const ALL: [Truncation; 15] = [
         Truncation::CopyTooShort,
         Truncation::NoUnwindInfo,
         Truncation::BadUnwindInfo,
         Truncation::JitCode,
         Truncation::NotMapped,
+        Truncation::ProbedReturn,
         Truncation::FileUnreadable,
         Truncation::StackUnreadable,
         Truncation::OtherStack,
@@ -143,6 +146,7 @@ impl Truncation {
             Truncation::BadUnwindInfo => "bad-unwind-info",
             Truncation::JitCode => "jit-code",
             Truncation::NotMapped => "not-mapped",
+            Truncation::ProbedReturn => "probed-return",
             Truncation::FileUnreadable => "file-unreadable",
             Truncation::StackUnreadable => "stack-unreadable",
             Truncation::OtherStack => "other-stack",
@@ -173,6 +177,7 @@ impl Truncation {
             Truncation::BadUnwindInfo => "damaged unwind information",
             Truncation::JitCode => "JIT code without unwind information",
             Truncation::NotMapped => "return address in no mapping",
+            Truncation::ProbedReturn => "return address replaced by a uretprobe",
             Truncation::FileUnreadable => "file could not be read",
             Truncation::StackUnreadable => "stack memory not readable",
             Truncation::OtherStack => "callers on another stack, which was not copied",

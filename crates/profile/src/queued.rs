@@ -14,6 +14,8 @@ pub struct Queued {
     pub unseen_ns: u64,
     /// What the hypervisor took from all of the machine's processors meanwhile: it counts as neither.
     pub stolen_ns: u64,
+    /// How long limits of the target's control groups stopped it, all processors together. `None`: nobody looked, or it is not known.
+    pub throttled_ns: Option<u64>,
     /// The thread that ran and waited longest.
     pub busiest: Option<QueuedThread>,
 }

@@ -136,8 +136,14 @@ mod tests {
         let [inside, beside] = [0xaa72, 0xc000].map(|at| frame(&mut profile, dso, at));
         let empty = profile.strings.empty();
         let start = Some(Address(0xaa60));
-        let function =
-            Function { name: empty, linkage_name: empty, dso: Some(dso), start, source_file: empty };
+        let function = Function {
+            name: empty,
+            linkage_name: empty,
+            dso: Some(dso),
+            start,
+            source_file: empty,
+            start_line: 0,
+        };
         let function = profile.symbols.functions.add(function);
         profile.symbols.set(inside, &[Line { function, file: empty, line: 0, inlined: false }]);
         let unnamed = UnnamedFunctions::of(&profile);

@@ -21,8 +21,17 @@ pub struct Annotated {
     pub missing: Vec<Missing>,
 }
 
-/// Annotates `function` by the samples of `view`.
+/// Annotates `function` by the samples of `view`: one of an interpreted program by its lines alone.
 pub fn annotate(view: &View<'_>, function: &SampledFunction, options: &Options) -> Result<Annotated, NoCode> {
+    if function.is_script(view) {
+        return Ok(Annotated {
+            annotation: Annotation::of_script(view, function),
+            texts: Vec::new(),
+            names: BTreeMap::new(),
+            path: function.path.clone().into(),
+            missing: Vec::new(),
+        });
+    }
     let mut binary = Binary::open(view.profile(), function.dso, options)?;
     let code = binary.code(function.start.unwrap_or(function.address))?;
     let listing = Listing::decode(code.start, &code.bytes, code.bits);

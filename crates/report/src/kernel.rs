@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// The table. `total_ns` is the sum of all rows but that of idle processors. `stacks`: how many of each row.
 pub fn document(view: &View<'_>, time: &KernelTime, stacks: usize) -> Value {
-    let meta = &view.profile().meta;
+    let meta = view.meta();
     json!({
         "version": crate::JSON_VERSION,
         "command": meta.command,

@@ -2,13 +2,24 @@
 //!
 //! Not here: what functions of the kernel mean (analyze), how the table is written (`plumb kernel`).
 
-use plumb_analyze::{Cause, Filter, KernelRow, KernelTime, View};
+use plumb_analyze::{Cause, Filter, KernelRow, KernelTime, View, is_clock};
 use plumb_profile::Profile;
 use plumb_syscalls::Abi;
 
 /// Where the time of a view went.
 pub fn of_view(view: &View<'_>, filter: &Filter) -> KernelTime {
     KernelTime::new(view, filter, call_names(view.profile()))
+}
+
+/// Processor time of what a view keeps, in nanoseconds: the kernel's account of all that was recorded, otherwise the sum of the samples.
+/// `None`: they are of something else.
+pub fn cpu_ns(view: &View<'_>, filter: &Filter) -> Option<u64> {
+    view.meta().target_cpu_ns.or_else(|| {
+        let profile = view.profile();
+        let event = filter.event.map(|event| &profile.events[event])?;
+        let is_time = is_clock(profile.strings.get(event.name)) && profile.strings.get(event.unit) == "ns";
+        is_time.then_some(view.part().weight)
+    })
 }
 
 /// The names of system calls by number, on the machine of a recording.

@@ -29,6 +29,7 @@ pub mod source;
 pub mod table;
 pub mod text;
 pub mod timeline;
+pub mod waits;
 pub mod waits_map;
 
 /// Version of all documents, which docs/json.md lists. It grows when a field goes or changes its meaning, not when one is added.

@@ -1,11 +1,10 @@
 //! What a recording says about its own making.
 
-use plumb_profile::Profile;
+use plumb_profile::Meta;
 use serde_json::{Value, json};
 
-/// Facts about the recording as a whole.
-pub fn document(profile: &Profile) -> Value {
-    let meta = &profile.meta;
+/// Facts about a recording, or about a part of it (see [`View::meta`](plumb_analyze::View::meta)).
+pub fn document(meta: &Meta) -> Value {
     json!({
         "version": crate::JSON_VERSION,
         "command": meta.command,

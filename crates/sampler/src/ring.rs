@@ -9,8 +9,8 @@ use plumb_unwind::{End, Walked};
 
 /// Flag of a frame whose address is not a return address: the sampled instruction, or one interrupted by a signal. No user address has this bit.
 const NOT_RETURN: u64 = 1 << 63;
-/// Reasons for the end of a stack, by their number in a header.
-const ENDS: [End; 10] = [
+/// Reasons by their number in a header.
+const ENDS: [End; 11] = [
     End::Root,
     End::BeyondCopy,
     End::StackUnreadable,
@@ -21,6 +21,7 @@ const ENDS: [End; 10] = [
     End::RegisterUnknown,
     End::NotAdvancing,
     End::TooManyFrames,
+    End::ProbedReturn,
 ];
 
 /// A frame of a sample.

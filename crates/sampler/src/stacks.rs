@@ -77,6 +77,7 @@ pub(crate) fn cut(end: End) -> Option<&'static str> {
         End::NoUnwindInfo => "no-unwind-info",
         End::BadUnwindInfo => "bad-unwind-info",
         End::NotMapped => "not-mapped",
+        End::ProbedReturn => "probed-return",
         End::FileUnreadable => "file-unreadable",
         End::RegisterUnknown => "register-unknown",
         End::NotAdvancing => "not-advancing",

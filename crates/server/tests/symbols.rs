@@ -197,7 +197,9 @@ async fn a_file_that_names_less_replaces_none_that_names_more() {
     let all: Vec<String> = at.iter().flat_map(|&address| truth(&file, address)).collect();
     let nameless: Vec<String> = at.iter().map(|address| format!("[{address:#x} program]")).collect();
     let only_functions = ["main", "work"].map(str::to_owned).to_vec();
-    let orders: [&[(&Vec<u8>, u16, &Vec<String>)]; 5] = [
+    // A file, the status of its upload, and the names after it.
+    type Upload<'a> = (&'a Vec<u8>, u16, &'a Vec<String>);
+    let orders: [&[Upload<'_>]; 5] = [
         &[(&full, 201, &all), (&stripped, 200, &all), (&full, 201, &all)],
         &[(&stripped, 201, &nameless), (&full, 201, &all), (&stripped, 200, &all)],
         &[(&debug, 201, &all), (&stripped, 200, &all), (&full, 201, &all)],

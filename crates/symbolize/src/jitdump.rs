@@ -153,7 +153,10 @@ mod tests {
         bytes
     }
 
-    fn functions(bytes: &[u8]) -> io::Result<(Vec<(u64, u64, String)>, usize)> {
+    /// Start, end and name.
+    type Named = (u64, u64, String);
+
+    fn functions(bytes: &[u8]) -> io::Result<(Vec<Named>, usize)> {
         let name = format!("plumb-jitdump-{}-{:?}", std::process::id(), std::thread::current().id());
         let path = std::env::temp_dir().join(name);
         File::create(&path)?.write_all(bytes)?;

@@ -57,6 +57,8 @@ pub(crate) fn other_root(pid: u32, options: &Options) -> Option<PathBuf> {
 #[derive(Debug, Default)]
 pub(crate) struct ProcessRoots {
     held: Vec<Arc<ProcessRoot>>,
+    /// Files of the profile whose processes' users were looked at.
+    pub seen_files: usize,
     /// Mappings of the profile that were looked at.
     seen: usize,
 }

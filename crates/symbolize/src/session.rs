@@ -49,8 +49,6 @@ pub struct Session {
     loads: Vec<u64>,
     /// Frames that were looked at.
     seen: usize,
-    /// Files that were looked at.
-    seen_files: usize,
     roots: ProcessRoots,
     /// Counts profiles: see [`Session::renew`].
     generation: u32,
@@ -102,7 +100,6 @@ impl Session {
             owners: HashMap::new(),
             loads: Vec::new(),
             seen: 0,
-            seen_files: 0,
             roots: ProcessRoots::default(),
             generation: 0,
             is_live,
@@ -158,14 +155,14 @@ impl Session {
 
     /// Whose processes have code that was compiled as they run, while they do: that code's map is theirs, see [`Options::users`].
     fn note_users(&mut self, profile: &Profile) {
-        for (_, dso) in profile.dsos.iter().skip(self.seen_files) {
+        for (_, dso) in profile.dsos.iter().skip(self.roots.seen_files) {
             if let DsoKind::Anonymous { pid } = dso.kind
                 && let Some(user) = perf_map::user(&self.options.process(pid))
             {
                 self.options.users.insert(pid, user);
             }
         }
-        self.seen_files = profile.dsos.len();
+        self.roots.seen_files = profile.dsos.len();
     }
 
     /// From now on rounds leave frames of files with a build id to somebody else who has the files, but for these files.
@@ -215,7 +212,7 @@ impl Session {
     pub fn renew(&mut self) {
         let last = self.generation;
         self.generation += 1;
-        (self.seen, self.seen_files) = (0, 0);
+        self.seen = 0;
         self.noted.clear();
         self.queue.forget_waiting();
         self.owners.retain(|_, (_, generation)| *generation == last);

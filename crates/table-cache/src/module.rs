@@ -1,7 +1,7 @@
 //! Creates a file's module from the unwind sections that its headers list.
 
 use plumb_process::{SectionReader, UnwindSections};
-use plumb_unwind::{Isa, Module, Section, Sections, Svma, go};
+use plumb_unwind::{Isa, Module, Section, Sections, Svma, go, sframe};
 
 use crate::{TableLoader, code};
 
@@ -16,7 +16,7 @@ pub fn module_of(
         |section: plumb_process::Section| Section { address: Svma(section.address), bytes: section.bytes };
     let of_go =
         sections.go.take().filter(|_| isa == Isa::X86_64).and_then(|of_go| add_go(&of_go, &mut sections));
-    let code = sections.code.take();
+    let (code, sframe) = (sections.code.take(), sections.sframe.take().filter(|_| isa == Isa::X86_64));
     let module = Module::new(Sections {
         eh_frame: sections.eh_frame.map(section),
         eh_frame_hdr: sections.eh_frame_hdr.map(section),
@@ -28,6 +28,14 @@ pub fn module_of(
         got: sections.got.map(Svma),
         entry: sections.entry.map(Svma),
     });
+    let entries = sframe.and_then(|section| {
+        let is_missing = |at| matches!(module.row(at), Ok(None));
+        sframe::eh_frame(&section.bytes, Svma(section.address), is_missing)
+    });
+    let module = match entries {
+        Some(entries) => code::with_entries(module, &entries),
+        None => module,
+    };
     let Some(code) = code.filter(|_| code::are_wanted(&module)) else { return module };
     let make = || code::entries(&module, &code);
     let entries = kept.map_or_else(make, |(loader, build_id)| loader.entries(build_id, make));

@@ -89,7 +89,14 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
         false
     }
 
-    /// Returns whether a rule is one that [`Architecture::has_restored`] applies to.
+    /// Whether a return address is the kernel's code that a probe on returns (uretprobe) has functions return to.
+    #[doc(hidden)]
+    fn is_probed_return(pc: u64) -> bool {
+        let _ = pc;
+        false
+    }
+
+    /// Whether a rule is one of those that [`Architecture::has_restored`] is about.
     #[doc(hidden)]
     fn is_restored(rule: RegisterRule, text: &[u8]) -> bool {
         let _ = (rule, text);

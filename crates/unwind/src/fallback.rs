@@ -24,6 +24,9 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     /// rules, which has frame pointers if anything.
     #[inline(never)]
     pub(crate) fn without_info(&mut self, is_return: bool, here: bool) -> Result<Walked, End> {
+        if is_return && A::is_probed_return(self.registers.ip()) {
+            return Err(End::ProbedReturn);
+        }
         let guessed_sp = self.guessed_sp;
         match self.by_signal_frame() {
             // Where the kernel's frame is follows from the stack pointer. Its frame record does not help: that has the
@@ -58,6 +61,9 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     /// address, or the kernel's code to return from a signal begins its mapping.
     #[inline(never)]
     pub(crate) fn not_mapped(&mut self, is_return: bool) -> Result<Walked, End> {
+        if is_return && A::is_probed_return(self.registers.ip()) {
+            return Err(End::ProbedReturn);
+        }
         if is_return {
             return self.by_signal_frame().ok_or(End::NotMapped);
         }

@@ -33,6 +33,8 @@ pub enum End {
     BadUnwindInfo,
     /// The last frame's program counter is not in an executable mapping.
     NotMapped,
+    /// The last frame's return address has been replaced by a probe on returns (uretprobe).
+    ProbedReturn,
     /// The file of the last frame could not be opened.
     FileUnreadable,
     /// The last frame's rule needs an unknown register.

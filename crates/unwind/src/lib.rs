@@ -68,6 +68,7 @@ mod registers;
 mod row;
 pub mod rule;
 pub mod scan;
+pub mod sframe;
 pub mod table;
 mod walk;
 mod walker;

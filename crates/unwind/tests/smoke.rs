@@ -67,7 +67,7 @@ fn rounds(name: &'static str, shares: u64, mut round: impl FnMut(&mut Random)) {
 
 #[test]
 fn any_bytes() {
-    const SHARES: u64 = 7;
+    const SHARES: u64 = 8;
     let paths = ["/bin/ls", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"];
     let seeds: Vec<_> = paths.iter().filter_map(|path| seed_section(path)).collect();
     if seeds.is_empty() {
@@ -108,6 +108,13 @@ fn any_bytes() {
     println!("{frames} frames in {walks} walks");
     assert!(frames > walks, "walks get somewhere: {frames} frames in {walks}");
     rounds("tables of ARM", SHARES, |random| fuzzed::exidx::run(&random.bytes(1000)));
+    let seeds: [&[u8]; 2] = [include_bytes!("sections/v2.sframe"), include_bytes!("sections/v3.sframe")];
+    rounds("changed sections of SFrame", SHARES, |random| {
+        let mut data = seeds[random.below(2)].to_vec();
+        mutate(&mut data, random);
+        data.truncate(1 + random.below(data.len()));
+        fuzzed::sframe::run(&data);
+    });
     rounds("tables", SHARES, |random| fuzzed::table::run(&random.bytes(2000)));
     let (mut scans, mut scanned) = (0, 0);
     rounds("scans", SHARES, |random| {

@@ -20,8 +20,8 @@ export const sourceView: View = {
     host.append(
       el("div", { class: "tools" }, which, callers, el("h2", { title: listing.function }, functionLabel(listing.function)), el("span", { class: "hint" }, lead(listing))),
       ...listing.notes.map((note) => el("p", { class: "hint" }, note)),
-      // Where the program's file is elsewhere there are lines alone.
-      el("div", { class: "source" }, lines(listing), ...(listing.code === "" ? [] : [instructions(listing)])),
+      // Interpreted functions have no instructions, and neither has a program whose file is elsewhere.
+      el("div", { class: listing.instructions.length > 0 ? "source" : "source alone" }, lines(listing), ...(listing.instructions.length > 0 ? [instructions(listing)] : [])),
     );
   },
 };
@@ -52,7 +52,7 @@ const text: Column<ListedLine> = { title: "Source", cell: (row) => el("code", { 
 function lines(listing: ListingAnswer): HTMLElement {
   const columns: Column<ListedLine>[] = [
     { title: "Share", isNumber: true, value: (row) => row.adjusted_percent_of_function, cell: (row) => bar(row.adjusted_percent_of_function, share(row.adjusted_percent_of_function)) },
-    ...(listing.code === "" ? [place] : [number, text]),
+    ...(listing.code === "" && listing.lines.every((row) => row.text === null) ? [place] : [number, text]),
   ];
   const content = listing.lines.length > 0 ? table(columns, listing.lines, { label: "Source lines" }) : el("p", { class: "empty" }, "No line is known: build with -g1 or -g.");
   return el("section", { "aria-label": "Source lines" }, el("h3", {}, "Lines with samples"), content);

@@ -51,13 +51,6 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         measure: Measure::Function,
-        file: "crates/cli/src/mutations/corpus.rs",
-        name: "all",
-        most: 72,
-        reason: "one entry for each format that is read, with its seed",
-    },
-    Exception {
-        measure: Measure::Function,
         file: "crates/formats/src/firefox/write.rs",
         name: "thread",
         most: 66,

@@ -12,6 +12,7 @@ mod flow;
 mod functions;
 mod hot;
 mod listing;
+mod scripts;
 mod skid;
 mod text;
 mod unoptimised;
@@ -20,6 +21,7 @@ pub use class::{Class, Kind as InstructionKind, Place as MemoryPlace};
 pub use functions::{SampledFunction, sampled, sampled_files, sampled_within};
 pub use hot::{HotBlock, HotLine};
 pub use listing::{Instruction, Listing, MAX_CODE};
+pub use scripts::sampled_scripts;
 pub use skid::Doubt;
 
 use plumb_profile::{FrameId, FrameKind, Profile, StackId};

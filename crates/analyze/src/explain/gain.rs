@@ -12,6 +12,8 @@ pub struct PredictedGain {
     pub cpu: (f64, f64),
     /// Of the elapsed time, likewise. `None`: several threads ran at a time, or it is not known how long it took, so that nothing is promised.
     pub elapsed: Option<(f64, f64)>,
+    /// It is waiting that goes: what is gained is elapsed time, not processor time.
+    pub is_wait: bool,
 }
 
 /// A rule that saves this much waiting, in percent of the elapsed time, is about that.
@@ -25,6 +27,13 @@ const MOST_OF_WAIT: f64 = 1.2;
 const ALONE: f64 = 1.05;
 /// Parts of what a program's processes cost that go with them, at least and at most: those who start them have less to do as well.
 const PROCESSES: (f64, f64) = (0.9, 1.2);
+
+/// Whether calls that take this much of the elapsed time and of processor time mostly wait. `cores`: processors in use, on average.
+fn mostly_waits(wall_percent: f64, cpu_percent: f64, cores: Option<f64>) -> bool {
+    // A share of little processor time is little of the elapsed time.
+    let ran = cpu_percent * cores.unwrap_or(1.0).min(1.0);
+    wall_percent >= LEAST_WAIT && wall_percent > ran
+}
 
 /// What goes of a wait at most, in percent of the elapsed time.
 fn most_of_wait(advice: &CallAdvice) -> f64 {
@@ -46,13 +55,15 @@ impl Explanation<'_> {
             Bottleneck::Calls(index) => {
                 let advice = &self.calls[index];
                 let gain = self.gain(self.prediction_of(advice));
-                let wait = advice.wall_percent;
-                let is_wait = wait >= LEAST_WAIT && wait > advice.cpu_percent && !advice.may_idle;
+                let cores = self.pace.cores().map(|cores| cores * self.pace.reported);
+                let is_wait =
+                    mostly_waits(advice.wall_percent, advice.cpu_percent, cores) && !advice.may_idle;
                 Some(if is_wait {
                     PredictedGain {
                         // What wakes in place of the wait takes some as well.
                         cpu: if advice.cpu_percent < LITTLE_CPU { (0.0, gain.cpu.1) } else { gain.cpu },
                         elapsed: Some((self.least_of_wait(advice), most_of_wait(advice))),
+                        is_wait,
                     }
                 } else {
                     gain
@@ -131,6 +142,21 @@ impl Explanation<'_> {
                 least.zip(self.pace.elapsed_percent(high)).filter(|_| is_alone)
             }
         };
-        PredictedGain { cpu: (low, high), elapsed }
+        PredictedGain { cpu: (low, high), elapsed, is_wait: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mostly_waits;
+
+    #[test]
+    fn a_share_of_little_processor_time_is_no_share_of_the_elapsed_time() {
+        // fsync: 90% of the processor time, of which there is a tenth of the elapsed time; two thirds of that is waiting.
+        assert!(mostly_waits(66.0, 90.0, Some(0.1)));
+        assert!(!mostly_waits(66.0, 90.0, Some(1.0)), "it runs meanwhile");
+        assert!(!mostly_waits(66.0, 90.0, Some(2.0)));
+        assert!(!mostly_waits(5.0, 1.0, Some(0.1)), "too little to be what it is about");
+        assert!(mostly_waits(66.0, 30.0, None) && !mostly_waits(66.0, 90.0, None));
     }
 }

@@ -27,6 +27,7 @@ use crate::own_code::{KernelCallers, OwnCode};
 use crate::procs::Procs;
 use crate::share::{Sampling, Share};
 use crate::view::View;
+use crate::waits::WaitSums;
 
 pub use code::{HotCode, HotInstruction, ReadCode, worth_reading};
 pub use gain::PredictedGain;
@@ -57,12 +58,22 @@ const WAITS: [&str; 2] = ["off-cpu", "run-queue"];
 pub struct Waits<'p> {
     /// The event: `off-cpu` or `run-queue`.
     pub event: &'p str,
-    /// The samples of it.
+    /// The samples of it, without idle waits.
     pub view: View<'p>,
+    /// Of time that threads were blocked, what they waited for by kind, and idle waits.
+    pub sums: Option<WaitSums<'p>>,
     /// By cause; costs are nanoseconds off the processor, all threads together.
     pub time: KernelTime,
     /// Of its rows, in their order, the user's own code that waited.
     pub callers: Vec<KernelCallers>,
+}
+
+impl Waits<'_> {
+    /// Whether anything was recorded of it.
+    fn is_some(&self) -> bool {
+        let idle = self.sums.as_ref().map_or(0, |sums| sums.idle.part().samples);
+        self.view.part().samples + idle > 0
+    }
 }
 
 /// The report.
@@ -141,7 +152,7 @@ impl<'p> Explanation<'p> {
         let profile = view.profile();
         let sampling = Sampling::of(&view);
         let time = KernelTime::new(&view, filter, options.call_name);
-        let pace = pace(profile, filter, &time, options);
+        let pace = pace(&view, filter, &time, options);
         let functions = hot::functions(&view, filter, code, &sampling, (MOST, LEAST_PERCENT));
         let paths = paths::paths(&view, &functions[..functions.len().min(MOST_CALLED)]);
         let procs = Procs::new(&view, filter);
@@ -279,20 +290,15 @@ fn untold<'p>(profile: &'p Profile, filter: &Filter) -> Option<&'p str> {
 }
 
 /// The pace is that of the whole target: ignored or not, it took its time.
-fn pace(
-    profile: &Profile,
-    filter: &Filter,
-    time: &KernelTime,
-    options: &ExplainOptions<'_, '_>,
-) -> RunSummary {
+fn pace(view: &View<'_>, filter: &Filter, time: &KernelTime, options: &ExplainOptions<'_, '_>) -> RunSummary {
     if filter.ignore.is_empty() {
-        return RunSummary::new(profile, filter, time);
+        return RunSummary::new(view, time);
     }
     let all = Filter { ignore: Vec::new(), ..filter.clone() };
-    let view = View::new(profile, &all);
+    let view = View::new(view.profile(), &all);
     let whole = KernelTime::new(&view, &all, options.call_name);
     let reported = time.whole.percent_of(whole.whole) / 100.0;
-    RunSummary { reported, ..RunSummary::new(profile, &all, &whole) }
+    RunSummary { reported, ..RunSummary::new(&view, &whole) }
 }
 
 fn left_out(view: &View<'_>) -> Cost {
@@ -310,9 +316,10 @@ fn waits<'p>(profile: &'p Profile, filter: &Filter, options: &ExplainOptions<'_,
         let filter = Filter { event: Some(event), except: Vec::new(), ..filter.clone() };
         let mut view = View::new(profile, &filter);
         view.refer_to_part();
+        let sums = WaitSums::set_idle_aside(&mut view, &filter, options.call_name);
         let time = KernelTime::new(&view, &filter, options.call_name);
         let callers = KernelCallers::of_rows(&view, &OwnCode::of(&view), &time.rows);
-        Waits { event: profile.strings.get(profile.events[event].name), view, time, callers }
+        Waits { event: profile.strings.get(profile.events[event].name), view, sums, time, callers }
     };
-    WAITS.into_iter().filter_map(named).map(of).filter(|waits| waits.view.part().samples > 0).collect()
+    WAITS.into_iter().filter_map(named).map(of).filter(Waits::is_some).collect()
 }

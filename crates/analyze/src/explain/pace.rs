@@ -3,11 +3,11 @@
 //! A target that others keep from the processor uses as little of it as one that sleeps: it is only said to wait where it is known that
 //! it didn't want to run. Not here: what it waited for, which samples of processor time don't tell.
 
-use plumb_profile::{Profile, Queued, QueuedThread, Scope};
+use plumb_profile::{Queued, QueuedThread, Scope};
 
-use crate::filter::{Filter, start_ns};
 use crate::kernel::KernelTime;
 use crate::share::Share;
+use crate::view::View;
 
 /// With less of a processor in use or wanted than this, a target mostly waits. (VTune calls less than half a processor idle.)
 const WAITS_BELOW: f64 = 0.5;
@@ -69,17 +69,15 @@ pub struct RunSummary {
 }
 
 impl RunSummary {
-    /// Of what `filter` keeps, where `time` is where that went.
-    pub fn new(profile: &Profile, filter: &Filter, time: &KernelTime) -> Self {
-        let meta = &profile.meta;
-        // The account is of all that was recorded.
-        let is_whole = filter.time.is_none() && filter.cpus.is_empty();
-        let accounted = time.accounted_ns.filter(|_| is_whole);
+    /// Of what `view` keeps, where `time` is where that went.
+    pub fn new(view: &View<'_>, time: &KernelTime) -> Self {
+        let meta = view.meta();
+        let accounted = time.accounted_ns;
         Self {
-            elapsed_ns: elapsed_ns(profile, filter),
+            elapsed_ns: Some(meta.duration_ns).filter(|&ns| ns > 0),
             cpu_ns: accounted.or(time.is_time.then_some(time.whole.weight)),
             is_accounted: accounted.is_some(),
-            queued: meta.queued.clone().filter(|_| is_whole && !filter.takes_a_part()),
+            queued: meta.queued.clone(),
             kernel_percent: match (meta.user_only, accounted) {
                 (false, _) => time.kernel.percent_of(time.whole),
                 (true, Some(ns)) => (1.0 - time.whole.weight as f64 / ns.max(1) as f64).max(0.0) * 100.0,
@@ -197,17 +195,6 @@ impl RunSummary {
         };
         spent.map(|spent| (cpu_percent * self.reported * spent).min(100.0))
     }
-}
-
-/// How long the time was that is looked at.
-fn elapsed_ns(profile: &Profile, filter: &Filter) -> Option<u64> {
-    let duration = Some(profile.meta.duration_ns).filter(|&ns| ns > 0);
-    let Some(range) = filter.time else { return duration };
-    let last = profile.samples.len().checked_sub(1).and_then(|last| profile.samples.get(last));
-    let end = duration.or(last.map(|sample| sample.time_ns.saturating_sub(start_ns(profile))))?;
-    let whole = range.end.min(end).saturating_sub(range.start);
-    let share = range.part.map_or(1.0, |part| (part.to - part.from) as f64 / 1e9);
-    Some((whole as f64 * share) as u64).filter(|&ns| ns > 0)
 }
 
 /// What could be gained at most, directly: what else then goes quicker (warmer caches, shorter queues) may come on top.

@@ -49,7 +49,7 @@ impl<'p> Quality<'p> {
         Quality {
             is_partly_left_out: !filter.except.is_empty(),
             stacks: Summary::new(view),
-            coverage: coverage(view.profile(), filter.event),
+            coverage: coverage(view.profile(), filter),
             nameless_share: sampling.share(nameless.iter().map(|&(_, cost)| cost).sum()),
             nameless,
             without_line: without_line.percent_of(user),

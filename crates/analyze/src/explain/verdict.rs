@@ -2,9 +2,11 @@
 //!
 //! What is told apart from the threshold is so by its interval: a share whose interval holds the threshold is neither above nor below.
 
+use std::collections::HashSet;
+
 use crate::advice::{Advice, CallAdvice, CodeAdvice, Extent};
 use crate::cost::Cost;
-use crate::frame::{FrameIndex, Kind};
+use crate::frame::{FrameIndex, Kind, SymbolId, ViewFrame};
 use crate::kernel::{Cause, KernelRow, KernelTime};
 use crate::own_code::{KernelCallers, source_line};
 use crate::share::{Sampling, Share};
@@ -151,9 +153,23 @@ fn is_kernel_of(view: &View<'_>, callers: &KernelCallers, line: &CallingLine) ->
     here.saturating_mul(2) >= line.cost.weight
 }
 
+/// Whether most of what the kernel did is a part of a cause in user code, which says more: a flush has its writes.
+fn is_kernel_part(view: &View<'_>, cause: &CodeAdvice, (row, callers): (&KernelRow, &KernelCallers)) -> bool {
+    let sum = |costs: &mut dyn Iterator<Item = Cost>| costs.map(|cost| cost.weight).sum::<u64>();
+    let is_kernel = |frame: &&ViewFrame<'_>| frame.kind == Kind::Kernel;
+    let symbols: HashSet<SymbolId> =
+        view.frames().map(|(_, frame)| frame).filter(is_kernel).map(|frame| frame.symbol).collect();
+    let lines: Vec<_> = callers.places.iter().map(|&(frame, _)| source_line(view, frame)).collect();
+    let is_here = |frame: FrameIndex| lines.contains(&source_line(view, frame));
+    let here = sum(&mut cause.places.iter().filter(|(frame, _)| is_here(*frame)).map(|&(_, cost)| cost));
+    let kernel = sum(&mut symbols.iter().map(|&symbol| cause.own_of(symbol)));
+    is_own(cause) && here.min(kernel).saturating_mul(2) >= row.cost.weight
+}
+
 /// What the kernel did that no rule is about.
 fn kernel_rows<'a>(
-    time: &'a KernelTime,
+    view: &'a View<'_>,
+    (time, callers): (&'a KernelTime, &'a [KernelCallers]),
     causes: &'a [CodeAdvice],
     calls: &'a [CallAdvice],
 ) -> impl Iterator<Item = (Bottleneck, Cost)> {
@@ -169,8 +185,13 @@ fn kernel_rows<'a>(
     let is_of_much = move |row: &KernelRow| {
         row.cause == Cause::Entry && calls.iter().any(|advice| is_about_much(advice, time))
     };
+    let is_part = move |index: usize, row: &KernelRow| {
+        causes.iter().any(|cause| is_kernel_part(view, cause, (row, &callers[index])))
+    };
     let rows = time.rows.iter().enumerate();
-    let rows = rows.filter(move |(_, row)| !is_told(row) && !is_of_calls(row) && !is_of_much(row));
+    let rows = rows.filter(move |&(index, row)| {
+        !is_told(row) && !is_of_calls(row) && !is_of_much(row) && !is_part(index, row)
+    });
     rows.map(|(index, row)| (Bottleneck::Kernel(index), row.cost))
 }
 
@@ -222,7 +243,7 @@ pub(super) fn outlook(
     let own = own.map(|function| (Bottleneck::Function(function.frame), function.own));
     let watched = calls.iter().enumerate().filter(|_| time.is_time);
     let watched = watched.map(|(index, advice)| (Bottleneck::Calls(index), of_calls(advice, time)));
-    let rows: Vec<_> = kernel_rows(time, causes, calls).collect();
+    let rows: Vec<_> = kernel_rows(view, (time, kernel_callers), causes, calls).collect();
     let unknown = unknown_lines(view, &lines, (causes, calls), (time, kernel_callers), &rows);
     let mut all: Vec<(Bottleneck, Share)> = code
         .chain(programs)

@@ -10,7 +10,7 @@ mod place;
 
 use std::collections::HashMap;
 
-use plumb_profile::{Profile, Scope};
+use plumb_profile::{Meta, Profile, Scope};
 
 use crate::cost::Cost;
 use crate::coverage::is_clock;
@@ -29,7 +29,7 @@ pub struct KernelTime {
     pub whole: Cost,
     /// What of it was in the kernel.
     pub kernel: Cost,
-    /// What the kernel accounted, in nanoseconds, if that is known and the filter keeps everything.
+    /// What the kernel accounted, in nanoseconds, if that is known: of all that was recorded, not of a part.
     pub accounted_ns: Option<u64>,
     /// Costs are nanoseconds of processor time.
     pub is_time: bool,
@@ -73,18 +73,16 @@ impl KernelTime {
             }
             time.whole += row.cost;
         }
-        if time.is_time && !filter.takes_a_part() {
-            let meta = &view.profile().meta;
-            time.accounted_ns = meta.target_cpu_ns;
-            time.add_idle(view.profile());
+        if time.is_time {
+            time.accounted_ns = view.meta().target_cpu_ns;
+            time.add_idle(view.meta());
         }
         time.rows.sort_by(|one, other| (other.cost, &one.name).cmp(&(one.cost, &other.name)));
         time
     }
 
     /// Where processors that idle are not sampled, the kernel's account tells how long they did.
-    fn add_idle(&mut self, profile: &Profile) {
-        let meta = &profile.meta;
+    fn add_idle(&mut self, meta: &Meta) {
         let is_known = self.rows.iter().any(|row| row.cause == Cause::Idle);
         if let (Scope::System, Some(used), false) = (meta.scope, meta.target_cpu_ns, is_known) {
             let weight = meta.duration_ns.saturating_mul(meta.cpus.into()).saturating_sub(used);

@@ -1,11 +1,12 @@
 //! How many processes ran each program, and for how long.
 
-use plumb_profile::{Life, Profile};
+use plumb_profile::{Id, Life};
 
 use super::Program;
 use super::alive::most_at_once;
 use super::family::{Family, Run};
 use crate::filter::Filter;
+use crate::view::View;
 
 /// Shorter lives than this count as short.
 const SHORT_NS: u64 = 10_000_000;
@@ -26,19 +27,20 @@ impl Stay {
         Self { program, process: run.process, ns: Some(0), cpu_ns: Some(0) }
     }
 
-    /// Adds a life, of which `seen` is within the time that is looked at.
-    fn add(&mut self, run: Run, seen: (u64, u64)) {
+    /// Adds a life, of which `seen` is within the time that is looked at. `is_all`: all samples of it are kept.
+    fn add(&mut self, run: Run, seen: (u64, u64), is_all: bool) {
         let ns = run.start_ns.zip(run.end_ns).map(|(start, end)| end.saturating_sub(start));
         self.ns = self.ns.zip(ns).map(|(sum, ns)| sum.saturating_add(ns));
-        let is_whole = (run.start_ns, run.end_ns) == (Some(seen.0), Some(seen.1));
+        let is_whole = is_all && (run.start_ns, run.end_ns) == (Some(seen.0), Some(seen.1));
         let cpu_ns = run.cpu_ns.filter(|_| is_whole);
         self.cpu_ns = self.cpu_ns.zip(cpu_ns).map(|(sum, ns)| sum.saturating_add(ns));
     }
 }
 
-/// Counts processes, and how long they lived. Returns how many there were, and the most at one time.
+/// Counts processes, and how long they lived. Returns how many there were, and the most at one time. Where the filter keeps a part of
+/// a process's samples by more than names, processes without any of them don't count.
 pub(super) fn add(
-    profile: &Profile,
+    view: &View<'_>,
     filter: &Filter,
     family: &Family,
     span: (u64, u64),
@@ -47,10 +49,16 @@ pub(super) fn add(
     let mut spans: Vec<Vec<(u64, u64)>> = vec![Vec::new(); programs.len()];
     // Each under the first life of its process in its program.
     let mut stays: Vec<Option<Stay>> = vec![None; family.lives.len()];
-    let is_kept = |life: &Life| {
-        filter.keeps_process(profile.strings.get(life.comm), life.pid, profile.strings.get(life.exe))
+    let profile = view.profile();
+    let is_split = filter.splits_processes();
+    let sampled = if is_split { sampled(view, family) } else { vec![false; family.lives.len()] };
+    // A name is that of a thread, and of a process that may not have been sampled.
+    let is_by_name = !Filter { comms: Vec::new(), ..filter.clone() }.splits_processes();
+    let is_kept = |index: usize, life: &Life| {
+        let (comm, exe) = (profile.strings.get(life.comm), profile.strings.get(life.exe));
+        sampled[index] || is_by_name && filter.keeps_process(comm, life.pid, exe)
     };
-    for (index, life) in family.lives.iter().enumerate().filter(|(_, life)| is_kept(life)) {
+    for (index, life) in family.lives.iter().enumerate().filter(|&(index, life)| is_kept(index, life)) {
         let at = family.branch_of[index];
         programs[at].forks += family.children[index].len() as u64;
         programs[at].peak_rss_bytes = programs[at].peak_rss_bytes.max(life.peak_rss_bytes);
@@ -60,13 +68,25 @@ pub(super) fn add(
             continue;
         }
         spans[at].push(seen);
-        stays[run.first_here].get_or_insert_with(|| Stay::new(at, run)).add(run, seen);
+        stays[run.first_here].get_or_insert_with(|| Stay::new(at, run)).add(run, seen, !is_split);
     }
     let processes = sum_up(stays.iter().flatten(), &short_ones(family), programs);
     for (program, spans) in programs.iter_mut().zip(&spans) {
         program.most_alive = Some(most_at_once(spans));
     }
     (processes, Some(most_at_once(&spans.concat())))
+}
+
+/// Per life whether the view has samples of it.
+fn sampled(view: &View<'_>, family: &Family) -> Vec<bool> {
+    let mut sampled = vec![false; family.lives.len()];
+    for kept in view.samples() {
+        let process = view.profile().threads[kept.sample.thread].process;
+        if let Some(life) = family.life_of_process[process.index()] {
+            sampled[life] = true;
+        }
+    }
+    sampled
 }
 
 /// Per life that a process began with, whether the process lived shortly, with all that it ran.

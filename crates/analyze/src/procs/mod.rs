@@ -139,7 +139,7 @@ impl<'p> Procs<'p> {
         let span = span(profile, filter);
         let mut programs: Vec<Program<'p>> =
             family.branches.iter().map(|branch| program(profile, branch)).collect();
-        let (processes, most_alive) = counts::add(profile, filter, &family, span, &mut programs);
+        let (processes, most_alive) = counts::add(view, filter, &family, span, &mut programs);
         let whole = add_samples(view, &family, &places, &mut programs);
         start::find(view, &family, &places, &mut programs);
         let has_lives = !profile.lives.is_empty();

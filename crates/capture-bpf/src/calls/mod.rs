@@ -19,6 +19,7 @@ use aya::programs::Iter;
 use plumb_capture_api::TargetObserver;
 use plumb_syscalls::{Abi, At, Count, SystemCall, Take, What, number};
 
+use crate::callsums::null_call_ns;
 use crate::follow::Followed;
 use crate::object::{Machine, Watch, sum, take};
 use crate::refusal::{LoadError, refused};
@@ -102,6 +103,8 @@ pub struct Calls {
     counters: Arc<PerCpuArray<MapData, u64>>,
     probes: Arc<Mutex<Probes>>,
     followed: Followed,
+    /// What a call that does nothing takes while nobody looks.
+    bare_ns: f64,
     floor_ns: u64,
     each_ns: f64,
 }
@@ -110,6 +113,7 @@ impl Calls {
     /// Loads the programs and starts them. Nothing is wanted and nobody followed at first.
     pub fn load(filter: CallFilter) -> Result<Self, LoadError> {
         let machine = Machine::find(&STRUCTURES, &WATCHES)?;
+        let bare_ns = null_call_ns();
         let mut bpf = machine
             .loader()
             .override_global("min_ns", &filter.min_ns, true)
@@ -141,6 +145,7 @@ impl Calls {
             probes: Arc::new(Mutex::new(probes)),
             followed,
             bpf,
+            bare_ns,
             floor_ns: 0,
             each_ns: 0.0,
         };
@@ -179,8 +184,8 @@ impl Calls {
         })
     }
 
-    /// Measures how long a call seems to take that does nothing, and takes that off every latency from then on. To be done
-    /// before anything is wanted or followed.
+    /// Measures how much longer a call that does nothing seems to take than it does while nobody looks, and takes that off every latency
+    /// from then on, as sums of calls do ([`Overhead::floor_ns`](crate::Overhead::floor_ns)). To be done before anything is wanted or followed.
     pub fn calibrate(&mut self) -> io::Result<()> {
         let Some(number) = number(Abi::X86_64, "getppid") else { return Ok(()) };
         let pidfd = plumb_process::pidfd(std::process::id())?;
@@ -201,7 +206,8 @@ impl Calls {
         let mut times = Vec::with_capacity(ROUNDS * CALIBRATION);
         self.take(|call| times.extend(call.latency_ns().filter(|_| call.number == number)));
         times.sort_unstable();
-        self.floor_ns = times.get(times.len() / 2).copied().unwrap_or(0);
+        let seen_ns = times.get(times.len() / 2).map_or(0.0, |&ns| ns as f64);
+        self.floor_ns = (seen_ns - self.bare_ns).max(0.0) as u64;
         Ok(())
     }
 

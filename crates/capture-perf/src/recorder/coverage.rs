@@ -39,8 +39,11 @@ impl Recorder {
         if asked < ENOUGH || FAIR.contains(&percent) {
             return None;
         }
-        let mut causes =
-            if percent > 100.0 { self.excesses(meta) } else { self.losses(asked - samples as f64, hz, meta) };
+        let mut causes = if percent > 100.0 {
+            self.excesses(meta)
+        } else {
+            self.losses((asked - samples as f64, asked), hz, meta)
+        };
         if clock.events.sampling().code != Code::All {
             causes.push("user and kernel time are told apart by the kernel's tick, which is rough".into());
         }
@@ -65,9 +68,12 @@ impl Recorder {
         procfs::stolen_time().saturating_sub(self.began.stolen).as_secs_f64()
     }
 
-    /// Causes for which so many samples may be missing.
-    fn losses(&self, missing: f64, hz: f64, meta: &Meta) -> Vec<String> {
+    /// Causes for which so many samples may be missing of so many that were asked for.
+    fn losses(&self, (missing, asked): (f64, f64), hz: f64, meta: &Meta) -> Vec<String> {
         let explains = |samples: f64| samples >= EXPLAINS * missing;
+        // What happened to the whole machine happened to the target as far as it used that.
+        let whole = meta.duration_ns as f64 / 1e9 * f64::from(meta.cpus) * hz;
+        let of_machine = |seconds: f64| explains(seconds * hz * (asked / whole.max(1.0)).min(1.0));
         let mut causes = Vec::new();
         let others = &self.copies.blind.others;
         let others_s = others.run_ns as f64 / 1e9;
@@ -90,13 +96,13 @@ impl Recorder {
                 "the kernel stopped the events {throttled} times, as samples came faster than kernel.perf_event_max_sample_rate; fewer: -F 200"
             ));
         }
-        if explains(self.stolen() * hz) {
+        if of_machine(self.stolen()) {
             causes.push(format!(
                 "the hypervisor took {:.2} s of processor time from this machine",
                 self.stolen()
             ));
         }
-        if explains(self.interrupts() * hz) {
+        if of_machine(self.interrupts()) {
             causes.push(format!(
                 "processors spent {:.2} s in interrupts, some of it charged to the target while its clock could not fire",
                 self.interrupts()

@@ -152,7 +152,7 @@ impl Recorder {
     pub(super) fn meet_arrived(&mut self) {
         for pid in self.ingest.take_arrived() {
             if self.observed.pids.is_empty() {
-                self.began = Began::now(self.began.own);
+                self.began = Began::now(self.began.own, &[pid]);
             }
             self.observed.pids.push(pid);
             self.account.add(pid);

@@ -160,7 +160,9 @@ impl Recorder {
         meta.user_only = clock.events.sampling().code == Code::User;
         meta.target_cpu_ns = target_cpu.map(CpuTime::total_ns);
         let stolen_ns = nanoseconds(procfs::stolen_time().saturating_sub(self.began.stolen));
-        meta.queued = self.ingest.queued(ended_ns).map(|queued| Queued { stolen_ns, ..queued });
+        let throttled_ns = self.began.throttle.as_ref().map(|throttle| nanoseconds(throttle.since()));
+        let queued = self.ingest.queued(ended_ns);
+        meta.queued = queued.map(|queued| Queued { stolen_ns, throttled_ns, ..queued });
         meta.recorder_cpu_ns = Some(own_cpu_time().since(self.began.own).total_ns());
         meta.lost_samples = self.lost();
         meta.damaged_records = self.ingest.statistics().damaged_records;

@@ -75,7 +75,7 @@ impl Recorder {
         let scope = setup::scope(&attachment, target);
         let account = Account::open(&attachment, target, pids);
         let sizer = StackCopySizer::new(wanted[0].stack_copy, (rings.bytes / SAMPLES_IN_RING) as u32);
-        let began = Began::now(own);
+        let began = Began::now(own, pids);
         follow_target(target, &attachment, pids, (&mut assistant, &mut beside))?;
         let ground = Arc::new(EventContext { rings, attachment });
         let by_frequency = options.period.is_none().then_some(frequency_hz);
@@ -129,7 +129,7 @@ impl Recorder {
         begun.map_err(Error::system("starting what watches beside"))?;
         if held.is_some() {
             // It was held while all of this was made ready: that is not the command's time.
-            self.began = Began::now(self.began.own);
+            self.began = Began::now(self.began.own, &self.observed.pids);
         }
         self.ingest.profile_mut().meta.start_ns = self.began.monotonic_ns;
         if let (Some(held), Target::Command(launch)) = (held, target) {
@@ -146,7 +146,7 @@ impl Recorder {
         if !matches!(target, Target::Command(_)) {
             self.warm_up()?;
             self.account = Account::open(&self.ground.attachment, target, &self.observed.pids);
-            self.began = Began::now(self.began.own);
+            self.began = Began::now(self.began.own, &self.observed.pids);
         }
         let late = self.sampled.iter().map(|one| &one.events).filter(|events| !events.is_assisted());
         late.into_iter().try_for_each(Events::start)?;

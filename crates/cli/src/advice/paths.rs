@@ -11,7 +11,8 @@ use crate::call_formats::described;
 use crate::descriptor_links::Proc;
 
 /// Calls for whose rules it matters what their descriptor is.
-const BY_DESCRIPTOR: [&str; 7] = ["read", "write", "pread64", "pwrite64", "getdents64", "getdents", "close"];
+const BY_DESCRIPTOR: [&str; 9] =
+    ["read", "readv", "write", "writev", "pread64", "pwrite64", "getdents64", "getdents", "close"];
 
 /// What is known of calls: of those that are looked at, and of those that say what descriptors are.
 pub(super) struct Known {

@@ -21,7 +21,7 @@ pub struct RecordArgs {
     ///
     /// For events that are not clocks: the maximum number of samples per second. The relative error of a row of N samples is about
     /// 1/sqrt(N): a higher frequency makes small rows more accurate.
-    #[arg(short = 'F', long, value_name = "HZ", value_parser = value_parser!(u32).range(1..=100_000))]
+    #[arg(short = 'F', short_alias = 'r', long, alias = "rate", value_name = "HZ", value_parser = value_parser!(u32).range(1..=100_000))]
     pub frequency: Option<u32>,
 
     /// Method of capturing stacks [default: auto]
@@ -29,6 +29,14 @@ pub struct RecordArgs {
     /// plumb kernel prefers bpf where it is available: only that tells which system call a sample interrupted.
     #[arg(long, value_enum, value_name = "METHOD")]
     pub capture: Option<Capture>,
+
+    /// Accepted as perf's: stacks are always recorded
+    #[arg(short = 'g', hide = true)]
+    pub call_graph: bool,
+
+    /// Accepted as perf's: --capture selects the method
+    #[arg(long = "call-graph", hide = true)]
+    pub call_graph_method: Option<String>,
 
     /// With --name: wait until the program starts, and stop when its last process ends
     ///
@@ -66,6 +74,8 @@ impl Default for RecordArgs {
         Self {
             frequency: None,
             capture: None,
+            call_graph: false,
+            call_graph_method: None,
             wait: false,
             scan: false,
             max_table_memory: TABLES_MIB,

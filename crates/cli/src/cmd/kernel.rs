@@ -133,6 +133,7 @@ struct Seen {
 /// What is shown.
 struct Shown<'p> {
     view: View<'p>,
+    filter: Filter,
     time: KernelTime,
     counted: Option<Counted>,
 }
@@ -141,7 +142,7 @@ impl<'p> Shown<'p> {
     fn new(profile: &'p Profile, filter: &Filter, counted: Option<Counted>) -> Self {
         let view = View::new(profile, filter);
         let time = kernel_time::of_view(&view, filter);
-        Shown { view, time, counted }
+        Shown { view, filter: filter.clone(), time, counted }
     }
 }
 

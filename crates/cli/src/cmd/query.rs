@@ -35,7 +35,7 @@ pub struct Args {
     /// Function whose callers and callees are shown (callers), or label whose values are listed (labels)
     name: Option<String>,
     /// URL of the server
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:4041")]
+    #[arg(long = "server", alias = "to", value_name = "URL", default_value = "http://127.0.0.1:4041")]
     to: String,
     /// Label selector, such as '{service_name="api"}'
     #[arg(long, value_name = "SELECTOR", default_value = "{}")]
@@ -43,7 +43,7 @@ pub struct Args {
     /// Profile type [default: CPU time, or the only one that matches]
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
-    /// Begin: now-1h, 2026-11-24T14:00 (UTC), 2026-11-24T14:00+01:00, or seconds or milliseconds since 1970
+    /// Start: now-1h, 2026-11-24T14:00 (UTC), 2026-11-24T14:00+01:00, or seconds or milliseconds since 1970
     #[arg(long, value_name = "TIME", default_value = "now-1h")]
     from: String,
     /// End
@@ -57,9 +57,7 @@ pub struct Args {
     by: Vec<String>,
     /// Output format, if the extension does not select it
     ///
-    /// Of export alone.
-    ///
-    /// pprof, pprof.gz, speedscope, firefox, trace, callgrind, folded, otlp, csv, or plumb for a recording.
+    /// Only with export: pprof, pprof.gz, speedscope, firefox, trace, callgrind, folded, otlp, csv, or plumb for a recording.
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
     /// With export, flame, diff: file to write
@@ -77,13 +75,13 @@ pub struct Args {
 /// What [`What::Diff`] compares with.
 #[derive(clap::Args, Debug)]
 struct BaseArgs {
-    /// With diff: begin of what the range is compared with [default: the same length of time before it]
+    /// With diff: start of the base range [default: the same length of time before the range]
     #[arg(long, value_name = "TIME", requires = "base_until")]
     base_from: Option<String>,
-    /// With diff: end of what the range is compared with
+    /// With diff: end of the base range
     #[arg(long, value_name = "TIME", requires = "base_from")]
     base_until: Option<String>,
-    /// With diff: label selector of what is compared with [default: --query]
+    /// With diff: label selector of the base [default: --query]
     #[arg(long, value_name = "SELECTOR")]
     base_query: Option<String>,
 }

@@ -5,6 +5,7 @@ mod header;
 mod machine;
 mod shown;
 mod tree;
+mod waits;
 
 #[cfg(test)]
 mod tests;
@@ -38,9 +39,8 @@ pub struct Args {
     /// Keys that distinguish rows: comm, pid, tid, exe, dso, sym, srcline
     #[arg(short, long, value_name = "KEY,...", value_delimiter = ',', default_value = "comm,dso,sym")]
     sort: Vec<Key>,
-    /// Show self time only, without called functions
-    #[arg(long)]
-    no_children: bool,
+    #[command(flatten)]
+    columns: ColumnArgs,
     /// Show the call tree from the roots (top-down)
     #[arg(long, alias = "tree", conflicts_with_all = ["bottom_up", "callers", "callees"])]
     top_down: bool,
@@ -54,7 +54,7 @@ pub struct Args {
     #[arg(long, value_name = "FUNCTION")]
     callees: Option<String>,
     /// Sum up rows below this share, in percent [default: 0; 0.5 in trees and on a terminal]
-    #[arg(long, value_name = "PERCENT", value_parser = value::percent)]
+    #[arg(long, alias = "percent-limit", value_name = "PERCENT", value_parser = value::percent)]
     min: Option<f64>,
     /// Base of percentages
     #[arg(long, value_name = "BASE", value_enum, default_value = "absolute")]
@@ -78,6 +78,20 @@ pub struct Args {
     csv: bool,
     #[command(flatten)]
     filters: FilterArgs,
+}
+
+/// Which times are shown, as perf has it.
+#[derive(clap::Args, Debug)]
+struct ColumnArgs {
+    /// Show self time only, without called functions
+    #[arg(long)]
+    no_children: bool,
+    /// Include the time of called functions
+    #[arg(long, hide = true, overrides_with = "no_children")]
+    children: bool,
+    /// Accepted as perf's: the output is always text
+    #[arg(long, hide = true)]
+    stdio: bool,
 }
 
 /// What percentages refer to.
@@ -109,8 +123,13 @@ pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Res
         if args.percentage == Percentage::Relative {
             view.refer_to_part();
         }
+        let waits = plumb_report::waits::set_idle_aside(&mut view, &filter);
         let body = body(&view, &filter, args, out.width.is_some())?;
-        shown.push(Shown { view, filter, body });
+        let idle = waits.as_ref().filter(|waits| waits.idle.part().samples > 0).map(|waits| {
+            let options = ReportOptions { keys: args.sort.clone(), ..ReportOptions::default() };
+            Report::new(&waits.idle, &filter, &options)
+        });
+        shown.push(Shown { view, waits, idle, filter, body });
     }
     if args.json {
         machine::json(&shown, args, out)?;
@@ -122,6 +141,7 @@ pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Res
                 writeln!(out)?;
             }
             header::write(shown, out)?;
+            waits::write(shown, out)?;
             match &shown.body {
                 Body::Rows(report) => flat::write(&shown.view, report, args, out)?,
                 Body::Trees(trees) => tree::write(&shown.view, trees, args, out)?,
@@ -178,7 +198,7 @@ fn body(view: &View<'_>, filter: &Filter, args: &Args, on_terminal: bool) -> Res
         return Ok(Body::Trees(trees));
     }
     let min_percent = args.min.unwrap_or(if on_terminal && !machine { 0.5 } else { 0.0 });
-    let options = ReportOptions { keys: args.sort.clone(), children: !args.no_children, min_percent };
+    let options = ReportOptions { keys: args.sort.clone(), children: !args.columns.no_children, min_percent };
     let mut report = Report::new(view, filter, &options);
     if let (Some(limit), true) = (args.limit, machine) {
         report.rows.truncate(limit);

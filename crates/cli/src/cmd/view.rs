@@ -214,7 +214,7 @@ fn facts(profile: &Profile, filter: &Filter) -> Vec<String> {
         let complete = Precision::of_samples(cost.samples).percent(complete);
         facts.push(format!("{complete} of stacks complete"));
     }
-    facts.push(format!("{} lost", profile.meta.lost_samples));
+    facts.push(label::lost(&profile.meta, filter));
     if !profile.meta.command.is_empty() {
         facts.push(printable(&profile.meta.command.join(" ")).into_owned());
     }

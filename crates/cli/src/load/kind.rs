@@ -79,7 +79,7 @@ mod tests {
         for start in [&b"\x1f\x8b\x08"[..], b"\x28\xb5\x2f\xfd\x04", b"\xfd7zXZ\0\0"] {
             assert_eq!(Kind::of(start), Kind::Packed, "{start:?}");
         }
-        for start in [&b"  {\"a\": 1}", b"main;foo 12\n", b"<T as X>::f 1\n", b"\0\x01\x02"] {
+        for start in [&b"  {\"a\": 1}"[..], b"main;foo 12\n", b"<T as X>::f 1\n", b"\0\x01\x02"] {
             assert_eq!(Kind::of(start), Kind::Foreign, "{start:?}");
         }
     }

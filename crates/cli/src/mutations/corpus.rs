@@ -58,12 +58,10 @@ pub fn all() -> Vec<Format> {
                 ],
             )
         },
-        format("perf.data", vec![perf_data::file()]),
         format("pprof", vec![unpacked]),
         Format { finish: gzipped, ..format("pprof, gzipped after", vec![pprof_again(&packed)]) },
         format("gzip", vec![packed]),
         format("speedscope", vec![write(&|out| speedscope::write(&profile, out).unwrap()), EVENTED.into()]),
-        format("Firefox Profiler", vec![write(&|out| firefox::write(&profile, out).unwrap())]),
         format(
             "folded",
             vec![
@@ -72,13 +70,6 @@ pub fn all() -> Vec<Format> {
             ],
         ),
         format("perf script", vec![perf_script]),
-        format("jfr", vec![include_bytes!("../../../formats/tests/data/async-profiler-4.0.jfr").to_vec()]),
-        format("zstd, xz", PACKED.map(<[u8]>::to_vec).to_vec()),
-        format("callgrind", vec![write(&|out| callgrind::write(&profile, out).unwrap()), CALLGRIND.into()]),
-        format("trace events", vec![write(&|out| chrome::write(&profile, out).unwrap()), TRACE.into()]),
-        format("V8 CPU profile", vec![CPU_PROFILE.into()]),
-        format("Go texts", GO_TEXTS.iter().map(|text| text.as_bytes().to_vec()).collect()),
-        format("csv (refused)", vec![write(&|out| csv::write(&profile, out).unwrap())]),
         Format {
             read: maps,
             ..format("/proc/PID/maps", vec![std::fs::read("/proc/self/maps").unwrap_or_default()])
@@ -86,6 +77,7 @@ pub fn all() -> Vec<Format> {
         Format { read: perf_map, ..format("perf map", vec![MAP.into()]) },
         Format { read: kallsyms, ..format("kallsyms", vec![KALLSYMS.into()]) },
     ];
+    formats.extend(more(&profile).map(|(name, seeds)| format(name, seeds)));
     let programs = programs();
     if programs.is_empty() {
         plumb_fixtures::skip(
@@ -96,6 +88,26 @@ pub fn all() -> Vec<Format> {
         formats.push(Format { read: elf, ..format("ELF and DWARF", programs) });
     }
     formats
+}
+
+/// Formats that are read like others, with their seeds.
+fn more(profile: &Profile) -> [(&'static str, Vec<Vec<u8>>); 9] {
+    let write = |write: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = Vec::new();
+        write(&mut bytes);
+        bytes
+    };
+    [
+        ("perf.data", vec![perf_data::file()]),
+        ("jfr", vec![include_bytes!("../../../formats/tests/data/async-profiler-4.0.jfr").to_vec()]),
+        ("Firefox Profiler", vec![write(&|out| firefox::write(profile, out).unwrap())]),
+        ("zstd, xz", PACKED.map(<[u8]>::to_vec).to_vec()),
+        ("callgrind", vec![write(&|out| callgrind::write(profile, out).unwrap()), CALLGRIND.into()]),
+        ("trace events", vec![write(&|out| chrome::write(profile, out).unwrap()), TRACE.into()]),
+        ("V8 CPU profile", vec![CPU_PROFILE.into()]),
+        ("Go texts", GO_TEXTS.iter().map(|text| text.as_bytes().to_vec()).collect()),
+        ("csv (refused)", vec![write(&|out| csv::write(profile, out).unwrap())]),
+    ]
 }
 
 const EVENTED: &str = r#"{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"main"},

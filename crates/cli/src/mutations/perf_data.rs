@@ -82,7 +82,7 @@ pub fn file() -> Vec<u8> {
 
 fn sample(id: u64, time: u64) -> Vec<u8> {
     // Of every other sample the user's part comes later, or not at all.
-    let user = if time % 20 == 0 { [DEFERRED, time, USER] } else { [USER, 0x1010, 0x1020] };
+    let user = if time.is_multiple_of(20) { [DEFERRED, time, USER] } else { [USER, 0x1010, 0x1020] };
     let kernel_and_user = [&[u64::MAX - 127, 0xffff_ffff_8100_0000][..], &user].concat();
     let stack: Vec<u8> = (0..64_u64).flat_map(|word| (0x1000 + 16 * word).to_le_bytes()).collect();
     let mut body = words(&[id, 0x1010, 7 << 32 | 7, time, 1_001_001, kernel_and_user.len() as u64]);

@@ -18,6 +18,7 @@ use plumb_target::{Descendants, Prints, Running};
 
 use super::memory;
 use super::notice;
+use super::own_probes;
 use super::request::RecordRequest;
 use super::session::{Session, Step};
 use crate::render::label;
@@ -272,7 +273,9 @@ impl LiveSession {
     pub fn sum_of_window(&mut self, length_ns: Option<u64>, until_ns: Option<u64>) -> WindowSum {
         self.tick();
         let rates = self.pulse.rates_until(until_ns.unwrap_or(u64::MAX), length_ns);
-        let profile = self.session.recorder.meanwhile(|profile| profile.summed(rates.from_ns, rates.to_ns));
+        let summed = |profile: &mut Profile| profile.summed(rates.from_ns, rates.to_ns);
+        let mut profile = self.session.recorder.meanwhile(summed);
+        own_probes::leave_out(&mut profile);
         let setup = self.session.recorder.setup();
         WindowSum {
             rates,

@@ -13,6 +13,7 @@ pub mod memory;
 pub mod notice;
 pub mod off_cpu;
 pub mod output;
+mod own_probes;
 mod progress;
 mod request;
 mod second_look;
@@ -31,6 +32,7 @@ use plumb_target::{Descendants, End, Running, Target};
 
 use crate::exit::Exit;
 use crate::newfile::Destination;
+use crate::render::precision::part_of;
 use crate::stack_quality::StackCounts;
 use crate::terminal::say;
 use keeping::Keeping;
@@ -216,6 +218,9 @@ pub fn record_profile(
     Ok((recording.into_profile()?, exit))
 }
 
+/// Less than 1/OWN_PROBES of the samples in plumb's own probes is not said.
+const OWN_PROBES: usize = 100;
+
 /// Who looks at a recording while it goes on.
 struct Looks {
     progress: ProgressLine,
@@ -263,6 +268,13 @@ fn finish(request: &RecordRequest, recorded: Recorded, looks: Looks, keep: Keep<
     let early = output.filter(|output| !symbols.are_found() && output.is_replaceable());
     let mut written = early.map(|output| keeping.write(&profile, output)).transpose()?;
     symbols.store(&mut profile, &mut progress);
+    let in_probes = own_probes::leave_out(&mut profile);
+    if in_probes * OWN_PROBES > profile.samples.len() {
+        let share = part_of(in_probes as u64, profile.samples.len() as u64);
+        let text =
+            format!("{share} of samples were in plumb's own probes: they are shown where these are attached");
+        profile.meta.warnings.push(text);
+    }
     progress.clear();
     // Tables are made once more as they are written: what names took is free by now.
     plumb_capture_perf::trim_memory();

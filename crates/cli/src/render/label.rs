@@ -1,6 +1,7 @@
 //! What rows are called: causes of kernel time, programs, stacks in one line.
 
-use plumb_analyze::{Cause, NodeId, Program, View, without_parameters};
+use plumb_analyze::{Cause, Filter, NodeId, Program, View, without_parameters};
+use plumb_profile::Meta;
 
 use crate::terminal::printable;
 
@@ -15,6 +16,14 @@ pub fn wait<'a>(event: &str, of: Cause, name: &'a str) -> &'a str {
     match of {
         Cause::User if event == "off-cpu" => "no stack recorded",
         of => cause(of, name),
+    }
+}
+
+/// Samples that the kernel dropped: of which part of a recording is not known.
+pub fn lost(meta: &Meta, filter: &Filter) -> String {
+    match meta.lost_samples {
+        lost if lost == 0 || filter.is_whole() => format!("{lost} lost"),
+        lost => format!("{lost} lost in the whole recording"),
     }
 }
 

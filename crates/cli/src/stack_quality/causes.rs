@@ -285,8 +285,10 @@ impl Cause {
             Truncation::OtherStack if self.runtime.is_some() => self.runtime.unwrap_or_default(),
             Truncation::OtherStack if self.by_kernel => "",
             Truncation::OtherStack => "as root, --capture bpf follows it",
-            Truncation::TooManyFrames => {
-                "none: plumb keeps the innermost 4,096 frames of a stack, and 1,024 of Python, PHP, Ruby or Perl"
+            Truncation::TooManyFrames => "",
+            Truncation::ProbedReturn if self.by_kernel => "",
+            Truncation::ProbedReturn => {
+                "another tool traces returns of this function; as root, --capture bpf asks the kernel for the return address"
             }
             Truncation::NotMapped
             | Truncation::RegisterUnknown

@@ -474,6 +474,45 @@ static void delayed_ack(void)
     pthread_join(thread, 0);
 }
 
+/* Requests of 40 bytes over TCP, each answered by 5 bytes: one at a time, or 16 together. */
+static void *serve(void *listener)
+{
+    int fd = accept(*(int *)listener, 0, 0);
+    char requests[640];
+    ssize_t got;
+    while ((got = read(fd, requests, sizeof(requests))) > 0 && write(fd, requests, got / 8) > 0) {}
+    close(fd);
+    return 0;
+}
+
+static void one_request(void)
+{
+    int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t length = sizeof(address);
+    pthread_t thread;
+    if (bind(listener, (struct sockaddr *)&address, length) || listen(listener, 1) || getsockname(listener, (struct sockaddr *)&address, &length))
+        exit(3);
+    pthread_create(&thread, 0, serve, &listener);
+    if (connect(fd, (struct sockaddr *)&address, length))
+        exit(3);
+    size_t bytes = bad ? 40 : 640;
+    WHILE_TIME {
+        if (write(fd, buffer, bytes) < 0)
+            exit(3);
+        for (size_t left = bytes / 8; left;) {
+            ssize_t got = read(fd, buffer, left);
+            if (got <= 0)
+                exit(3);
+            left -= got;
+        }
+        /* Two here, and two there. */
+        made += 4;
+    }
+    close(fd);
+    pthread_join(thread, 0);
+}
+
 static void many_calls(void)
 {
     int fd = open("/dev/zero", O_RDONLY);
@@ -536,6 +575,7 @@ static const struct {
     { "ioctl-cost", ioctls },
     { "small-messages", small_messages },
     { "delayed-ack", delayed_ack },
+    { "one-request-in-flight", one_request },
     { "very-many-calls", many_calls },
     { "repeated-identity", identity },
     { "sigmask-storm", sigmasks },

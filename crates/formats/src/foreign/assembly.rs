@@ -11,7 +11,7 @@ use plumb_profile::{
 };
 
 /// What stands for the file of a function where the format tells none.
-const NOT_TOLD: &str = "[not told]";
+const NOT_TOLD: &str = "[unknown]";
 
 /// Most samples that counts are taken apart into.
 const MOST_SAMPLES: u64 = 2_000_000;

@@ -74,6 +74,7 @@ struct QueuedFields {
     waited_ns: u64,
     unseen_ns: u64,
     stolen_ns: u64,
+    throttled_ns: Option<u64>,
     busiest: Option<ThreadFields>,
 }
 
@@ -92,15 +93,22 @@ struct ThreadFields {
 
 impl From<Queued> for QueuedFields {
     fn from(queued: Queued) -> Self {
-        let Queued { ran_ns, waited_ns, unseen_ns, stolen_ns, busiest } = queued;
-        QueuedFields { ran_ns, waited_ns, unseen_ns, stolen_ns, busiest: busiest.map(Into::into) }
+        let Queued { ran_ns, waited_ns, unseen_ns, stolen_ns, throttled_ns, busiest } = queued;
+        QueuedFields {
+            ran_ns,
+            waited_ns,
+            unseen_ns,
+            stolen_ns,
+            throttled_ns,
+            busiest: busiest.map(Into::into),
+        }
     }
 }
 
 impl From<QueuedFields> for Queued {
     fn from(fields: QueuedFields) -> Self {
-        let QueuedFields { ran_ns, waited_ns, unseen_ns, stolen_ns, busiest } = fields;
-        Queued { ran_ns, waited_ns, unseen_ns, stolen_ns, busiest: busiest.map(Into::into) }
+        let QueuedFields { ran_ns, waited_ns, unseen_ns, stolen_ns, throttled_ns, busiest } = fields;
+        Queued { ran_ns, waited_ns, unseen_ns, stolen_ns, throttled_ns, busiest: busiest.map(Into::into) }
     }
 }
 

@@ -198,6 +198,7 @@ fn queued(dice: &mut Dice) -> Queued {
         waited_ns: dice.number(),
         unseen_ns: dice.number(),
         stolen_ns: dice.number(),
+        throttled_ns: dice.coin().then(|| dice.number()),
         busiest: dice.coin().then(|| QueuedThread {
             pid: dice.number() as u32,
             tid: dice.number() as u32,
@@ -214,6 +215,7 @@ fn meta(dice: &mut Dice) -> Meta {
     Meta {
         recorder: dice.text(),
         command: (0..dice.below(4)).map(|_| dice.text()).collect(),
+        exit_status: dice.coin().then(|| dice.number() as u8),
         host: dice.text(),
         kernel: dice.text(),
         arch: dice.text(),
@@ -231,6 +233,7 @@ fn meta(dice: &mut Dice) -> Meta {
         lost_samples: dice.number(),
         damaged_records: dice.number(),
         stack_copy_bytes: dice.number() as u32,
+        by_kernel: dice.coin(),
         cuts_untold: dice.coin(),
         symbolized: dice.coin(),
         warnings: (0..dice.below(4)).map(|_| dice.text()).collect(),

@@ -19,14 +19,11 @@ pub(crate) struct Accounts {
     /// Lives that have ended, until their main thread is freed.
     ended: FxHashMap<u32, LifeId>,
     /// Threads that ended before another one of their process exec'd, until they are freed: the life that they ended in, and what they had used
-    /// before it. By process and thread; the first of a process is [`REPLACED`].
+    /// before it. By process and thread; the first has the number of the one that exec'd (exchange_tids in kernel/pid.c).
     replaced: FxHashMap<(u32, u32), (LifeId, u64)>,
     /// Processes whose first thread was freed before the record of the exec by which another has its number.
     freed_early: FxHashSet<u32>,
 }
-
-/// Number of a first thread in its account, where another has its number since it exec'd.
-const REPLACED: u32 = 0;
 
 impl Accounts {
     /// A process has exec'd: this was its life so far.
@@ -35,12 +32,17 @@ impl Accounts {
     }
 
     /// A thread of a process has exec'd that was not the first: this was its life so far, in which those threads have ended.
-    pub(crate) fn replaced(&mut self, pid: u32, ended: impl Iterator<Item = u32>, life: Option<LifeId>) {
+    pub(crate) fn replaced(
+        &mut self,
+        (pid, tid): (u32, u32),
+        ended: impl Iterator<Item = u32>,
+        life: Option<LifeId>,
+    ) {
         let was_freed = self.freed_early.remove(&pid);
         let before = if was_freed { 0 } else { self.before_exec.remove(&pid).unwrap_or(0) };
         let Some(life) = life else { return };
         if !was_freed {
-            self.replaced.insert((pid, REPLACED), (life, before));
+            self.replaced.insert((pid, tid), (life, before));
         }
         ended.filter(|&tid| tid != pid).for_each(|tid| _ = self.replaced.insert((pid, tid), (life, 0)));
     }
@@ -77,7 +79,8 @@ impl Accounts {
         let before = match replaced {
             Some((_, before)) => Some(before),
             None if tid == pid => self.before_exec.remove(&pid),
-            None if tid == REPLACED => {
+            // One whose end has no record: it has the number of the one that execs, of which the record is still to come.
+            None if tasks.threads.get(&tid).is_some_and(|thread| thread.pid == pid && !thread.exited) => {
                 self.freed_early.insert(pid);
                 self.before_exec.remove(&pid)
             }

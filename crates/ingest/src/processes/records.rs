@@ -42,7 +42,7 @@ impl Processes {
         // The others have exited, and most of their accounts are still to come.
         let of_process = self.exits.lately.iter().filter(|&&(of, ..)| of == pid);
         let life = self.tasks.processes.get(&pid).and_then(|process| process.life);
-        self.lives.accounts.replaced(pid, of_process.map(|&(_, tid, _)| tid), life);
+        self.lives.accounts.replaced((pid, tid), of_process.map(|&(_, tid, _)| tid), life);
     }
 
     /// All of the old program is gone: memory, other threads, name of the executable.

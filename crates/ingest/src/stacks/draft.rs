@@ -35,6 +35,7 @@ pub(crate) fn cut_of(end: End) -> Option<Truncation> {
         End::NoUnwindInfo => Truncation::NoUnwindInfo,
         End::BadUnwindInfo => Truncation::BadUnwindInfo,
         End::NotMapped => Truncation::NotMapped,
+        End::ProbedReturn => Truncation::ProbedReturn,
         End::FileUnreadable => Truncation::FileUnreadable,
         End::RegisterUnknown => Truncation::RegisterUnknown,
         End::NotAdvancing => Truncation::NotAdvancing,

@@ -1,6 +1,6 @@
 //! A function's instructions and source lines, read from where the recording says that they are.
 
-use plumb_analyze::{Pattern, SampledFunction, View, sampled};
+use plumb_analyze::{Pattern, SampledFunction, View, sampled, sampled_scripts};
 use plumb_symbolize::Options;
 use serde_json::Value;
 
@@ -34,11 +34,18 @@ pub(super) fn listing(asked: &Question<'_>) -> Result<Answer, AnswerError> {
 /// The function of that name, or else the one that most of it was inlined into: the one with the most samples, if there are several.
 fn hottest(view: &View<'_>, name: &str, file: Option<&str>) -> Result<SampledFunction, AnswerError> {
     let module = file.map(|file| Pattern::Exact(file.to_owned()));
-    let found = sampled(view, Some(&Pattern::Exact(name.to_owned())), module.as_ref());
+    let pattern = Pattern::Exact(name.to_owned());
+    let mut found = sampled(view, Some(&pattern), module.as_ref());
+    if found.is_empty() {
+        // Their file is called by the language.
+        found = sampled_scripts(view, Some(&pattern), None);
+        let dso = |one: &SampledFunction| view.profile().strings.get(view.profile().dsos[one.dso].path);
+        found.retain(|one| file.is_none_or(|file| file == dso(one) || file == one.path));
+    }
     let best = found.into_iter().max_by_key(|one| (one.inlined.is_empty(), one.own.weight));
     best.ok_or_else(|| {
         AnswerError::NotFound(format!(
-            "no code of {name:?} is on a stack of the selection: what has no symbol, and interpreted functions, have no listing"
+            "no code of {name:?} is on a stack of the selection: what has no symbol has no listing"
         ))
     })
 }

@@ -41,11 +41,13 @@ fn about(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let Question { recording, parameters, .. } = *asked;
     let profile = &*recording.profile;
     let selected = Selected::new(parameters, &[])?;
-    let mut document = meta::document(profile);
+    let mut document = meta::document(&profile.meta);
     document["name"] = recording.name.clone().into();
     document["events"] = events(profile).into();
     let (view, filter) = selected.view(profile)?;
     let summary = Summary::new(&view);
+    // Beside the number of samples that are selected.
+    document["target_cpu_ns"] = kernel_time::cpu_ns(&view, &filter).into();
     document["selected"] = json!({
         "event": event_name(profile, &filter),
         "unit": unit(profile, &filter),
@@ -53,7 +55,7 @@ fn about(asked: &Question<'_>) -> Result<Answer, AnswerError> {
         "weight": view.recorded().weight,
         "kept_samples": view.part().samples,
         "kept_weight": view.part().weight,
-        "coverage_percent": coverage(profile, filter.event),
+        "coverage_percent": coverage(profile, &filter),
         "complete_percent": summary.complete_percent(),
         "cut_causes": causes(&view, &summary),
         "options": selected.typed(),

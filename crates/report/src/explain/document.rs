@@ -83,6 +83,7 @@ fn queued(pace: &RunSummary, known: &Queued) -> Value {
         "least_ns": pace.waited_ns().map(|(least, _)| least),
         "most_ns": pace.waited_ns().map(|(_, most)| most),
         "stolen_ns": known.stolen_ns,
+        "throttled_ns": known.throttled_ns,
         "busiest_thread": known.busiest.as_ref().map(thread),
     })
 }
@@ -176,7 +177,8 @@ fn waits(waits: &Waits<'_>) -> Value {
         json!({"name": row.name, "cause": row.cause.name(), "cost": cost(row.cost), "stacks": stacks})
     };
     let rows: Vec<Value> = waits.time.rows.iter().map(row).collect();
-    json!({"event": waits.event, "total": cost(waits.time.whole), "rows": rows})
+    let kinds = waits.sums.as_ref().map(crate::waits::document);
+    json!({"event": waits.event, "total": cost(waits.time.whole), "rows": rows, "kinds": kinds})
 }
 
 fn cause(report: &Explanation<'_>, index: usize) -> Value {

@@ -32,7 +32,7 @@ pub fn headline(report: &Explanation<'_>) -> Text {
         ));
     }
     if let Some((what, share)) = report.first() {
-        let doubt = if is_activity(report, what) { "; whether it has to isn't known" } else { "" };
+        let doubt = if is_activity(report, what) { "; it may be necessary work" } else { "" };
         return subject(report, what).and(format!(": {} of {}{doubt}", with_ends(share), whole(report)));
     }
     let threshold = outlook.threshold;
@@ -182,7 +182,7 @@ pub fn is_activity(report: &Explanation<'_>, what: Bottleneck) -> bool {
 
 /// What a remedy gains.
 pub fn gain(report: &Explanation<'_>, what: Bottleneck) -> Text {
-    let Some(PredictedGain { cpu: (low, high), elapsed }) = report.gain_of(what) else {
+    let Some(PredictedGain { cpu: (low, high), elapsed, is_wait }) = report.gain_of(what) else {
         return "not estimated".into();
     };
     let cpu = match is_activity(report, what) {
@@ -200,7 +200,7 @@ pub fn gain(report: &Explanation<'_>, what: Bottleneck) -> Text {
         }
     };
     // Of what waits only the elapsed time is to be gained.
-    if let Some((least, most)) = elapsed.filter(|&(_, most)| high < LITTLE && most >= LITTLE) {
+    if let Some((least, most)) = elapsed.filter(|&(_, most)| is_wait || high < LITTLE && most >= LITTLE) {
         return format!("{} of the elapsed time", range(least, most)).into();
     }
     let elapsed = match elapsed {

@@ -32,10 +32,10 @@ pub struct Facts {
     /// Samples asked for per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hz: Option<u32>,
-    /// How long was recorded.
+    /// Length of the selected time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ns: Option<u64>,
-    /// When, in milliseconds since 1970.
+    /// When that began, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_ms: Option<u64>,
     /// Where.
@@ -58,7 +58,7 @@ impl Facts {
     /// What is known of a view's recording. The title is the command, if it is known.
     pub fn new(view: &View<'_>, filter: &Filter) -> Self {
         let profile = view.profile();
-        let meta = &profile.meta;
+        let meta = view.meta();
         let summary = Summary::new(view);
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let command = some(&meta.command.join(" "));

@@ -70,8 +70,7 @@ impl FastWalk {
         cache: &mut Cache,
         slots: &mut [u32],
     ) -> Verdict {
-        // Keep the state in a local variable so that the compiler can use registers: only copies of it have an
-        // address.
+        // Only copies of this local have an address, so the compiler can keep it in registers.
         let mut at = *self;
         let verdict = loop {
             let Some(window) = memory.window() else { break Verdict::Stuck };

@@ -15,27 +15,26 @@ const AT_ENTRY: Way = Way::Sp { depth: 0, saved: false };
 
 /// Section to write entries for. The formats differ in how an FDE refers to its CIE.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    /// By its offset in the section.
+pub(crate) enum Form {
+    /// By where that is in the section.
     DebugFrame,
     /// By its distance back from the reference.
     EhFrame,
 }
 
-/// Writer of entries.
-pub(super) struct Writer {
+/// Writes entries.
+pub(crate) struct Writer {
     form: Form,
-    pub(super) bytes: Vec<u8>,
-    /// Offset of the CIE of ordinary functions.
-    common: usize,
-    /// Offset of the CIE of the function that signal handlers return to.
+    pub(crate) bytes: Vec<u8>,
+    /// Where the entry is that usual ones refer to.
+    pub(crate) common: usize,
+    /// Where the one for what signal handlers return to is.
     signal: usize,
 }
 
 impl Writer {
-    /// Writes the two CIEs. In the ordinary one, the CFA starts as rsp + 8, the return address is below it, and rbp
-    /// is unchanged.
-    pub(super) fn new(form: Form, bytes: Vec<u8>) -> Self {
+    /// With the entries that all others refer to: at first the CFA is rsp + 8, the return address is below it, and rbp is as it was.
+    pub(crate) fn new(form: Form, bytes: Vec<u8>) -> Self {
         let mut out = Self { form, common: bytes.len(), bytes, signal: 0 };
         // Version 1, no augmentation, factors 1 and -8, return addresses in column 16.
         out.entry(None, &[1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1, 0x08, 6]);
@@ -59,8 +58,8 @@ impl Writer {
         self.entry(Some(self.signal), &body);
     }
 
-    /// Writes an FDE that refers to the CIE at `common`, or a CIE if that is `None`.
-    fn entry(&mut self, common: Option<usize>, body: &[u8]) {
+    /// An entry that refers to the one at `common`, or is one to refer to.
+    pub(crate) fn entry(&mut self, common: Option<usize>, body: &[u8]) {
         let length = (body.len() + 4).next_multiple_of(4);
         self.bytes.extend((length as u32).to_le_bytes());
         let id = match (self.form, common) {
@@ -96,8 +95,8 @@ impl Writer {
     }
 }
 
-/// Appends `DW_CFA_advance_loc` in the shortest form that fits.
-fn advance(ahead: u64, body: &mut Vec<u8>) {
+/// `DW_CFA_advance_loc` in the form that fits.
+pub(crate) fn advance(ahead: u64, body: &mut Vec<u8>) {
     let ahead = ahead as u32;
     match (ahead, u8::try_from(ahead), u16::try_from(ahead)) {
         (0, ..) => {}
@@ -165,10 +164,18 @@ fn by_expression(expression: &[u8], body: &mut Vec<u8>) {
     body.extend(expression);
 }
 
-fn uleb(mut value: u64, body: &mut Vec<u8>) {
+pub(crate) fn uleb(mut value: u64, body: &mut Vec<u8>) {
     while value >= 0x80 {
         body.push(value as u8 | 0x80);
         value >>= 7;
     }
     body.push(value as u8);
+}
+
+pub(crate) fn sleb(mut value: i64, body: &mut Vec<u8>) {
+    while !(-0x40..0x40).contains(&value) {
+        body.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    body.push(value as u8 & 0x7f);
 }

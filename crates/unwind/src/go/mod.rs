@@ -17,7 +17,7 @@
 //! table is similar, is not supported.
 
 mod code;
-mod entries;
+pub(crate) mod entries;
 mod table;
 
 use alloc::vec::Vec;

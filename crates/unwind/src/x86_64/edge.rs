@@ -22,7 +22,7 @@ fn is_return(code: &[u8]) -> bool {
 
 /// Where the kernel has its oldest system calls (arch/x86/include/uapi/asm/vsyscall.h): it returns from them itself, with the return address
 /// on top of the stack.
-const VSYSCALL_PAGE: u64 = 0xffff_ffff_ff60_0;
+const VSYSCALL_PAGE: u64 = 0xffff_ffff_ff60_0000 >> 12;
 
 /// Most instructions between `leave` and the end of a function: those of Erlang's runtime count reductions there.
 const MOST: usize = 4;

@@ -54,6 +54,11 @@ impl Architecture for X86_64 {
         realigned::has_restored(row, text, cfa, registers, memory)
     }
 
+    /// The last page of user memory but one: xol_add_vma in kernel/events/uprobes.c.
+    fn is_probed_return(pc: u64) -> bool {
+        pc == 0x7fff_ffff_e000
+    }
+
     fn edge<M: Memory>(pc: Avma, memory: &mut M) -> Option<Edge> {
         edge::at(pc, memory)
     }

@@ -9,6 +9,7 @@ pub mod exidx;
 pub mod frames;
 pub mod program;
 pub mod scan;
+pub mod sframe;
 pub mod table;
 pub mod table_bytes;
 

@@ -25,6 +25,7 @@ mod mmap_churn;
 mod mprotect;
 mod not_ready;
 mod often;
+mod one_request;
 mod pages;
 mod poll_many;
 mod proc_scan;
@@ -94,7 +95,7 @@ impl CallAdvice {
 }
 
 /// All rules.
-const CALL_RULES: [&CallRule; 33] = [
+const CALL_RULES: [&CallRule; 34] = [
     &brk_churn::RULE,
     &mmap_churn::RULE,
     &fault_rate::RULE,
@@ -124,6 +125,7 @@ const CALL_RULES: [&CallRule; 33] = [
     &not_ready::RULE,
     &ioctl::RULE,
     &small_messages::RULE,
+    &one_request::RULE,
     &delayed_ack::RULE,
     &call_rate::RULE,
     &identity::RULE,

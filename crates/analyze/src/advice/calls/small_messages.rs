@@ -9,7 +9,7 @@ const CALLS: &[&str] = &["sendto", "sendmsg", "recvfrom", "recvmsg"];
 /// Maximum median size, in bytes.
 const SMALL: u64 = 1024;
 /// Minimum number of calls per second on one socket.
-const LEAST_PER_SECOND: f64 = 20_000.0;
+pub(super) const LEAST_PER_SECOND: f64 = 20_000.0;
 /// Share of a call's time that batching saves if each message waits for an answer: some messages can be combined.
 const SPARED: f64 = 0.5;
 /// Bytes of one call that replaces many, and its duration as a multiple of a call for one byte.

@@ -342,6 +342,39 @@ fn requests_in_pieces_wait_for_acknowledgements() {
     assert_eq!(exchanges(2, 41, true), None, "nothing is kept back");
 }
 
+/// A second of exchanges on 50 sockets of a server: what it reads and writes each time, and how many requests that is.
+fn served(path: &'static str, reads: i64, writes: i64) -> bool {
+    let mut watched = Watched::default();
+    for at in 0..20_000 {
+        let socket = [10 + at % 50, 0, 16384, 0, 0, 0];
+        watched.call(&call("epoll_wait", [3, 0, 1000, 0, 0, 0], 1, at));
+        let of =
+            |name: &'static str, result| CallEvent { path: Some(path), ..call(name, socket, result, at) };
+        watched.call(&of("read", reads));
+        watched.call(&of("write", writes));
+    }
+    let basis = basis(&[("read", 150.0), ("write", 200.0), ("epoll_wait", 50.0)]);
+    rules(&watched, &basis).contains(&"one-request-in-flight")
+}
+
+#[test]
+fn one_request_in_flight_is_told_from_batches_streams_and_files() {
+    assert!(served("TCP 127.0.0.1:6379 \u{2190} 127.0.0.1:40000", 45, 5), "sets of small values");
+    assert!(served("UNIX", 30, 200), "gets of values");
+    assert!(!served("TCP 127.0.0.1:6379", 16 * 45, 16 * 5), "16 requests together");
+    assert!(!served("TCP 127.0.0.1:6379", 16_384, 5), "large transfers that are acknowledged");
+    assert!(!served("/tmp/log", 30, 5), "a file");
+    let mut stream = Watched::default();
+    (0..50_000).for_each(|at| {
+        let write = CallEvent { path: Some("TCP 127.0.0.1:80"), ..call("write", [4, 0, 5, 0, 0, 0], 5, at) };
+        stream.call(&write);
+    });
+    assert!(
+        !rules(&stream, &basis(&[("write", 200.0)])).contains(&"one-request-in-flight"),
+        "nobody answers"
+    );
+}
+
 #[test]
 fn who_sleeps_in_poll_sleeps() {
     let polls = |descriptors: u64| {

@@ -48,6 +48,13 @@ pub struct Prediction {
     pub is_cpu_only: bool,
 }
 
+impl Prediction {
+    /// That of a part, 0 to 1.
+    pub(super) fn scaled(self, part: f64) -> Self {
+        Self { low: self.low * part, high: self.high * part, ..self }
+    }
+}
+
 impl GainModel {
     /// The prediction for what was spent.
     pub(super) fn predict(self, spent: &Spent, share: Share, sampling: &Sampling) -> Option<Prediction> {

@@ -30,7 +30,7 @@ const FUNCTIONS: Names = Names {
 pub(super) const RULE: CodeRule = CodeRule {
     rule: Rule {
         name: "garbage-collection",
-        claim: "has garbage collected",
+        claim: "collects garbage",
         pattern: "a runtime looks for objects that nobody uses any more, as the program makes so many",
         threshold: "at least 10% of processor time",
         remedy: "make fewer objects: keep buffers and use them again (sync.Pool), values in place of pointers, lengths given to make; a higher limit (GOGC, -Xmx, --max-semi-space-size)",

@@ -206,6 +206,9 @@ const RULES: [&CodeRule; 70] = [
     &file_open::RULE,
 ];
 
+/// A rule that holds, with what was spent and its share.
+type Found = (&'static CodeRule, Spent, Share);
+
 /// The rules that hold for what `view` keeps of processor time, those that could gain more first.
 pub(crate) fn advise_code(
     (view, own): (&View<'_>, &OwnCode),
@@ -214,7 +217,7 @@ pub(crate) fn advise_code(
     caches: CacheSizes,
 ) -> Vec<CodeAdvice> {
     let code = Code::new(view, own, (code, sources), caches);
-    let mut found: Vec<(&'static CodeRule, Spent, Share)> = Vec::new();
+    let mut found: Vec<Found> = Vec::new();
     for rule in RULES {
         let mut spent = (rule.find)(&code);
         let share = sampling.share(spent.cost);
@@ -239,16 +242,16 @@ pub(crate) fn advise_code(
                 _ => other < at && is_most(outer),
             }
         };
-        let outer = (0..found.len()).filter(|&other| other != at).find(|&other| is_outer(other));
+        let outer = (0..found.len()).find(|&other| other != at && is_outer(other));
         outer.map(|outer| found[outer].0.rule.name)
     };
     let mut within: Vec<Option<&str>> = (0..found.len()).map(within).collect();
-    call_backs_first(&code, &found, &mut within);
-    let advice = |((rule, spent, share), within): ((&'static CodeRule, Spent, Share), _)| {
-        let gain = rule.gain.predict(&spent, share, sampling);
+    let left = call_backs_first(&code, &found, &mut within);
+    let advice = |(((rule, spent, share), within), left): ((Found, _), f64)| {
+        let gain = rule.gain.predict(&spent, share, sampling).map(|gain| gain.scaled(left));
         let is_activity = activity::is_activity(rule.rule.name, share, &code, &spent);
         let Spent { cost, functions, callers, places, own, loops, at, .. } = spent;
-        let whose = places.first().or(functions.first()).map(|&(frame, _)| view.frame(frame));
+        let whose = places.first().or(functions.first()).map(|one| view.frame(one.0));
         CodeAdvice {
             rule: in_words_of(whose.and_then(Language::of), &rule.rule),
             extent: rule.extent,
@@ -265,7 +268,19 @@ pub(crate) fn advise_code(
             own,
         }
     };
-    found.into_iter().zip(within).map(advice).collect()
+    found.into_iter().zip(within).zip(left).map(advice).collect()
+}
+
+/// Of each finding the part, 0 to 1, that no finding before it has: the gain of a share is promised once. Findings that are a part of
+/// another, which promise nothing beside it, claim nothing.
+fn unclaimed(code: &Code<'_, '_>, found: &[Found], within: &[Option<&'static str>]) -> Vec<f64> {
+    let left = |at: usize| {
+        let own = &found[at].1;
+        let others = (0..at).filter(|&other| within[at].is_none() && within[other].is_none());
+        let claimed: u64 = others.map(|other| code.common(own, &found[other].1).weight).sum();
+        1.0 - (claimed as f64 / own.cost.weight.max(1) as f64).min(1.0)
+    };
+    (0..found.len()).map(left).collect()
 }
 
 /// Whether a rule is no part of another that seems to call it: C++ flushes by an operator that otherwise formats (`<< std::endl`).
@@ -273,12 +288,8 @@ fn is_apart(rule: &CodeRule, outer: &CodeRule) -> bool {
     rule.rule.name == flush::RULE.rule.name && outer.rule.name == formatting::RULE.rule.name
 }
 
-/// What is done by code that a library calls back says more than that the library was called.
-fn call_backs_first(
-    code: &Code<'_, '_>,
-    found: &[(&'static CodeRule, Spent, Share)],
-    within: &mut [Option<&'static str>],
-) {
+/// What is done by code that a library calls back says more than that the library was called. Returns the unclaimed parts then.
+fn call_backs_first(code: &Code<'_, '_>, found: &[Found], within: &mut [Option<&'static str>]) -> Vec<f64> {
     for outer in (0..found.len()).filter(|&at| within[at].is_none()).collect::<Vec<_>>() {
         let (rule, all, _) = &found[outer];
         let is_reason = |at: usize| {
@@ -289,4 +300,5 @@ fn call_backs_first(
             (within[inner], within[outer]) = (None, Some(found[inner].0.rule.name));
         }
     }
+    unclaimed(code, found, within)
 }

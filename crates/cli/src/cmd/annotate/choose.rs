@@ -2,10 +2,11 @@
 
 use anyhow::{Result, bail};
 use plumb_analyze::{
-    Pattern, SampledFunction, View, collapse_templates, sampled, sampled_files, sampled_within,
+    Pattern, SampledFunction, View, collapse_templates, sampled, sampled_files, sampled_scripts,
+    sampled_within,
 };
-use plumb_profile::{Address, DsoKind, Line, parse_unnamed_function};
-use plumb_symbolize::{Binary, NoCode, Options};
+use plumb_profile::{Address, parse_unnamed_function};
+use plumb_symbolize::{Binary, Options};
 
 use crate::render::precision::Precision;
 
@@ -21,20 +22,20 @@ pub fn function(view: &View<'_>, text: &str) -> Result<SampledFunction> {
     if let Some((address, module)) = by_address(text)? {
         return at(view, address, module.as_ref());
     }
-    let mut found = sampled(view, Some(&Pattern::parse(text)?), None);
+    let mut found = all_sampled(view, Some(&Pattern::parse(text)?), None);
     // An `@` may be a part of the name, as in memcpy@plt.
     if found.is_empty()
         && let Some((function, module)) = text.rsplit_once('@')
     {
-        found = sampled(view, Some(&Pattern::parse(function)?), Some(&Pattern::parse(module)?));
+        found = all_sampled(view, Some(&Pattern::parse(function)?), Some(&Pattern::parse(module)?));
     }
     if found.is_empty() {
         // As lists below show long names.
-        let whole = sampled(view, Some(&Pattern::regex("")?), None);
+        let whole = all_sampled(view, Some(&Pattern::regex("")?), None);
         found = whole.into_iter().filter(|function| shown_name(function) == text).collect();
     }
     if found.is_empty() && text.contains(LEFT_OUT) {
-        found = sampled(view, Some(&shortened(text)?), None);
+        found = all_sampled(view, Some(&shortened(text)?), None);
     }
     let named = found.iter().filter(|function| function.inlined.is_empty()).count();
     if named == 1 {
@@ -49,10 +50,7 @@ pub fn function(view: &View<'_>, text: &str) -> Result<SampledFunction> {
     if !found.is_empty() {
         bail!("`{text}` was only inlined, into functions that can be annotated:\n{}", list(view, &found));
     }
-    if is_interpreted(view, text) {
-        bail!("`{text}`: {}", NoCode::Interpreted);
-    }
-    let all = sampled(view, None, None);
+    let all = all_sampled(view, None, None);
     let part = text.trim_matches('/').to_lowercase();
     let similar: Vec<SampledFunction> =
         all.iter().filter(|function| function.name.to_lowercase().contains(&part)).cloned().collect();
@@ -67,20 +65,22 @@ pub fn function(view: &View<'_>, text: &str) -> Result<SampledFunction> {
     }
 }
 
+/// Functions of machine code and of interpreted programs, as [`sampled`] finds them.
+fn all_sampled(
+    view: &View<'_>,
+    function: Option<&Pattern>,
+    module: Option<&Pattern>,
+) -> Vec<SampledFunction> {
+    let mut found = sampled(view, function, module);
+    found.splice(0..0, sampled_scripts(view, function, module));
+    found.sort_by_key(|one| (!one.inlined.is_empty(), std::cmp::Reverse(one.own.weight)));
+    found
+}
+
 /// Names that reports show so, with a part left out and without their parameters.
 fn shortened(text: &str) -> Result<Pattern> {
     let parts: Vec<String> = text.split(LEFT_OUT).map(regex_lite::escape).collect();
     Ok(Pattern::regex(&format!(r"^{}(\(.*)?$", parts.join(".*")))?)
-}
-
-/// Whether a function of an interpreted program is called so.
-fn is_interpreted(view: &View<'_>, text: &str) -> bool {
-    let profile = view.profile();
-    let is_called = |line: &Line| profile.strings.get(profile.symbols.functions[line.function].name) == text;
-    profile.frames.iter().any(|(id, frame)| {
-        frame.dso.is_some_and(|dso| profile.dsos[dso].kind == DsoKind::Script)
-            && profile.symbols.of(id).iter().any(is_called)
-    })
 }
 
 /// An address, and the file that it is in if that is said: `0x1234`, `0x1234@libc.so.6`, `libc.so.6+0x1234`.
@@ -189,13 +189,14 @@ mod tests {
     }
 
     #[test]
-    fn a_function_of_a_script_is_not_said_to_be_missing() {
+    fn a_function_of_a_script_is_found_by_its_name_and_its_source_file() {
         let mut made = Made::new();
-        made.sample("python3/1", "main@python3;f@py", 10);
-        made.sample("python3/1", "main@python3", 5);
+        made.sample("python3/1", "main@python3;main:3@py:/app/main.py", 10);
+        made.sample("python3/1", "main@python3;f:9@py:/app/main.py", 10);
         let view = View::new(&made.profile, &Filter::default());
-        let why = |name| function(&view, name).expect_err("it has no code").to_string();
-        assert!(why("f").contains("a function of an interpreted program"), "{}", why("f"));
-        assert!(!why("g").contains("interpreted"), "{}", why("g"));
+        let of = |name| function(&view, name).map(|one| (one.name, one.path)).map_err(|why| why.to_string());
+        let in_script = |name: &str| Ok((name.to_owned(), "/app/main.py".to_owned()));
+        assert_eq!([of("f"), of("main@main.py")], [in_script("f"), in_script("main")]);
+        assert!(of("main").is_err_and(|why| why.contains("main@main.py") && why.contains("main@python3")));
     }
 }

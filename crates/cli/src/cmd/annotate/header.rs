@@ -32,7 +32,7 @@ pub fn facts(shown: &Shown<'_, '_>) -> Vec<String> {
         lines.push(
             "Adjusted: moved from where a sample landed to what the processor waited for, one instruction before".into(),
         );
-    } else if is_clock(event) {
+    } else if is_clock(event) && !annotated.texts.is_empty() {
         lines.push(format!("Adjusted: not; where samples of {event} land is only known for a timer's"));
     }
     if annotation.rows.iter().any(|row| row.called.samples > 0) {

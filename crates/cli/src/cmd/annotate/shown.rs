@@ -70,6 +70,10 @@ impl Args {
     pub(super) fn style(&self, annotated: &Annotated) -> Style {
         let has_lines =
             annotated.annotation.rows.iter().any(|row| row.places.iter().any(|place| place.line > 0));
+        // Functions of interpreted programs have nothing but lines.
+        if annotated.texts.is_empty() && has_lines {
+            return Style::Lines;
+        }
         match (self.asm, self.src) {
             (true, _) => Style::Instructions,
             (_, true) => Style::Lines,

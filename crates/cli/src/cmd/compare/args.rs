@@ -11,8 +11,8 @@ use crate::limits;
 
 /// What Ctrl-C does here.
 const CTRL_C: &str = "\
-Columns A and B are medians. B / A is not their quotient but the median of the ratios of every run of
-B to every run of A (Hodges-Lehmann), which scatters less; the interval is its own.
+A and B are medians. B / A is the median of the ratios of all pairs of runs (Hodges-Lehmann
+estimator), which varies less than the ratio of the medians; the interval is that of B / A.
 
 Ctrl-C goes to the command that runs: plumb waits until it ends, and exits with status 1, without a
 verdict. The third Ctrl-C kills the command.";

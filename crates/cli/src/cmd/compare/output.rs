@@ -170,8 +170,8 @@ pub(super) fn how(compared: &[Compared], args: &Args) -> String {
         (times, false) => format!("after {times} warm-ups"),
     };
     format!(
-        "{} runs of each, taking turns, {warmup}; A and B are medians; B / A is not their quotient, but the median of the \
-         ratios of each run of B to each of A; p is corrected for the number of figures, intervals are not",
+        "{} runs of each, taking turns, {warmup}; A, B: medians; B / A: median of the ratios of all pairs of runs; \
+         p is corrected for multiple comparisons, intervals are not",
         args.runs
     )
 }

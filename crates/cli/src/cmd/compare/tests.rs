@@ -119,8 +119,8 @@ fn system_calls_are_said_to_be_counted_only_where_they_were() {
     let args = args(&[]);
     let wall = compared("wall_ns", &[1.0, 1.0], &[1.0, 1.0], &args);
     let calls = Compared { name: "calls", ..wall.clone() };
-    let end = "; A and B are medians; B / A is not their quotient, but the median of the ratios of each run of B to each \
-               of A; p is corrected for the number of figures, intervals are not";
+    let end = "; A, B: medians; B / A: median of the ratios of all pairs of runs; p is corrected for multiple \
+               comparisons, intervals are not";
     let counted =
         format!("10 runs of each, taking turns, after a warm-up, in which system calls were counted{end}");
     assert_eq!(output::how(&[wall.clone(), calls], &args), counted);

@@ -138,11 +138,13 @@ fn svg(flame: &DiffFlame<'_>, facts: &Facts, shown: &Shown<'_, '_>) -> Result<Ve
         }
     }
     let whole: u64 = widths.iter().sum();
+    let verdict = words::verdict(shown.diff, &shown.event, &shown.unit);
     let drawing = Drawing {
         lines,
         colours,
         title: facts.title.clone(),
-        subtitle: format!("{} — {meaning}", words::verdict(shown.diff, &shown.event, &shown.unit)),
+        // One line has no room for more.
+        subtitle: format!("{} — {meaning}", verdict.split("; ").next().unwrap_or_default()),
         count_name: facts.unit.clone(),
         icicle: false,
         narrowest: narrowest(

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use plumb_analyze::Filter;
 use plumb_profile::{AddressSpace, DsoId, DsoKind, EventId, FrameId, FrameKind, Profile, Scope, StackId};
 use plumb_symbolize::Missing as MissingSymbols;
 
@@ -20,7 +21,7 @@ pub(super) fn findings(profile: &Profile) -> Vec<Finding> {
     findings.extend(coverage(profile));
     findings.extend(occurrences(profile));
     findings.push(if profile.meta.cuts_untold {
-        Finding::new(Limited, "stacks", "how many are complete isn't told")
+        Finding::new(Limited, "stacks", "complete stacks: unknown")
     } else {
         completeness(&stacks)
     });
@@ -65,7 +66,7 @@ fn coverage(profile: &Profile) -> Option<Finding> {
     if asked < 100.0 {
         return None;
     }
-    let percent = plumb_analyze::coverage(profile, None)?;
+    let percent = plumb_analyze::coverage(profile, &Filter::default())?;
     let text = format!("{percent:.1}% of processor time x frequency");
     let state = if (95.0..=105.0).contains(&percent) { Good } else { Limited };
     let finding = Finding::new(state, "coverage", text);

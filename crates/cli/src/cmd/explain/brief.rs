@@ -67,11 +67,20 @@ fn run_queue_wait(report: &Explanation<'_>) -> Option<String> {
     let pace = &report.pace;
     let ((waited, _), elapsed) = (pace.waited_ns()?, pace.elapsed_ns?);
     let is_much = waited as f64 >= MUCH_WAITED * elapsed as f64;
-    let whose = if pace.is_held_up_by_others() {
-        " (other programs had the processors, or its control group has a CPU limit)"
-    } else {
-        ""
-    };
+    let throttled = pace.queued.as_ref().and_then(|queued| queued.throttled_ns);
+    let mut whose: Vec<String> = Vec::new();
+    // What the limit took is the group's own.
+    if pace.is_held_up_by_others() && throttled.is_none_or(|ns| ns.saturating_mul(2) < waited) {
+        whose.push("other programs had the processors".into());
+    }
+    match throttled {
+        Some(ns) if ns > 0 => {
+            whose.push(format!("the CPU limit of its control group stopped it for {}", time(ns as f64)));
+        }
+        None if !whose.is_empty() => whose.push("or a CPU limit of its control group, unknown here".into()),
+        _ => {}
+    }
+    let whose = if whose.is_empty() { String::new() } else { format!(" ({})", whose.join(", ")) };
     is_much.then(|| format!("{} run-queue wait{whose}", time(waited as f64)))
 }
 
@@ -279,7 +288,10 @@ fn data(report: &Explanation<'_>) -> Text {
         parts.push(format!("{} without names", short_percent(quality.nameless_share.percent)));
     }
     if report.view.part().samples > 0 {
-        parts.push(format!("a share of 10% is {:.0}–{:.0}%", quality.tenth.low, quality.tenth.high));
+        parts.push(format!(
+            "a share of 10% has a 95% interval of {:.0}–{:.0}%",
+            quality.tenth.low, quality.tenth.high
+        ));
     }
     parts.join(", ").into()
 }

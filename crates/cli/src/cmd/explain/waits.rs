@@ -2,7 +2,7 @@
 //!
 //! Not here: the section of the whole report (`sections/why.rs`).
 
-use plumb_analyze::{BoundBy, Cost, Explanation, FrameIndex, View, Waits};
+use plumb_analyze::{BoundBy, Cost, Explanation, FrameIndex, View, WaitKind, Waits};
 
 use plumb_profile::Profile;
 
@@ -28,7 +28,8 @@ const LATE_NS: u64 = 100_000_000;
 /// A target that runs for most of the time waits for nothing that matters; threads of Go wait for goroutines, which is told where it was asked for.
 pub(super) fn say(report: &Explanation<'_>, args: &Args, section: &mut Section) {
     let Some(waits) = blocked(report, args) else { return };
-    let lines = lines(waits);
+    let mut lines = lines(waits);
+    lines.extend(idle(waits));
     if !lines.is_empty() {
         let whole = time(waits.time.whole.weight as f64);
         let start_ns = |profile: &Profile| profile.meta.start_ns;
@@ -43,7 +44,7 @@ pub(super) fn say(report: &Explanation<'_>, args: &Args, section: &mut Section) 
 
 /// Whether there is something to list.
 pub(super) fn are_known(report: &Explanation<'_>, args: &Args) -> bool {
-    blocked(report, args).is_some_and(|waits| !lines(waits).is_empty())
+    blocked(report, args).is_some_and(|waits| !lines(waits).is_empty() || idle(waits).is_some())
 }
 
 /// How to find out more about the waits.
@@ -60,6 +61,29 @@ fn blocked<'r, 'p>(report: &'r Explanation<'p>, args: &Args) -> Option<&'r Waits
     let waits = matches!(report.pace.class(), Some(BoundBy::Waiting | BoundBy::Mixed));
     let matters = waits && (args.waits.is_some() || !report.has_goroutines());
     report.waits.iter().find(|waits| matters && waits.event == "off-cpu")
+}
+
+/// Threads that wait for work, which is in no share.
+pub(super) fn idle(waits: &Waits<'_>) -> Option<(String, Text)> {
+    let sums = waits.sums.as_ref()?;
+    let cost = sums.idle.part();
+    let threads = sums.idle_threads();
+    let threads = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
+    let text =
+        format!("{} of {threads} that wait for work, in none of these shares", time(cost.weight as f64));
+    (cost.samples > 0).then(|| ("idle".to_owned(), text.into()))
+}
+
+/// The waits by kind, largest first, as a sentence.
+pub(super) fn kinds(waits: &Waits<'_>) -> Option<Text> {
+    let sums = waits.sums.as_ref()?;
+    let whole = sums.whole();
+    let busy = sums.kinds.iter().filter(|(kind, _)| *kind != WaitKind::Idle);
+    let one = |&(kind, cost): &(WaitKind, Cost)| {
+        format!("{} {}", kind.title(), short_percent(cost.percent_of(whole)))
+    };
+    let all: Vec<String> = busy.map(one).collect();
+    (!all.is_empty()).then(|| all.join(", ").into())
 }
 
 /// The calls that were waited in longest, each with the line of the user's that waited longest.

@@ -31,10 +31,11 @@ pub enum Format {
 }
 
 /// What the names of files end in.
-const ENDINGS: [(&str, Format); 19] = [
+const ENDINGS: [(&str, Format); 20] = [
     (".pb.gz", Format::Pprof),
     (".pprof", Format::Pprof),
     (".pprof.gz", Format::Pprof),
+    (".pgo", Format::Pprof),
     (".speedscope.json", Format::Speedscope),
     (".speedscope", Format::Speedscope),
     (".firefox.json", Format::Firefox),
@@ -56,7 +57,7 @@ const ENDINGS: [(&str, Format); 19] = [
 /// What `--help` says of the formats.
 pub const KEPT: &str = "\
 Contents of each format, besides function names, inlined functions and weights:
-  pprof       .pb.gz .pprof        threads, files, lines, addresses, build IDs; no times, no CPUs: identical stacks are merged
+  pprof       .pb.gz .pprof .pgo   threads, files, lines, addresses, build IDs; no times, no CPUs: identical stacks are merged
   speedscope  .speedscope.json     threads, order, source files, lines; no addresses, no executables, no times
   firefox     .firefox.json        threads, times, files, lines, addresses below 4 GB, build IDs; no CPUs
   trace       .trace.json          threads, times, files; weights only as slice lengths, from sample to sample
@@ -69,8 +70,8 @@ Names are kept unchanged. Text formats (callgrind, folded, perf-script, csv) esc
 characters, `;` in stacks, and the start of spreadsheet formulas: \\x3b, \\u{202e}. plumb decodes these escapes.
 The outermost frame of a truncated stack gives the reason in brackets. Process lifetimes, system calls and counters are in plumb's own
 recordings only.
-All commands that take a recording also read pprof, speedscope, firefox, folded and perf-script, compressed by gzip or not; the header of
-the report names the data that a format lacks.";
+All commands that take a recording also read these but otlp and csv, compressed by gzip, zstd or xz, or not; the header of the report names
+the data that a format lacks.";
 
 /// The format that a file's name says.
 pub fn by_name(path: &Path) -> Result<Format> {

@@ -101,7 +101,14 @@ fn facts() -> Facts {
 fn page(profile: Profile, facts: &Facts) -> String {
     let args = parsed::<Args>("flame", &[""; 0]).expect("none is needed");
     let recording = loaded::recording("app.plumb", Arc::new(profile));
-    let bytes = with_flame(&recording.profile, |flame| super::page(&recording, flame, facts, &args));
+    let bytes = with_flame(&recording.profile, |flame| {
+        super::page_file::of_flame(
+            &recording,
+            (flame, facts),
+            &args.filters.parameters(),
+            super::NamedFiles::Read,
+        )
+    });
     String::from_utf8(bytes.unwrap()).expect("it is text")
 }
 

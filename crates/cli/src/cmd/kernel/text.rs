@@ -40,12 +40,12 @@ fn head(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
     let rate = meta.frequency_hz.map_or(String::new(), |hz| format!(" at {hz} a second"));
     writeln!(
         out,
-        "# sampled: {}, {} in user code and {} in the kernel; {}{rate}, {} lost",
+        "# sampled: {}, {} in user code and {} in the kernel; {}{rate}, {}",
         amount(shown, kernel.whole),
         amount(shown, Cost { weight: user, ..kernel.whole }),
         amount(shown, kernel.kernel),
         label::samples(kernel.whole.samples),
-        meta.lost_samples
+        label::lost(meta, &shown.filter)
     )?;
     if kernel.whole.samples > 0
         && let (Some(accounted), Some(off)) = (kernel.accounted_ns, kernel.off_percent())

@@ -26,7 +26,7 @@ pub fn write(view: &View<'_>, report: &Report, args: &Args, out: &mut Output<'_>
         .map(|(index, row)| {
             let (total, own) = shares.of(index, row);
             let mut cells = Vec::new();
-            if !args.no_children {
+            if !args.columns.no_children {
                 cells.push(precision.steps(total, row.total.weight > 0));
             }
             cells.push(precision.steps(own, row.own.weight > 0));
@@ -96,7 +96,7 @@ fn write_rest(out: &mut Output<'_>, rest: Rest, share: &str, why: &str) -> io::R
 fn columns(args: &Args, sort: &[Key]) -> Vec<Column> {
     let number = |title| Column { title, layout: Layout::Number };
     let mut columns = Vec::new();
-    if args.no_children {
+    if args.columns.no_children {
         columns.push(number("Overhead"));
     } else {
         columns.extend([number("Children"), number("    Self")]);

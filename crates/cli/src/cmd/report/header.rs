@@ -20,7 +20,7 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
     if !meta.command.is_empty() {
         writeln!(out, "# Command:  {}", printable(&meta.command.join(" ")))?;
     }
-    let recorded = recorded(meta);
+    let recorded = recorded(meta, view.meta());
     if !recorded.is_empty() {
         writeln!(out, "# Recorded: {}", printable(&recorded.join(", ")))?;
     }
@@ -58,7 +58,7 @@ fn missing_script(profile: &Profile) -> Option<Known> {
     functions.find_map(|function| Known::with_loop(profile.strings.get(function.name)))
 }
 
-fn recorded(meta: &Meta) -> Vec<String> {
+fn recorded(meta: &Meta, selected: &Meta) -> Vec<String> {
     let mut parts = Vec::new();
     let mut machine = Vec::new();
     for text in [&meta.host, &meta.kernel, &meta.arch] {
@@ -73,7 +73,11 @@ fn recorded(meta: &Meta) -> Vec<String> {
         parts.push(format!("{} CPUs", meta.cpus));
     }
     if meta.duration_ns > 0 {
-        parts.push(format!("{:.3} s", meta.duration_ns as f64 / 1e9));
+        let seconds = |ns: u64| format!("{:.3} s", ns as f64 / 1e9);
+        parts.push(seconds(meta.duration_ns));
+        if selected.duration_ns != meta.duration_ns {
+            parts.push(format!("of these {} selected", seconds(selected.duration_ns)));
+        }
     }
     if !meta.recorder.is_empty() {
         parts.push(format!("by {}", meta.recorder));
@@ -94,7 +98,7 @@ pub fn event_name<'p>(shown: &Shown<'p>) -> (&'p str, &'p str) {
 }
 
 fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
-    let meta = &view.profile().meta;
+    let meta = view.meta();
     let whole = view.recorded();
     let (name, unit) = event_name(shown);
     let mut first = whole.samples.to_string();
@@ -119,7 +123,7 @@ fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
             None => format!("{} {unit}", whole.weight),
         },
     });
-    if let Some(coverage) = coverage(view.profile(), shown.filter.event) {
+    if let Some(coverage) = coverage(view.profile(), &shown.filter) {
         let precision = Precision::of_samples(whole.samples).min(Precision::TENTHS);
         parts.push(format!("{} of the target's CPU time", precision.percent(coverage)));
     }
@@ -129,7 +133,7 @@ fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
     if meta.scope == Scope::Inherited {
         parts.push("events inherited: short-lived processes are missed".into());
     }
-    parts.push(format!("{} lost", meta.lost_samples));
+    parts.push(label::lost(meta, &shown.filter));
     if meta.damaged_records > 0 {
         parts.push(format!("{} damaged records", meta.damaged_records));
     }
@@ -144,7 +148,7 @@ fn stacks(view: &View<'_>, summary: &Summary) -> String {
             let limits = Stacks::of_view(view).limits();
             if limits.is_empty() { complete } else { format!("{complete} ({})", limits.join(", ")) }
         }
-        None if summary.samples > 0 => "how many are complete isn't told".into(),
+        None if summary.samples > 0 => "complete stacks: unknown".into(),
         None => return "no samples".into(),
     };
     let mut causes: Vec<String> = summary

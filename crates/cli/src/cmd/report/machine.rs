@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use plumb_analyze::{Cost, KernelRow, Summary, Tree, View};
+use plumb_analyze::{Cost, KernelRow, Report, Summary, Tree, View};
 use plumb_formats::csv::field;
 use serde::Serialize;
 
@@ -16,8 +16,8 @@ use plumb_report::table::{CauseJson, CostJson, RowJson, TreeJson, causes};
 /// Writes one JSON object with a report for each event.
 pub fn json(shown: &[Shown<'_>], args: &Args, out: &mut Output<'_>) -> Result<()> {
     let reports: Vec<_> = shown.iter().map(|shown| ReportJson::new(shown, args)).collect();
-    let Some(profile) = shown.first().map(|shown| shown.view.profile()) else { return Ok(()) };
-    let mut document = plumb_report::meta::document(profile);
+    let Some(meta) = shown.first().map(|shown| shown.view.meta()) else { return Ok(()) };
+    let mut document = plumb_report::meta::document(meta);
     document["reports"] = serde_json::to_value(reports)?;
     plumb_formats::json::write(&mut *out, &document)?;
     writeln!(out)?;
@@ -36,8 +36,8 @@ struct ReportJson {
     occurrences: Option<u64>,
     coverage_percent: Option<f64>,
     idle_percent: Option<f64>,
-    complete_percent: Option<f64>,
-    cut_causes: Vec<CauseJson>,
+    #[serde(flatten)]
+    stacks: StacksJson,
     /// What processor time went into, if samples tell of the kernel.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     went_into: Vec<WentIntoJson>,
@@ -47,6 +47,25 @@ struct ReportJson {
     rows_left_out: Option<RestJson>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     trees: Vec<TreeJson>,
+    #[serde(flatten)]
+    blocked: BlockedJson,
+}
+
+#[derive(Serialize)]
+struct StacksJson {
+    complete_percent: Option<f64>,
+    cut_causes: Vec<CauseJson>,
+}
+
+/// Of time that threads were blocked.
+#[derive(Default, Serialize)]
+struct BlockedJson {
+    /// What they waited for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits: Option<serde_json::Value>,
+    /// Idle waits, which are in no other figure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idle_rows: Option<Vec<RowJson>>,
 }
 
 #[derive(Serialize)]
@@ -76,15 +95,18 @@ impl ReportJson {
             weight: whole.weight,
             kept_samples: part.samples,
             kept_weight: part.weight,
-            occurrences: header::event(shown).and_then(|event| view.profile().meta.occurrences_of(event)),
-            coverage_percent: plumb_analyze::coverage(view.profile(), shown.filter.event),
-            idle_percent: view.profile().meta.idle_share().map(|share| share * 100.0),
-            complete_percent: summary.complete_percent(),
-            cut_causes: causes(view, &summary),
+            occurrences: header::event(shown).and_then(|event| view.meta().occurrences_of(event)),
+            coverage_percent: plumb_analyze::coverage(view.profile(), &shown.filter),
+            idle_percent: view.meta().idle_share().map(|share| share * 100.0),
+            stacks: StacksJson {
+                complete_percent: summary.complete_percent(),
+                cut_causes: causes(view, &summary),
+            },
             went_into: went_into(shown),
             rows: None,
             rows_left_out: None,
             trees: Vec::new(),
+            blocked: blocked(shown, args),
         };
         match &shown.body {
             Body::Rows(report) => {
@@ -103,6 +125,17 @@ impl ReportJson {
             }
         }
         json
+    }
+}
+
+/// Idle waits and kinds of waits.
+fn blocked(shown: &Shown<'_>, args: &Args) -> BlockedJson {
+    let Some(waits) = &shown.waits else { return BlockedJson::default() };
+    let rows =
+        |idle: &Report| idle.rows.iter().map(|row| RowJson::new(&waits.idle, row, &args.sort)).collect();
+    BlockedJson {
+        waits: Some(plumb_report::waits::document(waits)),
+        idle_rows: shown.idle.as_ref().map(rows),
     }
 }
 

@@ -2,12 +2,16 @@
 //!
 //! Not here: options, and any output.
 
-use plumb_analyze::{Filter, Report, Tree, View};
+use plumb_analyze::{Filter, Report, Tree, View, WaitSums};
 
 /// What is shown of one event.
 pub(super) struct Shown<'p> {
-    /// Its samples, by the filter.
+    /// Its samples, by the filter; without idle waits.
     pub view: View<'p>,
+    /// Of time that threads were blocked, what they waited for.
+    pub waits: Option<WaitSums<'p>>,
+    /// The table of idle waits, if there are some and a table is shown.
+    pub idle: Option<Report>,
     /// Which samples.
     pub filter: Filter,
     /// What is computed of them.

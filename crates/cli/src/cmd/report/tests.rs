@@ -248,7 +248,7 @@ fn trees_show_branches_and_what_was_cut() {
             "        8%        8%  └─ init  [app]",
         ]
     );
-    assert!(text.ends_with("# 1 branch below 5 %: 2% in all\n"), "{text}");
+    assert!(text.ends_with("# 1 branch below 5% not shown: 2% together\n"), "{text}");
     let callers = report(&made.profile, &["--callers", "malloc"]);
     assert_eq!(
         body(&callers),

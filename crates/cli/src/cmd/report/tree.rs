@@ -164,7 +164,7 @@ impl Writer<'_, '_> {
         }
         let rows = if rest.rows == 1 { "branch" } else { "branches" };
         let share = self.precision.percent(rest.own.percent_of(self.view.whole()));
-        writeln!(out, "# {} {rows} below {} %: {share} in all", rest.rows, self.min)
+        writeln!(out, "# {} {rows} below {}% not shown: {share} together", rest.rows, self.min)
     }
 
     fn name(&self, node: &TreeNode, width: Option<usize>) -> String {

@@ -148,7 +148,7 @@ fn threads(gathered: &Gathered, most: usize, out: &mut Output<'_>) -> Result<()>
     }
     // Of some threads the end is never heard of.
     if untold as f64 > all * 0.005 {
-        write(out, untold, "not told apart")?;
+        write(out, untold, "threads that ended unseen")?;
     }
     Ok(())
 }

@@ -27,14 +27,14 @@ pub(super) fn quality(report: &Explanation<'_>) -> Section {
         format!(", coverage {}", precision.percent(share))
     });
     let lost = match meta.lost_samples {
-        0 if report.untold.is_some() => "how many were lost isn't told".to_owned(),
+        0 if report.untold.is_some() => "number of lost samples unknown".to_owned(),
         lost => format!("{lost} lost"),
     };
     let samples = format!("{}{rate}, {lost}{coverage}", report.view.part().samples);
     let mut facts: Vec<(String, Text)> = vec![("samples".into(), samples.into())];
     if let Some(name) = report.untold {
         let text = Text::from("the file calls it ").name(name);
-        facts.push(("counted".into(), text.and(": whether that is processor time isn't told")));
+        facts.push(("counted".into(), text.and("; unknown whether that is processor time")));
     }
     facts.push(("stacks".into(), stacks(report)));
     facts.push(("names".into(), names(report)));
@@ -47,7 +47,7 @@ pub(super) fn quality(report: &Explanation<'_>) -> Section {
     facts.push((
         "resolution".into(),
         format!(
-            "a share of 10% is known to be between {} and {}{if_samples}",
+            "a share of 10% has a 95% confidence interval of {} to {}{if_samples}",
             percent(report, tenth.low),
             percent(report, tenth.high)
         )
@@ -77,7 +77,7 @@ fn stacks(report: &Explanation<'_>) -> Text {
     let profile = report.view.profile();
     let mut text = match stacks.complete_percent() {
         Some(complete) => Text::from(format!("{} complete", percent(report, complete))),
-        None => Text::from("how many are complete isn't told".to_owned()),
+        None => Text::from("complete stacks: unknown".to_owned()),
     };
     for cause in stacks.causes.iter().take(TOLD) {
         let share = cause.cost.samples as f64 * 100.0 / stacks.samples.max(1) as f64;

@@ -119,12 +119,15 @@ fn held_up(pace: &RunSummary) -> Option<String> {
         true => "others had the processor",
         false => "others, or its own other threads, had the processors",
     };
-    (more >= HELD_UP_FROM).then(|| {
-        format!(
-            "Its busiest thread could have run {more:.0}% more of the time: {by}. (A cgroup's limit of processor time, where there is one, \
-             shows as such waiting too.)"
-        )
-    })
+    let limit = match pace.queued.as_ref()?.throttled_ns {
+        Some(0) => String::new(),
+        Some(ns) => format!(" The CPU limit of its control group stopped it for {}.", time(ns as f64)),
+        None => {
+            " A CPU limit of its control group would show as such waiting too; none could be read.".into()
+        }
+    };
+    (more >= HELD_UP_FROM)
+        .then(|| format!("Its busiest thread could have run {more:.0}% more of the time: {by}.{limit}"))
 }
 
 /// What is known where the class isn't.

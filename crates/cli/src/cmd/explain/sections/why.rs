@@ -3,7 +3,7 @@
 use plumb_analyze::{Advice, Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, FrameIndex, Rule, Waits};
 
 use super::figures::{gain, path, percent, with_interval};
-use crate::cmd::explain::{Args, again, loops};
+use crate::cmd::explain::{Args, again, loops, waits as brief_waits};
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
 use crate::render::label;
@@ -46,6 +46,7 @@ fn event(waits: &Waits<'_>, section: &mut Section) {
         format!("{what}: {}, all of {threads} threads together", time(whole.weight as f64)).into(),
     ));
     let mut facts: Vec<(String, Text)> = Vec::new();
+    facts.extend(brief_waits::kinds(waits).map(|text| ("for".to_owned(), text)));
     for row in waits.time.rows.iter().take(REASONS) {
         let reason =
             format!("{}, {}", label::wait(waits.event, row.cause, &row.name), time(row.cost.weight as f64));
@@ -55,6 +56,7 @@ fn event(waits: &Waits<'_>, section: &mut Section) {
             facts.push((format!("  {}", percent(cost)), path(names, true)));
         }
     }
+    facts.extend(brief_waits::idle(waits));
     section.blocks.push(Block::Facts(facts));
 }
 
@@ -68,7 +70,7 @@ pub(super) fn causes(report: &Explanation<'_>, args: &Args) -> Section {
         section
             .say("No rule holds: no known pattern takes so much that the samples can tell it from chance.");
     } else if report.processes.len() + report.causes.len() > 1 {
-        section.note("Gains overlap where one of these calls another: they can't be added up.");
+        section.note("A share that several findings have is in the gain of the first of them only.");
     }
     let kernel = report.sampling.share(report.time.kernel);
     if kernel.low >= report.outlook.threshold {
@@ -103,7 +105,10 @@ fn code(report: &Explanation<'_>, (index, advice): (usize, &CodeAdvice), section
                 .map_or(Text::default(), |outer| format!("{outer}: most of it is a part of that").into()),
         ),
     ];
-    let most = headline::gain(report, Bottleneck::Code(index));
+    let most = match advice.within {
+        Some(outer) => format!("a part of that of {outer}").into(),
+        None => headline::gain(report, Bottleneck::Code(index)),
+    };
     rule_block(advice.rule, Text::from(advice.rule.name), measured, most, section);
 }
 

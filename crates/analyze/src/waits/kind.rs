@@ -1,0 +1,255 @@
+//! What a stack of a blocked thread says it waits for.
+//!
+//! The tables here know functions of the kernel (Linux 5.15 to 6.18), of the C library and of language runtimes by name.
+
+use crate::frame::Kind;
+use crate::kernel::Cause;
+use crate::names::without_parameters;
+use crate::view::{NodeId, View};
+
+/// What a thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WaitKind {
+    /// A lock that another thread holds, or a condition that another is to bring about.
+    Lock,
+    /// The disk.
+    Disk,
+    /// Another program, by a socket or a pipe.
+    Network,
+    /// Any of several descriptors, or a signal that wakes: what it is about is not known.
+    Descriptors,
+    /// The end of a child or thread.
+    Child,
+    /// A time.
+    Timer,
+    /// Something else.
+    Other,
+    /// Work: the wait is its thread's way to do nothing.
+    Idle,
+}
+
+impl WaitKind {
+    /// Stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            WaitKind::Lock => "lock",
+            WaitKind::Disk => "disk",
+            WaitKind::Network => "network",
+            WaitKind::Descriptors => "descriptors",
+            WaitKind::Child => "child",
+            WaitKind::Timer => "timer",
+            WaitKind::Other => "other",
+            WaitKind::Idle => "idle",
+        }
+    }
+
+    /// What people call it.
+    pub fn title(self) -> &'static str {
+        match self {
+            WaitKind::Lock => "locks and conditions",
+            WaitKind::Disk => "disk I/O",
+            WaitKind::Network => "network and pipes",
+            WaitKind::Descriptors => "events on descriptors (epoll, poll, select)",
+            WaitKind::Child => "children and threads to end",
+            WaitKind::Timer => "timers",
+            WaitKind::Other => "other",
+            WaitKind::Idle => "idle",
+        }
+    }
+}
+
+/// Where work may come from that a thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WorkSource {
+    /// It is no wait for work.
+    None,
+    /// Any of several descriptors.
+    Several,
+    /// A condition that other threads bring about.
+    Condition,
+    /// One descriptor or a signal.
+    One,
+    /// A time.
+    Time,
+}
+
+/// A wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wait {
+    pub kind: WaitKind,
+    pub work: WorkSource,
+}
+
+/// Kernel functions in which a thread waits for the disk.
+const DISK: [&str; 14] = [
+    "io_schedule",
+    "io_schedule_timeout",
+    "folio_wait_bit_common",
+    "folio_wait_bit",
+    "folio_wait_writeback",
+    "wait_on_page_bit",
+    "bit_wait_io",
+    "submit_bio_wait",
+    "blk_execute_rq",
+    "wait_for_completion_io",
+    "jbd2_log_wait_commit",
+    "wait_transaction_locked",
+    "xlog_wait_on_iclog",
+    "__wait_on_buffer",
+];
+
+/// What names of kernel functions begin with in which a thread waits for a lock.
+const KERNEL_LOCKS: [&str; 9] = [
+    "rwsem_down_",
+    "__mutex_lock",
+    "mutex_lock",
+    "percpu_down_",
+    "percpu_rwsem_wait",
+    "flock_lock_inode",
+    "posix_lock_inode",
+    "fcntl_setlk",
+    "__down_",
+];
+
+/// What names of kernel functions begin with that wait for another program.
+const STREAMS: [&str; 8] =
+    ["sock_", "sk_wait", "tcp_", "inet_", "unix_stream", "pipe_read", "anon_pipe_read", "pipe_write"];
+
+/// System calls with the kind of their waits and where work may come from. `futex` and calls on any file are judged by functions.
+const CALLS: [(&[&str], Wait); 9] = [
+    (
+        &["fsync", "fdatasync", "sync", "syncfs", "sync_file_range", "msync"],
+        Wait::of(WaitKind::Disk, WorkSource::None),
+    ),
+    (&["nanosleep", "clock_nanosleep"], Wait::of(WaitKind::Timer, WorkSource::Time)),
+    (&["wait4", "waitid"], Wait::of(WaitKind::Child, WorkSource::None)),
+    (
+        &[
+            "epoll_wait",
+            "epoll_pwait",
+            "epoll_pwait2",
+            "poll",
+            "ppoll",
+            "select",
+            "pselect6",
+            "io_uring_enter",
+            "io_getevents",
+        ],
+        Wait::of(WaitKind::Descriptors, WorkSource::Several),
+    ),
+    (&["accept", "accept4"], Wait::of(WaitKind::Network, WorkSource::Several)),
+    (&["recvfrom", "recvmsg", "recvmmsg"], Wait::of(WaitKind::Network, WorkSource::One)),
+    (&["connect", "sendto", "sendmsg", "sendmmsg"], Wait::of(WaitKind::Network, WorkSource::None)),
+    (&["semop", "semtimedop", "flock", "fcntl"], Wait::of(WaitKind::Lock, WorkSource::None)),
+    (
+        &["pause", "rt_sigtimedwait", "rt_sigsuspend", "mq_timedreceive", "msgrcv"],
+        Wait::of(WaitKind::Other, WorkSource::One),
+    ),
+];
+
+/// Innermost functions of the program among which the one that waits by a futex is looked for.
+const WAITERS: usize = 6;
+
+/// Parts of names of functions that take a lock, in small letters.
+const LOCKS: [&str; 9] = [
+    "mutex_lock",
+    "mutex_timedlock",
+    "mutex_clocklock",
+    "mutex_cond_lock",
+    "rwlock",
+    "lll_lock",
+    "lock_slow",
+    "lock_contended",
+    "runtime.lock",
+];
+
+/// Those of functions that wait for a condition.
+const CONDITIONS: [&str; 8] = [
+    "cond_wait",
+    "cond_timedwait",
+    "cond_clockwait",
+    "condvar",
+    "condition_variable",
+    "runtime.notesleep",
+    "runtime.notetsleep",
+    "runtime.stopm",
+];
+
+/// Those of functions that wait for a thread's end.
+const JOINS: [&str; 2] = ["pthread_join", "join_ex"];
+
+impl Wait {
+    const fn of(kind: WaitKind, work: WorkSource) -> Self {
+        Self { kind, work }
+    }
+}
+
+/// What is waited for at a node, of which the cause and the system call are known.
+pub(super) fn wait_at(view: &View<'_>, node: NodeId, (cause, call): (Cause, &str)) -> Wait {
+    let frames = || view.stack(node);
+    let kernel = || frames().filter(|frame| frame.kind == Kind::Kernel).map(|frame| &*frame.name);
+    let begins = |names: &[&str]| kernel().any(|name| names.iter().any(|begin| name.starts_with(begin)));
+    if kernel().any(|name| DISK.contains(&name)) {
+        return Wait::of(WaitKind::Disk, WorkSource::None);
+    }
+    if begins(&KERNEL_LOCKS) {
+        return Wait::of(WaitKind::Lock, WorkSource::None);
+    }
+    if call.starts_with("futex") {
+        return futex(frames().filter(|frame| frame.kind == Kind::User).map(|frame| &*frame.name));
+    }
+    if let Some(&(_, wait)) = CALLS.iter().find(|(calls, _)| calls.contains(&call)) {
+        return wait;
+    }
+    match cause {
+        Cause::Fork => Wait::of(WaitKind::Child, WorkSource::None),
+        Cause::Fault => Wait::of(WaitKind::Disk, WorkSource::None),
+        Cause::Thread => Wait::of(WaitKind::Other, WorkSource::Several),
+        _ if begins(&STREAMS) => Wait::of(WaitKind::Network, WorkSource::One),
+        _ => Wait::of(WaitKind::Other, WorkSource::None),
+    }
+}
+
+/// A futex's wait, by the functions of the program, innermost first. One that nobody knows may be a lock's.
+fn futex<'n>(functions: impl Iterator<Item = &'n str>) -> Wait {
+    for name in functions.take(WAITERS) {
+        let name = without_parameters(name).to_lowercase();
+        let is = |names: &[&str]| names.iter().any(|part| name.contains(part));
+        if is(&LOCKS) {
+            break;
+        }
+        if is(&CONDITIONS) {
+            return Wait::of(WaitKind::Lock, WorkSource::Condition);
+        }
+        if is(&JOINS) {
+            return Wait::of(WaitKind::Child, WorkSource::None);
+        }
+    }
+    Wait::of(WaitKind::Lock, WorkSource::None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn futexes_are_told_apart_by_who_waits() {
+        let work = |names: &[&str]| futex(names.iter().copied()).work;
+        assert_eq!(
+            work(&["__futex_abstimed_wait_common", "pthread_cond_wait@@GLIBC_2.3.2", "pop"]),
+            WorkSource::Condition
+        );
+        assert_eq!(
+            work(&["std::sys::sync::condvar::futex::Condvar::wait_optional_timeout"]),
+            WorkSource::Condition
+        );
+        assert_eq!(work(&["__lll_lock_wait", "pthread_mutex_lock", "pthread_cond_wait"]), WorkSource::None);
+        assert_eq!(
+            work(&["parking_lot_core::parking_lot::park", "parking_lot::raw_mutex::RawMutex::lock_slow"]),
+            WorkSource::None
+        );
+        assert_eq!(work(&["sem_wait"]), WorkSource::None, "it may be a lock");
+        assert_eq!(work(&[]), WorkSource::None);
+        assert_eq!(futex(["__pthread_clockjoin_ex"].into_iter()).kind, WaitKind::Child);
+    }
+}

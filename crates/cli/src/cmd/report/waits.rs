@@ -1,0 +1,42 @@
+//! What threads waited for, above the table: shares by kind, and idle threads apart.
+
+use std::io::{self, Write};
+
+use plumb_analyze::{Key, WaitKind};
+
+use super::shown::Shown;
+use crate::render::duration::time;
+use crate::render::precision::Precision;
+use crate::terminal::{Output, printable};
+
+/// Functions that are named in which threads are idle.
+const NAMED: usize = 3;
+
+/// Writes the kinds, each behind a `#`; nothing for other events.
+pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
+    let Some(waits) = &shown.waits else { return Ok(()) };
+    let (whole, precision) = (waits.whole(), Precision::of(&shown.view));
+    if whole.samples > 0 {
+        writeln!(out, "# Threads waited for:")?;
+    }
+    for &(kind, cost) in waits.kinds.iter().filter(|(kind, _)| *kind != WaitKind::Idle) {
+        let share = precision.percent(cost.percent_of(whole));
+        writeln!(out, "# {share:>8}  {}, {}", kind.title(), time(cost.weight as f64))?;
+    }
+    if let Some(report) = &shown.idle {
+        let mut names: Vec<String> = Vec::new();
+        for row in report.rows.iter().filter(|row| row.own.weight > 0) {
+            let name = row.key.text(&waits.idle, Key::Comm);
+            if !names.iter().any(|known| *known == *name) && names.len() < NAMED {
+                names.push(printable(&name).into_owned());
+            }
+        }
+        let threads = match waits.idle_threads() {
+            1 => "1 thread that waits".to_owned(),
+            threads => format!("{threads} threads that wait"),
+        };
+        let cost = time(waits.idle.part().weight as f64);
+        writeln!(out, "# Idle, not in these shares: {cost} of {threads} for work ({})", names.join(", "))?;
+    }
+    writeln!(out, "#")
+}

@@ -1,0 +1,128 @@
+//! Plumb's own BPF programs in the stacks of the target: the target did not ask for them.
+//!
+//! Invariant: programs of others stay where they are. Not here: times in which the target is watched (`advice`).
+
+use plumb_profile::{FrameId, Id, Profile, StackId};
+
+/// Functions of the programs in `capture-bpf`, as the kernel names them: `bpf_prog_0123456789abcdef_on_enter`.
+const PROGRAMS: [&str; 15] = [
+    "on_ask",
+    "on_call",
+    "on_count",
+    "on_end",
+    "on_enter",
+    "on_exit",
+    "on_fork",
+    "on_free",
+    "on_kernel",
+    "on_switch",
+    "on_tick",
+    "on_time",
+    "on_user",
+    "on_wakeup",
+    "sample",
+];
+/// Functions by which tracepoints call programs begin with these.
+const CALLERS: [&str; 3] = ["bpf_trace_run", "__bpf_trace_", "__traceiter_"];
+
+/// A part of a probe in a stack.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Probe {
+    /// What calls a program: whose that is has to be seen.
+    Caller,
+    Own,
+    Foreign,
+}
+
+fn probe(profile: &Profile, frame: FrameId) -> Option<Probe> {
+    let line = profile.symbols.of(frame).last()?;
+    let name = profile.strings.get(profile.symbols.functions[line.function].name);
+    if let Some(rest) = name.strip_prefix("bpf_prog_") {
+        let own = rest.split_once('_').is_some_and(|(_, function)| PROGRAMS.contains(&function));
+        return Some(if own { Probe::Own } else { Probe::Foreign });
+    }
+    CALLERS.iter().any(|caller| name.starts_with(caller)).then_some(Probe::Caller)
+}
+
+/// A stack as far as it is looked at.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    /// Outside of the first frame of a probe.
+    outside: Option<StackId>,
+    is_in_probe: bool,
+    is_foreign: bool,
+}
+
+/// Gives samples in plumb's own probes to the functions that these are attached to, and says how many there were.
+pub fn leave_out(profile: &mut Profile) -> usize {
+    let probes: Vec<Option<Probe>> = profile.frames.iter().map(|(id, _)| probe(profile, id)).collect();
+    if !probes.contains(&Some(Probe::Own)) {
+        return 0;
+    }
+    let mut stacks: Vec<Seen> = Vec::with_capacity(profile.stacks.len());
+    for (_, node) in profile.stacks.iter() {
+        // Callers come before what they call.
+        let mut seen = node.caller.map_or_else(Seen::default, |caller| stacks[caller.index()]);
+        if let Some(probe) = probes[node.frame.index()] {
+            if !seen.is_in_probe {
+                (seen.outside, seen.is_in_probe) = (node.caller, true);
+            }
+            seen.is_foreign |= probe == Probe::Foreign;
+        }
+        stacks.push(seen);
+    }
+    let mut count = 0;
+    for index in 0..profile.samples.len() {
+        let stack = profile.samples.get(index).and_then(|sample| sample.stack);
+        let Some(seen) = stack.map(|stack| stacks[stack.index()]) else { continue };
+        if seen.is_in_probe && !seen.is_foreign && seen.outside.is_some() {
+            profile.samples.set_stack(index, seen.outside);
+            count += 1;
+        }
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_fixtures::Made;
+
+    use super::*;
+
+    /// The innermost function of each sample.
+    fn innermost(profile: &Profile) -> Vec<&str> {
+        let name = |frame: FrameId| {
+            let line = profile.symbols.of(frame).last().expect("all have names");
+            profile.strings.get(profile.symbols.functions[line.function].name)
+        };
+        let frames = |stack| profile.frames_of(stack).next().expect("there is a stack");
+        profile.samples.iter().map(|sample| name(frames(sample.stack))).collect()
+    }
+
+    const TRACED: &str =
+        "main@app;do_syscall_64@k;syscall_trace_enter@k;__traceiter_sys_enter@k;bpf_trace_run2@k";
+
+    #[test]
+    fn own_probes_are_no_work_of_the_target_and_those_of_others_stay() {
+        let mut made = Made::new();
+        for (program, inner) in
+            [("on_enter", "bpf_lru_pop_free"), ("on_enter", "htab_map_hash"), ("trace_all", "x")]
+        {
+            made.sample("app/1", &format!("{TRACED};bpf_prog_0123456789abcdef_{program}@k;{inner}@k"), 10);
+        }
+        made.sample("app/1", TRACED, 10);
+        made.sample("app/1", "main@app", 10);
+        assert_eq!(leave_out(&mut made.profile), 3);
+        let all = innermost(&made.profile);
+        assert_eq!(all, ["syscall_trace_enter", "syscall_trace_enter", "x", "syscall_trace_enter", "main"]);
+    }
+
+    #[test]
+    fn where_plumb_has_no_program_nothing_is_touched() {
+        let mut made = Made::new();
+        made.sample("app/1", &format!("{TRACED};bpf_prog_0123456789abcdef_others@k"), 10);
+        made.sample("app/1", TRACED, 10);
+        assert_eq!(leave_out(&mut made.profile), 0);
+        assert!(innermost(&made.profile)[1] == "bpf_trace_run2");
+    }
+}
