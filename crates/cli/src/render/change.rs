@@ -4,10 +4,10 @@ use plumb_analyze::{Change, Diff, DiffRow, Evidence, Kind, Mark, Moved, Per, Sub
 
 use crate::run_metrics::Unit;
 
-/// What changes by less than this, and is known to, is said to be unchanged.
+/// A change that is known to be smaller than this fraction is reported as unchanged.
 const UNCHANGED: f64 = 0.1;
 
-/// The word for what happened to a row; empty where there is nothing to say that is no noise.
+/// The word for a row's change; empty if there is only noise.
 pub fn note(row: &DiffRow, diff: &Diff<'_, '_>) -> String {
     let alpha = diff.options.alpha;
     let change = &row.change;
