@@ -249,8 +249,8 @@ impl Recorder {
         self.copies.sizer.grown(bytes, statistics.samples, statistics.beyond_copy);
     }
 
-    /// Switches to sampling by frequency, once single occurrences are too many: before the records in the rings are unwound, as more arrive during that
-    /// than fit.
+    /// Switches to sampling by frequency, once single occurrences are too many: before the records in the rings are unwound, as more
+    /// arrive during that than fit.
     fn slow_down(&mut self) {
         if self.sampled.iter().all(|one| one.limit.is_none()) {
             return;
@@ -267,7 +267,7 @@ impl Recorder {
             }
             let Some(limit) = one.limit else { continue };
             let seen = self.ingest.samples_of(one.id) + waiting;
-            // Samples that a program handles wait in messages, where they can't be counted. Reading events without a program may mean thousands of reads.
+            // Samples that a program handles wait in messages, where they can't be counted. Other events may be thousands, and slow to read.
             let counted = || if one.events.is_assisted() { one.events.counted().unwrap_or(0) } else { 0 };
             if limit.is_exceeded(seen, elapsed) || limit.is_exceeded(counted(), elapsed) {
                 self.change_pace(index);

@@ -35,9 +35,9 @@ enum Stop {
 pub(crate) struct Held {
     /// By DWARF number.
     pub registers: Registers,
-    /// Where its control block is (the base of its segment FS).
+    /// Address of its control block (the base of its segment FS).
     pub thread_pointer: u64,
-    /// It is in a system call, whose number and arguments are in the registers still.
+    /// Whether it is in a system call, whose number and arguments are still in the registers.
     pub in_system_call: bool,
 }
 
