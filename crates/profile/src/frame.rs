@@ -20,6 +20,7 @@ pub struct Frame {
     /// The file; for a marker the file that caused it, if any. `None`: an address without a mapping.
     pub dso: Option<DsoId>,
     /// The sampled program counter: for a caller this is the *return* address, one past its call. Use
+    /// [`Frame::lookup`] to find the function. 0 for markers.
     pub address: Address,
     /// Whether `address` is a return address.
     pub is_return: bool,
