@@ -18,6 +18,7 @@ use plumb_symbolize::Options;
 use truth::{Chain, Folder};
 
 /// Returns the Go versions to test: the installed one, or those in this variable, which Go downloads, such as
+/// `go1.16.15,go1.18.10,go1.20.14,go1.24.0`.
 fn toolchains() -> Vec<String> {
     let named = std::env::var("PLUMB_GO_TOOLCHAINS").unwrap_or("local".into());
     named.split(',').map(str::to_owned).collect()

@@ -53,7 +53,7 @@ pub struct Procs<'p> {
 pub struct Program<'p> {
     /// Index of the parent program.
     pub parent: Option<usize>,
-    /// Level in the tree, 0 for those that nobody known started.
+    /// Level in the tree, 0 for those without a known parent.
     pub depth: usize,
     /// Path of the executable, empty if not known and for kernel threads.
     pub exe: &'p str,
