@@ -33,7 +33,7 @@ impl Sampled {
         self.limit.is_some() || matches!(self.events.sampling().pace, SamplingRate::Frequency(_))
     }
 
-    /// Whether it is time off the processor, which a program tells of.
+    /// Whether it is off-CPU time, which a program reports.
     pub fn is_told(&self) -> bool {
         self.events.sampling().counter.trigger().is_some_and(Trigger::is_told)
     }
