@@ -1,4 +1,4 @@
-//! What a row, a tree node or a whole view costs.
+//! The cost of a row, a tree node or a whole view.
 
 use std::ops::AddAssign;
 
@@ -17,7 +17,7 @@ impl Cost {
         Cost { weight, samples: 1 }
     }
 
-    /// The rest without a part of it; nothing if that is more.
+    /// Subtracts a part, stopping at zero.
     pub(crate) fn without(self, part: Cost) -> Cost {
         Cost {
             weight: self.weight.saturating_sub(part.weight),
@@ -25,13 +25,13 @@ impl Cost {
         }
     }
 
-    /// Share of `total` in percent; 0 if there is no total.
+    /// Returns the share of `total` in percent; 0 if the total is zero.
     pub fn percent_of(self, total: Cost) -> f64 {
         if total.weight == 0 { 0.0 } else { self.weight as f64 * 100.0 / total.weight as f64 }
     }
 }
 
-/// Saturates instead of overflowing: weights come from files, and only absurd ones could get there.
+/// Saturates instead of overflowing: weights come from files, and only absurd ones could overflow.
 impl AddAssign for Cost {
     fn add_assign(&mut self, other: Self) {
         self.weight = self.weight.saturating_add(other.weight);

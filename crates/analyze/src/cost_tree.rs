@@ -1,14 +1,14 @@
-//! The part of a view's tree of stacks that some samples touch, with what every node costs: alone and with all that
-//! it called.
+//! The part of a view's stack tree that some samples touch, with the cost of every node: its own, and including
+//! its callees.
 //!
-//! Nodes are numbered from 0 without gaps and a caller comes before its callees, so totals need one pass backwards,
+//! Nodes are numbered from 0 without gaps and a caller comes before its callees, so totals need one backward pass
 //! and nothing here recurses: stacks may be thousands of frames deep.
 
 use crate::cost::Cost;
 use crate::frame::FrameIndex;
 use crate::view::{NodeId, View};
 
-/// No node.
+/// Marks the absence of a node.
 const NONE: u32 = u32::MAX;
 
 /// One node.
@@ -23,17 +23,17 @@ struct Node {
     total: Cost,
 }
 
-/// A tree of the stacks of some samples.
+/// The tree of the stacks of some samples.
 #[derive(Debug, Default)]
 pub(crate) struct CostTree {
     nodes: Vec<Node>,
     roots: Vec<u32>,
 }
 
-/// Builds cost trees one after the other, reusing its memory.
+/// Builds cost trees one after the other, reusing its allocations.
 pub(crate) struct TreeBuilder {
     touched: Touched,
-    /// Per node of the view its number in the tree being built.
+    /// For each node of the view, its number in the tree being built.
     number: Vec<u32>,
 }
 
@@ -42,7 +42,7 @@ impl TreeBuilder {
         Self { touched: Touched::new(view), number: vec![NONE; view.node_count()] }
     }
 
-    /// The tree of stacks and their costs.
+    /// Builds the tree of these stacks and their costs.
     pub fn build(
         &mut self,
         view: &View<'_>,
@@ -65,7 +65,7 @@ impl TreeBuilder {
     }
 }
 
-/// A set of nodes with all their callers.
+/// A set of nodes that contains the callers of each member.
 pub(crate) struct Touched {
     bits: Vec<u64>,
     nodes: Vec<NodeId>,
@@ -76,7 +76,7 @@ impl Touched {
         Self { bits: vec![0; view.node_count().div_ceil(64)], nodes: Vec::new() }
     }
 
-    /// Adds a node and its callers.
+    /// Adds a node and all its callers.
     pub fn add(&mut self, view: &View<'_>, node: NodeId) {
         let mut next = Some(node);
         while let Some(id) = next {
@@ -90,10 +90,10 @@ impl Touched {
         }
     }
 
-    /// The nodes, callers before callees. The set is empty then.
+    /// Empties the set and returns its nodes, callers before callees.
     pub fn take_in_order(&mut self) -> Vec<NodeId> {
         let mut nodes = std::mem::take(&mut self.nodes);
-        // Sorting a few is quicker than going through all bits.
+        // Sorting a few nodes is faster than scanning all bits.
         if nodes.len() < self.bits.len() / 16 {
             nodes.sort_unstable();
             nodes.iter().for_each(|id| self.bits[id.index() / 64] = 0);
@@ -135,17 +135,17 @@ impl CostTree {
         }
     }
 
-    /// All nodes, callers before callees.
+    /// Returns all nodes, callers before callees.
     pub fn nodes(&self) -> impl DoubleEndedIterator<Item = u32> + use<> {
         0..self.nodes.len() as u32
     }
 
-    /// The outermost frames.
+    /// Returns the outermost frames.
     pub fn roots(&self) -> &[u32] {
         &self.roots
     }
 
-    /// The node of the view.
+    /// Returns the node of the view that a node of the tree represents.
     pub fn in_view(&self, node: u32) -> NodeId {
         self.nodes[node as usize].in_view
     }
@@ -154,12 +154,12 @@ impl CostTree {
         self.nodes[node as usize].frame
     }
 
-    /// What the samples cost whose innermost frame this is.
+    /// Returns the cost of the samples whose innermost frame this node is.
     pub fn own(&self, node: u32) -> Cost {
         self.nodes[node as usize].own
     }
 
-    /// What all samples cost whose stack goes through here.
+    /// Returns the cost of all samples whose stack contains this node.
     pub fn total(&self, node: u32) -> Cost {
         self.nodes[node as usize].total
     }
@@ -175,8 +175,8 @@ impl CostTree {
         })
     }
 
-    /// Visits the nodes whose key no caller of theirs has, so that summing up totals counts recursion once.
-    /// `open` has an entry for every key, all 0, and has so again at the end.
+    /// Visits the nodes none of whose callers has the same key, so that totals count recursion once.
+    /// `open` has one entry per key, all 0, and is all 0 again at the end.
     pub fn outermost(
         &self,
         open: &mut [u32],
@@ -186,7 +186,7 @@ impl CostTree {
         let mut path: Vec<(u32, usize)> = Vec::new();
         let mut next: Vec<u32> = self.roots.clone();
         while let Some(node) = next.pop() {
-            // Whatever is on the path and is not above this node is done with.
+            // Nodes on the path that are not callers of this node are finished.
             while let Some(&(_, done)) = path.last().filter(|&&(inner, _)| Some(inner) != self.caller(node)) {
                 open[done] -= 1;
                 path.pop();

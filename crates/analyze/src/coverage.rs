@@ -1,28 +1,28 @@
-//! How much of the target's processor time samples account for.
+//! Coverage: the share of the target's CPU time that samples account for.
 
 use plumb_profile::{EventId, Id, Profile};
 
 use crate::filter::Filter;
 
-/// Events that go by processor time, by perf's names without what follows a colon.
+/// Events that measure CPU time, by perf's names without modifiers.
 const CLOCKS: [&str; 4] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles"];
 
-/// Whether samples of an event of this name are taken as processor time passes. Of other events (page faults, tracepoints, time
-/// off the processor) their number says nothing about time on it.
+/// Whether an event of this name is sampled as CPU time passes. For other events (page faults, tracepoints, off-CPU
+/// time) the number of samples says nothing about CPU time.
 pub fn is_clock(event: &str) -> bool {
     CLOCKS.contains(&event.split(':').next().unwrap_or(event))
 }
 
-/// What formats are read as that don't tell what they count: folded stacks, speedscope's, pprof's without a type that says more.
+/// Event names in formats without event types: folded stacks, speedscope's, pprof's without a specific type.
 const UNTOLD: [&str; 4] = ["samples", "sample", "weight", "time"];
 
-/// Whether nobody knows what an event of this name counts: it may be processor time, or time on the clock, or something else.
+/// Whether it is unknown what an event of this name counts: CPU time, elapsed time, or another quantity.
 pub fn is_untold(event: &str) -> bool {
     UNTOLD.contains(&event)
 }
 
-/// Samples taken of those that the target's processor time should have given, in percent. `None` where that is not known, or has
-/// no meaning: if the filter keeps a part only, if its event is no clock, or if the profile has samples of several clocks.
+/// Returns the samples taken in percent of those due for the target's CPU time. `None` if it is not known, or
+/// meaningless: if the filter keeps only a part, its event is not a clock, or the profile has samples of several clocks.
 pub fn coverage(profile: &Profile, filter: &Filter) -> Option<f64> {
     let (meta, event) = (&profile.meta, filter.event);
     if !filter.is_whole() {

@@ -1,4 +1,4 @@
-//! What of a profile is to be looked at.
+//! The filter that selects a part of a profile.
 
 use plumb_profile::{EventId, Profile, Thread};
 
@@ -8,17 +8,17 @@ use crate::report::exe_text;
 /// Selects samples and frames. The default keeps everything; conditions of different kinds must all hold, and of
 /// several patterns of one kind any may match.
 ///
-/// `event`, `time`, `cpus` and `no_idle` say what the whole is that percentages refer to. The others
-/// take a part of that whole.
+/// `event`, `time`, `cpus` and `no_idle` determine the whole that percentages refer to. The others
+/// select a part of it.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Only samples of this event. Weights of different events can't be added up in earnest.
+    /// Only samples of this event. Adding up weights of different events makes no sense.
     pub event: Option<EventId>,
-    /// Only samples taken in this time. A time off the processor counts with the part of it that is in this range.
+    /// Only samples taken in this time. An off-CPU period counts with its part within the range.
     pub time: Option<TimeRange>,
-    /// No samples taken in these times, in nanoseconds on their clock, in order: something else disturbed the target then.
+    /// Excluded times, sorted, in nanoseconds on the samples' clock: the target was disturbed then.
     pub except: Vec<std::ops::Range<u64>>,
-    /// Only samples taken on these processors; empty: all.
+    /// Only samples taken on these CPUs; empty: all.
     pub cpus: Vec<u32>,
     /// Leaves out the idle task.
     pub no_idle: bool,
@@ -50,7 +50,7 @@ pub struct Filter {
     pub native: bool,
 }
 
-/// Where the processor was when a sample was taken.
+/// The processor mode of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// In the kernel.
@@ -70,18 +70,18 @@ pub struct TimeRange {
     pub part: Option<SecondPart>,
 }
 
-/// A part of each second, as a heat map has it: what a program does every second at the same offset.
+/// A part of each second, as in a heat map: activity that repeats every second at the same offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SecondPart {
     /// First nanosecond of the second.
     pub from: u64,
     /// One past the last nanosecond; at most 10⁹.
     pub to: u64,
-    /// Where in its second the recording starts.
+    /// Offset of the recording's start in its second.
     pub phase: u64,
 }
 
-/// How a user names a thread.
+/// A thread as named by a user.
 #[derive(Clone, Debug)]
 pub enum ThreadPattern {
     /// By its thread id.
@@ -120,7 +120,7 @@ impl Filter {
         any(&self.exes, |pattern| pattern.matches_path(&exe_text(exe, comm)))
     }
 
-    /// Whether all samples of an event are kept, so that what the kernel accounted for the recording is of the same.
+    /// Whether all samples of an event are kept, so that the kernel's account of the recording covers the same.
     pub fn is_whole(&self) -> bool {
         !self.takes_a_part() && self.time.is_none() && self.cpus.is_empty()
     }
@@ -169,7 +169,7 @@ impl TimeRange {
         (self.start..self.end).contains(&ns) && self.part.is_none_or(in_part)
     }
 
-    /// How many nanoseconds from `from` on, `length` of them, are part of the range.
+    /// Returns the length of the overlap of the range with `length` nanoseconds from `from` on.
     pub fn overlap(self, from: u64, length: u64) -> u64 {
         let (begin, end) = (from.max(self.start), from.saturating_add(length).min(self.end));
         let Some(part) = self.part else { return end.saturating_sub(begin) };
@@ -185,7 +185,7 @@ impl TimeRange {
 /// Nanoseconds of a second.
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 
-/// The moment that times of a filter count from, in nanoseconds since 1970 where the recording knows that, otherwise on the clock of its
+/// Returns the time that a filter's times are relative to, in nanoseconds since 1970 if the recording has that, otherwise on the clock of its
 /// samples.
 pub fn zero_unix_ns(profile: &Profile) -> i64 {
     let meta = &profile.meta;

@@ -1,10 +1,10 @@
-//! The boxes of a flame graph: the tree of merged stacks, with children in the order of their names, so that the same
+//! The boxes of a flame graph: the tree of merged stacks, with children sorted by name, so that the same
 //! code is in the same place in every picture.
 //!
-//! Invariant: a box comes right after its caller or after the last box that the caller's earlier callees have below
-//! them (pre-order), and the boxes' own costs add up to the view's part.
+//! Invariant: boxes are in pre-order (a box directly follows its caller or the last box below the caller's earlier
+//! callees), and the boxes' own costs add up to the view's part.
 //!
-//! Not here: widths, colours, file formats.
+//! Elsewhere: widths, colours, file formats.
 
 mod chart;
 mod label;
@@ -21,37 +21,37 @@ use crate::cost::Cost;
 use crate::frame::FrameIndex;
 use crate::view::{NodeId, View};
 
-/// What stacks are put together under, at the root of the picture.
+/// The top level of boxes, below the root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grouping {
-    /// Nothing: the same stack in two threads is one.
+    /// None: equal stacks of two threads are merged.
     #[default]
     None,
-    /// Each thread.
+    /// By thread.
     Thread,
-    /// All threads of one name.
+    /// By thread name.
     Comm,
-    /// Each process.
+    /// By process.
     Process,
 }
 
 /// A function called on one path from the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlameBox {
-    /// Distance from the root, which has 0. At most one more than that of the box before.
+    /// Distance from the root, whose depth is 0. At most one more than that of the previous box.
     pub depth: u32,
     /// Index of its label.
     pub label: u32,
-    /// Source line that most of its cost passed through, in the label's file; 0 if not known.
+    /// Source line with most of the box's cost, in the label's file; 0 if not known.
     pub line: u32,
-    /// What was spent in it, not in what it called.
+    /// Own cost, without callees.
     pub own: Cost,
 }
 
 /// A flame graph.
 #[derive(Clone, Debug)]
 pub struct Flame<'p> {
-    /// What boxes show, in the order of names; the root's label is first.
+    /// The labels of boxes, sorted by name; the root's label is first.
     pub labels: Vec<Label<'p>>,
     /// The boxes, the root first.
     pub boxes: Vec<FlameBox>,
@@ -70,15 +70,15 @@ impl<'p> Flame<'p> {
         in_order(labels, &boxes, &lines)
     }
 
-    /// Cost of all boxes together.
+    /// Returns the cost of all boxes together.
     pub fn total(&self) -> Cost {
         self.boxes.iter().map(|one| one.own).sum()
     }
 
-    /// Cost of each box together with all that it called, in the order of the boxes.
+    /// Returns the cost of each box including its callees, in the order of the boxes.
     pub fn totals(&self) -> Vec<Cost> {
         let mut totals = vec![Cost::default(); self.boxes.len()];
-        // Costs of the boxes seen so far that wait for their caller, by depth.
+        // Costs of boxes whose caller has not been reached yet, by depth.
         let mut waiting: Vec<Cost> = Vec::new();
         for (one, total) in self.boxes.iter().zip(&mut totals).rev() {
             let depth = one.depth as usize;
@@ -90,7 +90,7 @@ impl<'p> Flame<'p> {
         totals
     }
 
-    /// The weight of a sample, if all samples in the picture weigh the same.
+    /// Returns the weight of a sample if all samples in the picture have the same weight.
     pub fn weight_of_each(&self) -> Option<u64> {
         let total = self.total();
         let each = total.weight.checked_div(total.samples)?;
@@ -98,7 +98,7 @@ impl<'p> Flame<'p> {
         self.boxes.iter().all(|one| same(one.own)).then_some(each)
     }
 
-    /// Calls `each` for every box with something of its own, with the labels from below the root to the box.
+    /// Calls `each` for every box with a cost of its own, with the labels from below the root to the box.
     pub fn for_each_stack(&self, mut each: impl FnMut(&[&Label<'p>], Cost)) {
         let mut path: Vec<&Label<'p>> = Vec::new();
         for one in self.boxes.iter().skip(1) {
@@ -111,11 +111,11 @@ impl<'p> Flame<'p> {
     }
 }
 
-/// A box before its place is known.
+/// A box before the boxes are ordered.
 struct Draft {
     label: u32,
     own: Cost,
-    /// In the order of their making.
+    /// In creation order.
     callees: Vec<u32>,
 }
 
@@ -127,16 +127,16 @@ struct Passage {
     through: Cost,
 }
 
-/// Maps nodes of the view, of which a function has one for each address, to boxes.
+/// Maps nodes of the view to boxes; a function has one node for each address.
 struct Merger<'v, 'p> {
     view: &'v View<'p>,
     labels: &'v Labels<'p>,
     boxes: Vec<Draft>,
-    /// The callee of a box with a label.
+    /// The callee of a box by label.
     callees: HashMap<(u32, u32), u32>,
-    /// Callers come before what they call.
+    /// Passages; callers come before callees.
     passages: Vec<Passage>,
-    /// The passage of a node in a group's box.
+    /// The passage of a node below a group's box.
     known: HashMap<(u32, NodeId), u32>,
 }
 
@@ -164,7 +164,7 @@ impl<'v, 'p> Merger<'v, 'p> {
         self.boxes[*at as usize].own += cost;
     }
 
-    /// The passage of `node`, made with those of its callers where they are missing.
+    /// Returns the passage of `node`, adding it and missing callers.
     fn passage(&mut self, group: u32, node: NodeId) -> u32 {
         let mut missing = Vec::new();
         let mut next = Some(node);
@@ -200,7 +200,7 @@ impl<'v, 'p> Merger<'v, 'p> {
         index
     }
 
-    /// The line of each box that most of its cost passed through; of equals the first in the file.
+    /// Returns the line of each box with most of its cost; if equal, the first in the file.
     fn lines(&mut self) -> Vec<u32> {
         for index in (0..self.passages.len()).rev() {
             let Passage { caller, through, .. } = self.passages[index];
@@ -228,7 +228,7 @@ impl<'v, 'p> Merger<'v, 'p> {
     }
 }
 
-/// Numbers labels by name and puts boxes in pre-order.
+/// Sorts labels by name and boxes into pre-order.
 fn in_order<'p>(labels: Labels<'p>, drafts: &[Draft], lines: &[u32]) -> Flame<'p> {
     let (labels, ranks) = labels.sorted(drafts.iter().map(|draft| draft.label));
     let mut boxes = Vec::with_capacity(drafts.len());

@@ -1,4 +1,4 @@
-//! The frames that people see: an inlined call is a frame of its own, and every frame has a name.
+//! Visible frames: an inlined call is a frame of its own, and every frame has a name.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,35 +13,35 @@ use plumb_profile::{
 pub struct FrameIndex(pub(crate) u32);
 
 /// A distinct function of a view, numbered from 0 without gaps. An inlined copy of a function has the same number as
-/// its outlined self; functions without a symbol have theirs by where they begin, and so has each kind of marker.
+/// its outlined self; functions without a symbol are identified by their start address, and each kind of marker has its own number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SymbolId(pub(crate) u32);
 
 impl SymbolId {
-    /// The number.
+    /// Returns the number.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What a visible frame is.
+/// The kind of a visible frame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Kind {
-    /// Code of the process.
+    /// User code.
     User,
-    /// Code of the kernel.
+    /// Kernel code.
     Kernel,
-    /// No code: says what is missing here.
+    /// Not code: the reason why frames are missing here.
     Marker,
 }
 
 /// A visible frame.
 #[derive(Clone, Debug)]
 pub struct ViewFrame<'p> {
-    /// Function name; where no symbol is known its file and the address at which it begins ([`UnnamedFunction`](plumb_profile::UnnamedFunction));
+    /// Function name; without a symbol, its file and start address ([`UnnamedFunction`](plumb_profile::UnnamedFunction));
     /// for a marker its text in brackets.
     pub name: Cow<'p, str>,
-    /// Which function it is, for grouping.
+    /// Function number, for grouping.
     pub symbol: SymbolId,
     /// User code, kernel code or a marker.
     pub kind: Kind,
@@ -49,51 +49,51 @@ pub struct ViewFrame<'p> {
     pub named: bool,
     /// Whether this call was inlined into the next outer frame.
     pub inlined: bool,
-    /// The file; for a marker the one to blame.
+    /// The file; for a marker, the file that caused it.
     pub dso: Option<DsoId>,
     /// Path of that file, empty if there is none.
     pub dso_path: &'p str,
-    /// Source file of the place, empty if not known.
+    /// Source file, empty if not known.
     pub file: &'p str,
     /// Line in the source file, 0 if not known.
     pub line: u32,
     /// Address in the file, as sampled: a return address for callers. 0 for markers.
     pub address: Address,
-    /// How it was found.
+    /// Method by which the unwinder found the frame.
     pub found: Found,
     /// The function, if known.
     pub function: Option<FunctionId>,
-    /// The frame of the profile that it comes from; `None` for what only exists in the view.
+    /// The profile's frame that it comes from; `None` for frames that only exist in the view.
     pub frame: Option<FrameId>,
-    /// Which of that frame's lines it is, 0 being the innermost inlined call; 0 without lines.
+    /// Index of this line among the frame's lines, 0 being the innermost inlined call; 0 without lines.
     pub line_index: usize,
-    /// The reason, for a marker that comes from the profile.
+    /// Reason of the truncation, for a marker from the profile.
     pub cut: Option<Truncation>,
 }
 
 impl ViewFrame<'_> {
-    /// Last component of the file's path, as perf shows it.
+    /// Returns the last component of the file's path, as perf shows it.
     pub fn dso_name(&self) -> &str {
         self.dso_path.rsplit('/').next().unwrap_or_default()
     }
 }
 
-/// What makes two frames one function.
+/// The key that makes two frames one function.
 #[derive(PartialEq, Eq, Hash)]
 enum Identity<'p> {
-    /// File, name, and where the outlined function starts (several static functions may share a name).
+    /// File, name, and start of the outlined function (several static functions may share a name).
     Function(&'p str, &'p str, Option<u64>),
-    /// File and address. The second number tells the memory of processes apart, which is no file.
+    /// File and address. The id distinguishes the memory of different processes, which is not a file.
     Address(&'p str, Option<DsoId>, u64),
     Marker(Cow<'p, str>),
 }
 
-/// Makes visible frames and numbers their functions.
+/// Creates visible frames and numbers their functions.
 pub(crate) struct Expander<'p> {
     profile: &'p Profile,
     symbols: HashMap<Identity<'p>, SymbolId>,
     unnamed: UnnamedFunctions,
-    /// Start of the outlined function of a file and a name; `None` where there are several.
+    /// Start of the outlined function by file and name; `None` if there are several.
     outlined: HashMap<(&'p str, &'p str), Option<u64>>,
 }
 
@@ -115,7 +115,7 @@ impl<'p> Expander<'p> {
         Self { unnamed: UnnamedFunctions::of(profile), profile, symbols: HashMap::new(), outlined }
     }
 
-    /// How many functions were numbered.
+    /// Returns how many functions were numbered.
     pub fn symbol_count(&self) -> usize {
         self.symbols.len()
     }
@@ -134,7 +134,7 @@ impl<'p> Expander<'p> {
         }
     }
 
-    /// A marker that no frame of the profile stands for.
+    /// Creates a marker that is not a frame of the profile.
     pub fn marker(&mut self, text: &'static str) -> ViewFrame<'p> {
         ViewFrame {
             name: text.into(),

@@ -1,20 +1,20 @@
-//! Samples that stand for a stretch of time, not for a moment: threads that are off the processor.
+//! Samples that represent an interval instead of a moment: off-CPU threads.
 //!
-//! Invariant: a thread's stretches come in the order of their beginnings, as samples do; one in which it is blocked comes before that in which
-//! it waits for a processor. Not here: bins and ranges of time.
+//! Invariant: a thread's intervals come in the order of their starts, as samples do; the one in which it is blocked comes before that in which
+//! it waits in the run queue. Elsewhere: bins and time ranges.
 
 use std::collections::HashMap;
 
 use plumb_profile::{Event, Id, Profile, Sample, ThreadId};
 
-/// Events of such samples: blocked from the sample's moment on, then waiting for a processor.
+/// Names of the events with such samples: blocked from the sample's time on, then waiting in the run queue.
 const NAMES: [&str; 2] = ["off-cpu", "run-queue"];
 
-/// Where the stretches of a profile's samples begin.
+/// Computes where the intervals of a profile's samples start.
 pub(crate) struct Intervals {
-    /// By event, which of `NAMES` it is.
+    /// For each event, its index in `NAMES`, if any.
     kinds: Vec<Option<usize>>,
-    /// When threads last began to be blocked, and for how long.
+    /// Start and duration in nanoseconds of each thread's last blocked interval.
     blocked: HashMap<ThreadId, (u64, u64)>,
 }
 
@@ -25,14 +25,14 @@ impl Intervals {
         Self { kinds: profile.events.rows().iter().map(kind).collect(), blocked: HashMap::new() }
     }
 
-    /// When the stretch of time of a sample begins, on the clock of samples; `None` if the sample is of one moment. Must be called for all
+    /// Returns the start of a sample's interval, on the samples' clock; `None` if the sample is a moment. Must be called for all
     /// samples, in their order.
     pub(crate) fn begin(&mut self, sample: &Sample) -> Option<u64> {
         if self.kinds[sample.event.index()]? == 0 {
             self.blocked.insert(sample.thread, (sample.time_ns, sample.weight));
             return Some(sample.time_ns);
         }
-        // The wait for a processor follows the wait for what was blocked on.
+        // The run-queue wait follows the blocked interval.
         let begin = match self.blocked.get(&sample.thread) {
             Some(&(began, ns)) if began == sample.time_ns => began.saturating_add(ns),
             _ => sample.time_ns,

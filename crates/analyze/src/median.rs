@@ -1,25 +1,25 @@
-//! The median of a few runs, and what it may be of all: an interval that assumes nothing of how they are distributed.
+//! The median of a few runs, with a distribution-free confidence interval.
 
-/// A median with an interval for that of all possible runs.
+/// A median with a confidence interval for the median of all possible runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Median {
     /// The median of the runs.
     pub value: f64,
-    /// Begin of the interval: one of the runs.
+    /// Lower bound of the interval: one of the runs.
     pub low: f64,
-    /// Its end, likewise.
+    /// Upper bound of the interval: one of the runs.
     pub high: f64,
-    /// How likely such an interval holds the median of all runs, 0 to 1. Of fewer than six runs even that from the least to the
-    /// most doesn't reach 0.95.
+    /// Confidence level of the interval, 0 to 1. With fewer than six runs even the interval from the least to the
+    /// greatest does not reach 0.95.
     pub confidence: f64,
 }
 
 impl Median {
-    /// Of `values`, with the narrowest interval between two of them that holds the true median with `confidence`, or the widest
-    /// there is. `None` without values.
+    /// Computes the median of `values`, with the narrowest interval between two of them that has this `confidence`, or the widest
+    /// possible one. `None` without values.
     ///
-    /// Each run is below the true median as often as above, so how many are is a binomial number (the sign test turned round:
-    /// Conover, Practical Nonparametric Statistics, 3.2). That takes runs that don't influence each other.
+    /// Each run is below the true median with probability one half, so the number of those below is binomial (an inverted sign test:
+    /// Conover, Practical Nonparametric Statistics, 3.2). Runs must be independent.
     pub fn of(values: &[f64], confidence: f64) -> Option<Median> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -36,9 +36,9 @@ impl Median {
     }
 }
 
-/// The probability that at most `heads` of `tosses` of a coin are heads.
+/// Returns the probability that at most `heads` of `tosses` of a coin are heads.
 fn at_most(heads: usize, tosses: usize) -> f64 {
-    // By logarithms, as 2^-1075 is 0.
+    // In logarithms, as 2^-1075 is 0 in floating point.
     let (mut term, mut sum) = (-(tosses as f64) * std::f64::consts::LN_2, 0.0);
     for toss in 0..=heads.min(tosses) {
         sum += term.exp();
@@ -84,7 +84,7 @@ mod tests {
     fn many_runs_do_not_underflow() {
         let values: Vec<f64> = (0..5000).map(f64::from).collect();
         let median = Median::of(&values, 0.95).unwrap();
-        // The normal approximation: 1.96 * sqrt(n) / 2 runs to each side.
+        // Normal approximation: 1.96 * sqrt(n) / 2 runs to each side.
         assert!((median.value - median.low - 69.0).abs() < 3.0, "{median:?}");
         assert!(median.confidence >= 0.95);
     }

@@ -1,4 +1,4 @@
-//! Names of functions, as demanglers write them, and how to make them short.
+//! Shortening of demangled function names.
 
 use std::borrow::Cow;
 
@@ -41,8 +41,8 @@ pub fn without_parameters(name: &str) -> &str {
     }
 }
 
-/// The name in at most `width` columns of a screen: first with its template arguments as `<…>`, then without its parameters,
-/// then without its middle.
+/// Shortens a name to at most `width` terminal columns: first its template arguments become `…`, then its parameters are dropped,
+/// then its middle.
 pub fn shorten(name: &str, width: usize) -> Cow<'_, str> {
     if name.width() <= width {
         return name.into();
@@ -54,13 +54,13 @@ pub fn shorten(name: &str, width: usize) -> Cow<'_, str> {
     cut_middle(without_parameters(&collapsed), width).into()
 }
 
-/// The text in at most `width` columns of a screen, `…` in the place of its middle.
+/// Shortens a text to at most `width` terminal columns by replacing its middle with `…`.
 pub fn cut_middle(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.into();
     }
     let Some(kept) = width.checked_sub(1) else { return String::new() };
-    // The end tells more than the beginning: there is the function's own name.
+    // More of the end is kept: it has the function's own name.
     let head = kept / 2;
     let fits = |limit: usize| {
         let mut columns = 0;
@@ -76,7 +76,7 @@ pub fn cut_middle(text: &str, width: usize) -> String {
     format!("{}…{}", &text[..start], &text[end..])
 }
 
-/// The name with `…` for what stands between outermost angle brackets. Operators keep their angles.
+/// Replaces the contents of outermost angle brackets by `…`. Operators keep their brackets.
 pub fn collapse_templates(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut depth = 0_usize;
@@ -102,9 +102,9 @@ pub fn collapse_templates(name: &str) -> String {
     out
 }
 
-/// Whether what follows is still the name of an operator: `<<`, `->`, `<=>`.
+/// Whether the text so far ends in an operator's name that continues: `<<`, `->`, `<=>`.
 fn is_operator(before: &str) -> bool {
-    // None has more than three of these; a name may have millions.
+    // No operator has more than three of these characters; a name may have millions.
     let signs =
         before.bytes().rev().take(3).take_while(|byte| matches!(byte, b'<' | b'>' | b'-' | b'=')).count();
     before[..before.len() - signs].ends_with("operator")

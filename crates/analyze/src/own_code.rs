@@ -1,4 +1,4 @@
-//! Whose code a frame is: the user's own, or that of a library, language runtime or compiler that he can't change.
+//! Code ownership: the user's own code against that of libraries, language runtimes and compilers, which the user cannot change.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -9,10 +9,10 @@ use crate::frame::{FrameIndex, Kind, SymbolId, ViewFrame};
 use crate::kernel::KernelRow;
 use crate::view::{NodeId, View};
 
-/// Functions, callers and lines that are named.
+/// Largest number of functions, callers or lines named.
 pub(crate) const NAMED: usize = 3;
 
-/// Folders of files that come with the system or with a language.
+/// Directories of files that belong to the system or a language.
 const FOLDERS: [&str; 12] = [
     "/lib/",
     "/lib64/",
@@ -28,7 +28,7 @@ const FOLDERS: [&str; 12] = [
     "/nix/store/",
 ];
 
-/// Parts of paths of sources and modules that come with a language.
+/// Parts of the paths of sources and modules that belong to a language.
 const PARTS: [&str; 12] = [
     "/rustlib/src/",
     "/.cargo/registry/",
@@ -44,7 +44,7 @@ const PARTS: [&str; 12] = [
     "/libpython",
 ];
 
-/// What names of functions begin with that were compiled into the user's file but aren't his.
+/// Prefixes of functions compiled into the user's file that are not the user's.
 const PREFIXES: [&str; 29] = [
     "std::",
     "__gnu_cxx::",
@@ -77,11 +77,11 @@ const PREFIXES: [&str; 29] = [
     "node::",
 ];
 
-/// Programs that run what users write, by the names of their files.
+/// File names of programs that run users' code.
 const RUNTIMES: [&str; 13] =
     ["node", "nodejs", "deno", "bun", "java", "bash", "dash", "sh", "perl", "ruby", "php", "lua", "awk"];
 
-/// Functions that begin every program or thread, without work of their own.
+/// Functions at the root of every program or thread, without work of their own.
 const STARTERS: [&str; 8] = [
     "_start",
     "__libc_start_main",
@@ -93,65 +93,65 @@ const STARTERS: [&str; 8] = [
     "__clone",
 ];
 
-/// A source line of a function; of a frame without a line the function.
+/// Function, file and line; if the line is unknown they identify the function.
 pub(crate) type SourceLine<'v> = (&'v str, &'v str, u32);
 
-/// Where on the stacks of a view the user's own code is: neither the kernel's nor a library's nor a runtime's.
+/// The user's own code on the stacks of a view: neither the kernel's nor a library's nor a runtime's.
 pub(crate) struct OwnCode {
-    /// Per node of the view the innermost frame of own code: itself or a caller.
+    /// For each node of the view, the innermost frame of own code: the node or one of its callers.
     innermost: Vec<Option<NodeId>>,
 }
 
 impl OwnCode {
-    /// Looks at each frame, and at each node, once.
+    /// Classifies the frames and nodes of a view, each once.
     pub fn of(view: &View<'_>) -> Self {
         let program = MainProgram::of(view);
         let is_own: Vec<bool> = view.frames().map(|(_, frame)| is_own(frame, program)).collect();
         let mut innermost: Vec<Option<NodeId>> = Vec::with_capacity(view.node_count());
         for id in (0..view.node_count()).map(NodeId::from_index) {
             let node = view.node(id);
-            // Callers come before what they call.
+            // Callers come before callees.
             let above = || node.caller.and_then(|caller| innermost[caller.index()]);
             innermost.push(is_own[node.frame.0 as usize].then_some(id).or_else(above));
         }
         Self { innermost }
     }
 
-    /// The innermost frame of own code on the stack of a node: itself or a caller.
+    /// Returns the innermost frame of own code on the stack of a node: the node or one of its callers.
     pub fn innermost(&self, node: NodeId) -> Option<NodeId> {
         self.innermost[node.index()]
     }
 
-    /// The source line of that.
+    /// Returns the source line of that frame.
     pub fn line<'v>(&self, view: &'v View<'_>, node: NodeId) -> Option<SourceLine<'v>> {
         self.innermost(node).map(|own| source_line(view, view.node(own).frame))
     }
 }
 
-/// The source line of a frame.
+/// Returns the source line of a frame.
 pub(crate) fn source_line<'v>(view: &'v View<'_>, index: FrameIndex) -> SourceLine<'v> {
     let frame = view.frame(index);
     (&frame.name, frame.file, frame.line)
 }
 
-/// Costs by what frames have in common, each with one of these frames.
+/// Costs by key, each with an example frame.
 pub(crate) struct FrameCosts<K>(HashMap<K, (FrameIndex, Cost)>);
 
 impl<K: Eq + Hash> FrameCosts<K> {
-    /// Adds what a frame cost.
+    /// Adds the cost of a frame.
     pub fn add(&mut self, key: K, index: FrameIndex, cost: Cost) {
         let sum = self.0.entry(key).or_insert((index, Cost::default()));
         sum.1 += cost;
-        // Whichever comes first would depend on the order of stacks.
+        // The first frame seen would depend on the order of stacks.
         sum.0 = sum.0.min(index);
     }
 
-    /// What there is a cost of.
+    /// Returns the keys with costs.
     pub fn keys(&self) -> impl Iterator<Item = &K> {
         self.0.keys()
     }
 
-    /// The few that cost most.
+    /// Returns the most expensive keys' frames and costs, at most [`NAMED`].
     pub fn first(self) -> Vec<(FrameIndex, Cost)> {
         let mut sums: Vec<(FrameIndex, Cost)> = self.0.into_values().collect();
         sums.sort_by_key(|&(frame, cost)| (Reverse(cost), frame));
@@ -169,9 +169,9 @@ impl<K> Default for FrameCosts<K> {
 /// The program that ran most of the time.
 #[derive(Clone, Copy, Debug)]
 struct MainProgram<'p> {
-    /// Its file, which may be in a folder of the system.
+    /// Path of its executable, which may be in a system directory.
     executable: &'p str,
-    /// It is an interpreter: the user's code is what it runs.
+    /// Whether it is an interpreter: the user's code is what it runs.
     is_interpreter: bool,
 }
 
@@ -192,7 +192,7 @@ impl<'p> MainProgram<'p> {
     }
 }
 
-/// Whether a file of code or sources comes with the system or a language.
+/// Whether a binary or source file belongs to the system or a language.
 pub(crate) fn is_system(path: &str) -> bool {
     FOLDERS.iter().any(|folder| path.starts_with(folder)) || PARTS.iter().any(|part| path.contains(part))
 }
@@ -218,7 +218,7 @@ fn is_own(frame: &ViewFrame<'_>, program: Option<MainProgram<'_>>) -> bool {
     !PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Destructors, copies and clones, which compilers write mostly: why they are needed stands where they are called.
+/// Whether it is a destructor, copy or clone. Compilers generate most of these, so the cause is at the call site.
 fn is_implied(name: &str) -> bool {
     let copies = |class: &str| {
         let parameters = name[class.len()..].split_once('(').map_or("", |(_, parameters)| parameters);
@@ -232,23 +232,23 @@ fn is_implied(name: &str) -> bool {
     is_copy || name.contains(" as core::clone::Clone>::clone") || name.starts_with("core::ptr::drop_in_place")
 }
 
-/// The user's own code that the kernel worked for.
+/// The user's own code on whose behalf the kernel worked.
 #[derive(Clone, Debug, Default)]
 pub struct KernelCallers {
-    /// The innermost frame of own code of each stack, by source line: those with more first.
+    /// The innermost frame of own code of each stack, by source line, most expensive first.
     pub places: Vec<(FrameIndex, Cost)>,
-    /// Of each place what it called on the way to the kernel most of the time: the function that is not the user's own.
+    /// For each place, the function (not the user's own) that it called most often on the way to the kernel.
     pub called: Vec<Option<FrameIndex>>,
-    /// Own time in user code of the functions from there to the kernel.
+    /// Own user time of the functions between own code and the kernel.
     pub around: Cost,
-    /// All that was done for these lines, in user code and in the kernel.
+    /// Total cost of these lines, in user code and in the kernel.
     pub lines: Cost,
-    /// Likewise, for other lines of own code.
+    /// Total cost of other lines of own code.
     pub others: Cost,
 }
 
 impl KernelCallers {
-    /// Of each row of kernel time.
+    /// Computes the callers of each row of kernel time.
     pub(crate) fn of_rows(view: &View<'_>, own: &OwnCode, rows: &[KernelRow]) -> Vec<Self> {
         let mut by_line: HashMap<SourceLine<'_>, Cost> = HashMap::new();
         let mut by_symbol: HashMap<SymbolId, Cost> = HashMap::new();
@@ -273,7 +273,7 @@ impl KernelCallers {
                     let calls = called.entry(source_line(view, index)).or_default();
                     *calls.entry(view.node(callee).frame).or_default() += cost;
                 }
-                // What was met leads to the same frame.
+                // Above a node already visited the stack leads to the same frame.
                 let up = std::iter::successors(Some(node), |&id| view.node(id).caller.filter(|_| id != user));
                 let new = up.take_while(|&id| met.insert(id));
                 around.extend(new.map(|id| view.frame(view.node(id).frame).symbol));
@@ -296,7 +296,7 @@ impl KernelCallers {
     }
 }
 
-/// Without what stands before a name: what a template returns, and brackets of a trait's implementation.
+/// Strips what precedes a name: a template's return type, and the brackets of a trait implementation.
 fn strip(name: &str) -> &str {
     let end = name.find('(').unwrap_or(name.len());
     let head = &name[..end];
@@ -310,7 +310,7 @@ fn strip(name: &str) -> &str {
             _ => {}
         }
     }
-    // `operator new` has a blank of its own.
+    // The name `operator new` contains a space itself.
     if name[..begin].contains("operator") { name } else { &name[begin..] }
 }
 

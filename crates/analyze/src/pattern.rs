@@ -1,4 +1,4 @@
-//! How a user names functions, files and threads: by exact text, or by a regular expression.
+//! Patterns by which users select functions, files and threads: exact text, or a regular expression.
 
 use regex_lite::Regex;
 
@@ -13,12 +13,12 @@ pub enum Pattern {
     Regex(Regex),
 }
 
-/// A regular expression that can't be compiled.
+/// A regular expression that does not compile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadPattern {
     /// The expression.
     pub pattern: String,
-    /// What is wrong with it.
+    /// The error message.
     pub reason: String,
 }
 
@@ -31,15 +31,15 @@ impl std::fmt::Display for BadPattern {
 impl std::error::Error for BadPattern {}
 
 impl Pattern {
-    /// A regular expression.
+    /// Creates a regular expression pattern.
     pub fn regex(text: &str) -> Result<Self, BadPattern> {
         Regex::new(text)
             .map(Pattern::Regex)
             .map_err(|error| BadPattern { pattern: text.into(), reason: error.to_string() })
     }
 
-    /// `/text/` is a regular expression, anything else exact. An absolute path ends without a slash, so the two
-    /// can't be taken for each other.
+    /// Parses `/text/` as a regular expression, anything else as exact text. An absolute path does not end in a slash, so the two
+    /// cannot be confused.
     pub fn parse(text: &str) -> Result<Self, BadPattern> {
         match text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
             Some(inner) if !inner.is_empty() => Pattern::regex(inner),
@@ -47,7 +47,7 @@ impl Pattern {
         }
     }
 
-    /// Whether this names `text`.
+    /// Whether this matches `text`.
     pub fn matches(&self, text: &str) -> bool {
         match self {
             Pattern::Exact(exact) => exact == text,
@@ -55,12 +55,12 @@ impl Pattern {
         }
     }
 
-    /// Whether this names the function called `name`: exact text may leave out the parameter list.
+    /// Whether this matches the function called `name`: exact text may leave out the parameter list.
     pub fn matches_function(&self, name: &str) -> bool {
         self.matches(name) || matches!(self, Pattern::Exact(exact) if exact == without_parameters(name))
     }
 
-    /// Whether this names the file at `path`: exact text may be its last component.
+    /// Whether this matches the file at `path`: exact text may be its last component.
     pub fn matches_path(&self, path: &str) -> bool {
         self.matches(path) || matches!(self, Pattern::Exact(exact) if path.rsplit('/').next() == Some(exact))
     }

@@ -1,8 +1,8 @@
 //! Percentages that add up.
 
-/// Each part's share of `whole` in steps, of which `per_percent` are one percent, rounded so that together they make the rounded share of
-/// their sum: the column of a table adds up to what its parts are, to 100% if they are everything. No share is further from its exact
-/// value than one step. Largest remainders are rounded up; of equal ones the earlier.
+/// Returns each part's share of `whole` in steps of 1/`per_percent` percent, rounded so that together they make the rounded share of
+/// their sum: a table's column adds up, to 100% if the parts are everything. No share is further from its exact
+/// value than one step. The largest remainders are rounded up; of equal ones the earlier.
 pub fn rounded_shares(parts: &[u64], whole: u64, per_percent: u32) -> Vec<u32> {
     if whole == 0 {
         return vec![0; parts.len()];

@@ -1,56 +1,56 @@
-//! How a recording goes: what its counters grew by in the last seconds, from looks at them.
+//! Progress of a recording: the growth of its counters over recent windows.
 //!
-//! Bounded: of looks that are long past every other one is forgotten, so that windows which reach far back begin a little
-//! earlier or later than asked for. What they really cover is said.
+//! Memory is bounded: every other old reading is dropped, so windows that reach far back start a little
+//! earlier or later than requested. [`Rates`] has the actual window.
 
-/// Looks that are remembered at most.
+/// Largest number of readings kept.
 const MAX_TICKS: usize = 1024;
-/// Looks that are remembered at least.
+/// Number of recent readings that thinning keeps.
 const LAST_TICKS: usize = 32;
 
-/// A look at counters that only grow.
+/// A reading of monotonic counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tick {
-    /// When, in nanoseconds on the clock of the samples.
+    /// Time of the reading, in nanoseconds on the clock of the samples.
     pub time_ns: u64,
     /// Samples taken.
     pub samples: u64,
     /// Samples lost.
     pub lost: u64,
-    /// Processor time that the target used, in nanoseconds, if it is known.
+    /// CPU time that the target used, in nanoseconds, if it is known.
     pub target_cpu_ns: Option<u64>,
-    /// Processor time that the recorder itself used, in nanoseconds.
+    /// CPU time that the recorder itself used, in nanoseconds.
     pub own_cpu_ns: u64,
 }
 
-/// The looks so far.
+/// The readings so far.
 #[derive(Clone, Debug, Default)]
 pub struct Pulse {
     ticks: Vec<Tick>,
 }
 
-/// What counters grew by in a stretch of time.
+/// The growth of the counters over a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rates {
-    /// Where it begins, on the clock of the samples.
+    /// Start of the window, on the clock of the samples.
     pub from_ns: u64,
-    /// Where it ends.
+    /// End of the window.
     pub to_ns: u64,
     /// Samples taken.
     pub samples: u64,
     /// Samples lost.
     pub lost: u64,
-    /// Processor time of the target, if it is known.
+    /// CPU time of the target, if it is known.
     pub target_cpu_ns: Option<u64>,
-    /// Processor time of the recorder.
+    /// CPU time of the recorder.
     pub own_cpu_ns: u64,
 }
 
 impl Pulse {
-    /// Adds a look, which is later than those before.
+    /// Adds a reading, which must be later than the previous ones.
     pub fn push(&mut self, tick: Tick) {
         if self.ticks.len() >= MAX_TICKS {
-            // Those of the older half that are neither the first nor the last of it.
+            // Drops every other reading of the older half.
             let half = MAX_TICKS / 2;
             let mut at = 0;
             self.ticks.retain(|_| {
@@ -61,18 +61,18 @@ impl Pulse {
         self.ticks.push(tick);
     }
 
-    /// Forgets all but the last look: everything begins there.
+    /// Drops all but the last reading, which becomes the start.
     pub fn reset(&mut self) {
         let last = self.ticks.len().saturating_sub(1);
         self.ticks.drain(..last);
     }
 
-    /// The times of all looks.
+    /// Returns the times of all readings.
     pub fn times(&self) -> Vec<u64> {
         self.ticks.iter().map(|tick| tick.time_ns).collect()
     }
 
-    /// Forgets every other look but for the last few. Returns whether there were any to forget.
+    /// Drops every other reading except the last few. Returns whether any were dropped.
     pub fn thin(&mut self) -> bool {
         let (count, mut at) = (self.ticks.len(), 0);
         self.ticks.retain(|_| {
@@ -82,12 +82,12 @@ impl Pulse {
         self.ticks.len() < count
     }
 
-    /// What happened in the last `window_ns` nanoseconds before the last look, or since the first look.
+    /// Returns the growth in the last `window_ns` nanoseconds before the last reading, or since the first reading.
     pub fn rates(&self, window_ns: Option<u64>) -> Rates {
         self.rates_until(u64::MAX, window_ns)
     }
 
-    /// The same before the last look that is no later than `to_ns`.
+    /// Returns the growth before the last reading at or before `to_ns`; see [`Pulse::rates`].
     pub fn rates_until(&self, to_ns: u64, window_ns: Option<u64>) -> Rates {
         let until = self.ticks.partition_point(|tick| tick.time_ns <= to_ns);
         let Some(&last) = self.ticks[..until].last() else { return Rates::default() };
@@ -109,19 +109,19 @@ impl Pulse {
 }
 
 impl Rates {
-    /// Length in nanoseconds.
+    /// Returns the length in nanoseconds.
     pub fn length_ns(&self) -> u64 {
         self.to_ns.saturating_sub(self.from_ns)
     }
 
-    /// Samples taken of those that the target's processor time should have given at this frequency, in percent. `None` where
-    /// that would say nothing: fewer than 20 are due.
+    /// Returns the samples taken in percent of those due for the target's CPU time at this frequency. `None` if
+    /// fewer than 20 are due, which is too few to judge.
     pub fn coverage(&self, frequency_hz: u32) -> Option<f64> {
         let due = self.target_cpu_ns? as f64 / 1e9 * f64::from(frequency_hz);
         (due >= 20.0).then(|| self.samples as f64 * 100.0 / due)
     }
 
-    /// What the recorder used of one processor, in percent.
+    /// Returns the recorder's CPU time in percent of one CPU.
     pub fn own_percent(&self) -> f64 {
         if self.length_ns() == 0 { 0.0 } else { self.own_cpu_ns as f64 * 100.0 / self.length_ns() as f64 }
     }
@@ -149,7 +149,7 @@ mod tests {
         let rates = pulse.rates(Some(10_000_000_000));
         assert_eq!((rates.from_ns, rates.to_ns), (20_000_000_000, 30_000_000_000));
         assert_eq!((rates.samples, rates.lost), (5000, 10));
-        // 5 s of processor time at 1000 Hz should give 5000.
+        // 5 s of CPU time at 1000 Hz should give 5000.
         assert_eq!(rates.coverage(1000), Some(100.0));
         assert_eq!(rates.own_percent(), 1.0);
         assert_eq!(pulse.rates(None).samples, 15_000);

@@ -1,6 +1,6 @@
-//! Which part of a profile to look at, in the words that options and addresses use: `comm worker`, `time 1-2`, `focus ^parse`.
+//! The selected part of a profile, in the words of options and URLs: `comm worker`, `time 1-2`, `focus ^parse`.
 //!
-//! Invariant: a word means the same wherever it is written. Not here: what is done with a filter (`filter`, `view`).
+//! Invariant: a word means the same everywhere. Elsewhere: applying the filter (`filter`, `view`).
 
 use std::fmt;
 
@@ -9,42 +9,42 @@ use plumb_profile::{EventId, Id, Profile};
 use crate::filter::{Filter, Mode, SECOND_NS, SecondPart, ThreadPattern, TimeRange, zero_unix_ns};
 use crate::pattern::{BadPattern, Pattern};
 
-/// A word that selects.
+/// A word of the selection language.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum SelectionWord {
-    /// Threads with a name.
+    /// Threads by name.
     Comm,
-    /// Processes that run an executable.
+    /// Processes by executable.
     Exe,
-    /// Stacks with a frame in a file.
+    /// Stacks with a frame in this file.
     Dso,
-    /// Stacks with a function.
+    /// Stacks with this function.
     Symbol,
-    /// Threads by number or name.
+    /// Threads by id or name.
     Tid,
-    /// Processes by number.
+    /// Processes by id.
     Pid,
-    /// Processors: `0,2-3`.
+    /// CPUs: `0,2-3`.
     Cpu,
     /// One event.
     Event,
-    /// An interval in seconds since the start: `A-B`, `A-` or `-B`; behind it `@C-D` takes this part of each second.
+    /// An interval in seconds since the start: `A-B`, `A-` or `-B`; a suffix `@C-D` selects this part of each second.
     Time,
     /// Stacks with a matching frame.
     Focus,
-    /// No stacks with a matching frame.
+    /// Stacks without a matching frame.
     Ignore,
-    /// Stacks without their matching frames.
+    /// Removes matching frames from stacks.
     Hide,
     /// Samples taken in the kernel.
     Kernel,
     /// Samples taken in user code.
     User,
-    /// Nothing of the idle task.
+    /// Drops samples of the idle task.
     NoIdle,
-    /// Stacks without inlined calls.
+    /// Removes inlined calls from stacks.
     NoInline,
-    /// Interpreters' own frames.
+    /// Shows interpreters' own frames.
     Native,
 }
 
@@ -70,7 +70,7 @@ impl SelectionWord {
         Self::Native,
     ];
 
-    /// The name that users give, as an option has it.
+    /// Returns the name that users type, as in an option.
     pub fn name(self) -> &'static str {
         match self {
             Self::Comm => "comm",
@@ -93,22 +93,22 @@ impl SelectionWord {
         }
     }
 
-    /// The word of that name.
+    /// Returns the word with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|word| word.name() == name)
     }
 
-    /// Whether it stands alone, without a text.
+    /// Whether the word takes no text.
     pub fn is_flag(self) -> bool {
         matches!(self, Self::Kernel | Self::User | Self::NoIdle | Self::NoInline | Self::Native)
     }
 }
 
-/// Words with their texts, in the order in which they were given.
+/// Words with their texts, in the order given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection(Vec<(SelectionWord, String)>);
 
-/// Why a selection can't be: a sentence.
+/// The reason why a selection is invalid, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadSelection(String);
 
@@ -127,22 +127,22 @@ impl From<BadPattern> for BadSelection {
 }
 
 impl Selection {
-    /// Adds a word. The text of one that stands alone is not looked at.
+    /// Adds a word. A flag's text is ignored.
     pub fn add(&mut self, word: SelectionWord, text: impl Into<String>) {
         self.0.push((word, text.into()));
     }
 
-    /// The same without some words.
+    /// Returns the selection without some words.
     pub fn without(&self, words: &[SelectionWord]) -> Self {
         Self(self.0.iter().filter(|(word, _)| !words.contains(word)).cloned().collect())
     }
 
-    /// The words with their texts, in their order.
+    /// Returns the words with their texts, in order.
     pub fn iter(&self) -> impl Iterator<Item = (SelectionWord, &str)> {
         self.0.iter().map(|(word, text)| (*word, text.as_str()))
     }
 
-    /// As options of a command.
+    /// Returns the selection as command-line options.
     pub fn typed(&self) -> String {
         let one = |(word, text): &(SelectionWord, String)| match word.is_flag() {
             true => format!("--{}", word.name()),
@@ -151,15 +151,15 @@ impl Selection {
         self.0.iter().map(one).collect::<Vec<_>>().join(" ")
     }
 
-    /// The filter, for all events together unless one is selected.
+    /// Returns the filter, for all events together unless one is selected.
     ///
     /// # Errors
-    /// A text is not what its word takes, or names an event that the profile lacks.
+    /// If a text is invalid for its word, or names an event that the profile lacks.
     pub fn filter(&self, profile: &Profile) -> Result<Filter, BadSelection> {
         self.narrowed(Filter::default(), profile)
     }
 
-    /// A filter narrowed further.
+    /// Narrows a filter further.
     ///
     /// # Errors
     /// As [`Selection::filter`].
@@ -170,7 +170,7 @@ impl Selection {
         Ok(filter)
     }
 
-    /// One filter for each event that has samples (or the one that is selected): weights of different events can't be added up.
+    /// Returns one filter for each event with samples (or the selected one): weights of different events cannot be added up.
     /// Never empty.
     ///
     /// # Errors
@@ -219,7 +219,7 @@ fn take(filter: &mut Filter, word: SelectionWord, text: &str, profile: &Profile)
     Ok(())
 }
 
-/// The event of that name; what perf puts behind a colon (`cpu-clock:ppp`) may be left out.
+/// Returns the event with this name; perf's modifier after a colon (`cpu-clock:ppp`) may be left out.
 fn event_called(profile: &Profile, name: &str) -> Result<EventId, BadSelection> {
     let names: Vec<&str> =
         profile.events.rows().iter().map(|event| profile.strings.get(event.name)).collect();
@@ -275,7 +275,7 @@ fn cpu_list(text: &str) -> Result<Vec<u32>, BadSelection> {
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         match (first.trim().parse::<u32>(), last.trim().parse::<u32>()) {
-            // No machine has more processors; a huge range must not fill the memory.
+            // No machine has more CPUs; a huge range must not exhaust the memory.
             (Ok(first), Ok(last)) if first <= last && last < 1 << 16 => cpus.extend(first..=last),
             _ => {
                 return Err(BadSelection(format!("--cpu {text}: `{part}` is not a CPU number or range")));

@@ -1,31 +1,31 @@
-//! How sure a share is: the interval that it lies in, by how many samples tell of it.
+//! Shares with confidence intervals, from the number of samples.
 //!
-//! Wilson's interval (1927): it stays within 0 and 100% and holds for few samples too. Samples of one run are no independent draws:
-//! between runs of one program (25 of them, 268 samples each) a function's share varied by 0.80 to 1.50 times what draws would give.
-//! So n samples count as n / 1.5. Samples that stand for different amounts count as fewer, by Kish: (Σw)² / Σw².
+//! Wilson's interval (1927): it stays within 0 and 100% and holds for few samples too. Samples of one run are not independent draws:
+//! between runs of one program (25 of them, 268 samples each) a function's share varied by 0.80 to 1.50 times as much as with independent draws.
+//! So n samples count as n / 1.5. Samples of unequal weight count as fewer, by Kish: (Σw)² / Σw².
 
 use crate::cost::Cost;
 use crate::view::View;
 
-/// So much more than shares of independent draws do those of runs vary, at most.
+/// Largest measured variance of shares between runs, as a multiple of that of independent draws.
 pub(crate) const OVERDISPERSION: f64 = 1.5;
-/// More samples are asked of nobody: a minute and a half of one processor at 999 a second.
+/// Largest number of samples to recommend: a minute and a half of one CPU at 999 a second.
 const MOST_NEEDED: f64 = 100_000.0;
-/// Intervals hold the truth with 95%: so many standard errors to each side.
+/// Half width of a 95% confidence interval, in standard errors.
 const Z: f64 = 1.959_963_985;
 
-/// A share in percent, and where the truth is with 95%.
+/// A share in percent, with its 95% confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
-    /// What the samples say.
+    /// The estimate.
     pub percent: f64,
-    /// The lower end of the interval.
+    /// The lower bound of the interval.
     pub low: f64,
-    /// The upper end of the interval.
+    /// The upper bound of the interval.
     pub high: f64,
 }
 
-/// What shares are of, and how many draws its samples are worth.
+/// The total that shares refer to, and the number of independent draws that its samples are worth.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
     whole: Cost,
@@ -33,7 +33,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Of what `view` keeps.
+    /// Creates it for the samples that `view` keeps.
     pub fn of(view: &View<'_>) -> Self {
         let squares: f64 = view.samples().map(|kept| (kept.sample.weight as f64).powi(2)).sum();
         let whole = view.part();
@@ -41,32 +41,32 @@ impl Sampling {
         Self { whole, draws: draws / OVERDISPERSION }
     }
 
-    /// What shares are of.
+    /// Returns the total.
     pub fn whole(&self) -> Cost {
         self.whole
     }
 
-    /// How many independent draws a part's samples are worth.
+    /// Returns the number of independent draws that a part's samples are worth.
     pub fn draws_of(&self, part: Cost) -> f64 {
         self.draws * part.percent_of(self.whole) / 100.0
     }
 
-    /// The share that a part has.
+    /// Returns the share of a part.
     pub fn share(&self, part: Cost) -> Share {
         self.at(part.percent_of(self.whole))
     }
 
-    /// How many samples in all would tell a share from another, both in percent: with more the interval around the one ends before the other.
-    /// `None`: they are the same, or so near that nobody records as many.
+    /// Returns the total number of samples needed to distinguish two shares, in percent: with more, the interval around `percent` excludes
+    /// `other`. `None`: they are equal, or too close for a realistic number of samples.
     pub fn needed(&self, percent: f64, other: f64) -> Option<u64> {
-        // Wilson's interval ends where a share is so many of its own standard errors away.
+        // Wilson's interval ends at the share that is Z of its own standard errors away.
         let (end, distance) = (other / 100.0, (percent - other) / 100.0);
         let draws = Z * Z * end * (1.0 - end) / (distance * distance);
         let samples = (draws * OVERDISPERSION).ceil();
         (samples <= MOST_NEEDED).then_some(samples as u64)
     }
 
-    /// What would be known of a share.
+    /// Returns the share with its interval for a percentage of the total.
     pub(crate) fn at(&self, percent: f64) -> Share {
         let (p, n) = ((percent / 100.0).clamp(0.0, 1.0), self.draws);
         if n <= 0.0 {

@@ -1,19 +1,19 @@
-//! Medians, quartiles and slopes of measured numbers: figures that a few bad measurements don't move.
+//! Medians, quartiles and slopes of measurements: robust against a few bad values.
 
-/// Where measurements lie.
+/// The quartiles of measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// A quarter is below this.
+    /// The lower quartile.
     pub lower: f64,
-    /// Half is below this.
+    /// The median.
     pub median: f64,
-    /// Three quarters are below this.
+    /// The upper quartile.
     pub upper: f64,
 }
 
 impl Spread {
-    /// The spread of `values`, `None` if there are none. Between two measurements it takes what lies between them in
-    /// proportion (type 7 of Hyndman and Fan, as numpy and R do).
+    /// Computes the quartiles of `values`; `None` if there are none. Interpolates linearly between two measurements
+    /// (type 7 of Hyndman and Fan, as numpy and R do).
     pub fn of(values: &[f64]) -> Option<Spread> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -26,7 +26,7 @@ impl Spread {
     }
 }
 
-/// The slope of y over x by Theil and Sen: the median of the slopes between all pairs of points. `None` without two
+/// Returns the Theil-Sen slope of y over x: the median of the slopes between all pairs of points. `None` without two
 /// points of different x.
 pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let mut slopes = Vec::new();

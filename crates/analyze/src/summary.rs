@@ -1,5 +1,5 @@
-//! What has to be said about a view before any of its figures: how many stacks are complete, and why the others are
-//! not.
+//! The caveats of a view: how many stacks are complete, and why the others are
+//! truncated.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use plumb_profile::{DsoId, Id, StackId, Truncation};
 use crate::cost::Cost;
 use crate::view::View;
 
-/// How complete the stacks of a view's samples are.
+/// The completeness of a view's stacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Samples kept.
@@ -18,25 +18,25 @@ pub struct Summary {
     pub complete: u64,
     /// Samples without any stack.
     pub without_stack: u64,
-    /// Whether a stack that seems to reach its root may be cut all the same (see [`Meta`](plumb_profile::Meta::cuts_untold)).
+    /// Whether a stack that seems to reach its root may still be truncated (see [`Meta`](plumb_profile::Meta::cuts_untold)).
     pub untold: bool,
-    /// Why the others don't reach theirs, most frequent first.
+    /// The reasons why other stacks are truncated, most frequent first.
     pub causes: Vec<CutCause>,
 }
 
-/// A reason why stacks are incomplete.
+/// A reason why stacks are truncated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutCause {
     /// The reason.
     pub cut: Truncation,
-    /// The file to blame, if one is.
+    /// The file that caused it, if known.
     pub dso: Option<DsoId>,
-    /// What the samples cost.
+    /// The cost of these samples.
     pub cost: Cost,
 }
 
 impl Summary {
-    /// Looks at the view's samples as they were recorded, hidden frames or not.
+    /// Summarizes the view's samples as recorded, including hidden frames.
     pub fn new(view: &View<'_>) -> Self {
         let profile = view.profile();
         let mut roots = Vec::with_capacity(profile.stacks.len());
@@ -75,7 +75,7 @@ impl Summary {
         summary
     }
 
-    /// Share of the samples with a complete stack, in percent; `None` without samples, or where that isn't told.
+    /// Returns the samples with a complete stack, in percent; `None` without samples, or if completeness is unknown.
     pub fn complete_percent(&self) -> Option<f64> {
         (self.samples > 0 && !self.untold).then(|| self.complete as f64 * 100.0 / self.samples as f64)
     }

@@ -1,9 +1,9 @@
-//! When threads did what: the weight of each thread and event in bins of equal length over the recording, or a window of it.
+//! Activity over time: the weight of each thread and event in bins of equal length over the recording, or a window of it.
 //!
-//! Invariant: what is in the bins of all rows, and what is left out, adds up to the view's part, as far as it is in the window. A sample of an
-//! interval (time off the processor) is spread over it; any other is in the bin of its moment.
+//! Invariant: the bins of all rows and the rows left out add up to the view's part within the window. A sample of an
+//! interval (off-CPU time) is spread over it; any other is in the bin of its time.
 //!
-//! Not here: colours, pixels, which rows are shown.
+//! Elsewhere: colours, pixels, the choice of rows.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -17,44 +17,44 @@ use crate::filter::start_ns;
 use crate::intervals::Intervals;
 use crate::view::View;
 
-/// Samples of a clock that weigh more than this many of its periods on average stand for several, at one moment.
+/// Samples of a clock event with an average weight above this many periods are aggregates with a single time.
 const AGGREGATED: f64 = 3.0;
 
-/// One thread's part of one event.
+/// A thread's weights for one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimelineRow {
     /// The thread.
     pub thread: ThreadId,
     /// The event.
     pub event: EventId,
-    /// All of it.
+    /// Total cost.
     pub total: Cost,
     /// Weight in each bin.
     pub bins: Vec<u64>,
 }
 
-/// Weights over time.
+/// The weights over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     /// Length of the recording.
     pub duration_ns: u64,
-    /// Begin of the first bin, since the start.
+    /// Start of the first bin, since the start of the recording.
     pub from_ns: u64,
     /// Length of a bin.
     pub bin_ns: u64,
-    /// Rows of the heaviest threads; rows of a thread are together, heaviest thread first.
+    /// Rows of the requested threads; rows of a thread are adjacent, most expensive thread first.
     pub rows: Vec<TimelineRow>,
-    /// Threads without rows: those of other ranks.
+    /// Number of threads without rows, because their ranks were not requested.
     pub left_out: usize,
-    /// What these cost, by event.
+    /// Cost of these threads, by event.
     pub left_out_costs: Vec<(EventId, Cost)>,
-    /// Whether samples lack moments of their own: identical stacks are one sample.
+    /// Whether samples lack times of their own: identical stacks are aggregated.
     pub is_aggregated: bool,
 }
 
 impl Timeline {
-    /// Weights in `bins` bins, of the threads of these ranks: `0..64` are the heaviest 64 of the whole view, which should have no time range
-    /// and may have all events. `window`: the nanoseconds since the start that the bins divide; all that were recorded if it is empty.
+    /// Computes weights in `bins` bins for the threads of these ranks: `0..64` are the 64 most expensive of the whole view, which should have no
+    /// time range and may have all events. `window`: the nanoseconds since the start that the bins divide; the whole recording if it is empty.
     pub fn new(view: &View<'_>, bins: usize, threads: Range<usize>, window: Range<u64>) -> Self {
         let profile = view.profile();
         let zero = start_ns(profile);
@@ -63,7 +63,7 @@ impl Timeline {
         let duration_ns = profile.meta.duration_ns.max(last + 1);
         let shown = if window.is_empty() { 0..duration_ns } else { window.clone() };
         let bin_ns = (shown.end - shown.start).div_ceil(bins as u64).max(1);
-        // What lies beyond the end of the recording is the last bin's.
+        // Samples after the end of the recording go into the last bin.
         let filled = if window.is_empty() { 0..u64::MAX } else { window };
         let (ranks, rest) = heaviest(view, threads);
         let mut filler = Filler {
@@ -91,15 +91,15 @@ impl Timeline {
     }
 }
 
-/// What has no rows.
+/// The threads without rows.
 #[derive(Default)]
 struct LeftOut {
     threads: usize,
     costs: Vec<(EventId, Cost)>,
 }
 
-/// The threads of some ranks by cost, and the others. Events of different units can't be added up, so that each thread
-/// ranks by its best place in any of them.
+/// Returns the threads of some ranks by cost, and the others. Events of different units cannot be added up, so each thread
+/// is ranked by its best rank in any of them.
 fn heaviest(view: &View<'_>, wanted: Range<usize>) -> (HashMap<ThreadId, usize>, LeftOut) {
     let mut costs: HashMap<(EventId, ThreadId), Cost> = HashMap::new();
     for kept in view.samples() {
@@ -134,7 +134,7 @@ fn heaviest(view: &View<'_>, wanted: Range<usize>) -> (HashMap<ThreadId, usize>,
     (ranks, rest)
 }
 
-/// Whether samples lack moments of their own: identical stacks are one sample.
+/// Whether samples lack times of their own: identical stacks are aggregated.
 pub fn is_aggregated(view: &View<'_>) -> bool {
     let profile = view.profile();
     let Some(hz) = profile.meta.frequency_hz.filter(|&hz| hz > 0) else { return false };
@@ -196,7 +196,7 @@ mod tests {
     use crate::filter::Filter;
     use plumb_profile::{Event, Id, Process, Profile, Thread};
 
-    /// Threads 1 and 2 of one process; samples are (event, thread, seconds/10, weight).
+    /// Threads 1 and 2 of one process; samples are (event, thread, time in 0.1 s, weight).
     fn profile(samples: &[(&str, u32, u64, u64)]) -> Profile {
         let mut profile = Profile::default();
         let empty = profile.strings.empty();
@@ -255,7 +255,7 @@ mod tests {
         let window = 4 * tenth..6 * tenth;
         let timeline = Timeline::new(&View::new(&profile, &Filter::default()), 2, 0..8, window);
         assert_eq!((timeline.from_ns, timeline.bin_ns), (4 * tenth, tenth));
-        // The heaviest of all comes first, and who has nothing in the window keeps a row.
+        // The most expensive thread overall comes first, and a thread without samples in the window keeps its row.
         let rows: Vec<(usize, Vec<u64>)> =
             timeline.rows.iter().map(|row| (row.thread.index(), row.bins.clone())).collect();
         assert_eq!(rows, [(0, vec![0, 2]), (1, vec![tenth, tenth]), (2, vec![0, 0])]);

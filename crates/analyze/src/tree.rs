@@ -1,8 +1,8 @@
 //! Call trees: from the roots down, from the innermost frames up, or around one function.
 //!
-//! All call paths that look alike are one path here. A node's total is what its children have, what was cut off
-//! below it and its own together; so nothing is lost on the way. Branches are only followed where they are worth
-//! showing, which keeps deep and wide profiles quick.
+//! Equal call paths are merged. A node's total is the sum of its children, its cut-off branches and its own cost, so
+//! nothing is lost. Only branches worth showing are followed, which keeps deep and wide profiles
+//! fast.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -21,27 +21,27 @@ use crate::view::{NodeId, View};
 pub struct TreeOptions {
     /// Branches below this share of the whole, in percent, are summed up.
     pub min_percent: f64,
-    /// Of more roots than this the cheapest are summed up.
+    /// Largest number of roots; the cheapest others are summed up.
     pub most_roots: usize,
 }
 
 impl TreeOptions {
-    /// All roots, with branches of at least this share of the whole, in percent.
+    /// Keeps all roots, and branches of at least this share of the whole, in percent.
     pub const fn above(min_percent: f64) -> Self {
         Self { min_percent, most_roots: usize::MAX }
     }
 }
 
-/// What a node stands for.
+/// The subject of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Call {
-    /// All threads with the name of this one.
+    /// All threads with the same name as this one.
     Comm(ThreadId),
-    /// A function. Copies of it that were inlined everywhere in this node are said to be so.
+    /// A function.
     Frame {
         /// One of its frames.
         frame: FrameIndex,
-        /// Whether all of them are inlined calls.
+        /// Whether all frames of the node are inlined calls.
         inlined: bool,
     },
 }
@@ -49,15 +49,15 @@ pub enum Call {
 /// A node of a [`Tree`].
 #[derive(Clone, Debug)]
 pub struct TreeNode {
-    /// What it stands for.
+    /// Subject of the node.
     pub call: Call,
-    /// Cost of all samples that come by here.
+    /// Cost of all samples whose path goes through the node.
     pub total: Cost,
-    /// Cost of those that go no further.
+    /// Cost of those whose path ends here.
     pub own: Cost,
-    /// Next nodes, most expensive first: indices in [`Tree::nodes`].
+    /// Child nodes, most expensive first: indices into [`Tree::nodes`].
     pub children: Vec<usize>,
-    /// Children that were below the limit.
+    /// Children below the limit.
     pub below: Rest,
 }
 
@@ -66,15 +66,15 @@ pub struct TreeNode {
 pub struct Tree {
     /// All nodes; children come after their parents.
     pub nodes: Vec<TreeNode>,
-    /// The first nodes, most expensive first.
+    /// The root nodes, most expensive first.
     pub roots: Vec<usize>,
-    /// Roots that were below the limit.
+    /// Roots below the limit.
     pub below: Rest,
-    /// Other roots that were too many, with all that came by them.
+    /// Roots beyond the largest number, with the cost of all their samples.
     pub cut: Rest,
 }
 
-/// A node of the cost tree, and how much of its cost is meant.
+/// A node of the cost tree, and the part of its cost that counts.
 type Item = (u32, Cost);
 
 #[derive(Clone, Copy)]
@@ -84,7 +84,7 @@ enum Direction {
 }
 
 impl Tree {
-    /// From the outermost callers to the innermost frames; under the threads' names where there are several.
+    /// Builds the tree from the outermost callers to the innermost frames; below thread names if there are several.
     pub fn top_down(view: &View<'_>, options: TreeOptions) -> Self {
         let mut groups = by_comm(view);
         let mut builder = TreeBuilder::new(view);
@@ -115,13 +115,13 @@ impl Tree {
         tree
     }
 
-    /// From the innermost frames, where the time was spent, to their callers.
+    /// Builds the tree from the innermost frames, where the time was spent, to their callers.
     pub fn bottom_up(view: &View<'_>, options: TreeOptions) -> Self {
         Self::bottom_up_from(view, |_| true, usize::MAX, options)
     }
 
-    /// Likewise, but only from innermost frames of these functions, and no further than so many calls: where there are many, and all have long
-    /// stacks, all of their callers are more than anybody asked for.
+    /// Builds the bottom-up tree of some innermost functions only, at most `deepest` levels deep: with many long stacks
+    /// the complete tree would be far too large.
     pub(crate) fn bottom_up_from(
         view: &View<'_>,
         is_wanted: impl Fn(SymbolId) -> bool,
@@ -137,8 +137,8 @@ impl Tree {
         tree
     }
 
-    /// Who calls the functions that `function` names, all paths merged. The one root stands for all of them; a
-    /// sample with several of them on its stack counts once, and its callers are those of the outermost.
+    /// Builds the tree of callers of the functions that `function` matches, all paths merged. One root represents all of them; a
+    /// sample with several of them on its stack counts once, with the callers of the outermost.
     pub fn callers(view: &View<'_>, function: &Pattern, options: TreeOptions) -> Self {
         let costs = CostTree::of_all(view);
         let grow = Grow::new(view, &costs, Direction::Callers, options);
@@ -146,8 +146,8 @@ impl Tree {
         around(&grow, outermost.clone(), outermost)
     }
 
-    /// What the functions that `function` names call, all paths merged. A sample with several of them on its stack
-    /// counts once, under the outermost; calls from one directly to another are not shown as such.
+    /// Builds the tree of callees of the functions that `function` matches, all paths merged. A sample with several of them on its stack
+    /// counts once, under the outermost; calls directly between them are not shown.
     pub fn callees(view: &View<'_>, function: &Pattern, options: TreeOptions) -> Self {
         let costs = CostTree::of_all(view);
         let grow = Grow::new(view, &costs, Direction::Callees, options);
@@ -179,7 +179,7 @@ impl Tree {
     }
 }
 
-/// A tree with one root that stands for `anchor`, grown from `items`.
+/// Builds a tree whose one root represents `anchor`, grown from `items`.
 fn around(grow: &Grow<'_, '_>, anchor: Vec<Item>, items: Vec<Item>) -> Tree {
     let mut tree = Tree::default();
     let total: Cost = anchor.iter().map(|&(_, cost)| cost).sum();
@@ -194,12 +194,12 @@ fn around(grow: &Grow<'_, '_>, anchor: Vec<Item>, items: Vec<Item>) -> Tree {
     tree
 }
 
-/// Per visible frame, whether `function` names it.
+/// Returns, for each visible frame, whether `function` matches it.
 fn named(view: &View<'_>, function: &Pattern) -> Vec<bool> {
     view.frames().map(|(_, frame)| function.matches_function(&frame.name)).collect()
 }
 
-/// The nodes of named functions that have no such node above them.
+/// Returns the nodes of named functions that have no such node above them.
 fn outermost(view: &View<'_>, costs: &CostTree, named: &[bool]) -> Vec<Item> {
     let mut items = Vec::new();
     let mut open = [0; 2];
@@ -212,7 +212,7 @@ fn outermost(view: &View<'_>, costs: &CostTree, named: &[bool]) -> Vec<Item> {
             }
         },
     );
-    // The most expensive function gives the root its name.
+    // The most expensive function names the root.
     let mut by_symbol: HashMap<SymbolId, Cost> = HashMap::new();
     for &(node, cost) in &items {
         *by_symbol.entry(view.frame(costs.frame(node)).symbol).or_default() += cost;
@@ -233,7 +233,7 @@ fn least(view: &View<'_>, options: TreeOptions) -> f64 {
     view.whole().weight as f64 * options.min_percent / 100.0
 }
 
-/// One thread for all of its name, and what their stacks cost.
+/// A thread that represents all of its name, and the costs of their stacks.
 type CommGroup = (ThreadId, Vec<(NodeId, Cost)>);
 
 fn by_comm(view: &View<'_>) -> Vec<CommGroup> {
@@ -262,7 +262,7 @@ struct Grow<'a, 'p> {
     direction: Direction,
     least: f64,
     most_roots: usize,
-    /// Nodes on the longest way from a root.
+    /// Largest depth, in nodes from a root.
     deepest: usize,
 }
 
@@ -275,7 +275,7 @@ struct Group {
 }
 
 impl<'a, 'p> Grow<'a, 'p> {
-    /// Follows calls however far they go.
+    /// Creates a builder without a depth limit.
     fn new(view: &'a View<'p>, costs: &'a CostTree, direction: Direction, options: TreeOptions) -> Self {
         let (least, most_roots) = (least(view, options), options.most_roots);
         Self { view, costs, direction, least, most_roots, deepest: usize::MAX }
@@ -285,7 +285,7 @@ impl<'a, 'p> Grow<'a, 'p> {
         (cost.weight as f64) < self.least
     }
 
-    /// Whether a root would be one too many; its cost is noted then.
+    /// Whether there are too many roots for one more; if so, its cost is added to the cut-off ones.
     fn is_cut(&self, tree: &mut Tree, total: Cost) -> bool {
         let is_cut = tree.roots.len() >= self.most_roots;
         if is_cut {
@@ -295,7 +295,7 @@ impl<'a, 'p> Grow<'a, 'p> {
         is_cut
     }
 
-    /// Adds the functions of `items` as children of `parent`, or as roots, and whatever follows them.
+    /// Adds the functions of `items` as children of `parent`, or as roots, with everything below them.
     fn under(&self, tree: &mut Tree, parent: Option<usize>, items: Vec<Item>) {
         let mut work = vec![(parent, items, 1)];
         while let Some((parent, items, depth)) = work.pop() {
@@ -322,13 +322,13 @@ impl<'a, 'p> Grow<'a, 'p> {
         }
     }
 
-    /// Grows on from `items`, which make up `node`.
+    /// Continues from `items`, which make up `node`.
     fn follow(&self, tree: &mut Tree, node: usize, items: Vec<Item>) {
         let next = self.next(tree, node, &items);
         self.under(tree, Some(node), next);
     }
 
-    /// One step from `items` of `node`; what goes no further is the node's own.
+    /// Moves `items` of `node` one step on; paths that end add to the node's own cost.
     fn next(&self, tree: &mut Tree, node: usize, items: &[Item]) -> Vec<Item> {
         let mut next = Vec::new();
         for &(at, cost) in items {
@@ -343,7 +343,7 @@ impl<'a, 'p> Grow<'a, 'p> {
                 },
             }
         }
-        // Callees meet at their callers: going on with one item each keeps later steps short.
+        // Callees meet at their callers: merging equal items keeps later steps short.
         next.sort_unstable_by_key(|&(at, _)| at);
         next.dedup_by(|again, first| {
             let same = again.0 == first.0;

@@ -1,5 +1,5 @@
-//! A filtered profile: which samples are kept, and what their stacks look like once inlined calls are frames and
-//! hidden frames are gone.
+//! A filtered profile: the samples kept, and their stacks after inlined calls became frames and hidden frames
+//! were removed.
 //!
 //! Patterns are matched once per distinct frame and their results handed down the tree of stacks, so the work for a
 //! sample is a look-up. Every kept sample has at least one visible frame.
@@ -40,7 +40,7 @@ pub struct ViewNode {
 /// A kept sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ViewSample {
-    /// As recorded, but a time off the processor weighs only its part in the selected range of time.
+    /// The sample as recorded, except that an off-CPU period is weighted by its part in the selected time range.
     pub sample: Sample,
     /// The innermost visible frame.
     pub node: NodeId,
@@ -121,7 +121,7 @@ impl<'p> View<'p> {
         }
     }
 
-    /// The profile behind.
+    /// Returns the underlying profile.
     pub fn profile(&self) -> &'p Profile {
         self.profile
     }
@@ -137,17 +137,17 @@ impl<'p> View<'p> {
         self.native
     }
 
-    /// What percentages refer to.
+    /// Returns the cost that percentages refer to.
     pub fn whole(&self) -> Cost {
         if self.relative { self.part } else { self.recorded }
     }
 
-    /// Makes percentages refer to what the filter keeps, not to what was recorded.
+    /// Makes percentages refer to the part that the filter keeps, not to everything recorded.
     pub fn refer_to_part(&mut self) {
         self.relative = true;
     }
 
-    /// Takes samples out, and out of what percentages refer to. Returns what they cost.
+    /// Removes samples, also from the whole that percentages refer to. Returns their cost.
     pub fn set_aside(&mut self, aside: impl Fn(&ViewSample) -> bool) -> Cost {
         let taken: Vec<bool> = self.samples().map(|sample| aside(&sample)).collect();
         let mut cost = Cost::default();
@@ -166,12 +166,12 @@ impl<'p> View<'p> {
         cost
     }
 
-    /// What was recorded of the chosen event, time and processors, with or without idle.
+    /// Returns the cost of everything recorded for the chosen event, time and CPUs, with or without idle.
     pub fn recorded(&self) -> Cost {
         self.recorded
     }
 
-    /// What was kept of it.
+    /// Returns the cost of the kept samples.
     pub fn part(&self) -> Cost {
         self.part
     }
@@ -185,7 +185,7 @@ impl<'p> View<'p> {
         })
     }
 
-    /// What the kept samples of each group of threads and each distinct stack cost, ordered by group and node.
+    /// Returns the cost of the kept samples by group of threads and distinct stack, sorted by group and node.
     pub fn costs_by(&self, group: impl Fn(ThreadId) -> u32) -> Vec<(u32, NodeId, Cost)> {
         let cost = |s: ViewSample| (group(s.sample.thread), s.node, Cost::of_sample(s.sample.weight));
         let mut costs: Vec<_> = self.samples().map(cost).collect();
@@ -200,7 +200,7 @@ impl<'p> View<'p> {
         costs
     }
 
-    /// What the kept samples of each thread and each distinct stack cost, in the order of their numbers.
+    /// Returns the cost of the kept samples by thread and distinct stack, sorted by number.
     pub fn costs(&self) -> Vec<(ThreadId, NodeId, Cost)> {
         let costs = self.costs_by(|thread| thread.index() as u32);
         costs
@@ -305,10 +305,10 @@ struct StackTree<'p> {
     all_hidden: NodeId,
 }
 
-/// The caller of a node: functions of an interpreted program stand for the interpreter's loop, unless native frames are wanted.
+/// Returns the caller of a node: script functions replace the interpreter's loop, unless native frames are wanted.
 pub(crate) fn shown_caller(profile: &Profile, node: StackNode, native: bool) -> Option<StackId> {
     let caller = profile.stacks.node(node.caller?);
-    // Where no native frame was found that runs them, a marker may come next.
+    // If no native frame was found that runs them, a marker may come next.
     let is_loop = !profile.is_script(caller.frame) && profile.frames[caller.frame].cut().is_none();
     if !native && profile.is_script(node.frame) && is_loop {
         return caller.caller;
@@ -354,7 +354,7 @@ impl<'p> StackTree<'p> {
     }
 }
 
-/// What a sample weighs in a range of time that counts from `start`; `None`: it is outside.
+/// Returns the weight of a sample within a time range relative to `start`; `None`: it is outside.
 fn weight_in(time: TimeRange, start: u64, sample: &Sample, intervals: &mut Intervals) -> Option<u64> {
     let since_start = |ns: u64| ns.saturating_sub(start);
     match intervals.begin(sample) {
@@ -363,7 +363,7 @@ fn weight_in(time: TimeRange, start: u64, sample: &Sample, intervals: &mut Inter
     }
 }
 
-/// Whether a time is in one of these, which are in order.
+/// Whether a time is in one of these sorted ranges.
 fn is_within(times: &[std::ops::Range<u64>], time_ns: u64) -> bool {
     let after = times.partition_point(|range| range.start <= time_ns);
     after.checked_sub(1).is_some_and(|at| times[at].contains(&time_ns))

@@ -1,5 +1,5 @@
-//! What instructions are, and where samples that landed on them belong. The code is bytes as GNU as made them, beside its text as
-//! objdump printed it.
+//! Instruction classes, and the attribution of samples. The code is given as bytes from GNU as, with objdump's text
+//! beside it.
 
 #![allow(clippy::unwrap_used, reason = "a profile made wrongly is a bad test")]
 
@@ -91,16 +91,16 @@ fn behind_a_compare_with_memory_and_its_jump_the_compare_was_waited_for() {
 
 #[test]
 fn where_ways_join_weight_is_divided_by_how_often_they_are_gone() {
-    // Behind the compare's jump and behind the `add`, whose block has a third of the samples per instruction.
+    // After the compare's jump and after the `add`, whose block has a third of the samples per instruction.
     let annotation = annotate(&profile("cpu-clock", &[(0x1003, 12), (0x100c, 1), (0x1010, 80)]), LOOP);
     let (own, adjusted) = weights(&annotation);
-    // (12 of four instructions against 1 of one: 3 to 1.)
+    // (12 samples on four instructions against 1 on one: 3 to 1.)
     assert_eq!(adjusted[2], 1.0 + 60.0);
     assert_eq!(adjusted[4], 20.0);
     assert_eq!(own.iter().sum::<u64>() as f64, adjusted.iter().sum::<f64>());
 }
 
-/// A locked instruction and ten cheap ones behind it.
+/// A locked instruction followed by ten cheap ones.
 const QUEUE: &[u8] = &[
     0xf0, 0x48, 0xff, 0x00, // 1000: lock incq (%rax)
     0x49, 0xff, 0xc0, 0x49, 0xff, 0xc0, 0x49, 0xff, 0xc0, 0x49, 0xff, 0xc0, 0x49, 0xff,
@@ -117,7 +117,7 @@ fn what_only_waits_for_its_turn_is_charged_to_the_slow_one() {
     let annotation = annotate(&profile("cpu-clock", &[(0x1004, 85), (0x1019, 8), (0x1022, 7)]), QUEUE);
     let (_, adjusted) = weights(&annotation);
     assert_eq!((adjusted[0], annotation.rows[0].behind), (100.0, 15.0));
-    // Also around the loop's end.
+    // Also across the end of the loop.
     let annotation = annotate(&profile("cpu-clock", &[(0x1004, 85), (0x1000, 15)]), QUEUE);
     assert_eq!(annotation.rows[0].behind, 0.0, "what was waited for is the jump");
 }
@@ -127,10 +127,10 @@ fn a_chain_of_cheap_instructions_keeps_its_samples() {
     let chain: Vec<(u64, u64)> = (0..9).map(|index| (0x1007 + 3 * index, 10)).collect();
     let annotation = annotate(&profile("cpu-clock", &[&[(0x1004, 30)][..], &chain].concat()), QUEUE);
     let (_, adjusted) = weights(&annotation);
-    // Of the first few it can't be told.
+    // For the first few instructions it cannot be told.
     assert!(adjusted[0] <= 40.0, "{adjusted:?}");
     assert_eq!(adjusted[3..9], [10.0; 6]);
-    // Nor does one with less weight than they hold them up.
+    // An instruction with less weight than the cheap ones does not hold them up either.
     let annotation = annotate(&profile("cpu-clock", &[(0x1004, 10), (0x1019, 50)]), QUEUE);
     assert_eq!((weights(&annotation).1[0], annotation.rows[0].behind), (10.0, 0.0));
 }

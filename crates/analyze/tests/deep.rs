@@ -1,5 +1,5 @@
-//! One stack of hundreds of thousands of calls, and a stack at each depth of a long one: work grows with the profile, not with its square. What is counted
-//! is what comes out, and that it comes out at all: a square of these numbers takes hours.
+//! One stack of hundreds of thousands of calls, and a stack at each depth of a long one: work must grow with the profile, not with its square. The
+//! tests check results, and that they arrive at all: quadratic work on this size takes hours.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -9,14 +9,14 @@ use plumb_analyze::{
 };
 use plumb_profile::*;
 
-/// Whose code the functions of a stack are.
+/// The owner of a stack's functions.
 #[derive(Clone, Copy, PartialEq)]
 enum Owner {
     /// The user's program.
     Program,
-    /// A library of the system: no frame of the stack is the user's.
+    /// A system library: no frame of the stack is the user's.
     Library,
-    /// Nobody knows: the functions have no names.
+    /// Unknown: the functions have no names.
     Nameless,
 }
 
@@ -91,7 +91,7 @@ fn explained(profile: &Profile) -> Explanation<'_> {
     Explanation::new(Explanation::view(profile, &filter), &filter, &[], &options)
 }
 
-/// What commands do with such a profile.
+/// Runs on such a profile what commands run.
 fn look_at(profile: &Profile) {
     let filter = Filter::default();
     let view = View::new(profile, &filter);
@@ -113,7 +113,7 @@ fn look_at(profile: &Profile) {
 
 #[test]
 fn hundreds_of_thousands_of_calls_on_one_stack() {
-    // Of few functions, as recursion has them, and all of them different.
+    // Few functions, as in recursion, and then all different ones.
     look_at(&deep(300_000, 3, 300_000));
     let profile = deep(100_000, 100_000, 100_000);
     look_at(&profile);

@@ -1,6 +1,6 @@
-//! Two sides beside each other: what is matched, what is marked, and how often that is wrong.
+//! Comparison of two sides: what is matched, what is marked, and how often that is wrong.
 //!
-//! Truth is a simulation's: samples are drawn by chance from shares that are known.
+//! The truth is simulated: samples are drawn at random from known shares.
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
@@ -12,7 +12,7 @@ use plumb_profile::Profile;
 
 const OPTIONS: DiffOptions = DiffOptions { by: By::Function, children: false, per: Per::Total, alpha: 0.05 };
 
-/// A recording at 1,000 samples a second of stacks that were sampled so often.
+/// A recording at 1,000 samples a second of stacks with these numbers of samples.
 fn recording(stacks: &[(&str, u64)], start_s: u64) -> Profile {
     let mut made = Made::new();
     for &(stack, count) in stacks.iter().filter(|(_, count)| *count > 0) {
@@ -53,7 +53,7 @@ fn functions_are_matched_over_builds_and_copies() {
             ("main@app;parse.constprop.0@app", 500),
             ("main@app;parse.cold@app", 100),
             ("malloc@libc-2.31.so", 400),
-            // As much as is sampled of a recorder before its target runs.
+            // As much as is sampled of a recorder before its target starts.
             ("main@plumb;exec@plumb", 1),
         ],
         0,
@@ -100,7 +100,7 @@ fn what_is_gone_and_what_came_is_marked_and_what_only_shows_more_is_said_to() {
         assert_eq!(row(diff, "tune").change.visibility(0.05), Visibility::Newly);
         assert!(row(diff, "getenv").change.high < -4e9);
         assert_eq!(diff.rows[0].change.difference(), -4.4e9, "what changed most comes first");
-        // 6.14 s and 2.037 s: no two runs of the same differ by that.
+        // 6.14 s and 2.037 s: runs of the same program do not differ by that much.
         assert_eq!(diff.whole.mark(0.05), Mark::Less);
     });
 }
@@ -116,7 +116,7 @@ fn a_slow_machine_is_no_change_of_a_function_in_single_recordings() {
     let much = base.map(|(stack, count)| (stack, count * 14 / 10));
     with(&[recording(&base, 0)], &[recording(&much, 0)], OPTIONS, |diff| {
         assert_eq!(diff.whole.mark(0.05), Mark::More);
-        // Seen of one that others had the processor of; a compiler's largest row was marked for that.
+        // Seen when other processes had the CPU; a compiler's largest row was marked because of that.
         assert!(diff.rows.iter().all(|row| row.change.mark(0.05) == Mark::Noise), "none stands out");
     });
     let otherwise = base.map(|(stack, count)| (stack, count * 4));
@@ -192,7 +192,7 @@ fn without_names_of_inlined_calls_the_caller_that_took_over_is_named() {
         };
         assert_eq!(name(diff, caller), "loop");
     });
-    // Gone, and nobody took it up.
+    // Vanished, and no caller took it over.
     with(&[recording(&base, 0)], &[recording(&base[1..], 0)], OPTIONS, |diff| {
         assert_eq!((mark(diff, "small"), row(diff, "small").moved), (Mark::Vanished, None));
     });
@@ -294,7 +294,7 @@ fn a_picture_of_noise_does_not_differ() {
     with(&[of(500)], &[of(510)], OPTIONS, |diff| assert!(!DiffFlame::new(diff).differs()));
 }
 
-/// Numbers that look random and are the same in every run (xorshift64*).
+/// Pseudo-random numbers, the same in every run (xorshift64*).
 struct Random(u64);
 
 impl Random {
@@ -306,11 +306,11 @@ impl Random {
     }
 
     fn normal(&mut self) -> f64 {
-        // Box and Muller.
+        // Box and Muller's transform.
         (-2.0 * (1.0 - self.next()).ln()).sqrt() * (std::f64::consts::TAU * self.next()).cos()
     }
 
-    /// How many of `count` samples hit each function, with chances in proportion to `times`.
+    /// Draws `count` samples and returns how many hit each function, with probabilities in proportion to `times`.
     fn samples(&mut self, times: &[f64], count: u64) -> Vec<u64> {
         let whole: f64 = times.iter().sum();
         let mut hits = vec![0; times.len()];
@@ -330,7 +330,7 @@ const NAMES: [&str; 12] = [
     "f0@app", "f1@app", "f2@app", "f3@app", "f4@app", "f5@app", "f6@app", "f7@app", "f8@app", "f9@app",
     "f10@app", "f11@app",
 ];
-/// Function 1 has a fifth of all.
+/// Times of the functions: function 1 has a fifth of the total.
 const TIMES: [f64; 12] = [30.0, 20.0, 15.0, 10.0, 8.0, 6.0, 4.0, 3.0, 2.0, 1.0, 0.7, 0.3];
 
 fn drawn(random: &mut Random, times: &[f64], count: u64, start_s: u64) -> Profile {
@@ -339,7 +339,7 @@ fn drawn(random: &mut Random, times: &[f64], count: u64, start_s: u64) -> Profil
     recording(&stacks, start_s)
 }
 
-/// How many of `trials` mark anything, and how many function 1.
+/// Returns how many of `trials` mark anything, and how many mark function 1.
 fn marked(trials: u32, mut sides: impl FnMut(u32) -> (Vec<Profile>, Vec<Profile>)) -> (u32, u32) {
     let mut counts = (0, 0);
     for trial in 0..trials {
@@ -356,7 +356,7 @@ fn marked(trials: u32, mut sides: impl FnMut(u32) -> (Vec<Profile>, Vec<Profile>
 fn of_single_recordings_of_the_same_little_is_marked() {
     let mut random = Random(1);
     let (any, _) = marked(400, |_| {
-        // The machine's speed differs between runs, and what is sampled with it.
+        // The machine's speed differs between runs, and so does the number of samples.
         let mut one = || {
             let count = (7000.0 * (0.07 * random.normal()).exp()) as u64;
             vec![drawn(&mut random, &TIMES, count, 0)]
@@ -387,8 +387,8 @@ fn sampled(functions: impl Iterator<Item = usize>) -> Profile {
     made.profile
 }
 
-/// Of a program that calls its functions in turn, each time for as long as they take: 1,000 samples a second, of which one in three comes
-/// by chance and the others keep step with the program.
+/// A recording of a program that calls its functions in turn, each time for as long as they take: 1,000 samples a second, of which one in three is
+/// random and the others keep step with the program.
 fn in_turn(random: &mut Random, times: &[f64], count: u64) -> Profile {
     let whole: f64 = times.iter().sum();
     let mut phase = random.next();
@@ -407,7 +407,7 @@ fn in_turn(random: &mut Random, times: &[f64], count: u64) -> Profile {
 fn a_tenth_more_of_a_fifth_is_found_in_single_recordings_of_regular_samples() {
     let mut random = Random(4);
     let mut times = TIMES;
-    // 22% of all.
+    // 22% of the total.
     times[1] = 0.22 / 0.78 * (times.iter().sum::<f64>() - 20.0);
     let speed = |random: &mut Random| (7000.0 * (0.05 * random.normal()).exp()) as u64;
     let (mut any, mut found) = (0, 0);
@@ -431,7 +431,7 @@ fn several_recordings_find_more_than_single_ones_but_not_what_changes_from_run_t
     let mut random = Random(5);
     let mut times = TIMES;
     times[1] *= 1.1;
-    // f4 takes 4% of all in one run and 12% in another, on either side.
+    // f4 takes 4% of the total in one run and 12% in another, on either side.
     let mut sides = |times: &[f64; 12]| {
         let mut side = |times: &[f64; 12], starts: [u64; 3]| {
             starts.map(|start| {
@@ -463,7 +463,7 @@ fn what_runs_in_one_stretch_has_to_differ_by_more_than_what_is_spread() {
     // f1 first, then the others in turn.
     let stretch =
         |first: usize| sampled((0..first + 5600).map(|at| if at < first { 1 } else { [0, 2, 3][at % 3] }));
-    // The same samples, spread.
+    // An equal number of samples, spread over the recording.
     let spread = |all: usize, of_f1: usize| {
         sampled((0..all).map(move |at| if at * of_f1 % all < of_f1 { 1 } else { [0, 2, 3][at % 3] }))
     };
@@ -473,7 +473,7 @@ fn what_runs_in_one_stretch_has_to_differ_by_more_than_what_is_spread() {
     });
 }
 
-/// A function's row and its boxes say the same, also where it is called from several places and where it calls others.
+/// A function's row and its boxes agree, even if it is called from several places or calls others.
 #[test]
 fn the_picture_marks_the_rows_of_the_table() {
     let of = |less: u64, callee: u64| {
@@ -503,13 +503,13 @@ fn the_picture_marks_the_rows_of_the_table() {
                 let row = mark(diff, name);
                 assert!(marks(name).iter().all(|&mark| mark == row), "{name}: {row:?} {:?}", marks(name));
             }
-            // More in itself, less with its callee: each as its table says.
+            // More own time, less in its callee: each as its table says.
             assert_eq!(marks("busy"), [mark(diff, "busy")], "{children}");
         });
     }
 }
 
-/// An interval leaves out 0 where the row is marked, and nowhere else.
+/// An interval excludes 0 exactly where the row is marked.
 #[test]
 fn intervals_and_marks_do_not_contradict() {
     let mut random = Random(11);
@@ -554,7 +554,7 @@ fn what_did_not_change_tells_the_speed_of_a_run() {
         assert!((1.08..1.16).contains(&ratio) && low < 1.12 && high > 1.12, "{ratio} {low} {high}");
         let marks = ["a", "b", "c", "d"].map(|name| mark(diff, name));
         assert_eq!(marks, [Mark::Noise, Mark::Noise, Mark::More, Mark::Noise]);
-        // 1000 of the base would be 1120 now.
+        // 1000 of the base would take 1120 now.
         let change = row(diff, "c").change;
         assert!((change.low..change.high).contains(&0.88e9), "{change:?}");
     });
@@ -582,7 +582,7 @@ fn of_several_recordings_that_took_turns_little_is_marked_though_functions_vary_
         (base, new)
     };
     let (any, _) = marked(200, |_| sides(1.0));
-    // One in twenty may, which 17 and more of 200 would be in one of forty such tests.
+    // One in twenty may; 17 and more of 200 would occur in one of forty such tests.
     assert!(any <= 16, "{any} of 200 trials marked something");
     let (_, found) = marked(50, |_| sides(1.3));
     assert!(found >= 45, "{found} of 50");

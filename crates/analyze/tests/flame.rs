@@ -4,7 +4,7 @@ use plumb_analyze::{BoxKind, Cost, Filter, Flame, FlameChart, Grouping, View};
 use plumb_fixtures::Made;
 use plumb_profile::Profile;
 
-/// The boxes as an indented list: name, samples of its own, line if there is one.
+/// The boxes as an indented list: name, own samples, line if there is one.
 fn text(profile: &Profile, filter: &Filter, grouping: Grouping) -> String {
     let view = View::new(profile, filter);
     let flame = Flame::new(&view, grouping);
@@ -78,9 +78,9 @@ fn kinds_follow_from_where_code_is() {
         ("outer", BoxKind::Program),
         ("inner", BoxKind::Inlined),
         ("vfs_read", BoxKind::Kernel),
-        // It was executed, whatever its name looks like.
+        // An executed file, whatever its name looks like.
         ("start", BoxKind::Program),
-        // Without a symbol the file says where the address belongs.
+        // Without a symbol the label is the file and address.
         ("app+0x1234", BoxKind::Program),
     ] {
         assert_eq!(kind(name), Some(expected), "{name}");
@@ -175,7 +175,7 @@ fn a_stack_of_any_depth_is_drawn() {
 #[test]
 fn in_the_order_of_time_a_box_is_a_run_of_samples_of_one_thread() {
     let mut made = Made::new();
-    // Two threads whose samples alternate; each sample is a millisecond after the one before.
+    // Two threads with alternating samples; each sample is a millisecond after the previous one.
     for stack in ["main@app;b@app", "main@app;a@app", "main@app;a@app;c@app", "main@app;b@app"] {
         made.sample("work/1/1", stack, 20);
         made.sample("io/1/2", "main@app", 10);

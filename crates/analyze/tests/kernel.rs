@@ -1,4 +1,4 @@
-//! Where processor time went, from stacks made by hand as kernels of both architectures have them.
+//! CPU time by cause, from handwritten stacks as kernels of both architectures have them.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failed unwrap is a failed test")]
 
@@ -20,7 +20,7 @@ fn of(profile: &Profile) -> KernelTime {
     KernelTime::new(&View::new(profile, &filter), &filter, name_of)
 }
 
-/// The row of a single sample, and its kind.
+/// Returns the row of a single sample, and its kind.
 fn row(stack: &str, syscall: Option<u32>) -> (String, &'static str) {
     let mut made = Made::new();
     made.syscall(syscall).sample("x/1", stack, MS);
@@ -41,7 +41,7 @@ fn stacks_alone_tell_what_the_kernel_did() {
         ("main@x;ENTRY;x64_sys_call@k;__do_sys_newfstat@k", "fstat", ""),
         ("main@x;entry_SYSCALL_64@k", "syscall-entry", ""),
         ("main@x;ENTRY;syscall_exit_to_user_mode@k", "syscall-entry", ""),
-        // A fault inside a call is the call's; outside of one it is its own.
+        // A fault inside a call belongs to the call; outside of one it is a cause of its own.
         ("main@x;ENTRY;ksys_read@k;copy_to_user@k;asm_exc_page_fault@k", "read", ""),
         ("main@x;asm_exc_page_fault@k;handle_mm_fault@k;do_anonymous_page@k", "page-fault", "minor"),
         ("main@x;asm_exc_page_fault@k;handle_mm_fault@k;do_wp_page@k", "page-fault", "copy-on-write"),
@@ -58,7 +58,7 @@ fn stacks_alone_tell_what_the_kernel_did() {
         ),
         ("main@x;asm_common_interrupt@k;common_interrupt@k;handle_edge_irq@k", "irq", "hard"),
         ("main@x;el0t_64_irq@k;el0_interrupt@k;gic_handle_irq@k", "irq", "hard"),
-        // An interrupt is its own, whatever it came in, until it is over.
+        // An interrupt is a cause of its own wherever it arrives, until it is over.
         (
             "main@x;ENTRY;ksys_read@k;asm_common_interrupt@k;irq_exit_rcu@k;handle_softirqs@k",
             "irq",
@@ -75,7 +75,7 @@ fn stacks_alone_tell_what_the_kernel_did() {
             "exit",
             "",
         ),
-        // What a call has done by softirqs right away is the call's; what their thread does is not.
+        // Softirqs that a call runs directly belong to the call; those in their own thread do not.
         ("main@x;ENTRY;__x64_sys_sendto@k;__local_bh_enable_ip@k;do_softirq@k;net_rx_action@k", "sendto", ""),
         ("ret_from_fork@k;kthread@k;smpboot_thread_fn@k;run_ksoftirqd@k;handle_softirqs@k", "irq", "softirq"),
         ("ret_from_fork@k;kthread@k;worker_thread@k;process_one_work@k", "kernel-thread", ""),
@@ -126,7 +126,7 @@ fn the_table_is_closed_and_says_how_far_it_is_off() {
     assert_eq!(rows, expected);
     assert_eq!((time.whole.weight, time.kernel.weight), (100 * MS, 50 * MS));
     assert_eq!(time.off_percent(), Some(-20.0));
-    // Both samples of read were called from one place.
+    // Both samples of read were called from the same place.
     assert_eq!(time.rows[1].stacks.len(), 1);
     let view = View::new(&profile, &Filter::default());
     let leaf = |row: usize| view.stack(time.rows[row].stacks[0].0).next().unwrap().name.to_string();

@@ -1,4 +1,4 @@
-//! The table: what rows cost, which rows there are, and that nothing gets lost.
+//! The report: which rows there are, what they cost, and that nothing gets lost.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -176,7 +176,7 @@ fn busy() -> Made {
     made
 }
 
-/// What a filter keeps, and the whole.
+/// Returns the cost that a filter keeps, and the whole.
 fn kept(filter: Filter) -> (u64, u64) {
     let made = busy();
     let view = View::new(&made.profile, &filter);
@@ -243,7 +243,7 @@ fn events_are_looked_at_one_by_one() {
     assert_eq!(symbols(&made.profile, &filter), [row("g", 10, 10)]);
 }
 
-/// Small numbers that look random and are the same every time (a linear congruential generator).
+/// Small pseudo-random numbers, the same every time (a linear congruential generator).
 struct Dice(u64);
 
 impl Dice {
@@ -284,7 +284,7 @@ fn random_filter(dice: &mut Dice) -> Filter {
     filter
 }
 
-/// Total cost of each symbol by definition: every sample, every distinct symbol on its stack.
+/// Total cost of each symbol by definition: every sample counts for every distinct symbol on its stack.
 fn naive(view: &View<'_>) -> Vec<(String, u64)> {
     let mut totals = std::collections::BTreeMap::new();
     for sample in view.samples() {
@@ -308,7 +308,7 @@ fn any_filter_over_any_profile_adds_up() {
         for keys in
             [&[Key::Comm, Key::Dso, Key::Symbol][..], &[Key::Tid], &[Key::SrcLine], &[Key::Dso, Key::Pid]]
         {
-            // Checks that Self adds up.
+            // Checks that own costs add up.
             rows(&profile, &filter, keys);
         }
         let all = Filter { dsos: Vec::new(), symbols: Vec::new(), ..filter };

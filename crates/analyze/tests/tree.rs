@@ -6,7 +6,7 @@ use plumb_analyze::{Call, Cost, Filter, Pattern, Tree, TreeOptions, View};
 use plumb_fixtures::Made;
 use plumb_profile::Profile;
 
-/// The tree as text: a line a node, indented, with its total and its own weight.
+/// The tree as text: one indented line per node, with its total and its own weight.
 fn text(view: &View<'_>, tree: &Tree) -> String {
     fn add(view: &View<'_>, tree: &Tree, node: usize, depth: usize, text: &mut String) {
         let node = &tree.nodes[node];
@@ -29,7 +29,7 @@ fn text(view: &View<'_>, tree: &Tree) -> String {
     out
 }
 
-/// A node's total is its own, its children's and what was cut.
+/// Checks that each node's total is the sum of its own cost, its children and what was cut off.
 fn assert_adds_up(tree: &Tree) {
     for node in &tree.nodes {
         let below: Cost = node.children.iter().map(|&child| tree.nodes[child].total).sum();
@@ -163,7 +163,7 @@ fn deep_recursion_needs_no_deep_call_stack() {
 #[test]
 fn functions_of_a_program_stand_for_the_loop_that_ran_them_or_it_for_them() {
     let mut made = Made::new();
-    // Two rounds of the loop, the inner one with two functions; and one that nothing is known of.
+    // Two iterations of the loop, the inner one with two functions; and one of which nothing is known.
     let stack = "_start@py3;loop@py3;main@py;sorted@py3;loop@py3;helper@py;key@py;sqrt@libm";
     made.sample("py", stack, 3).sample("py", "_start@py3;loop@py3", 1);
     let check = |native, expected: [&str; 2]| {
@@ -182,7 +182,7 @@ fn functions_of_a_program_stand_for_the_loop_that_ran_them_or_it_for_them() {
     };
     check(false, ["sqrt key helper sorted main _start", "loop _start"]);
     check(true, ["sqrt loop sorted loop _start", "loop _start"]);
-    // What is not shown is not found either.
+    // Hidden frames are not found either.
     let filter = Filter { symbols: vec![called("loop")], ..Filter::default() };
     assert_eq!(View::new(&made.profile, &filter).part().weight, 1);
 }

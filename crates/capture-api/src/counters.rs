@@ -1,43 +1,43 @@
-//! What counts in the kernel what a command does, as who runs the command sees it.
+//! In-kernel counting of a command's activity, as seen by the code that runs the command.
 
 use std::os::fd::BorrowedFd;
 
-/// Something in the kernel that counts what a command does.
+/// Counts the activity of a command in the kernel.
 pub trait StatCounters {
-    /// The program that is to be called at a steady pace.
+    /// Returns the program to call at a fixed rate.
     fn program(&self) -> BorrowedFd<'_>;
-    /// Counts what this process does from now on, with what it forks.
+    /// Counts what this process and its future children do from now on.
     fn follow(&mut self, pid: BorrowedFd<'_>) -> std::io::Result<()>;
-    /// The processor time of threads that have been freed since the last [`StatCounters::take`], in nanoseconds.
+    /// Returns the CPU time of threads freed since the last [`StatCounters::take`], in nanoseconds.
     fn runtime_ns(&self) -> u64;
-    /// What was counted since the last time.
+    /// Returns what was counted since the last call.
     fn take(&mut self) -> KernelCounts;
 }
 
-/// What a [`StatCounters`] counted.
+/// The results of a [`StatCounters`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelCounts {
-    /// System calls that returned; `None`: they weren't counted.
+    /// Number of system calls that returned; `None`: they were not counted.
     pub calls: Option<u64>,
     /// Ticks in user code.
     pub user: u64,
     /// Ticks in the kernel.
     pub kernel: u64,
-    /// Threads that have ended.
+    /// Threads that have exited.
     pub threads: Vec<ThreadTime>,
-    /// Threads that there was no room for, and their time in nanoseconds.
+    /// Number of threads dropped for lack of room, and their CPU time in nanoseconds.
     pub untold: (u64, u64),
 }
 
-/// The processor time of a thread that has ended.
+/// The CPU time of a thread that has exited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadTime {
-    /// What it was called at its end.
+    /// Thread name at its exit.
     pub comm: String,
-    /// Its number.
+    /// Thread id.
     pub tid: u32,
-    /// How many threads of this number and name there were.
+    /// Number of threads with this id and name.
     pub threads: u64,
-    /// Their processor time in nanoseconds, as the scheduler accounts it.
+    /// Total CPU time of these threads in nanoseconds, as accounted by the scheduler.
     pub runtime_ns: u64,
 }

@@ -1,8 +1,8 @@
-//! What a source of samples and what stands beside it look like to each other: what walks stacks in the kernel, what measures time
-//! off the processor, what watches or counts the target.
+//! Interfaces between a source of samples and its helpers: in-kernel stack unwinding, off-CPU measurement, and observing
+//! or counting the target.
 //!
-//! Traits, and what goes through them. Invariant: nothing here opens, reads or decides anything, so that a recorder and what helps
-//! it need not know each other.
+//! Contains traits, and the types that they exchange. Invariant: nothing here opens, reads or decides anything, so that a recorder and its helpers
+//! need not know each other.
 
 mod counters;
 mod messages;

@@ -1,4 +1,4 @@
-//! What a walker of stacks in the kernel says: samples, counts, wants.
+//! Messages of the in-kernel stack unwinder: samples, counts, requests for unwind information.
 
 use std::ops::Range;
 
@@ -6,27 +6,27 @@ use plumb_interpreters::{CodeId, EvalLoopFrame, ScriptPlace};
 
 use crate::TimeOff;
 
-/// What is said of a sample's record beforehand has a time that is no further from the record's, in nanoseconds.
+/// Largest distance in time between a sample's record and the messages that belong to it, in nanoseconds.
 pub const NEAR_NS: u64 = 150_000;
-/// So many frames of messages may be there that were handed out.
+/// Number of frames of delivered messages that may stay in memory.
 const KEPT_FRAMES: usize = 1 << 16;
-/// Time off the processor is counted by this key and the one before where there is no stack.
+/// Key under which off-CPU time without a stack is counted, with the one before it.
 pub const WITHOUT_STACK: u64 = 1;
 
-/// Messages of an assistant.
+/// Messages of an unwinder.
 #[derive(Debug, Default)]
 pub struct Messages {
-    /// The messages, in about the order of their time.
+    /// The messages, approximately sorted by time.
     pub list: Vec<Message>,
     /// The frames of all samples.
     pub frames: Vec<u64>,
-    /// The frames of interpreted programs of all samples.
+    /// The script frames of all samples.
     pub script: Vec<ScriptPlace>,
 }
 
 impl Messages {
-    /// Forgets the frames of samples that are not there any more. On a busy machine there is always a message that is newer than the
-    /// records that were read, so that this must not wait until there is none.
+    /// Drops the frames of samples that were delivered. On a busy machine there is always a message newer than the
+    /// records read so far, so this must not wait until there is none.
     pub fn forget_frames(&mut self) {
         let Self { list, frames, script } = self;
         if !list.is_empty() && frames.len() <= KEPT_FRAMES && script.len() <= KEPT_FRAMES {
@@ -52,96 +52,96 @@ impl Messages {
             sample.kernel = moved(&sample.kernel, gone);
             sample.script = moved(&sample.script, gone_script);
         }
-        // After a while in which nobody had time for them there were many.
+        // The lists were long if nobody read them for a while.
         list.shrink_to(2 * list.len() + KEPT_FRAMES / 16);
         frames.shrink_to(2 * frames.len() + KEPT_FRAMES);
         script.shrink_to(2 * script.len() + KEPT_FRAMES);
     }
 }
 
-/// A message of an assistant.
+/// A message of an unwinder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// A sample, walked.
+    /// A sample with its stack.
     Sample(WalkedSample),
-    /// It wants a file's code.
+    /// A request for a file's unwind information.
     Want {
-        /// When.
+        /// Time of the request.
         time_ns: u64,
         /// The process that has the file mapped.
         pid: u32,
-        /// An address in it.
+        /// An address in the file.
         address: u64,
-        /// What the assistant calls the file.
+        /// The unwinder's number for the file.
         file: u32,
     },
-    /// Memory that says what code of an interpreted program is called, as it was when the code was seen first.
+    /// Memory that holds the names of an interpreted program's code, as it was when the code was first seen.
     Code {
-        /// When.
+        /// Time of the observation.
         time_ns: u64,
         /// The process.
         pid: u32,
         /// The code.
         code: CodeId,
-        /// Stretches of memory with their addresses.
+        /// Pieces of memory with their addresses.
         memory: Vec<(u64, Vec<u8>)>,
     },
-    /// The frames of the interpreted program of a sample that was handed over: its record comes next.
+    /// The script frames of a sample that was passed on to the recorder: its record comes next.
     Script {
-        /// The task.
+        /// Thread id.
         tid: u32,
         /// The frames.
         script: Script,
     },
-    /// A thread was off the processor.
+    /// A thread's off-CPU period.
     Off {
-        /// When it came back.
+        /// Time of its return to the CPU.
         time_ns: u64,
-        /// The time.
+        /// The period.
         time: TimeOff,
     },
-    /// A sample was taken in the kernel, and its record follows.
+    /// A sample taken in the kernel, whose record follows.
     InCall {
-        /// When.
+        /// Time of the sample.
         time_ns: u64,
-        /// The thread.
+        /// Thread id.
         tid: u32,
         /// Number of the system call that it interrupted.
         syscall: Option<u32>,
     },
     /// The user registers of a sample.
     Registers {
-        /// When.
+        /// Time of the sample.
         time_ns: u64,
-        /// The process.
+        /// Process id.
         pid: u32,
-        /// The thread.
+        /// Thread id.
         tid: u32,
         /// Number of the event, as in [`WalkedSample::event`].
         event: usize,
-        /// The instruction that was about to run.
+        /// The instruction pointer.
         ip: u64,
-        /// By DWARF number.
+        /// Register values by DWARF number.
         values: Box<[u64; 16]>,
     },
-    /// How much processor time a task has used since it was forked.
+    /// The CPU time of a thread since it was forked.
     Spent {
-        /// When.
+        /// Time of the message.
         time_ns: u64,
-        /// The process.
+        /// Process id.
         pid: u32,
-        /// The task. Where one execs that was not the first of its process, the two have each other's number from then on.
+        /// Thread id. If a thread other than the first of its process execs, the two swap ids from then on.
         tid: u32,
-        /// The time, as the scheduler accounts it.
+        /// CPU time as accounted by the scheduler, in nanoseconds.
         runtime_ns: u64,
-        /// It has just exec'd; otherwise it has ended.
+        /// Whether the thread has just exec'd; otherwise it has exited.
         at_exec: bool,
     },
-    /// The control group in which a process ended.
+    /// The control group in which a process exited.
     InCgroup {
-        /// When.
+        /// Time of the exit.
         time_ns: u64,
-        /// The process.
+        /// Process id.
         pid: u32,
         /// The group's path, below the root of its hierarchy.
         path: String,
@@ -156,11 +156,11 @@ impl Message {
         }
     }
 
-    /// When it is to be handed out.
+    /// Returns the time at which to deliver it.
     pub fn time_ns(&self) -> u64 {
         match self {
             Message::Sample(sample) => sample.time_ns,
-            // It may be of a sample whose record has a time before.
+            // The message may belong to a sample whose record has an earlier time.
             Message::Code { time_ns, .. } => time_ns.saturating_sub(NEAR_NS),
             Message::Script { script, .. } => script.time_ns,
             Message::Want { time_ns, .. }
@@ -173,90 +173,90 @@ impl Message {
     }
 }
 
-/// A sample whose stack is complete.
+/// A sample with a complete stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WalkedSample {
-    /// When, by the monotonic clock.
+    /// Time on the monotonic clock.
     pub time_ns: u64,
-    /// Processor.
+    /// Number of the CPU.
     pub cpu: u32,
-    /// Process.
+    /// Process id.
     pub pid: u32,
-    /// Thread.
+    /// Thread id.
     pub tid: u32,
-    /// Which of the sampled events it is of, by the number that its program was attached with.
+    /// Number of the sampled event, with which its program was attached.
     pub event: usize,
     /// Number of the system call that it interrupted in the kernel.
     pub syscall: Option<u32>,
-    /// What it counts.
+    /// Weight of the sample in the event's unit.
     pub period: u64,
-    /// Under which equal stacks of the thread are counted from now on; 0: they are not. Where time off the processor is measured
-    /// this is an even number, for time blocked; the next one is for time waited.
+    /// Key under which further equal stacks of the thread are counted; 0: they are not. For off-CPU time
+    /// this is an even number, for blocked time; the next one is for run-queue wait.
     pub key: u64,
-    /// It is no sample, but a stack that times off the processor are told by.
+    /// `true` for a stack to which off-CPU times refer, which is not a sample itself.
     pub is_stack_only: bool,
-    /// It was taken in the kernel.
+    /// Whether the sample was taken in the kernel.
     pub in_kernel: bool,
-    /// The task has a user part.
+    /// Whether the thread has user code.
     pub has_user: bool,
-    /// User frames, innermost first, in [`Messages::frames`]; bit 63 marks those that are no return addresses, bit 62 those that
-    /// are a round of an interpreter's loop of which there are script frames.
+    /// User frames, innermost first, in [`Messages::frames`]; bit 63 marks addresses other than return addresses, bit 62
+    /// evaluation loop frames with script frames.
     pub user: Range<usize>,
-    /// Kernel frames likewise, without marks: the first is no return address.
+    /// Kernel frames, innermost first, without marks: all but the first are return addresses.
     pub kernel: Range<usize>,
-    /// Frames of the interpreted program, innermost first, in [`Messages::script`].
+    /// Script frames, innermost first, in [`Messages::script`].
     pub script: Range<usize>,
-    /// There were more than could be sent.
+    /// Whether there were more script frames than could be sent.
     pub script_is_cut: bool,
 }
 
-/// Frames of an interpreted program, where the native ones are not known.
+/// Script frames of a sample whose native frames are not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
-    /// When.
+    /// Time of the sample.
     pub time_ns: u64,
-    /// Rounds of the interpreter's loop, innermost first.
+    /// Evaluation loop frames, innermost first.
     pub rounds: Vec<EvalLoopFrame>,
-    /// There were more than could be sent.
+    /// Whether there were more than could be sent.
     pub is_cut: bool,
 }
 
-/// The frames of a walked sample.
+/// The frames of a sample.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts<'a> {
     /// User frames, innermost first.
     pub user: &'a [u64],
-    /// Kernel frames likewise.
+    /// Kernel frames, innermost first.
     pub kernel: &'a [u64],
-    /// Those of the interpreted program.
+    /// Script frames, innermost first.
     pub script: &'a [ScriptPlace],
 }
 
-/// A stack that was sent before, and counted since.
+/// Further samples of a stack that was sent before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// [`WalkedSample::key`].
+    /// Key of the stack, see [`WalkedSample::key`].
     pub key: u64,
-    /// Process.
+    /// Process id.
     pub pid: u32,
-    /// Thread.
+    /// Thread id.
     pub tid: u32,
-    /// Samples since.
+    /// Number of samples since the last count.
     pub samples: u64,
-    /// Sum of their periods.
+    /// Sum of their weights.
     pub period: u64,
-    /// When the last of them was.
+    /// Time of the last of them.
     pub time_ns: u64,
 }
 
 impl Counted {
-    /// Adds what was counted later of the same stack.
+    /// Adds a later count of the same stack.
     pub fn add(&mut self, later: Counted) {
         let (samples, period) = (self.samples + later.samples, self.period.saturating_add(later.period));
         *self = Self { samples, period, ..later };
     }
 
-    /// As times off the processor, whatever their stack.
+    /// Converts the count to an off-CPU period.
     pub fn times(&self) -> TimeOff {
         let &Self { key, pid, tid, period, time_ns: out_ns, .. } = self;
         let (blocked_ns, waited_ns) = if key == WITHOUT_STACK { (0, period) } else { (period, 0) };
@@ -298,7 +298,7 @@ mod tests {
         for number in 0..200_000 {
             sample(&mut messages, number);
             if number % 100 == 99 {
-                // All are handed out but the newest three.
+                // All but the newest three are delivered.
                 let handed_out = messages.list.len() - 3;
                 messages.list.drain(..handed_out);
                 messages.forget_frames();

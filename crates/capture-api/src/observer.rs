@@ -1,21 +1,21 @@
-//! What watches the target beside the samples, as the recorder sees it.
+//! Observation of the target besides samples, as the recorder sees it.
 //!
-//! Not here: what it sees.
+//! Elsewhere: the observations themselves.
 
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Something that watches.
+/// Observes the target.
 pub trait TargetObserver {
-    /// Follows everybody.
+    /// Follows all processes.
     fn follow_all(&mut self) -> io::Result<()>;
-    /// Keeps to processes that are followed: to none, until one is.
+    /// Restricts observation to followed processes (initially none).
     fn only_followed(&mut self) -> io::Result<()>;
-    /// Follows, and keeps to, this process, by its pidfd, with what it forks from now on, and others that are told. `from_exec`:
-    /// what it does before its next exec is not the target's.
+    /// Follows this process, given by its pidfd, and its future children, and restricts observation to followed processes. `from_exec`:
+    /// what it does before its next exec is not attributed to the target.
     fn follow(&mut self, pid: BorrowedFd<'_>, from_exec: bool) -> io::Result<()>;
-    /// From now on what is seen counts.
+    /// Starts observation.
     fn begin(&mut self) -> io::Result<()>;
-    /// No longer.
+    /// Stops observation.
     fn end(&mut self) -> io::Result<()>;
 }

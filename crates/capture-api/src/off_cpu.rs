@@ -1,7 +1,7 @@
-//! Time that threads are off the processor, as the recorder is told of it by what walks stacks in the kernel.
+//! Off-CPU time of threads, as the kernel unwinder reports it to the recorder.
 //!
-//! Where a stack could be walked, times come counted by its key, or one by one with it; where it could not, the time comes without,
-//! and after it a record with a copy of the stack. Not here: how it is measured, and how times meet such records
+//! If the stack could be unwound, times are aggregated by its key, or reported one by one with it; otherwise the time comes without a stack,
+//! followed by a record with a copy of the stack. Elsewhere: the measurement, and how times are matched with such records
 //! (`ingest/off_cpu.rs`).
 
 use std::io;
@@ -10,83 +10,84 @@ use plumb_unwind::Registers;
 
 use crate::FallbackEvents;
 
-/// What an [`KernelUnwinder`](crate::KernelUnwinder) that measures is asked beyond its samples.
+/// Additional requests to a [`KernelUnwinder`](crate::KernelUnwinder) that measures off-CPU time.
 pub trait OffCpu {
-    /// What it has stacks copied through that it can't walk. From now on it looks at who is off the processor.
+    /// Starts measuring, and returns the events that copy the stacks it cannot unwind.
     fn copiers(&mut self) -> io::Result<FallbackEvents>;
-    /// Measures no more: who is off stays so, as far as it is concerned.
+    /// Stops measuring: threads that are off-CPU are ignored from now on.
     fn stop(&mut self) -> io::Result<()>;
-    /// The threads that are off the processor and whose stacks were not told of, with these: at the first call, right after
-    /// [`KernelUnwinder::begin`](crate::KernelUnwinder::begin), those that have been since before; at others those that went without. Their times are
-    /// told by [`OffThread::key`]. Times of threads that were told of are counted up to now, and begin anew. An error: this kernel can't say, and
-    /// times are told as they end. `ends`: nothing is going to be told later, so that what has just begun is told of too.
+    /// Returns the threads that are off-CPU and whose stacks were not reported yet, with their stacks: at the first call, right after
+    /// [`KernelUnwinder::begin`](crate::KernelUnwinder::begin), those off-CPU since before; later, those that went off-CPU without a stack.
+    /// Their times are reported under [`OffThread::key`]. Times of threads already reported are counted up to now, and restart. Fails if this
+    /// kernel does not support it; then times are reported as they end. `ends`: nothing is reported later, so waits that have just begun are
+    /// included too.
     fn off_now(&mut self, ends: bool) -> io::Result<Vec<OffThread>>;
-    /// The times of threads that are off now, up to this moment by the monotonic clock.
+    /// Returns the times of threads that are off-CPU now, up to `now_ns` on the monotonic clock.
     fn pending(&self, now_ns: u64) -> Vec<TimeOff>;
-    /// What is in none of these times and counts.
+    /// Returns the totals missing from these times and counts.
     fn unmeasured(&self) -> Unmeasured;
 }
 
-/// A time that a thread was off the processor.
+/// A period that a thread was off-CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimeOff {
-    /// Since when, by the monotonic clock.
+    /// Start, on the monotonic clock.
     pub out_ns: u64,
-    /// How long it could not run: it slept, or waited for something.
+    /// Duration for which it could not run: it slept, or waited for something.
     pub blocked_ns: u64,
-    /// How long it then could run, and had no processor. All of it, of a thread that was preempted.
+    /// Run-queue wait after that. For a thread that was preempted, the whole period.
     pub waited_ns: u64,
-    /// Process.
+    /// Process id.
     pub pid: u32,
-    /// Thread.
+    /// Thread id.
     pub tid: u32,
-    /// Under which its stack was sent; 0: it was not.
+    /// Key of its stack; 0: none was sent.
     pub key: u64,
 }
 
-/// A thread that is off the processor, and where it left it.
+/// A thread that is off-CPU, with its stack.
 #[derive(Clone, Debug)]
 pub struct OffThread {
-    /// Process.
+    /// Process id.
     pub pid: u32,
-    /// Thread.
+    /// Thread id.
     pub tid: u32,
-    /// When it was looked at, by the monotonic clock.
+    /// Time of the observation, on the monotonic clock.
     pub time_ns: u64,
-    /// Under which its time is told, if blocked; the next key is for time waited.
+    /// Key of its blocked time; the next key is that of its run-queue wait.
     pub key: u64,
     /// Kernel frames, innermost first.
     pub kernel: Vec<u64>,
-    /// Its user part.
+    /// User part of its stack.
     pub user: OffUser,
-    /// Where its control block is, by which interpreters know it.
+    /// Address of its thread control block, by which interpreters identify it.
     pub thread_pointer: u64,
-    /// Number of the system call that it is in, if it is in one.
+    /// Number of the system call that it is in, if any.
     pub syscall: Option<u32>,
 }
 
-/// Where a thread that is off the processor left user code.
+/// The location in user code where an off-CPU thread left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OffUser {
-    /// It has none: a kernel thread.
+    /// None: a kernel thread.
     Absent,
-    /// It is 32-bit code, whose stacks are not walked.
+    /// 32-bit code, whose stacks are not unwound.
     Compat,
-    /// The registers at that place.
+    /// The registers at that location.
     At(Registers),
 }
 
-/// Times that are told by their sums.
+/// Times that are only reported as totals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unmeasured {
-    /// So many were shorter than was asked for.
+    /// Number of waits shorter than requested.
     pub short: u64,
-    /// Their sum.
+    /// Total of these.
     pub short_ns: u64,
-    /// So many found no room.
+    /// Number of waits dropped for lack of room.
     pub lost: u64,
-    /// Their sum.
+    /// Total of these.
     pub lost_ns: u64,
-    /// The sum of those that came after the last stack of their processor, when not each time got one.
+    /// Total of the waits after the last stack of their CPU, if not every wait got a stack.
     pub rest_ns: u64,
 }

@@ -1,11 +1,11 @@
-//! How often samples are taken.
+//! The sampling rate.
 
-/// How often a sample is taken.
+/// The rate at which samples are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SamplingRate {
-    /// So many times per second of processor time; of a software event, per second of wall time at most. Each sample says how much
-    /// was counted since the last: of software events the kernel chooses that, of hardware counters plumb does.
+    /// Samples per second of CPU time; for a software event, at most per second of wall time. Each sample has the count
+    /// since the previous one as weight: for software events the kernel adjusts the period, for hardware counters plumb does.
     Frequency(u32),
-    /// Each time that so much was counted: nanoseconds of the clock, else times that it happened.
+    /// One sample per this count: nanoseconds for a clock, otherwise occurrences.
     Period(u64),
 }

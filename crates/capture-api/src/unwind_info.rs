@@ -1,4 +1,4 @@
-//! A file's code, lent to what walks stacks in the kernel.
+//! A file's unwind information, lent to the kernel unwinder.
 
 use std::cell::RefCell;
 
@@ -7,29 +7,29 @@ use plumb_table_cache::TableLoader;
 use plumb_unwind::Module;
 use plumb_unwind::table::Table;
 
-/// A file's code.
+/// The unwind information of a file.
 #[derive(Debug)]
 pub struct UnwindInfoRef<'a> {
-    /// Its unwind information.
+    /// The file's unwind sections.
     pub module: &'a Module<Vec<u8>>,
-    /// Its build id, if it has one.
+    /// GNU build id, if the file has one.
     pub build_id: Option<Box<[u8]>>,
-    /// What of the file is loaded as code.
+    /// The executable segments of the file.
     pub segments: Vec<CodeSegment>,
-    /// The interpreter that is in it.
+    /// The interpreter contained in it.
     pub interpreter: Option<Root>,
-    /// Where tables are kept; `None`: nowhere.
+    /// The cache of tables; `None`: no cache.
     pub shelf: Option<&'a RefCell<TableLoader>>,
 }
 
 impl<'a> UnwindInfoRef<'a> {
-    /// A file with no tables but those that are made of it.
+    /// Creates one without a table cache.
     pub fn new(module: &'a Module<Vec<u8>>, build_id: Option<Box<[u8]>>, segments: Vec<CodeSegment>) -> Self {
         Self { module, build_id, segments, interpreter: None, shelf: None }
     }
 
-    /// The table of all its rows; `None` if it has none. It may have been kept by an earlier recording, and is kept for
-    /// later ones.
+    /// Returns the table of all rows; `None` if there is none. It may come from the cache of an earlier recording, and is
+    /// cached for later ones.
     pub fn all_rows(&self) -> Option<Table> {
         match self.shelf {
             Some(shelf) => shelf.borrow_mut().all_rows(self.build_id.as_deref(), self.module),
@@ -38,13 +38,13 @@ impl<'a> UnwindInfoRef<'a> {
     }
 }
 
-/// A stretch of a file that is code.
+/// An executable segment of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeSegment {
-    /// Stated address of its first byte.
+    /// Address of its first byte, as stated in the file.
     pub address: u64,
-    /// Place of that byte in the file.
+    /// Offset of that byte in the file.
     pub offset: u64,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub size: u64,
 }

@@ -1,27 +1,27 @@
-//! The types of the running kernel, by which programs find their way in its structures: of all only those that they use.
+//! The types of the running kernel, by which BPF programs are relocated: only those that the programs use.
 //!
 //! The kernel shows some 100,000 types (BTF, Documentation/bpf/btf.rst), and a library that takes them in and searches
 //! through them takes 35 ms and 22 MB, with this 14 ms and 12 MB (bench/runs/2026-11-23-libraries.md). Here they are passed over once, and what is of no use becomes a nameless stub.
 //! Types keep their numbers, by which the kernel knows them.
 //!
-//! Not here: what a loader does with types.
+//! Elsewhere: the loader's use of types.
 
 use std::fs;
 use std::io;
 
 use rustc_hash::FxHashMap;
 
-/// Where the kernel shows its types.
+/// File with the kernel's types.
 pub(crate) const PATH: &str = "/sys/kernel/btf/vmlinux";
 /// `BTF_MAGIC`, as a little-endian machine writes it.
 const MAGIC: u16 = 0xeb9f;
-/// Of a structure or the like that is only named.
+/// Kind of a forward declaration of a structure or union.
 const KIND_FORWARD: u32 = 7;
-/// Of an enumeration of numbers with 32 bits.
+/// Kind of an enumeration with 32-bit values.
 const KIND_ENUM: u32 = 6;
-/// Bytes before a type's own data: its name, what it is, its size or another type.
+/// Bytes of every type's common part: name, kind, size or referenced type.
 const COMMON: usize = 12;
-/// Bytes of a type in the middle.
+/// Average bytes of a type.
 const TYPICAL: usize = 24;
 
 /// Types of the kernel.
@@ -31,7 +31,7 @@ pub(crate) struct Types {
     strings: (usize, usize),
 }
 
-/// One type, where it is.
+/// One type, in place.
 #[derive(Clone, Copy)]
 struct Type<'a> {
     name: u32,
@@ -40,7 +40,7 @@ struct Type<'a> {
 }
 
 impl Types {
-    /// Reads those of the running kernel.
+    /// Reads the types of the running kernel.
     pub fn read() -> io::Result<Self> {
         #[cfg(test)]
         if let Some(made) = made::types() {
@@ -49,7 +49,7 @@ impl Types {
         Self::new(fs::read(PATH)?).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// Takes bytes. `None`: they are no types.
+    /// Parses BTF. `None` if it is invalid.
     fn new(bytes: Vec<u8>) -> Option<Self> {
         let word = |at: usize| u32_at(&bytes, at).map(|word| word as usize);
         let magic = u16::from_le_bytes(*bytes.first_chunk()?);
@@ -68,7 +68,7 @@ impl Types {
         self.bytes.get(self.strings.0..self.strings.1).unwrap_or_default()
     }
 
-    /// Whether the kernel has these names: of types, functions, constants. In their order.
+    /// Whether the kernel has types, functions or constants with these names, in their order.
     pub fn have<const N: usize>(&self, names: [&str; N]) -> [bool; N] {
         let mut found = [false; N];
         for text in self.strings().split(|&byte| byte == 0) {
@@ -79,7 +79,7 @@ impl Types {
         found
     }
 
-    /// The value of a constant of an enumeration. `None`: this kernel has none of that name.
+    /// The value of an enumeration's constant. `None` if this kernel has no such name.
     pub fn constant(&self, enumeration: &str, name: &str) -> Option<u32> {
         let text = |at: u32| self.strings().get(at as usize..)?.split(|&byte| byte == 0).next();
         let is = |at: u32, wanted: &str| text(at) == Some(wanted.as_bytes());
@@ -92,7 +92,7 @@ impl Types {
         })
     }
 
-    /// Those from a place on.
+    /// The types from an offset on.
     fn from(&self, at: u32) -> impl Iterator<Item = Type<'_>> {
         let all = self.bytes.get(self.types.0..self.types.1).unwrap_or_default();
         let mut rest = all.get(at as usize..).unwrap_or_default();
@@ -105,10 +105,10 @@ impl Types {
         })
     }
 
-    /// The same types, but those that are not named here and are no part of one are stubs.
+    /// The same types, with stubs for those that are neither named nor part of a named one.
     pub fn only(&self, names: &[&str]) -> Vec<u8> {
         let wanted = self.places(names);
-        // Where each begins: there are so many that more would take more memory than all that is kept.
+        // Offset of each type: there are so many that larger entries would take more memory than all that is kept.
         let mut begins: Vec<u32> = Vec::with_capacity(self.types.1.saturating_sub(self.types.0) / TYPICAL);
         let mut open: Vec<usize> = Vec::new();
         let mut at = 0;
@@ -123,7 +123,7 @@ impl Types {
         while let Some(id) = open.pop() {
             let begin = id.checked_sub(1).and_then(|index| begins.get(index));
             let Some(one) = begin.and_then(|&begin| self.from(begin).next()) else { continue };
-            // A structure with a name is not looked into for being a part: only its place matters.
+            // The members of a named structure are not parts: only its own offset matters.
             let is_named_part = is_structure(one.kind) && one.name != 0 && !wanted.contains_key(&one.name);
             if keep.get(id) != Some(&false) || is_named_part {
                 continue;
@@ -154,7 +154,7 @@ impl Types {
         out
     }
 
-    /// Where these names are among the strings.
+    /// Offsets of these names among the strings.
     fn places<'a>(&self, names: &[&'a str]) -> FxHashMap<u32, &'a str> {
         let mut places = FxHashMap::default();
         let mut at = 0_u32;
@@ -169,7 +169,7 @@ impl Types {
 }
 
 impl Type<'_> {
-    /// The types that it is made of. What is pointed at is no part.
+    /// The types that it consists of. The target of a pointer is not a part.
     fn parts(&self) -> Vec<usize> {
         let word = |at: usize| u32_at(self.all, at).unwrap_or(0) as usize;
         match self.kind {
@@ -209,7 +209,7 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// The new place of a string.
+    /// The new offset of a string.
     fn place(&mut self, at: u32) -> u32 {
         if at == 0 {
             return 0;
@@ -248,7 +248,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
-/// Types as another kernel might have them, for tests.
+/// Types of a fictitious kernel, for tests.
 #[cfg(test)]
 mod made {
     use std::cell::RefCell;
@@ -259,7 +259,7 @@ mod made {
         static MADE: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
     }
 
-    /// Ends the use of made types on this thread.
+    /// Ends this thread's use of fictitious types when dropped.
     pub(crate) struct InUse;
 
     impl Drop for InUse {
@@ -268,32 +268,32 @@ mod made {
         }
     }
 
-    /// The types that this thread is to use instead of the running kernel's.
+    /// The types that this thread uses instead of the running kernel's.
     pub(super) fn types() -> Option<Types> {
         MADE.with_borrow(Clone::clone).and_then(Types::new)
     }
 
-    /// Bit of a structure's information: its members' offsets hold the width of bit fields.
+    /// Bit in a structure's information: its members' offsets include the width of bit fields.
     const HAS_BIT_FIELDS: u32 = 1 << 31;
 
     impl Types {
-        /// Has this thread use these types until the value is dropped.
+        /// Makes this thread use these types until the value is dropped.
         pub fn instead_of_this_kernels(self) -> InUse {
             MADE.set(Some(self.bytes));
             InUse
         }
 
-        /// Makes all numbers in these structures ones of another type. Returns how many.
+        /// Changes the type of all integers in these structures. Returns their number.
         pub fn retype_numbers(&mut self, structures: &[&str], name: &str) -> usize {
             let number = self.number_named(name);
             self.change_numbers(structures, |_, has_bit_fields, member| {
-                // The new type is no bit field.
+                // The new type is not a bit field.
                 let offset = member[2] & if has_bit_fields { 0x00ff_ffff } else { u32::MAX };
                 [member[0], number, offset]
             })
         }
 
-        /// Makes all numbers in these structures bit fields. Returns how many.
+        /// Turns all integers in these structures into bit fields. Returns their number.
         pub fn make_bit_fields(&mut self, structures: &[&str], bits: u32) -> usize {
             self.change_numbers(structures, |info, _, member| {
                 *info |= HAS_BIT_FIELDS;
@@ -301,7 +301,7 @@ mod made {
             })
         }
 
-        /// Gives other names to fields. Returns how many.
+        /// Renames fields. Returns their number.
         pub fn rename_fields(&mut self, structures: &[&str], fields: &[&str]) -> usize {
             let names = self.places(fields);
             let mut renamed = 0;
@@ -320,7 +320,7 @@ mod made {
             at.expect("every kernel has it") as u32 + 1
         }
 
-        /// Changes members that are numbers, by the structure's information, whether that had bit fields, and the member's three words.
+        /// Changes integer members, given the structure's information, whether it had bit fields, and the member's three words.
         fn change_numbers(
             &mut self,
             structures: &[&str],
@@ -342,7 +342,7 @@ mod made {
             let names = self.places(structures);
             let kinds: Vec<(u32, u32)> =
                 self.from(0).map(|one| (one.kind, u32_at(one.all, 8).unwrap_or(0))).collect();
-            // A typedef or a qualified type is a number if what it names is.
+            // A typedef or a qualified type is an integer if its target is.
             let is_number = |mut id: u32| {
                 for _ in 0..16 {
                     match kinds.get(id as usize - 1) {
@@ -382,7 +382,7 @@ mod tests {
 
     use super::*;
 
-    /// Types of a kernel, made up: an integer, a structure of it and another one, a name for the latter.
+    /// Fictitious kernel types: an integer, a structure of it and another one, a typedef of the latter.
     fn made_up() -> Vec<u8> {
         let strings = b"\0int\0outer\0inner\0x\0y\0loose\0name\0kinds\0first\0second\0";
         let at = |name: &[u8]| {

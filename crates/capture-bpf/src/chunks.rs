@@ -1,9 +1,9 @@
-//! The memory in which the kernel's programs find tables: pieces of some MiB, each table within one.
+//! The memory in which BPF programs find tables: chunks of some MiB, each table within one.
 //!
-//! The kernel gives each piece all of its memory at once. Where less is allowed than a piece has, less of it is used.
+//! The kernel allocates each chunk completely. If the limit is below a chunk's size, only part of it is used.
 //!
-//! Room is handed out first-fit. What is given back is used again only after a while, when no program can be reading it any
-//! more: that is for the caller to see to.
+//! Space is allocated first-fit. Released space may be reused only after a while, when no program can be reading it any
+//! more: the caller ensures that.
 
 use std::io;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::wire::{CHUNK_BYTES, MAX_CHUNKS};
 
 const SIZE: usize = CHUNK_BYTES as usize;
 
-/// Where a table is.
+/// The place of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub chunk: u32,
@@ -26,11 +26,11 @@ pub(crate) struct Chunks {
     /// The map of maps.
     maps: OwnedFd,
     chunks: Vec<(OwnedFd, Free)>,
-    /// The most bytes of tables.
+    /// Limit for tables in bytes.
     limit: usize,
 }
 
-/// Free room of a chunk: ranges in order that don't touch.
+/// Free space of a chunk: sorted ranges that don't touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Free(Vec<Range<usize>>);
 
@@ -68,22 +68,22 @@ impl Free {
 }
 
 impl Chunks {
-    /// No chunks yet, and never more than `limit` bytes of tables in them.
+    /// Without chunks, and with a limit of `limit` bytes for tables.
     pub fn new(maps: OwnedFd, limit: usize) -> Self {
         Self { maps, chunks: Vec::new(), limit: limit.min(SIZE * MAX_CHUNKS as usize) }
     }
 
-    /// The largest piece of a table that there ever is room for.
+    /// The largest piece of a table that can ever fit.
     pub fn largest(&self) -> usize {
         SIZE.min(self.limit)
     }
 
-    /// Bytes that tables may take.
+    /// Limit for tables in bytes.
     pub fn room(&self) -> usize {
         self.limit
     }
 
-    /// Puts bytes somewhere. `None`: there is no room.
+    /// Stores bytes. `None`: there is no space.
     pub fn put(&mut self, bytes: &[u8]) -> io::Result<Option<Place>> {
         let size = bytes.len().next_multiple_of(64);
         if size > self.largest() {
@@ -98,7 +98,7 @@ impl Chunks {
                 return Ok(Some(Place { chunk: index as u32, bytes: range }));
             }
         }
-        // A last piece that is used in part only, and may be too small.
+        // The last chunk may be used only in part, and be too small.
         let part = self.limit.saturating_sub(self.chunks.len() * SIZE).min(SIZE);
         if size > part {
             return Ok(None);
@@ -107,14 +107,14 @@ impl Chunks {
         self.put(bytes)
     }
 
-    /// Gives a place back.
+    /// Releases a place.
     pub fn give_back(&mut self, place: Place) {
         if let Some((_, free)) = self.chunks.get_mut(place.chunk as usize) {
             free.give_back(place.bytes);
         }
     }
 
-    /// Bytes that the chunks take.
+    /// Bytes of all chunks.
     pub fn bytes(&self) -> usize {
         self.chunks.len() * SIZE
     }

@@ -1,4 +1,4 @@
-//! Single page faults of followed processes: where and when.
+//! Single page faults of followed processes: address and time.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -33,7 +33,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Loads the programs and starts them; they see faults once they are told to begin, and never those of this process.
+    /// Loads the programs and starts them; they record faults once told to begin, and never those of this process.
     pub fn load() -> Result<Self, LoadError> {
         let machine = Machine::find(&["task_struct"], &WATCHES)?;
         let mut bpf = machine
@@ -44,7 +44,7 @@ impl Faults {
             .map_err(refused("maps"))?;
         let mut probes = Probes::default();
         for watch in WATCHES {
-            // Forks are to be followed all the time.
+            // Forks must be followed from the start.
             match watch.0 {
                 "on_fork" => machine.watch(&mut bpf, watch)?,
                 _ => machine.watch_by(&mut bpf, watch, &mut probes)?,
@@ -60,22 +60,22 @@ impl Faults {
         })
     }
 
-    /// Keeps to this process, by its pidfd, with what it forks from now on, and to others that are told.
+    /// Restricts recording to followed processes, and adds this one, given by its pidfd, with its future children.
     pub fn follow(&mut self, pid: BorrowedFd<'_>) -> io::Result<()> {
         self.followed.add(pid)
     }
 
-    /// From now on faults are seen: of those who are followed, or, if nobody was told, of everybody but this process.
+    /// Starts recording faults: of followed processes, or, if none was given, of all but this process.
     pub fn begin(&mut self) -> io::Result<()> {
         self.followed.begin()
     }
 
-    /// What turns them off and on while they are read.
+    /// A switch that turns recording off and on while the ring is read.
     pub fn switch(&self) -> Switch {
         Switch::new(self.followed.teller(), self.probes.clone(), (self.counters.clone(), FAULTS_DROPPED))
     }
 
-    /// Takes the faults that are there, in their order.
+    /// Takes the recorded faults, in order.
     pub fn take(&mut self, mut each: impl FnMut(Fault)) -> usize {
         let mut taken = 0;
         while let Some(item) = self.ring.next() {
@@ -85,13 +85,13 @@ impl Faults {
         taken
     }
 
-    /// Faults that found no room.
+    /// Number of faults dropped because the ring was full.
     pub fn dropped(&self) -> u64 {
         sum(&self.counters, FAULTS_DROPPED)
     }
 }
 
-/// A message of the programs; `None`: it is too short.
+/// Decodes a message; `None` if it is too short.
 fn read(bytes: &[u8]) -> Option<Fault> {
     let (words, rest) = bytes.as_chunks::<8>();
     let [time, address, ids] = words else { return None };

@@ -1,4 +1,4 @@
-//! Who is followed, as the programs are told (bpf/follow.h).
+//! The set of followed processes, shared with the programs (bpf/follow.h).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -19,15 +19,15 @@ mod pod {
     unsafe impl aya::Pod for super::Control {}
 }
 
-/// Whom the programs of an object follow. At first everybody, and nothing has begun.
+/// The processes that an object's programs follow. Initially all, and recording is off.
 pub(crate) struct Followed {
     processes: OwnedFd,
-    /// What gives the threads of a process its mark.
+    /// The program that marks the threads of a process.
     on_mark: OwnedFd,
     state: Arc<Mutex<State>>,
 }
 
-/// What the programs are told, and where.
+/// The control data of the programs, and its map.
 struct State {
     controls: Array<MapData, Control>,
     control: Control,
@@ -40,12 +40,12 @@ impl State {
     }
 }
 
-/// Tells the programs what is wanted of them, from any thread.
+/// Changes the control data of the programs, from any thread.
 #[derive(Clone)]
 pub(crate) struct Teller(Arc<Mutex<State>>);
 
 impl Teller {
-    /// Changes what they are told.
+    /// Changes the control data.
     pub fn tell(&self, change: impl FnOnce(&mut Control)) -> io::Result<()> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut control = state.control;
@@ -55,7 +55,7 @@ impl Teller {
 }
 
 impl Followed {
-    /// Takes the maps of an object, whose other programs are loaded.
+    /// Takes the maps of an object whose other programs are loaded.
     pub fn take(machine: &Machine, bpf: &mut Ebpf) -> Result<Self, LoadError> {
         Ok(Self {
             on_mark: machine.load_each_task(bpf, "on_mark")?,
@@ -67,61 +67,61 @@ impl Followed {
         })
     }
 
-    /// What tells the programs.
+    /// A handle for changing the control data.
     pub fn teller(&self) -> Teller {
         Teller(self.state.clone())
     }
 
-    /// From now on what the programs see counts.
+    /// Starts recording.
     pub fn begin(&mut self) -> io::Result<()> {
         self.tell(|control| Control { began: 1, ..control })
     }
 
-    /// Looks at who is off the processor, or no more.
+    /// Turns the recording of off-CPU threads on or off.
     pub fn look_at_switches(&mut self, does: bool) -> io::Result<()> {
         self.tell(|control| Control { off_cpu: does.into(), ..control })
     }
 
-    /// Looks at all that are off the processor from now on: nobody is going to tell of them later.
+    /// Records all threads that are off the CPU from now on: nothing will report them later.
     pub fn ends(&mut self) -> io::Result<()> {
         self.tell(|control| Control { ends: 1, ..control })
     }
 
-    /// Keeps to processes that are followed.
+    /// Restricts recording to followed processes.
     pub fn only_some(&mut self) -> io::Result<()> {
         self.tell(|control| Control { follows_some: 1, ..control })
     }
 
-    /// Keeps to this process, by its pidfd, with what it forks from now on, and to others that are told.
+    /// Restricts recording to followed processes, and adds this one, given by its pidfd, with its future children.
     pub fn add(&mut self, pid: BorrowedFd<'_>) -> io::Result<()> {
         self.add_as(pid, 1)
     }
 
-    /// Likewise, with what the programs are to know of the process besides.
+    /// As [`add`](Self::add), with further information on the process for the programs.
     pub fn add_as(&mut self, pid: BorrowedFd<'_>, how: u32) -> io::Result<()> {
         self.only_some()?;
         sys::update_u32(self.processes.as_fd(), key(pid)?, how)?;
-        // Threads that it makes from now on have the mark from the beginning.
+        // New threads of a process inherit its mark.
         sys::each_thread(self.on_mark.as_fd(), pid)
     }
 
-    /// Whether a process is followed, by its pidfd.
+    /// Whether a process, given by its pidfd, is followed.
     pub fn has(&self, pid: BorrowedFd<'_>) -> bool {
         key(pid).is_ok_and(|key| sys::has_u32(self.processes.as_fd(), key))
     }
 
-    /// Follows a process no longer.
+    /// Stops following a process.
     pub fn forget(&mut self, pid: BorrowedFd<'_>) -> io::Result<()> {
         sys::delete(self.processes.as_fd(), key(pid)?)?;
         sys::each_thread(self.on_mark.as_fd(), pid)
     }
 
-    /// Nothing counts from now on, and everybody is followed again once it does.
+    /// Stops recording, and follows all processes again when it restarts.
     pub fn reset(&mut self) -> io::Result<()> {
         self.tell(|_| Control::default())
     }
 
-    /// Nothing counts from now on.
+    /// Stops recording.
     pub fn end(&mut self) -> io::Result<()> {
         self.tell(|control| Control { began: 0, ..control })
     }

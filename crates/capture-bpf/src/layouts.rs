@@ -1,4 +1,4 @@
-//! The layouts of interpreters' structures that the kernel's programs know, each once, by number.
+//! The layouts of interpreters' structures for the BPF programs, each stored once, by number.
 
 use aya::maps::{Array, MapData};
 use plumb_capture_api::Root;
@@ -27,12 +27,12 @@ pub(crate) struct Layouts {
 }
 
 impl Layouts {
-    /// None yet.
+    /// Without layouts.
     pub fn new(map: Array<MapData, ScriptLayout>) -> Self {
         Self { map, known: Vec::new() }
     }
 
-    /// The number of the layout of an interpreter. `None`: there is no interpreter, or no room for it.
+    /// The number of an interpreter's layout. `None`: there is no interpreter, or no space.
     pub fn number(&mut self, root: Option<Root>) -> Option<u32> {
         let layout = match root? {
             Root::Python { layout, .. } => python(&layout),
@@ -50,7 +50,7 @@ impl Layouts {
     }
 }
 
-/// A layout of Python as the programs read it.
+/// Python's layout in the programs' format.
 fn python(layout: &PythonLayout) -> ScriptLayout {
     let PythonLayout { runtime, interpreter, thread, chain, frame, code, .. } = layout;
     let (kind, cframe_frame, cframe_previous) = match *chain {
@@ -87,7 +87,7 @@ fn python(layout: &PythonLayout) -> ScriptLayout {
     }
 }
 
-/// The same of PHP.
+/// PHP's layout in the programs' format.
 fn of_php(layout: PhpLayout) -> ScriptLayout {
     ScriptLayout {
         identity: layout.identity(),
@@ -109,7 +109,7 @@ fn of_php(layout: PhpLayout) -> ScriptLayout {
     }
 }
 
-/// The same of Ruby.
+/// Ruby's layout in the programs' format.
 fn of_ruby(layout: RubyLayout) -> ScriptLayout {
     ScriptLayout {
         identity: ruby::IDENTITY,
@@ -135,7 +135,7 @@ fn of_ruby(layout: RubyLayout) -> ScriptLayout {
     }
 }
 
-/// The same of Perl.
+/// Perl's layout in the programs' format.
 fn of_perl(layout: PerlLayout) -> ScriptLayout {
     ScriptLayout {
         identity: perl::MASKS,

@@ -1,30 +1,31 @@
-//! Sampling with stacks walked in the kernel.
+//! Sampling with stacks unwound in the kernel.
 //!
-//! The programs in `bpf/` are attached to the sampling events of `plumb-capture-perf` and take care of each sample whose
-//! stack they can walk by tables of `plumb-unwind`; all others become perf's own records, with registers and a copy of the
-//! stack, and are unwound as ever. So this is an [`KernelUnwinder`](plumb_capture_api::KernelUnwinder): without it a recording is the same, but dearer.
+//! The programs in `bpf/` are attached to the sampling events of `plumb-capture-perf` and handle each sample whose
+//! stack they can unwind by tables of `plumb-unwind`. For all others the kernel writes its usual record, with registers and a stack
+//! copy, which is unwound in user space. This crate is a [`KernelUnwinder`](plumb_capture_api::KernelUnwinder): without it a
+//! recording is the same, but costs more.
 //!
-//! What it knows of mappings it looked up itself, under the process' mmap lock, and forgets when the kernel changes them (Linux
-//! 6.1 and newer; before, when perf's record of it is read, up to a tenth of a second later). Threads and what shares a process'
-//! memory without being its thread (`CLONE_VM`) are told apart by process: the latter's changes are seen by itself only.
+//! The programs look up mappings themselves, under the process' mmap lock, and drop them when the kernel changes them (Linux
+//! 6.1 and newer; on older kernels when perf's record of the change is read, up to a tenth of a second later). Mappings are cached per process: if
+//! another process shares the memory without being a thread (`CLONE_VM`), each sees only its own changes.
 //!
-//! Tables come on demand, when a stack ended for want of one; files with the same build id share one. They take 8 MiB at least,
-//! and no more than [`LoadOptions::table_memory`]. A stack whose file needs more than that, or than 64 MiB, or has more than four segments of
-//! code, is copied, as are those in memory without a file (JIT code) and by rules that take more than the stack and frame pointer.
+//! Tables are loaded on demand, when a stack ended for lack of one; files with the same build ID share one. They take at least 8 MiB,
+//! and at most [`LoadOptions::table_memory`]. A stack is copied if its file needs more than that, or than 64 MiB, or has more than four segments of
+//! code. So are stacks in memory without a file (JIT code), and those whose rules need more than the stack and frame pointer.
 //!
-//! Where a stack leads through a file with an interpreter ([`UnwindInfoRef::interpreter`](plumb_capture_api::UnwindInfoRef::interpreter)), the frames of the
-//! interpreted program come with it, up to 1,024 of them; of a stack that is copied they are sent apart, once another stack of the process
+//! If a stack leads through a file with an interpreter ([`UnwindInfoRef::interpreter`](plumb_capture_api::UnwindInfoRef::interpreter)), its sample includes
+//! the script frames, up to 1,024. For a stack that is copied they are sent separately, once another stack of the process
 //! has led there.
 //!
-//! Of tracepoints and functions ([`ProbeSpec`](plumb_capture_api::ProbeSpec)) the programs take the samples themselves, at the place, and decide
-//! which passing is one; those that they can't walk they have perf copy. Tracepoints take Linux 6.10.
+//! At tracepoints and functions ([`ProbeSpec`](plumb_capture_api::ProbeSpec)) the programs take the samples themselves, and decide
+//! which hits are sampled; stacks that they can't unwind are copied by perf. Tracepoints need Linux 6.10.
 //!
-//! It takes helpers of Linux 5.17; docs/kernels.md says on which kernels it was tried. In a pid namespace it refuses: the kernel's numbers of
-//! processes are not those of perf's records there.
+//! Requires helpers of Linux 5.17; docs/kernels.md lists the tested kernels. Not supported in a PID namespace: the kernel's process IDs
+//! differ from those of perf's records there.
 //!
-//! Nothing is pinned: programs, maps and links live as long as the descriptors of this process.
+//! Nothing is pinned: programs, maps and links exist as long as the descriptors of this process.
 //!
-//! Not here: events, process tracking, the profile.
+//! Elsewhere: events, process tracking, the profile.
 
 mod btf;
 pub mod calls;

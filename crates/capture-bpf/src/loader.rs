@@ -1,4 +1,4 @@
-//! The programs, loaded, and what the recorder tells them.
+//! Loads the programs, and passes the recorder's settings to them.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -28,9 +28,9 @@ use crate::{Attach, messages, sys};
 
 /// The programs, as `xtask/bpf.sh` made them.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/capture.bpf.o");
-/// The same without the frames of Python programs, which a kernel may refuse alone.
+/// The programs without frames of Python programs, which alone may be rejected by a kernel.
 static PLAIN: &[u8] = aya::include_bytes_aligned!("../bpf/capture_plain.bpf.o");
-/// The structures of the kernel that the programs look into (bpf/kernel.h).
+/// The kernel structures that the programs read (bpf/kernel.h).
 const STRUCTURES: [&str; 21] = [
     "task_struct",
     "uprobe_task",
@@ -54,16 +54,16 @@ const STRUCTURES: [&str; 21] = [
     "cgroup",
     "kernfs_node",
 ];
-/// The programs that watch processes.
+/// The programs that track processes.
 const WATCHES: [Watch; 4] = [
     ("on_exec", "sched_process_exec", "btf_trace_sched_process_exec"),
     ("on_fork", "sched_process_fork", "btf_trace_sched_process_fork"),
     ("on_exit", "sched_process_exit", "btf_trace_sched_process_exit"),
     ("on_free", "sched_process_free", "btf_trace_sched_process_free"),
 ];
-/// Likewise for mappings: Linux 6.1 and newer.
+/// The program that tracks mappings: Linux 6.1 and newer.
 const MAPS: Watch = ("on_map", "ma_write", "btf_trace_ma_write");
-/// Counts taken out of the kernel at once.
+/// Counts read from the kernel at once.
 const BATCH: usize = 1024;
 
 // SAFETY (all): structures of integers without padding, as `xtask codegen` makes sure: any bytes are valid.
@@ -82,24 +82,24 @@ mod pod {
     unsafe impl aya::Pod for Count {}
 }
 
-/// How the programs are to work.
+/// Options of the programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// Count equal stacks in the kernel. Otherwise each sample is sent with its time.
+    /// Whether equal stacks are counted in the kernel. Otherwise each sample is sent with its time.
     pub counting: bool,
-    /// The most memory that tables may take, in bytes.
+    /// Memory limit for tables, in bytes.
     pub table_memory: usize,
-    /// Bytes of the ring for each processor; four processors' at least. Samples that find no room come with a copy of their stack.
+    /// Bytes of the ring per CPU, at least four CPUs' worth. Samples for which it is full come with a stack copy.
     pub ring_memory: u32,
-    /// Measure time off the processor, instead of sampling unless that is asked for as well.
+    /// Whether to measure off-CPU time, instead of sampling unless that is requested as well.
     pub off_cpu: Option<OffCpu>,
-    /// Sample beside measuring time off the processor.
+    /// Whether to sample in addition to measuring off-CPU time.
     pub samples_beside: bool,
-    /// Tracepoints and functions of programs are to be watched.
+    /// Whether tracepoints and functions of programs are probed.
     pub places: bool,
-    /// Tell in which control group each process ends, if that is one of a container.
+    /// Whether to report the control group in which each process ends, if it is a container's.
     pub tells_cgroups: bool,
-    /// Look for programs of other tools that keep samples from being taken, which has the kernel account for how long each program runs.
+    /// Whether to look for programs of other tools that suppress samples, for which the kernel has to account each program's run time.
     pub watches_others: bool,
 }
 
@@ -138,9 +138,9 @@ pub struct Programs {
     damaged: u64,
 }
 
-/// Maps by process id.
+/// Maps by process ID.
 struct ProcessMaps {
-    /// The mappings that walks have met.
+    /// The mappings that unwinding has used.
     spaces: HashMap<MapData, u32, [u8; size_of::<Space>()]>,
     /// Memory with copies of files' text.
     copied_texts: HashMap<MapData, u32, CopiedTexts>,
@@ -148,17 +148,17 @@ struct ProcessMaps {
     interpreted: HashMap<MapData, u32, u64>,
 }
 
-/// How the programs were loaded.
+/// The form in which the programs were loaded.
 struct Loaded {
     counting: bool,
-    /// They see mappings change themselves.
+    /// Whether they track changes of mappings themselves.
     watches_maps: bool,
-    /// Why there are no frames of Python programs.
+    /// The reason for missing frames of Python programs.
     without_python: Option<LoadError>,
 }
 
 impl Programs {
-    /// Loads the programs and starts those that watch processes. Samples come once events are attached.
+    /// Loads the programs and starts those that track processes. Samples come once events are attached.
     pub fn load(options: LoadOptions) -> Result<Self, LoadError> {
         let watches = WATCHES.iter().chain([&MAPS]).chain(&off_cpu::WATCHES);
         let machine = Machine::find(&STRUCTURES, watches)?;
@@ -228,27 +228,27 @@ impl Programs {
         })
     }
 
-    /// Why the kernel refused the programs that see frames of Python programs, if it did: the others are loaded then.
+    /// The kernel's reason for rejecting the programs with frames of Python programs, if so: the others are loaded then.
     pub fn take_without_python(&mut self) -> Option<LoadError> {
         self.loaded.without_python.take()
     }
 
-    /// Why threads that are off the processor when a recording begins can't be seen before they run, if they can't.
+    /// The reason why threads off the CPU at the start of a recording can't be seen before they run, if so.
     pub fn without_threads(&self) -> Option<&LoadError> {
         self.switches.as_ref()?.without_threads()
     }
 
-    /// Whether changes of mappings are seen as they are made.
+    /// Whether changes of mappings are tracked immediately.
     pub(crate) fn watches_maps(&self) -> bool {
         self.loaded.watches_maps
     }
 
-    /// Whether stacks are taken as threads come back.
+    /// Whether stacks are taken when threads come back.
     pub(crate) fn looks_back(&self) -> bool {
         self.switches.as_ref().is_some_and(Switches::looks_back)
     }
 
-    /// Has the program for samples attached, if there is one.
+    /// Attaches the sampling program, if there is one.
     pub(crate) fn try_attaching(&self, attach: Attach) -> io::Result<()> {
         self.program.as_ref().map_or(Ok(()), |program| attach(program.as_fd()))
     }
@@ -355,7 +355,7 @@ impl KernelUnwinder for Programs {
     }
 
     fn has_interpreter(&mut self, pid: u32, address: u64) {
-        // Without room its stacks show what they lead through.
+        // If the map is full, its stacks show the interpreter's native frames.
         let _ = self.by_process.interpreted.insert(pid, address, 0);
     }
 
@@ -365,17 +365,17 @@ impl KernelUnwinder for Programs {
         let place = texts.all.iter_mut().find(|text| text.start == start || text.file == 0);
         if let Some(place) = place {
             *place = CopiedText { start, offset, file: number, zero: 0 };
-            // Without room its stacks are copied.
+            // If the map is full, its stacks are copied.
             let _ = self.by_process.copied_texts.insert(pid, texts, 0);
-            // What is known of that memory is that it has no file.
+            // The programs remember this memory as having no file.
             let _ = self.by_process.spaces.remove(&pid);
         }
     }
 
     fn forget(&mut self, pid: u32) {
-        // Otherwise it is forgotten already, and what is known now was looked up since.
+        // Otherwise it is already forgotten, and was looked up again since.
         if !self.loaded.watches_maps {
-            // There may be none.
+            // The entry may not exist.
             let _ = self.by_process.spaces.remove(&pid);
         }
     }

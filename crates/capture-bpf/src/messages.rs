@@ -1,4 +1,4 @@
-//! Messages of the programs, from the bytes of the ring.
+//! Decodes the programs' messages from the bytes of the ring.
 
 use plumb_capture_api::{
     CodeId, EvalLoopFrame, Message, Messages, Script, ScriptPlace, TimeOff, WalkedSample,
@@ -9,7 +9,7 @@ use crate::wire::{
     SAMPLE_STACK_ONLY, SCRIPT_ENTRY, SCRIPT_GENERATOR, SCRIPT_ROUND, UNTIL_EXEC,
 };
 
-/// Adds a message to the others. `None`: it makes no sense.
+/// Adds a message to the others. Returns `None` if it is malformed.
 pub(crate) fn read(mut bytes: &[u8], messages: &mut Messages) -> Option<()> {
     let message = match Received::take(&mut bytes)? {
         Received::Sample(sample) => return read_sample(&sample, bytes, messages),
@@ -54,12 +54,12 @@ pub(crate) fn read(mut bytes: &[u8], messages: &mut Messages) -> Option<()> {
     Some(())
 }
 
-/// What could be read of a part of code, with its address.
+/// The copied bytes of a part of code, with their address.
 fn part(at: u64, count: u32, bytes: &[u8]) -> Option<(u64, Vec<u8>)> {
     Some((at, bytes.get(..usize::try_from(count).ok()?)?.to_vec()))
 }
 
-/// The path of a control group from its names, innermost first, each with a zero. The root has none.
+/// The path of a control group from its names, innermost first, each terminated by a zero. The root has none.
 fn path(names: &[u8]) -> String {
     let names = names.split(|&byte| byte == 0).filter(|name| !name.is_empty() && *name != b"/");
     let names: Vec<_> = names.map(String::from_utf8_lossy).collect();
@@ -103,10 +103,10 @@ fn read_sample(sample: &wire::Sample, rest: &[u8], messages: &mut Messages) -> O
     Some(())
 }
 
-/// Rounds of an interpreter's loop with their frames.
+/// Eval frames with their script frames.
 fn rounds(script: &[[u8; 8]]) -> Vec<EvalLoopFrame> {
     let mut rounds: Vec<EvalLoopFrame> = Vec::new();
-    // Frames of which it is not known yet where they run.
+    // Script frames whose native frame is not known yet.
     let mut frames: Vec<ScriptPlace> = Vec::new();
     for pair in script.as_chunks::<2>().0 {
         let [at, is_end] = pair.map(u64::from_ne_bytes);
@@ -124,12 +124,12 @@ fn rounds(script: &[[u8; 8]]) -> Vec<EvalLoopFrame> {
     rounds
 }
 
-/// Whether a round has all of its frames.
+/// Whether an eval frame has all of its script frames.
 fn is_whole(round: &EvalLoopFrame) -> bool {
     round.frames.last().is_some_and(|last| last.is_entry)
 }
 
-/// A script frame, as two words tell it.
+/// Decodes a script frame from two words.
 fn place(words: [[u8; 8]; 2]) -> ScriptPlace {
     let [code, rest] = words.map(u64::from_ne_bytes);
     ScriptPlace {

@@ -1,7 +1,7 @@
-//! What every object of programs takes to be loaded: the kernel's types, a ring of the right size, programs at tracepoints, and
-//! maps to be talked to.
+//! Loading of any object of programs: the kernel's types, a ring of the right size, programs at tracepoints, and
+//! access to maps.
 //!
-//! Not here: what the programs are for.
+//! Elsewhere: the purpose of the programs.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -18,32 +18,32 @@ use crate::refusal::{LoadError, missing, refused};
 use crate::support::{self, support};
 use crate::switch::Probes;
 
-/// Bytes of a ring for each processor.
+/// Bytes of a ring per CPU.
 pub(crate) const RING: u32 = 1 << 20;
-/// As many rings' bytes at least, and the most bytes of one.
+/// Smallest number of CPUs' rings, and the most bytes of a ring.
 const RING_BOUNDS: (u32, u32) = (4, 64 << 20);
 
-/// What a program that is called for each thread is told, among the kernel's types.
+/// The kernel types of the context of a program that is run for each thread.
 const EACH_TASK: [&str; 2] = ["bpf_iter_task", "bpf_iter__task"];
 
-/// A program that watches something: its name, the tracepoint, and the name of its type.
+/// A program at a tracepoint: its name, the tracepoint, and the name of its type.
 pub(crate) type Watch = (&'static str, &'static str, &'static str);
 
 /// The machine that programs are loaded on.
 pub(crate) struct Machine {
-    /// The kernel's types that the programs name.
+    /// The kernel's types that the programs refer to.
     pub btf: Btf,
-    /// Processors, counted to the last that is online.
+    /// Number of CPUs, up to the last one online.
     pub cpus: u32,
-    /// The place of perf events among the controllers of control groups, if the kernel has both.
+    /// Index of perf events among the cgroup controllers, if the kernel has both.
     pub perf_controller: Option<u32>,
-    /// Made before these types were read: aya reads all of the kernel's as it makes one, also where it is given ours, and the two together are 25
-    /// MB.
+    /// Made before these types were read: aya reads all of the kernel's types when it makes a loader, even if it is given others, and both together take
+    /// 25 MB.
     loader: Cell<Option<EbpfLoader<'static>>>,
 }
 
 impl Machine {
-    /// Makes sure that programs can be loaded. `structures`: those of the kernel that they look into; `watches`: what they watch.
+    /// Checks that programs can be loaded. `structures`: the kernel structures that they read; `watches`: their tracepoints.
     pub fn find<'a>(
         structures: &[&'a str],
         watches: impl IntoIterator<Item = &'a Watch>,
@@ -65,21 +65,21 @@ impl Machine {
         Ok(Self { btf, cpus, perf_controller, loader: Cell::new(Some(loader)) })
     }
 
-    /// What loads an object on it.
+    /// A loader for an object on this machine.
     pub fn loader(&self) -> EbpfLoader<'_> {
         let mut loader: EbpfLoader<'_> = self.loader.take().unwrap_or_default();
         loader.btf(Some(&self.btf));
         loader
     }
 
-    /// Bytes of a ring, from those for each processor.
+    /// Bytes of a ring, from the bytes per CPU.
     pub fn ring(&self, each: u32) -> u32 {
         let (least, most) = RING_BOUNDS;
         each.saturating_mul(self.cpus.max(least)).min(most).next_power_of_two()
     }
 
-    /// Loads and starts a program that watches something. To be done before maps are taken from the object: programs refer to
-    /// them by descriptors, some of which end with that.
+    /// Loads and starts a program at a tracepoint. To be called before maps are taken from the object: programs refer to
+    /// them by descriptors, some of which are closed by that.
     pub fn watch(&self, bpf: &mut Ebpf, watch: Watch) -> Result<(), LoadError> {
         let (name, event, _) = watch;
         let program = self.load_watch(bpf, watch)?;
@@ -87,7 +87,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Likewise, and starts it so that it can be taken off.
+    /// As [`watch`](Self::watch), for a program that can be detached.
     pub fn watch_by(&self, bpf: &mut Ebpf, watch: Watch, probes: &mut Probes) -> Result<(), LoadError> {
         let (name, event, _) = watch;
         let program = self.load_watch(bpf, watch)?.fd().map_err(refused(name))?;
@@ -95,7 +95,7 @@ impl Machine {
         probes.add(program).map_err(refused(format!("the program {name} at {event}")))
     }
 
-    /// Loads it only. To be done before maps are taken, likewise.
+    /// Loads such a program without starting it. To be called before maps are taken, as well.
     pub fn load_watch<'a>(
         &self,
         bpf: &'a mut Ebpf,
@@ -109,7 +109,7 @@ impl Machine {
 }
 
 impl Machine {
-    /// Loads a program that is called for each thread ([`each_task`]). To be done before maps are taken, likewise.
+    /// Loads a program that is run for each thread ([`each_task`]). To be called before maps are taken, as well.
     pub fn load_each_task(&self, bpf: &mut Ebpf, name: &'static str) -> Result<OwnedFd, LoadError> {
         let program: &mut Iter =
             bpf.program_mut(name).ok_or_else(|| missing(name))?.try_into().map_err(refused(name))?;
@@ -119,7 +119,7 @@ impl Machine {
     }
 }
 
-/// Has a loaded program called for each thread, once, as the file is read.
+/// Attaches a loaded program that runs once for each thread as the file is read.
 pub(crate) fn each_task(bpf: &mut Ebpf, name: &'static str) -> Result<File, LoadError> {
     let program: &mut Iter =
         bpf.program_mut(name).ok_or_else(|| missing(name))?.try_into().map_err(refused(name))?;
@@ -141,7 +141,7 @@ pub(crate) fn load_program(bpf: &mut Ebpf, name: &'static str) -> Result<OwnedFd
     program.as_fd().try_clone_to_owned().map_err(refused("a descriptor"))
 }
 
-/// A map of the object.
+/// Takes a map from the object.
 pub(crate) fn take<M: TryFrom<Map, Error: std::error::Error + Send + Sync + 'static>>(
     bpf: &mut Ebpf,
     name: &'static str,
@@ -149,7 +149,7 @@ pub(crate) fn take<M: TryFrom<Map, Error: std::error::Error + Send + Sync + 'sta
     bpf.take_map(name).ok_or_else(|| missing(name))?.try_into().map_err(refused(format!("the map {name}")))
 }
 
-/// The descriptor of a map that is used by calls of our own.
+/// Takes the descriptor of a map for this crate's own system calls.
 pub(crate) fn take_descriptor(bpf: &mut Ebpf, name: &'static str) -> Result<OwnedFd, LoadError> {
     let map = match bpf.take_map(name) {
         Some(
@@ -160,7 +160,7 @@ pub(crate) fn take_descriptor(bpf: &mut Ebpf, name: &'static str) -> Result<Owne
     map.fd().as_fd().try_clone_to_owned().map_err(refused("a descriptor"))
 }
 
-/// A counter, of all processors together.
+/// The sum of a counter over all CPUs.
 pub(crate) fn sum(counters: &PerCpuArray<MapData, u64>, index: u32) -> u64 {
     counters.get(&index, 0).map_or(0, |values| values.iter().sum())
 }

@@ -1,6 +1,6 @@
-//! How long threads are off the processor: the programs at the scheduler's tracepoints (bpf/offcpu.h), and what they know.
+//! Off-CPU times of threads: the programs at the scheduler's tracepoints (bpf/offcpu.h), and their state.
 //!
-//! Not here: the stacks and times that they send and count, which come as all messages and counts do.
+//! Elsewhere: the stacks and times that they send and count, which are handled like all messages and counts.
 
 mod threads;
 
@@ -15,17 +15,17 @@ use crate::object::{Machine, Watch, each_task, sum, take, take_descriptor};
 use crate::refusal::LoadError;
 use crate::wire::{self, OFF_LOST, OFF_LOST_NS, OFF_SHORT, OFF_SHORT_NS, Off, PACE_BITS, Pace};
 
-/// Where threads are switched out.
+/// The tracepoint at which threads are switched out.
 const SWITCH: Watch = ("on_switch", "sched_switch", "btf_trace_sched_switch");
-/// Where they are back: Linux 6.15 and newer.
+/// The tracepoint at which threads are back: Linux 6.15 and newer.
 const SWITCHED: Watch = ("on_switched", "sched_exit_tp", "btf_trace_sched_exit_tp");
-/// Instead of the last two where there is no such place.
+/// Replaces the two above where the second does not exist.
 const SWITCH_ALONE: Watch = ("on_switch_alone", SWITCH.1, SWITCH.2);
-/// And where they are woken.
+/// The tracepoint at which threads are woken.
 const WAKEUP: Watch = ("on_wakeup", "sched_wakeup", "btf_trace_sched_wakeup");
-/// What is called for each thread.
+/// The program that is run for each thread.
 const THREADS: &str = "on_thread";
-/// All places.
+/// All tracepoints.
 pub(crate) const WATCHES: [Watch; 3] = [WAKEUP, SWITCH, SWITCHED];
 
 // SAFETY (all): structures of integers without padding, as `xtask codegen` makes sure: any bytes are valid.
@@ -37,35 +37,35 @@ mod pod {
     unsafe impl aya::Pod for super::Pace {}
 }
 
-/// How time off the processor is measured.
+/// Options for measuring off-CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OffCpu {
-    /// Times of which neither the part blocked nor the part waited is as long as this, in nanoseconds, are only summed up.
+    /// Times whose blocked part and run-queue wait are both shorter than this, in nanoseconds, are only summed up.
     pub min_ns: u64,
-    /// About so many stacks are taken a second on each processor at most.
+    /// Approximate limit for stacks per second and CPU.
     pub stacks_per_second: u32,
-    /// Stacks are walked in the kernel. Otherwise each is copied.
+    /// Whether stacks are unwound in the kernel. Otherwise each is copied.
     pub walks: bool,
-    /// Stacks may be taken as threads come back, where the kernel tells of that (Linux 6.15 and newer): then each stands for a known
-    /// time. Otherwise they are taken as threads go, and times beyond [`OffCpu::stacks_per_second`] have none.
+    /// Whether stacks may be taken when threads come back, on kernels with that tracepoint (Linux 6.15 and newer): then each stack has a
+    /// known time. Otherwise they are taken when threads leave, and times beyond [`OffCpu::stacks_per_second`] have no stack.
     pub looks_back: bool,
 }
 
 impl OffCpu {
-    /// What the programs are told of it before they are loaded: `min_ns`, `most_stacks`, `walks`.
+    /// The settings of the programs, to be set before they are loaded: `min_ns`, `most_stacks`, `walks`.
     pub(crate) fn numbers(&self) -> (u64, u32, u32) {
         let most = (u64::from(self.stacks_per_second) << PACE_BITS) / 1_000_000_000;
         (self.min_ns, u32::try_from(most).unwrap_or(u32::MAX).max(1), self.walks.into())
     }
 }
 
-/// The programs, loaded, and their maps.
+/// The loaded programs, and their maps.
 pub(crate) struct Switches {
     off: HashMap<MapData, u32, Off>,
     paces: PerCpuArray<MapData, Pace>,
     copiers: OwnedFd,
     looks_back: bool,
-    /// Why threads that are off can't be read, if they can't.
+    /// The reason why threads off the CPU can't be listed, if so.
     threads: Result<(), LoadError>,
 }
 
@@ -79,7 +79,7 @@ impl Switches {
             machine.watch(bpf, SWITCH_ALONE)?;
             machine.watch(bpf, WAKEUP)?;
         }
-        // It is tried: loading alone does not show that there will be a file.
+        // Loading alone does not show that the iterator's file can be opened.
         let threads = machine.load_each_task(bpf, THREADS).and_then(|_| each_task(bpf, THREADS).map(drop));
         Ok(Self {
             off: take(bpf, "off")?,
@@ -90,7 +90,7 @@ impl Switches {
         })
     }
 
-    /// Whether stacks are taken as threads come back.
+    /// Whether stacks are taken when threads come back.
     pub fn looks_back(&self) -> bool {
         self.looks_back
     }
@@ -100,13 +100,13 @@ impl Switches {
         self.copiers.try_clone()
     }
 
-    /// Why who is off can't be told before it runs, if it can't.
+    /// The reason why threads off the CPU can't be seen before they run, if so.
     pub fn without_threads(&self) -> Option<&LoadError> {
         self.threads.as_ref().err()
     }
 
-    /// Who is off and not known to be, with the stack: those that have been since before this was asked first, and those whose stack was not walked
-    /// as they went. Times of all others are counted up to now. `bpf`: what these programs are in.
+    /// Threads off the CPU that were not reported, with their stacks: those off since before the first call, and those whose stack was not unwound
+    /// when they left. Times of all others are counted up to now. `bpf`: the object with these programs.
     pub fn threads(&self, bpf: &mut Ebpf) -> io::Result<Vec<OffThread>> {
         self.threads.as_ref().map_err(|error| io::Error::other(error.to_string()))?;
         let mut file = each_task(bpf, THREADS).map_err(io::Error::other)?;
@@ -115,7 +115,7 @@ impl Switches {
         Ok(bytes.chunks_exact(size_of::<wire::OffThread>()).filter_map(threads::read).collect())
     }
 
-    /// Who is off.
+    /// Threads that are off the CPU.
     pub fn pending(&self, now_ns: u64) -> Vec<TimeOff> {
         let all = self.off.iter().filter_map(Result::ok);
         let times = all.filter(|(_, off)| off.out_ns != 0).map(|(tid, off)| {
@@ -132,7 +132,7 @@ impl Switches {
         times.collect()
     }
 
-    /// What is told of nowhere else. `counters`: those of the programs.
+    /// Times that are in no message. `counters`: those of the programs.
     pub fn unmeasured(&self, counters: &PerCpuArray<MapData, u64>) -> Unmeasured {
         let counter = |index| sum(counters, index);
         let paces = self.paces.get(&0, 0);

@@ -1,7 +1,7 @@
-//! Programs of other tools in the kernel: while one runs, the kernel calls no program for a sample, and drops that without a word
+//! BPF programs of other tools: while one runs, the kernel calls no program for a sample, and drops it silently
 //! (`bpf_prog_active`: bpf_overflow_handler in kernel/events/core.c, trace_call_bpf in kernel/trace/bpf_trace.c).
 //!
-//! The kernel's account of how long they run is asked for once there are any, as it slows each run of every program.
+//! The kernel's run-time statistics are enabled only while there are such programs, as they slow each run of every program.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -12,26 +12,26 @@ use plumb_capture_api::OtherPrograms;
 
 use crate::run_stats;
 
-/// Types of those that count as such, in `enum bpf_prog_type`: of probes, and of tracepoints by perf. One for samples interrupts none, and others
-/// don't keep the kernel from it.
+/// Types of programs that count, from `enum bpf_prog_type`: probes, and tracepoints by perf. Sampling programs interrupt no other program, and other
+/// types don't suppress samples.
 const TYPES: [u32; 2] = [2, 5];
-/// Time between two looks, with and without such programs.
+/// Time between two checks, with and without such programs.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
-/// The pause is at least so many times as long as the look before it took.
+/// The pause is at least this multiple of the duration of the last check.
 const PAUSE_TIMES: u32 = 30;
 
-/// What is known of them.
+/// State of the checks.
 #[derive(Debug, Default)]
 pub(crate) struct Others {
-    /// By number: name, how long it had run when it was seen first, and last.
+    /// By ID: name, run time when first seen, and last run time.
     programs: HashMap<u32, (String, Duration, Duration)>,
-    /// Has the kernel keep the account.
+    /// Keeps the kernel's statistics enabled.
     asked: Option<std::os::fd::OwnedFd>,
     next: Option<Instant>,
 }
 
 impl Others {
-    /// Looks at them, if it is time to or `now`.
+    /// Checks them, if due or `now`.
     pub fn look(&mut self, now: bool) -> OtherPrograms {
         let begin = Instant::now();
         if now || self.next.is_none_or(|next| begin >= next) {
@@ -67,7 +67,7 @@ impl Others {
         let own: HashSet<u32> = run_stats::own_numbers();
         for one in found.iter().filter(|one| !own.contains(&one.id())) {
             if self.asked.is_none() {
-                // Without the right to, nothing is known of how long they run.
+                // Without the privilege, their run times are unknown.
                 self.asked = enable_stats(Stats::RunTime).ok();
             }
             let name = || String::from_utf8_lossy(one.name()).into_owned();

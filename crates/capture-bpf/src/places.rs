@@ -1,7 +1,7 @@
-//! Places that are watched, as the programs are told of them (bpf/places.h).
+//! Probes of the programs (bpf/places.h).
 //!
-//! Tracepoints are attached to as what they are in the kernel, where programs don't keep each other from running, and not as
-//! perf's events: of a system call that is the entry to any, and the program looks which one it is.
+//! Tracepoints are attached to as raw tracepoints, where programs don't suppress each other, and not as
+//! perf events: for a system call that is the entry of all calls, and the program checks which one it is.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -19,7 +19,7 @@ use crate::wire::{
 };
 use crate::{sys, way_in};
 
-/// System calls that tracepoints call otherwise than programs do: by the kernel's functions.
+/// System calls whose tracepoints have a name other than the call's: that of the kernel function.
 const RENAMED: [(&str, &str); 6] = [
     ("newstat", "stat"),
     ("newfstat", "fstat"),
@@ -28,7 +28,7 @@ const RENAMED: [(&str, &str); 6] = [
     ("sendfile64", "sendfile"),
     ("umount", "umount2"),
 ];
-/// A tracepoint that is rarely passed, to try whether a program can be there.
+/// A rarely hit tracepoint, for testing whether a program can be attached.
 const HARMLESS: &str = "sched_process_exec";
 /// Nanoseconds of a second.
 const SECOND: u64 = 1_000_000_000;
@@ -42,14 +42,14 @@ mod pod {
     unsafe impl aya::Pod for super::Tally {}
 }
 
-/// The programs that are attached to places, as far as the kernel takes them: those at tracepoints since Linux 6.10.
+/// The programs attached to probes, as far as the kernel accepts them: tracepoints need Linux 6.10.
 pub(crate) struct AtPlaces {
     tracepoint: Result<OwnedFd, LoadError>,
     function: Result<OwnedFd, LoadError>,
 }
 
 impl AtPlaces {
-    /// Loads the programs of an object. To be done before maps are taken from it.
+    /// Loads the programs of an object. To be called before maps are taken from it.
     pub fn load(bpf: &mut Ebpf) -> Self {
         let tracepoint = load_program(bpf, "on_tracepoint").map_err(|error| match error {
             LoadError::Refused(refusal) if lacks_cookie(refusal.verifier_reason()) => LoadError::Unsupported(
@@ -61,7 +61,7 @@ impl AtPlaces {
     }
 }
 
-/// The watched places, and the programs at them.
+/// The probes, and their programs.
 pub(crate) struct Places {
     programs: AtPlaces,
     places: Array<MapData, Place>,
@@ -69,7 +69,7 @@ pub(crate) struct Places {
     copiers: OwnedFd,
     cpus: u32,
     links: Vec<OwnedFd>,
-    /// Numbers up to this one may be watched.
+    /// Probe numbers up to this one may be in use.
     watched: u32,
 }
 
@@ -87,7 +87,7 @@ impl Places {
         })
     }
 
-    /// Whether the programs at tracepoints and at functions are there. The first is attached, to a tracepoint that no place is known of.
+    /// Whether programs at tracepoints and at functions are available. The first is tested by attaching it to an unused tracepoint.
     pub fn tried(self) -> (Result<(), LoadError>, Result<(), LoadError>) {
         let AtPlaces { tracepoint, function } = self.programs;
         let attach = |program: OwnedFd| {
@@ -97,19 +97,19 @@ impl Places {
         (tracepoint.and_then(attach).map(drop), function.map(drop))
     }
 
-    /// The program for events of functions.
+    /// The program for function events.
     pub fn at_function(&self) -> Option<&OwnedFd> {
         self.programs.function.as_ref().ok()
     }
 
-    /// Watches a place.
+    /// Starts to sample a probe.
     pub fn watch(&mut self, watched: &ProbeSpec<'_>) -> io::Result<FallbackEvents> {
         let number = u32::try_from(watched.number).ok().filter(|&number| number < MAX_PLACES);
         let number = number.ok_or_else(|| io::Error::other(format!("more than {MAX_PLACES} events")))?;
         let point = watched.tracepoint.map(Point::find).transpose()?;
         let program = if point.is_some() { &self.programs.tracepoint } else { &self.programs.function };
         let program = program.as_ref().map_err(|error| io::Error::other(error.to_string()))?;
-        // In a system call there is nothing of the kernel yet, or no more.
+        // At a system call's tracepoint there are no kernel frames yet, or none any more.
         let in_kernel = point.as_ref().filter(|point| point.call.is_none());
         let way_in = in_kernel.map(|point| way_in::of(point.name));
         let hz = |hz: u32| SECOND / u64::from(hz.max(1));
@@ -136,12 +136,12 @@ impl Places {
         Ok(FallbackEvents { map, way_in })
     }
 
-    /// How often a tracepoint was passed, by whomever, and not seen.
+    /// Number of hits of tracepoints, by any process, that were missed.
     pub fn unseen(&self) -> u64 {
         self.programs.tracepoint.as_ref().ok().and_then(missed).unwrap_or(0)
     }
 
-    /// Watches no more.
+    /// Stops sampling probes.
     pub fn stop(&mut self) -> io::Result<()> {
         for number in 0..self.watched {
             let place = self.places.get(&number, 0).map_err(io::Error::other)?;
@@ -151,7 +151,7 @@ impl Places {
         Ok(())
     }
 
-    /// What became of a place so far.
+    /// The counts of a probe so far.
     pub fn passed(&self, number: usize) -> Option<ProbeCounts> {
         let number = u32::try_from(number).ok()?;
         let place = self.places.get(&number, 0).ok()?;
@@ -164,31 +164,31 @@ impl Places {
     }
 }
 
-/// Whether the verifier says that a program may not ask which place it is at.
+/// Whether the verifier rejects asking for the probe's cookie.
 fn lacks_cookie(verifier_reason: Option<&str>) -> bool {
     verifier_reason.is_some_and(|reason| reason.contains("bpf_get_attach_cookie"))
 }
 
-/// How often the kernel did not call a program because it was running: its `recursion_misses`.
+/// Number of times that the kernel skipped a program because it was running: its `recursion_misses`.
 fn missed(program: &OwnedFd) -> Option<u64> {
     let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", program.as_raw_fd())).ok()?;
     info.lines().find_map(|line| line.strip_prefix("recursion_misses:")?.trim().parse().ok())
 }
 
-/// A tracepoint as the kernel has it, and the system call of which alone it is to tell.
+/// A kernel tracepoint, and the only system call that it reports, if any.
 struct Point<'a> {
     name: &'a str,
     call: Option<u32>,
 }
 
 impl<'a> Point<'a> {
-    /// That of perf's event `GROUP:NAME`.
+    /// The tracepoint of perf's event `GROUP:NAME`.
     fn find(event: &'a str) -> io::Result<Self> {
         let Some((group, name)) = event.split_once(':') else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
         if group != "syscalls" {
-            // Events of times weigh by what they say, which is not known here.
+            // The weight of these events is a time in their own data, which is not read here.
             let is_of_times = group == "sched" && name.starts_with("sched_stat_");
             return if is_of_times {
                 Err(io::Error::other("its samples count nanoseconds"))

@@ -1,4 +1,4 @@
-//! Why programs could not be loaded: what is missing, or what the kernel refused and what its verifier said about it.
+//! Reasons why programs could not be loaded: a missing requirement, or the kernel's rejection with the verifier's log.
 
 use std::error::Error;
 use std::fmt;
@@ -7,19 +7,19 @@ use aya::programs::ProgramError;
 
 use crate::support::Unsupported;
 
-/// Lines with which the verifier ends, whatever it found.
+/// Prefixes of the verifier's last lines, whatever its result.
 const STATISTICS: [&str; 4] = ["processed ", "verification time ", "stack depth ", "max_states"];
 
-/// Why the programs could not be loaded.
+/// The reason why the programs could not be loaded.
 #[derive(Debug)]
 pub enum LoadError {
-    /// This machine or user can't have them.
+    /// This machine or user does not support them.
     Unsupported(Unsupported),
-    /// The kernel refused one.
+    /// The kernel rejected one.
     Refused(Refusal),
 }
 
-/// What the kernel refused, and why.
+/// The rejected object, and the reason.
 #[derive(Clone, Debug)]
 pub struct Refusal {
     what: String,
@@ -28,7 +28,7 @@ pub struct Refusal {
 }
 
 impl LoadError {
-    /// The same error, of something else that it stands in the way of.
+    /// A copy of the error, for another feature that it affects.
     pub(crate) fn again(&self) -> Self {
         match self {
             LoadError::Unsupported(why) => LoadError::Unsupported(why.clone()),
@@ -38,8 +38,8 @@ impl LoadError {
 }
 
 impl Refusal {
-    /// The last lines that the kernel's verifier printed, at most so many: the instructions that led to the refusal, the reason, and how
-    /// much it had looked at. Empty if it was not the verifier that refused.
+    /// The last lines of the kernel's verifier log, at most `most`: the rejected instructions, the reason, and
+    /// statistics. Empty if the verifier was not the one that rejected.
     pub fn verifier_lines(&self, most: usize) -> Vec<&str> {
         let lines = self.verifier_log.lines().map(str::trim_end).filter(|line| !line.is_empty());
         let mut lines: Vec<&str> = lines.rev().take(most).collect();
@@ -47,7 +47,7 @@ impl Refusal {
         lines
     }
 
-    /// What the verifier objected to, in its words.
+    /// The verifier's reason.
     pub fn verifier_reason(&self) -> Option<&str> {
         let lines = self.verifier_log.lines().map(str::trim);
         lines.rev().find(|line| !line.is_empty() && !STATISTICS.iter().any(|begin| line.starts_with(begin)))
@@ -72,7 +72,7 @@ impl fmt::Display for LoadError {
 
 impl Error for LoadError {}
 
-/// Makes the error of what was refused.
+/// Makes an error for a rejected object.
 pub(crate) fn refused<E: Error + 'static>(what: impl Into<String>) -> impl FnOnce(E) -> LoadError {
     move |error| {
         let mut verifier_log = String::new();
@@ -91,7 +91,7 @@ pub(crate) fn refused<E: Error + 'static>(what: impl Into<String>) -> impl FnOnc
     }
 }
 
-/// The error of what is not in an object.
+/// The error for a name that is not in an object.
 pub(crate) fn missing(name: &str) -> LoadError {
     let reason = "it is not in the object".to_owned();
     LoadError::Refused(Refusal { what: name.to_owned(), reason, verifier_log: String::new() })

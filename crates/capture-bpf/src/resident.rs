@@ -1,8 +1,8 @@
-//! The tables that are loaded: which file has which, and which go when there is no more room.
+//! The loaded tables: which file has which, and eviction when there is no more space.
 //!
-//! A program may be reading a table when it is taken away, so its memory is given to no other for a while.
+//! A program may be reading a table during its eviction, so its memory is not reused for a while.
 //!
-//! Not here: what is in a table, the memory itself.
+//! Elsewhere: the content of a table, the memory itself.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,46 +21,46 @@ use crate::wire::{
     TABLE_PIECES,
 };
 
-/// How long after it was taken away nobody can be reading a table any more: a walk takes microseconds.
+/// Time after eviction when no program can be reading a table any more: unwinding takes microseconds.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The tables that are loaded.
+/// The loaded tables.
 pub(crate) struct Resident {
-    /// What the programs know of files, by number.
+    /// The programs' information on files, by number.
     files: Array<MapData, File>,
     chunks: Chunks,
     layouts: Layouts,
-    /// Tables that are loaded, by the number of their file.
+    /// Loaded tables, by file number.
     loaded: FxHashMap<u32, Loaded>,
-    /// What was taken away, and when.
+    /// Evicted pieces, with the time of eviction.
     leaving: VecDeque<(Instant, Piece)>,
-    /// Numbers for pieces of tables after their first.
+    /// Numbers for the second and later pieces of tables.
     free: Vec<u32>,
-    /// How many tables were taken away.
+    /// Number of evicted tables.
     evicted: u64,
-    /// Numbers for files of which processes have copies in memory without a file, by what the recorder calls them.
+    /// Numbers for files that processes have copied to anonymous memory, by the recorder's file number.
     copies: FxHashMap<usize, u32>,
 }
 
 /// A piece of a table.
 struct Piece {
     place: Place,
-    /// Its number, but for the first, which has that of its file.
+    /// Its number; `None` for the first piece, which has that of its file.
     number: Option<u32>,
 }
 
 /// A table of a file.
 #[derive(Clone)]
 struct Loaded {
-    /// Where it is; files with the same code share it.
+    /// Its pieces; files with the same code share them.
     pieces: Arc<Vec<Piece>>,
-    /// Where its first piece is.
+    /// The place of its first piece.
     file: File,
     build_id: Option<Box<[u8]>>,
 }
 
 impl Resident {
-    /// None yet.
+    /// Without tables.
     pub fn new(files: Array<MapData, File>, chunks: Chunks, layouts: Layouts) -> Self {
         let free = (MAX_FILES - MAX_PIECES..MAX_FILES).collect();
         Self {
@@ -75,7 +75,7 @@ impl Resident {
         }
     }
 
-    /// The number for a file of which a process has a copy in memory without a file. The programs can't know that of the file itself.
+    /// The number for a file that a process has copied to anonymous memory. The programs can't identify the file themselves.
     pub fn number_of_copy(&mut self, file: usize) -> Option<u32> {
         if let Some(&known) = self.copies.get(&file) {
             return Some(known);
@@ -86,22 +86,22 @@ impl Resident {
         Some(number)
     }
 
-    /// Bytes that tables' memory takes.
+    /// Bytes of the tables' memory.
     pub fn bytes(&self) -> usize {
         self.chunks.bytes()
     }
 
-    /// How many tables were taken away to make room for others.
+    /// Number of tables evicted to make space for others.
     pub fn evicted(&self) -> u64 {
         self.evicted
     }
 
-    /// Whether nothing is about to become free: until then a table would be thrown away.
+    /// Whether no evicted memory is waiting to be reused: until then a new table would be discarded.
     pub fn can_load(&self) -> bool {
         self.leaving.is_empty()
     }
 
-    /// Gives the programs the table of a file, or says that there is none. Returns whether they won't ask again.
+    /// Gives the programs the table of a file, or reports that it has none. Returns whether they won't ask again.
     pub fn supply(&mut self, number: u32, lent: Option<&UnwindInfoRef<'_>>) -> bool {
         let state = self.load(number, lent).unwrap_or(STATE_NONE);
         if state != STATE_READY {
@@ -110,12 +110,12 @@ impl Resident {
         state != STATE_UNKNOWN
     }
 
-    /// Tells the programs that a file is memory: there is code in it that somebody made.
+    /// Tells the programs that a file is generated code in memory.
     pub fn is_memory(&mut self, number: u32) {
         let _ = self.files.set(number, File { state: STATE_MEMORY, ..File::default() }, 0);
     }
 
-    /// Makes memory free that nobody can be reading any more.
+    /// Reuses the memory of evicted tables that no program can be reading any more.
     pub fn give_back(&mut self) {
         while let Some((since, _)) = self.leaving.front()
             && since.elapsed() > GRACE
@@ -125,10 +125,10 @@ impl Resident {
         }
     }
 
-    /// Loads the table of a file. Returns the state that the file is in then.
+    /// Loads the table of a file. Returns the file's resulting state.
     fn load(&mut self, number: u32, lent: Option<&UnwindInfoRef<'_>>) -> io::Result<u32> {
         let (Some(lent), true) = (lent, self.can_load()) else {
-            // Two processors may have asked for one that was loaded meanwhile.
+            // Two CPUs may have asked for a table that has been loaded by now.
             return Ok(if self.loaded.contains_key(&number) { STATE_READY } else { STATE_UNKNOWN });
         };
         if let Some(same) = self.same_table(lent) {
@@ -138,7 +138,7 @@ impl Resident {
         let Some(table) = loadable(lent) else { return Ok(STATE_NONE) };
         let size = table.bytes.len();
         let parts = table.pieces(self.chunks.largest());
-        // It would not fit anywhere.
+        // It would never fit.
         if parts.len() > TABLE_PIECES as usize || size > self.chunks.room() {
             return Ok(STATE_NONE);
         }
@@ -154,11 +154,11 @@ impl Resident {
         Ok(STATE_READY)
     }
 
-    /// Puts the pieces of a table somewhere; with them comes where the first is. `None`: there is no room.
+    /// Stores the pieces of a table; also returns the place of the first. `None`: there is no space.
     fn put(&mut self, parts: Vec<Loadable>) -> io::Result<Option<(Vec<Piece>, File)>> {
         let mut pieces = Vec::new();
         let (mut first, mut next) = (File::default(), 0);
-        // The last of them first, as each says where the next one is.
+        // Last piece first, as each piece refers to the next one.
         for (index, part) in parts.into_iter().enumerate().rev() {
             let number = if index == 0 { None } else { self.free.pop() };
             let place = if index == 0 || number.is_some() { self.chunks.put(&part.bytes)? } else { None };
@@ -184,8 +184,8 @@ impl Resident {
         self.free.extend(number);
     }
 
-    /// A table that is loaded already, of a file with the same build id and the same code in the same places: in
-    /// another container, say.
+    /// A loaded table of a file with the same build ID and the same code at the same offsets: in
+    /// another container, for example.
     fn same_table(&self, lent: &UnwindInfoRef<'_>) -> Option<Loaded> {
         let build_id = lent.build_id.as_ref()?;
         let segments = tables::segments(lent)?;
@@ -195,9 +195,9 @@ impl Resident {
         all.find(is_same).cloned()
     }
 
-    /// Tells the programs of a file's table.
+    /// Publishes a file's table to the programs.
     fn show(&mut self, number: u32, loaded: Loaded) -> io::Result<()> {
-        // All else is there before the state says so.
+        // The state is set last, when all other data is in place.
         for state in [STATE_ASKED, STATE_READY] {
             self.files.set(number, File { state, ..loaded.file }, 0).map_err(io::Error::other)?;
         }
@@ -205,7 +205,7 @@ impl Resident {
         Ok(())
     }
 
-    /// Takes away the tables that were used least, half of the memory. They come back when they are wanted.
+    /// Evicts the least used tables, half of the memory. They are loaded again on demand.
     fn evict(&mut self) {
         let mut numbers: Vec<(u32, u32)> = Vec::new();
         for &number in self.loaded.keys() {
@@ -221,7 +221,7 @@ impl Resident {
             }
             let Some(Loaded { pieces, file, .. }) = self.loaded.remove(&number) else { continue };
             let _ = self.files.set(number, File { state: STATE_UNKNOWN, ..file }, 0);
-            // Unless another file has the same one.
+            // Unless another file shares it.
             if let Ok(pieces) = Arc::try_unwrap(pieces) {
                 freed += pieces.iter().map(|piece| piece.place.bytes.len()).sum::<usize>();
                 self.leaving.extend(pieces.into_iter().map(|piece| (Instant::now(), piece)));

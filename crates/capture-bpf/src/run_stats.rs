@@ -1,7 +1,7 @@
-//! How long this process' BPF programs ran: the kernel's own account of them.
+//! Run time of this process' BPF programs, from the kernel's statistics.
 //!
-//! Not here: programs. The kernel keeps the account only while it is asked to (`BPF_ENABLE_STATS`, Linux 5.8, or
-//! `kernel.bpf_stats_enabled`), as it takes two looks at the clock with each run.
+//! Elsewhere: programs. The kernel keeps the statistics only while enabled (`BPF_ENABLE_STATS`, Linux 5.8, or
+//! `kernel.bpf_stats_enabled`), as they read the clock twice per run.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, DirEntry, File};
@@ -12,45 +12,45 @@ use std::time::{Duration, Instant};
 
 use aya::sys::{Stats, enable_stats};
 
-/// Where the kernel says whether it keeps the account for all.
+/// File that shows whether the statistics are enabled globally.
 const ENABLED: &str = "/proc/sys/kernel/bpf_stats_enabled";
-/// How the link ends that the kernel shows for the descriptor of a program: `anon_inode:bpf-prog`.
+/// End of the link that the kernel shows for a program's descriptor: `anon_inode:bpf-prog`.
 const PROGRAM: &[u8] = b":bpf-prog";
-/// Time between two looks at all descriptors, of which few are programs.
+/// Time between two searches of all descriptors, few of which are programs.
 const SEARCH: Duration = Duration::from_secs(60);
 
-/// The account of BPF programs, kept while this exists.
+/// The statistics of BPF programs, enabled while this exists.
 #[derive(Debug)]
 pub struct RunStats {
     asked: Option<OwnedFd>,
     is_kept: bool,
-    /// Where the kernel tells of each program.
+    /// The fdinfo file of each program.
     programs: Vec<PathBuf>,
     searched: Option<Instant>,
 }
 
 impl RunStats {
-    /// Asks the kernel to keep it, which takes CAP_SYS_ADMIN. It is kept of all programs on the machine, and slows each run of them.
+    /// Enables the statistics, which requires CAP_SYS_ADMIN. They cover all programs on the machine, and slow each run.
     pub fn enable() -> Self {
         let asked = enable_stats(Stats::RunTime).ok();
         let is_kept = asked.is_some() || fs::read_to_string(ENABLED).is_ok_and(|text| text.trim() == "1");
         Self { asked, is_kept, programs: Vec::new(), searched: None }
     }
 
-    /// Asks for it no more. Returns whether it is kept all the same.
+    /// Stops requesting the statistics. Returns whether they are enabled even so.
     pub fn release(&mut self) -> bool {
         self.asked = None;
         self.is_kept = fs::read_to_string(ENABLED).is_ok_and(|text| text.trim() == "1");
         self.is_kept
     }
 
-    /// Whether the kernel keeps the account.
+    /// Whether the statistics are enabled.
     pub fn is_kept(&self) -> bool {
         self.is_kept
     }
 
-    /// How long all programs ran that this process has loaded and still holds, since they were loaded; `None` where the kernel keeps no account.
-    /// What was loaded in the last minute may be missing.
+    /// Total run time of all programs that this process has loaded and still holds; `None` if the statistics are disabled.
+    /// Programs loaded in the last minute may be missing.
     pub fn own_run_time(&mut self) -> Option<Duration> {
         if !self.is_kept {
             return None;
@@ -66,14 +66,14 @@ impl RunStats {
     }
 }
 
-/// The numbers of all programs that this process holds.
+/// The IDs of all programs that this process holds.
 pub(crate) fn own_numbers() -> HashSet<u32> {
     let programs = own_programs().unwrap_or_default();
     programs.iter().filter_map(|path| u32::try_from(run_time(path)?.0).ok()).collect()
 }
 
-/// Where the kernel tells of each program that this process holds. What else is open is passed over: what the kernel writes of each takes ten
-/// times as long as to read where it leads.
+/// The fdinfo file of each program that this process holds. Other descriptors are skipped by their links: reading fdinfo takes ten
+/// times as long.
 fn own_programs() -> Option<Vec<PathBuf>> {
     let is_program = |entry: &DirEntry| {
         fs::read_link(entry.path()).is_ok_and(|to| to.as_os_str().as_encoded_bytes().ends_with(PROGRAM))
@@ -82,14 +82,14 @@ fn own_programs() -> Option<Vec<PathBuf>> {
     Some(descriptors.map(|entry| Path::new("/proc/self/fdinfo").join(entry.file_name())).collect())
 }
 
-/// The number of a program and how long it ran. The kernel writes all of it at once.
+/// The ID of a program and its run time. The kernel writes the file in one piece.
 fn run_time(path: &Path) -> Option<(u64, u64)> {
     let mut text = [0; 1024];
     let length = File::open(path).ok()?.read(&mut text).ok()?;
     program(str::from_utf8(text.get(..length)?).ok()?)
 }
 
-/// The number of the program that a descriptor is of, and the nanoseconds for which it ran (`bpf_prog_show_fdinfo` in kernel/bpf/syscall.c).
+/// The program ID in fdinfo, and its run time in nanoseconds (`bpf_prog_show_fdinfo` in kernel/bpf/syscall.c).
 fn program(fdinfo: &str) -> Option<(u64, u64)> {
     let number = |name: &str| fdinfo.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
     Some((number("prog_id:")?, number("run_time_ns:")?))

@@ -1,4 +1,4 @@
-//! What a command does in numbers, from programs that only count (bpf/stat.bpf.c).
+//! Counts for a command, from programs that only count (bpf/stat.bpf.c).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,12 +14,12 @@ use crate::wire::{self, STAT_CALLS, STAT_KERNEL, STAT_LOST, STAT_LOST_NS, STAT_U
 
 /// The programs, as `xtask/bpf.sh` made them.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/stat.bpf.o");
-/// The programs that cost next to nothing.
+/// The programs with negligible cost.
 const WATCHES: [Watch; 2] = [
     ("on_fork", "sched_process_fork", "btf_trace_sched_process_fork"),
     ("on_free", "sched_process_free", "btf_trace_sched_process_free"),
 ];
-/// The one that every system call pays for.
+/// The program that slows every system call.
 const CALLS: Watch = ("on_call", "sys_exit", "btf_trace_sys_exit");
 
 // SAFETY: structures of integers without padding, as `xtask codegen` makes sure: any bytes are valid.
@@ -44,7 +44,7 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// Loads the programs and starts them; they count once there is someone to follow. `calls`: whether system calls are counted.
+    /// Loads the programs and starts them; they count once a process is followed. `calls`: whether system calls are counted.
     pub fn load(calls: bool) -> Result<Self, LoadError> {
         let watches = || WATCHES.into_iter().chain(calls.then_some(CALLS));
         let named: Vec<Watch> = watches().collect();
@@ -92,7 +92,7 @@ impl StatCounters for Stat {
             std::array::from_fn(|index| now[index].saturating_sub(since[index]));
         let ended: Vec<_> = self.threads.iter().filter_map(Result::ok).collect();
         let threads = ended.into_iter().map(|(key, time)| {
-            // If it stays, the next run has it too: that can only be if the map itself is gone.
+            // If it stays, the next run includes it: possible only if the map itself is gone.
             let _ = self.threads.remove(&key);
             let length = key.comm.iter().position(|&byte| byte == 0).unwrap_or(key.comm.len());
             let comm = String::from_utf8_lossy(&key.comm[..length]).into_owned();

@@ -1,4 +1,4 @@
-//! Whether the programs can run here, and if not, what is in the way.
+//! Whether the programs can run here, and if not, the obstacle.
 
 use std::fmt;
 use std::fs;
@@ -10,35 +10,35 @@ use crate::btf::{self, Types};
 
 /// Bit of CAP_BPF.
 pub const CAP_BPF: u32 = 39;
-/// No older kernel is tried: it lacks programs' own view of registers (bpf_task_pt_regs) and tasks.
+/// Older kernels are not tried: they lack the programs' access to registers (bpf_task_pt_regs) and tasks.
 const OLDEST: (u32, u32) = (5, 15);
-/// The first that has all that programs call.
+/// The first kernel with all helpers.
 const NEEDED: &str = "5.17";
-/// What the programs call that came later, as the kernel's types name it, and with what version it came. A distribution
-/// may have taken it into an older one, so that the version does not decide.
+/// Later helpers of the programs: their names in the kernel's types, and the version that introduced them. A distribution
+/// may have backported them, so that the version does not decide.
 const HELPERS: [(&str, &str, &str); 2] =
     [("BPF_FUNC_loop", "bpf_loop", "5.17"), ("BPF_FUNC_find_vma", "bpf_find_vma", "5.17")];
-/// Inode of the first pid namespace (PROC_PID_INIT_INO in include/linux/proc_ns.h).
+/// Inode of the initial PID namespace (PROC_PID_INIT_INO in include/linux/proc_ns.h).
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
-/// Why stacks can't be walked in the kernel here.
+/// The reason why the kernel can't unwind stacks here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unsupported {
-    /// Tables and registers are those of x86_64.
+    /// Tables and registers are for x86_64 only.
     Architecture,
     /// The kernel is too old: its release.
     Kernel(String),
-    /// The kernel does not show its types.
+    /// The kernel does not expose its types.
     NoBtf,
-    /// The kernel lacks something that programs call: its name, and the first kernel that has it.
+    /// The kernel lacks a helper: its name, and the first kernel that has it.
     Helper(&'static str, &'static str),
-    /// The recorder's rights end at its user namespace.
+    /// The recorder is in a user namespace, outside of which it has no privileges.
     UserNamespace,
     /// These capabilities are missing.
     Capabilities(Vec<&'static str>),
     /// The kernel is locked down.
     Lockdown,
-    /// The recorder counts processes otherwise than the kernel.
+    /// The recorder is in a PID namespace, whose process IDs differ from the kernel's.
     PidNamespace,
 }
 
@@ -77,7 +77,7 @@ impl fmt::Display for Unsupported {
 
 impl std::error::Error for Unsupported {}
 
-/// Whether the kernel keeps its memory from everybody. Where the file that tells is not mounted, what the kernel was started with does.
+/// Whether lockdown keeps the kernel's memory confidential. If its file is not mounted, the kernel command line decides.
 fn is_confidential() -> bool {
     match fs::read_to_string("/sys/kernel/security/lockdown") {
         Ok(state) => state.contains("[confidentiality]"),
@@ -86,7 +86,7 @@ fn is_confidential() -> bool {
     }
 }
 
-/// Whether programs can be loaded, as far as can be told without trying.
+/// Whether programs can be loaded, as far as known without trying.
 pub fn support(host: &Host) -> Result<(), Unsupported> {
     if !cfg!(target_arch = "x86_64") {
         return Err(Unsupported::Architecture);
@@ -114,8 +114,8 @@ pub fn support(host: &Host) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// Likewise, of this machine and with what programs call, for which the kernel's types are read: some 30 ms. Missing capabilities come last, as
-/// nothing else that is missing helps by running as root.
+/// As [`support`], for this machine and including helpers, for which the kernel's types are read: some 30 ms. Missing capabilities are checked last, as
+/// no other obstacle is removed by running as root.
 pub fn support_here() -> Result<(), Unsupported> {
     let host = Host::read();
     support(&Host { capabilities: u64::MAX, ..host.clone() })?;
@@ -124,7 +124,7 @@ pub fn support_here() -> Result<(), Unsupported> {
     support(&host)
 }
 
-/// Whether the kernel has what programs call.
+/// Checks that the kernel has all helpers.
 pub(crate) fn helpers(types: &Types) -> Result<(), Unsupported> {
     let found = types.have(HELPERS.map(|(name, _, _)| name));
     match HELPERS.iter().zip(found).find(|(_, found)| !found) {

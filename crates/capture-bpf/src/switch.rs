@@ -1,7 +1,7 @@
-//! What turns programs off and on while another thread reads what they send.
+//! Turns programs off and on while another thread reads their output.
 //!
-//! A program that is told not to look still runs at each event, and a system call that anybody watches takes the kernel's slow way: so they
-//! are taken off as well. What began meanwhile is seen neither to begin nor to end.
+//! A program that is told not to record still runs at each event, and with any program attached, a system call takes the kernel's slow path: so they
+//! are detached as well. The start and end of events in between are not recorded.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -14,12 +14,12 @@ use crate::follow::Teller;
 use crate::object::sum;
 use crate::sys;
 
-/// Programs at tracepoints, each with the descriptor that keeps it there.
+/// Programs at tracepoints, each with the link that keeps it attached.
 #[derive(Default)]
 pub(crate) struct Probes(Vec<(OwnedFd, Option<OwnedFd>)>);
 
 impl Probes {
-    /// Puts a program in its place.
+    /// Attaches a program.
     pub fn add(&mut self, program: OwnedFd) -> io::Result<()> {
         let link = sys::attach(program.as_fd())?;
         self.0.push((program, Some(link)));
@@ -38,12 +38,12 @@ impl Probes {
     }
 }
 
-/// Turns programs off and on while another thread reads what they send.
+/// Turns programs off and on while another thread reads their output.
 #[derive(Clone)]
 pub struct Switch {
     teller: Teller,
     probes: Arc<Mutex<Probes>>,
-    /// What they have seen, and the counter's number.
+    /// Counters of the programs, and the index of the event counter.
     counters: (Arc<PerCpuArray<MapData, u64>>, u32),
 }
 
@@ -56,22 +56,22 @@ impl Switch {
         Self { teller, probes, counters }
     }
 
-    /// Events that the programs have seen so far.
+    /// Number of events that the programs have recorded so far.
     pub fn seen(&self) -> u64 {
         sum(&self.counters.0, self.counters.1)
     }
 
-    /// What begins from now on is not seen.
+    /// Stops recording new events.
     pub fn turn_off(&self) -> io::Result<()> {
         self.teller.tell(|control| control.began = 0)
     }
 
-    /// Takes the programs off as well, so that the end of what has begun is not seen either. It may take tens of milliseconds.
+    /// Detaches the programs as well, so that ends of earlier events are not recorded either. May take tens of milliseconds.
     pub fn take_off(&self) {
         self.probes.lock().unwrap_or_else(PoisonError::into_inner).take_off();
     }
 
-    /// What begins from now on is seen. Programs that were taken off are put on again.
+    /// Records new events, attaching detached programs again.
     pub fn turn_on(&self) -> io::Result<()> {
         let mut probes = self.probes.lock().unwrap_or_else(PoisonError::into_inner);
         let is_off = probes.0.iter().any(|(_, link)| link.is_none());

@@ -1,4 +1,4 @@
-//! `bpf(2)` for what `aya` has no call for, and memory shared with a map of the kernel's.
+//! `bpf(2)` commands that `aya` lacks, and memory shared with a kernel map.
 //!
 //! Structures: `union bpf_attr` in include/uapi/linux/bpf.h.
 
@@ -38,7 +38,7 @@ struct Create {
     zero: u32,
 }
 
-/// Likewise for `MAP_UPDATE_ELEM`.
+/// The fields of `union bpf_attr` for `MAP_UPDATE_ELEM`.
 #[repr(C)]
 struct Update {
     map: u32,
@@ -48,7 +48,7 @@ struct Update {
     flags: u64,
 }
 
-/// Likewise for `MAP_LOOKUP_BATCH`, `MAP_LOOKUP_AND_DELETE_BATCH` and `MAP_DELETE_BATCH`.
+/// The fields of `union bpf_attr` for `MAP_LOOKUP_BATCH`, `MAP_LOOKUP_AND_DELETE_BATCH` and `MAP_DELETE_BATCH`.
 #[repr(C)]
 struct Batch {
     from: u64,
@@ -61,7 +61,7 @@ struct Batch {
     flags: u64,
 }
 
-/// Likewise for `RAW_TRACEPOINT_OPEN`. Kernels before 6.10 know no cookie.
+/// The fields of `union bpf_attr` for `RAW_TRACEPOINT_OPEN`. Kernels before 6.10 know no cookie.
 #[repr(C)]
 struct AtTracepoint {
     name: u64,
@@ -70,7 +70,7 @@ struct AtTracepoint {
     cookie: u64,
 }
 
-/// Likewise for `LINK_CREATE` of a program that is called for each thread.
+/// The fields of `union bpf_attr` for `LINK_CREATE` of a program that is run for each thread.
 #[repr(C)]
 struct EachTask {
     program: u32,
@@ -101,12 +101,12 @@ unsafe fn bpf<T>(command: libc::c_long, attr: &mut T) -> io::Result<i32> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(i32::try_from(result).unwrap_or(0)) }
 }
 
-/// Makes an array map of one value of `size` bytes that can be mapped.
+/// Creates an array map with one value of `size` bytes that can be mapped.
 pub(crate) fn create_mappable(size: u32) -> io::Result<OwnedFd> {
     create(MAP_TYPE_ARRAY, size, 1, F_MMAPABLE)
 }
 
-/// Makes a map of the events of so many processors.
+/// Creates a map of events for this number of CPUs.
 pub(crate) fn create_events(cpus: u32) -> io::Result<OwnedFd> {
     create(MAP_TYPE_PERF_EVENT_ARRAY, 4, cpus, 0)
 }
@@ -119,7 +119,7 @@ fn create(map_type: u32, value_size: u32, max_entries: u32, flags: u32) -> io::R
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Sets the element `key` of a map whose keys and values have four bytes each.
+/// Sets the element `key` of a map with 4-byte keys and values.
 pub(crate) fn update_u32(map: BorrowedFd<'_>, key: u32, value: u32) -> io::Result<()> {
     let address = |word: &u32| (&raw const *word).addr() as u64;
     let map = map.as_raw_fd() as u32;
@@ -129,7 +129,7 @@ pub(crate) fn update_u32(map: BorrowedFd<'_>, key: u32, value: u32) -> io::Resul
     unsafe { bpf(MAP_UPDATE_ELEM, &mut attr) }.map(drop)
 }
 
-/// Whether a map whose keys and values have four bytes has an element `key`.
+/// Whether a map with 4-byte keys and values has an element `key`.
 pub(crate) fn has_u32(map: BorrowedFd<'_>, key: u32) -> bool {
     let mut value = 0_u32;
     let mut attr = Update {
@@ -144,7 +144,7 @@ pub(crate) fn has_u32(map: BorrowedFd<'_>, key: u32) -> bool {
     unsafe { bpf(MAP_LOOKUP_ELEM, &mut attr) }.is_ok()
 }
 
-/// Removes the element `key` of a map whose keys have four bytes.
+/// Removes the element `key` of a map with 4-byte keys.
 pub(crate) fn delete(map: BorrowedFd<'_>, key: u32) -> io::Result<()> {
     let mut attr = Update {
         map: map.as_raw_fd() as u32,
@@ -157,7 +157,7 @@ pub(crate) fn delete(map: BorrowedFd<'_>, key: u32) -> io::Result<()> {
     unsafe { bpf(MAP_DELETE_ELEM, &mut attr) }.map(drop)
 }
 
-/// Attaches a program to a tracepoint for as long as what is returned lives. The program can ask for the number.
+/// Attaches a program to a tracepoint for as long as the returned descriptor is open. The program can ask for `number`.
 pub(crate) fn attach_to_tracepoint(program: BorrowedFd<'_>, name: &str, number: u64) -> io::Result<OwnedFd> {
     let name = CString::new(name).map_err(|_| io::ErrorKind::InvalidInput)?;
     let address = name.as_ptr().expose_provenance() as u64;
@@ -169,7 +169,7 @@ pub(crate) fn attach_to_tracepoint(program: BorrowedFd<'_>, name: &str, number: 
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Attaches a program to the tracepoint that it was loaded for, by the kernel's types, for as long as what is returned lives.
+/// Attaches a program to the tracepoint that it was loaded for (by BTF), for as long as the returned descriptor is open.
 pub(crate) fn attach(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let mut attr = AtTracepoint { name: 0, program: program.as_raw_fd() as u32, zero: 0, cookie: 0 };
     // SAFETY: this is what RAW_TRACEPOINT_OPEN takes for such programs; there is no address in it.
@@ -178,7 +178,7 @@ pub(crate) fn attach(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Has a loaded program called for each thread of a process, by its pidfd, or of all processes where the kernel is too old for that.
+/// Runs a loaded program for each thread of a process, given by its pidfd, or of all processes where the kernel is too old for that.
 pub(crate) fn each_thread(program: BorrowedFd<'_>, pid: BorrowedFd<'_>) -> io::Result<()> {
     let of = OfTask { tid: 0, pid: 0, pidfd: pid.as_raw_fd() as u32, zero: 0 };
     let link = link_each(program, Some(&of)).or_else(|_| link_each(program, None))?;
@@ -187,7 +187,7 @@ pub(crate) fn each_thread(program: BorrowedFd<'_>, pid: BorrowedFd<'_>) -> io::R
     let fd = unsafe { bpf(ITER_CREATE, &mut attr) }?;
     // SAFETY: the kernel has just made this descriptor for us, and nobody else owns it.
     let mut file = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
-    // Nothing is written.
+    // The program writes no output.
     file.read_to_end(&mut Vec::new()).map(drop)
 }
 
@@ -207,8 +207,8 @@ fn link_each(program: BorrowedFd<'_>, of: Option<&OfTask>) -> io::Result<OwnedFd
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Takes elements out of a hash map whose keys and values have the sizes of `K` and `V`: at most as many as `keys` and `values`
-/// have room for. Returns how many, and whether there may be more. `position` says where to go on.
+/// Takes elements out of a hash map with keys and values of the sizes of `K` and `V`: at most as many as fit in `keys` and
+/// `values`. Returns their number, and whether there may be more. `position`: where to continue.
 pub(crate) fn take<K: aya::Pod, V: aya::Pod>(
     map: BorrowedFd<'_>,
     position: &mut Option<u64>,
@@ -218,7 +218,7 @@ pub(crate) fn take<K: aya::Pod, V: aya::Pod>(
     read_batch(MAP_LOOKUP_AND_DELETE_BATCH, map, position, keys, values)
 }
 
-/// Likewise, and leaves them there.
+/// As [`take`], without removing them.
 pub(crate) fn look<K: aya::Pod, V: aya::Pod>(
     map: BorrowedFd<'_>,
     position: &mut Option<u64>,
@@ -257,13 +257,13 @@ fn read_batch<K: aya::Pod, V: aya::Pod>(
             *position = Some(to);
             Ok((taken, true))
         }
-        // The end of the map, after so many.
+        // The end of the map was reached.
         Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok((taken, false)),
         Err(error) => Err(error),
     }
 }
 
-/// Removes elements of a hash map whose keys have the size of `K`. Those that are not there are passed over.
+/// Removes elements of a hash map with keys of the size of `K`. Missing ones are skipped.
 pub(crate) fn delete_all<K: aya::Pod>(map: BorrowedFd<'_>, mut keys: &[K]) -> io::Result<()> {
     while !keys.is_empty() {
         let mut attr = Batch {
@@ -281,7 +281,7 @@ pub(crate) fn delete_all<K: aya::Pod>(map: BorrowedFd<'_>, mut keys: &[K]) -> io
         let mut done = attr.count as usize;
         match result {
             Ok(_) => {}
-            // It stopped at one that is not there.
+            // It stopped at a missing one.
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => done += 1,
             Err(error) => return Err(error),
         }
@@ -290,9 +290,9 @@ pub(crate) fn delete_all<K: aya::Pod>(map: BorrowedFd<'_>, mut keys: &[K]) -> io
     Ok(())
 }
 
-/// Copies `bytes` to the place `at` of the values of an array map (BPF_F_MMAPABLE) of `len` bytes. An error: there is no room for them.
+/// Copies `bytes` to offset `at` of the values of an array map (BPF_F_MMAPABLE) of `len` bytes. Fails if they do not fit.
 ///
-/// The pages are mapped for as long as that takes: what stays mapped is counted a second time, as memory of this process.
+/// The pages are mapped only for the copy: mapped pages would count a second time, as memory of this process.
 pub(crate) fn write_mappable(map: BorrowedFd<'_>, len: usize, at: usize, bytes: &[u8]) -> io::Result<()> {
     if at.checked_add(bytes.len()).is_none_or(|end| end > len) {
         return Err(io::ErrorKind::InvalidInput.into());

@@ -1,9 +1,9 @@
-//! A file's table as the programs in the kernel read it.
+//! A file's table in the format of the BPF programs.
 //!
-//! The rules, pages and rows are those of `plumb_unwind::table`, of all addresses. Some kinds of rows that such a table calls odd
+//! The rules, pages and rows are those of `plumb_unwind::table`, for all addresses. Some kinds of rows that such a table marks as odd
 //! get kinds of their own, because nearly every program has them: stubs of procedure linkage tables, the code that
-//! returns from a signal handler, functions that align their stack, and what switches stacks in Go programs. All are told by what their expressions say, not by where
-//! they are.
+//! returns from a signal handler, functions that align their stack, and stack switches in Go programs. All are recognised by their expressions, not by
+//! their location.
 
 use plumb_capture_api::{Root, UnwindInfoRef};
 use plumb_unwind::rule::{Kind, Rule};
@@ -15,12 +15,12 @@ use crate::wire::{
     DRAP, File, KIND_FP_WORD, KIND_PLT, KIND_SIGNAL, KIND_SP_WORD, KIND_SWITCH, SEGMENTS, Segment,
 };
 
-/// A page of a table has 64 KiB of addresses (`plumb_unwind::table`).
+/// A page of a table covers 64 KiB of addresses (`plumb_unwind::table`).
 const PAGE_BITS: u32 = 16;
-/// No rule has a number above this.
+/// Largest rule number.
 const MAX_RULES: usize = 0xffff;
 
-/// A table and what is to be known of it; places are from the beginning of `bytes`.
+/// A table and its description; offsets are from the beginning of `bytes`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Loadable {
     pub bytes: Vec<u8>,
@@ -28,8 +28,8 @@ pub(crate) struct Loadable {
 }
 
 impl Loadable {
-    /// The same in pieces of at most so many bytes, in the order of their addresses; of each page all rows are in one, so that none is
-    /// smaller than that takes.
+    /// Splits the table into pieces of at most `most` bytes, in order of address; all rows of a page are in one piece, so that no piece is
+    /// smaller than that requires.
     pub fn pieces(self, most: usize) -> Vec<Self> {
         if self.bytes.len() <= most {
             return vec![self];
@@ -37,7 +37,7 @@ impl Loadable {
         let (rules, rest) = self.bytes.split_at(self.file.pages_at as usize);
         let (pages, rows) = rest.split_at(4 * self.file.pages as usize);
         let begins: Vec<u32> = pages.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
-        // Where a page's rows begin; also that of the one after the last.
+        // First row of a page; also of the one after the last.
         let row = |page: usize| begins.get(page).map_or(self.file.rows, |&row| row) as usize;
         let size = |first: usize, end: usize| rules.len() + 4 * (end - first + 1 + row(end) - row(first));
         let mut pieces = Vec::new();
@@ -45,7 +45,7 @@ impl Loadable {
         while first < begins.len() {
             let fits = (first + 2..=begins.len()).take_while(|&end| size(first, end) <= most).last();
             let end = fits.unwrap_or(first + 1);
-            // What holds at a page's begin is said by the row before.
+            // The rule at a page's start is in the row before.
             let from = row(first).saturating_sub(1);
             let begins = begins.get(first..end).unwrap_or_default();
             let pages: Vec<u8> = begins.iter().flat_map(|&row| (row - from as u32).to_le_bytes()).collect();
@@ -66,7 +66,7 @@ impl Loadable {
     }
 }
 
-/// Where a file's code is. `None`: in more places than can be told.
+/// A file's code segments. `None`: there are too many.
 pub(crate) fn segments(lent: &UnwindInfoRef<'_>) -> Option<[Segment; SEGMENTS as usize]> {
     let mut segments = [Segment::default(); SEGMENTS as usize];
     if lent.segments.is_empty() || lent.segments.len() > segments.len() {
@@ -100,9 +100,9 @@ pub(crate) fn loadable(lent: &UnwindInfoRef<'_>) -> Option<Loadable> {
     Some(with_known_kinds(table, lent.module, file))
 }
 
-/// The bytes of a table without their header, with rules for what is odd and known.
+/// The bytes of a table without their header, with rules for odd rows of a known kind.
 ///
-/// A large file's take some MiB, so that there are never more copies of its rows than two.
+/// A large file's rules take some MiB, so at most two copies exist at a time.
 fn with_known_kinds<B: AsRef<[u8]>>(table: Table, module: &Module<B>, mut file: File) -> Loadable {
     let range = table.range();
     (file.base, file.end) = (range.start.0, range.end.0);
@@ -131,7 +131,7 @@ fn with_known_kinds<B: AsRef<[u8]>>(table: Table, module: &Module<B>, mut file: 
     Loadable { bytes, file }
 }
 
-/// The rules of a table, each once.
+/// The distinct rules of a table.
 #[derive(Default)]
 struct Numbers {
     rules: Vec<u64>,
@@ -139,7 +139,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// The number of a rule. Where there are too many, those that come last are odd.
+    /// The number of a rule. If there are too many, the last ones become odd.
     fn of(&mut self, rule: u64) -> u16 {
         let odd = u64::from_le_bytes(bytes(Kind::Odd as u32, 0, 0));
         if self.rules.is_empty() {
@@ -157,7 +157,7 @@ impl Numbers {
     }
 }
 
-/// Where rows begin, and their rules. A table says of all in a row that it is odd where rows of several kinds follow each other.
+/// Starts of rows, with their rules. A table has one odd row for successive rows of several kinds.
 fn split_rows<B: AsRef<[u8]>>(
     table: &Table,
     module: &Module<B>,
@@ -173,7 +173,7 @@ fn split_rows<B: AsRef<[u8]>>(
                 return Some((at, u64::from_le_bytes(rule_bytes(rule))));
             }
             let row = module.row(Svma(at)).ok().flatten();
-            // What follows a row without rules, or one that is damaged, is left odd.
+            // Rows after one without rules, or a damaged one, stay odd.
             next = row.as_ref().map(|row| row.range.end.0).filter(|&next| next > at);
             let known = row.and_then(|row| known_kind(&row, module));
             Some((at, u64::from_le_bytes(known.unwrap_or(bytes(Kind::Odd as u32, 0, 0)))))
@@ -217,7 +217,7 @@ fn known_kind<B: AsRef<[u8]>>(row: &Row, module: &Module<B>) -> Option<[u8; 8]> 
     if let Some(rule) = through_word(row, cfa, &saved) {
         return Some(rule);
     }
-    // What linkers write for .plt: rsp + 8 + ((rip & 15) >= 11 ? 8 : 0); 10 where stubs begin with endbr64.
+    // Linkers write this for .plt: rsp + 8 + ((rip & 15) >= 11 ? 8 : 0); 10 where stubs begin with endbr64.
     let [0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, literal @ 0x30..=0x3f, 0x2a, 0x33, 0x24, 0x22] = *cfa else {
         return None;
     };
@@ -227,7 +227,7 @@ fn known_kind<B: AsRef<[u8]>>(row: &Row, module: &Module<B>) -> Option<[u8; 8]> 
     is_plain.then(|| bytes(KIND_PLT, 0, u32::from(literal - 0x30)))
 }
 
-/// The rule of a row whose CFA is a word on the stack, plus something: `DW_OP_breg6` or `DW_OP_breg7`, `DW_OP_deref`, perhaps
+/// The rule of a row whose CFA is a word on the stack, plus an offset: `DW_OP_breg6` or `DW_OP_breg7`, `DW_OP_deref`, optionally
 /// `DW_OP_plus_uconst` (DWARF 5, section 2.5).
 fn through_word(row: &Row, cfa: &[u8], saved: &dyn Fn(u16, &[u8]) -> bool) -> Option<[u8; 8]> {
     let (&base, rest) = cfa.split_first()?;
@@ -244,7 +244,7 @@ fn through_word(row: &Row, cfa: &[u8], saved: &dyn Fn(u16, &[u8]) -> bool) -> Op
     let fp = match row.register(x86_64::RBP) {
         RegisterRule::Unspecified | RegisterRule::SameValue => 0,
         RegisterRule::Offset(offset) if offset % 8 == 0 && offset != 0 => i16::try_from(offset / 8).ok()?,
-        // Where rbp is the one thing that a function with an aligned stack has, it is saved where it points.
+        // In a function with an aligned stack that saves only rbp, rbp points at its own saved value.
         RegisterRule::Expression(_) if base == 0x76 && plus == 0 && saved(x86_64::RBP, &[0x76, 0x00]) => {
             return Some(bytes(KIND_FP_WORD, 0, value(DRAP)));
         }
@@ -257,7 +257,7 @@ fn through_word(row: &Row, cfa: &[u8], saved: &dyn Fn(u16, &[u8]) -> bool) -> Op
     }
 }
 
-/// A signed number in LEB128 of at most two bytes, and what follows.
+/// A signed LEB128 number of at most two bytes, and the rest.
 fn small_number(code: &[u8]) -> Option<(i16, &[u8])> {
     match *code {
         [low @ 0..=0x7f, ref rest @ ..] => Some(((i16::from(low) << 9) >> 9, rest)),
@@ -273,7 +273,7 @@ fn rule_bytes(rule: Rule) -> [u8; 8] {
     bytes(rule.kind as u32, rule.fp, rule.value as u32)
 }
 
-/// As `plumb_unwind::rule::Rule` is laid out; `fp` in words from the CFA.
+/// In the layout of `plumb_unwind::rule::Rule`; `fp` in words from the CFA.
 fn bytes(kind: u32, fp: i16, value: u32) -> [u8; 8] {
     (u64::from(kind) | 0xff << 8 | u64::from(fp as u16) << 16 | u64::from(value) << 32).to_le_bytes()
 }

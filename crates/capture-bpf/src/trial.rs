@@ -1,7 +1,7 @@
-//! Each feature of the programs, found out by loading what it takes into this kernel.
+//! Tests each feature by loading its programs into this kernel.
 //!
-//! Programs that watch something are started, as they are for a recording, and ended again at once; nothing that they see counts, as
-//! nothing begins. Those that take samples are attached to an event that is never switched on.
+//! Programs at tracepoints are started as for a recording and stopped at once; they record nothing, as
+//! recording is not started. Sampling programs are attached to an event that is never enabled.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -12,38 +12,38 @@ use crate::{
     CallFacts, CallFilter, CallSums, Calls, Faults, LoadOptions, OffCpu, Per, ProcessSums, Programs, Stat,
 };
 
-/// Bytes of the ring of system calls: as few as the kernel takes.
+/// Bytes of the system-call ring: the kernel's minimum.
 const RING_BYTES: u32 = 1 << 16;
 
-/// What programs in the kernel are there for.
+/// A feature that needs BPF programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
-    /// Walking the stacks of a timer's samples.
+    /// Unwinding the stacks of a timer's samples.
     Stacks,
-    /// Frames of Python programs with them.
+    /// Including frames of Python programs.
     Python,
-    /// Sampling tracepoints, with stacks walked.
+    /// Sampling tracepoints, with stacks.
     Tracepoints,
-    /// Sampling functions of programs, with stacks walked.
+    /// Sampling functions of programs, with stacks.
     Functions,
-    /// Time off the processor.
+    /// Off-CPU time.
     OffCpu,
-    /// Single system calls.
+    /// Tracing single system calls.
     Calls,
     /// Counting system calls.
     CallCounts,
-    /// How long they take.
+    /// Timing system calls.
     CallTimes,
     /// Counting and timing them for services.
     ServiceCalls,
-    /// Single page faults.
+    /// Tracing single page faults.
     Faults,
-    /// The counts of a command.
+    /// Counts for a command.
     Stat,
 }
 
 impl Feature {
-    /// All, in the order in which they are tried.
+    /// All features, in the order of testing.
     pub const ALL: [Feature; 11] = [
         Feature::Stacks,
         Feature::Python,
@@ -58,10 +58,10 @@ impl Feature {
         Feature::Stat,
     ];
 
-    /// The version of Linux that has what the feature takes.
+    /// The version of Linux that supports the feature.
     pub fn since(self) -> &'static str {
         match self {
-            // Programs at raw tracepoints are told which one it is.
+            // Raw tracepoint programs get a cookie that identifies the probe.
             Feature::Tracepoints => "6.10",
             // bpf_loop and bpf_find_vma.
             _ => "5.17",
@@ -69,24 +69,24 @@ impl Feature {
     }
 }
 
-/// What became of a feature.
+/// The result of testing a feature.
 #[derive(Debug)]
 pub struct Trial {
     /// The feature.
     pub feature: Feature,
-    /// How long trying it took; zero where it was tried with the one before.
+    /// Time that the test took; zero if it was tested with the one before.
     pub took: Duration,
-    /// What works less well than on a newer kernel, in a sentence; or why the feature is not to be had.
+    /// A limitation compared with newer kernels, in a sentence; or the reason why the feature is not available.
     pub result: Result<Option<&'static str>, LoadError>,
 }
 
-/// What tries one feature.
+/// Tests one feature.
 type Attempt = fn() -> Result<Option<&'static str>, LoadError>;
 
-/// What attaches a program to an event of this thread that never counts, and takes it off again.
+/// Attaches a program to an event of this thread that never counts, and detaches it.
 pub type Attach = fn(BorrowedFd<'_>) -> io::Result<()>;
 
-/// Tries every feature, all at once: most of it is waiting until the kernel has seen that nobody uses a program any more.
+/// Tests all features at once: most of the time is spent waiting for the kernel to release unused programs.
 pub fn try_all(attach: Attach) -> Vec<Trial> {
     let others: [(Feature, Attempt); 7] = [
         (Feature::OffCpu, off_cpu),

@@ -1,5 +1,5 @@
-//! The walker of the kernel's programs, compiled for user space, finds what `plumb_unwind::walk` finds: on stacks that a program
-//! recorded of itself, with the tables as they are loaded. Takes no privilege.
+//! The BPF programs' unwinder, compiled for user space, finds the same frames as `plumb_unwind::walk`: on stacks that a program
+//! recorded of itself, with the loaded tables. Needs no privilege.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -19,7 +19,7 @@ use crate::wire::{
     WHY_NO_TABLE, WHY_ODD, WHY_ROOT, WHY_UNMAPPED,
 };
 
-/// A file of the program, as both walkers see it.
+/// A file of the program, as both unwinders see it.
 struct Code {
     module: Module<Vec<u8>>,
     segments: Vec<CodeSegment>,
@@ -168,7 +168,7 @@ impl Memory for Stack<'_> {
     }
 }
 
-/// What the walker in C gets to read, each table in so many pieces at least if it has as many pages.
+/// The input of the unwinder in C, with each table split into at least `pieces` pieces if it has as many pages.
 fn input(recorded: &Recorded, pieces: usize) -> Vec<u8> {
     let mut first = Vec::new();
     let mut more = Vec::new();
@@ -178,7 +178,7 @@ fn input(recorded: &Recorded, pieces: usize) -> Vec<u8> {
         let most = table.bytes.len().div_ceil(pieces);
         let mut all = table.pieces(most);
         assert!(all.len() <= TABLE_PIECES as usize);
-        // Numbers are in the order in which the tables are told.
+        // Numbers are in the order of the tables.
         let mut next = 0;
         while let Some(mut piece) = all.pop() {
             (piece.file.state, piece.file.next) = (STATE_READY, next);
@@ -278,7 +278,7 @@ fn the_walker_in_c_finds_what_the_one_in_rust_finds() {
             let mark =
                 |frame: &Walked| if frame.is_return { frame.pc.0 } else { frame.pc.0 | FRAME_NO_RETURN };
             let in_rust: Vec<u64> = frames.iter().map(mark).collect();
-            // As far as it got: what ends early is walked in user space.
+            // A prefix suffices: a stack that ends early is unwound in user space.
             assert_eq!(in_c[..], in_rust[..in_c.len().min(in_rust.len())], "{why} {end:?}");
             if *why == WHY_ROOT {
                 assert_eq!((in_c.len(), end), (in_rust.len(), End::Root));
@@ -309,7 +309,7 @@ fn the_walker_in_c_finds_what_the_one_in_rust_finds() {
     std::fs::remove_dir_all(&folder).expect("the folder goes");
 }
 
-/// The rule for an address, as the walker looks for it.
+/// The rule for an address, with the unwinder's search.
 fn rule_at(pieces: &[Loadable], address: u64) -> Option<u64> {
     let piece = pieces.iter().find(|piece| address < piece.file.end)?;
     let Loadable { bytes, file } = piece;
@@ -343,7 +343,7 @@ fn a_table_in_pieces_says_the_same_of_each_address() {
     assert!(pieces.windows(2).all(|pair| with_next(pair) > most));
     let (base, end) = (one[0].file.base, one[0].file.end);
     assert!(pieces.windows(2).all(|pair| pair[0].file.end == pair[1].file.base));
-    // Also where pages begin, and so pieces: what holds there is often said before.
+    // Also at the starts of pages, and so of pieces: the rule there is often in the row before.
     let (mut known, mut different) = (0, 0);
     for address in (base..end).step_by(256) {
         let rule = rule_at(&one, address);

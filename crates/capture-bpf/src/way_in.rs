@@ -1,9 +1,9 @@
-//! The functions of the kernel through which a tracepoint calls a program: they are in the stacks that the program sees, and are
-//! no part of what happened.
+//! The kernel functions through which a tracepoint calls a program: they are in the stacks that the program sees, but belong to
+//! the sampling itself.
 
 use std::ops::Range;
 
-/// Where those of a tracepoint are, by /proc/kallsyms; none if that hides them.
+/// Addresses of a tracepoint's functions, from /proc/kallsyms; empty if that hides them.
 pub(crate) fn of(tracepoint: &str) -> Vec<Range<u64>> {
     let symbols = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
     find(&symbols, tracepoint)

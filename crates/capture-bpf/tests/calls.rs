@@ -1,4 +1,4 @@
-//! Samples taken in the kernel know which system call they interrupted, and that a page fault is none.
+//! Samples taken in the kernel know the system call that they interrupted, and page faults are not attributed to one.
 
 mod setup;
 
@@ -31,8 +31,8 @@ fn samples_in_the_kernel_know_their_system_call() {
             let (getppid, munmap, none) = (of(Some(GETPPID)), of(Some(MUNMAP)), of(None));
             println!("{what}: of {} {getppid} getppid, {munmap} munmap, {none} none", kernel.len());
             assert!(kernel.len() > 100, "{}", kernel.len());
-            // What is neither is the program's beginning and end, and interrupts: also where stacks are copied, as of a file whose
-            // table is not there yet.
+            // The rest is the program's start and end, and interrupts: also where stacks are copied, as for a file whose
+            // table is not loaded yet.
             match what {
                 "getppid" => assert!(getppid * 100 >= kernel.len() * 95, "{getppid} of {}", kernel.len()),
                 _ => {

@@ -1,4 +1,4 @@
-//! Tables stay within the memory that they may take, and a table that had to go comes back.
+//! Tables stay within their memory limit, and an evicted table comes back.
 
 mod setup;
 
@@ -17,7 +17,7 @@ fn tables_make_room_for_others() {
         format!("{} 300", folder.compile("many.c", name, &["-static", &seed]))
     });
     let round = burn.collect::<Vec<_>>().join("; ");
-    // What has gone is given to others only a second later: by the last rounds everything has been in and out.
+    // Evicted memory is reused only a second later: by the last rounds, every table has been evicted and reloaded.
     let script = format!("for round in 1 2 3 4; do {round}; done");
     let recorded = record(programs, &command(&["sh", "-c", &script]), None);
 
@@ -33,6 +33,6 @@ fn tables_make_room_for_others() {
     assert_eq!(recorded.statistics.lost_samples, 0);
     let complete = recorded.profile.samples.iter().filter(|sample| is_complete(&recorded.profile, sample));
     assert!(complete.count() * 100 >= samples as usize * 99, "{:?}", recorded.statistics);
-    // While room is made stacks are copied. Each of the four had its turn, or it would be less than a quarter.
+    // Stacks are copied during eviction. Each of the four had its turn, otherwise the share would be less than a quarter.
     assert!(handed_over.walked * 100 >= samples * 25, "{handed_over:?}");
 }

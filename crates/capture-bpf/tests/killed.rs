@@ -1,4 +1,4 @@
-//! A recorder that is killed leaves no program, map or link behind; two recorders don't mind each other.
+//! A killed recorder leaves no program, map or link behind; two recorders don't affect each other.
 
 mod setup;
 
@@ -15,10 +15,10 @@ use plumb_capture_perf::Recorder;
 use plumb_target::Target;
 use setup::{alone, is_complete, load, record};
 
-/// What the kernel has, by kind and number.
+/// BPF objects, by kind and ID.
 type Things = BTreeSet<(&'static str, u32)>;
 
-/// What a process holds by its descriptors. A link is told by its program.
+/// The objects that a process holds by its descriptors. A link is identified by its program.
 fn held_by(pid: u32) -> Things {
     let mut held = Things::new();
     let Ok(files) = fs::read_dir(format!("/proc/{pid}/fdinfo")) else { return held };
@@ -32,7 +32,7 @@ fn held_by(pid: u32) -> Things {
     held
 }
 
-/// What is there, whoever holds it.
+/// All existing objects, whoever holds them.
 fn there() -> Things {
     let programs = loaded_programs().flatten().map(|one| ("prog_id", one.id()));
     let maps = loaded_maps().flatten().map(|one| ("map_id", one.id()));
@@ -40,7 +40,7 @@ fn there() -> Things {
     programs.chain(maps).chain(links).collect()
 }
 
-/// Starts a recorder of the machine in a process of its own.
+/// Starts a recorder of the machine in a separate process.
 fn recorder() -> Child {
     Command::new(std::env::current_exe().expect("this program has a path"))
         .args(["--ignored", "--exact", "records_until_it_is_killed"])
@@ -50,7 +50,7 @@ fn recorder() -> Child {
         .expect("it starts")
 }
 
-/// A process that does not outlive a test, however that ends.
+/// A process that is killed at the end of the test, however that ends.
 struct Killed(Child);
 
 impl Killed {
@@ -88,7 +88,7 @@ fn a_killed_recorder_leaves_nothing_behind() {
     let own = held_by(std::process::id());
     assert_eq!(own, Things::new(), "what was loaded to see whether it can be has gone");
     let mut seen = Things::new();
-    // Some die before they have loaded anything, or while they do; the others so many milliseconds after.
+    // Some are killed before or while they load; the others this many milliseconds afterwards.
     let early = [1, 17, 41, 73, 101, 149].map(|moment| (false, moment));
     let late = [0, 2, 5, 11, 23, 47, 97, 199, 401].map(|moment| (true, moment));
     for (is_late, moment) in early.into_iter().chain(late) {
@@ -109,7 +109,7 @@ fn a_killed_recorder_leaves_nothing_behind() {
     }
     let kinds: BTreeSet<_> = seen.iter().map(|(kind, _)| *kind).collect();
     assert!(kinds.contains("prog_id") && kinds.contains("map_id") && kinds.contains("link_id"), "{seen:?}");
-    // The kernel frees in its own time, but soon.
+    // The kernel frees them asynchronously, but soon.
     let until = Instant::now() + Duration::from_secs(20);
     loop {
         let left: Things = seen.intersection(&there()).copied().collect();
@@ -147,7 +147,7 @@ fn two_recorders_see_the_same() {
     }
 }
 
-/// Records a process for two seconds, and returns how much of its time was sampled, how much it used, and what chance may do to that, in
+/// Records a process for two seconds. Returns the seconds sampled, the seconds used, and the statistical error of the former, in
 /// seconds.
 fn share_of(pid: u32, counting: bool) -> (f64, f64, f64) {
     let programs =
@@ -159,9 +159,9 @@ fn share_of(pid: u32, counting: bool) -> (f64, f64, f64) {
     let handed_over = recorded.handed_over.as_ref().expect("there was something to hand over");
     assert_eq!(recorded.statistics.lost_samples, 0);
     assert!(whole * 100 >= samples * 98, "{whole} of {samples}");
-    // On a machine with other work a table may be long in coming; how much is walked other tests say.
+    // On a busy machine a table may be late; other tests check the share of stacks unwound in the kernel.
     assert!(handed_over.walked as usize * 4 >= samples, "{handed_over:?} of {samples}");
-    // Both began to count at moments of their own: what the kernel accounted meanwhile tells whether that is all of it.
+    // The two recorders started at different times: the kernel's accounting shows whether each is complete.
     let used = recorded.target_cpu.expect("it is accounted").total().as_secs_f64();
     let seconds = profile.samples.iter().map(|sample| sample.weight).sum::<u64>() as f64 / 1e9;
     (seconds, used, setup::chance(&recorded) / setup::rate(&recorded))

@@ -1,5 +1,5 @@
-//! A library is unloaded and another one is mapped where it was: no frame is of the wrong one, and none is found by the wrong
-//! one's table.
+//! A library is unloaded and another one is mapped at its addresses: no frame belongs to the wrong one, and none is found by the wrong
+//! table.
 
 mod setup;
 
@@ -8,10 +8,10 @@ use std::process::Command;
 use plumb_capture_bpf::LoadOptions;
 use setup::{Folder, alone, command, is_complete, load, record, user_frames};
 
-/// How often each library is loaded.
+/// Number of loads of each library.
 const ROUNDS: [usize; 3] = [40, 160, 640];
 
-/// Addresses of a function, as nm has them.
+/// Addresses of a function, from nm.
 fn function(file: &str, name: &str) -> std::ops::Range<u64> {
     let out = Command::new("nm").args(["-S", file]).output().expect("nm is there").stdout;
     let text = String::from_utf8(out).expect("nm writes text");
@@ -27,16 +27,16 @@ fn a_file_mapped_in_the_place_of_another_is_walked_by_its_own_table() {
     let _alone = alone();
     // Both ways of counting: with equal stacks counted under a key, the old file's must not be the new one's.
     for counting in [true, false] {
-        // Until a file has its table its stacks are copied, and who makes tables may be kept from the processors for long: then
-        // once more with more rounds, so that what comes before the tables is less of it.
+        // Stacks are copied until a file has its table, and the thread that makes tables may wait long for a CPU: then
+        // the test repeats with more rounds, so that the time before the tables is a smaller share.
         let is_enough =
             ROUNDS.iter().any(|&rounds| walked_share(counting, rounds).is_none_or(|share| share >= 0.8));
         assert!(is_enough, "most are walked in the kernel");
     }
 }
 
-/// Records so many rounds, and holds each stack against what nm says. The share that was walked in the kernel; `None` where nothing can
-/// be.
+/// Records `rounds` rounds, and compares each stack with nm's addresses. Returns the share unwound in the kernel; `None` if that is not
+/// available.
 fn walked_share(counting: bool, rounds: usize) -> Option<f64> {
     let programs = load(LoadOptions { counting, ..LoadOptions::default() })?;
     let folder = Folder::new("mappings");
@@ -67,10 +67,10 @@ fn walked_share(counting: bool, rounds: usize) -> Option<f64> {
             (true, false) => 0,
             (false, true) => 1,
             (true, true) => panic!("{frames:x?}"),
-            // The loader's work, that of a library's initialisation included.
+            // The loader's work, including a library's initialisation.
             (false, false) => continue,
         };
-        // Who calls it does so at an instruction of its own, where a sample may be too.
+        // The caller may be sampled at an instruction of its own.
         if frames.first().is_some_and(|(path, _)| *path == program) {
             continue;
         }
@@ -80,7 +80,7 @@ fn walked_share(counting: bool, rounds: usize) -> Option<f64> {
         seen[index] += 1;
     }
     println!("{seen:?} of {}, {handed_over:?}", profile.samples.len());
-    // 10 ms of each in each round, less those in the loader.
+    // 10 ms of each in each round, less the loader's time.
     let most = setup::rate(&recorded) / 100.0 * rounds as f64;
     assert!(seen.iter().all(|&seen| seen as f64 > 0.75 * most), "{seen:?} of {most}");
     Some(handed_over.walked as f64 / profile.samples.len() as f64)

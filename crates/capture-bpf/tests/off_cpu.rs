@@ -1,4 +1,4 @@
-//! Time off the processor: what a program measures of itself, by the functions in which it waited.
+//! Off-CPU time compared with a program's own measurements, by the functions in which it waited.
 
 mod setup;
 
@@ -10,18 +10,18 @@ use plumb_capture_perf::Recorded;
 use plumb_fixtures::{Requirement, skip};
 use setup::{Folder, alone, command, load, record, stolen, user_frames};
 
-/// How often the program sleeps in each of two functions.
+/// Number of sleeps in each of two functions.
 const TIMES: u64 = 800;
-/// And where some times stand for the others: many of those that do.
+/// Number if some times represent the others.
 const MANY_TIMES: u64 = 2400;
-/// How long each of two threads that share a processor is busy.
+/// Busy time of each of two threads that share a CPU.
 const BURNS_MS: u64 = 150;
 /// As many stacks as there are times.
 const ALL: OffCpu = OffCpu { min_ns: 0, stacks_per_second: 100_000, walks: true, looks_back: true };
-/// Far fewer.
+/// Far fewer stacks than times.
 const FEW: OffCpu = OffCpu { stacks_per_second: 100, ..ALL };
 
-/// Where a function is in its file.
+/// Address range of a function in its file.
 fn place(path: &str, function: &str) -> Range<u64> {
     let output = Command::new("nm").args(["-S", path]).output().expect("nm is there");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -32,18 +32,18 @@ fn place(path: &str, function: &str) -> Range<u64> {
     begin..begin + size.expect("a size").expect("a number")
 }
 
-/// A recording of the program, and what it says of itself: time in the one function, in the other, without a processor,
-/// and for others that were without one.
+/// A recording of the program, and the program's own figures: time in the one function, in the other, in the run queue,
+/// and in the run queue for others.
 struct Measured {
     recorded: Recorded,
     program: String,
     truth: [u64; 4],
-    // Has the program.
+    // Directory of the program.
     _folder: Folder,
 }
 
 impl Measured {
-    /// `None`: it can't be done here.
+    /// `None`: not available here.
     fn of(name: &str, off_cpu: OffCpu, counting: bool, times: u64) -> Option<Self> {
         let programs = load(LoadOptions { counting, off_cpu: Some(off_cpu), ..LoadOptions::default() })?;
         let folder = Folder::new(name);
@@ -56,7 +56,7 @@ impl Measured {
         Some(Self { recorded, program, truth, _folder: folder })
     }
 
-    /// The weights of the samples of an event, in a function if that is said.
+    /// The weights of an event's samples, restricted to a function if given.
     fn weights(&self, event: &str, function: Option<&str>) -> Vec<u64> {
         let profile = &self.recorded.profile;
         let place = function.map(|function| place(&self.program, function));
@@ -80,7 +80,7 @@ impl Measured {
         times.iter().flatten().sum()
     }
 
-    /// Time by function is what the program measured, give or take these parts of it.
+    /// Checks that the time by function equals the program's measurement within these fractions.
     fn check(&self, [short, long, waited]: [f64; 3]) {
         let [truth_short, truth_long, truth_waited, _] = self.truth;
         let stolen = stolen() * 1e9;
@@ -91,8 +91,8 @@ impl Measured {
                 "{what}: {seen} of {truth} ns"
             );
         };
-        // By its own clocks the program can't tell being asleep from then waiting for a processor; what looking at a switch takes
-        // is in neither of them, which of a short sleep is a few percent.
+        // The program's clocks can't separate sleep from the run-queue wait after it, and exclude the tracing overhead of a switch,
+        // which is a few percent of a short sleep.
         let short = short + 0.03;
         close("short sleeps", self.off(Some("sleeps_short")), truth_short, short);
         close("long sleeps", self.off(Some("sleeps_long")), truth_long, long);
@@ -103,7 +103,7 @@ impl Measured {
         assert_eq!((unmeasured.short, unmeasured.lost), (0, 0));
     }
 
-    /// All time off is there, whatever its stack.
+    /// Checks that the sum of all off-CPU time is complete, with or without stacks.
     fn check_sum(&self) {
         let rest = self.recorded.unmeasured.expect("it was measured").rest_ns;
         let (sum, known) = (self.off(None) + rest, self.truth.iter().sum::<u64>());
@@ -150,14 +150,14 @@ fn some_stand_for_the_others_where_they_are_many() {
     }
 }
 
-/// What a sum of samples of one kind is scattered by, as a part of it, if it is by chance which they are: the few that stand for
-/// much count most. (Those that lie evenly scatter less.)
+/// Relative standard deviation of a sum of samples of one kind, if they are a random selection: few samples with large weights
+/// dominate. (Evenly spaced samples vary less.)
 fn scatter(weights: &[u64]) -> f64 {
     let squares: f64 = weights.iter().map(|&weight| (weight as f64).powi(2)).sum();
     squares.sqrt() / weights.iter().sum::<u64>() as f64
 }
 
-/// Without a look back the sum is the same, but much of it has no stack.
+/// Without looking back the sum is the same, but much of it has no stack.
 #[test]
 fn the_sum_closes_also_without_stacks() {
     let _alone = alone();
@@ -166,8 +166,8 @@ fn the_sum_closes_also_without_stacks() {
     };
     measured.check_sum();
     let [short, long, ..] = measured.truth;
-    // The two sleeps are of a millisecond on average: many more than stacks are asked for. Where many others run who has slept then waits
-    // for a processor, and it may be no more of them than each processor takes stacks.
+    // The two sleeps last a millisecond on average, far more sleeps than requested stacks. On a busy machine each is followed by a run-queue wait,
+    // and their number may drop to the number of stacks taken per CPU.
     let apart_ns = 1_000_000_000 / u64::from(FEW.stacks_per_second);
     if (short + long) / (2 * TIMES) > apart_ns / 4 {
         skip(
@@ -193,7 +193,7 @@ fn what_is_too_short_is_summed_up() {
     };
     let unmeasured = measured.recorded.unmeasured.expect("it was measured");
     let [short, long, ..] = measured.truth;
-    // On a busy machine some take long after all. None is shorter than 300 us: with this mean no more than half can be longer than 1 ms.
+    // On a busy machine some take long after all. None is shorter than 300 us: with this mean at most half can be longer than 1 ms.
     assert!(short / TIMES > 650_000 || unmeasured.short * 2 >= TIMES, "{unmeasured:?} {short}");
     let seen = measured.off(Some("sleeps_short"));
     assert!((seen + unmeasured.short_ns) * 100 >= short * 90, "{seen} {unmeasured:?} {short}");

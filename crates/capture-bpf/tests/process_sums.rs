@@ -1,4 +1,4 @@
-//! Sums of system calls of every process: exact for a process that has ended, gone once they are forgotten, and where there is no room the calls are counted.
+//! Sums of system calls of every process: exact for an ended process, gone once removed, and calls without space are counted.
 
 use std::process::{Command, Stdio};
 
@@ -40,7 +40,7 @@ fn sums_of_a_process_stay_when_it_has_ended_until_they_are_forgotten() {
     assert!((500..510).contains(&reads.calls), "{reads:?}");
     assert!(reads.cpu_ns > 500 * 1_000, "a MiB takes longer than a microsecond: {reads:?}");
     let keys: Vec<ProcessCall> = of_copy.iter().map(|(key, _)| *key).collect();
-    // One that is not there is passed over.
+    // A missing one is skipped.
     let keys = [&keys[..1], &[ProcessCall { pid: u32::MAX, ..keys[0] }], &keys[1..]].concat();
     sums.forget(&keys).expect("the kernel forgets them");
     assert!(read(&mut sums).iter().all(|(key, _)| key.pid != pid), "they are gone");

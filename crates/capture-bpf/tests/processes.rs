@@ -1,4 +1,4 @@
-//! Who a sample belongs to: processes that live for a millisecond, and processes that ran before.
+//! Attribution of samples: processes that live for a millisecond, and processes that started before the recording.
 
 mod setup;
 
@@ -17,7 +17,7 @@ fn executable(profile: &Profile, sample: &Sample) -> String {
     profile.strings.get(process.exe).to_owned()
 }
 
-/// What lives used is what the kernel accounted for all of them together.
+/// Compares the CPU time of lifetimes with the kernel's accounting for all of them.
 fn check_accounts(recorded: &Recorded, path: &str) {
     let profile = &recorded.profile;
     let lives = profile.lives.rows();
@@ -32,11 +32,11 @@ fn check_accounts(recorded: &Recorded, path: &str) {
     let sum: u64 = lives.iter().filter_map(|life| life.cpu_ns).sum();
     let all = recorded.target_cpu.expect("a command's time is known").total().as_nanos() as f64;
     println!("{} ms of {} ms in {known} lives", sum / 1_000_000, all / 1e6);
-    // Those without an account are not in the sum, and what a life takes after it was looked at isn't either: more where others have
-    // the caches.
+    // Lifetimes without a CPU time are not in the sum, nor is CPU time after the last reading: more of it if other processes evict
+    // caches.
     let part = sum as f64 / all * lives.len() as f64 / known as f64;
     assert!((0.92..1.02).contains(&part), "{sum} of {all}");
-    // Each begins anew at its exec: with what its shell's moments before used, it would be more than all.
+    // The time restarts at exec: including the shell's moments before, it would exceed the total.
     let own = lives.iter().filter(|life| profile.strings.get(life.exe) == path && life.begin == Begin::Exec);
     assert!(
         own.filter_map(|life| life.cpu_ns).all(|ns| ns > 50_000),
@@ -44,7 +44,7 @@ fn check_accounts(recorded: &Recorded, path: &str) {
     );
 }
 
-/// Every life of the program at `path` is there, and what ran in its file and what it ran are the same samples.
+/// Checks that every lifetime of the program at `path` is present, and that samples in its file are exactly the samples of its process.
 fn check(recorded: &Recorded, path: &str, shell: &str, count: usize) {
     let profile = &recorded.profile;
     let of_program =
@@ -72,7 +72,7 @@ fn check(recorded: &Recorded, path: &str, shell: &str, count: usize) {
 fn every_dirname_is_dirnames() {
     let _alone = alone();
     let folder = Folder::new("processes");
-    // Copies of their own: nobody has seen these files before, and nothing else runs them.
+    // Separate copies: these files have not been seen before, and no other process runs them.
     let copy = |name: &str, from: &str| {
         let to = folder.path(name);
         copy_program(from, &to);
@@ -100,7 +100,7 @@ fn only_the_processes_that_were_named_are_sampled_with_their_children() {
     let start = |program: &str, arguments: [&str; 2]| {
         Command::new(program).args(arguments).stdout(Stdio::null()).spawn().expect("it starts")
     };
-    // One burns in children that it forks one after the other, the other by itself.
+    // One burns in successive forked children, the other by itself.
     let mut named = start(&burn, ["1500", "30"]);
     let mut bystander = start(&other, ["6000", "0"]);
     let recorded = record(programs, &Target::Processes(vec![named.id()]), Some(Duration::from_secs(30)));

@@ -1,4 +1,4 @@
-//! How much processor time the target used, as the kernel accounted it.
+//! CPU time that the target used, as accounted by the kernel.
 
 use std::collections::HashMap;
 
@@ -7,35 +7,35 @@ use plumb_target::Target;
 
 use crate::events::Attachment;
 
-/// An account of the target's processor time that was opened when the recording began.
+/// An account of the target's CPU time, opened at the start of the recording.
 #[derive(Debug)]
 pub(crate) enum Account {
-    /// The target's cgroup keeps it.
+    /// Kept by the target's cgroup.
     Cgroup,
-    /// A command: what it and the descendants that it waited for used. Complete once it has ended.
+    /// A command: its own time and that of descendants that it waited for. Complete once it has ended.
     Command(u32),
     /// Running processes.
     Processes(Processes),
-    /// The whole machine: what it had used when the recording began.
+    /// The whole machine: its CPU time at the start of the recording.
     Machine(Option<CpuTime>),
 }
 
 impl Account {
-    /// Opens the account of a target, whose process ids these are.
+    /// Opens the account of a target with these process IDs.
     pub fn open(attachment: &Attachment, target: &Target, pids: &[u32]) -> Self {
         match (attachment, target) {
             (Attachment::Cgroup(_), _) => Account::Cgroup,
             (_, Target::Command(_)) => Account::Command(pids.first().copied().unwrap_or(0)),
             (_, Target::Processes(_)) => Account::Processes(Processes::open(pids)),
             (_, Target::Tree(root)) => Account::Processes(Processes::open(&[*root])),
-            // They begin with the recording.
+            // The processes start during the recording.
             (_, Target::Awaited(_)) => Account::Processes(Processes::default()),
             (_, Target::Cgroup(_)) => Account::Cgroup,
             (_, Target::Machine) => Account::Machine(procfs::machine_cpu_time()),
         }
     }
 
-    /// A process of the target has begun.
+    /// Adds a process of the target that has just started.
     pub fn add(&mut self, pid: u32) {
         if let Account::Processes(processes) = self {
             processes.roots.push(pid);
@@ -43,14 +43,14 @@ impl Account {
         }
     }
 
-    /// Looks again, so that the time of a process that ends before the recording isn't missed but for the last bit.
+    /// Reads all times, so that of a process which ends before the recording only the last part is missed.
     pub fn look(&mut self) {
         if let Account::Processes(processes) = self {
             processes.look(&with_waited);
         }
     }
 
-    /// What was used since the account was opened, where /proc keeps it.
+    /// CPU time since the account was opened; `None` if /proc does not keep it.
     pub fn used(&self) -> Option<CpuTime> {
         match self {
             Account::Cgroup => None,
@@ -78,19 +78,19 @@ fn with_waited(pid: u32) -> Option<CpuTime> {
     Some(time)
 }
 
-/// The account of a tree of processes. Every time includes that of children which the process has waited for.
+/// The account of a process tree. Each time includes that of children which the process has waited for.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
     roots: Vec<u32>,
-    /// Those that ran when the recording began.
+    /// Processes that ran at the start of the recording.
     known: HashMap<u32, Known>,
 }
 
 #[derive(Debug)]
 struct Known {
-    /// What it had used when the recording began.
+    /// CPU time at the start of the recording.
     before: CpuTime,
-    /// What it had used when it was last seen; `None`: it is gone, and its parent has inherited its account.
+    /// CPU time when last read; `None`: the process has ended, and its parent has inherited its account.
     last: Option<CpuTime>,
 }
 
@@ -102,7 +102,7 @@ impl Processes {
     }
 
     fn look(&mut self, time_of: &dyn Fn(u32) -> Option<CpuTime>) {
-        // Once a root is gone, nobody that is looked at inherits any more: what was last seen has to do.
+        // Once a root has ended, no observed process inherits its time: the last reading is used.
         let inherited = self.roots.iter().all(|&root| time_of(root).is_some());
         for (pid, known) in &mut self.known {
             match time_of(*pid) {
@@ -113,7 +113,7 @@ impl Processes {
         }
     }
 
-    /// `living`: the processes of the tree now.
+    /// `living`: the processes currently in the tree.
     fn used(&self, living: &[u32], time_of: &dyn Fn(u32) -> Option<CpuTime>) -> CpuTime {
         let (mut sum, mut before) = (CpuTime::default(), CpuTime::default());
         for known in self.known.values() {
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn new_children_count_whether_they_live_or_not() {
         let mut processes = two();
-        // 3 was forked since and lives; another used 1 s and was waited for by 1.
+        // 3 was forked since and is alive; another process used 1 s and was waited for by 1.
         let now = |pid| Some(seconds([0, 11, 104, 7][pid as usize]));
         processes.look(&now);
         assert_eq!(processes.used(&[1, 2, 3], &now), seconds(1 + 4 + 7));

@@ -1,4 +1,4 @@
-//! What is asked of the kernel: the sampled event, and what each record is to hold.
+//! The request to the kernel: the sampled event, and the fields of each record.
 //!
 //! Field by field as in `struct perf_event_attr` (include/uapi/linux/perf_event.h, perf_event_open(2)).
 
@@ -20,7 +20,7 @@ use crate::trigger::Trigger;
 /// The largest stack copy: `sample_stack_user` has to be below 64 KiB and a multiple of 8.
 pub const MAX_STACK_COPY: u32 = 65528;
 
-/// Registers of user code that come with a sample, as bits of the architecture's `perf_regs.h`.
+/// User registers in each sample, as bits of the architecture's `perf_regs.h`.
 #[cfg(target_arch = "x86_64")]
 pub(crate) const USER_REGISTERS: u64 = 0x00ff_01ff; // ax bx cx dx si di bp sp ip, r8 to r15
 #[cfg(target_arch = "aarch64")]
@@ -37,14 +37,14 @@ const SAMPLE: SampleFormat = SampleFormat::IP
     .union(SampleFormat::REGS_USER)
     .union(SampleFormat::STACK_USER);
 
-/// What is counted to take samples.
+/// The event that triggers samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Counter {
-    /// Cycles of the processor, from its performance counters.
+    /// CPU cycles, from the hardware counters.
     Cycles,
-    /// A timer of the kernel that runs while the target does: the default.
+    /// A kernel timer that runs while the target does: the default.
     CpuClock,
-    /// Something that happens.
+    /// Any other event.
     Trigger(Arc<Trigger>),
 }
 
@@ -67,26 +67,26 @@ impl Counter {
         }
     }
 
-    /// Whether it is the passing of a tracepoint or a function.
+    /// Whether the event is a tracepoint or a function.
     pub fn is_place(&self) -> bool {
         self.trigger().is_some_and(Trigger::is_place)
     }
 
-    /// Whether an [`KernelUnwinder`](plumb_capture_api::KernelUnwinder) can take its samples itself. It sees where user code was left, and is asked nowhere
-    /// else.
+    /// Whether a [`KernelUnwinder`](plumb_capture_api::KernelUnwinder) can take its samples itself. The unwinder sees where user code
+    /// was left, and runs nowhere else.
     pub(crate) fn is_watchable(&self, code: Code) -> bool {
         let of_function = |trigger: &Trigger| trigger.tracepoint().is_none();
         self.is_place()
             && (code == Code::All || code == Code::User && self.trigger().is_some_and(of_function))
     }
 
-    /// Whether its samples interrupt what is done for one of another event. The kernel then calls no program for them, and drops
-    /// them without a word if there is one (bpf_overflow_handler in kernel/events/core.c).
+    /// Whether its samples can interrupt the handling of another event's sample. The kernel then calls no program for them, and silently drops
+    /// them if the event has one (bpf_overflow_handler in kernel/events/core.c).
     pub(crate) fn interrupts(&self) -> bool {
         self.trigger().is_none_or(Trigger::is_hardware)
     }
 
-    /// Whether the processor's own counters count it. Their interrupts can't be masked, so that too many of them stop a machine.
+    /// Whether a hardware counter counts it. These interrupts can't be masked, so that too many of them stop a machine.
     pub fn is_hardware(&self) -> bool {
         match self {
             Counter::Cycles => true,
@@ -95,7 +95,7 @@ impl Counter {
         }
     }
 
-    /// What triggers samples, unless it is the passing of processor time.
+    /// The trigger of samples; `None` for clocks.
     pub fn trigger(&self) -> Option<&Trigger> {
         match self {
             Counter::Trigger(trigger) => Some(trigger),
@@ -104,7 +104,7 @@ impl Counter {
     }
 }
 
-/// Which code is sampled.
+/// The code that is sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Code {
     /// User code and the kernel.
@@ -116,54 +116,54 @@ pub enum Code {
     Kernel,
 }
 
-/// A sampling event to be.
+/// A sampling event to be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sampling {
     pub counter: Counter,
     pub code: Code,
-    /// How often a sample is taken.
+    /// The sampling rate.
     pub pace: SamplingRate,
-    /// What a hardware counter counts between two samples at a frequency.
+    /// Count between two samples of a hardware counter at a given frequency.
     pub period: u64,
     /// Bytes of user stack with each sample.
     pub stack_copy: u32,
-    /// No program has to do with its samples.
+    /// Stacks are copied, and no program handles the samples.
     pub is_copied: bool,
     /// Whether children and new threads are counted too.
     pub inherit: bool,
-    /// Whether the event itself counts what was lost (kernel 6.0 and newer).
+    /// Whether the event itself counts lost records (kernel 6.0 and newer).
     pub count_lost: bool,
-    /// What it has to do with the recording's other events.
+    /// Its role among the recording's events.
     pub part: Part,
-    /// A program takes its samples, and writes records through it.
+    /// Set if a program takes its samples and writes records through this event.
     pub copier: Option<Copier>,
 }
 
-/// An event that never happens, but through which a program writes records, as the event does that it stands for.
+/// An event that never fires. A program writes records through it, as the original event would.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Copier {
-    /// The functions through which the program is called, if the records have kernel stacks: these begin with them.
+    /// The functions through which the program is called: kernel stacks in its records begin with them. `None`: no kernel stacks.
     pub way_in: Option<Arc<[Range<u64>]>>,
-    /// The program asks whether it runs: only events that are pinned say so.
+    /// The program asks whether the event is running: only pinned events report that.
     pub is_scope: bool,
 }
 
-/// An event among those of a recording, whose records share the rings and so their layout.
+/// An event's role among those of a recording, which share the rings and therefore the record layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// Whether its records are the ones that tell of mappings and processes.
+    /// Whether this event reports mappings and processes.
     pub tells: bool,
-    /// Whether samples say of which event they are.
+    /// Whether samples include the event's ID.
     pub has_id: bool,
-    /// Whether samples say what they count. Asked to say it, software events of the kernel give a sample each time, whatever their
+    /// Whether samples include their period. With that, the kernel's software events give a sample each time, whatever their
     /// period (perf_swevent_event in kernel/events/core.c).
     pub says_period: bool,
-    /// Whether samples have room for what a program says: the weight of those that it writes itself.
+    /// Whether samples have space for data from a program: the weight of samples that it writes itself.
     pub has_said: bool,
 }
 
 impl Part {
-    /// Of a recording of one event.
+    /// For a recording of one event.
     pub fn alone(counter: &Counter, pace: SamplingRate) -> Self {
         Self {
             tells: true,
@@ -173,7 +173,7 @@ impl Part {
         }
     }
 
-    /// Whether its samples must not say what they count.
+    /// Whether its samples must not include their period.
     pub fn is_period_known(counter: &Counter, pace: SamplingRate) -> bool {
         let is_software = counter.trigger().is_some_and(|trigger| !trigger.is_hardware());
         is_software && matches!(pace, SamplingRate::Period(period) if period > 1)
@@ -181,14 +181,14 @@ impl Part {
 }
 
 impl Sampling {
-    /// The event, not yet enabled.
+    /// The `perf_event_attr`, disabled.
     pub fn attr(&self) -> perf_event_attr {
         let mut attr = base(self.count_lost);
         match &self.counter {
             Counter::Cycles => {
                 attr.type_ = PERF_TYPE_HARDWARE;
                 attr.config = PERF_COUNT_HW_CPU_CYCLES.into();
-                // A halted processor counts no cycles, and not every counter can tell the idle task (arm64).
+                // A halted CPU counts no cycles, and not every counter can exclude the idle task (arm64).
             }
             Counter::CpuClock => {
                 attr.type_ = PERF_TYPE_SOFTWARE;
@@ -206,7 +206,7 @@ impl Sampling {
         }
         match (&self.counter, self.pace) {
             (Counter::CpuClock, SamplingRate::Frequency(hz)) => attr.sample_period = period_ns(hz),
-            // In frequency mode the kernel begins with an interrupt each time, and where one takes long it never gets out of that.
+            // In frequency mode the kernel starts with an interrupt per count, and where that is slow it never recovers.
             (counter, SamplingRate::Frequency(_)) if counter.is_hardware() => {
                 attr.sample_period = self.period.max(1)
             }
@@ -233,17 +233,17 @@ impl Sampling {
             attr.set_exclude_callchain_kernel(copier.way_in.is_none().into());
             attr.set_pinned(copier.is_scope.into());
         }
-        // The kernel would follow frame pointers that are not there: user stacks come from the copy.
+        // The kernel would follow frame pointers that may not exist: user stacks come from the copy.
         attr.set_exclude_callchain_user(1);
         attr.sample_regs_user = USER_REGISTERS;
         attr.sample_stack_user = self.stack_copy.min(MAX_STACK_COPY) & !7;
-        // Mappings of code only: those of data would be nine times as many in a tree of short processes.
+        // Mappings of code only: with those of data, a tree of short processes would have nine times as many.
         tell(&mut attr, self.part.tells);
         attr.set_sample_id_all(1);
         attr
     }
 
-    /// The events that make it up, as [`Sampling::attr`]: only the first tells of mappings and processes.
+    /// The perf events for [`Sampling::attr`] and its second part, if any: only the first reports mappings and processes.
     pub fn attrs(&self) -> Vec<perf_event_attr> {
         let trigger = self.counter.trigger().filter(|_| self.copier.is_none());
         let other = trigger.and_then(Trigger::other_part).map(|config| {
@@ -255,20 +255,20 @@ impl Sampling {
         [self.attr()].into_iter().chain(other).collect()
     }
 
-    /// What each sample holds.
+    /// The fields of each sample.
     fn format(&self) -> SampleFormat {
         let format = if self.part.says_period { SAMPLE } else { SAMPLE.difference(SampleFormat::PERIOD) };
         let format = if self.part.has_said { format | SampleFormat::RAW } else { format };
         if self.part.has_id { format | SampleFormat::IDENTIFIER } else { format }
     }
 
-    /// Whether each time that something happens is a sample, at first at least.
+    /// Whether each occurrence is a sample, at least initially.
     pub fn is_each(&self) -> bool {
         let happens = self.counter.trigger().is_some_and(|trigger| !trigger.is_told());
         happens && self.pace == SamplingRate::Period(1)
     }
 
-    /// What each sample counts, where it doesn't say so itself.
+    /// The period of each sample, if the sample does not include it.
     pub fn period(&self) -> Option<u64> {
         match self.pace {
             _ if self.part.says_period => None,
@@ -277,7 +277,7 @@ impl Sampling {
         }
     }
 
-    /// How the event's records are laid out. The same for all stack sizes, and for all clocks.
+    /// The layout of the event's records, which is the same for all stack sizes and all clocks.
     pub fn parse_info(&self) -> RecordParseInfo {
         parse_info(self.format())
     }
@@ -288,12 +288,12 @@ pub(crate) fn period_ns(frequency_hz: u32) -> u64 {
     1_000_000_000 / u64::from(frequency_hz.max(1))
 }
 
-/// An event that never fires: it stands for a ring, which so doesn't depend on the events that write to it.
+/// An event that never fires: it owns a ring, which therefore does not depend on the events that write to it.
 pub(crate) fn ring_owner(watermark: usize) -> perf_event_attr {
     let mut attr = base(false);
     attr.type_ = PERF_TYPE_SOFTWARE;
     attr.config = PERF_COUNT_SW_DUMMY.into();
-    // Without this it would need the right to look into the kernel.
+    // Otherwise it would need permission to observe the kernel.
     attr.set_exclude_kernel(1);
     attr.set_exclude_hv(1);
     attr.set_watermark(1);
@@ -301,7 +301,7 @@ pub(crate) fn ring_owner(watermark: usize) -> perf_event_attr {
     attr
 }
 
-/// Has an event's records tell of mappings and processes, or not.
+/// Sets whether an event reports mappings and processes.
 fn tell(attr: &mut perf_event_attr, tells: bool) {
     attr.set_mmap(tells.into());
     attr.set_mmap2(tells.into());
@@ -310,7 +310,7 @@ fn tell(attr: &mut perf_event_attr, tells: bool) {
     attr.set_task(tells.into());
 }
 
-/// What all events have in common.
+/// The settings common to all events.
 pub(crate) fn base(count_lost: bool) -> perf_event_attr {
     let mut attr = perf_event_attr { size: size_of::<perf_event_attr>() as u32, ..Default::default() };
     attr.set_disabled(1);
@@ -323,11 +323,11 @@ pub(crate) fn base(count_lost: bool) -> perf_event_attr {
 }
 
 fn parse_info(format: SampleFormat) -> RecordParseInfo {
-    // Of several events, each record has the identifier of its own: first in a sample, last elsewhere.
+    // With several events, each record has its event's ID: first in a sample, last elsewhere.
     let identifier = if format.contains(SampleFormat::IDENTIFIER) { 8 } else { 0 };
-    // The sample id at the end of every other record: tid, time, cpu, 8 bytes each.
+    // The sample ID at the end of every other record: tid, time, cpu, 8 bytes each.
     let (id_bytes, id_bytes_from_time) = (24 + identifier, 16 + identifier);
-    // Before a sample's time: ip, tid.
+    // Fields before a sample's time: ip, tid.
     let before_time = 16 + identifier;
     RecordParseInfo {
         endian: if cfg!(target_endian = "little") { Endianness::LittleEndian } else { Endianness::BigEndian },
@@ -352,7 +352,7 @@ fn parse_info(format: SampleFormat) -> RecordParseInfo {
 pub(crate) mod tests {
     use super::*;
 
-    /// How samples of clocks are laid out.
+    /// The layout of a clock's samples.
     pub(crate) fn parse_info() -> RecordParseInfo {
         super::parse_info(SAMPLE)
     }

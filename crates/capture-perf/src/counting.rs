@@ -1,6 +1,6 @@
-//! Events that are counted and never sampled: what `perf stat` counts.
+//! Events that are counted without sampling, as `perf stat` does.
 //!
-//! Not here: who runs meanwhile, and what the numbers mean.
+//! Elsewhere: starting the measured program, and the meaning of the numbers.
 
 use perf_event_open_sys::bindings::{
     PERF_COUNT_SW_CPU_CLOCK, PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING,
@@ -11,7 +11,7 @@ use std::os::fd::BorrowedFd;
 use crate::attr::{Code, base, period_ns};
 use crate::sys::perf::{Event, Whom};
 
-/// What is counted: perf's name, the type and the number.
+/// The counted events: perf's name, type and number.
 const COUNTED: [(&str, u32, u64); 10] = [
     ("cpu-migrations", PERF_TYPE_SOFTWARE, 4),
     ("context-switches", PERF_TYPE_SOFTWARE, 3),
@@ -25,27 +25,27 @@ const COUNTED: [(&str, u32, u64); 10] = [
     ("stalled-cycles-backend", PERF_TYPE_HARDWARE, 8),
 ];
 
-/// How often something happened.
+/// The count of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventCount {
-    /// perf's name of it.
+    /// perf's name of the event.
     pub name: &'static str,
-    /// How often. Where counters took turns this is scaled up from the time that it was counted for, as perf does.
+    /// The count. If counters were multiplexed, it is scaled up from the time that they ran for, as perf does.
     pub count: u64,
-    /// The share of the time that it was counted for, 1 if all of it.
+    /// Fraction of the time for which the event was counted, 1 if all of it.
     pub counted: f64,
-    /// Where: in user code only if this user may not count what happens in the kernel.
+    /// The counted code: user code only, if this user may not count events in the kernel.
     pub code: Code,
 }
 
-/// Open counters, a set for each thing that this machine counts.
+/// Open counters, a set per event that this machine supports.
 pub struct Counters {
     sets: Vec<CounterSet>,
-    /// Call a program at a steady pace.
+    /// Events that call a program periodically.
     ticks: Vec<Event>,
 }
 
-/// The counters of one thing, one for each processor.
+/// The counters of one event, one per CPU.
 struct CounterSet {
     name: &'static str,
     events: Vec<Event>,
@@ -53,7 +53,7 @@ struct CounterSet {
 }
 
 impl Counters {
-    /// Opens what can be opened, and starts it: of user code alone where this user may not count more.
+    /// Opens and starts the supported counters, for user code only where this user may not count more.
     pub fn start(whom: Whom<'_>, cpus: &[u32]) -> Self {
         let open = |&(name, kind, number): &(&'static str, u32, u64)| {
             let of = |code| {
@@ -61,17 +61,17 @@ impl Counters {
                 attr.set_exclude_kernel((code == Code::User).into());
                 let events: Result<Vec<Event>, _> =
                     cpus.iter().map(|&cpu| Event::open(&attr, whom, cpu)).collect();
-                // A counter that isn't there, or not on all processors, is left out.
+                // An event that is not available on all CPUs is left out.
                 let events = events.ok()?;
                 events.iter().try_for_each(Event::enable).ok().map(|()| CounterSet { name, events, code })
             };
-            // What the kernel itself counts is counted in the kernel.
+            // The kernel's own software events happen in the kernel.
             of(Code::All).or_else(|| if kind == PERF_TYPE_HARDWARE { of(Code::User) } else { None })
         };
         Self { sets: COUNTED.iter().filter_map(open).collect(), ticks: Vec::new() }
     }
 
-    /// Has a program called `hz` times in each second of processor time.
+    /// Calls a program `hz` times per second of CPU time.
     pub fn tick(
         &mut self,
         (whom, cpus): (Whom<'_>, &[u32]),
@@ -90,7 +90,7 @@ impl Counters {
         Ok(())
     }
 
-    /// Stops, and says what was counted.
+    /// Stops counting, and returns the counts.
     pub fn stop(self) -> Vec<EventCount> {
         self.ticks.iter().for_each(|event| drop(event.disable()));
         let sum = |CounterSet { name, events, code }| {

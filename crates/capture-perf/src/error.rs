@@ -1,4 +1,4 @@
-//! Why a recording could not begin, in words that say what to do.
+//! Errors that prevent a recording, with advice in their messages.
 
 use std::fmt;
 use std::io;
@@ -6,44 +6,44 @@ use std::io;
 use plumb_process::setcap_perf;
 use plumb_target as target;
 
-/// Why a recording could not begin or go on.
+/// The reason why a recording could not start or continue.
 #[derive(Debug)]
 pub enum Error {
-    /// The kernel doesn't let this user sample what was asked for.
+    /// The kernel doesn't allow this user to sample the requested target or code.
     NotPermitted {
-        /// What was asked for.
+        /// The refused permission.
         what: Asked,
         /// `/proc/sys/kernel/perf_event_paranoid`, if it could be read.
         paranoid: Option<i32>,
     },
-    /// There is no such target, its command could not be started, or the system refused something.
+    /// The target doesn't exist, its command could not be started, or a system call failed.
     Target(target::TargetError),
     /// This kernel has no `perf_event_open`, or a sandbox forbids it.
     Unsupported(io::Error),
-    /// The processor has no counters, or not this one.
+    /// The CPU has no hardware counters, or not this one.
     NoCounter(String),
-    /// An event that takes rights of the whole machine.
+    /// An event that requires permission to observe the whole machine.
     Privileged(String),
-    /// The kernel doesn't take this event.
+    /// The kernel rejects this event.
     NoEvent {
-        /// Its name.
+        /// Name of the event.
         name: String,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// This event happens in the kernel only, and user code alone was asked for.
+    /// This event happens only in the kernel, and only user code was requested.
     OnlyInKernel(String),
-    /// No memory for the rings that records are written to.
+    /// No memory for the ring buffers.
     NoRing(io::Error),
 }
 
 impl Error {
-    /// Says of an error what was tried.
+    /// Makes an error from the name of a failed action.
     pub fn system(what: &'static str) -> impl FnOnce(io::Error) -> Error {
         move |error| Error::Target(target::TargetError::System { what, error })
     }
 
-    /// The exit status that a shell would give for it ([`target::TargetError::exit_code`]).
+    /// The exit status with which a shell reports it ([`target::TargetError::exit_code`]).
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Target(error) => error.exit_code(),
@@ -72,7 +72,7 @@ impl fmt::Display for Error {
                  virtual PMU, in QEMU/KVM: -cpu host,pmu=on)\
                  \n  without:  plumb record -- CMD samples CPU time; -e page-faults and tracepoints need no counter either"
             ),
-            // perf_uprobe_event_init in kernel/events/core.c asks for more than for tracepoints.
+            // perf_uprobe_event_init in kernel/events/core.c requires more than tracepoints do.
             Error::Privileged(name) if name.starts_with("uprobe:") => write!(
                 f,
                 "not allowed to sample {name}: the kernel gives uprobes to users with CAP_SYS_ADMIN only.\
@@ -102,16 +102,16 @@ impl fmt::Display for Error {
     }
 }
 
-/// What the kernel may refuse to have sampled, each by a rule of its own.
+/// Kinds of sampling that the kernel may refuse, each by a separate rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// User code of one's own processes.
+    /// User code of this user's processes.
     Own,
-    /// The kernel, while it works for one's own processes.
+    /// The kernel, while it works for this user's processes.
     Kernel,
-    /// Everything on a processor.
+    /// Everything on a CPU.
     Machine,
-    /// A process that may be somebody else's.
+    /// A process that may belong to another user.
     Process(u32),
 }
 
@@ -126,18 +126,18 @@ impl fmt::Display for Asked {
     }
 }
 
-/// Up to this `perf_event_paranoid` everybody may sample own processes.
+/// Up to this `perf_event_paranoid`, all users may sample their own processes.
 const OWN: i32 = 2;
 
-/// Whether everybody may sample own processes at this `perf_event_paranoid`.
+/// Whether all users may sample their own processes at this `perf_event_paranoid`.
 pub fn allows_own_processes(paranoid: i32) -> bool {
     paranoid <= OWN
 }
 
-/// What lets a container sample its own processes. Docker knows the capability since 24, and its profile then lets the call through.
+/// Docker options that let a container sample its own processes. Docker knows the capability since 24, and its profile then allows the call.
 pub const CONTAINER_REMEDY: &str = "docker run --cap-add PERFMON, or --security-opt seccomp=unconfined";
 
-/// Says which setting it is, what to type, and what works without.
+/// Writes the setting that forbids it, the command to change it, and what works without.
 fn not_permitted(f: &mut fmt::Formatter<'_>, what: Asked, paranoid: Option<i32>) -> fmt::Result {
     write!(f, "not allowed to sample {what}: ")?;
     let level = match what {
@@ -156,7 +156,7 @@ fn not_permitted(f: &mut fmt::Formatter<'_>, what: Asked, paranoid: Option<i32>)
         }
     };
     match paranoid {
-        // Linux itself knows no such level.
+        // Linux itself has no such level; some distributions add it.
         Some(level) if !allows_own_processes(level) => {
             return write!(
                 f,

@@ -1,8 +1,8 @@
-//! The open events of a recording, one ring for each processor, and their exchange when stacks are to be copied
-//! deeper.
+//! The open events of a recording, one ring per CPU, and their replacement when more of each stack has to be
+//! copied.
 //!
 //! A ring belongs to an event that never fires ([`crate::attr::ring_owner`]), so that the events that write to it
-//! can come and go.
+//! can be opened and closed independently.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -19,37 +19,37 @@ use crate::error::{Asked, Error};
 use crate::ring::Ring;
 use crate::sys::perf::{Event, Whom};
 
-/// All rings together take no more than this.
+/// Limit for all rings together, in bytes.
 const ALL_RINGS: usize = 256 << 20;
-/// The same, and the largest ring, where each time that something happens is a sample: thousands come at once, while the recorder waits for a
-/// processor. And no more than such a part of the memory that is available.
+/// Limits for all rings and for one ring, in bytes, if each occurrence is a sample: thousands come at once, while the recorder waits for a
+/// CPU. The third bounds all rings to 1/16 of the available memory.
 const ALL_FOR_BURSTS: usize = 1 << 30;
 const RING_FOR_BURSTS: usize = 64 << 20;
 const PART_FOR_BURSTS: u64 = 16;
-/// Largest and smallest ring. At 64 KiB a sample and 1000 samples a second the largest is full after a quarter of a
+/// Smallest and largest ring, in bytes. With 64 KiB per sample and 1000 samples per second, the largest is full after a quarter of a
 /// second.
 const RING: (usize, usize) = (64 << 10, 16 << 20);
 
-/// Whom the events are to count.
+/// The tasks that the events count.
 #[derive(Debug)]
 pub(crate) enum Attachment {
-    /// What runs in the cgroup.
+    /// Tasks in the cgroup.
     Cgroup(Cgroup),
-    /// Whatever runs.
+    /// All tasks.
     Everyone,
-    /// These processes and what they start, by inheritance.
+    /// These processes and their descendants, by inheritance.
     Processes(Vec<u32>),
 }
 
-/// Rings of all processors, and who owns them.
+/// The rings of all CPUs, and the events that own them.
 pub(crate) struct Rings {
     owners: Vec<(u32, Event)>,
-    /// Bytes of each ring.
+    /// Size of each ring in bytes.
     pub bytes: usize,
 }
 
 impl Rings {
-    /// Maps a ring for each processor that is online: as large as this user may. `bursts`: for thousands of samples at once.
+    /// Maps a ring per online CPU, as large as this user may. `bursts`: for thousands of samples at once.
     pub fn map(cpus: &[u32], bursts: bool) -> Result<(Self, Vec<Ring>), Error> {
         let page = page_size();
         let available = plumb_process::available_memory().filter(|_| bursts).unwrap_or(0);
@@ -69,7 +69,7 @@ impl Rings {
         for &cpu in cpus {
             let owner = match Event::open(&attr, Whom::Thread(0), cpu) {
                 Ok(owner) => owner,
-                // It went offline since it was listed.
+                // The CPU went offline since it was listed.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
                 Err(error) => return Err(classify(error, Asked::Own)),
             };
@@ -79,59 +79,59 @@ impl Rings {
         Ok((Self { owners, bytes }, rings))
     }
 
-    /// The processors.
+    /// The CPUs that have a ring.
     pub fn cpus(&self) -> impl Iterator<Item = u32> {
         self.owners.iter().map(|(cpu, _)| *cpu)
     }
 
-    /// What to poll.
+    /// The descriptors to poll.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.owners.iter().map(|(_, owner)| owner.file().as_fd())
     }
 }
 
-/// Where events are opened.
+/// The rings and target for opening events.
 pub(crate) struct EventContext {
-    /// The rings that they write to.
+    /// The rings that the events write to.
     pub rings: Rings,
-    /// What they count.
+    /// The tasks that they count.
     pub attachment: Attachment,
 }
 
-/// What a program in the kernel has to do with the samples of an event.
+/// The role of a BPF program in an event's samples.
 pub(crate) enum Program {
-    /// None has.
+    /// None.
     Absent,
-    /// It decides on each of them, and knows the event by this number. The first needs none.
+    /// The program decides on each sample, and knows the event by this number. The first event needs none.
     Decides(OwnedFd, usize),
-    /// It takes them itself.
+    /// The program takes the samples itself.
     Takes {
-        /// Through these it writes what it can't walk.
+        /// Events through which it writes samples that it can't unwind.
         copiers: FallbackEvents,
-        /// What calls it, if that is an event.
+        /// The event that calls the program, if any.
         #[expect(dead_code, reason = "it calls as long as it is open")]
         event: Option<Event>,
     },
 }
 
-/// The open events that together are one event of a recording.
+/// The open perf events that make up one event of a recording.
 pub(crate) struct Events {
     ground: Arc<EventContext>,
     sampling: Sampling,
     program: Program,
     open: Vec<Event>,
-    /// Records lost by events that are closed.
+    /// Records lost by closed events.
     lost_before: u64,
-    /// What events that are closed counted.
+    /// Count of closed events.
     counted_before: Option<u64>,
-    /// Since when they sample by frequency, and what was counted until then.
+    /// Time since which they sample by frequency, and the count until then.
     paced: Option<(u64, u64)>,
-    /// Events that sample at another pace, not started yet.
+    /// Events with another sampling rate, opened but not started.
     spare: Option<(Sampling, Vec<Event>)>,
 }
 
 impl Events {
-    /// Opens events.
+    /// Opens the events.
     pub fn new(ground: Arc<EventContext>, sampling: Sampling, program: Program) -> Result<Self, Error> {
         let inherit = matches!(ground.attachment, Attachment::Processes(_));
         let sampling = Sampling { inherit, ..sampling };
@@ -150,7 +150,7 @@ impl Events {
         Ok(events)
     }
 
-    /// Starts them.
+    /// Starts the events.
     pub fn start(&self) -> Result<(), Error> {
         self.open.iter().try_for_each(|event| self.enable(event))
     }
@@ -161,7 +161,7 @@ impl Events {
         event.enter_in(copiers.map.as_fd()).map_err(Error::system("telling a program of an event"))
     }
 
-    /// Whether a program in the kernel has to do with their samples.
+    /// Whether a BPF program handles their samples.
     pub fn is_assisted(&self) -> bool {
         !matches!(self.program, Program::Absent)
     }
@@ -176,29 +176,29 @@ impl Events {
         matches!(self.program, Program::Takes { .. })
     }
 
-    /// What they are.
+    /// The settings they were opened with.
     pub fn sampling(&self) -> &Sampling {
         &self.sampling
     }
 
-    /// By what their samples, and those of events that were prepared, say that they are theirs.
+    /// The IDs in samples of these events, and of prepared ones.
     pub fn ids(&self) -> impl Iterator<Item = u64> {
         let spare = self.spare.iter().flat_map(|(_, events)| events);
         self.open.iter().chain(spare).filter_map(Event::id)
     }
 
-    /// Exchanges them for events that copy `bytes` of the stack. Should that fail, those that are there go on.
+    /// Replaces the events by ones that copy `bytes` of the stack. On failure the old ones stay.
     pub fn grow(&mut self, bytes: u32) -> Result<(), Error> {
         self.exchange(Sampling { stack_copy: bytes, ..self.sampling.clone() })
     }
 
-    /// Exchanges them for events that sample by the clock at another frequency. `PERF_EVENT_IOC_PERIOD` would change when samples come, but
-    /// not what they say that they stand for: `hw.last_period` of a clock is set when it is opened (`perf_swevent_init_hrtimer` in kernel/events/core.c).
+    /// Replaces the events by clock events with another frequency. `PERF_EVENT_IOC_PERIOD` would change the interval, but
+    /// not the period in samples: `hw.last_period` of a clock is set when it is opened (`perf_swevent_init_hrtimer` in kernel/events/core.c).
     pub fn set_frequency(&mut self, hz: u32) -> Result<(), Error> {
         self.exchange(Sampling { pace: SamplingRate::Frequency(hz), ..self.sampling.clone() })
     }
 
-    /// Goes on without the program that decides on their samples: all are copied.
+    /// Detaches the program that decides on samples: all stacks are copied from now on.
     pub fn go_on_without(&mut self) -> Result<(), Error> {
         let program = std::mem::replace(&mut self.program, Program::Absent);
         let result = self.exchange(self.sampling.clone());
@@ -208,7 +208,7 @@ impl Events {
         result
     }
 
-    /// Opens events that sample at another pace, with records of the same layout, for [`Events::change_pace`].
+    /// Opens events with another sampling rate and the same record layout, for [`Events::change_pace`].
     pub fn prepare(&mut self, pace: SamplingRate) -> Result<(), Error> {
         let sampling = Sampling { pace, ..self.sampling.clone() };
         let events = self.open_all(&sampling)?;
@@ -216,17 +216,17 @@ impl Events {
         Ok(())
     }
 
-    /// Goes on with the events that were prepared, within microseconds. Returns whether there are any.
+    /// Switches to the prepared events, within microseconds. Returns whether there were any.
     pub fn change_pace(&mut self) -> bool {
         let Some((sampling, events)) = self.spare.take() else { return false };
         let since = monotonic_ns();
         let changed = self.replace(sampling, events).is_ok();
-        // The events that go by frequency are new, and have counted nothing before.
+        // Events that sample by frequency are new, and start counting at zero.
         self.paced = self.counted_before.map(|counted| (since, counted)).filter(|_| changed);
         changed
     }
 
-    /// What they counted on each processor, and for how many nanoseconds all of them together: of events that are opened to say so.
+    /// The count on each CPU, and the total running time in nanoseconds, of events opened with time fields.
     pub fn counted_for(&self) -> (BTreeMap<u32, u64>, u64) {
         let (mut counts, mut running_ns) = (BTreeMap::new(), 0_u64);
         for event in &self.open {
@@ -238,7 +238,7 @@ impl Events {
         (counts, running_ns)
     }
 
-    /// Has a hardware counter count so much between two samples from now on.
+    /// Sets the period of a hardware counter from now on.
     pub fn set_period(&mut self, period: u64) -> Result<(), Error> {
         let pace = match self.sampling.pace {
             SamplingRate::Period(_) => SamplingRate::Period(period),
@@ -246,7 +246,7 @@ impl Events {
         };
         let sampling = Sampling { period, pace, ..self.sampling.clone() };
         if sampling.inherit {
-            // The kernel leaves what was inherited as it is.
+            // The kernel does not change inherited events.
             return self.exchange(sampling);
         }
         self.sampling = sampling;
@@ -262,7 +262,7 @@ impl Events {
     }
 
     fn replace(&mut self, sampling: Sampling, new: Vec<Event>) -> Result<(), Error> {
-        // One after the other for each processor, so that it is without an event, or has two, for microseconds.
+        // CPU by CPU, so that each is without an event, or has two, only for microseconds.
         let mut old = self.open.iter();
         for event in &new {
             self.enable(event)?;
@@ -278,25 +278,25 @@ impl Events {
         Ok(())
     }
 
-    /// Stops them all.
+    /// Stops all events.
     pub fn stop(&self) {
         for event in &self.open {
             let _ = event.disable();
         }
     }
 
-    /// Records that found no room, as far as the kernel counts them for each event.
+    /// Number of records lost because a ring was full, as far as the kernel counts them per event.
     pub fn lost(&self) -> u64 {
         self.lost_before + self.open.iter().filter_map(Event::lost).sum::<u64>()
     }
 
-    /// Since when they sample by frequency, and what the kernel counted before and since.
+    /// Time since which they sample by frequency, and the kernel's count before and since.
     pub fn paced(&self) -> Option<(u64, u64, u64)> {
         let (since, before) = self.paced?;
         Some((since, before, self.counted()?.saturating_sub(before)))
     }
 
-    /// What the kernel counted, sampled or not; `None` if it can't be read.
+    /// The kernel's count, sampled or not; `None` if it can't be read.
     pub fn counted(&self) -> Option<u64> {
         self.open
             .iter()
@@ -337,17 +337,17 @@ impl Events {
         Ok(events)
     }
 
-    /// Goes on at another pace, by what a program has decided.
+    /// Notes a new sampling rate that a program has chosen.
     pub fn note_pace(&mut self, pace: SamplingRate) {
         self.sampling.pace = pace;
     }
 
-    /// Opens inherited events for every thread of the processes and of what they have started so far.
+    /// Opens inherited events for every thread of the processes and of their descendants so far.
     fn open_for_tree(&self, sampling: &Sampling, pids: &[u32]) -> Result<Vec<Event>, Error> {
         let mut events = Vec::new();
         let mut known = HashSet::new();
-        // A thread that is made while the threads are listed inherits nothing if its maker had no event yet: list
-        // until there is none that is new.
+        // A thread created while the threads are listed inherits nothing if its creator had no event yet: repeat
+        // until no new thread is found.
         loop {
             let new: Vec<u32> =
                 procfs::tree_threads(pids).into_iter().filter(|&tid| known.insert(tid)).collect();
@@ -359,7 +359,7 @@ impl Events {
                     Ok(more) => events.extend(more),
                     Err(Error::Target(TargetError::System { error, .. }))
                         if error.raw_os_error() == Some(libc::ESRCH) => {}
-                    // Of the tree, one that changed its user (setuid) can't be sampled; the others can.
+                    // A descendant that changed its user (setuid) can't be sampled; the others can.
                     Err(Error::NotPermitted { .. }) if !pids.contains(&tid) => {}
                     Err(error) => return Err(error),
                 }
@@ -368,7 +368,7 @@ impl Events {
     }
 }
 
-/// Bytes of a ring, a power of two. `available`: bytes of memory of which some may be taken for bursts.
+/// Size of a ring in bytes, a power of two. `available`: available memory in bytes, of which a part may be used for bursts.
 fn ring_bytes(cpus: usize, available: u64) -> usize {
     let floor = |bytes: usize| (bytes.max(1) + 1).next_power_of_two() / 2;
     let usual = floor(ALL_RINGS / cpus.max(1)).clamp(RING.0, RING.1);
@@ -376,7 +376,7 @@ fn ring_bytes(cpus: usize, available: u64) -> usize {
     usual.max(floor(spare.min(ALL_FOR_BURSTS) / cpus.max(1)).min(RING_FOR_BURSTS))
 }
 
-/// Says what an error of perf_event_open means.
+/// Translates an error of perf_event_open.
 pub(crate) fn classify(error: io::Error, what: Asked) -> Error {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => {
@@ -387,7 +387,7 @@ pub(crate) fn classify(error: io::Error, what: Asked) -> Error {
     }
 }
 
-/// The same of an event that this machine may not have.
+/// Translates an error of an event that this machine may not support.
 fn classify_event(error: io::Error, sampling: &Sampling, what: Asked) -> Error {
     let is_missing = matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP));
     if is_missing && sampling.counter.is_hardware() {

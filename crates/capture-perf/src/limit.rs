@@ -1,26 +1,26 @@
-//! When each single occurrence is too many: a recording of an event that turns out to be frequent goes on by frequency.
+//! Switches from sampling each occurrence to sampling by frequency, if an event turns out to be frequent.
 //!
-//! So what is rare is recorded whole, and what is frequent costs no more than a clock does.
+//! So rare events are recorded completely, and frequent ones cost no more than a clock does.
 
-/// So many samples may come at once.
+/// Number of samples that may come at once.
 const BURST: u64 = 1000;
-/// And from then on, on average, so many times the samples a second that were asked for.
+/// Beyond that, the average rate may be this multiple of the requested sampling rate.
 const TIMES: u64 = 2;
 
-/// Watches over an event of which each occurrence is a sample.
+/// The limit for an event whose every occurrence is a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limit {
-    /// Samples per second that the recording goes on with.
+    /// Samples per second after the switch.
     frequency_hz: u32,
 }
 
 impl Limit {
-    /// A limit by which an event goes on at `frequency_hz`.
+    /// A limit after which an event is sampled at `frequency_hz`.
     pub fn new(frequency_hz: u32) -> Self {
         Self { frequency_hz: frequency_hz.max(1) }
     }
 
-    /// Whether there are more samples than there may be after `elapsed_ns`.
+    /// Whether there are more samples than allowed after `elapsed_ns`.
     pub fn is_exceeded(self, samples: u64, elapsed_ns: u64) -> bool {
         let per_second = u64::from(self.frequency_hz).saturating_mul(TIMES);
         let allowed = u128::from(elapsed_ns) * u128::from(per_second) / 1_000_000_000 + u128::from(BURST);

@@ -1,9 +1,9 @@
-//! The records of all rings in the order of their time, handed out in place.
+//! Merges the records of all rings in order of time, and hands them out in place.
 //!
-//! Each ring is in order by itself, but for a few microseconds. Between rings this holds: a record that says that
-//! something came to be (a mapping, a process) is complete in its ring before anything that follows from it
-//! happens. So whoever takes the time first, looks at all rings then, and hands out no record that is newer than
-//! that time, has the cause before the effect even when they are in different rings.
+//! Each ring is in order, except for a few microseconds. Across rings, a record that announces
+//! something new (a mapping, a process) is complete in its ring before anything that follows from it
+//! happens. So a reader that takes the time first, then looks at all rings, and hands out no record newer than
+//! that time, sees causes before effects even when they are in different rings.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,20 +14,20 @@ use linux_perf_event_reader::{RawEventRecord, RecordParseInfo};
 use crate::records::Found;
 use crate::ring::Ring;
 
-/// Bytes that are read before they are given back to the kernel.
+/// Bytes that are read before they are released to the kernel.
 const RELEASE_AT: usize = 64 << 10;
-/// Who takes longer than this for the records that are there has the rings look after those that come meanwhile.
+/// If handling the records takes longer than this, the rings are emptied into memory meanwhile.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Where bytes come from: a ring, or in tests a plain buffer.
+/// A source of record bytes: a ring, or in tests a plain buffer.
 pub(crate) trait Feed {
-    /// Fixes what [`Feed::unread`] shows.
+    /// Updates the bytes that [`Feed::unread`] returns.
     fn look(&mut self);
-    /// The bytes that are there, in two pieces.
+    /// The unread bytes, in two pieces.
     fn unread(&self) -> [&[u8]; 2];
-    /// Gives the first `bytes` of them back.
+    /// Releases the first `bytes` of the unread bytes.
     fn release(&mut self, bytes: usize);
-    /// Makes room for what comes, if it can: what is unread stays, and more may follow it.
+    /// Makes room for new records, if possible: unread bytes stay, and more may follow them.
     fn make_room(&mut self) {}
 }
 
@@ -43,7 +43,7 @@ impl Feed for Ring {
     }
 }
 
-/// Joins rings.
+/// The merge of several rings.
 #[derive(Debug)]
 pub(crate) struct Merge<F> {
     feeds: Vec<F>,
@@ -52,22 +52,22 @@ pub(crate) struct Merge<F> {
 }
 
 impl<F: Feed> Merge<F> {
-    /// A join of `feeds`, whose records are all described by `info`.
+    /// Merges `feeds`, whose records are all described by `info`.
     pub fn new(feeds: Vec<F>, info: RecordParseInfo) -> Self {
         Self { feeds, info, scratch: Vec::new() }
     }
 
-    /// Where the records come from.
+    /// The sources of records.
     pub fn feeds(&mut self) -> impl Iterator<Item = &mut F> {
         self.feeds.iter_mut()
     }
 
-    /// Likewise, to look at.
+    /// The sources of records, for inspection.
     pub fn all_feeds(&self) -> &[F] {
         &self.feeds
     }
 
-    /// How many records are there to be handed out.
+    /// Number of records that are ready to be handed out.
     pub fn waiting(&mut self) -> u64 {
         let mut count = 0;
         for feed in &mut self.feeds {
@@ -81,7 +81,7 @@ impl<F: Feed> Merge<F> {
         count
     }
 
-    /// Hands out every record that was there when this was called and is no newer than `until`.
+    /// Hands out every record that was present at the call and is not newer than `until`.
     pub fn drain(&mut self, until: u64, mut each: impl FnMut(&RawEventRecord<'_>)) {
         let mut consumed = vec![0; self.feeds.len()];
         let mut next = BinaryHeap::with_capacity(self.feeds.len());
@@ -114,12 +114,12 @@ impl<F: Feed> Merge<F> {
             }
             let mut following = Found::at(feed.unread(), *at);
             if following.is_none() && *at > 0 {
-                // What was moved out of a ring is given piece by piece: only once this one is given back the next is there.
+                // Overflowed records become visible block by block: releasing one loads the next.
                 feed.release(std::mem::take(at));
                 following = Found::at(feed.unread(), 0);
             }
             if let Some(found) = following {
-                // A record that an interrupt overtook is handed out right after what overtook it.
+                // A record that an interrupt overtook is handed out right after the record that overtook it.
                 next.push(Reverse((found.time(&self.info).max(time), index)));
             }
         }
@@ -157,7 +157,7 @@ mod tests {
             self.head = self.written;
         }
         fn unread(&self) -> [&[u8]; 2] {
-            // Cut somewhere in the middle, as a ring's end would.
+            // Split in the middle, as at a ring's end.
             let all = &self.bytes[self.tail..self.head];
             let (first, second) = all.split_at(all.len() / 3);
             [first, second]

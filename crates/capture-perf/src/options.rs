@@ -1,4 +1,4 @@
-//! How to record.
+//! Options of a recording.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,48 +7,48 @@ use plumb_target::Prints;
 
 use crate::attr::{Code, Counter};
 
-/// An event beside the first one of a recording.
+/// An event in addition to the first one of a recording.
 #[derive(Clone, Debug)]
 pub struct EventSpec {
-    /// What samples are taken by.
+    /// The event that triggers samples.
     pub counter: Counter,
-    /// Which code is sampled.
+    /// The code that is sampled.
     pub code: Code,
-    /// A sample each time that so much was counted; `None`: as often as of the first one.
+    /// Count between two samples; `None`: the rate of the first event.
     pub period: Option<u64>,
-    /// Its stacks are copied, whatever walks those of the others.
+    /// Whether its stacks are copied, whatever unwinds those of the others.
     pub is_copied: bool,
 }
 
-/// How to record.
+/// Options of a recording.
 #[derive(Clone, Debug)]
 pub struct SamplingOptions {
-    /// What samples are taken by; `None`: the kernel's clock.
+    /// The event that triggers samples; `None`: the kernel's clock.
     pub counter: Option<Counter>,
-    /// What else samples are taken by, each as an event of its own.
+    /// Additional events to sample.
     pub also: Vec<EventSpec>,
-    /// Samples per second of processor time; of what isn't a clock, per second at most.
+    /// Samples per second of CPU time; for events that are not clocks, the maximum per second.
     pub frequency_hz: u32,
-    /// A sample each time that so much was counted, instead of by frequency.
+    /// Count between two samples, instead of a frequency.
     pub period: Option<u64>,
-    /// Of what is no clock and no counter of the processor each single occurrence is a sample, as long as they are rare.
+    /// Whether each occurrence of an event is a sample as long as the event is rare; does not apply to clocks and hardware counters.
     pub each_if_rare: bool,
-    /// Which code is sampled.
+    /// The code that is sampled.
     pub code: Code,
-    /// Bytes of stack copied with each sample at first; more when they don't reach.
+    /// Bytes of stack copied with each sample at first; more if stacks turn out to be deeper.
     pub stack_copy: u32,
-    /// Whether stacks that end for want of unwind information are scanned ([`plumb_ingest::Ingest::scan_stacks`]).
+    /// Whether stacks that end for lack of unwind information are scanned ([`plumb_ingest::Ingest::scan_stacks`]).
     pub scan: bool,
-    /// Whether tables of files are taken from the user's cache and, where many addresses of one are looked up, made for
+    /// Whether unwind tables are read from the user's cache and, for files with many look-ups, written to
     /// it ([`plumb_table_cache`]).
     pub keep_tables: bool,
-    /// Bytes of files' unwind information that are kept in memory, beyond what is in use.
+    /// Memory for cached unwind information of files that is not in use, in bytes.
     pub unwind_memory: usize,
-    /// Where records wait in a file without a name when there are more than memory is to take; `None`: where temporary files are.
+    /// Directory of the nameless file that holds records beyond the memory limit; `None`: that of temporary files.
     pub overflow_directory: Option<Arc<Path>>,
-    /// Where what a command prints goes.
+    /// Destination of the command's output.
     pub prints: Prints,
-    /// Signals end or steer the recording; without, they are left to another recording beside it.
+    /// Whether signals end or control the recording; if not, they are left to another recording in this process.
     pub heeds_signals: bool,
 }
 

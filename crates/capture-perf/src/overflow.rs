@@ -1,7 +1,7 @@
-//! A ring that is emptied into memory, and from there into a file, while nobody has time for its records.
+//! Empties a ring into memory, and from there into a file, while its records can't be processed.
 //!
-//! A ring holds some fractions of a second. Who works on the profile for longer than that would lose samples: meanwhile a thread moves
-//! what comes. Otherwise records are read in place, and nothing is copied.
+//! A ring holds a fraction of a second. Work on the profile that takes longer would lose samples: a thread moves
+//! records out of the rings until it is done. Otherwise records are read in place without a copy.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -18,50 +18,50 @@ use plumb_process::usage::Priority;
 use crate::merge::{Feed, Merge};
 use crate::records::Found;
 
-/// Time between two looks at the rings. The smallest that is likely holds twice as much.
+/// Time between two checks of the rings. The smallest likely ring holds twice as much.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Bytes moved out of a ring that stay in memory: a machine has many rings. What is more goes to a file.
+/// Bytes moved out of a ring that stay in memory: a machine has many rings. The rest goes to a file.
 const IN_MEMORY: usize = 1 << 20;
-/// Most bytes that are moved out of a ring, to where ever there is room: then the kernel drops what doesn't fit, and counts it.
+/// Most bytes moved out of a ring, to memory and file together: beyond that the kernel drops records, and counts them.
 const MOST: u64 = 1 << 30;
-/// The same where no file can be written.
+/// The limit if no file can be written.
 const MOST_IN_MEMORY: usize = 128 << 20;
 
-/// A feed and what was moved out of it.
+/// A feed and the records moved out of it.
 #[derive(Debug)]
 pub(crate) struct OverflowBuffer<F> {
     feed: F,
-    /// Whole records, from `given_back` on.
+    /// Complete records, from `given_back` on.
     moved: Vec<u8>,
     given_back: usize,
-    /// What was moved after these.
+    /// Records moved after these.
     later: Later,
 }
 
-/// Whole records that are in the file.
+/// Complete records in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Block {
     bytes: usize,
     records: u64,
 }
 
-/// Records in a file without a name, the oldest first.
+/// Records in a nameless file, oldest first.
 #[derive(Debug, Default)]
 struct Later {
-    /// Where the file is made; `None`: where temporary files are.
+    /// Directory of the file; `None`: that of temporary files.
     directory: Option<Arc<Path>>,
     file: Option<File>,
-    /// What was written and not read again.
+    /// Blocks that were written and not yet read back.
     blocks: VecDeque<Block>,
-    /// Records that could not be read again.
+    /// Records that could not be read back.
     lost: u64,
-    /// Where the first of them is, and where the next one goes.
+    /// File offset of the oldest block, and of the next one to be written.
     first: u64,
     end: u64,
 }
 
 impl Later {
-    /// Appends whole records; whether that was possible.
+    /// Appends complete records. Returns whether that was possible.
     fn append(&mut self, pieces: [&[u8]; 2]) -> bool {
         let bytes = pieces[0].len() + pieces[1].len();
         if self.blocks.is_empty() {
@@ -86,7 +86,7 @@ impl Later {
         true
     }
 
-    /// Reads the oldest block into `to`, in place of what is there. False if there is none. The records of one that can't be read
+    /// Reads the oldest block into `to`, replacing its contents. Returns false if there is none. The records of an unreadable block
     /// are counted as lost.
     fn take(&mut self, to: &mut Vec<u8>) -> bool {
         while let Some(Block { bytes, records }) = self.blocks.pop_front() {
@@ -104,7 +104,7 @@ impl Later {
     }
 }
 
-/// How many records there are.
+/// Number of records.
 fn count(pieces: [&[u8]; 2]) -> u64 {
     let (mut at, mut records) = (0, 0);
     while let Some(found) = Found::at(pieces, at) {
@@ -114,7 +114,7 @@ fn count(pieces: [&[u8]; 2]) -> u64 {
     records
 }
 
-/// A file that is gone when it is closed: on a disk rather than in memory, where /tmp may be.
+/// A file that disappears when it is closed: preferably on a disk, as /tmp may be in memory.
 fn nameless(directory: Option<&Path>) -> io::Result<File> {
     let create = |folder: &Path| {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
@@ -134,13 +134,13 @@ impl<F: Feed> OverflowBuffer<F> {
         Self { feed, moved: Vec::new(), given_back: 0, later: Later::default() }
     }
 
-    /// Likewise; its file is in this directory.
+    /// Sets the directory of the file.
     pub fn in_directory(mut self, directory: Option<Arc<Path>>) -> Self {
         self.later.directory = directory;
         self
     }
 
-    /// Moves what is there.
+    /// Moves the unread records out of the ring.
     fn spill(&mut self) {
         self.feed.look();
         let unread = self.feed.unread();
@@ -155,7 +155,7 @@ impl<F: Feed> OverflowBuffer<F> {
         let mut moved = 0;
         while let Some(end) = some(unread, moved) {
             let block = part(unread, moved..end);
-            // What is in memory comes before what is in the file.
+            // Records in memory precede those in the file.
             let is_first = self.later.blocks.is_empty();
             let fits = |most| is_first && self.moved.len() + (end - moved) <= most;
             let is_in_file = !fits(IN_MEMORY) && !self.moved.is_empty() && self.later.append(block);
@@ -171,7 +171,7 @@ impl<F: Feed> OverflowBuffer<F> {
     }
 }
 
-/// Where whole records from `at` on end that stay in memory together: at least one. `None` if there is none.
+/// End of the complete records from `at` on that are kept in memory together: at least one. `None` if there is none.
 fn some(pieces: [&[u8]; 2], at: usize) -> Option<usize> {
     let mut end = at + Found::at(pieces, at)?.len();
     while let Some(found) = Found::at(pieces, end)
@@ -182,7 +182,7 @@ fn some(pieces: [&[u8]; 2], at: usize) -> Option<usize> {
     Some(end)
 }
 
-/// Some of the bytes that are in two pieces.
+/// A range of the bytes in two pieces.
 fn part(pieces: [&[u8]; 2], range: Range<usize>) -> [&[u8]; 2] {
     let first = pieces[0].len();
     let within = |piece: &'_ [u8], before: usize| {
@@ -218,7 +218,7 @@ impl<F: Feed> Feed for OverflowBuffer<F> {
                 self.moved = Vec::new();
             }
         } else {
-            // To read what was moved takes time as well.
+            // Reading moved records back takes time as well.
             self.spill();
         }
     }
@@ -229,17 +229,17 @@ impl<F: Feed> Feed for OverflowBuffer<F> {
 }
 
 impl<F: Feed> Merge<OverflowBuffer<F>> {
-    /// Records that were moved to a file and could not be read again.
+    /// Number of records that were moved to a file and could not be read back.
     pub fn lost(&self) -> u64 {
         self.all_feeds().iter().map(|feed| feed.later.lost).sum()
     }
 }
 
 impl<F: Feed + Send> Merge<OverflowBuffer<F>> {
-    /// Does some work, while a thread moves what comes, and what comes elsewhere (`others`).
+    /// Runs `work`, while a thread moves records out of the rings, and calls `others` to empty other queues.
     pub fn moving<R>(&mut self, work: impl FnOnce() -> R, mut others: impl FnMut() + Send) -> R {
         std::thread::scope(|scope| {
-            // The thread inherits it.
+            // The thread inherits the priority.
             let _priority = Priority::raise();
             let (at_work, done) = channel::<()>();
             let mover = move || {
@@ -248,7 +248,7 @@ impl<F: Feed + Send> Merge<OverflowBuffer<F>> {
                     others();
                 }
             };
-            // Without a thread there is still as much time as the rings give.
+            // Without a thread, there is still the time until the rings are full.
             let _ = std::thread::Builder::new().name("move".into()).spawn_scoped(scope, mover);
             // Dropped when the work is done, or panics.
             let _at_work = at_work;
@@ -266,7 +266,7 @@ mod tests {
     use crate::attr::tests::parse_info;
     use crate::records::tests::exit_record;
 
-    /// A ring with room for ten records, which one that is full doesn't get.
+    /// A ring with room for ten records; a full one gets no more.
     #[derive(Default)]
     struct Small {
         bytes: Vec<u8>,
@@ -274,7 +274,7 @@ mod tests {
     }
 
     impl Feed for Small {
-        /// Ten more come, as far as there is room.
+        /// Adds ten records, as far as they fit.
         fn look(&mut self) {
             let record = exit_record(0).len();
             for _ in 0..10 {
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(times(&mut merge), (next..next + 10).collect::<Vec<_>>(), "in place again");
     }
 
-    /// A ring with room for eight records, to which the kernel writes whenever it wants.
+    /// A ring with room for eight records, to which the kernel may write at any time.
     #[derive(Default)]
     struct Written {
         new: Vec<u8>,
@@ -337,7 +337,7 @@ mod tests {
         }
     }
 
-    /// The reading end of it.
+    /// Its reading end.
     struct Reader(Rc<RefCell<Written>>, Vec<u8>);
 
     impl Feed for Reader {
@@ -362,7 +362,7 @@ mod tests {
         let mut all = Vec::new();
         merge.drain(u64::MAX, |record| {
             all.push(record.timestamp().expect("records have a time"));
-            // For each that is read another two come, for a while.
+            // Each record read is followed by two new ones, for a while.
             let more = if all.len() < 20 { 2 } else { 0 };
             (0..more).for_each(|_| ring.borrow_mut().write());
             std::thread::sleep(PAUSE);
@@ -383,7 +383,7 @@ mod tests {
     fn what_comes_during_long_work_waits_in_a_file() {
         let mut merge = Merge::new(vec![OverflowBuffer::new(Small::default())], parse_info());
         assert_eq!(times(&mut merge), (1..=10).collect::<Vec<_>>());
-        // Far more than stays in memory, as if copies of stacks had come.
+        // Far more than fits in memory, as with stack copies.
         let looks = 10 * IN_MEMORY / (10 * exit_record(0).len());
         merge.feeds().for_each(|feed| (0..looks).for_each(|_| feed.spill()));
         for feed in merge.feeds() {
@@ -397,13 +397,13 @@ mod tests {
         assert_eq!(times(&mut merge), (next..next + 10).collect::<Vec<_>>(), "in place again");
     }
 
-    /// A large ring, of which nobody read for a while.
+    /// A large ring that was not read for a while.
     struct Full(Vec<u8>);
 
     impl Feed for Full {
         fn look(&mut self) {}
         fn unread(&self) -> [&[u8]; 2] {
-            // In the middle of a record.
+            // Split in the middle of a record.
             let (first, second) = self.0.split_at((self.0.len() / 3 * 2 + 1).min(self.0.len()));
             [first, second]
         }
@@ -435,12 +435,12 @@ mod tests {
         merge.feeds().for_each(|feed| (0..looks).for_each(|_| feed.spill()));
         for feed in merge.feeds() {
             assert!(!feed.later.blocks.is_empty(), "it was needed");
-            // As if the disk failed: this takes all and gives nothing back.
+            // As if the disk failed: the device takes all bytes and returns none.
             feed.later.file =
                 Some(OpenOptions::new().read(true).write(true).open("/dev/null").expect("it is there"));
         }
         let mut later = times(&mut merge);
-        // What could not be read came after what was in memory, and before what comes now.
+        // The lost records came after those in memory, and before those that come now.
         later.extend(times(&mut merge));
         let last = *later.last().expect("some are left");
         let gone = last - later.len() as u64;

@@ -1,24 +1,24 @@
-//! How soon the table of a file is made again that had to make room for others: where the programs of a machine need more tables than there is room for, each
-//! would drive out the next, and making them would take more than sampling does. Until then stacks in the file are copied.
+//! Limits how soon an evicted unwind table is made again: if a machine's programs need more tables than fit, each
+//! would evict the next, and making them would cost more than sampling. Until then, stacks in the file are copied.
 
 use std::time::{Duration, Instant};
 
 use plumb_process::Backing;
 use rustc_hash::FxHashMap;
 
-/// A table is made again after so many times as long as making it took: of a processor each takes a thousandth at most.
+/// A table is made again only after this multiple of the time that making it took: each file costs at most a thousandth of a CPU.
 const APART: u32 = 1000;
 
 /// A table that was made.
 #[derive(Debug)]
 struct Made {
-    /// Of what: numbers of files are used again.
+    /// Identifies the file, as file numbers are reused.
     of: Option<Backing>,
     at: Instant,
     took: Duration,
 }
 
-/// When the tables of files were made, by the files' numbers, and how long that took.
+/// Time and duration of making each file's table, by file number.
 #[derive(Debug, Default)]
 pub(crate) struct Pacing(FxHashMap<u32, Made>);
 
@@ -29,7 +29,7 @@ impl Pacing {
         self.0.get(&file).is_none_or(is_late)
     }
 
-    /// It was made, which began then.
+    /// Notes that making the table started at `began` and has just ended.
     pub fn note(&mut self, file: u32, of: Option<Backing>, began: Instant) {
         self.0.insert(file, Made { of, at: Instant::now(), took: began.elapsed() });
     }

@@ -1,10 +1,10 @@
-//! How much a hardware counter counts between two samples: chosen here, never by the kernel.
+//! The period of a hardware counter, chosen here and never by the kernel.
 //!
-//! In frequency mode the kernel begins with an interrupt for each single count. Where one takes long (a virtual PMU, copies of stacks)
-//! its adjustment never gets out of that, and each switch into a cgroup begins anew: the machine stands still for seconds. So a
-//! counter is opened with a period that can't be too short at the processor's speed, and the period follows what is counted.
+//! In frequency mode the kernel starts with an interrupt per count. Where an interrupt is slow (a virtual PMU, stack copies)
+//! its adjustment never recovers, and each switch into a cgroup starts over: the machine hangs for seconds. So a
+//! counter is opened with a period that is long enough for the CPU's speed, and the period then follows the counts.
 //!
-//! Not here: setting it (`events`), and what is done if there are too many samples all the same (`watchdog`).
+//! Elsewhere: setting the period (`events`), and the reaction to too many samples (`watchdog`).
 
 use perf_event_open_sys::bindings::{
     PERF_COUNT_HW_CPU_CYCLES, PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING,
@@ -15,37 +15,37 @@ use plumb_process::usage::monotonic_ns;
 use crate::attr::{Counter, base};
 use crate::sys::perf::{Event, Whom};
 
-/// A processor of unknown speed is taken to have this many cycles a nanosecond: more than most, so that periods are long.
+/// Assumed cycles per nanosecond of a CPU with unknown speed: more than most have, so that periods are long.
 const FAST: f64 = 5.0;
-/// How long the processor's speed is measured.
+/// Duration of the measurement of the CPU's speed.
 const MEASURED_NS: u64 = 2_000_000;
-/// At the most that can be counted in a cycle, no more than this many times the samples that were asked for.
+/// At the highest possible count per cycle, there are at most this many times the requested samples.
 const BURST: f64 = 16.0;
-/// What is counted in a shorter time says little about how often it happens.
+/// A shorter window is not representative of the event's rate.
 const WINDOW_NS: u64 = 10_000_000;
-/// One window shortens the period to no less than this part; a look that comes late sees several.
+/// One window shortens the period to no less than 1/4; a late check covers several.
 const SHORTENS: u64 = 4;
-/// A period that is right but for this share is left as it is: of the clock, which hardly changes, and of others.
+/// Relative change below which a period is kept: for the clock, which hardly varies, and for other events.
 const EXACT: (f64, f64) = (0.01, 0.1);
 
-/// Keeps the samples of a hardware counter at the frequency that was asked for.
+/// Keeps the samples of a hardware counter at the requested frequency.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PeriodKeeper {
-    /// Samples for each nanosecond in which it is counted.
+    /// Samples per nanosecond of running time.
     wanted: f64,
     period: u64,
     shortest: u64,
-    /// Cycles: these pass at a steady pace whenever the processor works, so what counts is the fastest that was seen. A slower
-    /// one was idle for a part.
+    /// Cycles: they pass at a steady rate whenever the CPU works, so the fastest window is used. A slower
+    /// one was partly idle.
     is_clock: bool,
-    /// Counts a nanosecond.
+    /// Counts per nanosecond.
     fastest: f64,
-    /// What was counted until the last window ended, and for how many nanoseconds.
+    /// Count at the end of the last window, and running time in nanoseconds.
     before: (u64, u64),
 }
 
 impl PeriodKeeper {
-    /// Of a counter that is to be sampled `frequency_hz` times a second on a processor with so many cycles a nanosecond.
+    /// For a counter sampled `frequency_hz` times per second, on a CPU with this many cycles per nanosecond.
     pub fn new(counter: &Counter, frequency_hz: u32, cycles_per_ns: f64) -> Self {
         let wanted = f64::from(frequency_hz.max(1)) / 1e9;
         let most = cycles_per_ns * most_per_cycle(counter);
@@ -60,15 +60,15 @@ impl PeriodKeeper {
         }
     }
 
-    /// What is to be counted between two samples.
+    /// The count between two samples.
     pub fn period(&self) -> u64 {
         self.period
     }
 
-    /// What the events have counted so far, and for how many nanoseconds all of them together: another period, if that is better.
+    /// Takes the count and the total running time in nanoseconds so far, and returns a better period, if any.
     pub fn look(&mut self, count: u64, running_ns: u64) -> Option<u64> {
         if running_ns < self.before.1 || count < self.before.0 {
-            // The events were exchanged for others, which begin anew.
+            // The events were replaced, and the new ones start at zero.
             self.before = (0, 0);
         }
         let (counted, time) = (count - self.before.0, running_ns - self.before.1);
@@ -88,7 +88,7 @@ impl PeriodKeeper {
         })
     }
 
-    /// Goes on with so many times fewer samples, whatever is counted from now on.
+    /// Reduces the samples to 1/`times`, whatever is counted from now on.
     pub fn slow_down(&mut self, times: u64) -> u64 {
         self.wanted /= times as f64;
         self.shortest = self.shortest.saturating_mul(times);
@@ -101,7 +101,7 @@ fn whole(count: f64) -> u64 {
     (count.round() as u64).max(1)
 }
 
-/// How often at most it happens in a cycle, on the widest of processors.
+/// Most occurrences per cycle, on the widest of CPUs.
 fn most_per_cycle(counter: &Counter) -> f64 {
     match counter.name() {
         "instructions" => 8.0,
@@ -111,7 +111,7 @@ fn most_per_cycle(counter: &Counter) -> f64 {
     }
 }
 
-/// An event that counts the cycles of user code, and takes no samples.
+/// An event that counts the cycles of user code, without samples.
 pub(crate) fn count_cycles() -> perf_event_attr {
     let mut attr = base(false);
     attr.type_ = PERF_TYPE_HARDWARE;
@@ -122,7 +122,7 @@ pub(crate) fn count_cycles() -> perf_event_attr {
     attr
 }
 
-/// The processor's speed in cycles a nanosecond, counted while this thread does nothing else for two milliseconds.
+/// The CPU's speed in cycles per nanosecond, counted while this thread spins for two milliseconds.
 pub(crate) fn cycles_per_ns(cpus: &[u32]) -> f64 {
     let attr = count_cycles();
     let events: Vec<Event> =
@@ -137,7 +137,7 @@ pub(crate) fn cycles_per_ns(cpus: &[u32]) -> f64 {
     let counted = events.iter().filter_map(Event::counted_for);
     let sum = counted.fold((0, 0), |sum, [count, _, running]| (sum.0 + count, sum.1 + running));
     let speed = sum.0 as f64 / sum.1 as f64;
-    // No processor is slower or faster than this: a counter that says so doesn't work.
+    // No CPU is slower or faster than this: a counter that says so doesn't work.
     if (0.1..20.0).contains(&speed) { speed } else { FAST }
 }
 
@@ -158,7 +158,7 @@ mod tests {
         }
     }
 
-    /// Lets it happen at a steady pace, and looks each tenth of a second.
+    /// Counts at a steady rate, with a check every tenth of a second.
     fn run(keeper: &mut PeriodKeeper, per_second: u64, seconds: u64) {
         let (mut count, mut time) = keeper.before;
         for _ in 0..seconds * 10 {
@@ -175,7 +175,7 @@ mod tests {
             let most_a_second = 2.6e9 * most_per_cycle(&counter) / keeper.period() as f64;
             assert!(most_a_second <= 999.0 * 8.1, "{name}: {most_a_second}");
         }
-        // The highest frequency that can be asked for.
+        // The highest possible frequency.
         assert!(PeriodKeeper::new(&Counter::Cycles, 100_000, 2.6).period() == 26_000);
         assert!(PeriodKeeper::new(&Counter::Cycles, 0, 2.6).period() == 2_600_000_000);
     }
@@ -206,7 +206,7 @@ mod tests {
     fn what_is_rare_shortens_no_period_below_the_bound() {
         let mut keeper = PeriodKeeper::new(&counter("cache-misses"), 999, 2.6);
         run(&mut keeper, 1000, 10);
-        // Should it come as fast as it can from now on.
+        // In case it comes as fast as possible from now on.
         let most_a_second = 2.6e9 * 0.125 / keeper.period() as f64;
         assert!(most_a_second <= 999.0 * BURST * 1.01, "{most_a_second}");
     }
@@ -217,7 +217,7 @@ mod tests {
         let began = keeper.period();
         run(&mut keeper, 260_000_000, 5);
         assert_eq!(keeper.period(), began, "a tenth of the time was busy");
-        // It was measured before the processor sped up.
+        // The speed was measured before the CPU sped up.
         run(&mut keeper, 3_900_000_000, 1);
         assert_eq!(keeper.period(), 3_903_904);
     }

@@ -1,4 +1,4 @@
-//! What this user may do here, found out by trying it: settings alone don't say (containers, seccomp, LSMs).
+//! Tests this user's permissions by trying: settings alone are not enough (containers, seccomp, LSMs).
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -13,17 +13,17 @@ use crate::period::count_cycles;
 use crate::sys::perf::{Event, Whom};
 use crate::trigger::Trigger;
 
-/// Tries to count cycles on each processor: whether there are performance counters.
+/// Tries to count cycles on each CPU, which shows whether there are hardware counters.
 pub fn try_counters(host: &Host) -> io::Result<()> {
-    // Where there are none the answer is ENOENT, ENODEV or EOPNOTSUPP, and EACCES only after that.
-    // With two kinds of cores the counters of one may know nothing of the other's.
+    // Without counters the error is ENOENT, ENODEV or EOPNOTSUPP; EACCES is checked only after that.
+    // With two kinds of cores, the counters of one may not cover the other.
     let cycles = count_cycles();
     host.cpus.iter().try_for_each(|&cpu| Event::open(&cycles, Whom::Thread(0), cpu).map(drop))
 }
 
-/// Attaches a program to a clock event of this thread that never counts, and takes it off again.
+/// Attaches a program to a clock event of this thread that never counts, and detaches it.
 pub fn attach_to_idle_event(program: BorrowedFd<'_>) -> io::Result<()> {
-    // The number 1, as of a second event: programs with numbers came later.
+    // The number 1, as for a second event: programs with numbers came later.
     open_for_this_thread(&sampling())?.attach_as(program, 1)
 }
 
@@ -32,24 +32,24 @@ fn open_for_this_thread(sampling: &Sampling) -> io::Result<Event> {
     Event::open(&sampling.attr(), Whom::Thread(0), cpu)
 }
 
-/// Opens the default's event for this thread, of user code alone, and closes it again: what everybody may on most machines.
+/// Opens the default event for this thread, user code only, and closes it: allowed to all users on most machines.
 pub fn try_own_thread() -> io::Result<()> {
     open_for_this_thread(&sampling()).map(drop)
 }
 
-/// Opens an event of a kind for this thread, which never counts, and closes it again. A uprobe is in this program meanwhile.
+/// Opens a trigger's event for this thread without starting it, and closes it. A uprobe is in this program for that time.
 pub fn try_trigger(trigger: Trigger) -> io::Result<()> {
     let counter = Counter::Trigger(Arc::new(trigger));
     let sampling = Sampling { counter, code: Code::All, inherit: false, ..sampling() };
     open_for_this_thread(&sampling).map(drop)
 }
 
-/// Makes sure that the kernel counts events by a cgroup ([`Cgroup::count_events`]).
+/// Checks that the kernel counts events by cgroup ([`Cgroup::count_events`]).
 pub fn count_events_of(cgroup: &Cgroup, cpu: u32) -> io::Result<()> {
     cgroup.count_events(|cgroup| Event::open(&ring_owner(1), Whom::Cgroup(cgroup), cpu).map(drop))
 }
 
-/// The default's event.
+/// The default event.
 fn sampling() -> Sampling {
     Sampling {
         part: Part::alone(&Counter::CpuClock, SamplingRate::Frequency(99)),
@@ -65,23 +65,23 @@ fn sampling() -> Sampling {
     }
 }
 
-/// What trying brought.
+/// Results of the tests.
 #[derive(Debug)]
 pub struct Abilities {
-    /// Sampling one's own user code: the least that recording takes.
+    /// Sampling this user's own user code: the minimum for a recording.
     pub own: io::Result<()>,
-    /// Sampling the kernel while it works for one's own processes.
+    /// Sampling the kernel while it works for this user's processes.
     pub kernel: io::Result<()>,
-    /// Sampling everything on a processor.
+    /// Sampling everything on a CPU.
     pub machine: io::Result<()>,
-    /// Making a cgroup for the target, and where.
+    /// Creating a cgroup for the target, and its path.
     pub cgroup: io::Result<std::path::PathBuf>,
-    /// Whether the kernel counts what each event lost.
+    /// Whether the kernel counts lost records per event.
     pub(crate) count_lost: bool,
 }
 
 impl Abilities {
-    /// Tries everything. Makes and removes a cgroup if `with_cgroup`.
+    /// Tests everything. Creates and removes a cgroup if `with_cgroup`.
     pub fn find(host: &Host, with_cgroup: bool) -> Self {
         let cpu = host.cpus.first().copied().unwrap_or(0);
         let sampling = sampling();

@@ -1,4 +1,4 @@
-//! A recording while it goes on: records become a profile.
+//! A recording in progress: turns records into a profile.
 
 mod assign;
 mod blind;
@@ -39,53 +39,53 @@ use crate::session::UnwinderSession;
 use crate::setup::Setup;
 use crate::stack_copy::StackCopySizer;
 
-/// A recording that is going on.
+/// A recording in progress.
 pub struct Recorder {
     host: Host,
     setup: Setup,
     observed: Observed,
     ground: Arc<EventContext>,
-    /// At least one; one of them tells of mappings and processes.
+    /// At least one; one of them reports mappings and processes.
     sampled: Vec<Sampled>,
     belonging: Belonging,
     rings: Merge<OverflowBuffer<Ring>>,
-    /// Of a recording with hardware counters.
+    /// Set for a recording with hardware counters.
     guard: Option<Guard>,
     copies: Copies,
     ingest: Ingest,
-    /// Bytes of files' unwind information that are kept.
+    /// Memory for cached unwind information that is not in use, in bytes.
     unwind_memory: usize,
     assisted: Option<UnwinderSession>,
     account: Account,
     began: Began,
-    /// Earlier samples are summed up.
+    /// Whether earlier samples were summed up.
     has_folded: bool,
 }
 
-/// How much of stacks is copied, and why.
+/// The size of stack copies, with the state that decides on it.
 struct Copies {
     sizer: StackCopySizer,
-    /// How many tables were wanted at the last two looks at that.
+    /// Number of requested tables at the last two checks.
     wants: [u64; 2],
-    /// What keeps samples from being taken otherwise.
+    /// Reasons for missing samples.
     blind: Blind,
 }
 
-/// When a recording began.
+/// State at the start of a recording.
 struct Began {
     monotonic_ns: u64,
     unix_ns: u64,
     own: CpuTime,
-    /// What the hypervisor had taken from the machine.
+    /// Time stolen by the hypervisor.
     stolen: Duration,
-    /// What all processors spent in interrupts.
+    /// Time of all CPUs in interrupts.
     interrupts: Duration,
-    /// The control groups of the first process of the target.
+    /// The throttling cgroups of the target's first process.
     throttle: Option<Throttle>,
 }
 
 impl Began {
-    /// It begins now, with these processes. `own`: the recorder's processor time when that began to prepare it.
+    /// The state now, for a target with these processes. `own`: the recorder's CPU time when it started to prepare the recording.
     fn now(own: CpuTime, pids: &[u32]) -> Self {
         Began {
             monotonic_ns: monotonic_ns(),
@@ -99,33 +99,33 @@ impl Began {
 }
 
 impl Recorder {
-    /// What is recorded, and where that is less than what was asked for.
+    /// The setup, with differences from the options.
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
 
-    /// The processes that the recording goes by.
+    /// The processes that the recording follows.
     pub fn pids(&self) -> &[u32] {
         &self.observed.pids
     }
 
-    /// What became of the samples so far.
+    /// Counts of samples so far.
     pub fn statistics(&self) -> &Statistics {
         self.ingest.statistics()
     }
 
-    /// The frames and files so far. More of them may come, but none changes or goes away.
+    /// The frames and files so far. More may come, but none changes or disappears.
     pub fn profile(&self) -> &Profile {
         self.ingest.profile()
     }
 
-    /// Time since the beginning.
+    /// Time since the start.
     pub fn elapsed(&self) -> Duration {
         Duration::from_nanos(monotonic_ns().saturating_sub(self.began.monotonic_ns))
     }
 
     /// Sleeps until there are records to read, the target ends or `timeout` has passed, and reads the records.
-    /// `Some` once the recording is to be finished.
+    /// Returns `Some` once the recording has to be finished.
     pub fn step(&mut self, timeout: Duration) -> Result<Option<End>, Error> {
         let timeout_ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
         let mut files = vec![self.observed.signals.as_fd()];
@@ -139,12 +139,12 @@ impl Recorder {
         self.guard.iter_mut().for_each(|guard| guard.was_late(late));
         let gone: Vec<bool> = ready.iter().skip(1).take(self.observed.ends.len()).copied().collect();
         if ready.first() == Some(&true) || gone.contains(&true) {
-            // As it frees a process the kernel waits, busily, for whoever gives back an entry of it in /proc (shrink_dcache_parent in
-            // fs/dcache.c), who would not come to run beside a thread that goes before others.
+            // When freeing a process, the kernel spins until the holder of its entry in /proc releases it (shrink_dcache_parent in
+            // fs/dcache.c), and the holder would not run while a thread with a raised priority does.
             priority = None;
         }
         if let Some(end) = self.heed_signals().or_else(|| self.heed_ends(&gone)) {
-            // No sample after the end: what others do in the meantime is not the target's.
+            // No sample after the end: later activity does not belong to the target.
             self.stop();
             return Ok(Some(end));
         }
@@ -162,8 +162,8 @@ impl Recorder {
         Ok(None)
     }
 
-    /// Samples that the kernel dropped so far, and records that waited in a file and could not be read again. LOST records don't say
-    /// what was lost: nearly all that is in the rings is samples. The last loss has no record that tells of it, which is why the events are asked too.
+    /// Number of samples that the kernel dropped so far, and of records that were moved to a file and could not be read back. LOST records don't name
+    /// the lost records: nearly all are samples. The last loss has no record, which is why the events are read too.
     pub fn lost(&self) -> u64 {
         let statistics = self.ingest.statistics();
         let lost_here = |one: &Sampled| self.passed(one).map_or(0, |passed| passed.lost);
@@ -171,14 +171,14 @@ impl Recorder {
         lost.max(statistics.lost_samples + statistics.lost_records) + self.rings.lost()
     }
 
-    /// What became of an event whose samples a program takes.
+    /// The counts of an event whose samples a program takes.
     fn passed(&self, one: &Sampled) -> Option<ProbeCounts> {
         let place = self.sampled.iter().position(|other| other.id == one.id && !one.is_told())?;
         let number = number_of(place, self.sampled.iter().any(Sampled::is_told));
         self.assisted.as_ref()?.assistant().passed(number).filter(|_| one.events.is_taken())
     }
 
-    /// How often an event happened, as far as that is known.
+    /// Number of occurrences of an event, as far as known.
     fn counted(&self, one: &Sampled) -> Option<u64> {
         match one.events.is_taken() {
             true => self.passed(one).map(|passed| passed.times),
@@ -192,7 +192,7 @@ impl Recorder {
             self.rings.drain(until_ns, |record| ingest.record(belonging.of(record, event), record));
             return;
         };
-        // Before the records: what a message depends on is in the rings by the time it was sent.
+        // Before the records: when a message is sent, the records it depends on are in the rings already.
         assisted.take(ingest);
         let mut between = assisted.begin();
         self.rings.drain(until_ns, |record| {
@@ -203,15 +203,15 @@ impl Recorder {
         between.end(ingest);
         assisted.add_counts(ingest, until_ns);
         if assisted.is_due() {
-            // What comes meanwhile is copied for want of just that, so that the rings would soon be full.
+            // Until the table is supplied, stacks are copied, so that the rings would soon be full.
             self.rings.moving(|| assisted.supply(ingest), || {});
         }
     }
 
-    /// No sample from now on.
+    /// Stops sampling.
     fn stop(&mut self) {
         self.sampled.iter().for_each(|one| one.events.stop());
-        // Should that fail, a little more is measured.
+        // On failure, slightly more is measured.
         let _ = self.assisted.as_mut().map_or(Ok(()), UnwinderSession::unwatch);
         self.look_at_waits();
         if let Some(off_cpu) = self.off_cpu() {
@@ -226,7 +226,7 @@ impl Recorder {
 
     fn grow(&mut self) {
         let statistics = self.ingest.statistics();
-        // What is copied only until its table is there is no reason to copy more of everything from then on.
+        // Stacks that are copied only until their table is loaded are no reason for larger copies.
         let wants = self.assisted.as_ref().map_or(0, UnwinderSession::wants);
         if self.copies.wants != [wants; 2] {
             self.copies.wants = [self.copies.wants[1], wants];
@@ -239,23 +239,23 @@ impl Recorder {
         let grown = self.sampled.iter_mut().try_for_each(|one| one.events.grow(bytes));
         self.belonging.learn(&self.sampled);
         if grown.is_err() {
-            // Out of descriptors, say: what is there goes on, and isn't asked to grow again.
+            // For example, out of descriptors: the events stay, and aren't enlarged again.
             self.copies.sizer = StackCopySizer::new(self.copies.sizer.bytes(), self.copies.sizer.bytes());
             return;
         }
-        // What is in the rings still has the smaller copies.
+        // Records in the rings still have the smaller copies.
         self.read(monotonic_ns());
         let statistics = self.ingest.statistics();
         self.copies.sizer.grown(bytes, statistics.samples, statistics.beyond_copy);
     }
 
-    /// Goes on by frequency, once single occurrences are too many: before what waits in the rings is unwound, as more comes
-    /// meanwhile than there is room for.
+    /// Switches to sampling by frequency, once single occurrences are too many: before the records in the rings are unwound, as more
+    /// arrive during that than fit.
     fn slow_down(&mut self) {
         if self.sampled.iter().all(|one| one.limit.is_none()) {
             return;
         }
-        // What waits may be of any of them.
+        // A waiting record may belong to any event.
         let (waiting, elapsed) = (self.rings.waiting(), nanoseconds(self.elapsed()));
         for index in 0..self.sampled.len() {
             let one = &self.sampled[index];
@@ -267,7 +267,7 @@ impl Recorder {
             }
             let Some(limit) = one.limit else { continue };
             let seen = self.ingest.samples_of(one.id) + waiting;
-            // Samples that a program walks wait in messages, where they can't be counted. Events without one may be thousands to read.
+            // Samples that a program handles wait in messages, where they can't be counted. Other events may be thousands, and slow to read.
             let counted = || if one.events.is_assisted() { one.events.counted().unwrap_or(0) } else { 0 };
             if limit.is_exceeded(seen, elapsed) || limit.is_exceeded(counted(), elapsed) {
                 self.change_pace(index);
@@ -283,7 +283,7 @@ impl Recorder {
         if one.events.is_taken() {
             one.events.note_pace(SamplingRate::Frequency(hz));
         } else if !one.events.change_pace() {
-            // It goes on as it was.
+            // The event stays as it was.
             return;
         }
         let sampling = one.events.sampling();
@@ -295,7 +295,7 @@ impl Recorder {
         self.setup.events[index].pace = sampling.pace;
     }
 
-    /// Processor time that the target used so far, if it is known.
+    /// CPU time of the target so far, if known.
     pub fn target_cpu(&mut self) -> Option<CpuTime> {
         self.account.look();
         match (&self.ground.attachment, self.observed.exited) {

@@ -1,14 +1,14 @@
-//! Records out of a ring's bytes: where one ends, when it was written, and its body in one piece.
+//! Splits a ring's bytes into records: the end of each, its time, and its body in one piece.
 //!
-//! The bytes come from the kernel, yet lengths are checked as if they didn't. Not here: the ring's memory, the order
-//! between rings, what a record says.
+//! The bytes come from the kernel, yet lengths are checked as for untrusted input. Elsewhere: the ring's memory, the order
+//! between rings, the meaning of records.
 
 use linux_perf_event_reader::{RawData, RawEventRecord, RecordParseInfo, RecordType, get_record_timestamp};
 
 /// Bytes of `struct perf_event_header`.
 const HEADER: usize = 8;
 
-/// A record at the beginning of some bytes.
+/// A record at some offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found<'a> {
     kind: RecordType,
@@ -17,7 +17,7 @@ pub(crate) struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// The record that begins `at` bytes into `unread`. `None` at its end, and for a header that can't be.
+    /// The record at offset `at` of `unread`. `None` at the end, and for an invalid header.
     pub fn at(unread: [&'a [u8]; 2], at: usize) -> Option<Self> {
         let mut rest = match unread {
             [first, second] if at < first.len() => RawData::Split(&first[at..], second),
@@ -38,17 +38,17 @@ impl<'a> Found<'a> {
         })
     }
 
-    /// Its length in the ring.
+    /// Length in the ring, in bytes.
     pub fn len(&self) -> usize {
         HEADER + self.body.len()
     }
 
-    /// When it was written; 0 if it doesn't say.
+    /// Time of the record; 0 if it has none.
     pub fn time(&self, info: &RecordParseInfo) -> u64 {
         get_record_timestamp::<byteorder::NativeEndian>(self.kind, self.body, info).unwrap_or(0)
     }
 
-    /// The record for parsing, its body in one piece: where it lies around the ring's end, it is copied to `scratch`.
+    /// The record for parsing, with its body in one piece: a body that wraps around the ring's end is copied to `scratch`.
     pub fn whole<'s>(self, info: &RecordParseInfo, scratch: &'s mut Vec<u8>) -> RawEventRecord<'s>
     where
         'a: 's,

@@ -1,9 +1,9 @@
-//! The memory that the kernel writes the records of one processor to.
+//! The memory to which the kernel writes the records of one CPU.
 //!
 //! Layout and protocol: `struct perf_event_mmap_page` in include/uapi/linux/perf_event.h. The kernel advances
-//! `data_head`, we advance `data_tail`, and the bytes between are ours to read in place until we do.
+//! `data_head`, the reader advances `data_tail`, and the bytes between them may be read in place.
 //!
-//! Not here: what the bytes mean.
+//! Elsewhere: the meaning of the bytes.
 
 #![allow(unsafe_code)]
 
@@ -22,9 +22,9 @@ pub(crate) struct Ring {
     page: usize,
     /// Length of the data in bytes, a power of two.
     len: usize,
-    /// What the kernel had written when last asked, counted from the beginning of time.
+    /// The kernel's write position when last read, in bytes since the ring was mapped.
     head: u64,
-    /// What we have given back, likewise.
+    /// The position up to which bytes were released, in the same unit.
     tail: u64,
 }
 
@@ -56,7 +56,7 @@ impl Ring {
         Ok(Self { base, page, len, head: 0, tail: 0 })
     }
 
-    /// Asks the kernel how far it has written: [`Ring::unread`] then goes up to there.
+    /// Reads the kernel's write position: [`Ring::unread`] then goes up to there.
     pub fn look(&mut self) {
         // SAFETY: the first page of the mapping is a perf_event_mmap_page, whose data_head is aligned, and which the
         // kernel writes with one store. Acquire: the records before it are read after it (the page's own comment).
@@ -66,10 +66,10 @@ impl Ring {
         };
     }
 
-    /// What was written up to the last look and not released yet: two pieces, the second of which is empty unless
+    /// The bytes written up to the last `look` and not yet released: two pieces, the second of which is empty unless
     /// the ring's end is between them.
     pub fn unread(&self) -> [&[u8]; 2] {
-        // More than the ring holds can't be unread: the kernel stops writing at our tail.
+        // More than the ring holds can't be unread: the kernel stops writing at the tail.
         let unread = usize::try_from(self.head.wrapping_sub(self.tail)).unwrap_or(0).min(self.len);
         let start = (self.tail & (self.len as u64 - 1)) as usize;
         let first = unread.min(self.len - start);
@@ -84,7 +84,7 @@ impl Ring {
         }
     }
 
-    /// Gives the first `bytes` of what is unread back to the kernel.
+    /// Releases the first `bytes` of the unread bytes to the kernel.
     pub fn release(&mut self, bytes: usize) {
         self.tail = self.tail.wrapping_add(bytes as u64).min(self.head);
         // SAFETY: as for data_head in `look`; only we write data_tail. Release: our reads come before it.

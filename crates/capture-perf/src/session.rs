@@ -1,8 +1,8 @@
-//! A recording's walker of stacks in the kernel, and what is remembered for it.
+//! The kernel unwinder of a recording, and the state kept for it.
 //!
-//! Its messages are merged with the records by time, so that each meets the mappings of its moment.
+//! Its messages are merged with the records by time, so that each is handled with the mappings of its time.
 //!
-//! Not here: how it walks, what it says (`plumb_capture_api`).
+//! Elsewhere: the unwinder itself and its messages (`plumb_capture_api`).
 
 use std::io;
 use std::ops::Range;
@@ -20,64 +20,64 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::pacing::Pacing;
 
-/// A counted stack: key, process and thread.
+/// Key of a counted stack: the unwinder's key, process and thread.
 type Key = (u64, u32, u32);
 
-/// The sample that what is counted by a key is like.
+/// The first sample of a counted stack; further ones are copies of it.
 #[derive(Clone, Copy, Debug)]
 struct First {
     sample: Sample,
-    /// In which window it was counted last, or sent.
+    /// The window in which it was last counted or sent.
     window: u32,
 }
 
-/// Time between two looks at the counts.
+/// Time between two reads of the counts.
 const COUNTS_NS: u64 = 1_000_000_000;
 
-/// Has an assistant follow these processes and their descendants.
+/// Lets an assistant follow these processes and their descendants.
 pub(crate) fn follow(assistant: &mut dyn KernelUnwinder, pids: &[u32]) -> io::Result<()> {
-    // Should all of them have ended by now, nobody is followed, not everybody.
+    // Called first: if all processes have ended by now, no process is followed, instead of all.
     assistant.only_followed()?;
     follow_all(pids, |pid| assistant.follow(pid))
 }
 
-/// Stacks that are kept while the profile that they are in is taken out.
+/// Stacks that are kept while their profile is taken out.
 #[derive(Default)]
 pub(crate) struct KeptStacks(FxHashMap<Key, First>);
 
 impl KeptStacks {
-    /// The samples that later ones will be like.
+    /// The samples that later ones are copies of.
     pub fn samples(&mut self) -> impl Iterator<Item = &mut Sample> {
         self.0.values_mut().map(|first| &mut first.sample)
     }
 }
 
-/// The assistant of a recording, and what is remembered for it.
+/// The kernel unwinder of a recording, and the state kept for it.
 pub(crate) struct UnwinderSession {
     assistant: Box<dyn KernelUnwinder>,
     messages: Messages,
-    /// How many of the messages, from the first on, have been looked at for what they tell of records to come.
+    /// Number of messages, from the first on, whose announcements of records have been handled.
     known: usize,
-    /// The stacks that may be counted, by key, process and thread.
+    /// Stacks that may be counted, by key, process and thread.
     stacks: FxHashMap<Key, First>,
-    /// How often what was measured was taken out.
+    /// Number of times that the profile was taken out.
     window: u32,
-    /// What was counted of stacks whose first sample has not been handed out yet.
+    /// Counts of stacks whose first sample has not been handed out yet.
     waiting: FxHashMap<Key, Counted>,
     counts_ns: u64,
-    /// The events, by the numbers that programs are attached to them with. Where time off the processor is measured: blocked, waited, then others.
+    /// The events by program number. If off-CPU time is measured: blocked, run-queue wait, then others.
     events: Vec<EventId>,
-    /// What is counted is time off the processor. Its stacks may be counted for as long as the recording goes on.
+    /// Whether off-CPU time is counted. Its stacks may be counted throughout the recording.
     is_off_cpu: bool,
-    /// How many files' code it wanted so far.
+    /// Number of requests for files' code so far.
     wants: u64,
-    /// What it is to get, by its numbers of files.
+    /// Requested unwind information to be supplied, by file number.
     due: Vec<(u32, Option<Backing>)>,
     pacing: Pacing,
 }
 
 impl UnwinderSession {
-    /// `events`: the sampled ones, by the numbers that programs are attached to them with.
+    /// `events`: the sampled events by program number.
     pub fn new(mut assistant: Box<dyn KernelUnwinder>, events: Vec<EventId>) -> Self {
         let is_off_cpu = assistant.off_cpu().is_some();
         Self {
@@ -105,12 +105,12 @@ impl UnwinderSession {
         self.assistant.other_programs(now)
     }
 
-    /// What measures time off the processor.
+    /// The measurement of off-CPU time, if any.
     pub fn off_cpu(&mut self) -> Option<&mut dyn OffCpu> {
         self.assistant.off_cpu()
     }
 
-    /// Tells of threads that are still off.
+    /// Reports threads that are still off the CPU.
     pub fn add_pending(&mut self, ingest: &mut Ingest, now_ns: u64) {
         let pending = self.assistant.off_cpu().map(|off_cpu| off_cpu.pending(now_ns));
         for time in pending.into_iter().flatten() {
@@ -119,18 +119,18 @@ impl UnwinderSession {
         }
     }
 
-    /// No samples of places any more.
+    /// Stops sampling probes.
     pub fn unwatch(&mut self) -> io::Result<()> {
         self.assistant.unwatch()
     }
 
-    /// From now on samples count.
+    /// Starts counting samples.
     pub fn start(&mut self) -> io::Result<()> {
         self.assistant.begin()
     }
 
-    /// Learns where threads are that are off the processor and were not told of, and has times that go on counted up to now, if that is
-    /// measured. `ends`: they are not looked at again. An error: it can't be known.
+    /// Finds threads that are off the CPU and were not reported, and counts ongoing times up to now, if off-CPU time is
+    /// measured. `ends`: this is the last call. An error: the threads can't be read.
     pub fn look_at_threads(&mut self, ingest: &mut Ingest, ends: bool) -> io::Result<()> {
         let (Some(off_cpu), &[blocked, waited, ..]) = (self.assistant.off_cpu(), &self.events[..]) else {
             return Ok(());
@@ -146,17 +146,17 @@ impl UnwinderSession {
         Ok(())
     }
 
-    /// Whether there is something to be supplied.
+    /// Whether a request is waiting.
     pub fn is_due(&self) -> bool {
         !self.due.is_empty()
     }
 
-    /// Supplies what it wanted. That may take long: tables are made.
+    /// Supplies the requested tables. Making them may take long.
     pub fn supply(&mut self, ingest: &mut Ingest) {
         for (file, backing) in self.due.drain(..) {
             match backing {
                 Some(Backing::Anonymous) => self.assistant.is_memory(file),
-                // Who makes a table now would throw it away.
+                // A table made now would be discarded.
                 _ if !self.assistant.can_load() || !self.pacing.allows(file, backing) => {
                     self.assistant.supply(file, None);
                 }
@@ -171,19 +171,19 @@ impl UnwinderSession {
         }
     }
 
-    /// How many files' code it wanted so far: what it can't walk meanwhile is copied.
+    /// Number of requests for files' code so far: stacks in a requested file are copied until it is supplied.
     pub fn wants(&self) -> u64 {
         self.wants
     }
 
-    /// Has it follow a process that has just begun, unless that has gone.
+    /// Follows a process that has just started, unless it has ended.
     pub fn follow(&mut self, pid: u32) {
         if let Ok(descriptor) = pidfd(pid) {
             let _ = self.assistant.follow(descriptor.as_fd());
         }
     }
 
-    /// Takes what messages there are. Records that they depend on have to be looked for afterwards, and those that depend on them too.
+    /// Takes the waiting messages. Records that they depend on have to be read afterwards, and records that depend on them too.
     pub fn take(&mut self, ingest: &mut Ingest) {
         self.fetch();
         for message in self.messages.list.iter_mut().skip(self.known) {
@@ -196,13 +196,13 @@ impl UnwinderSession {
                 _ => {}
             }
         }
-        // Processors write into one ring: nearly in order.
+        // All CPUs write into one ring, so messages are nearly in order.
         self.messages.list.sort_by_key(Message::time_ns);
         self.known = self.messages.list.len();
     }
 
-    /// Has messages wait here and not in the kernel, whose room for them is some seconds': what is walked when there is none is copied
-    /// instead, and fills the rings of records.
+    /// Moves messages from the kernel to this queue, as the kernel's buffer holds only some seconds: stacks unwound while it is full are copied
+    /// instead, and fill the rings of records.
     pub fn fetch(&mut self) {
         self.assistant.take(&mut self.messages);
     }
@@ -212,21 +212,21 @@ impl UnwinderSession {
         Between { next: 0, assisted: self }
     }
 
-    /// Adds what was counted, so that nothing is remembered of rows that are going to be forgotten. What waits goes on waiting: no
-    /// message was handed out since that was taken.
+    /// Adds the counts, so that no state refers to rows that are about to be dropped. Waiting counts keep waiting: no
+    /// message has been handed out since they were taken.
     pub fn add_counts_now(&mut self, ingest: &mut Ingest) {
         self.take_counts(ingest);
         self.stacks.clear();
     }
 
-    /// Likewise at the end of a window, where times off the processor that go on are counted up to now. Gives back the stacks that these and later
-    /// ones are counted by, for their rows to be kept ([`UnwinderSession::keep`]): all others are sent again before.
+    /// Adds the counts at the end of a window, with ongoing off-CPU times up to now. Returns the stacks that these and later times
+    /// are counted by, so that their rows are kept ([`UnwinderSession::keep`]): all others are sent again first.
     pub fn end_window(&mut self, ingest: &mut Ingest) -> KeptStacks {
         if !self.is_off_cpu {
             self.add_counts_now(ingest);
             return KeptStacks::default();
         }
-        // First what was counted by keys that threads may get anew. Without threads, times are told as they end.
+        // First the counts of keys that threads may reuse. Without a list of threads, times are reported as they end.
         self.take_counts(ingest);
         let _ = self.look_at_threads(ingest, false);
         self.take_counts(ingest);
@@ -234,19 +234,19 @@ impl UnwinderSession {
         let keys =
             pending.iter().flat_map(|time| [time.key, time.key + 1].map(|key| (key, time.pid, time.tid)));
         let pending: FxHashSet<Key> = keys.collect();
-        // A key may be on its way from a program that found it counted just before.
+        // A program may have looked up a key just before, and its count be on the way.
         let window = self.window;
         self.stacks.retain(|key, first| first.window == window || pending.contains(key));
         self.window += 1;
         KeptStacks(std::mem::take(&mut self.stacks))
     }
 
-    /// Goes on with these stacks, which have their new rows.
+    /// Continues with these stacks, which have their new rows.
     pub fn keep(&mut self, stacks: KeptStacks) {
         self.stacks = stacks.0;
     }
 
-    /// Adds what was counted, if it is time. To be called when all messages up to `now_ns` were handed out.
+    /// Adds the counts, if due. To be called when all messages up to `now_ns` were handed out.
     pub fn add_counts(&mut self, ingest: &mut Ingest, now_ns: u64) {
         for (key, counted) in self.waiting.drain() {
             match self.stacks.get(&key) {
@@ -270,7 +270,7 @@ impl UnwinderSession {
                     ingest.counted(first.sample, &counted);
                 }
                 None if counted.key <= WITHOUT_STACK => ingest.times_without_stack(&counted.times()),
-                // Its first sample was sent after the last look, and is to meet the records of its time.
+                // Its first sample was sent after the last read, and must be handled with the records of its time.
                 None if counted.samples > 0 => waiting.entry(key).or_default().add(counted),
                 None => {}
             }
@@ -288,7 +288,7 @@ pub(crate) struct Between<'a> {
 }
 
 impl Between<'_> {
-    /// Hands out all that are no newer than `until_ns`.
+    /// Hands out all messages that are not newer than `until_ns`.
     pub fn hand_out(&mut self, ingest: &mut Ingest, until_ns: u64) {
         let UnwinderSession { messages, stacks, wants, due, events, window, .. } = &mut *self.assisted;
         let window = *window;
@@ -305,7 +305,7 @@ impl Between<'_> {
                         |range: &Range<usize>| messages.frames.get(range.clone()).unwrap_or_default();
                     let script = messages.script.get(sample.script.clone()).unwrap_or_default();
                     let parts = Parts { user: frames(&sample.user), kernel: frames(&sample.kernel), script };
-                    // No other number was given.
+                    // No other number was assigned.
                     let Some(&event) = events.get(sample.event) else { continue };
                     if let Some(first) = ingest.walked(event, sample, parts)
                         && sample.key != 0
@@ -323,10 +323,10 @@ impl Between<'_> {
                 }
                 Message::Want { pid, address, file, .. } => {
                     *wants += 1;
-                    // Now: the process may soon be another program.
+                    // Looked up now, as the process may soon run another program.
                     due.push((*file, ingest.mapped_at(*pid, *address)));
                 }
-                // Told before the records.
+                // Handled before the records.
                 Message::InCall { .. } | Message::Script { .. } => {}
                 Message::Registers { time_ns, pid, tid, event, ip, values } => {
                     if let Some(&event) = events.get(*event) {
@@ -341,7 +341,7 @@ impl Between<'_> {
         }
     }
 
-    /// Forgets what was handed out.
+    /// Drops the messages that were handed out.
     pub fn end(self, ingest: &mut Ingest) {
         self.assisted.known -= self.next;
         let messages = &mut self.assisted.messages;

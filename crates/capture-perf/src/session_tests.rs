@@ -1,4 +1,4 @@
-//! Tests of [`super`]: what is counted meets the first sample of its stack, however the recording is taken apart.
+//! Tests of [`super`]: counts are added to the first sample of their stack, however the recording is split.
 
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -11,16 +11,16 @@ use plumb_ingest::{Filter, Source};
 
 use super::*;
 
-/// What waits in the kernel.
+/// Data waiting in the kernel.
 #[derive(Default)]
 struct Waiting {
     messages: Vec<WalkedSample>,
     counts: Vec<Counted>,
-    /// It measures time off the processor, and these go on.
+    /// Set if off-CPU time is measured: the ongoing times.
     off: Option<Vec<TimeOff>>,
 }
 
-/// Something that walks stacks, of which the test decides what it says.
+/// An unwinder whose output the test controls.
 #[derive(Clone, Default)]
 struct Scripted(Arc<Mutex<Waiting>>);
 
@@ -29,7 +29,7 @@ impl Scripted {
         self.0.lock().expect("no test panics with it")
     }
 
-    /// A stack is sampled for the first time, and then a few times more.
+    /// A stack is sampled for the first time, and then `again` times more.
     fn sample(&self, key: u64, time_ns: u64, again: u64) {
         let (pid, tid) = (7, 7);
         let mut waiting = self.waiting();
@@ -129,7 +129,7 @@ impl OffCpu for Scripted {
     }
 }
 
-/// As a recorder reads: what has come by `until_ns` is handed out. `taken`: while the messages are taken.
+/// Reads as a recorder does: hands out messages up to `until_ns`. `taken` is called while messages are taken.
 fn read(assisted: &mut UnwinderSession, ingest: &mut Ingest, until_ns: u64, taken: impl FnOnce()) {
     assisted.take(ingest);
     taken();
@@ -147,7 +147,7 @@ fn what_is_counted_while_a_part_ends_is_in_the_next_one() {
     let mut assisted = UnwinderSession::new(Box::new(kernel.clone()), vec![event]);
     let second = COUNTS_NS;
     kernel.sample(3, second, 10);
-    // These begin after messages were looked at, and are counted before they are looked at again: by the clock and by the part's end.
+    // These stacks start after messages were read, and are counted before the next read: by the clock and at the end of the part.
     read(&mut assisted, &mut ingest, second, || kernel.sample(5, second + 1, 100));
     kernel.sample(9, second + 2, 1000);
     assisted.add_counts_now(&mut ingest);
@@ -173,7 +173,7 @@ fn what_is_counted_of_a_stack_that_nobody_knows_is_lost() {
     assert_eq!((ingest.statistics().lost_samples, ingest.profile().samples.len()), (10, 0));
 }
 
-/// Messages may come while something else is done, and wait in memory until records are read.
+/// Messages may arrive during other work, and wait in memory until records are read.
 #[test]
 fn what_is_fetched_meanwhile_is_handed_out_with_what_came_before_and_after() {
     let mut ingest = Ingest::new(Source::File, Filter::All);
@@ -185,7 +185,7 @@ fn what_is_fetched_meanwhile_is_handed_out_with_what_came_before_and_after() {
         assisted.fetch();
         assert!(kernel.waiting().messages.is_empty(), "none waits in the kernel");
     }
-    // The newest waits, and more is fetched before it is its turn.
+    // The newest message waits, and more are fetched before its turn.
     read(&mut assisted, &mut ingest, 25, || {});
     assert_eq!(ingest.profile().samples.len(), 2);
     kernel.sample(9, 28, 0);
@@ -195,7 +195,7 @@ fn what_is_fetched_meanwhile_is_handed_out_with_what_came_before_and_after() {
     assert_eq!(times, [10, 20, 28, 30]);
 }
 
-/// What the samples of a profile weigh, by the address of their innermost frame.
+/// The weights of a profile's samples, by the address of the innermost frame.
 fn weights(profile: &plumb_profile::Profile) -> Vec<(u64, u64)> {
     let innermost = |stack| profile.frames[profile.stacks.node(stack).frame].address.0;
     let weights = profile.samples.iter().map(|sample| (sample.stack.map_or(0, innermost), sample.weight));
@@ -204,7 +204,7 @@ fn weights(profile: &plumb_profile::Profile) -> Vec<(u64, u64)> {
     weights
 }
 
-/// The stack of a time that goes on is sent once, however many windows it lasts; that of any other is sent again.
+/// The stack of an ongoing time is sent once, however many windows it lasts; that of any other time is sent again.
 #[test]
 fn times_off_that_go_on_keep_their_stacks_from_window_to_window() {
     let mut ingest = Ingest::new(Source::File, Filter::All);
@@ -237,8 +237,8 @@ fn times_off_that_go_on_keep_their_stacks_from_window_to_window() {
     count(8, 100);
     count(10, 1000);
     assert_eq!(close(&mut assisted, &mut ingest), [100, 1000]);
-    // Both were counted in that window. By the second only what was on its way can be, and by the first, which goes on, for ever; also
-    // as time that it waited for a processor.
+    // Both were counted in that window. By the second key, only counts on their way can follow; by the first, which is ongoing, counts can always follow, also
+    // as run-queue wait.
     count(8, 7);
     assert_eq!(close(&mut assisted, &mut ingest), [7]);
     assert_eq!(close(&mut assisted, &mut ingest), [] as [u64; 0]);

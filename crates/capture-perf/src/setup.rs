@@ -1,7 +1,7 @@
-//! From what is wanted to what can be had: counter, frequency, code, and whom the events are attached to.
+//! Turns options into a possible setup: counter, frequency, code, and the attachment of events.
 //!
-//! The order of preference: events on each processor scoped to a cgroup of the target; else on each processor, sorted
-//! out while recording; else inherited by the target's threads, which loses much of short-lived processes, as the
+//! Order of preference: events on each CPU restricted to a cgroup of the target; otherwise on each CPU, filtered
+//! while recording; otherwise inherited by the target's threads, which misses much of short-lived processes, as the
 //! kernel moves the counters of equal contexts between tasks instead of switching them.
 
 use std::os::fd::AsFd;
@@ -19,46 +19,46 @@ use crate::period::{PeriodKeeper, cycles_per_ns};
 use crate::probe::{Abilities, count_events_of};
 use crate::sys::perf::{Event, Whom};
 
-/// What is recorded, after what this machine and user allow.
+/// The setup of a recording, limited to what this machine and user allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// The events, in the order in which they were asked for; at least one.
+    /// The events, in the order of the options; at least one.
     pub events: Vec<SampledEvent>,
-    /// Samples per second of processor time; of what isn't a clock, per second at most.
+    /// Samples per second of CPU time; for events that are not clocks, the maximum per second.
     pub frequency_hz: u32,
-    /// Whom the events are attached to.
+    /// The tasks that the events are attached to.
     pub scope: Scope,
-    /// Where this is less than what was asked for: one sentence each, with what would allow more.
+    /// Differences from the requested setup: one sentence each, with what would allow more.
     pub limits: Vec<String>,
 }
 
 /// An event of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampledEvent {
-    /// What the profile calls it.
+    /// The event's ID in the profile.
     pub id: EventId,
-    /// What samples are taken by.
+    /// The event that triggers samples.
     pub counter: Counter,
-    /// Which code is sampled.
+    /// The code that is sampled.
     pub code: Code,
-    /// How often a sample is taken.
+    /// The sampling rate.
     pub pace: SamplingRate,
 }
 
-/// What can be had of what was asked for.
+/// The possible part of the requested setup.
 #[derive(Debug)]
 pub(crate) struct Choice {
-    /// The events, the first one first.
+    /// The events, in order.
     pub events: Vec<Sampling>,
-    /// Also of a recording that doesn't go by it (yet).
+    /// Samples per second, also for a recording that doesn't use it (yet).
     pub frequency_hz: u32,
-    /// The processor's speed, measured if a hardware counter is among the events.
+    /// The CPU's speed, measured if a hardware counter is among the events.
     pub cycles_per_ns: f64,
     /// [`Setup::limits`].
     pub limits: Vec<String>,
 }
 
-/// What the counters, code and frequency can be.
+/// Chooses counters, code and frequency within what is allowed.
 pub(crate) fn choose(host: &Host, abilities: Abilities, options: &SamplingOptions) -> Result<Choice, Error> {
     let mut limits = Vec::new();
     abilities.own.map_err(|error| classify(error, Asked::Own))?;
@@ -110,13 +110,13 @@ pub(crate) fn choose(host: &Host, abilities: Abilities, options: &SamplingOption
         };
         events.push(one);
     }
-    // One layout for all.
+    // All events need the same layout.
     let says_period = events.iter().all(|event| event.part.says_period);
     events.iter_mut().for_each(|event| event.part.says_period = says_period);
     Ok(Choice { events, frequency_hz, cycles_per_ns, limits })
 }
 
-/// The frequency that there can be of what is asked for.
+/// The allowed frequency for the requested one.
 fn allowed_frequency(host: &Host, asked_hz: u32, limits: &mut Vec<String>) -> u32 {
     let asked_hz = asked_hz.max(1);
     let most = host.max_sample_rate.filter(|&limit| limit > 0).map(unthrottled);
@@ -129,16 +129,16 @@ fn allowed_frequency(host: &Host, asked_hz: u32, limits: &mut Vec<String>) -> u3
     most
 }
 
-/// The highest rate at which the kernel drops no sample, where this is its limit. It counts the samples of each of its ticks and stops the
-/// event until the next tick with the one that reaches the limit's share of a tick (`__perf_event_account_interrupt`): at a limit of 500
-/// a quarter of the samples of 500 Hz is missing, at 450 Hz a sixth. So one sample a tick stays free.
+/// The highest rate at which the kernel drops no sample, for a given limit. The kernel counts the samples in each tick, and the sample that reaches
+/// the limit's share of a tick stops the event until the next tick (`__perf_event_account_interrupt`): at a limit of 500
+/// a quarter of the samples of 500 Hz is missing, at 450 Hz a sixth. So one sample per tick is kept free.
 fn unthrottled(limit_hz: u32) -> u32 {
-    /// CONFIG_HZ of most distributions. Where it is 1000 the room is larger than it has to be.
+    /// CONFIG_HZ of most distributions. Where it is 1000, the margin is larger than necessary.
     const TICK_HZ: u32 = 250;
     if limit_hz >= 4 * TICK_HZ { limit_hz - TICK_HZ } else { (limit_hz / 2).max(1) }
 }
 
-/// Whom to attach events to. `pids`: the command's, or the processes to record.
+/// Chooses what to attach events to. `pids`: the command's, or the processes to record.
 pub(crate) fn attach(
     host: &Host,
     machine: std::io::Result<()>,
@@ -160,7 +160,7 @@ pub(crate) fn attach(
     let cpu = host.cpus.first().copied().unwrap_or(0);
     if let Target::Cgroup(path) = target {
         let cgroup = Cgroup::find(path).map_err(TargetError::Cgroup)?;
-        // If it fails, so does opening the events, which says why.
+        // If it fails, opening the events fails too, with the reason.
         let _ = count_events_of(&cgroup, cpu);
         return Ok(Attachment::Cgroup(cgroup));
     }
@@ -191,7 +191,7 @@ fn paranoid(host: &Host) -> String {
     }
 }
 
-/// What the attachment is called in a profile.
+/// The attachment's name in a profile.
 pub(crate) fn scope(attachment: &Attachment, target: &Target) -> Scope {
     match (attachment, target) {
         (Attachment::Cgroup(_), _) => Scope::Cgroup,
@@ -226,7 +226,7 @@ mod tests {
         choose(host, able(), &options).expect("it can be sampled")
     }
 
-    /// A virtual processor and another: whether there are performance counters is not even asked.
+    /// A virtual CPU and another one: the test for hardware counters is not even made.
     fn hosts() -> [Host; 2] {
         [true, false].map(|is_virtual| Host { is_virtual, cpus: vec![0, 1], ..Host::default() })
     }
@@ -257,7 +257,7 @@ mod tests {
         }
     }
 
-    /// The kernel would begin with an interrupt each time.
+    /// The kernel would start with an interrupt per count.
     #[test]
     fn no_hardware_counter_is_in_frequency_mode() {
         for host in hosts() {

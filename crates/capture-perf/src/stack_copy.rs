@@ -1,13 +1,13 @@
-//! When to copy more of the stack: as soon as enough recent stacks were deeper than their copy.
+//! Decides when to copy more of the stack: once enough recent stacks were deeper than their copy.
 
 use crate::attr::MAX_STACK_COPY;
 
-/// Cut stacks that are no accident any more.
+/// Number of truncated stacks that is no coincidence.
 const ENOUGH: u64 = 16;
-/// One in so many stacks may be cut without more being copied: a larger copy costs every sample.
+/// One in this many stacks may be truncated without a larger copy, which costs every sample.
 const TOLERATED: u64 = 100;
 
-/// Decides on the size of stack copies.
+/// Chooses the size of stack copies.
 #[derive(Clone, Debug)]
 pub(crate) struct StackCopySizer {
     bytes: u32,
@@ -17,18 +17,18 @@ pub(crate) struct StackCopySizer {
 }
 
 impl StackCopySizer {
-    /// Begins with copies of `first` bytes, and never goes beyond `most`.
+    /// Starts with copies of `first` bytes, and never exceeds `most`.
     pub fn new(first: u32, most: u32) -> Self {
         let most = most.min(MAX_STACK_COPY) & !7;
         Self { bytes: first.min(most), most, samples: 0, cut: 0 }
     }
 
-    /// The size now.
+    /// The current size in bytes.
     pub fn bytes(&self) -> u32 {
         self.bytes
     }
 
-    /// The size to use from now on, if it has to change. `samples` and `cut` count from the beginning.
+    /// The new size, if it has to change. `samples` and `cut` count from the start of the recording.
     pub fn wanted(&self, samples: u64, cut: u64) -> Option<u32> {
         let samples = samples.saturating_sub(self.samples);
         let cut = cut.saturating_sub(self.cut);
@@ -37,7 +37,7 @@ impl StackCopySizer {
         (often && wanted > self.bytes).then_some(wanted)
     }
 
-    /// Says that copies have `bytes` from now on, and that the counts so far belong to smaller ones.
+    /// Notes that copies have `bytes` from now on, and that the counts so far belong to smaller ones.
     pub fn grown(&mut self, bytes: u32, samples: u64, cut: u64) {
         (self.bytes, self.samples, self.cut) = (bytes, samples, cut);
     }

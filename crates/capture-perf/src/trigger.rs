@@ -1,8 +1,8 @@
-//! What can trigger a sample besides the passing of processor time: software events, tracepoints, functions of programs
-//! (uprobes), counters of the processor. Named as perf names them.
+//! Events that can trigger a sample besides clocks: software events, tracepoints, functions of programs
+//! (uprobes), hardware counters. Named as in perf.
 //!
-//! A [`Trigger`] holds the numbers that perf_event_open takes; whether the kernel has such an event turns out when it is
-//! opened. Not here: where a function is in its file, which is for whoever reads symbols.
+//! A [`Trigger`] holds the numbers for perf_event_open; whether the kernel has such an event is known only when it is
+//! opened. Elsewhere: finding a function in its file, which is done by readers of symbols.
 
 use std::ffi::CString;
 use std::fmt;
@@ -15,7 +15,7 @@ use perf_event_open_sys::bindings::{PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, PERF
 use crate::attr::Code;
 use crate::sys::tracefs::Tracefs;
 
-/// `PERF_COUNT_SW_*` by perf's names. Clocks are no triggers.
+/// `PERF_COUNT_SW_*` by perf's names. Clocks are not triggers.
 const SOFTWARE: [(&str, u64); 8] = [
     (Trigger::PAGE_FAULTS, FAULTS),
     ("context-switches", 3),
@@ -27,8 +27,8 @@ const SOFTWARE: [(&str, u64); 8] = [
     ("cgroup-switches", 11),
 ];
 
-/// The kernel counts a page fault as it begins, when a stack that grows has no page yet at its stack pointer, so that not one
-/// byte of it can be copied. Once handled it counts again, as one of these: so this is what samples are taken by.
+/// The kernel counts a page fault as it starts, when a growing stack has no page yet at its stack pointer, so that not one
+/// byte of it can be copied. A handled fault counts again as one of these, so samples are triggered by those.
 const FAULTS: u64 = 2;
 /// See [`Trigger::told`].
 const TOLD: u64 = 10;
@@ -47,7 +47,7 @@ const HARDWARE: [(&str, u64); 9] = [
     ("ref-cycles", 9),
 ];
 
-/// Other names that perf takes for them.
+/// perf's aliases.
 const ALIASES: [(&str, &str); 5] = [
     ("faults", "page-faults"),
     ("cs", "context-switches"),
@@ -56,10 +56,10 @@ const ALIASES: [(&str, &str); 5] = [
     ("cpu-cycles", "cycles"),
 ];
 
-/// Where the kernel says by which number it knows uprobes.
+/// File with the kernel's PMU number for uprobes.
 const UPROBES: &str = "/sys/bus/event_source/devices/uprobe/type";
 
-/// Something that happens, a sample of which can be taken.
+/// An event that can trigger samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trigger {
     name: String,
@@ -73,42 +73,42 @@ pub struct Trigger {
 enum Kind {
     Hardware(u64),
     Software(u64),
-    /// Its id in tracefs.
+    /// ID of the tracepoint in tracefs.
     Tracepoint(u64),
-    /// The kernel's number for uprobes, the file, and the place in it.
+    /// The kernel's number for uprobes, the file, and the offset in it.
     Uprobe(u32, CString, u64),
 }
 
-/// What the name of an event means.
+/// The meaning of an event's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Named {
-    /// The kernel's timer, and the code in which alone it counts (perf's `:u` and `:k`).
+    /// The kernel's timer, with the code that it is restricted to (perf's `:u` and `:k`).
     CpuClock(Option<Code>),
-    /// Cycles of the processor, likewise.
+    /// CPU cycles, with the code.
     Cycles(Option<Code>),
-    /// Something else, likewise.
+    /// Another event, with the code.
     Trigger(Trigger, Option<Code>),
-    /// A function whose place in its file has to be found, for [`Trigger::uprobe`].
+    /// A function whose offset in its file has to be found, for [`Trigger::uprobe`].
     Function {
         /// The file: a path, or the name of a library or program.
         file: String,
-        /// Its name.
+        /// Name of the function.
         function: String,
     },
 }
 
-/// Why there is no such event.
+/// The reason why an event does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoTrigger {
     /// No event has this name.
     Unknown(String),
-    /// No tracepoint has this name; others of its group have these, or there is no such group.
+    /// No tracepoint has this name; these are others of its group, or all groups if the group does not exist.
     NoTracepoint(String, Vec<String>),
-    /// Tracepoints can't be looked up, because of this.
+    /// Tracepoints can't be looked up, for this reason.
     NoTracefs(String, String),
     /// This kernel has no uprobes.
     NoUprobes,
-    /// A path that no call can take.
+    /// A path that can't be passed to a system call.
     BadPath(String),
 }
 
@@ -155,10 +155,10 @@ impl fmt::Display for NoTrigger {
 impl std::error::Error for NoTrigger {}
 
 impl Named {
-    /// Finds out what `text` means, as after `perf record -e`.
+    /// Parses an event name, as after `perf record -e`.
     pub fn parse(text: &str) -> Result<Self, NoTrigger> {
         if let Some((file, function)) = text.strip_prefix("uprobe:").and_then(|rest| rest.rsplit_once(':')) {
-            // Of `a::b` the last `::` is the function's.
+            // In `a::b` the last `::` belongs to the function.
             let (file, function) = split_function(file, function);
             return Ok(Named::Function { file, function });
         }
@@ -185,7 +185,7 @@ fn split_function(file: &str, function: &str) -> (String, String) {
     }
 }
 
-/// An event without perf's `:u` or `:k`, and which code these stand for.
+/// An event without perf's `:u` or `:k`, and the code that these select.
 fn without_modifier(text: &str) -> (&str, Option<Code>) {
     match text.split_once(':') {
         Some((name, "u")) => (name, Some(Code::User)),
@@ -217,7 +217,7 @@ fn tracepoint(text: &str) -> Result<Trigger, NoTrigger> {
     Ok(Trigger::of(text, Kind::Tracepoint(id)))
 }
 
-/// Tracepoints of the group whose names are like this one; groups, if there is no such group.
+/// Tracepoints of the group with similar names; similar groups, if the group does not exist.
 fn similar(events: &Path, group: &str, name: &str) -> Vec<String> {
     let names = |folder: &Path| -> Vec<String> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -259,22 +259,22 @@ impl Trigger {
     /// Name of [`Trigger::page_faults`].
     pub const PAGE_FAULTS: &str = "page-faults";
 
-    /// Page faults.
+    /// The page-fault event.
     pub fn page_faults() -> Self {
         Self::of(Self::PAGE_FAULTS, Kind::Software(FAULTS))
     }
 
-    /// Nothing that the kernel sees by itself: a program says when to take a sample (`PERF_COUNT_SW_BPF_OUTPUT`).
+    /// An event that a program triggers (`PERF_COUNT_SW_BPF_OUTPUT`) instead of the kernel.
     pub(crate) fn told() -> Self {
         Self { unit: "ns".into(), ..Self::of("off-cpu", Kind::Software(TOLD)) }
     }
 
-    /// Whether it is that.
+    /// Whether this is [`Trigger::told`].
     pub(crate) fn is_told(&self) -> bool {
         self.kind == Kind::Software(TOLD)
     }
 
-    /// Name as perf prints it; of a uprobe as it was given.
+    /// Name as perf prints it; for a uprobe as given.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -290,43 +290,43 @@ impl Trigger {
         })
     }
 
-    /// What its samples count.
+    /// Unit of the samples' counts.
     pub fn unit(&self) -> &str {
         &self.unit
     }
 
-    /// Whether each single time may matter: where somebody named a place, and not a kind of thing.
+    /// Whether every occurrence may matter: true for a tracepoint or function that the user has named.
     pub(crate) fn is_place(&self) -> bool {
         matches!(self.kind, Kind::Tracepoint(_) | Kind::Uprobe(..))
     }
 
-    /// The tracepoint's name, `GROUP:NAME`, if it is one.
+    /// The tracepoint's name, `GROUP:NAME`; `None` for other events.
     pub(crate) fn tracepoint(&self) -> Option<&str> {
         matches!(self.kind, Kind::Tracepoint(_)).then_some(&self.name)
     }
 
-    /// Whether the processor counts it.
+    /// Whether it is a hardware counter.
     pub(crate) fn is_hardware(&self) -> bool {
         matches!(self.kind, Kind::Hardware(_))
     }
 
-    /// Whether it only ever happens in the kernel, so that user code alone never has it.
+    /// Whether it only happens in the kernel, and never in user code.
     pub(crate) fn is_in_kernel(&self) -> bool {
         matches!(self.kind, Kind::Tracepoint(_) | Kind::Software(3 | 4 | 11))
     }
 
-    /// Whether it takes rights that a user does not have of his own processes either.
+    /// Whether it requires privileges that users lack even for their own processes.
     pub(crate) fn is_privileged(&self) -> bool {
         self.is_place()
     }
 
-    /// The config of another event of the same type that is part of it, if there is one.
+    /// The config of a second perf event of the same type that is part of it, if any.
     pub(crate) fn other_part(&self) -> Option<u64> {
         (self.kind == Kind::Software(FAULTS)).then_some(HANDLED_FAULTS.1)
     }
 
-    /// What `struct perf_event_attr` has of it: type, config, and for a uprobe the address of the path, which is this
-    /// value's, and the place in the file.
+    /// The fields of `struct perf_event_attr`: type, config, and for a uprobe the address of the path, which belongs to this
+    /// value, and the offset in the file.
     pub(crate) fn numbers(&self) -> (u32, u64, Option<(u64, u64)>) {
         match &self.kind {
             Kind::Software(FAULTS) => (PERF_TYPE_SOFTWARE, HANDLED_FAULTS.0, None),

@@ -1,40 +1,40 @@
-//! Sees that the interrupts of hardware counters harm the machine, so that the recorder can have fewer of them, or none.
+//! Detects that interrupts of hardware counters harm the machine, so that the recorder can reduce or stop them.
 //!
-//! These interrupts can't be masked: where there are too many, or one takes too long, nothing else runs. Periods are chosen such that
-//! this does not happen ([`crate::period`]); a period that the user gave may be too short all the same, and a virtual machine
-//! may take longer for an interrupt than anybody thought. Not here: looking, and what is done about it (`recorder/guard.rs`).
+//! These interrupts can't be masked: if there are too many, or each is too slow, nothing else runs. Periods are chosen so that
+//! this does not happen ([`crate::period`]); but a period given by the user may be too short, and a virtual machine
+//! may be far slower than expected. Elsewhere: reading the counters, and the reaction (`recorder/guard.rs`).
 
-/// Interrupts a second on one processor that are a storm, whatever was asked for.
+/// Interrupts per second on one CPU that are a storm, whatever was requested.
 const STORM_HZ: u64 = 20_000;
-/// Interrupts beyond those that were asked for that are one, as many times as these.
+/// Multiple of the requested interrupts that is a storm.
 const TIMES: u64 = 8;
-/// The kernel lowers the highest rate a little whenever interrupts take longer than it likes. Below this part of what it was
-/// they took far longer.
+/// The kernel lowers the highest rate a little whenever interrupts take too long. If it falls below 1/4,
+/// they took far too long.
 const LOWERED: u32 = 4;
-/// Who asks to be woken and comes this much too late was kept from running.
+/// A wake-up this late shows that the recorder was kept from running.
 const LATE_NS: u64 = 1_000_000_000;
 
-/// What is seen at a look.
+/// Readings of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sight {
     /// CLOCK_MONOTONIC.
     pub now_ns: u64,
-    /// Interrupts so far on the processor that had most of them at each look.
+    /// Interrupts so far, summed over the busiest CPU of each check.
     pub interrupts: u64,
     /// `kernel.perf_event_max_sample_rate`.
     pub highest_hz: Option<u32>,
-    /// How much too late the recorder was woken since the last look.
+    /// Latest wake-up of the recorder since the last check.
     pub late_ns: u64,
 }
 
-/// Why it is a storm.
+/// The sign of a storm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Storm {
-    /// So many interrupts a second on a processor.
+    /// Interrupts per second on a CPU.
     Interrupts(u64),
-    /// The kernel lowered the highest rate from this to that.
+    /// The kernel lowered the highest rate from the first value to the second.
     Lowered(u32, u32),
-    /// The recorder could not run for so many nanoseconds.
+    /// The recorder could not run for this many nanoseconds.
     Late(u64),
 }
 
@@ -51,21 +51,21 @@ impl std::fmt::Display for Storm {
     }
 }
 
-/// Watches over the hardware counters of a recording.
+/// Monitors the hardware counters of a recording.
 #[derive(Clone, Debug)]
 pub(crate) struct Watchdog {
-    /// Interrupts a second and processor that were asked for; `None`: as many as a period gives.
+    /// Requested interrupts per second and CPU; `None`: as many as the given period causes.
     asked_hz: Option<u32>,
     before: Sight,
 }
 
 impl Watchdog {
-    /// Begins to watch.
+    /// Starts monitoring.
     pub fn new(asked_hz: Option<u32>, first: Sight) -> Self {
         Self { asked_hz, before: first }
     }
 
-    /// Looks: a storm, if there is one.
+    /// Checks the readings, and returns a storm, if there is one.
     pub fn look(&mut self, now: Sight) -> Option<Storm> {
         let before = std::mem::replace(&mut self.before, now);
         let lowered = before.highest_hz.zip(now.highest_hz).filter(|&(from, to)| {
@@ -75,7 +75,7 @@ impl Watchdog {
         if let Some((from, to)) = lowered {
             return Some(Storm::Lowered(from, to));
         }
-        // Slow falls add up.
+        // Keep the earlier rate, so that slow falls add up.
         self.before.highest_hz = before.highest_hz.max(now.highest_hz);
         let time = now.now_ns.saturating_sub(before.now_ns).max(1);
         let interrupts = now.interrupts.saturating_sub(before.interrupts);
@@ -88,7 +88,7 @@ impl Watchdog {
         (now.late_ns >= LATE_NS).then_some(Storm::Late(now.late_ns))
     }
 
-    /// From now on fewer are asked for.
+    /// Lowers the requested rate to 1/`times`.
     pub fn ask_fewer(&mut self, times: u64) {
         let times = u32::try_from(times.max(1)).unwrap_or(u32::MAX);
         self.asked_hz = self.asked_hz.map(|hz| (hz / times).max(1));
@@ -105,7 +105,7 @@ mod tests {
         Watchdog::new(asked_hz, Sight { highest_hz: Some(100_000), ..Sight::default() })
     }
 
-    /// Looks each tenth of a second at so many interrupts a second.
+    /// Checks every tenth of a second at a steady rate of interrupts.
     fn steady(watchdog: &mut Watchdog, hz: u64, looks: u64) -> Option<Storm> {
         (0..looks).find_map(|_| {
             let before = watchdog.before;

@@ -1,6 +1,6 @@
-//! Changes the sampling frequency while a program runs, and holds the weights of its samples against what the kernel accounts for it.
+//! Changes the sampling frequency while a program runs, and compares the weights of its samples with the kernel's accounting.
 //!
-//! Needs perf_event_open and a C compiler: where one is missing a test says so and does nothing.
+//! Needs perf_event_open and a C compiler; without them, a test prints so and is skipped.
 
 #![allow(clippy::expect_used, reason = "a failed expectation is a failed test")]
 
@@ -36,7 +36,7 @@ fn each_sample_weighs_the_period_at_which_it_was_taken() {
     let mut used = Duration::ZERO;
     while recorder.step(Duration::from_millis(50)).expect("recording goes on").is_none() {
         let now = recorder.target_cpu().map_or(used, |time| time.total());
-        // By the program's own time: on a busy machine a stage is longer.
+        // Measured in the program's own CPU time: on a busy machine a stage is longer.
         let is_over = now - used >= Duration::from_millis(600) || began.elapsed() > Duration::from_secs(60);
         if stage + 1 < STAGES.len() && is_over {
             stage += 1;
@@ -51,7 +51,7 @@ fn each_sample_weighs_the_period_at_which_it_was_taken() {
     let accounted = recorded.target_cpu.expect("the kernel accounts it").total().as_secs_f64();
     let weights: Vec<u64> = recorded.profile.samples.iter().map(|sample| sample.weight).collect();
     let sum = weights.iter().sum::<u64>() as f64 / 1e9;
-    // What is cut off at each change is less than a period.
+    // Each change loses less than a period.
     let cut: f64 = STAGES.iter().map(|&hz| 1.0 / f64::from(hz)).sum();
     assert!(sum > 0.95 * accounted - cut && sum < 1.05 * accounted + cut + stolen, "{sum} of {accounted} s");
     for hz in STAGES {

@@ -1,6 +1,6 @@
-//! How long threads waited for a processor, held against what the kernel told the program itself.
+//! Compares recorded run-queue waits with the kernel's own accounting for the program.
 //!
-//! Needs perf_event_open, a C compiler and a kernel that accounts for it: where one is missing a test says so and does nothing.
+//! Needs perf_event_open, a C compiler and kernel accounting; without them, a test prints so and is skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -12,8 +12,8 @@ use plumb_fixtures::{Requirement, compiles, needs, skip};
 use plumb_profile::{Meta, Queued};
 use plumb_target::{Launch, Target};
 
-/// What a program does before and after what it accounts for itself, in nanoseconds: to be loaded, to exit. While it does that it waits
-/// for a processor as long as there are others that want one.
+/// Time of a program before and after its own accounting, in nanoseconds: being loaded, exiting. During that it also waits
+/// for a CPU if others want one.
 fn beside_ns() -> u64 {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let wanted = load.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0.0);
@@ -21,14 +21,14 @@ fn beside_ns() -> u64 {
     (60e6 * f64::max(wanted / processors as f64, 1.0)) as u64
 }
 
-/// One test at a time: each fills a processor.
+/// One test at a time: each keeps a CPU busy.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The test program in a folder of its own, unless this machine can't run these tests.
+/// The test program in a separate directory, unless this machine can't run these tests.
 fn program(name: &str) -> Option<PathBuf> {
     if !needs(Requirement::Perf) {
         return None;
@@ -47,14 +47,14 @@ fn program(name: &str) -> Option<PathBuf> {
     Some(program)
 }
 
-/// Time on a processor and time waiting for one, as the kernel tells it or the program wrote it.
+/// CPU time and run-queue wait, as reported by the kernel or written by the program.
 fn times(path: &Path) -> Option<(u64, u64)> {
     let text = std::fs::read_to_string(path).ok()?;
     let mut fields = text.split_whitespace().map(|field| field.parse().ok());
     Some((fields.next()??, fields.next()??))
 }
 
-/// Programs that want the same processor.
+/// Programs that compete for the same CPU.
 struct Spinners(Vec<Child>);
 
 impl Spinners {
@@ -79,7 +79,7 @@ fn record(target: &Target) -> Meta {
     recorder.finish().profile.meta
 }
 
-/// Runs the program, and gives what was recorded and what it says itself.
+/// Runs the program, and returns the recording and the program's own figures.
 fn recorded(program: &Path, arguments: &[&str]) -> (Meta, Queued, (u64, u64)) {
     let told = program.with_extension("told");
     let _ = std::fs::remove_file(&told);
@@ -90,7 +90,7 @@ fn recorded(program: &Path, arguments: &[&str]) -> (Meta, Queued, (u64, u64)) {
     (meta, queued, times(&told).expect("it was written"))
 }
 
-/// Whether a time is what it should be, but for what the program doesn't see of itself, or did before it was recorded.
+/// Whether a time is correct, apart from what the program doesn't see of itself, or did before the recording.
 fn is_near(time: u64, truth: u64) -> bool {
     time.abs_diff(truth) <= truth / 20 + beside_ns()
 }
@@ -105,7 +105,7 @@ fn a_command_that_spins_beside_others_waits_as_long_as_the_kernel_says() {
     let busiest = queued.busiest.expect("it has a thread");
     assert!(busiest.waited_ns > meta.duration_ns / 4, "two others wanted the same processor: {busiest:?}");
     assert!(busiest.comm.starts_with("queued"), "{busiest:?}");
-    // It was asked after its end, before anybody waited for it.
+    // The process was read after its end, before its parent waited for it.
     assert_eq!((queued.unseen_ns, busiest.unseen_ns), (0, 0));
     let known = busiest.ran_ns + busiest.waited_ns + queued.stolen_ns;
     assert!(known > busiest.lived_ns / 10 * 9, "it never slept: {busiest:?}");
@@ -122,19 +122,19 @@ fn a_command_that_sleeps_waits_for_no_processor() {
     assert!(queued.unseen_ns == 0 && busiest.ran_ns < busiest.lived_ns / 2, "{busiest:?}");
 }
 
-/// Whether the kernel tells of threads as they end.
+/// Whether the kernel reports threads as they end.
 fn hears_of_ends() -> bool {
     let is = |space: &str, initial: &str| {
         std::fs::read_link(format!("/proc/self/ns/{space}")).is_ok_and(|link| link.as_os_str() == initial)
     };
-    // The numbers that the kernel gives those it begins with (PROC_USER_INIT_INO, PROC_PID_INIT_INO).
+    // Inode numbers of the initial namespaces (PROC_USER_INIT_INO, PROC_PID_INIT_INO).
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let may = status.lines().filter_map(|line| line.strip_prefix("CapEff:\t"));
     let may = may.filter_map(|bits| u64::from_str_radix(bits, 16).ok()).any(|bits| bits >> 12 & 1 == 1);
     may && is("user", "user:[4026531837]") && is("pid", "pid:[4026531836]")
 }
 
-/// Processes that are too short to be looked at.
+/// Processes that are too short to be polled.
 #[test]
 fn of_many_short_processes_it_is_known_where_the_kernel_tells_and_bounded_elsewhere() {
     let Some(program) = program("children") else { return };
@@ -155,7 +155,7 @@ fn of_many_short_processes_it_is_known_where_the_kernel_tells_and_bounded_elsewh
     }
 }
 
-/// Of threads that end before the program the last bit can't be known, but by root: what is told of it are bounds.
+/// For threads that end before the program, only root can know the last part: others get bounds.
 #[test]
 fn of_threads_that_have_ended_the_truth_is_between_the_bounds() {
     let Some(program) = program("threads") else { return };

@@ -1,6 +1,6 @@
-//! Records real programs and holds what comes out against what the kernel accounted.
+//! Records real programs and compares the results with the kernel's accounting.
 //!
-//! Needs perf_event_open and a C compiler: where one is missing a test says so and does nothing.
+//! Needs perf_event_open and a C compiler; without them, a test prints so and is skipped.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use plumb_target::{End, Launch, Target};
 
 use plumb_fixtures::host::stolen;
 
-/// A program of `programs/`, unless there is no compiler.
+/// A compiled program of `programs/`; `None` without a compiler.
 fn compile(name: &str, optimised: &str) -> Option<PathBuf> {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let source = format!("{}/tests/programs/{name}.c", env!("CARGO_MANIFEST_DIR"));
@@ -36,7 +36,7 @@ fn command(program: impl Into<OsString>, arguments: &[&str]) -> Target {
     Target::Command(Launch { program: program.into(), arguments, environment: Vec::new() })
 }
 
-/// One recording at a time: memory for rings is limited for each user.
+/// One recording at a time: memory for rings is limited per user.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn record(target: &Target) -> (End, Recorded) {
@@ -50,7 +50,7 @@ fn record(target: &Target) -> (End, Recorded) {
     (end, recorder.finish())
 }
 
-/// Samples as a share of what the processor time of the target asks for.
+/// Samples as a share of those expected from the target's CPU time.
 fn coverage(recorded: &Recorded) -> f64 {
     let time = recorded.target_cpu.expect("the kernel accounts it");
     let time = if recorded.setup.events[0].code == Code::User { time.user } else { time.total() };
@@ -76,7 +76,7 @@ fn samples_account_for_the_processor_time() {
 
 #[test]
 fn short_lived_processes_are_covered_as_well() {
-    // Events that are inherited, which is what other users have, miss short-lived processes.
+    // Inherited events, which users without privileges get, miss short-lived processes.
     if !needs(Requirement::WholeMachine) {
         return;
     }
@@ -87,7 +87,7 @@ fn short_lived_processes_are_covered_as_well() {
     assert_ne!(recorded.setup.scope, Scope::Inherited, "who may sample the machine misses no process");
     let coverage = coverage(&recorded);
     let time = recorded.target_cpu.expect("the kernel accounts it").total().as_secs_f64();
-    // Other tests run beside this one: some hundred samples of many processes are so many more or less.
+    // Other tests run at the same time, and may change the number of samples of many processes by some hundred.
     let most = 1.1 + stolen / time;
     assert!((0.95..=most).contains(&coverage), "coverage {coverage} of {time} s, {stolen} s stolen");
     let pids: std::collections::BTreeSet<u32> =
@@ -107,7 +107,7 @@ fn what_found_no_room_is_counted() {
         skip(Requirement::Kernel, "the kernel allows too few samples a second to fill a ring");
         return;
     }
-    // Nobody reads the rings, which hold some thousand samples, while ten thousand come, however busy the machine is.
+    // The rings, which hold some thousand samples, are not read while ten thousand come, however busy the machine is.
     let pid = recorder.pids()[0];
     let used = || plumb_process::procfs::cpu_time(pid).map(|(own, _)| own.total());
     while used().is_some_and(|used| used < Duration::from_millis(500)) {
@@ -143,7 +143,7 @@ fn a_command_that_cannot_start_is_named() {
     let missing = missing.expect("there is no such command");
     assert!(matches!(missing, Error::Target(plumb_target::TargetError::Command { .. })));
     assert_eq!((missing.exit_code(), missing.to_string().contains("no-such-command-anywhere")), (127, true));
-    // A file without the permission to be executed.
+    // A file without permission to execute it.
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/burn.c");
     let refused = Recorder::start(&command(source, &[]), &SamplingOptions::default()).err();
     assert_eq!(refused.map(|error| error.exit_code()), Some(126));
@@ -170,7 +170,7 @@ fn a_background_process_does_not_hold_the_recorder() {
 fn a_running_process_is_recorded_until_its_end() {
     let Some(burn) = burn() else { return };
     let mut child = Command::new(burn).arg("1500").spawn().expect("it runs");
-    // Wait for it here meanwhile: it isn't the recorder's child.
+    // This test waits for the process, which isn't the recorder's child.
     let pid = child.id();
     let waiter = std::thread::spawn(move || child.wait());
     let (end, recorded) = record(&Target::Processes(vec![pid]));
@@ -192,7 +192,7 @@ fn deep_stacks_make_the_copies_grow() {
     assert_eq!(recorded.statistics.lost_samples, 0);
 }
 
-/// Code in anonymous memory without rules, which makes and leaves its frames all the time.
+/// Code in anonymous memory without unwind rules, which sets up and removes its frames all the time.
 #[test]
 fn callers_of_jit_code_are_found_at_each_of_its_instructions() {
     let Some(program) = burn().and_then(|_| compile("jit", "-O2")) else { return };
@@ -228,7 +228,7 @@ fn a_recording_whose_past_is_folded_goes_on_whole() {
     let Some(burn) = burn() else { return };
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let target = command(burn, &["600"]);
-    // Whose weights are known.
+    // A clock, whose samples have known weights.
     let options = SamplingOptions { counter: Some(Counter::CpuClock), ..SamplingOptions::default() };
     let mut recorder = Recorder::start(&target, &options).expect("it can be recorded");
     let (mut folds, mut folded) = (0, 0);
@@ -248,7 +248,7 @@ fn a_recording_whose_past_is_folded_goes_on_whole() {
     let each = 1_000_000_000 / u64::from(setup.frequency_hz);
     let weight: u64 = profile.samples.iter().map(|sample| sample.weight).sum();
     assert_eq!(weight / each, statistics.samples, "each weighs the same, and all are there");
-    // Nothing but the program, which runs, and its stacks are as whole as ever.
+    // Only the program's samples, with stacks as complete as ever.
     let whole =
         profile.samples.iter().filter(|sample| sample.stack.is_some_and(|stack| profile.is_complete(stack)));
     assert!(whole.count() * 100 >= profile.samples.len() * 99);
@@ -256,7 +256,7 @@ fn a_recording_whose_past_is_folded_goes_on_whole() {
         let process = &profile.processes[profile.threads[sample.thread].process];
         profile.strings.get(process.exe).ends_with("burn") && process.pid != Process::ENDED
     };
-    // But for what it did before its exec, when it was a copy of this test, and has ended.
+    // Except its samples before exec, when it was a copy of this test, which has ended.
     let others = profile.samples.iter().filter(|sample| !is_burn(sample)).count();
     assert!(others * 100 <= profile.samples.len(), "{others} of {}", profile.samples.len());
 }

@@ -1,8 +1,8 @@
-//! `plumb kernel --advice`: system calls and page faults are watched one by one while a recording is made, for rules that say what
-//! to do about them.
+//! `plumb kernel --advice`: traces system calls and page faults one by one during a recording, as input for rules that say what to
+//! do about them.
 //!
-//! The command is followed because this process is, whose child it becomes: none of this process' own calls are seen, as it
-//! never execs. Not here: the rules (analyze), how calls are seen (capture-bpf).
+//! A command is followed because it is a child of this process, which is followed itself. This process' own calls are not recorded,
+//! as it never execs. Elsewhere: the rules (analyze), the tracing of calls (capture-bpf).
 
 mod costs;
 mod events;
@@ -34,52 +34,52 @@ use plumb_report::kernel_time;
 pub use show::{json, text};
 use turns::Turns;
 
-/// Room for calls that have not been looked at yet.
+/// Size of the ring buffer of calls that have not been read yet.
 const RING_BYTES: u32 = 64 << 20;
-/// How often is looked.
+/// Interval between two reads of the rings.
 const LOOK: Duration = Duration::from_millis(5);
-/// Fewer samples while nobody watched tell nothing.
+/// Fewest samples outside tracing turns that give a usable result.
 const LEAST_UNDISTURBED: usize = 50;
 
-/// What is being watched.
+/// A running trace of system calls and page faults.
 pub struct Watching {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Gathered>,
     costs: Costs,
-    /// What seeing a call adds to it, in nanoseconds.
+    /// Tracing overhead per call, in nanoseconds.
     each_ns: f64,
 }
 
-/// What was watched.
+/// The result of a trace.
 struct Gathered {
     watched: Watched,
-    /// Calls that were seen, by name.
+    /// Number of traced calls, by name.
     calls: HashMap<&'static str, u64>,
     faults: u64,
     dropped: u64,
-    /// When it was watched, on the clock of samples, in order; empty: all the time.
+    /// Intervals in which tracing was on, in sample time and in order; empty: all the time.
     turns: Vec<Range<u64>>,
 }
 
 /// The verdict.
 pub struct Verdict {
     pub advice: Vec<CallAdvice>,
-    /// Calls and faults that were seen, and those that found no room.
+    /// Number of traced calls and faults, and of those dropped because the ring was full.
     pub seen: u64,
     pub dropped: u64,
-    /// What seeing them took, in percent of the processor time.
+    /// Tracing overhead, in percent of the CPU time.
     pub cost_percent: f64,
-    /// When they were watched, on the clock of samples, in order; empty: all the time, or samples of other times are too few.
+    /// Intervals in which tracing was on, in sample time and in order; empty: all the time, or too few samples lie outside them.
     pub turns: Vec<Range<u64>>,
 }
 
 impl Watching {
-    /// Begins to watch: processes that run already, everything, or what this process will start.
+    /// Starts tracing: running processes, the whole machine, or what this process will start.
     pub fn begin(target: &Target) -> Result<Self> {
         Self::begin_as(target, false)
     }
 
-    /// Likewise in turns, most of the time not: what the target does meanwhile is undisturbed.
+    /// Starts tracing in turns. Most of the time tracing is off, and the target runs undisturbed.
     pub fn begin_in_turns(target: &Target) -> Result<Self> {
         Self::begin_as(target, true)
     }
@@ -107,7 +107,7 @@ impl Watching {
         Ok(Self { stop, thread, costs, each_ns })
     }
 
-    /// Ends, and judges with what was sampled meanwhile.
+    /// Stops tracing and applies the rules, weighed with the samples taken during the trace.
     pub fn judge(self, profile: &Profile, filter: &Filter) -> Result<Verdict> {
         let Self { stop, thread, costs, each_ns } = self;
         stop.store(true, Ordering::Release);
@@ -119,7 +119,7 @@ impl Watching {
             let advice = gathered.watched.advise(&basis);
             return Ok(Verdict { advice, seen, dropped, cost_percent, turns: Vec::new() });
         }
-        // The last one went on while the recording was being finished.
+        // The last turn went on while the recording was being finished.
         let end_ns = profile.meta.start_ns.saturating_add(profile.meta.duration_ns);
         gathered.turns.retain_mut(|turn| {
             turn.end = turn.end.min(end_ns);
@@ -135,7 +135,7 @@ impl Watching {
                 basis_of_turns(watched_ns, &view, (&undisturbed, all_ns - watched_ns), costs),
                 gathered.turns,
             ),
-            // What is watched has hardly any processor time, so that watching it took less still.
+            // The target used hardly any CPU time, and tracing it used even less.
             false => {
                 (basis_of_turns(watched_ns, &View::new(profile, filter), (filter, all_ns), costs), Vec::new())
             }
@@ -145,7 +145,7 @@ impl Watching {
     }
 }
 
-/// What was sampled while all was watched, less what watching took; and that in percent.
+/// Samples taken while tracing was on all the time, less the tracing overhead; and that overhead in percent.
 fn basis_less_cost(
     gathered: &Gathered,
     view: &View<'_>,
@@ -155,7 +155,7 @@ fn basis_less_cost(
     let time = kernel_time::of_view(view, filter);
     let Gathered { calls, faults, .. } = gathered;
     let (seen, faults) = (calls.values().sum::<u64>() as f64, *faults as f64);
-    // Of a fault one program is told, of a call two.
+    // A fault runs one BPF program, a call two.
     let cost_ns = seen * each_ns + faults * each_ns / 2.0;
     let whole = time.whole.weight as f64;
     let mut cpu_of = HashMap::new();
@@ -221,8 +221,8 @@ fn refusal(error: LoadError) -> anyhow::Error {
     )
 }
 
-/// Has everything followed that is to be watched. What comes back has to live until the thread that watches has started, which so gets
-/// no signals: they are the recorder's.
+/// Follows everything that is to be traced. The returned subject has to live until the tracing thread has started: that thread then
+/// inherits blocked signals, which are meant for the recorder.
 fn follow(target: &Target, calls: &mut Calls, faults: &mut Faults) -> Result<Subject> {
     let own = Target::Processes(vec![std::process::id()]);
     let starts = matches!(target, Target::Command(_) | Target::Awaited(_));

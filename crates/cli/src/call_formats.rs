@@ -1,13 +1,13 @@
-//! What the running kernel says of the arguments of a system call.
+//! The running kernel's description of a system call's arguments.
 //!
-//! Not here: what they mean (syscalls).
+//! Elsewhere: their meaning (syscalls).
 
 use std::fs;
 
 use plumb_capture_perf::Tracefs;
 use plumb_syscalls::Signature;
 
-/// What the running kernel says of a call. `bytes`: how much of buffers is to be copied.
+/// Reads the running kernel's description of a call. `bytes`: number of buffer bytes to copy.
 pub fn described(tracefs: &Tracefs, name: &str, bytes: u16) -> Option<Signature> {
     let folder = format!("events/syscalls/sys_enter_{}/format", Signature::described_as(name));
     let format = fs::read_to_string(tracefs.path().join(folder)).ok()?;

@@ -1,4 +1,4 @@
-//! What the system says of descriptors: links in /proc, and for sockets the tables of /proc/net (proc(5)).
+//! Looks up descriptors: links in /proc, and for sockets the tables in /proc/net (proc(5)).
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -10,18 +10,18 @@ use std::time::{Duration, Instant};
 use plumb_process::living_thread;
 use plumb_syscalls::{Ask, Descriptors};
 
-/// How long what was read of a network's sockets is good enough.
+/// How long the socket table of a network namespace is reused before it is read again.
 const GOOD: Duration = Duration::from_millis(50);
 
-/// Sockets that are remembered, beyond which it is begun anew.
+/// Most sockets that are cached; beyond that the cache is cleared.
 const MOST: usize = 1 << 16;
 
-/// Asks /proc.
+/// Looks up descriptors in /proc, with a cache.
 #[derive(Default)]
 pub struct Proc {
-    /// Sockets by their inodes, of all networks.
+    /// Sockets by inode, of all network namespaces.
     sockets: HashMap<u64, String>,
-    /// When those of a network were read.
+    /// Time when the tables of each network namespace were read.
     read: HashMap<PathBuf, Instant>,
 }
 
@@ -39,7 +39,7 @@ impl Ask for Proc {
 }
 
 impl Proc {
-    /// What a socket is, in the process' network. All of them are read at once: a server has many.
+    /// The description of a socket in the process' network namespace. Reads all sockets at once: a server has many.
     fn socket(&mut self, pid: u32, inode: u64) -> Option<String> {
         if let Some(known) = self.sockets.get(&inode) {
             return Some(known.clone());
@@ -61,7 +61,7 @@ impl Proc {
     }
 }
 
-/// Learns what a process has open, and where it is.
+/// Reads the descriptors and the working directory of a process.
 pub fn learn(descriptors: &mut Descriptors, asked: &mut Proc, pid: u32) {
     if let Some(folder) = asked.folder(pid) {
         descriptors.learn_folder(pid, folder);
@@ -77,19 +77,19 @@ fn is_closed_by_exec(pid: u32, fd: i32) -> bool {
     let text = fs::read_to_string(format!("/proc/{}/fdinfo/{fd}", living_thread(pid))).unwrap_or_default();
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok()).unwrap_or(0);
-    /// O_CLOEXEC, which is the same on all architectures that are traced.
+    /// O_CLOEXEC, which is the same on all traced architectures.
     const CLOEXEC: i32 = 0o2000000;
     flags & CLOEXEC != 0
 }
 
-/// A line of the table of sockets of the machine itself.
+/// Parses a line of the table of Unix sockets.
 fn unix(line: &str) -> Option<(u64, String)> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let name = fields.get(7).map_or_else(|| "UNIX".to_owned(), |path| format!("UNIX \"{path}\""));
     Some((fields.get(6)?.parse().ok()?, name))
 }
 
-/// A line of a table of internet sockets: which one, and its addresses.
+/// Parses a line of a table of internet sockets: inode and addresses.
 fn internet(line: &str, name: &str) -> Option<(u64, String)> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let inode = fields.get(9)?.parse().ok()?;
@@ -101,7 +101,7 @@ fn internet(line: &str, name: &str) -> Option<(u64, String)> {
     Some((inode, text))
 }
 
-/// An address as the kernel writes it: words in hexadecimal as they are in memory, and the port.
+/// Parses an address in the kernel's format: hexadecimal words in memory order, and the port.
 fn address(text: &str) -> Option<(String, u16)> {
     let (address, port) = text.split_once(':')?;
     let mut bytes = Vec::new();

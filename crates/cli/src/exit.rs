@@ -1,7 +1,7 @@
-//! How plumb exits: every status that it has, in one place, with its meaning.
+//! Exit statuses: all that plumb uses, with their meaning.
 //!
-//! Invariant: commands return an [`Exit`] or an error, and `main` alone makes a number of it. Not here: what the errors say, but for
-//! the lines on what to type.
+//! Invariant: commands return an [`Exit`] or an error, and only `main` turns it into a number. Elsewhere: the text of errors, except
+//! the lines that suggest a command.
 
 use std::borrow::Cow;
 use std::io::ErrorKind;
@@ -12,7 +12,7 @@ use plumb_capture_bpf::{LoadError, Unsupported};
 use plumb_process::setcap_bpf;
 use plumb_target::End;
 
-/// What `plumb --help` says of it.
+/// Text of `plumb --help`.
 pub const HELP: &str = "\
 Exit status:
   0        success
@@ -24,25 +24,25 @@ Exit status:
   128+N    the command was ended by signal N
 A command that is observed gives its own status to record, top, trace, stat, kernel, procs and explain.";
 
-/// How plumb exits. Status 2, a wrong command line, is clap's.
+/// The exit status of plumb. Status 2, a wrong command line, is set by clap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// 0.
     Success,
     /// 1: something failed, and a message says what.
     Failure,
-    /// 4: a limit is exceeded, and not by chance.
+    /// 4: a limit is exceeded, and significantly so.
     LimitExceeded,
-    /// 126: the command is there and can't be executed.
+    /// 126: the command exists but can't be executed.
     NotExecutable,
-    /// 127: there is no such command.
+    /// 127: the command does not exist.
     NotFound,
-    /// The status of a command that was observed, as a shell gives it: its own, or 128 and the signal that ended it.
+    /// The status of the observed command, as a shell reports it: its own, or 128 plus the number of the signal that ended it.
     OfCommand(u8),
 }
 
 impl Exit {
-    /// The status of a command.
+    /// The status of a finished command.
     pub fn of_status(status: ExitStatus) -> Self {
         let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(1);
         Self::of_code(u8::try_from(code).unwrap_or(1))
@@ -52,7 +52,8 @@ impl Exit {
         if code == 0 { Exit::Success } else { Exit::OfCommand(code) }
     }
 
-    /// The end of an observation: a command's is that of the command. A signal that ends the observation of others ends it well.
+    /// The status at the end of an observation: that of the command, if one was started. A signal that ends another observation
+    /// counts as success.
     pub fn of_end(end: End, is_command: bool) -> Self {
         match end {
             End::Exited(status) => Self::of_status(status),
@@ -61,7 +62,7 @@ impl Exit {
         }
     }
 
-    /// The status that a shell would give for an error: of a command that can't be started its own.
+    /// The status for an error, as a shell reports it: a command that can't be started has its own.
     pub fn of_error(error: &anyhow::Error) -> Self {
         let target =
             error.chain().find_map(|cause| match cause.downcast_ref::<plumb_capture_perf::Error>() {
@@ -77,12 +78,12 @@ impl Exit {
         }
     }
 
-    /// This, unless it is success: then the other.
+    /// Returns `self`, or `other` if `self` is success.
     pub fn or(self, other: Self) -> Self {
         if self == Exit::Success { other } else { self }
     }
 
-    /// The number that the system gets.
+    /// The number passed to the system.
     pub fn code(self) -> u8 {
         match self {
             Exit::Success => 0,
@@ -95,19 +96,19 @@ impl Exit {
     }
 }
 
-/// An error of the command line that clap does not see, such as options that exclude each other for one kind of answer.
+/// A command-line error that clap does not detect, such as options that exclude each other for one kind of answer.
 #[cfg(feature = "server")]
 pub fn wrong_usage(message: impl std::fmt::Display) -> anyhow::Error {
     let text = format!("{message}\n\nFor more information, try '--help'.\n");
     clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, text).into()
 }
 
-/// The message of an error: what was tried, and why it failed. The libraries' errors say both themselves.
+/// The message of an error with its causes.
 pub fn message(error: &anyhow::Error) -> String {
     let mut parts: Vec<String> = Vec::new();
     for cause in error.chain() {
         let text = cause.to_string();
-        // Some say their cause themselves.
+        // Some errors include their cause in their own message.
         if !parts.last().is_some_and(|before| before.ends_with(&text)) {
             parts.push(text);
         }
@@ -118,7 +119,7 @@ pub fn message(error: &anyhow::Error) -> String {
     with_command(&without_numbers(&parts.join(": ")), typed().as_deref())
 }
 
-/// The lines of a message on what to do where the kernel refused a program; none where more rights would not help.
+/// The lines that suggest what to do if the kernel rejected a program; empty if more privileges would not help.
 pub fn remedy(error: &LoadError) -> String {
     match error {
         LoadError::Unsupported(Unsupported::Capabilities(_)) => {
@@ -128,12 +129,12 @@ pub fn remedy(error: &LoadError) -> String {
     }
 }
 
-/// A line of messages. Libraries write it, which don't know the command line.
+/// A line of error messages from libraries, which don't know the command line.
 const AS_ROOT: &str = "  do:       run as root";
-/// A longer command is not repeated in a message, in characters.
+/// Longest command that is repeated in a message, in characters.
 const MAX_COMMAND: usize = 200;
 
-/// The message with the command to type in place of the line that root may do it.
+/// Replaces the line that asks for root by the command to type.
 fn with_command(text: &str, typed: Option<&str>) -> String {
     let line = |line| match typed {
         Some(typed) if line == AS_ROOT => Cow::from(format!("  do:       sudo {typed}")),
@@ -142,14 +143,14 @@ fn with_command(text: &str, typed: Option<&str>) -> String {
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The command line, quoted for a shell. `None`: it is none to copy from a message.
+/// The command line, quoted for a shell. `None`: it is not suitable for copying.
 fn typed() -> Option<String> {
     let words: Option<Vec<String>> = std::env::args_os().map(|word| word.into_string().ok()).collect();
     let line = shell_words::join(words?);
     (line.chars().count() <= MAX_COMMAND && !line.contains(char::is_control)).then_some(line)
 }
 
-/// Without the number that Rust's library puts behind the system's words for an error: `(os error 13)`.
+/// Removes the error number that Rust's library appends to the system's text: `(os error 13)`.
 fn without_numbers(text: &str) -> String {
     let mut parts = text.split(" (os error ");
     let first = parts.next().unwrap_or_default().to_owned();

@@ -1,18 +1,18 @@
-//! What users of perf and samply type: options of the same meaning are accepted, for others the option of plumb is named.
+//! Options of perf and samply: those with the same meaning are accepted, for others an error names plumb's option.
 //!
-//! Not here: options that clap accepts by another name (`alias` where they are declared).
+//! Elsewhere: aliases that clap accepts (`alias` where the option is declared).
 
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// Commands that read a recording, which perf takes as `-i FILE`.
+/// Commands that read a recording, which perf would take as `-i FILE`.
 const READERS: [&str; 13] = [
     "report", "annotate", "script", "fold", "export", "flame", "view", "explain", "procs", "kernel", "push",
     "open", "doctor",
 ];
 
-/// Options of others by command, with what does the same here.
+/// Options of other tools by command, with plumb's equivalent.
 const HINTS: [(&str, &[&str], &str); 11] = [
     (
         "report",
@@ -31,7 +31,7 @@ const HINTS: [(&str, &[&str], &str); 11] = [
     ("trace", &["-S", "--with-summary"], "--summary"),
 ];
 
-/// The words of a command line with perf's `-i FILE` as plumb has it: FILE.
+/// The command line with perf's `-i FILE` replaced by FILE.
 pub fn translated(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let words: Vec<OsString> = words.collect();
     let reads = words.get(1).and_then(|word| word.to_str()).is_some_and(|word| READERS.contains(&word));
@@ -40,7 +40,7 @@ pub fn translated(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
         is_command |= word == "--";
         let text = word.to_str().filter(|_| !is_command);
         match text.and_then(|text| text.strip_prefix("--input").or_else(|| text.strip_prefix("-i"))) {
-            // Its file is the next word.
+            // The file is the next word.
             Some("") => None,
             Some(rest) => match (rest.strip_prefix('='), word.to_string_lossy().starts_with("--")) {
                 (Some(file), _) => Some(file.into()),
@@ -53,7 +53,7 @@ pub fn translated(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     words.into_iter().filter_map(keep).collect()
 }
 
-/// Adds to clap's error which option of plumb does what was asked for.
+/// Adds plumb's equivalent of an unknown option to clap's error.
 pub fn hint(error: &mut clap::Error, words: &[OsString]) {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return };
     if error.kind() != ErrorKind::UnknownArgument {

@@ -1,6 +1,6 @@
-//! What commands that compare have in common: `--fail-on NAME>SHARE`, percentages and probabilities as people type them.
+//! Parsers shared by commands that compare: `--fail-on NAME>SHARE`, percentages and probabilities.
 
-/// Reads `wall>3%`: what is limited, and 0.03.
+/// Reads `wall>3%`: the figure's name, and 0.03.
 pub fn limit(text: &str) -> Result<(&str, f64), String> {
     let (subject, by) = text
         .rsplit_once('>')
@@ -8,7 +8,7 @@ pub fn limit(text: &str) -> Result<(&str, f64), String> {
     Ok((subject.trim(), percent(by)?))
 }
 
-/// Reads `3%`, also without the sign.
+/// Reads `3%`; the sign is optional.
 pub fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim();
     let percent: f64 = number.parse().map_err(|_| format!("expected a number in percent, not {text:?}"))?;

@@ -1,4 +1,4 @@
-//! Opens whatever FILE names: a recording, or a profile of another tool, told apart by what it holds.
+//! Opens FILE: a recording or a profile of another tool, recognised by its content.
 
 mod kind;
 #[cfg(feature = "server")]
@@ -20,19 +20,19 @@ use kind::Kind;
 #[cfg(feature = "server")]
 pub use payload::{Payload, payload};
 
-/// What commands read when no file is named.
+/// File read by default.
 const DEFAULT: &str = "profile.plumb";
 
-/// What is left of a recording of that name whose recorder was killed.
+/// The file that a killed recorder leaves behind for that name.
 const UNFINISHED: &str = "profile.plumb.part";
 
-/// What can be read, for those who gave something else.
+/// Supported formats, for error messages.
 const NEEDED: &str = "what can be read is a plumb recording, perf.data, pprof, Java Flight Recorder's files, folded stacks, speedscope's \
                       files, the Firefox Profiler's, V8's CPU profiles, trace events, callgrind's output, and what perf script prints";
 
 /// Reads the profile in `path`, `-` for standard input, and resolves its symbols if that was not done yet.
 ///
-/// What could not be read of a damaged file is said on standard error and counted in the profile's
+/// Damage in the file is reported on standard error and counted in the profile's
 /// [`damaged_records`](plumb_profile::Meta::damaged_records).
 pub fn load(path: &Path) -> Result<Profile> {
     if path.as_os_str() == "-" {
@@ -45,7 +45,7 @@ pub fn load(path: &Path) -> Result<Profile> {
         return read_remote(&name);
     }
     if path.is_dir() {
-        // perf writes a directory of files named data, data.0, data.1, … for --threads, and of data and kcore_dir for --kcore.
+        // perf writes a directory with files data, data.0, data.1, … for --threads, and with data and kcore_dir for --kcore.
         if path.join("data.0").exists() {
             bail!(
                 "{name}: the output of `perf record --threads`, which plumb cannot read: its samples are in a file for each thread \
@@ -85,7 +85,7 @@ fn read_remote(url: &str) -> Result<Profile> {
     )
 }
 
-/// Whose a file is that may not be read: a recording is its owner's, who is often root.
+/// The error message for a file without read permission. It names the owner, who is often root.
 fn refused(path: &Path, name: &str) -> String {
     use std::os::unix::fs::MetadataExt;
     match std::fs::metadata(path).map(|meta| meta.uid()) {
@@ -97,7 +97,7 @@ fn refused(path: &Path, name: &str) -> String {
     }
 }
 
-/// The same of bytes; `name` is where they came from, for people.
+/// As [`load`], from bytes; `name` describes their origin in messages.
 #[cfg(feature = "server")]
 pub fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Profile> {
     read(Cursor::new(bytes), name)
@@ -112,7 +112,7 @@ fn read<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {
     Ok(profile)
 }
 
-/// Reads a recording that was not finished, and says so.
+/// Reads an unfinished recording, and says so.
 fn read_unfinished<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {
     let (mut profile, unfinished) = native::read_unfinished(input).with_context(|| name.to_string())?;
     let seconds = profile.meta.duration_ns as f64 / 1e9;
@@ -122,12 +122,12 @@ fn read_unfinished<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {
     }
     say!("{name}: {text}");
     profile.meta.warnings.push(text);
-    // Of the last frames there may be no names yet.
+    // The last frames may have no names yet.
     profile.meta.symbolized = false;
     Ok(profile)
 }
 
-/// What the input itself says, whichever format it is in.
+/// Parses the input, in any supported format, without resolving symbols.
 pub(crate) fn parsed<R: Read + Seek>(mut input: R, name: &str) -> Result<Profile> {
     let mut start = Vec::new();
     input.by_ref().take(kind::BYTES).read_to_end(&mut start).with_context(|| name.to_string())?;
@@ -142,7 +142,7 @@ pub(crate) fn parsed<R: Read + Seek>(mut input: R, name: &str) -> Result<Profile
     }
 }
 
-/// Reads a compressed file of any kind.
+/// Reads a compressed file of any format.
 fn read_packed<R: Read>(mut input: R, name: &str) -> Result<Profile> {
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes).with_context(|| name.to_string())?;

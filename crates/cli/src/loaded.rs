@@ -1,6 +1,6 @@
-//! Recordings as views of the page take them: read, with what they lack and what helps.
+//! Recordings in the form that the page's views take: the profile, missing data, and remedies.
 //!
-//! Not here: the answers on them (`plumb_report`), serving (`showing`), pages in one file (`render::page_file`).
+//! Elsewhere: the answers on them (`plumb_report`), serving (`showing`), single-file pages (`render::page_file`).
 
 use std::fs::File;
 use std::io::Read;
@@ -14,10 +14,10 @@ use serde_json::Value;
 
 use crate::stack_quality::{Stacks, nameless};
 
-/// Loads a file to be shown.
+/// Loads a file for display.
 ///
 /// # Errors
-/// It can't be read.
+/// The file can't be read.
 pub fn load(path: &Path) -> Result<LoadedRecording> {
     let name = path.display().to_string();
     if let Some(calls) = counted_calls(path) {
@@ -27,10 +27,10 @@ pub fn load(path: &Path) -> Result<LoadedRecording> {
     Ok(recording(&name, Arc::new(profile)))
 }
 
-/// Loads a file's bytes; `name` is for people.
+/// Loads a file's bytes; `name` is used in messages.
 ///
 /// # Errors
-/// They are no recording or profile.
+/// The bytes are neither a recording nor a profile.
 #[cfg(feature = "server")]
 pub fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<LoadedRecording> {
     if let Some(calls) = calls_in(&bytes) {
@@ -40,10 +40,10 @@ pub fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<LoadedRecording> {
     Ok(recording(name, Arc::new(profile)))
 }
 
-/// Largest document that is read as one of counted system calls.
+/// Largest file that is read as a document of counted system calls.
 const LARGEST: u64 = 256 << 20;
 
-/// What `plumb kernel --calls --json` wrote, if the file is that.
+/// The document, if the file is the output of `plumb kernel --calls --json`.
 fn counted_calls(path: &Path) -> Option<Value> {
     let mut file = File::open(path).ok()?;
     let metadata = file.metadata().ok()?;
@@ -56,9 +56,9 @@ fn counted_calls(path: &Path) -> Option<Value> {
     calls_in(&text)
 }
 
-/// Counted system calls, if the text is a document of them.
+/// Parses the text if it is a document of counted system calls.
 fn calls_in(text: &[u8]) -> Option<Value> {
-    // Documents of other tools are not parsed only to be refused.
+    // Checked first, so that large documents of other tools are not parsed in vain.
     const SIGN: &[u8] = b"\"kernel_named\"";
     if text.first() != Some(&b'{') {
         return None;
@@ -68,7 +68,7 @@ fn calls_in(text: &[u8]) -> Option<Value> {
     document["calls"].is_array().then_some(document)
 }
 
-/// Counted system calls as something to show: without samples.
+/// Counted system calls as a recording without samples.
 fn of_calls(name: &str, calls: Value) -> LoadedRecording {
     let mut profile = Profile::default();
     profile.meta.recorder = calls["recorder"].as_str().unwrap_or_default().to_owned();
@@ -78,7 +78,7 @@ fn of_calls(name: &str, calls: Value) -> LoadedRecording {
     LoadedRecording { calls: Some(Arc::new(calls)), ..recording(name, Arc::new(profile)) }
 }
 
-/// A recording that was read already.
+/// A recording made from a profile in memory.
 pub fn recording(name: &str, profile: Arc<Profile>) -> LoadedRecording {
     let lacks = lacks(&profile);
     LoadedRecording { name: name.to_owned(), profile, lacks, calls: None }

@@ -1,8 +1,8 @@
-//! The `plumb` command: parses the command line and hands over to one file per subcommand in `cmd/`.
+//! The `plumb` command: parses the command line and calls one file per subcommand in `cmd/`.
 //!
-//! Not here: anything that a library could do. The edges live here: terminal, files, exit codes.
+//! Elsewhere: anything that a library can do. Only the edges are here: terminal, files, exit codes.
 
-// What is printed goes through `terminal`, which keeps names from steering the terminal.
+// Output goes through `terminal`, which keeps names from controlling the terminal.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod advice;
@@ -41,7 +41,7 @@ use clap::{CommandFactory, Parser};
 use exit::Exit;
 use terminal::say;
 
-/// Says that there is no memory, instead of aborting.
+/// Reports a lack of memory, instead of aborting.
 #[global_allocator]
 static ALLOCATOR: plumb_process::Allocator = plumb_process::Allocator;
 
@@ -170,7 +170,7 @@ fn run(command: Command) -> anyhow::Result<Exit> {
     }
 }
 
-/// Ends with what clap says of the command line. That repeats words of it, which may be names that somebody else chose.
+/// Exits with clap's message on the command line, sanitised, as it repeats words that may be untrusted names.
 fn refuse(error: &clap::Error) -> ! {
     let text = error.render().to_string();
     if text.contains(|one| !matches!(one, '\n' | '\t') && plumb_formats::escape::is_unsafe(one)) {

@@ -1,9 +1,9 @@
-//! Files that commands write: whole or not at all.
+//! Output files that are written completely or not at all.
 //!
-//! A file is written without a name, then named beside its place and renamed, so that a full disk or a signal leaves what was there and nothing
-//! else. Where the file system has no files without a name, it is beside its place from the start. What can't be renamed to
-//! (devices, named pipes, descriptors) is written as it is; a directory is refused; a symbolic link stays, and the file that it leads to
-//! is the one that is replaced.
+//! A file is written without a name, then linked next to its destination and renamed, so that a full disk or a signal leaves the old file
+//! and nothing else. Where the file system does not support nameless files, a temporary file next to the destination is used from the start.
+//! Destinations that can't be replaced (devices, named pipes, descriptors) are written directly; a directory is refused; a symbolic link stays,
+//! and the file that it points to is replaced.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Seek as _, Write};
@@ -18,15 +18,15 @@ use rustix::fs::{AtFlags, CWD, OFlags, linkat};
 
 use crate::terminal::stdout_bytes;
 
-/// So many links lead from one to the next at most, as in the kernel.
+/// Longest chain of symbolic links, as in the kernel.
 const MAX_LINKS: usize = 40;
-/// Bytes of a file's name that the one beside it takes up: a name has 255 at most.
+/// Longest file name for which a temporary name is derived: names have at most 255 bytes.
 const MAX_NAME: usize = 200;
 
-/// Where an `-o` leads.
+/// The destination of an `-o` option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// A file, or the place of one to be, after all symbolic links.
+    /// A file that exists or will be created, after all symbolic links.
     File(PathBuf),
     /// A device, a named pipe or an inherited descriptor.
     Stream(PathBuf),
@@ -34,8 +34,8 @@ pub enum Destination {
     Stdout,
 }
 
-/// Whether nobody gave this program a standard output. Rust's runtime has opened /dev/null in its place, to read and write; a shell opens it to
-/// write only.
+/// Whether this program was started without a standard output. Rust's runtime then opens /dev/null for reading and writing; a shell would open it
+/// for writing only.
 fn is_stdout_closed() -> bool {
     let is_null = fs::read_link("/proc/self/fd/1").is_ok_and(|path| path == Path::new("/dev/null"));
     let flags = fs::read_to_string("/proc/self/fdinfo/1").unwrap_or_default();
@@ -44,23 +44,23 @@ fn is_stdout_closed() -> bool {
     is_null && flags.is_some_and(|flags| flags & 0o3 == 0o2)
 }
 
-/// Who may read a new file.
+/// Permissions of a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// As the umask says, or as the file said whose place it takes.
+    /// Set by the umask, or copied from the file that is replaced.
     Usual,
-    /// Its owner alone.
+    /// Readable by the owner only.
     Private,
 }
 
 impl Destination {
-    /// Where `path` leads. A directory, and what the kernel doesn't let us look at, is refused.
+    /// Resolves `path`. Fails for a directory, and for a path that can't be accessed.
     pub fn of(path: &Path) -> Result<Self> {
         if path == Path::new("-") {
             return Ok(Destination::Stdout);
         }
         let name = || format!("cannot write {}", path.display());
-        // Follows links as far as the kernel thinks it safe.
+        // Follows links as far as the kernel considers it safe.
         let meta = match fs::metadata(path) {
             Ok(meta) => Some(meta),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -86,7 +86,7 @@ impl Destination {
         Ok(found)
     }
 
-    /// Makes sure that it can be written, before work is done for it.
+    /// Checks that the destination is writable, before the work for it starts.
     pub fn check(path: &Path, access: Access) -> Result<Self> {
         let found = Self::of(path)?;
         ensure!(
@@ -100,13 +100,13 @@ impl Destination {
     }
 }
 
-/// Follows symbolic links by name. Those of /proc lead to what a process has open, which may have no name.
+/// Follows symbolic links by name. Links in /proc point to open files, which may have no name.
 fn follow(path: &Path) -> io::Result<Destination> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
         let to = match fs::read_link(&path) {
             Ok(to) => to,
-            // No link, or nothing.
+            // Not a link, or nothing there.
             Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::NotFound) => {
                 return Ok(Destination::File(path));
             }
@@ -127,7 +127,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A file that is being written. Unless it is committed, what was in its place stays, and of it nothing.
+/// A file being written. If it is dropped without a commit, the old file stays and nothing else remains.
 #[derive(Debug)]
 pub struct NewFile {
     file: File,
@@ -136,34 +136,34 @@ pub struct NewFile {
 
 #[derive(Debug)]
 enum Place {
-    /// Beside the file to be, from the start or once it is whole.
+    /// A temporary file next to the destination, named from the start or at the commit.
     Beside { temporary: PathBuf, has_name: bool, to: PathBuf, old: Option<File> },
-    /// In the file itself: its directory takes no other.
+    /// Writes directly to the existing file: its directory allows no new files.
     Within,
-    /// Where nothing is ever replaced.
+    /// A stream, which replaces nothing.
     Stream,
 }
 
 impl NewFile {
-    /// One for where `path` leads.
+    /// Creates the file for `path`.
     pub fn at(path: &Path) -> Result<Self> {
         Self::to(&Destination::of(path)?).with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// One for a destination.
+    /// Creates the file for a destination.
     pub fn to(destination: &Destination) -> io::Result<Self> {
         let file = match destination {
             Destination::File(path) => return Self::beside(path, Access::Usual),
-            // What was written there by others stays.
+            // Appends, so that output of other programs stays.
             Destination::Stream(path) => OpenOptions::new().append(true).open(path)?,
             Destination::Stdout => stdout_bytes()?.as_fd().try_clone_to_owned()?.into(),
         };
         Ok(Self { file, place: Place::Stream })
     }
 
-    /// One that takes the place of `to`, which is no link.
+    /// Creates a file that replaces `to`, which must not be a link.
     pub fn beside(to: &Path, access: Access) -> io::Result<Self> {
-        // A file that may not be written isn't replaced either; a private one is put aside by the caller.
+        // A read-only file isn't replaced; the caller moves a private one away.
         let old = match OpenOptions::new().write(true).open(to) {
             _ if access == Access::Private => None,
             Ok(old) => Some(old),
@@ -171,7 +171,7 @@ impl NewFile {
             Err(error) => return Err(error),
         };
         let temporary = temporary(to)?;
-        // In a folder that all may write to, somebody's link of this name must not be followed.
+        // In a world-writable directory, a link that somebody made with this name must not be followed.
         let _ = fs::remove_file(&temporary);
         let mode = if access == Access::Private || old.is_some() { 0o600 } else { 0o666 };
         let mut options = OpenOptions::new();
@@ -190,7 +190,7 @@ impl NewFile {
         }
     }
 
-    /// Puts it in its place.
+    /// Moves the file to its destination.
     pub fn commit(mut self) -> io::Result<()> {
         let Place::Beside { temporary, has_name, to, old } = &mut self.place else {
             return match self.place {
@@ -200,13 +200,13 @@ impl NewFile {
         };
         if let Some(old) = old {
             let meta = old.metadata()?;
-            // Only root may give it to its owner, and who may do neither has a file of his own.
+            // Only root can set the owner; without that right the file belongs to this user.
             let _ = fchown(&self.file, Some(meta.uid()), Some(meta.gid()));
             self.file.set_permissions(fs::Permissions::from_mode(meta.mode() & 0o777))?;
         }
         let named = if *has_name { Ok(()) } else { name_file(&self.file, temporary) };
         match (named.and_then(|()| fs::rename(&*temporary, &*to)), old) {
-            // It is mounted there by itself, or others own the directory.
+            // The file is a mount point, or the directory belongs to others.
             (Err(_), Some(old)) => {
                 self.file.rewind()?;
                 let bytes = io::copy(&mut self.file, old)?;
@@ -236,32 +236,32 @@ impl io::Seek for NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if let Place::Beside { temporary, .. } = &self.place {
-            // After a rename there is nothing of this name.
+            // After a rename the name does not exist any more.
             let _ = fs::remove_file(temporary);
         }
     }
 }
 
-/// Gives a name to a file without one.
+/// Links a nameless file into a directory.
 fn name_file(file: &File, path: &Path) -> io::Result<()> {
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
     linkat(CWD, link, CWD, path, AtFlags::SYMLINK_FOLLOW)
-        // Without /proc. Before Linux 6.10 it needs CAP_DAC_READ_SEARCH.
+        // Without /proc. Before Linux 6.10 this needs CAP_DAC_READ_SEARCH.
         .or_else(|_| linkat(file, "", CWD, path, AtFlags::EMPTY_PATH))
         .map_err(io::Error::from)
 }
 
-/// Where files may be that nobody named, best first; any of them may be missing or full.
+/// Directories for temporary files, best first; any of them may be missing or full.
 pub fn temporary_folders() -> [PathBuf; 4] {
     [std::env::temp_dir(), "/tmp".into(), "/var/tmp".into(), "/dev/shm".into()]
 }
 
-/// What a path is called in a message.
+/// The text for a path in a message.
 pub fn name(path: &Path) -> std::borrow::Cow<'_, str> {
     if path == Path::new("-") { "standard output".into() } else { path.to_string_lossy() }
 }
 
-/// Writes all of a file.
+/// Writes a complete file.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = NewFile::at(path)?;
     file.write_all(bytes)
@@ -269,7 +269,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// A name beside a file that no other thread and no other process uses.
+/// An unused name next to a file, unique to this thread and process.
 fn temporary(beside: &Path) -> io::Result<PathBuf> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let name = beside.file_name().ok_or(ErrorKind::InvalidInput)?.as_bytes();

@@ -1,13 +1,13 @@
-//! A pager for what is longer than the terminal is high: `$PAGER`, or `less`.
+//! A pager for output longer than the terminal: `$PAGER`, or `less`.
 //!
-//! Invariant: whoever leaves the pager before its end gets no error, and the command ends after the pager. Not here: whether a
-//! command wants one.
+//! Invariant: quitting the pager early is not an error, and the command ends after the pager. Elsewhere: whether a
+//! command uses one.
 
 use std::ffi::OsStr;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// What `--help` says of it.
+/// Text of `--help`.
 pub const HELP: &str = "\
 On a terminal, output goes through $PAGER, or less; PAGER= or PAGER=cat turns that off. Lines are as wide
 as the terminal; in a pipe or a file their length has no limit.";
@@ -15,12 +15,12 @@ as the terminal; in a pipe or a file their length has no limit.";
 /// A running pager and its standard input.
 pub struct Pager {
     child: Child,
-    /// Gone once the pager has been told that there is no more.
+    /// `None` once the input has been closed.
     input: Option<BufWriter<ChildStdin>>,
 }
 
 impl Pager {
-    /// Starts one, if standard output is a terminal and there is a pager. `PAGER=` and `PAGER=cat` are for none.
+    /// Starts a pager if standard output is a terminal and a pager is available. `PAGER=` and `PAGER=cat` disable it.
     pub fn start() -> Option<Self> {
         if !io::stdout().is_terminal() {
             return None;
@@ -30,7 +30,7 @@ impl Pager {
             Some(pager) => words(&pager)?,
             None => Command::new("less"),
         };
-        // As git has it: it ends at once where all fits, keeps colours, and leaves what was seen on the terminal.
+        // The flags git uses: quit at once if all fits, keep colours, and leave the output on the terminal.
         if std::env::var_os("LESS").is_none() {
             command.env("LESS", "FRX");
         }
@@ -40,7 +40,7 @@ impl Pager {
     }
 }
 
-/// The variable may hold arguments too, quoted as for a shell. No shell runs it: one that is missing is none, not an error of the shell's.
+/// Splits the variable, which may hold arguments quoted as for a shell. Runs no shell: a missing pager means none, not an error from the shell.
 fn words(pager: &OsStr) -> Option<Command> {
     let words = shell_words::split(pager.to_str()?).ok()?;
     let (program, arguments) = words.split_first()?;
@@ -62,7 +62,7 @@ impl Write for Pager {
 impl Drop for Pager {
     fn drop(&mut self) {
         drop(self.input.take());
-        // However it ended, it has shown what was looked at.
+        // Whatever its exit status, the pager has shown the output.
         let _ = self.child.wait();
     }
 }

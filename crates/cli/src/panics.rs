@@ -1,8 +1,8 @@
-//! What is said of panics: those that a library turns into errors are said as errors, not twice.
+//! Panic messages: panics that a library turns into errors are not printed a second time.
 
 use std::panic::{set_hook, take_hook};
 
-/// Reports no panic of a decoder of recordings, which becomes an error. Others are reported as ever.
+/// Suppresses messages of panics in recording decoders, which become errors. Other panics are printed as usual.
 pub fn report_all_but_handled() {
     let report = take_hook();
     set_hook(Box::new(move |info| {

@@ -1,15 +1,15 @@
-//! The figures of a run: what they are called, what they are, and how they are written.
+//! The figures of a run: names, definitions, and formatting.
 
 use plumb_stat_runner::RunStats;
 
-/// How a figure is written.
+/// Unit of a figure, which decides its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds.
     Time,
     /// Bytes of memory.
     Bytes,
-    /// How often.
+    /// A count.
     Count,
     /// A plain number with two decimals.
     Ratio,
@@ -19,15 +19,15 @@ pub enum Unit {
 
 /// A figure.
 pub struct Metric {
-    /// In JSON.
+    /// Name in JSON.
     pub name: &'static str,
-    /// For people.
+    /// Title in text output.
     pub title: &'static str,
     pub unit: Unit,
     pub value: fn(&RunStats) -> Option<f64>,
 }
 
-/// All figures, in the order in which they are shown.
+/// All figures, in display order.
 pub const METRICS: &[Metric] = &[
     Metric {
         name: "wall_ns",
@@ -48,7 +48,7 @@ pub const METRICS: &[Metric] = &[
         unit: Unit::Bytes,
         value: |run| {
             let most = run.usage.max_rss_bytes;
-            // Getting to the exec takes a little more.
+            // The steps before the exec use a little more memory.
             (most > run.rss_floor_bytes + (512 << 10)).then_some(most as f64)
         },
     },
@@ -114,7 +114,7 @@ fn counted(run: &RunStats, name: &str) -> Option<f64> {
 }
 
 impl Unit {
-    /// A value for people.
+    /// Formats a value as text.
     pub fn text(self, value: f64) -> String {
         match self {
             Unit::Time => time(value),
@@ -130,7 +130,7 @@ impl Unit {
     }
 }
 
-/// A length of time with four figures.
+/// A duration with four significant digits.
 fn time(ns: f64) -> String {
     let (value, unit) = match ns {
         ns if ns >= 1e9 => (ns / 1e9, "s"),
@@ -156,7 +156,7 @@ fn bytes(bytes: f64) -> String {
     }
 }
 
-/// A number with its thousands apart.
+/// A number with thousands separators.
 fn thousands(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();

@@ -1,6 +1,6 @@
-//! Shows recordings in the browser: serves the page on this machine, opens it.
+//! Shows recordings in the browser: serves the page on this machine and opens it.
 //!
-//! Not here: how recordings are loaded (`loaded`), the page and its answers (`plumb_server`), a store of profiles (`plumb serve`).
+//! Elsewhere: loading recordings (`loaded`), the page and its answers (`plumb_server`), a store of profiles (`plumb serve`).
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -14,15 +14,15 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::loaded;
 use crate::terminal::say;
 
-/// Where the page is looked for first.
+/// First port that is tried.
 const FIRST_PORT: u16 = 4041;
-/// Ports that are tried after it.
+/// Number of further ports to try.
 const MORE_PORTS: u16 = 50;
 
-/// Link of an editor that most have, on machines of all kinds.
+/// Link to the most common editor, on all systems.
 const EDITOR: &str = "vscode://file{file}:{line}";
 
-/// Where recordings are shown, and what with.
+/// Options of the local server that shows recordings.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ShowArgs {
     /// Address to listen on
@@ -44,7 +44,7 @@ impl Default for ShowArgs {
     }
 }
 
-/// A link that can't be a script.
+/// Checks that a link can't be a script.
 fn editor(text: &str) -> Result<String, String> {
     let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
     let is_script = ["javascript", "data", "vbscript", "blob"].contains(&scheme.as_str());
@@ -56,10 +56,10 @@ fn editor(text: &str) -> Result<String, String> {
     Err("expected a URL with {file}, such as vscode://file{file}:{line}".into())
 }
 
-/// Serves recordings until Ctrl-C, and opens the page if wanted.
+/// Serves recordings until Ctrl-C, and opens the page if requested.
 ///
 /// # Errors
-/// It can't listen.
+/// No address can be listened on.
 pub fn show(recordings: Vec<LoadedRecording>, options: ShowArgs, is_opened: bool) -> Result<()> {
     let ShowArgs { listen, editor } = options;
     let reader =
@@ -80,10 +80,10 @@ pub fn show(recordings: Vec<LoadedRecording>, options: ShowArgs, is_opened: bool
     })
 }
 
-/// Done when Ctrl-C or SIGTERM comes, which end nothing by themselves from here on.
+/// Completes on Ctrl-C or SIGTERM, which no longer end the process from here on.
 ///
 /// # Errors
-/// The system refuses to tell of signals.
+/// The signal handlers can't be installed.
 pub fn asked_to_stop() -> std::io::Result<impl Future<Output = ()>> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     Ok(async move {
@@ -94,7 +94,7 @@ pub fn asked_to_stop() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Whose programs may look: those of the user, of root, and of who became root by sudo.
+/// User IDs whose programs may connect: this user, root, and the user who ran sudo.
 fn users() -> Vec<u32> {
     let invoking = std::env::var("SUDO_UID").ok().and_then(|user| user.parse().ok());
     [rustix::process::geteuid().as_raw(), 0].into_iter().chain(invoking).collect()
@@ -114,7 +114,7 @@ async fn bind(shown: ShownRecordings, listen: Option<SocketAddr>) -> Result<Serv
     Server::bind_recordings(shown, users(), ListenOptions::new(at(0))).await
 }
 
-/// Opens a browser, which lives on by itself and doesn't see Ctrl-C.
+/// Opens a browser, which outlives this process and doesn't receive Ctrl-C.
 fn open(url: &str) -> Result<(), String> {
     use std::os::unix::process::CommandExt;
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());

@@ -1,5 +1,5 @@
-//! Standard output and standard error: how wide they are, whether they show colours, what may be written there, and what happens when
-//! nobody reads on.
+//! Standard output and standard error: their width and colours, the characters that may be written, and the handling of a closed
+//! reader.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
@@ -15,28 +15,28 @@ use crate::exit::Exit;
 use crate::pager::Pager;
 use crate::render::columns::{self, fold};
 
-/// Where a command writes its result: the one place that all text for people passes.
+/// The destination of a command's result: all text for people passes through it.
 ///
-/// Invariant: no character of what is written steers a terminal or hides what a line says but line breaks, tabs, and the styles that
-/// [`styled`](Self::styled) put there. Names come from files: who forgets to make one presentable shows U+FFFD, not an escape sequence.
+/// Invariant: written text contains no control characters except line breaks, tabs, and the styles added by
+/// [`styled`](Self::styled). Names come from files: one that was not made printable shows U+FFFD, not an escape sequence.
 pub struct Output<'a> {
     to: Box<dyn Write + 'a>,
-    /// Characters in a line, if a person looks at it.
+    /// Characters per line, if a person reads the output.
     pub width: Option<usize>,
     colours: bool,
-    /// A pager shows it.
+    /// Whether a pager shows the output.
     is_paged: bool,
-    /// Stands for the escape character of a style. Nobody can write it into a name: it is another one in each process.
+    /// Represents the escape character of a style. Names can't contain it, since it differs in each process.
     mark: String,
-    /// What was written and may not be whole.
+    /// Written bytes that may end within a character or mark.
     rest: Vec<u8>,
 }
 
-/// Standard output where there is none: Rust's library would write to `/dev/null` and say that all went well.
+/// A missing standard output: Rust's library would write to `/dev/null` and report success.
 struct Closed;
 
 impl Closed {
-    /// The error of each write.
+    /// The error of every write.
     fn error() -> io::Error {
         io::Error::other("cannot write to standard output: it is closed")
     }
@@ -52,22 +52,22 @@ impl Write for Closed {
     }
 }
 
-/// Standard output for bytes that are not for a terminal.
+/// Standard output for bytes that are not text for a terminal.
 pub fn stdout_bytes() -> io::Result<io::Stdout> {
     if stdout_was_closed() { Err(Closed::error()) } else { Ok(io::stdout()) }
 }
 
-/// So much without a line break is passed on.
+/// Longest text that is held back while waiting for a line break, in bytes.
 const LONG_LINE: usize = 1 << 16;
-/// Indentation of a message's further lines, in columns.
+/// Indentation of a message's continuation lines, in columns.
 const HANGING: usize = 9;
-/// More bytes than a mark or a character has.
+/// Longer than any mark or character, in bytes.
 const TAIL: usize = 32;
-/// What a mark begins with: a noncharacter.
+/// Prefix of a mark: a noncharacter.
 const MARK: &str = "\u{fdd0}";
 
 impl<'a> Output<'a> {
-    /// Standard output. Colours only on a terminal, and as NO_COLOR, CLICOLOR and CLICOLOR_FORCE want it.
+    /// Standard output. Colours only on a terminal, and according to NO_COLOR, CLICOLOR and CLICOLOR_FORCE.
     pub fn stdout() -> Self {
         if stdout_was_closed() {
             return Self::plain(Closed);
@@ -78,7 +78,7 @@ impl<'a> Output<'a> {
         Self::new(BufWriter::new(stdout.lock()), width, colours)
     }
 
-    /// Standard output, through a pager where it is a terminal and there is one.
+    /// Standard output, through a pager if it is a terminal and a pager is available.
     pub fn paged() -> Output<'static> {
         if stdout_was_closed() {
             return Output::plain(Closed);
@@ -98,13 +98,13 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// How many lines can be seen at once, if a person looks at them and there is no pager.
+    /// Number of lines on the screen, if a person reads the output without a pager.
     pub fn height(&self) -> Option<usize> {
         let height = terminal_size::terminal_size().map_or(24, |(_, height)| usize::from(height.0));
         self.width.filter(|_| !self.is_paged).map(|_| height)
     }
 
-    /// Standard output for what goes on while others may write there. No colours.
+    /// Standard output shared with other programs during a recording. No colours.
     pub fn shared_stdout() -> Output<'static> {
         if stdout_was_closed() {
             return Output::plain(Closed);
@@ -114,19 +114,19 @@ impl<'a> Output<'a> {
         Output::new(BufWriter::with_capacity(1 << 16, stdout), width, false)
     }
 
-    /// Standard error, for what is said beside another program's output. No colours.
+    /// Standard error, for messages next to another program's output. No colours.
     pub fn stderr() -> Self {
         let stderr = io::stderr();
         let width = stderr.is_terminal().then(terminal_width);
         Self::new(BufWriter::new(stderr.lock()), width, false)
     }
 
-    /// What is put on a terminal later, with so many characters in a line.
+    /// Text shown on a terminal later, `width` characters per line.
     pub fn lines(to: impl Write + 'a, width: usize, colours: bool) -> Self {
         Self::new(to, Some(width), colours)
     }
 
-    /// Anything else: no width, no colours.
+    /// Any other destination: no width, no colours.
     pub fn plain(to: impl Write + 'a) -> Self {
         Self::new(to, None, false)
     }
@@ -137,7 +137,7 @@ impl<'a> Output<'a> {
         Self { to: Box::new(to), width, colours, is_paged: false, mark, rest: Vec::new() }
     }
 
-    /// The text in a style, if colours are shown: to be written here, and nowhere else.
+    /// The text in a style, if colours are enabled; valid only for this output.
     pub fn styled(&self, style: Style, text: &str) -> String {
         if !self.colours || style == Style::new() {
             return text.into();
@@ -147,7 +147,7 @@ impl<'a> Output<'a> {
         format!("{begin}{text}{end}")
     }
 
-    /// Passes on the first bytes of what waits.
+    /// Passes on the first `count` pending bytes.
     fn pass(&mut self, count: usize) -> io::Result<()> {
         let text = String::from_utf8_lossy(&self.rest[..count]);
         let is_unwanted = |one: char| !matches!(one, '\n' | '\t') && is_unsafe(one);
@@ -171,7 +171,7 @@ impl<'a> Output<'a> {
     }
 }
 
-/// A remark behind a `#` that is too long for its line, in several. `None`: it fits, or it is the head of a table, whose columns stay.
+/// Wraps a remark behind a `#` that is too long for its line. `None`: it fits, or it is a table's head, whose columns stay.
 fn fold_remark(line: &str, width: usize) -> Option<String> {
     let text = line.strip_prefix("# ").filter(|_| columns::width(line) > width)?;
     let label = text.split_once(": ").filter(|(label, _)| !label.contains(' '));
@@ -184,7 +184,7 @@ fn fold_remark(line: &str, width: usize) -> Option<String> {
     Some(lines.into_iter().map(|line| format!("# {line}")).collect::<Vec<_>>().join("\n"))
 }
 
-/// How much of the bytes ends neither within a character nor within a mark.
+/// Length of the longest prefix that ends neither within a character nor within a mark.
 fn whole(bytes: &[u8]) -> usize {
     let mut end = bytes.len().saturating_sub(TAIL);
     if let Some(at) =
@@ -218,12 +218,12 @@ impl Write for Output<'_> {
 
 impl Drop for Output<'_> {
     fn drop(&mut self) {
-        // Who wants to know whether it worked has flushed.
+        // Callers that need to know the result have flushed.
         let _ = self.pass(self.rest.len());
     }
 }
 
-/// Says something on standard error, as [`Output`] would: the one place where messages with names and paths in them pass.
+/// Prints a message on standard error, sanitised like [`Output`]: all messages with names and paths in them pass through here.
 #[expect(clippy::print_stderr, reason = "this is the place")]
 pub fn print_message(message: std::fmt::Arguments<'_>) {
     let message = message.to_string().replace(|one| one != '\n' && is_unsafe(one), "\u{fffd}");
@@ -235,7 +235,7 @@ pub fn print_message(message: std::fmt::Arguments<'_>) {
     message.lines().flat_map(|line| fold(line, width, HANGING)).for_each(|line| eprintln!("{line}"));
 }
 
-/// Says something on standard error, behind `plumb: `.
+/// Prints a message on standard error, prefixed with `plumb: `.
 macro_rules! say {
     ($($words:tt)*) => {
         $crate::terminal::print_message(format_args!($($words)*))
@@ -243,9 +243,9 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-/// Shows how something goes on in the terminal's last line, which it takes the place of; nothing: takes it away.
+/// Replaces the terminal's last line with a status; an empty text removes it.
 pub fn status(text: &str) {
-    // Writing to a terminal that has gone away is no reason to end.
+    // A vanished terminal is no reason to end.
     let _ = write!(io::stderr(), "\r\x1b[K{}", printable(text));
 }
 
@@ -260,7 +260,7 @@ fn terminal_width() -> usize {
     terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0).max(40))
 }
 
-/// How much a share stands out, in perf's steps.
+/// Highlighting of a share, with perf's thresholds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heat {
     /// 5% and more.
@@ -272,7 +272,7 @@ pub enum Heat {
 }
 
 impl Heat {
-    /// Of so many percent.
+    /// The level for a percentage.
     pub fn of(percent: f64) -> Self {
         match percent {
             p if p >= 5.0 => Heat::Hot,
@@ -282,7 +282,7 @@ impl Heat {
     }
 }
 
-/// Ends a command: a reader that has gone away, as `head` does, has seen what it wanted.
+/// Maps a command's result to an exit status: a closed reader, such as `head`, is not an error.
 pub fn finish(result: Result<()>) -> Result<Exit> {
     match result {
         Err(error) if is_closed_pipe(&error) => Ok(Exit::Success),
@@ -290,7 +290,7 @@ pub fn finish(result: Result<()>) -> Result<Exit> {
     }
 }
 
-/// Whether nobody reads on.
+/// Whether the error is a closed pipe.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!(rest, [&*head, &*format!("  {long} {long}")], "{text}");
     }
 
-    /// However the bytes come.
+    /// However the bytes are split.
     #[test]
     fn long_lines_and_parts_of_characters_are_whole_in_the_end() {
         let long = "ä中🎉x".repeat(30_000);

@@ -1,7 +1,7 @@
-//! Stacks of processes whose memory is not what their files say: text that was moved to memory without a file, a main thread that has ended, return
-//! addresses that a probe has replaced, calls of a page of the kernel.
+//! Stacks of processes whose memory differs from their files: text moved to anonymous memory, a main thread that has ended, return
+//! addresses replaced by a probe, calls from a page of the kernel.
 //!
-//! Needs perf_event_open and a C compiler, some BPF and root: where they are missing a test says so and does nothing.
+//! Needs perf_event_open and a C compiler, some tests BPF and root; without them, a test prints so and is skipped.
 
 mod spun;
 mod target;
@@ -13,12 +13,12 @@ use plumb_fixtures::{Requirement, needs, needs_command, skip};
 use spun::{compiled, folded, folder, may_record, plumb, succeeds, text};
 use target::Target;
 
-/// Ways to record that work here.
+/// Capture methods that work here.
 fn captures() -> impl Iterator<Item = &'static str> {
     ["perf", "bpf"].into_iter().filter(|&capture| capture != "bpf" || needs(Requirement::Bpf))
 }
 
-/// Samples with these functions in this order, and all samples that were in one of them.
+/// Number of samples with these functions in this order, and of all samples in any of them.
 fn share(folder: &Path, file: &str, functions: &str) -> (u64, u64) {
     let innermost = functions.rsplit(';').next().expect("there is one");
     let (mut right, mut all) = (0, 0);
@@ -132,11 +132,11 @@ fn a_process_without_its_main_thread_is_as_any_other() {
     }
 }
 
-/// Probes on the returns of functions, as tracers of other makers have them.
+/// Return probes on functions, as other tracers set them.
 struct Probes(String);
 
 impl Probes {
-    /// On these functions of a program. `None`, having skipped, where there can be none.
+    /// Sets probes on these functions of a program. `None`, after skipping, if that is not possible.
     fn on(program: &Path, functions: &[&str]) -> Option<Self> {
         const EVENTS: &str = "/sys/kernel/tracing/uprobe_events";
         if !needs(Requirement::Root) || !needs_command(Requirement::Binutils, "nm") {
@@ -173,7 +173,7 @@ impl Drop for Probes {
     }
 }
 
-/// Where a return address is that a probe has replaced the kernel knows.
+/// The kernel knows the return address that a probe has replaced.
 #[test]
 fn returns_that_are_probed_lead_to_their_callers() {
     let folder = folder("probed-returns");

@@ -1,6 +1,6 @@
-//! `plumb kernel --advice`: each rule that goes by single calls holds for a program with the habit, and not for one without.
+//! `plumb kernel --advice`: each rule on single calls holds for a program with the habit, and not for one without.
 //!
-//! Takes root, BPF and a C compiler; elsewhere a test says so and does nothing.
+//! Needs root, BPF and a C compiler; without them, a test prints so and is skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use plumb_fixtures::{Requirement, compiles, needs, skip};
 use serde_json::Value;
 
-/// From how much on a rule speaks: calls a second, or of lock-contention the share of the time that a thread both runs and waits. What
-/// the machine let a program have of it, the program says itself.
+/// Threshold of a rule: calls per second, or for lock-contention the share of the time that a thread both runs and waits. The program
+/// prints what the machine let it achieve.
 const NEEDS: [(&str, f64); 9] = [
     ("small-file-io", 10_000.0),
     ("lock-contention", 0.1),
@@ -23,16 +23,16 @@ const NEEDS: [(&str, f64); 9] = [
     ("clock-by-syscall", 1000.0),
 ];
 
-/// How long each program goes on, in milliseconds: longer where a busy machine left it too little for a rule to speak.
+/// Run time of each program in milliseconds: longer if a busy machine left it too little for a rule to hold.
 const LASTS: [&str; 3] = ["300", "1200", "4000"];
 
-/// One program at a time, or they would take the processors from each other.
+/// One program at a time, as they would take the CPUs from each other.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A folder with the program.
+/// A directory with the program.
 fn folder(name: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("advice-{name}"));
     let _ = std::fs::remove_dir_all(&folder);
@@ -46,7 +46,7 @@ fn folder(name: &str) -> Option<PathBuf> {
     Some(folder)
 }
 
-/// What is advised about a command, and what that says of itself; `None`: nothing can be watched here.
+/// The advice on a command, and the command's own figures; `None`: tracing is not possible here.
 fn advice(folder: &Path, command: &[&str]) -> Option<(Value, Option<f64>)> {
     if !needs(Requirement::Bpf) {
         return None;
@@ -70,10 +70,10 @@ fn rules(advice: &Value) -> Vec<String> {
     list.iter().map(|one| one["rule"].as_str().expect("it has a name").to_owned()).collect()
 }
 
-/// Whether the program had too little of the habit in all of its runs, by its own account: then the machine has no room for it, as where
-/// many others run, and the rule is right to be silent.
+/// Whether the program had too little of the habit in all of its runs, by its own figures: then the machine is too busy,
+/// and the rule is right not to hold.
 fn is_kept_from(rule: &str, had: &[Option<f64>]) -> bool {
-    /// What the rule's account of the time may differ by: it begins with the recording.
+    /// Tolerance for the rule's measure of the time, which begins with the recording.
     const MARGIN: f64 = 1.2;
     let Some((_, least)) = NEEDS.iter().find(|(name, _)| *name == rule) else { return false };
     had.iter().all(|had| had.expect("the program says how much it had") < MARGIN * least)
@@ -126,7 +126,7 @@ fn files() {
     hold("listings", &["small-listing-buffer", "process-scan"]);
 }
 
-/// Where the file system is in memory there is nothing to wait for.
+/// A file system in memory causes no waits.
 #[test]
 fn disks() {
     let Some(here) = folder("where") else { return };
@@ -155,17 +155,17 @@ fn rates() {
     hold("others", &["repeated-identity", "sigmask-storm"]);
 }
 
-/// What brk-churn promises is what is saved when the heap is no longer given back.
+/// The gain promised for brk-churn is what is saved when the heap is no longer released.
 #[test]
 fn a_promise_is_kept() {
     let Some(folder) = folder("promise") else { return };
     let _alone = alone();
-    // The same work, so many rounds of it.
+    // The same amount of work in each.
     let Some((advised, _)) = advice(&folder, &["./habits", "brk-rounds", "bad", "150"]) else { return };
     let list = advised["advice"].as_array().expect("there is a list");
     let churn = list.iter().find(|one| one["rule"] == "brk-churn").expect("it is seen");
     let promised = churn["cpu_percent"].as_f64().expect("a number") / 100.0;
-    // All of its processor time, and what of it the kernel has.
+    // Its CPU time, and the kernel's part of it.
     let cpu = |habit: &str| {
         let output = Command::new(env!("CARGO_BIN_EXE_plumb"))
             .args(["stat", "-n", "9", "--no-calls", "--json", "--", "./habits", "brk-rounds", habit, "150"])
@@ -180,7 +180,7 @@ fn a_promise_is_kept() {
     let (bad, good) = (cpu("bad"), cpu("good"));
     let (saved, by_kernel) = ((bad.0 - good.0) / bad.0, (bad.1 - good.1) / bad.0);
     println!("promised {promised:.3}, saved {saved:.3}, by the kernel {by_kernel:.3}");
-    // The bound is of calls and faults. User code gains on top: its memory stays in the caches.
+    // The bound covers calls and faults. User code gains in addition: its memory stays in the caches.
     assert!(by_kernel <= promised + 0.08, "at most {promised} was promised, {by_kernel} saved");
     assert!(saved >= 0.7 * promised, "{promised} was promised, {saved} saved");
 }

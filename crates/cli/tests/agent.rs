@@ -1,7 +1,7 @@
-//! An agent and a server: every sample that the agent takes is in the store, with names from files that the server asked for, also where the server
-//! was away at first.
+//! An agent and a server: every sample of the agent is in the store, with names from files that the server asked for, even if the server
+//! was not running at first.
 //!
-//! Takes root, BPF and a C compiler; elsewhere a test says so and does nothing.
+//! Needs root, BPF and a C compiler; without them, a test prints so and is skipped.
 
 #![cfg(all(feature = "agent", feature = "server"))]
 
@@ -17,7 +17,7 @@ use plumb_fixtures::{Requirement, compiles, needs};
 use serde_json::Value;
 use spun::{folder, succeeds};
 
-/// What takes the time: nobody else has a function of this name.
+/// The busy function, whose name is unique.
 const PROGRAM: &str = "
 __attribute__((noinline)) unsigned spin_for_the_agent(unsigned long rounds) {
     volatile unsigned value = 1;
@@ -42,7 +42,7 @@ fn sums_stay_right_while_the_rate_falls() {
             .spawn()
             .expect("it starts"),
     );
-    // Whatever it costs is too much.
+    // Any cost is above the budget.
     let (agent, mut log) = Running::agent(
         &folder,
         &["agent", "--to", &url, "--spool", "spool", "--interval", "1", "--max-cpu", "0.001%"],
@@ -52,10 +52,10 @@ fn sums_stay_right_while_the_rate_falls() {
         log.until("sampling rate lowered");
     }
     (0..10).for_each(|_| drop(log.until("window")));
-    // Four standard errors of samples that are 200 ms apart, of a program that has half of a processor.
+    // Four standard errors of samples that are 200 ms apart, of a program that has half of a CPU.
     let chance = |elapsed: f64| 4.0 * 0.5 * (elapsed * 0.2).sqrt();
     let so_far = || (cpu_seconds(busy.0.id()) - before, began.elapsed().as_secs_f64());
-    // On a busy machine it takes longer until there is enough to tell.
+    // On a busy machine it takes longer until there are enough samples.
     while let (used, elapsed) = so_far()
         && used < 1.6 * chance(elapsed)
     {
@@ -80,7 +80,7 @@ fn an_agent_says_that_another_one_runs() {
         return;
     }
     let folder = folder("agent-beside-another");
-    // Nobody listens there.
+    // An address without a server.
     let (_, url) = free_address();
     let agent = |spool| Running::agent(&folder, &["agent", "--to", &url, "--spool", spool]);
     let (first, _) = agent("first");
@@ -109,7 +109,7 @@ fn all_samples_reach_the_store_and_get_names_from_uploaded_files() {
     }
     let (address, url) = free_address();
     let _busy = Running(Command::new(folder.join("spinner-of-agent")).spawn().expect("it starts"));
-    // Nobody is there to take the first windows.
+    // The first windows can't be sent.
     let mut agent = Running::plumb(
         &folder,
         &["agent", "--to", &url, "--spool", "spool", "--interval", "1", "--symbols", "server"],
@@ -153,9 +153,9 @@ fn all_samples_reach_the_store_and_get_names_from_uploaded_files() {
     let [taken, sent] = ["taken_ns", "sent_ns"].map(|name| figure(&log, name));
     assert!(taken > 1_000_000_000 && taken == sent, "{log}");
     assert_eq!([figure(&log, "dropped"), figure(&log, "spooled")], [0, 0], "{log}");
-    // Exactly what was taken, whoever it is of.
+    // Exactly the samples taken, of all processes.
     assert_eq!(functions("{}")["total"].as_u64(), Some(sent), "{log}");
-    // What was sent before the server had the file has its names too.
+    // Samples sent before the server had the file get names too.
     let begin = Instant::now();
     let is_all_named = || {
         let all = functions(spinner);

@@ -1,6 +1,6 @@
-//! `plumb agent`: the processor time of a container belongs to its pod, also where the container is gone before anybody looks.
+//! `plumb agent`: the CPU time of a container is attributed to its pod, even if the container is gone before it is looked up.
 //!
-//! Takes root, BPF and control groups that can be made; elsewhere the test says so and does nothing.
+//! Needs root, BPF and permission to create cgroups; without them, the test prints so and is skipped.
 
 #![cfg(all(feature = "agent", feature = "server"))]
 
@@ -15,7 +15,7 @@ use plumb_fixtures::{Requirement, needs, skip};
 use plumb_process::procfs;
 use spun::folder;
 
-/// Where groups can be made in the hierarchy of perf events: with version 1 its own, with version 2 the only one.
+/// Directory for cgroups in the hierarchy of perf events: with version 1 its own, with version 2 the only one.
 fn hierarchy() -> Option<PathBuf> {
     let mounts = std::fs::read_to_string("/proc/mounts").ok()?;
     let mounts: Vec<Vec<&str>> = mounts.lines().map(|line| line.split(' ').collect()).collect();
@@ -25,7 +25,7 @@ fn hierarchy() -> Option<PathBuf> {
     own.or_else(|| mounts.iter().find(|mount| mount[2] == "cgroup2")).map(|mount| PathBuf::from(mount[1]))
 }
 
-/// Groups that are removed with the test.
+/// Cgroups that are removed at the end of the test.
 struct Groups(Vec<PathBuf>);
 
 impl Drop for Groups {
@@ -62,7 +62,7 @@ fn containers_of_a_tenth_of_a_second_are_of_their_pod() {
         let script = format!("echo $$ >{}/cgroup.procs && {work}", container.display());
         let status = Command::new("sh").args(["-c", &script]).status();
         assert!(status.is_ok_and(|status| status.success()));
-        // It may take a moment until who has ended has left it.
+        // An ended process may stay in the cgroup for a moment.
         while std::fs::remove_dir(&container).is_err() {
             std::thread::yield_now();
         }
@@ -74,7 +74,7 @@ fn containers_of_a_tenth_of_a_second_are_of_their_pod() {
     let selector = format!("{{k8s_pod_uid=\"{uid}\"}}");
     let stored = stored_functions(&folder, &url, CPU, &selector)["total"].as_f64().expect("a number") / 1e9;
     let used = children.total().as_secs_f64();
-    // Four standard errors of samples that are a 97th of a second each; the start of each shell is not in the container.
+    // Four standard errors of samples of 1/97 s each; the start of each shell is outside of the container.
     let chance = 4.0 * (used / 97.0).sqrt();
     assert!((used - stored).abs() < chance + 0.1 * used, "{stored} of {used} s are the pod's: {}", log.text);
     assert!(used > 2.0 * chance, "too little to tell: {used} s");

@@ -1,7 +1,7 @@
-//! An agent that runs for months: libraries are replaced under programs that go on, as by an upgrade, and lie in folders that are their user's alone.
-//! Their stacks are whole and have names all the same.
+//! An agent that runs for months: libraries are replaced while programs use them, as by an upgrade, and are in directories readable only by their
+//! user. Their stacks are complete and named even so.
 //!
-//! Takes root, BPF and a C compiler; elsewhere the test says so and does nothing.
+//! Needs root, BPF and a C compiler; without them, the test prints so and is skipped.
 
 #![cfg(all(feature = "agent", feature = "server"))]
 
@@ -35,7 +35,7 @@ int main(void) {
 }
 ";
 
-/// Makes the program and its libraries in a folder, which is another user's alone. False: there is no compiler.
+/// Builds the program and its libraries in a directory that only another user can read. False: no compiler.
 fn make(folder: &Path) -> bool {
     std::fs::create_dir(folder).expect("there is room");
     std::fs::write(folder.join("library.c"), LIBRARY).expect("it can be written");
@@ -53,7 +53,7 @@ fn make(folder: &Path) -> bool {
     is_made
 }
 
-/// What the server has of a function; 0: it has none of it.
+/// The server's figure for a function; 0 if it has no such function.
 fn of_function(all: &Value, name: &str, key: &str) -> f64 {
     let row = all["rows"].as_array().and_then(|rows| rows.iter().find(|row| row["function"] == name));
     row.and_then(|row| row[key].as_f64()).unwrap_or(0.0)
@@ -101,7 +101,7 @@ __attribute__((noinline)) static void spin_and_go(void) {
 int main(void) { spin_and_go(); return 0; }
 ";
 
-/// Runs of 0.3 s of a program whose file is gone with each of them, as a container's, the second half in a mount namespace of their own.
+/// Runs of 0.3 s of a program whose file is deleted after each of them, as in a container, the second half in mount namespaces of their own.
 fn runs_and_goes(folder: &Path) {
     for run in 0..6 {
         let own = folder.join(format!("run{run}"));
@@ -147,7 +147,7 @@ fn programs_that_are_gone_with_their_files_have_names() {
         let total = all["total"].as_f64().unwrap_or(0.0);
         total > 1.7e9 && of_function(all, "spin_and_go", "total") > 0.98 * total
     };
-    // What was in its place when its window was sent is sent itself, when the server asks for it.
+    // A file that was replaced before its window was sent is uploaded when the server asks for it.
     while !is_named(&functions()) {
         assert!(begin.elapsed() < Duration::from_secs(120), "{:#}", functions());
         std::thread::sleep(Duration::from_millis(500));

@@ -1,7 +1,7 @@
-//! The agent inside `plumb serve`: its samples are in the store of the server that started it, it ends with it, and where it may not sample the server
-//! serves all the same.
+//! The agent built into `plumb serve`: its samples are in the store of its server, it ends with the server, and the server
+//! works even if the agent may not sample.
 //!
-//! Takes root and BPF; elsewhere a test says so and does nothing.
+//! Needs root and BPF; without them, a test prints so and is skipped.
 
 #![cfg(all(feature = "agent", feature = "server"))]
 
@@ -18,12 +18,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use spun::{folder, succeeds};
 
-/// Processes that started.
+/// Profile type of started processes.
 const PROCESSES: &str = "processes:processes:count::";
-/// Longest time for anything here.
+/// Time limit for each step.
 const TIME: Duration = Duration::from_secs(120);
 
-/// A server with options, and its log, which is its agent's too.
+/// A server with options, and its log, which includes its agent's.
 fn serving(folder: &Path, address: &str, options: &[&str]) -> (Running, AgentLog) {
     let mut server =
         Running::plumb(folder, &[&["serve", "--listen", address, "--store", "store"], options].concat());
@@ -32,7 +32,7 @@ fn serving(folder: &Path, address: &str, options: &[&str]) -> (Running, AgentLog
     (server, log)
 }
 
-/// A busy process of a service, which is another user's: his files in /proc are not for everybody.
+/// A busy process of a service, run by another user, whose files in /proc are not readable by all.
 fn busy(service: &str) -> Running {
     let mut shell = Command::new("setpriv");
     Running(
@@ -45,12 +45,12 @@ fn busy(service: &str) -> Running {
     )
 }
 
-/// The processor time that the store has.
+/// The CPU time in the store.
 fn stored(folder: &Path, url: &str, selector: &str, more: &[&str]) -> u64 {
     total(folder, url, CPU, selector, more)
 }
 
-/// The sum of what the store has.
+/// The sum of the selected profiles in the store.
 fn total(folder: &Path, url: &str, of: &str, selector: &str, more: &[&str]) -> u64 {
     let query = ["query", "--to", url, "--type", of, "--json", "functions", "--query", selector];
     let answer: Value =
@@ -58,7 +58,7 @@ fn total(folder: &Path, url: &str, of: &str, selector: &str, more: &[&str]) -> u
     answer["total"].as_u64().expect("a number")
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
@@ -85,16 +85,16 @@ fn a_server_profiles_its_machine_and_keeps_the_last_window() {
     }
     let folder = folder("agent-inside");
     let (address, url) = free_address();
-    // The agent's switches are handed on.
+    // The agent's options are passed on to it.
     let (mut server, mut log) = serving(&folder, &address, &["--processes"]);
     let _busy = busy("inside");
-    // Longer than a window of 15 seconds may take.
+    // Longer than a window of 15 seconds takes.
     log.until("window");
     until("its samples", || stored(&folder, &url, "{service_name=\"inside\"}", &[]) > 0);
     until("a process that started", || total(&folder, &url, PROCESSES, "{}", &[]) > 0);
     let agent = children(server.0.id());
     assert_eq!(agent.len(), 1);
-    // What was not sent yet is sent before the server ends.
+    // Samples that were not sent yet are sent before the server ends.
     std::thread::sleep(Duration::from_secs(3));
     let before = stored(&folder, &url, "{}", &[]);
     server.terminate();
@@ -121,14 +121,14 @@ fn an_agent_ends_with_a_server_that_is_killed() {
     let agent = children(server.0.id());
     assert_eq!(agent.len(), 1);
     server.0.kill().expect("it is killed");
-    // The kernel may tell it more than once, up to its end.
+    // The kernel may signal it more than once, up to its end.
     let agent_pid = Pid::from_raw(agent[0].cast_signed()).expect("it is one");
     let begin = Instant::now();
     while is_running(agent[0]) && kill_process(agent_pid, Signal::TERM).is_ok() {
         assert!(begin.elapsed() < TIME, "the agent goes on");
         std::thread::sleep(Duration::from_millis(2));
     }
-    // It had nobody to send to.
+    // There was no server to send to.
     log.until("stopped taken");
 }
 

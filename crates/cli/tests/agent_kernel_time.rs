@@ -1,6 +1,6 @@
-//! `plumb agent --kernel-time`: every system call of a service is in the store once, also those of processes that ended at once, with the time that it took.
+//! `plumb agent --kernel-time`: every system call of a service is counted once in the store, with its CPU time, even of processes that ended at once.
 //!
-//! Takes root, BPF and a C compiler; elsewhere a test says so and does nothing.
+//! Needs root, BPF and a C compiler; without them, a test prints so and is skipped.
 
 #![cfg(all(feature = "agent", feature = "server"))]
 
@@ -20,7 +20,7 @@ const CALLS: &str = "system_calls:system_calls:count::";
 const TIME: &str = "kernel_time:kernel_time:nanoseconds::";
 const WATCH: &str = "agent_watch:agent_watch:nanoseconds::";
 
-/// What a service has of a type: all of it, and by call.
+/// A service's figures of a type: total, and by call.
 struct Figures(Value);
 
 impl Figures {
@@ -77,18 +77,18 @@ fn each_call_of_a_service_is_counted_once_and_its_time_is_the_kernels() {
     let calls = figures(CALLS, program);
     // Two runs of 100,000, and of 200 children with 50 each.
     assert_eq!(calls.of("getppid"), 2 * (100_000 + 200 * 50), "{}", calls.0);
-    // The C library asks for random numbers once as a program begins.
+    // The C library asks for random numbers once when a program starts.
     assert!((4000..=4002).contains(&calls.of("getrandom")), "{}", calls.0);
     assert_eq!(calls.of("wait4"), 2 * 300, "{}", calls.0);
     assert_eq!(calls.of("clone"), 2 * 300, "a child comes out of no call of its own: {}", calls.0);
-    // Its own children, those of the run that is left out among them.
+    // Its own children, including those of the dropped run.
     let of_children = figures(CALLS, "kernel-child-of-agent");
     assert_eq!(of_children.of("getppid"), 3 * 100 * 70, "{}", of_children.0);
     assert_eq!(of_children.of("execve"), 3 * 100, "{}", of_children.0);
     for kind in [CALLS, TIME] {
         assert_eq!(figures(kind, "kernel-dropped-of-agent").total(), 0, "a rule leaves it out");
     }
-    // As the program saw it itself.
+    // Compared with the program's own measurement.
     let time = figures(TIME, program);
     let own =
         said.trim().strip_prefix("getrandom_ns=").and_then(|ns| ns.parse::<f64>().ok()).expect("it says it");

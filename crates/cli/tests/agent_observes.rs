@@ -1,6 +1,6 @@
-//! A daemon that lists /proc each second among idle processes: findings say at which interval it wakes, which call it makes and how large its buffer is.
+//! A daemon that lists /proc each second among idle processes: findings report its wake-up interval, its call and the size of its buffer.
 //!
-//! Takes root, BPF and a C compiler; elsewhere a test says so and does nothing.
+//! Needs root, BPF and a C compiler; without them, a test prints so and is skipped.
 
 #![cfg(all(feature = "agent", feature = "server"))]
 
@@ -15,7 +15,7 @@ use plumb_fixtures::{Requirement, needs};
 use serde_json::Value;
 use spun::{compiled, folder, succeeds};
 
-/// Processes that do nothing: with them /proc takes more than one buffer.
+/// Idle processes, so that /proc takes more than one buffer.
 const IDLE: usize = 300;
 
 #[test]
@@ -35,7 +35,7 @@ fn a_daemon_that_lists_proc_is_named_with_its_period_and_buffer() {
     let _daemon = Running(daemon.env("OTEL_SERVICE_NAME", "reader").spawn().expect("it starts"));
     let (_agent, _log) = Running::agent(
         &folder,
-        // In windows as long as usual: in shorter ones it has too few samples to stand out.
+        // Windows of the usual length: in shorter ones the daemon has too few samples to stand out.
         &["agent", "--to", &url, "--spool", "spool", "--max-cpu", "50%"],
     );
     let query =
@@ -51,14 +51,14 @@ fn a_daemon_that_lists_proc_is_named_with_its_period_and_buffer() {
         std::thread::sleep(Duration::from_secs(1));
     };
     assert_eq!(found["service"], "reader");
-    // It sleeps for a second, and then works for some milliseconds, more on a busy machine.
+    // It sleeps for a second, and then works for some milliseconds, longer on a busy machine.
     let period = found["period_ns"].as_f64().expect("a number") / 1e9;
     assert!((1.0..1.5).contains(&period), "{found}");
     let details = found["details"].as_array().expect("a list").iter().filter_map(Value::as_str);
     let getdents: Vec<&str> =
         details.filter(|detail| detail.contains(" getdents64 of /proc, buffer 8 KiB")).collect();
     assert!(!getdents.is_empty(), "{found}");
-    // Each time it lists /proc ten times, in three calls or more: the last one finds nothing.
+    // Each time it lists /proc ten times, in at least three calls: the last one returns nothing.
     let count =
         getdents[0].strip_prefix("Each wake-up: ").and_then(|rest| rest.split(' ').next()?.parse().ok());
     assert!(count.is_some_and(|count: u32| count >= 30 && count.is_multiple_of(10)), "{found}");
@@ -73,7 +73,7 @@ fn nobody_is_observed_if_that_is_not_wanted() {
     let folder = folder("agent-observes-not");
     let (address, url) = free_address();
     let _server = serve(&folder, &address);
-    // Its processor time is the kernel's.
+    // Its CPU time is spent in the kernel.
     let mut busy = Command::new("dd");
     let busy = busy
         .args(["if=/dev/zero", "of=/dev/null", "bs=512", "status=none"])

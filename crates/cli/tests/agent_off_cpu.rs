@@ -1,6 +1,6 @@
-//! `plumb agent --off-cpu`: the time that threads are off the processor is in the store window for window, also of a thread that never comes back.
+//! `plumb agent --off-cpu`: the off-CPU time of threads is in the store window by window, including that of a thread that never comes back.
 //!
-//! Takes root, BPF and a C compiler; elsewhere a test says so and does nothing.
+//! Needs root, BPF and a C compiler; without them, a test prints so and is skipped.
 
 #![cfg(all(feature = "agent", feature = "server"))]
 
@@ -42,7 +42,7 @@ fn threads_that_hang_or_sleep_are_in_every_window_with_all_of_its_time() {
         "agent",
         "--max-cpu",
         "100%",
-        // As many intervals have a stack of their own: at a low rate, on a busy processor, stacks of others stand for some of these.
+        // High enough that each interval has a stack of its own: at a low rate on a busy CPU, some would be represented by stacks of others.
         "--frequency",
         "999",
     ];
@@ -52,11 +52,11 @@ fn threads_that_hang_or_sleep_are_in_every_window_with_all_of_its_time() {
     let at_least = began.elapsed().as_secs_f64();
     agent.terminate();
     let last = log.until("stopped");
-    // From before it began to after it ended.
+    // From before its start to after its end.
     let at_most = began.elapsed().as_secs_f64() + 2.0;
     let functions = |kind: &str, selector: &str| stored_functions(&folder, &url, kind, selector);
     let total = |kind: &str, selector: &str| functions(kind, selector)["total"].as_u64().unwrap_or(0);
-    // To the nanosecond.
+    // Equal to the nanosecond.
     let [taken, sent] = ["off_cpu_taken_ns", "off_cpu_sent_ns"].map(|name| figure(&last, name));
     assert_eq!(taken, sent, "{last}");
     assert_eq!(total(BLOCKED, "{}") + total(WAITED, "{}"), sent, "{last}");
@@ -70,7 +70,7 @@ fn threads_that_hang_or_sleep_are_in_every_window_with_all_of_its_time() {
     };
     for function in ["waits_for_ever", "main"] {
         let seconds = seconds_in(function);
-        // It uses a little of a processor, or waits for one.
+        // It uses a little CPU time, or waits for a CPU.
         let waited =
             if function == "main" { total(WAITED, naps) as f64 / 1e9 + 0.05 * at_most } else { 0.01 };
         assert!(
@@ -78,7 +78,7 @@ fn threads_that_hang_or_sleep_are_in_every_window_with_all_of_its_time() {
             "{function}: {seconds} s, without a processor {waited} s, of {at_least} to {at_most}: {last} {blocked}"
         );
     }
-    // A wait for a processor as a program begins has no stack yet.
+    // A run-queue wait at a program's start has no stack yet.
     let is_reason =
         |name: &str| ["read", "nanosleep", "[no user stack recorded]"].iter().any(|part| name.contains(part));
     for row in blocked["rows"].as_array().expect("there are rows") {
@@ -112,7 +112,7 @@ fn what_min_block_leaves_out_is_a_figure_of_the_agent() {
     let total = |kind: &str, selector: &str| {
         stored_functions(&folder, &url, kind, selector)["total"].as_f64().unwrap_or(0.0) / 1e9
     };
-    // Its main thread naps all the time, and others of the machine may, too.
+    // Its main thread naps all the time, and others on the machine may, too.
     let short =
         total("agent_short_off_cpu:agent_short_off_cpu:nanoseconds::", "{service_name=\"plumb-agent\"}");
     assert!(short >= 0.8 * at_least, "{short} s of {at_least}");

@@ -1,6 +1,6 @@
-//! `plumb agent --processes`: each process that begins is in the store once, with who started it, and what those took that ended soon.
+//! `plumb agent --processes`: each started process is counted once in the store, with its parents, and the CPU time of short-lived ones.
 //!
-//! Takes root, BPF and a C compiler; elsewhere a test says so and does nothing.
+//! Needs root, BPF and a C compiler; without them, a test prints so and is skipped.
 
 #![cfg(all(feature = "agent", feature = "server"))]
 
@@ -27,7 +27,7 @@ fn each_process_is_counted_once_with_who_started_it() {
     if !spun::compiled(&folder, "tests/programs/touches.c", "forks-of-agent") {
         return;
     }
-    // A program and a shell of its own, or others of the machine might be among them.
+    // Copies of a program and a shell, so that other processes on the machine are not counted.
     for (from, to) in [("/bin/true", "true-of-agent"), ("/bin/sh", "sh-of-agent")] {
         std::fs::copy(from, folder.join(to)).expect("it is there");
     }
@@ -42,7 +42,7 @@ fn each_process_is_counted_once_with_who_started_it() {
         assert!(out.status.success(), "{out:?}");
         String::from_utf8_lossy(&out.stdout).into_owned()
     };
-    // The first windows may lack accounts of tasks that began before.
+    // The first windows may lack the CPU time of tasks that started before.
     log.until(" window ");
     run("sh-of-agent", &["-c", "i=0; while [ $i -lt 100 ]; do ./true-of-agent; i=$((i+1)); done"]);
     let forks = run("forks-of-agent", &["300", "children"]);
@@ -58,16 +58,16 @@ fn each_process_is_counted_once_with_who_started_it() {
         let row = rows.iter().find(|row| row["function"] == function);
         row.map_or(0, |row| row["total"].as_u64().expect("a number"))
     };
-    // One that exec'd after the window of its fork counts for the program that forked it.
+    // A process that exec'd after the window of its fork is counted under the program that forked it.
     let started = functions(PROCESSES, "true-of-agent");
     let by_shell = functions(PROCESSES, "sh-of-agent");
     assert!((98..=100).contains(&total(&started)), "{started}");
     assert!((100..=101).contains(&(total(&started) + total(&by_shell))), "{started} {by_shell}");
     assert_eq!(under(&started, "sh-of-agent"), total(&started), "the shell started all of them: {started}");
-    // The program itself is one, too.
+    // The program itself is counted, too.
     let forked = functions(PROCESSES, "forks-of-agent");
     assert!((300..=301).contains(&total(&forked)), "{forked}");
-    // By the kernel's account of who waited for them. Of those that went on into the next window nothing is told.
+    // From the parent's accounting. Children that lived on into the next window are not included.
     let waited_ns: f64 = forks.split_whitespace().nth(1).and_then(|ns| ns.parse().ok()).expect("a number");
     let short_ns = total(&functions(SHORT_LIVED, "forks-of-agent")) as f64;
     assert!(short_ns > 0.8 * waited_ns && short_ns < 1.2 * waited_ns, "{short_ns} of {waited_ns}");

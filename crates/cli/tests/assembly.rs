@@ -1,7 +1,7 @@
-//! Callers of code without unwind information: found by rules made of its instructions, or where those don't tell, by scanning the stack,
-//! confirmed by the calls, and marked. Who calls whom is what the source says.
+//! Callers of code without unwind information: found by rules derived from its instructions, or if that fails, by scanning the stack,
+//! confirmed by call instructions, and marked. The source determines the expected callers.
 //!
-//! Needs perf_event_open and gcc: where they are missing a test says so and does nothing.
+//! Needs perf_event_open and gcc; without them, a test prints so and is skipped.
 
 mod spun;
 
@@ -11,7 +11,7 @@ use std::process::Command;
 use plumb_fixtures::{Requirement, compiles, needs};
 use spun::{folded, folder, may_record, plumb, text};
 
-/// What is before the instructions of a function in assembly that has no unwind information.
+/// Head of an assembly function without unwind information.
 const HEAD: &str = ".globl kernel_by_hand
 .type kernel_by_hand, @function
 .section .note.GNU-stack
@@ -19,8 +19,8 @@ const HEAD: &str = ".globl kernel_by_hand
 kernel_by_hand:
 ";
 
-/// Works in a frame of its own, which is full of addresses of code that is not running; `rbp` is one of its working registers. How large the frame
-/// is only running it tells where `ALIGNED` is said.
+/// Works in a frame full of addresses of code that is not running; `rbp` is one of its working registers. The size of the frame
+/// is known only at run time if `ALIGNED` is defined.
 const ASSEMBLY: &str = "\
     push %rbp
     push %rbx
@@ -53,7 +53,7 @@ after_decoy:
     ret
 ";
 
-/// Calls it by its name and through a pointer, from frames of as many bytes as the test wants.
+/// Calls it by its name and through a pointer, from frames of the size that the test wants.
 const CALLERS: &str = "#include <string.h>
 void kernel_by_hand(unsigned long);
 void (*volatile pointer)(unsigned long) = kernel_by_hand;
@@ -67,7 +67,7 @@ __attribute__((noinline)) static void outer(int way, unsigned long n)
 int main(void) { for (int i = 0; i < 600; i++) outer(i & 1, 1000000); return 0; }
 ";
 
-/// Leaves room in its frame for what earlier calls have left there.
+/// Leaves space in its frame for the remains of earlier calls.
 const ROOMY: &str = "\
     mov %rsp, %r10
     and $-64, %rsp
@@ -78,15 +78,15 @@ const ROOMY: &str = "\
     ret
 ";
 
-/// Has no frame.
+/// A function without a frame.
 const PLAIN: &str = "\
     dec %rdi
     jnz kernel_by_hand
     ret
 ";
 
-/// Before each call of it a function runs and returns whose frames lead to `main` as well, the innermost through a pointer. `jumping` is left by
-/// a jump, so that what calls is not what was called.
+/// Before each call, a function whose frames lead to `main` as well runs and returns, its innermost frame through a pointer. `jumping` ends with
+/// a jump, so that the calling function is not the one that was called.
 const AFTER_OTHERS: &str = "#include <time.h>
 void kernel_by_hand(unsigned long);
 void (*volatile pointer)(unsigned long) = kernel_by_hand;
@@ -109,7 +109,7 @@ int main(void)
 }
 ";
 
-/// What a program is built of, and options to build it with.
+/// Sources of a program, and options for building it.
 type Program = (&'static str, &'static str, &'static [&'static str]);
 
 fn build(folder: &Path, (assembly, callers, options): Program) -> Option<PathBuf> {
@@ -126,7 +126,7 @@ fn build(folder: &Path, (assembly, callers, options): Program) -> Option<PathBuf
     compiles(&mut gcc).then_some(program)
 }
 
-/// Records a program whose stacks below its assembly are one of these, innermost first, as often as each other. `by_scan`: they are found so.
+/// Records a program whose stacks below its assembly are one of these, innermost first, equally often. `by_scan`: they are found by scanning.
 fn check(capture: &str, program: Program, stacks: &[&[&str]], by_scan: bool) {
     if capture == "bpf" && !needs(Requirement::Bpf) {
         return;
@@ -153,7 +153,7 @@ fn check(capture: &str, program: Program, stacks: &[&[&str]], by_scan: bool) {
         }
     }
     println!("{capture}: {found:?} of {all}");
-    // Until the kernel has the tables, copies of the stack end where a frame is larger than what was ever touched.
+    // Until the kernel has the tables, copies end in a frame that is larger than the touched part of the stack.
     let least = if capture == "bpf" { 95 } else { 99 };
     assert!(all > 100 && found.iter().sum::<u64>() * 100 >= all * least, "{found:?} of {all}");
     assert!(found.iter().all(|count| count * (stacks.len() as u64 + 1) > all));
@@ -193,7 +193,7 @@ fn what_has_returned_is_no_caller_in_the_kernel() {
     check("bpf", (ROOMY, AFTER_OTHERS, &[]), FRAMES_AFTER_OTHERS, true);
 }
 
-/// All of a program is without tables, as what is said of the compiler's options.
+/// The whole program is without tables, as the compiler options say.
 #[test]
 fn code_tells_callers_of_programs_without_tables() {
     const WITHOUT: &[&str] = &["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"];

@@ -1,6 +1,6 @@
-//! Calls of addresses at which there is no code, from which a signal handler has been called: whoever made them is a caller.
+//! Calls to addresses without code, from which a signal handler is called: the function that made the call is a caller.
 //!
-//! Needs perf_event_open and gcc: where they are missing the test says so and does nothing.
+//! Needs perf_event_open and gcc; without them, the test prints so and is skipped.
 
 mod spun;
 

@@ -1,6 +1,6 @@
-//! `plumb compare`: verdicts on programs of which it is known which takes less.
+//! `plumb compare`: verdicts on programs with a known difference.
 //!
-//! Takes a C compiler; elsewhere a test says so and does nothing.
+//! Needs a C compiler; without it, a test prints so and is skipped.
 
 mod spun;
 
@@ -11,7 +11,7 @@ use plumb_fixtures::{Requirement, compiles, needs, needs_command};
 use serde_json::Value;
 use spun::{plumb, text};
 
-/// A folder with a program that works for as many steps as it is told.
+/// A directory with a program that works for a given number of steps.
 fn folder(name: &str) -> Option<PathBuf> {
     let folder = spun::folder(&format!("compare-{name}"));
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/compare/spin.c");
@@ -53,7 +53,7 @@ fn a_number_that_is_printed_decides_where_it_is_asked_for() {
     let options = ["compare", "-n", "8", "--json", "--metric", "([0-9]+) steps"];
     let output = plumb(&folder, &[&options[..], &["./spin 100", "./spin 200"]].concat());
     let result: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
-    // Twice the steps, whatever they take.
+    // Twice the steps, whatever they cost.
     assert_eq!(result["verdict"], "faster", "{result}");
     let metric = figure(&result, "metric");
     assert_eq!(metric["median"], serde_json::json!([100_000.0, 200_000.0]));
@@ -77,7 +77,7 @@ fn commands_that_fail_are_no_measurement() {
     assert!(text(&output.stderr).contains("no-such-command-anywhere: command not found"), "{output:?}");
 }
 
-/// What a variable does is seen on the side that has it.
+/// A variable takes effect on its side.
 #[test]
 fn variables_are_set_on_their_side() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
@@ -112,7 +112,7 @@ fn a_shell_that_does_it_itself_is_faster_than_a_thousand_programs() {
     if !spun::sees_kernel() {
         return;
     }
-    // What the kernel did to start and end them is what went.
+    // The eliminated time is the kernel's work for starting and ending the processes.
     let rows = result["profile"]["causes"].as_array().expect("there are rows");
     let exec = rows.iter().find(|row| row["cause"] == "exec").unwrap_or_else(|| panic!("{result}"));
     assert!(exec["difference"].as_f64() < Some(0.0), "{exec}");

@@ -1,8 +1,8 @@
-//! Hardware counters: with and without them `plumb record` takes the same samples of processor time, `-e` takes samples by them
-//! without ever having the kernel choose the period, and `plumb stat` counts.
+//! Hardware counters: with and without them `plumb record` takes the same samples of CPU time, `-e` samples by them
+//! without ever letting the kernel choose the period, and `plumb stat` counts.
 //!
-//! The counters are doubles (`fixtures`: `pmu`), so that a test means the same on every machine. Needs perf_event_open and a C
-//! compiler: where one is missing a test says so and does nothing.
+//! The counters are simulated (`fixtures`: `pmu`), so that a test means the same on every machine. Needs perf_event_open and a C
+//! compiler; without them, a test prints so and is skipped.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use plumb_fixtures::Pmu;
 use plumb_fixtures::{Requirement, needs, skip};
 use serde_json::Value;
 
-/// So much processor time is used by the program that is recorded.
+/// The recorded program, with a fixed amount of work.
 const WORK: [&str; 3] = ["sh", "-c", "i=0; while [ $i -lt 700000 ]; do i=$((i+1)); done"];
 
-/// A folder of the test's own and the library to preload.
+/// The test's own directory, and the library to preload.
 fn prepare(pmu: Pmu, name: &str) -> Option<(PathBuf, PathBuf)> {
     if !needs(Requirement::Perf) {
         return None;
@@ -25,7 +25,7 @@ fn prepare(pmu: Pmu, name: &str) -> Option<(PathBuf, PathBuf)> {
     Some((folder, pmu.preload(Path::new(env!("CARGO_TARGET_TMPDIR")))?))
 }
 
-/// Runs plumb on a machine with the counters of the library.
+/// Runs plumb on a machine with the library's counters.
 fn plumb((folder, library): &(PathBuf, PathBuf), arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_plumb"))
         .args(arguments)
@@ -40,7 +40,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Records the work; what plumb says of it, and its report.
+/// Records the work; returns plumb's messages, and its report.
 fn record(machine: &(PathBuf, PathBuf), options: &[&str]) -> (String, Value) {
     let arguments = [&["record"], options, &["--"], &WORK].concat();
     let output = plumb(machine, &arguments);
@@ -57,7 +57,7 @@ fn event(report: &Value) -> &str {
     report["reports"][0]["event"].as_str().unwrap_or_else(|| panic!("no event in {report}"))
 }
 
-/// Samples in the summary's first line, and the processor time in seconds.
+/// Number of samples in the summary's first line, and the CPU time in seconds.
 fn counts(text: &str) -> (f64, f64) {
     let number = |before: &str| -> f64 {
         let end = text.find(before).unwrap_or_else(|| panic!("no `{before}` in: {text}"));
@@ -84,7 +84,7 @@ fn samples_by_cycles_come_at_the_frequency_that_was_asked_for() {
         assert_eq!(event(&report), "cycles");
         let (samples, seconds) = counts(&text);
         let hz = if options.contains(&"-F") { 499.0 } else { 999.0 };
-        // Those of user code alone are fewer by what the kernel did; late ones of the double stand for several.
+        // Samples of user code only are fewer by the kernel's share; late ones of the simulation represent several.
         assert!(samples <= seconds * hz * 1.1 + 10.0, "{options:?}: {text}");
         assert!(samples >= seconds * hz * 0.5, "{options:?}: {text}");
     }
@@ -96,7 +96,7 @@ fn periods_of_other_counters_follow_what_they_count() {
     for event in ["instructions", "branches", "branch-misses", "cache-references"] {
         let (text, _) = record(&machine, &["-e", event, "-F", "499"]);
         let (samples, seconds) = counts(&text);
-        // Half a second of it is spent on finding the period, at as much as eight times the frequency.
+        // Half a second is spent on finding the period, at up to eight times the frequency.
         assert!(samples <= seconds * 499.0 * 1.3 + 499.0 * 4.0, "{event}: {text}");
         assert!(samples >= seconds * 499.0 * 0.2, "{event}: {text}");
     }
@@ -108,7 +108,7 @@ fn a_period_that_is_too_short_is_made_longer_and_that_is_said() {
     let (text, _) = record(&machine, &["-e", "cycles", "-c", "1000"]);
     assert!(text.contains("to spare this machine") && text.contains("-e cpu-clock"), "{text}");
     let (samples, seconds) = counts(&text);
-    // The double's timer has 100,000 a second at most; within a second they are fewer.
+    // The simulation's timer has at most 100,000 a second; within a second there are fewer.
     assert!(samples < 100_000.0 + seconds * 3000.0, "{text}");
     let limit = std::fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate").unwrap_or_default();
     let (text, _) = record(&machine, &["-e", "cycles", "-c", "4000000"]);
@@ -142,7 +142,7 @@ fn who_may_not_count_the_kernels_code_sees_what_his_own_takes() {
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
     command.args(["stat", "--json", "--"]).args(WORK).current_dir(&folder).env("LD_PRELOAD", library);
-    // As nobody; without root this test is somebody else already.
+    // As user nobody; without root this test already runs as another user.
     if plumb_fixtures::probe::missing(Requirement::Unprivileged).is_some() {
         command.uid(65534).gid(65534);
     }
@@ -165,7 +165,7 @@ fn stat_shows_cycles_instructions_and_misses_where_there_are_counters() {
     let median = |name: &str| {
         result["metrics"][name]["median"].as_f64().unwrap_or_else(|| panic!("no {name} in {result}"))
     };
-    // What the double makes of processor time.
+    // The simulation's cycles for the CPU time.
     let cycles = median("cycles");
     let cpu_cycles = median("cpu_ns") * 2.6;
     assert!((0.9..1.3).contains(&(cycles / cpu_cycles)), "{cycles} of {cpu_cycles}");

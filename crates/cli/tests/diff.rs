@@ -1,6 +1,6 @@
-//! `plumb diff` of recordings of real programs: the story of an allocator that asks the environment at each call, before and after.
+//! `plumb diff` of recordings of real programs: an allocator that reads the environment at each call, before and after the fix.
 //!
-//! Takes a C compiler, and perf events as any user has them; elsewhere a test says so and does nothing.
+//! Needs a C compiler, and perf events as any user has them; without them, a test prints so and is skipped.
 
 mod spun;
 
@@ -11,7 +11,7 @@ use plumb_fixtures::{Requirement, compiles, needs};
 use serde_json::Value;
 use spun::{plumb_among_variables as plumb, text};
 
-/// A folder with both builds of the allocator.
+/// A directory with both builds of the allocator.
 fn folder(name: &str) -> Option<PathBuf> {
     let folder = spun::folder(&format!("diff-{name}"));
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/diff/pool.c");
@@ -25,7 +25,7 @@ fn folder(name: &str) -> Option<PathBuf> {
     Some(folder)
 }
 
-/// Records a program into a file. Does nothing where nothing may be recorded.
+/// Records a program into a file. `None` if recording is not possible.
 fn record(folder: &Path, program: &str, file: &str) -> Option<()> {
     if !needs(Requirement::Perf) {
         return None;
@@ -44,7 +44,7 @@ fn row<'v>(result: &'v Value, function: &str) -> &'v Value {
 #[test]
 fn what_was_fixed_is_eliminated_and_what_it_hid_is_more_visible() {
     let Some(folder) = folder("pool") else { return };
-    // Taking turns: slow, fixed, fixed, slow ...
+    // Alternating: slow, fixed, fixed, slow ...
     let (slow, fixed) = (["s1", "s2", "s3", "s4", "s5"], ["f1", "f2", "f3", "f4", "f5"]);
     for turn in 0..5 {
         let mut both = [("slow", slow[turn]), ("fixed", fixed[turn])];
@@ -65,8 +65,8 @@ fn what_was_fixed_is_eliminated_and_what_it_hid_is_more_visible() {
     let getenv = row(&result, "getenv");
     assert_eq!(getenv["mark"], "eliminated", "{getenv}");
     assert!(getenv["share"][0].as_f64() > Some(0.2), "{getenv}");
-    // What waits for its own results has more of what is left. (How much less time the functions take depends on what getenv left
-    // of the caches and of the predictions of branches.)
+    // A function that waits for its own results has a larger share of the rest. (How much less time the functions take depends on the state in which
+    // getenv left the caches and branch predictors.)
     let lookup = row(&result, "mid_lookup");
     assert_eq!(lookup["visibility"], "more", "{lookup}");
     for function in ["pool_alloc", "mid_lookup"] {
@@ -78,7 +78,7 @@ fn what_was_fixed_is_eliminated_and_what_it_hid_is_more_visible() {
     let markdown = text(&plumb(&folder, &[&["diff", "--md"][..], &sides].concat()).stdout);
     assert!(markdown.contains("**eliminated**") && markdown.contains("| `mid_lookup` |"), "{markdown}");
 
-    // Taking the fix back is a regression.
+    // Reverting the fix is a regression.
     let back = [&fixed[..], &["--"], &slow[..]].concat();
     let limit = ["diff", "--fail-on", "func:getenv>3%"];
     let failed = plumb(&folder, &[&limit[..], &back].concat());
@@ -87,7 +87,7 @@ fn what_was_fixed_is_eliminated_and_what_it_hid_is_more_visible() {
     let passed = plumb(&folder, &[&limit[..], &sides].concat());
     assert_eq!(passed.status.code(), Some(0), "{}", text(&passed.stderr));
 
-    // Profiles of other tools are sides as well.
+    // Profiles of other tools can be compared as well.
     for kind in ["pb.gz", "folded"] {
         let names = ["s1", "f1"].map(|name| format!("{name}.{kind}"));
         for (from, to) in ["s1", "f1"].iter().zip(&names) {

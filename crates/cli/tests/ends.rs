@@ -1,6 +1,6 @@
-//! How a recording of a command ends: what Ctrl-C and other signals do, what the command inherits, and who is left behind.
+//! Ends of a recording of a command: effects of Ctrl-C and other signals, signal settings that the command inherits, and processes left behind.
 //!
-//! Needs perf_event_open, and `env` of coreutils 8.31: where one is missing a test says so and does nothing.
+//! Needs perf_event_open, and `env` of coreutils 8.31; without them, a test prints so and is skipped.
 
 mod spun;
 mod typed;
@@ -13,13 +13,13 @@ use plumb_fixtures::{Requirement, needs, skip};
 use spun::{folder, may_record, plumb, succeeds, text};
 use typed::Terminal;
 
-/// Counts interrupts, and ends with 7 at the second.
+/// Counts interrupts, and exits with 7 at the second.
 const SECOND: &str =
     "trap 'n=$((n+1)); if [ $n = 2 ]; then exit 7; fi' INT; n=0; : > ready; while :; do sleep 0.02; done";
-/// Ends at no interrupt.
+/// Does not end on an interrupt.
 const NEVER: &str = "trap ':' INT; : > ready; while :; do sleep 0.02; done";
 
-/// plumb, as it is started at a terminal, also where these tests are run in the background.
+/// plumb as started at a terminal, even if these tests run in the background.
 fn in_foreground(folder: &Path, arguments: &[&str]) -> Option<Command> {
     let knows =
         Command::new("env").args(["--default-signal=INT,QUIT", "true"]).stderr(Stdio::null()).status();
@@ -33,7 +33,7 @@ fn in_foreground(folder: &Path, arguments: &[&str]) -> Option<Command> {
     Some(command)
 }
 
-/// plumb with these signals ignored, as `nohup` and a shell's `&` have it.
+/// plumb with these signals ignored, as `nohup` and a shell's `&` do.
 fn with_ignored(folder: &Path, signals: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("trap '' {signals}; exec \"$@\""), "sh"]).args(arguments);
@@ -46,7 +46,7 @@ fn send(child: &Child, signal: &str) {
     assert!(sent.expect("kill runs").success());
 }
 
-/// Waits until it is so, which no machine is too slow for.
+/// Waits until a condition holds, on however slow a machine.
 fn until(child: &mut Child, is_so: impl Fn() -> bool) {
     let begin = Instant::now();
     while !is_so() {
@@ -60,7 +60,7 @@ fn said(folder: &Path) -> String {
     std::fs::read_to_string(folder.join("said")).unwrap_or_default()
 }
 
-/// Runs plumb and interrupts it so often, each time once it has said so; what it exits with.
+/// Runs plumb and interrupts it once after each of these messages. Returns its exit status.
 fn interrupted(folder: &Path, arguments: &[&str], times: &[&str]) -> Option<i32> {
     let mut command = in_foreground(folder, arguments)?;
     let file = std::fs::File::create(folder.join("said")).expect("the folder is there");
@@ -75,7 +75,7 @@ fn interrupted(folder: &Path, arguments: &[&str], times: &[&str]) -> Option<i32>
     child.wait().expect("it ends").code()
 }
 
-/// What takes commands, and what it takes to say so. `trace` takes BPF.
+/// Commands that take a command, with their arguments. `trace` needs BPF.
 const COMMANDS: [(&str, &[&str]); 5] = [
     ("record", &["record", "-q", "-o", "there.plumb"]),
     ("stat", &["stat"]),
@@ -134,7 +134,7 @@ fn the_third_ctrl_c_kills() {
     }
 }
 
-/// Where it is typed, the command gets it from the terminal, and only from there.
+/// An interrupt that is typed reaches the command from the terminal, and only from there.
 #[test]
 fn ctrl_c_on_a_terminal_reaches_the_command_once() {
     let folder = folder("ends-typed");
@@ -165,14 +165,14 @@ fn ctrl_c_on_a_terminal_reaches_the_command_once() {
     succeeds(&folder, &["report", "there.plumb"]);
 }
 
-/// A program sees of signals what it would see without plumb.
+/// A program sees the same signal settings as without plumb.
 #[test]
 fn a_command_inherits_what_plumb_was_started_with() {
     let folder = folder("ends-inherits");
     let seen = |signals: &str, arguments: &[&str]| {
         let shows = ["grep", "-E", "^Sig(Blk|Ign|Cgt):", "/proc/self/status"];
         let output = with_ignored(&folder, signals, &[arguments, &shows].concat()).output().expect("it runs");
-        // Those above 31 are the C library's, which programs with threads take for themselves.
+        // Signals above 31 are used by the C library itself in programs with threads.
         let of_kernel = |line: &str| {
             let (what, set) = line.split_once(':').expect("it is one");
             (what.to_owned(), u64::from_str_radix(set.trim(), 16).expect("a set") & 0x7fff_ffff)
@@ -206,7 +206,7 @@ fn the_exit_status_is_the_commands_where_nobody_wanted_to_know() {
     }
 }
 
-/// As `plumb record ... & ... kill -INT $!` in a script: the command ignores SIGINT as plumb did, and is to end all the same.
+/// As `plumb record ... & ... kill -INT $!` in a script: the command ignores SIGINT as plumb did, and must end even so.
 #[test]
 fn an_interrupt_that_somebody_sends_ends_what_runs_in_the_background() {
     let folder = folder("ends-background");
@@ -222,7 +222,7 @@ fn an_interrupt_that_somebody_sends_ends_what_runs_in_the_background() {
     succeeds(&folder, &["report"]);
 }
 
-/// The pids of who was left, from what they wrote themselves.
+/// The process IDs of those left, written by themselves.
 fn pids(folder: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(folder.join("pids")).expect("they wrote it");
     let mut pids: Vec<u32> = text.lines().map(|pid| pid.parse().expect("a pid")).collect();
@@ -240,10 +240,10 @@ fn who_goes_on_after_the_command_is_named() {
     if !may_record() {
         return;
     }
-    // Its parent is gone by the time that the command ends, as a daemon's is.
+    // Its parent has ended before the command does, as a daemon's has.
     let daemon = "sh -c 'sleep 1000 > /dev/null 2>&1 & echo $! >> pids'";
     for (name, arguments) in COMMANDS {
-        // Without a group of its own the command's descendants are followed by nobody.
+        // Without a cgroup, the command's descendants are not followed.
         if !can_run(&folder, arguments) || name == "stat" && !needs(Requirement::Cgroup) {
             continue;
         }

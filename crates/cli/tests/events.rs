@@ -1,6 +1,6 @@
-//! `plumb record -e`: what is sampled is what happened, by the program's own count and the kernel's.
+//! `plumb record -e`: samples match the events, by the program's own count and the kernel's.
 //!
-//! Needs perf_event_open and a C compiler, tracepoints and uprobes root: where one is missing a test says so and does nothing.
+//! Needs perf_event_open and a C compiler, tracepoints and uprobes root; without them, a test prints so and is skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -9,8 +9,8 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use plumb_fixtures::{Requirement, compiles, needs};
 use serde_json::Value;
 
-/// Tests run side by side, but for one that must not lose samples: events share rings, and where others take the processors from
-/// the recorder a flood of one event leaves no room for the rest.
+/// Tests run in parallel, except those that must not lose samples: events share rings, and if others keep the recorder from the CPUs,
+/// a flood of one event leaves no space for the rest.
 static TURNS: RwLock<()> = RwLock::new(());
 
 #[expect(dead_code, reason = "held until the test has ended")]
@@ -19,20 +19,20 @@ enum Turn {
     Alone(RwLockWriteGuard<'static, ()>),
 }
 
-/// Where a test works, with its program.
+/// Directory of a test, with its program.
 struct Place {
     folder: PathBuf,
     _turn: Turn,
 }
 
 impl Place {
-    /// `None`, having said why, where nothing can be recorded.
+    /// `None`, after saying why, if recording is not possible.
     fn new(name: &str) -> Option<Self> {
         let turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
         Self::with(name, Turn::Beside(turn))
     }
 
-    /// Likewise, and no other test runs meanwhile.
+    /// As [`new`](Self::new), while no other test runs.
     fn alone(name: &str) -> Option<Self> {
         let turn = TURNS.write().unwrap_or_else(PoisonError::into_inner);
         Self::with(name, Turn::Alone(turn))
@@ -57,9 +57,9 @@ impl Place {
         command.args(arguments).current_dir(&self.folder).stdin(Stdio::null()).output().expect("plumb runs")
     }
 
-    /// The cut stacks of the recording, but for the loader's with no memory at all. Before a program's own code runs, the page at
-    /// its stack pointer may never have been touched, and that is where the kernel begins to copy: nothing is there to be
-    /// walked, also where pages further up have the callers.
+    /// The truncated stacks of the recording, except the loader's with no memory at all. Before a program's own code runs, the page at
+    /// its stack pointer may never have been touched, and that is where the kernel begins to copy: nothing can be
+    /// unwound, even if pages further up have the callers.
     fn cut(&self) -> Vec<String> {
         let script = text(&self.plumb(&["script", "-F", "ip,sym,dso"]).stdout);
         let is_marker =
@@ -77,7 +77,7 @@ impl Place {
         script.split("\n\n").filter(is_cut).filter(|stack| !is_bare(stack)).map(str::to_owned).collect()
     }
 
-    /// Records the program with an event; the numbers that it printed and the report. `None`: this user may not.
+    /// Records the program with an event. Returns the numbers that it printed and the report. `None`: not permitted.
     fn record(&self, event: &[&str], counts: [&str; 4]) -> Option<(Vec<u64>, Value)> {
         if !needs(requirement_of(event)) {
             return None;
@@ -91,7 +91,7 @@ impl Place {
         Some((numbers, serde_json::from_slice(&report.stdout).expect("it is JSON")))
     }
 
-    /// Likewise a recording that lost nothing.
+    /// As [`record`](Self::record), for a recording without losses.
     fn record_all(&self, event: &[&str], counts: [&str; 4]) -> Option<(Vec<u64>, Value)> {
         for _ in 0..5 {
             let recorded = self.record(event, counts)?;
@@ -103,7 +103,7 @@ impl Place {
     }
 }
 
-/// What the kernel wants for these options of `record -e`.
+/// The requirement for these options of `record -e`.
 fn requirement_of(options: &[&str]) -> Requirement {
     let any = |wanted: &dyn Fn(&str) -> bool| options.iter().any(|option| wanted(option));
     if any(&|option| option == "bpf") {
@@ -121,7 +121,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What the rows of this function weigh.
+/// Weight of this function's rows.
 fn weight_of(report: &Value, function: &str) -> u64 {
     let rows = report["reports"][0]["rows"].as_array().expect("there are rows");
     let own = rows.iter().filter(|row| row["sym"] == function).map(|row| row["self_weight"].as_u64());
@@ -135,8 +135,8 @@ fn is_about(value: u64, truth: u64, percent: u64) -> bool {
 #[test]
 fn page_faults_are_faults_however_many_are_sampled() {
     let Some(place) = Place::new("faults") else { return };
-    // Few: each; many: by frequency, where all together are what the kernel counted, and how they are shared out is an
-    // estimate; and each hundredth. Last, how many faults are missing for each sample that is lost: a user without rights has small
+    // Few: each; many: by frequency, where the sum is the kernel's count, and the shares are an
+    // estimate; and each hundredth. The last number: missing faults per lost sample, as an unprivileged user has small
     // rings, and a recorder may be kept from them.
     let cases: [(&[&str], &str, u64, u64); 4] = [
         (&["page-faults"], "400", 0, 1),
@@ -147,7 +147,7 @@ fn page_faults_are_faults_however_many_are_sampled() {
     for (event, pages, percent, each) in cases {
         let Some((numbers, report)) = place.record(event, [pages, "0", "0", "0"]) else { return };
         let lost = report["lost_samples"].as_u64().expect("it is a number") * each;
-        // What is lost may be of any function.
+        // Lost samples may belong to any function.
         let is_about = |value: u64, truth: u64, percent: u64| {
             value * 100 <= truth * (100 + percent) && (value + lost) * 100 >= truth * (100 - percent)
         };
@@ -185,21 +185,21 @@ fn faults_of_a_growing_stack_have_their_callers() {
     let script = text(&place.plumb(&["script", "-F", "sym"]).stdout);
     let of = |stack: &&str| stack.trim_start().starts_with("grow");
     let stacks: Vec<&str> = script.split("\n\n").filter(of).collect();
-    // Three pages, the first of which may be there already.
+    // Three pages, the first of which may exist already.
     assert!(stacks.len() >= 2, "{} faults: {script}", stacks.len());
     for stack in stacks {
         assert!(stack.contains("main") && !stack.contains('['), "{stack}");
     }
 }
 
-/// Deeper than any copy reaches: in the kernel a stack is walked where it is.
+/// Deeper than any copy reaches: in the kernel a stack is unwound in place.
 #[test]
 fn faults_deep_in_a_stack_are_walked_in_the_kernel() {
     if !needs(Requirement::Bpf) {
         return;
     }
     let Some(place) = Place::new("deep") else { return };
-    // What comes first asks for tables, and while it sleeps they come.
+    // The first part makes the recorder load tables, which arrive while the program sleeps.
     let command = ["--", "./events", "2000", "0", "0", "300", "400"];
     let how = ["record", "-e", "page-faults", "-c", "1", "--capture", "bpf"];
     let output = place.plumb(&[&how[..], &command].concat());
@@ -213,12 +213,12 @@ fn faults_deep_in_a_stack_are_walked_in_the_kernel() {
             stack.lines().filter(|line| line.trim() == "grow").count()
         })
         .collect();
-    // 400 calls of 1 KiB each and a little, on pages of 4 KiB.
+    // 400 calls of slightly more than 1 KiB each, on pages of 4 KiB.
     assert!((95..=110).contains(&depths.len()), "{} faults: {said}", depths.len());
     assert!(depths.iter().max().is_some_and(|&deepest| deepest > 390), "{depths:?}");
 }
 
-/// The kernel counts each single one, and what is lost while tables are made is in the sum.
+/// The kernel counts each one, and samples lost while tables are made are included in the sum.
 #[test]
 fn faults_walked_in_the_kernel_are_as_many_as_happened() {
     let Some(place) = Place::new("walked") else { return };
@@ -239,7 +239,7 @@ fn context_switches_are_those_of_the_kernels_account() {
     let Some(place) = Place::new("switches") else { return };
     let Some((numbers, report)) = place.record(&["cs"], ["1", "0", "0", "300"]) else { return };
     let switches = report["reports"][0]["weight"].as_u64().expect("it is a number");
-    // Those of the program's start, and involuntary ones, are not in its own figure.
+    // Its own figure excludes switches at the program's start, and involuntary ones.
     assert!(numbers[1] >= 300 && switches >= numbers[1], "{switches} of {numbers:?}");
     let script = text(&place.plumb(&["script"]).stdout);
     assert!(script.contains("context-switches:"), "{script}");
@@ -249,7 +249,7 @@ fn context_switches_are_those_of_the_kernels_account() {
 #[test]
 fn tracepoints_and_functions_are_sampled_each_single_time() {
     let Some(place) = Place::new("places") else { return };
-    // The second is in a library that is mapped by itself.
+    // The second is in a library that is mapped separately.
     for (event, function) in [
         ("syscalls:sys_enter_getppid", "getppid"),
         ("uprobe:libc.so.6:getppid", "getppid"),
@@ -277,12 +277,12 @@ fn report_of<'a>(report: &'a Value, event: &str) -> &'a Value {
     reports.iter().find(|report| report["event"] == event).expect("each event has one")
 }
 
-/// Each event is counted as if it had been recorded alone, at a pace of its own.
+/// Each event is counted as if it had been recorded alone, at its own rate.
 #[test]
 fn several_events_are_recorded_at_once() {
     let Some(place) = Place::alone("several") else { return };
     let events = "page-faults,uprobe:events:probed";
-    // No more faults than a debug build of plumb can walk as they come: the first are samples each.
+    // No more faults than a debug build of plumb can unwind in real time: initially each one is a sample.
     let counts = ["500", "0", "321", "300"];
     let Some((numbers, report)) =
         place.record_all(&[events, "-e", "cpu-clock", "-e", "context-switches"], counts)
@@ -306,20 +306,20 @@ fn several_events_are_recorded_at_once() {
     assert!(switches >= numbers[1] && numbers[1] >= 300, "{switches} of {} switches", numbers[1]);
     let clock = report_of(&report, "cpu-clock");
     let coverage = clock["coverage_percent"].as_f64().expect("it is a clock");
-    // Of a few dozen samples.
+    // From a few dozen samples.
     assert!(coverage > 50.0, "{coverage}% of its processor time");
     assert!(report_of(&report, "page-faults")["coverage_percent"].is_null());
-    // Each sample is of its own event.
+    // Each sample belongs to its own event.
     for (event, function) in [("uprobe:events:probed", "probed"), ("context-switches", "do_nanosleep")] {
         let script = text(&place.plumb(&["script", "-F", "event,sym", "--event", event]).stdout);
         let stacks: Vec<&str> = script.split("\n\n").filter(|stack| !stack.trim().is_empty()).collect();
         let with = stacks.iter().filter(|stack| stack.contains(function)).count();
-        // A thread is also switched out where it does not want to be.
+        // A thread is also switched out involuntarily.
         assert!(with >= 300 && (with == stacks.len() || event != "uprobe:events:probed"), "{event}: {with}");
     }
 }
 
-/// The program in the kernel that walks stacks knows of which event each sample is, counted or not.
+/// The kernel unwinder knows the event of each sample, counted or not.
 #[test]
 fn stacks_of_several_events_are_walked_in_the_kernel() {
     if !needs(Requirement::Bpf) {
@@ -346,7 +346,7 @@ fn stacks_of_several_events_are_walked_in_the_kernel() {
             .filter(|line| line.contains("do_nanosleep"))
             .filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok())
             .sum();
-        // What is lost while tables are made stands in the weight of others.
+        // Samples lost while tables are made are in the weight of others.
         assert!(sleeping >= 290 && sleeping <= switches, "{sleeping} of {switches}: {folded}");
         let folded = text(&place.plumb(&["fold", "--event", "page-faults"]).stdout);
         assert!(!folded.contains("do_nanosleep"), "nothing faults there: {folded}");
@@ -355,7 +355,7 @@ fn stacks_of_several_events_are_walked_in_the_kernel() {
     assert!(text(&said).contains("context-switches are copied, not walked"), "{}", text(&said));
 }
 
-/// With -c each event is sampled each so many times, whatever kind it is.
+/// With -c each event is sampled at that count, whatever its kind.
 #[test]
 fn several_events_are_sampled_each_so_many_times() {
     let Some(place) = Place::new("counted") else { return };
@@ -382,7 +382,7 @@ fn every_tenth_call_counts_ten() {
     };
     let shown = &report["reports"][0];
     let (samples, weight) = (shown["samples"].as_u64(), shown["weight"].as_u64().expect("it is a number"));
-    // Each processor counts to ten by itself.
+    // Each CPU counts to ten separately.
     let cpus = plumb_fixtures::host::cpus() as u64;
     assert!(weight <= 5000 && weight + 10 * cpus >= 5000, "{weight}");
     assert_eq!(samples, Some(weight / 10));
@@ -413,7 +413,7 @@ fn what_cannot_be_sampled_is_explained() {
     }
 }
 
-/// As root tracepoints are found where nobody has mounted their file system, and it stays as it was.
+/// As root, tracepoints are found even if their file system is not mounted, and it stays unmounted.
 #[test]
 fn a_tracepoint_needs_no_mount() {
     if !needs(Requirement::Root) {
@@ -428,7 +428,7 @@ fn a_tracepoint_needs_no_mount() {
     assert_eq!(mounts(), before);
 }
 
-/// Each sample has a time of its own, and they come in order.
+/// Each sample has its own time, and samples are in order.
 #[test]
 fn a_timeline_has_the_time_of_each_sample() {
     let Some(place) = Place::new("timeline") else { return };
@@ -443,7 +443,7 @@ fn a_timeline_has_the_time_of_each_sample() {
         distinct.sort_unstable();
         assert_eq!(distinct, times, "in order");
         distinct.dedup();
-        // Two processors may take samples in one microsecond, which is all that is printed.
+        // Two CPUs may take samples in the same microsecond, which is the printed resolution.
         assert!(
             distinct.len() * 100 >= times.len() * 95,
             "{} times of {} samples",

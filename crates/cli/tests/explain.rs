@@ -1,7 +1,7 @@
-//! `plumb explain`: each rule on code holds for a program with the habit, and not for one without; the report is the same however it
-//! is written.
+//! `plumb explain`: each rule on code holds for a program with the habit, and not for one without; the report is the same in every
+//! format.
 //!
-//! Needs perf_event_open and a C++ compiler: where one is missing a test says so and does nothing.
+//! Needs perf_event_open and a C++ compiler; without them, a test prints so and is skipped.
 
 mod spun;
 
@@ -13,10 +13,10 @@ use plumb_fixtures::{Requirement, compiles, needs};
 use serde_json::Value;
 use spun::{compiled, may_record, plumb, plumb_among_variables, succeeds};
 
-/// Processor time of each program in milliseconds: more where one was too short for a rule to speak.
+/// CPU time of each program in milliseconds: more if the first was too short for a rule to hold.
 const LASTS: [&str; 2] = ["400", "2000"];
 
-/// A folder with the program, made with and without optimisation.
+/// A directory with the program, compiled with and without optimization.
 fn folder(name: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("explain-{name}"));
     let _ = std::fs::remove_dir_all(&folder);
@@ -35,7 +35,7 @@ fn folder(name: &str) -> Option<PathBuf> {
     Some(folder)
 }
 
-/// Who watches system calls slows those of everybody: the one test that asks how much of that is told is alone.
+/// Tracing system calls slows all processes: the test that measures the overhead in reports runs alone.
 static WATCHING: RwLock<()> = RwLock::new(());
 
 fn explained(folder: &Path, command: &[&str]) -> Value {
@@ -73,7 +73,7 @@ fn hold(name: &str, tried: &[&str]) {
 #[test]
 fn memory_and_text() {
     hold("memory", &["getenv-hot", "allocation", "copying", "string-scan", "hashing"]);
-    // Of this one most is the kernel's part.
+    // Most of this program's time is the kernel's.
     if spun::sees_kernel() {
         hold("first-touch", &["first-touch"]);
         hold("thread-start", &["thread-start"]);
@@ -106,7 +106,7 @@ fn jumps_and_forwarding() {
     hold("jumps", &["virtual-calls", "interpreter-dispatch", "store-forwarding"]);
 }
 
-/// A program that was made without optimising is told from the same one made with it.
+/// A program compiled without optimization is distinguished from the same one compiled with it.
 #[test]
 fn an_unoptimised_build_is_told() {
     if !needs(Requirement::Machine) {
@@ -124,8 +124,8 @@ fn an_unoptimised_build_is_told() {
     assert!(!rules(&quick).contains(&"unoptimised-build"), "{}", quick["causes"]);
 }
 
-/// An allocator that asks the environment each time, and the same that asks once: the report names the cause and its caller, then that it
-/// is gone and what is left, and the instruction that holds a lookup up with its share of everything.
+/// An allocator that reads the environment each time, and the same that reads it once: the report names the cause and its caller, then that it
+/// is gone and what remains, and the instruction that delays a lookup with its share of everything.
 #[test]
 fn a_fixed_cause_is_gone_and_what_it_hid_is_named() {
     let Some(folder) = folder("pool") else { return };
@@ -183,7 +183,7 @@ fn a_fixed_cause_is_gone_and_what_it_hid_is_named() {
     }
 }
 
-/// Programs that want the same processor.
+/// Programs that compete for the same CPU.
 struct Spinners(Vec<Child>);
 
 impl Spinners {
@@ -202,7 +202,7 @@ impl Drop for Spinners {
     }
 }
 
-/// A program that others keep from the processor uses as little of it as one that sleeps, and isn't called waiting for that.
+/// A program kept off the CPU by others uses as little CPU time as one that sleeps, but is not reported as waiting.
 #[test]
 fn being_kept_from_the_processor_is_told_from_sleeping() {
     let folder = spun::folder("explain-queued");
@@ -213,11 +213,11 @@ fn being_kept_from_the_processor_is_told_from_sleeping() {
         return;
     }
     let time = |report: &Value, field: &str| report["time"][field].as_f64().expect("a number");
-    // Long enough that what others take of the machine meanwhile is little of it.
+    // Long enough that the effect of other processes is small.
     let slept = explained(&folder, &["./queued", "sleep", "2500"]);
     assert_eq!(slept["time"]["class"], "waiting", "{}", slept["time"]);
     assert_eq!(slept["verdict"]["verdict"], "waits", "{}", slept["verdict"]);
-    // Even without a sample, which one a second are: where it was kept from the processors at its start for less than is worth saving.
+    // Even without a sample, at one per second: if it was kept off the CPUs at its start for less than is worth saving.
     let mut seldom = Vec::new();
     let is_said = ["300", "3000", "10000"].iter().any(|lasts| {
         let output = plumb(&folder, &["explain", "-F", "1", "--", "./queued", "sleep", lasts]);
@@ -231,7 +231,7 @@ fn being_kept_from_the_processor_is_told_from_sleeping() {
     for lasts in ["1500", "6000", "20000"] {
         spun = explained(&folder, &["./queued", "spin", lasts, "told"]);
         let lived = &spun["time"]["waiting_for_processor"]["busiest_thread"]["lived_ns"];
-        // A recorder that others keep from the processor begins early and ends late.
+        // A recorder kept off the CPU by others starts early and ends late.
         if lived.as_f64().is_some_and(|lived| lived > 0.95 * time(&spun, "elapsed_ns")) {
             break;
         }
@@ -243,7 +243,7 @@ fn being_kept_from_the_processor_is_told_from_sleeping() {
     let waited = spun["time"]["waiting_for_processor"]["least_ns"].as_f64().expect("a number");
     assert!((waited - truth).abs() < truth / 20.0 + 60e6, "{waited}, as it says itself {truth}");
 
-    // Also where it ran before: of the spinners one is recorded.
+    // Also if it ran before: one of the spinners is recorded.
     let pid = spinners.0[0].id().to_string();
     succeeds(&folder, &["record", "-q", "-p", &pid, "--duration", "1"]);
     let attached: Value =
@@ -251,14 +251,14 @@ fn being_kept_from_the_processor_is_told_from_sleeping() {
     assert_eq!(attached["time"]["class"], "CPU-bound", "{}", attached["time"]);
     let text = succeeds(&folder, &["explain", "--full"]).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("more of the time: others had the processor"), "{text}");
-    // Of a part of it that isn't known.
+    // For a part of it, the class is not known.
     let part = succeeds(&folder, &["explain", "--json", "--comm", "queued"]);
     let part: Value = serde_json::from_str(&part).expect("it is JSON");
     assert!(part["time"]["class"].is_null(), "{}", part["time"]);
 }
 
-/// What only user code was sampled of may have spent its time in the kernel.
-/// A program is watched in turns, and what is recorded meanwhile left out: watching is no part of what is told.
+/// If only user code was sampled, the time may have been spent in the kernel.
+/// A program is traced in turns, and samples taken during tracing are left out: the overhead is not part of the report.
 #[test]
 fn watching_is_no_part_of_the_answer() {
     let Some(folder) = folder("watching") else { return };
@@ -301,14 +301,14 @@ fn the_kernels_part_is_not_told_where_only_user_code_was_sampled() {
         assert!(report["time"]["kernel_percent"].is_null(), "{}", report["time"]);
         report["time"]["class"].clone()
     };
-    // Work, not time: a busy machine leaves no less of it beside what starting it takes.
+    // A fixed amount of work, not time: on a busy machine the start-up share stays the same.
     let counting = ["awk", "BEGIN { for (i = 0; i < 20000000; i++) s += i }"];
     assert_eq!(class(&counting), "CPU-bound");
     let copying = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=400000", "status=none"];
     assert_eq!(class(&copying), Value::Null, "it copies in the kernel");
 }
 
-/// A recording of before it was looked at: nothing is claimed of it.
+/// An older recording, without these measurements: nothing is claimed about it.
 #[test]
 fn an_older_recording_is_read_and_not_called_waiting() {
     let folder = spun::folder("explain-older");
@@ -322,7 +322,7 @@ fn an_older_recording_is_read_and_not_called_waiting() {
     assert!(text.contains("run-queue wait   not known"), "{text}");
 }
 
-/// What is recorded off the processor is told beside what is recorded on it.
+/// Waits from an off-CPU recording are reported together with the CPU recording.
 #[test]
 fn waits_are_told_from_a_recording_of_their_own() {
     if !needs(Requirement::Bpf) {

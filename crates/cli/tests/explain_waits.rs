@@ -1,6 +1,6 @@
-//! `plumb explain -- COMMAND` says what a program waits for that does so most of the time, and leaves signals to the recording that they are for.
+//! `plumb explain -- COMMAND` reports the waits of a program that mostly waits, and leaves signals to the right recording.
 //!
-//! Needs BPF and a C compiler: where one is missing a test says so and does nothing.
+//! Needs BPF and a C compiler; without them, a test prints so and is skipped.
 
 mod spun;
 
@@ -53,7 +53,7 @@ fn a_program_that_waits_is_told_for_what() {
     let listed = waits(&screen).join(" ");
     assert!(listed.contains("clock_nanosleep") && listed.contains("wait_long (waits.c:4)"), "{screen}");
     assert!(!screen.contains("record --off-cpu"), "it is known already: {screen}");
-    // One that runs is left alone.
+    // A busy program is not recorded a second time.
     let busy = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
     let screen = succeeds(&folder, &["explain", "--", "sh", "-c", busy]);
     assert_eq!(waits(&screen), [""; 0], "{screen}");
@@ -66,7 +66,7 @@ fn a_signal_ends_both_recordings() {
     let mut plumb = Command::new(env!("CARGO_BIN_EXE_plumb"));
     plumb.current_dir(&folder).args(["explain", "-p", &target.id().to_string()]);
     let child = plumb.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("plumb starts");
-    // Time for the second recording to begin, so that it could take the signal.
+    // Time for the second recording to start, so that it could take the signal.
     std::thread::sleep(Duration::from_millis(4000));
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(sent.is_ok_and(|status| status.success()));
@@ -74,7 +74,7 @@ fn a_signal_ends_both_recordings() {
     let _ = target.kill();
     let _ = target.wait();
     let screen = String::from_utf8_lossy(&output.stdout);
-    // It may not have run while a sample was taken.
+    // It may not have run when a sample was taken.
     let titles = ["Hotspots of waits\n", "Hotspots of a program that was never seen to run\n"];
     assert!(titles.iter().any(|title| screen.starts_with(title)), "{screen}");
     assert!(

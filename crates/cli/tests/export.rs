@@ -1,6 +1,6 @@
-//! `plumb export`: what other tools read is what `plumb report` says.
+//! `plumb export`: other tools read the same numbers as `plumb report` shows.
 //!
-//! Takes a C compiler, and each tool; elsewhere a test says so and does nothing.
+//! Needs a C compiler, and each tool; without them, a test prints so and is skipped.
 
 mod spun;
 
@@ -13,7 +13,7 @@ use plumb_fixtures::{Requirement, skip};
 use serde_json::Value;
 use spun::{FUNCTIONS, folder, plumb, recorded, reported, succeeds, text};
 
-/// Runs a tool in a folder, which has to succeed; `None`, having skipped, if it isn't there.
+/// Runs a tool in a directory, which has to succeed; `None`, after skipping, if it is not installed.
 fn tool(folder: &Path, words: &[&str]) -> Option<String> {
     let requirement = match words[0] {
         "go" => Requirement::Go,
@@ -25,7 +25,7 @@ fn tool(folder: &Path, words: &[&str]) -> Option<String> {
     command.args(&words[1..]).current_dir(folder).env("PPROF_TMPDIR", folder).stdin(Stdio::null());
     plumb_fixtures::probe::keep_go_cache(&mut command, folder);
     match command.output() {
-        // The scripts of web/ say so where npm's packages or a browser are not there.
+        // The scripts of web/ exit with this status if npm's packages or a browser are missing.
         Ok(output) if words[0] == "node" && output.status.code() == Some(77) => {
             skip(requirement, text(&output.stdout));
             None
@@ -119,7 +119,7 @@ fn speedscope_gets_every_sample() {
         for (sample, weight) in samples.iter().zip(weights) {
             let place = |place: &Value| frames[place.as_u64().expect("a place") as usize]["name"].as_str();
             let names: Vec<&str> = sample.as_array().expect("a stack").iter().filter_map(place).collect();
-            // The outermost first.
+            // Outermost first.
             all += weight;
             inside += if names.first() == Some(&"_start") && names.contains(&"main") { weight } else { 0 };
         }
@@ -129,11 +129,11 @@ fn speedscope_gets_every_sample() {
     assert!(inside * 10 > reported["main"].1 * 9, "{inside} of {all}");
 }
 
-/// speedscope's own readers of these formats, each of which saves what it read, as speedscope saves it.
+/// speedscope's own readers of these formats; each saves its input in speedscope's format.
 #[test]
 fn speedscope_reads_what_report_says() {
     let Some(folder) = recorded("export-to-speedscope") else { return };
-    // It takes no inlined calls from pprof.
+    // It reads no inlined calls from pprof.
     succeeds(&folder, &["export", "--no-inline", "-o", "plain.pb.gz"]);
     let reported = reported(&folder, "plain.pb.gz");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/test/speedscope.mjs");
@@ -147,9 +147,9 @@ fn speedscope_reads_what_report_says() {
             let (own, total, samples) = reported[function];
             match name {
                 "x.folded" => assert_eq!(saved[function].0, samples, "{name}: {function}"),
-                // What passed between samples is what it goes by.
+                // It uses the time between samples.
                 "x.perf.txt" => assert!(saved[function].1 > 0, "{name}: {function}"),
-                // It puts what is said of a slice behind its name. Slices reach from sample to sample.
+                // It appends a slice's arguments to its name. Slices reach from sample to sample.
                 "x.trace.json" => {
                     let start = format!("{function} {{");
                     let slices = saved.iter().filter(|(name, _)| name.starts_with(&start));
@@ -157,9 +157,9 @@ fn speedscope_reads_what_report_says() {
                     let ratio = found as f64 / total as f64;
                     assert!((0.7..1.4).contains(&ratio), "{name}: {function}: {found} {total}");
                 }
-                // In that format a function is one, whoever calls it. A sample within pthread_create, which ends in the function
-                // that a thread begins with, leaves the thread no root: speedscope then drops what it did. (callgrind_annotate has
-                // it all, see above.)
+                // In that format a function is one entry, whoever calls it. A sample within pthread_create, which ends in a thread's start
+                // function, leaves the thread without a root: speedscope then drops its time. (callgrind_annotate has
+                // all of it, see above.)
                 "x.callgrind" if ["busy", "worker"].contains(&function) => {
                     assert!(saved.get(function).is_none_or(|spent| spent.1 <= total), "{name}: {function}");
                 }
@@ -169,7 +169,7 @@ fn speedscope_reads_what_report_says() {
     }
 }
 
-/// The Firefox Profiler's own code, as its command line has it.
+/// The Firefox Profiler's own code, in its command-line version.
 #[test]
 fn the_firefox_profiler_reads_what_report_says() {
     let Some(folder) = recorded("export-firefox") else { return };
@@ -190,7 +190,7 @@ fn the_firefox_profiler_reads_what_report_says() {
         node.env("PROFILER_CLI_SESSION_DIR", &folder).env("PROFILER_CLI_NO_SYMBOLICATE", "1");
         node.output().ok().filter(|output| output.status.success()).map(|output| text(&output.stdout))
     };
-    // It starts a process that the others ask, which may take longer than it waits.
+    // It starts a server process for the other commands, which may take longer than they wait.
     let loaded = cli(&["load", "x.firefox.json"]);
     let wait = || std::thread::sleep(Duration::from_millis(500));
     let list = (0..60).find_map(|_| cli(&["thread", "list", "--json"]).or_else(|| (wait(), None).1));
@@ -242,8 +242,8 @@ fn a_spreadsheet_gets_every_sample() {
     assert_eq!(sums, format!("{all}\n{}\n['stacks', 'worker']\n", reported["fib"].1));
 }
 
-/// The fields that the format's description wants, slices inside each other, and no more time in a function than there was. (Perfetto's own
-/// reader comes as a download, not in a package; speedscope's is asked above.)
+/// Required fields, nested slices, and no more time in a function than recorded. (Perfetto's own
+/// reader is a download, not a package; speedscope's is tested above.)
 #[test]
 fn a_trace_has_slices_of_all_threads() {
     let Some(folder) = recorded("export-trace") else { return };

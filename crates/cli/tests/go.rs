@@ -1,33 +1,33 @@
 //! Stacks of Go programs: goroutines, the runtime's own stacks, and calls between Go and C.
 //!
-//! Needs Go and perf_event_open, and for the second test root: where they are missing a test says so and does nothing.
+//! Needs Go and perf_event_open, and for the second test root; without them, a test prints so and is skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use plumb_fixtures::{Requirement, needs, probe::go};
 
-/// What goroutines and the runtime's stacks begin with.
+/// Outermost frames of goroutines and of the runtime's stacks.
 const ROOTS: [&str; 5] =
     ["runtime.goexit", "runtime.mcall", "runtime.morestack", "runtime.mstart", "runtime.rt0_go"];
 
-/// How long the program runs, in milliseconds: longer where a busy machine left it too few samples to judge by.
+/// Run time of the program in milliseconds: longer if a busy machine left too few samples.
 const LASTS: [&str; 3] = ["2500", "8000", "25000"];
 
-/// A program with known chains of calls (in the tests of the unwinder), unless there is no Go.
+/// A program with known call chains (from the unwinder's tests); `None` without Go.
 fn program() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go");
     std::fs::create_dir_all(&folder).expect("a folder for the test");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../unwind/tests/programs/goroutines.go");
     let program = folder.join("goroutines");
-    // Stripped, as programs are that are shipped.
+    // Stripped, like shipped programs.
     build(&folder, |command| {
         command.args(["build", "-ldflags=-w", "-o"]).arg(&program).arg(&source).env("CGO_ENABLED", "0");
     })
     .then_some(program)
 }
 
-/// A program that calls C and is called back, put together by the C linker, unless there is no Go or no C compiler.
+/// A program that calls C and is called back, linked by the C linker; `None` without Go or a C compiler.
 fn crossing(name: &str, flags: &str) -> Option<PathBuf> {
     if !needs(Requirement::Cc) {
         return None;
@@ -42,14 +42,14 @@ fn crossing(name: &str, flags: &str) -> Option<PathBuf> {
     .then_some(program)
 }
 
-/// Builds with Go. Whether there is one.
+/// Builds with Go. Returns false without Go.
 fn build(folder: &Path, configure: impl Fn(&mut Command)) -> bool {
     if !needs(Requirement::Go) {
         return false;
     }
     let mut command = Command::new(go().expect("it was found"));
     command.env("GOCACHE", folder.join("cache")).env("GOPATH", folder.join("path")).env("HOME", folder);
-    // The sources may be of another user, which git refuses.
+    // The sources may belong to another user, which git rejects.
     command.env("GOFLAGS", "-buildvcs=false");
     configure(&mut command);
     let status = command.env("GOTOOLCHAIN", "local").status();
@@ -57,8 +57,8 @@ fn build(folder: &Path, configure: impl Fn(&mut Command)) -> bool {
     true
 }
 
-/// The stacks of the program's samples, leaf first, without the kernel's part, of the first run in which there are enough: the last, if
-/// none has. `None` if it can't be recorded this way.
+/// The stacks of the program's samples, innermost first, without kernel frames, from the first run with enough samples, otherwise the
+/// last. `None` if it can't be recorded this way.
 fn record(
     program: &Path,
     capture: &str,
@@ -89,12 +89,12 @@ fn record_for(program: &Path, capture: &str, lasts: &str) -> Option<Vec<Vec<Stri
         .arg(lasts);
     let output = command.stdin(Stdio::null()).output().expect("plumb runs");
     let said = String::from_utf8_lossy(&output.stderr);
-    // Copies have the runtime's stack, and not the one that it was left for.
+    // Copies have the runtime's stack, and not the goroutine's.
     assert!(output.status.success() && !said.contains("copied, not walked in the kernel"), "{said}");
     let script =
         Command::new(env!("CARGO_BIN_EXE_plumb")).args(["script", "-F", "comm,sym"]).arg(&file).output();
     let script = script.expect("plumb runs").stdout;
-    // Only the linker's symbols say which calling convention a function has.
+    // Only the linker's symbols include the calling convention of a function.
     let name = |line: &str| line.trim().trim_end_matches(" (inlined)").trim_end_matches(".abi0").to_owned();
     let stack = |text: &str| text.lines().skip(1).map(name).collect();
     Some(
@@ -130,7 +130,7 @@ fn goroutines_have_their_callers() {
 #[test]
 fn stacks_of_the_runtime_lead_back_to_goroutines() {
     let switched = |stack: &&Vec<String>| has(stack, "runtime.systemstack") && has(stack, "runtime.goexit");
-    // Of stacks that were left for another, and of those that were left to grow.
+    // Counts of stacks that were switched away from, and of those that were left to grow.
     let counted = |stacks: &[Vec<String>]| {
         let grown = stacks.iter().filter(|stack| has(stack, "runtime.morestack")).count();
         (stacks.iter().filter(switched).count(), grown)
@@ -145,7 +145,7 @@ fn stacks_of_the_runtime_lead_back_to_goroutines() {
     assert!(back > 10 && grown > 10);
 }
 
-/// From the outermost frame on, without what the runtime has between Go and C, whose names differ from version to version.
+/// From the outermost frame on, without the runtime's frames between Go and C, whose names vary by version.
 fn crossings(stack: &[String]) -> Vec<&str> {
     let known = ["main.", "c_", "runtime.goexit", "runtime.asmcgocall", "runtime.cgocallback"];
     let is_known = |name: &&str| known.iter().any(|known| name.starts_with(known));
@@ -155,7 +155,7 @@ fn crossings(stack: &[String]) -> Vec<&str> {
     names.filter(|name| !is_made(name) && !is_landing(name)).collect()
 }
 
-/// Holds the stacks of a program that calls C, and is called back, to what its source says.
+/// Compares the stacks of a program that calls C, and is called back, with its source.
 fn check_crossings(program: &Path) {
     let count = |stacks: &[Vec<String>], leaf: &str, inside: &str| {
         stacks.iter().filter(|stack| stack[0] == leaf && has(stack, inside)).count()
@@ -200,13 +200,13 @@ fn calls_between_go_and_c_are_followed_where_addresses_are_not_fixed() {
     check_crossings(&program);
 }
 
-/// What plumb prints about a recording.
+/// plumb's output for a recording.
 fn printed(command: &str, file: &Path) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_plumb")).arg(command).arg(file).output();
     String::from_utf8_lossy(&output.expect("plumb runs").stdout).into_owned()
 }
 
-/// Programs without DWARF have lines and inlined functions by Go's own table, so that nobody is told to build them with -g.
+/// Programs without DWARF get lines and inlined functions from Go's own table, so that users are not told to build with -g.
 #[test]
 fn stripped_programs_have_inlined_functions_and_lines() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go");

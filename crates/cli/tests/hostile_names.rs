@@ -1,5 +1,5 @@
-//! Names come from files and from programs that want to be misread: no command lets one steer a terminal, turn the direction of a line, break
-//! it, or put HTML into a page or a report; and formats that are read again bring every name back as it was.
+//! Names come from files and programs that may be malicious: no command lets one control a terminal, reverse the direction of a line, break
+//! it, or inject HTML into a page or a report; and formats that are read back restore every name.
 
 mod spun;
 
@@ -15,7 +15,7 @@ use plumb_profile::*;
 use serde_json::Value;
 use spun::{folder, text};
 
-/// A name with everything in it that does harm somewhere. Whatever breaks a line is followed by `xnextx`, which is no word of a report.
+/// A name with every kind of harmful text. Line breaks are followed by `xnextx`, which is not a word of any report.
 fn hostile(what: &str) -> String {
     format!(
         "{what}\x1b[2J\x1b]0;title\x07\u{9b}31m\u{202e}\u{2066}\u{200b}\u{feff}<img src=x onerror=alert(1)>`|*_[a](b)&amp;\n\rxnextx;\t\u{2028}\
@@ -23,7 +23,7 @@ fn hostile(what: &str) -> String {
     )
 }
 
-/// A recording in which every text is one of these; time is counted, so that all commands have something to say.
+/// A recording in which every text is hostile; time is counted, so that all commands have output.
 fn recording(path: &Path) {
     let mut profile = Profile::default();
     let meta = &mut profile.meta;
@@ -99,11 +99,11 @@ fn run(folder: &Path, arguments: &[&str], is_coloured: bool) -> Output {
     command.output().expect("plumb is there")
 }
 
-/// Fails if the text holds what no text may.
+/// Fails if the text contains forbidden characters.
 fn check(text: &str, is_coloured: bool, what: &str) {
     let mut plain = text.to_owned();
     if is_coloured {
-        // Only what makes text bold or red, of those who may.
+        // Only bold and red styles, where allowed.
         while let Some(at) = plain.find("\x1b[") {
             let length = plain[at + 2..].find(|one: char| !matches!(one, '0'..='9' | ';')).unwrap_or(0);
             assert_eq!(plain[at + 2 + length..].chars().next(), Some('m'), "{what}: {plain:?}");
@@ -120,7 +120,7 @@ fn check(text: &str, is_coloured: bool, what: &str) {
     }
 }
 
-/// What a reader of Markdown would take for text: without code spans.
+/// The text without Markdown code spans.
 fn without_code(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
@@ -135,7 +135,7 @@ fn without_code(text: &str) -> String {
             }
             let fence = run.len() - run.trim_start_matches('`').len();
             let inside = &run[fence..];
-            // It ends with the next row of as many.
+            // A code span ends with the next run of equally many backticks.
             let mut from = 0;
             let end = loop {
                 let Some(next) = inside[from..].find('`').map(|next| from + next) else { break None };
@@ -250,11 +250,11 @@ fn no_command_shows_what_steers_or_hides() {
     for page in ["out.html", "out.svg"] {
         let page = std::fs::read_to_string(folder.join(page)).expect("it was drawn");
         assert!(!page.contains("<img src=x"));
-        // A page's names are packed; what it shows itself is its title.
+        // A page's names are compressed; its visible text is its title.
         let shown = page
             .split_once("</title>")
             .map_or(&page[..], |(head, _)| &head[head.find("<title>").unwrap_or(0)..]);
-        // The last of these is plumb's own: it tells boxes of one name apart.
+        // The last of these is plumb's own: it distinguishes boxes with the same name.
         let found = shown.chars().find(|&one| !matches!(one, '\n' | '\t' | '\u{2060}') && is_unsafe(one));
         assert_eq!(found, None);
     }
@@ -263,7 +263,7 @@ fn no_command_shows_what_steers_or_hides() {
     assert!(!output.status.success());
 }
 
-/// Commands that run something: its name and its arguments are shown.
+/// Commands that run a program: its name and arguments are shown.
 #[test]
 fn no_command_line_steers_the_terminal() {
     let folder = folder("hostile-command");
@@ -291,7 +291,7 @@ fn no_command_line_steers_the_terminal() {
     }
 }
 
-/// What was spent by thread and function, and the names of both.
+/// Weights by thread and function, with the names of both.
 fn spent(folder: &Path, file: &str, keys: &str) -> BTreeMap<(String, String), u64> {
     let output = run(folder, &["report", "--json", "-s", keys, "--event", "cpu-clock", file], false);
     assert!(output.status.success(), "{file}: {}", text(&output.stderr));
@@ -316,14 +316,14 @@ fn every_name_comes_back_as_it_was() {
         assert!(output.status.success(), "{name}: {}", text(&output.stderr));
         assert_eq!(spent(&folder, name, "comm,sym"), original, "{name}");
     }
-    // This one doesn't say what is counted.
+    // This format has no unit.
     let read = |name: &str, comm: bool| -> BTreeMap<(String, String), u64> {
         let output = run(&folder, &["report", "--json", "-s", "comm,sym", name], false);
         let report: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
         let mut spent = BTreeMap::new();
         for row in report["reports"][0]["rows"].as_array().expect("there are rows") {
             let text = |key: &str| row[key].as_str().expect("a text").to_owned();
-            // Of several events each has a thread of its own, which is called by both.
+            // With several events each has a thread of its own, named after both.
             let comm = if comm { text("comm").replace(" (cpu-clock)", "") } else { String::new() };
             let weight = row["self_weight"].as_u64().expect("a number");
             *spent.entry((comm, text("sym"))).or_default() += weight;
@@ -344,13 +344,13 @@ fn every_name_comes_back_as_it_was() {
     let weighed = run(&folder, &["fold", "--weights", "x.plumb"], false);
     std::fs::write(folder.join("x.folded"), weighed.stdout).expect("the folder is there");
     assert_eq!(read("x.folded", false), of_original(false));
-    // Folding is the same as exporting folded stacks.
+    // Folding equals exporting folded stacks.
     let folded = run(&folder, &["fold", "x.plumb"], false);
     run(&folder, &["export", "--event", "cpu-clock", "-o", "y.folded", "x.plumb"], false);
     assert_eq!(folded.stdout, std::fs::read(folder.join("y.folded")).expect("it was written"));
 }
 
-/// A spreadsheet's reader finds as many fields in each line, no formula, and the names by the escapes that help documents.
+/// A spreadsheet's reader finds the same number of fields in each line, no formula, and the names in the documented escapes.
 #[test]
 fn a_spreadsheet_gets_names_and_no_formulas() {
     let folder = folder("hostile-csv");
@@ -373,7 +373,7 @@ fn a_spreadsheet_gets_names_and_no_formulas() {
     assert!(comms.contains(&hostile("=cmd")), "{comms:?}");
 }
 
-/// Names longer than a format's width may be: 65,535.
+/// Names longer than the largest width of a format: 65,535.
 #[test]
 fn the_longest_names_are_shown() {
     let folder = folder("hostile-long");

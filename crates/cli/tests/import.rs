@@ -1,6 +1,6 @@
-//! Files of other tools as FILE: what they say comes out again, by whichever command.
+//! Files of other tools as FILE: every command shows their content.
 //!
-//! Takes a C compiler, and each tool; elsewhere a test says so and does nothing.
+//! Needs a C compiler, and each tool; without them, a test prints so and is skipped.
 
 mod spun;
 
@@ -10,14 +10,14 @@ use plumb_fixtures::{Requirement, needs};
 use serde_json::Value;
 use spun::{FUNCTIONS, compiled, folder, plumb, recorded, reported, succeeds, text};
 
-/// What was exported says the same as the recording, if it is reported itself.
+/// Reports of an exported file equal those of the recording.
 #[test]
 fn what_was_exported_reports_the_same() {
     let Some(folder) = recorded("import-exported") else { return };
     let recording = reported(&folder, "profile.plumb");
     for name in ["x.pb.gz", "x.speedscope.json", "x.firefox.json.gz", "x.perf.txt"] {
         succeeds(&folder, &["export", "-o", name]);
-        // The content tells, not the name.
+        // The format is recognised by content, not by name.
         std::fs::rename(folder.join(name), folder.join("some file")).expect("it was written");
         let back = reported(&folder, "some file");
         for function in FUNCTIONS {
@@ -33,7 +33,7 @@ fn what_was_exported_reports_the_same() {
     }
 }
 
-/// What takes the time is the same, and what the file doesn't tell is said and not made up.
+/// The hot spots are the same, and data missing in the file is reported as missing, not invented.
 #[test]
 fn what_was_exported_is_explained_with_what_it_lacks() {
     let Some(folder) = recorded("import-explained") else { return };
@@ -75,13 +75,13 @@ fn what_was_exported_is_explained_with_what_it_lacks() {
             assert!(!quality.contains("of processor time"), "{name}: nobody knows: {quality}");
         }
     }
-    // Its callers, which folded stacks tell as well as anybody.
+    // Its callers, which folded stacks have too.
     let folded = explained("x.folded");
     let callers = |report: &Value| report["functions"][0]["callers"].clone();
     assert!(callers(&folded)[0]["callers"].as_array().is_some_and(|list| !list.is_empty()), "{folded}");
 }
 
-/// What is known to be something else than time stays what it is.
+/// A file whose unit is not time is not treated as time.
 #[test]
 fn what_is_no_time_is_not_explained_as_such() {
     let folder = folder("import-no-time");
@@ -120,7 +120,7 @@ fn every_command_takes_them() {
     assert_eq!(succeeds(&folder, &["fold", "--annotate", "x"]), "sh;main 10\nsh;main;work_[k] 30\n");
 }
 
-/// A profile by Go's own library, held against `go tool pprof`.
+/// A profile by Go's own library, compared with `go tool pprof`.
 #[test]
 fn pprof_of_a_go_program_is_read_as_go_reads_it() {
     let folder = folder("import-go");
@@ -161,7 +161,7 @@ func main() {
     let weights: Vec<u64> =
         line.split_whitespace().filter_map(|word| word.strip_suffix("ns")?.parse().ok()).collect();
     assert_eq!(weights, [found["main.work"].0, found["main.work"].1], "{line}");
-    // The types of values are events; the default comes first.
+    // The value types are events; the default comes first.
     let heap = succeeds(&folder, &["report", "--json", "heap.pb.gz"]);
     let heap: Value = serde_json::from_str(&heap).expect("it is JSON");
     let events: Vec<&str> = heap["reports"]
@@ -174,7 +174,7 @@ func main() {
     succeeds(&folder, &["report", "--event", "alloc_objects", "heap.pb.gz"]);
 }
 
-/// samply saves addresses, if it isn't asked for names: they are found where the file is the one that its build id says.
+/// samply stores addresses, unless asked for names: they are looked up in the file with the given build ID.
 #[test]
 fn addresses_get_names_from_the_file_with_their_build_id() {
     let folder = folder("import-addresses");
@@ -213,7 +213,7 @@ fn addresses_get_names_from_the_file_with_their_build_id() {
     }
 }
 
-/// What perf prints of a perf.data, held against the perf.data itself.
+/// perf's text output of a perf.data, compared with the perf.data itself.
 #[test]
 fn what_perf_script_prints_is_read_as_its_recording() {
     if !needs(Requirement::PerfCommand) {
@@ -237,7 +237,7 @@ fn what_perf_script_prints_is_read_as_its_recording() {
     let (data, script) = (reported(&folder, "perf.data"), reported(&folder, "script.txt"));
     let sum = |spent: &spun::Spent| spent.values().map(|spent| spent.0).sum::<u64>();
     assert_eq!(sum(&script), sum(&data));
-    // Without inlined calls, which perf was told to leave out.
+    // Without inlined calls, which perf was told to omit.
     for function in ["fib", "asks"] {
         assert_eq!(script[function].2, data[function].2, "{function}");
     }

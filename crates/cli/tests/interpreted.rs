@@ -1,7 +1,7 @@
-//! Functions of PHP, Ruby and Perl programs: in recordings beside what the programs measured themselves, and in `plumb stack` and times off the
-//! processor beside what the language says of its stack.
+//! Functions of PHP, Ruby and Perl programs: recordings compared with the programs' own measurements, and `plumb stack` and off-CPU
+//! times compared with the language's own stack traces.
 //!
-//! Needs PHP, Ruby or Perl of a known version, and BPF. Where one is missing a test says so and does nothing. Python has tests of its own.
+//! Needs PHP, Ruby or Perl of a known version, and BPF; without them, a test prints so and is skipped. Python has its own tests.
 
 mod python;
 mod target;
@@ -16,20 +16,20 @@ use python::{alone, counts, functions, plumb, program, record, spent, text, way}
 use serde_json::Value;
 use target::Target;
 
-/// A language, and what is special to its test programs.
+/// A language, and the properties of its test programs.
 struct Language {
-    /// Its command, which is also how names of versions begin.
+    /// Its command, also the prefix of versioned commands.
     command: &'static str,
-    /// How names of its programs end.
+    /// Extension of its programs.
     extension: &'static str,
     requirement: Requirement,
-    /// Says 1 if the version is one that is known.
+    /// Code that prints 1 if the version is known.
     is_known: &'static str,
-    /// Runs for a second.
+    /// Code that runs for a second.
     warm_up: &'static str,
-    /// How many ways its program measures.
+    /// Number of call paths that its program measures.
     ways: usize,
-    /// A function, one of C that it calls, and what that calls.
+    /// A function, the C function that it calls, and the function that calls.
     through_c: [&'static str; 3],
     has_lines: bool,
 }
@@ -69,7 +69,7 @@ const PERL: Language = Language {
 };
 
 impl Language {
-    /// A folder for a test of this name; `None`, having said why, if the language can't be had.
+    /// A directory for a test of this name; `None`, after saying why, if the language is not available.
     fn folder(&self, name: &str) -> Option<PathBuf> {
         let known = Command::new(self.command).arg(self.is_known).output();
         if !known.is_ok_and(|output| output.stdout == b"1") {
@@ -86,7 +86,7 @@ impl Language {
         program(&format!("{name}.{}", self.extension))
     }
 
-    /// The program when it hangs, and what the language says of its stack, innermost first: function, file, line.
+    /// The hanging program, and the language's own stack trace, innermost first: function, file, line.
     fn hanging(&self) -> (Target, Vec<(String, String, u64)>) {
         let mut command = Command::new(self.command);
         let mut child = command.arg(self.program("hangs")).stdout(Stdio::piped()).spawn().expect("it starts");
@@ -106,7 +106,7 @@ impl Language {
         let _alone = alone();
         let Some(folder) = self.folder("shares") else { return };
         for options in [&[][..], &["--timeline"]] {
-            // First something that takes a while, so that the tables are there by which stacks are walked.
+            // A longer start, so that the tables are loaded before the measurement.
             let script =
                 format!("{0} '{1}'; exec {0} {2} 0.4", self.command, self.warm_up, self.program("shares"));
             let Some(printed) = record(&folder, options, &["sh", "-c", &script]) else { return };
@@ -123,7 +123,7 @@ impl Language {
             for (way, spent) in &measured {
                 spent.hold(way, found.get(way).copied().unwrap_or(0), 2.0, 0.1);
             }
-            // What C calls is where C calls it.
+            // Functions called by C are under the C function.
             let [outer, native, inner] = self.through_c;
             let through = |stack: &String| way(stack, &self.through_c) == [outer, native, inner].join(";");
             assert!(counts(&folded).keys().any(through), "{folded}");

@@ -1,6 +1,6 @@
-//! Names of Java's functions: what the summary says to type gives them.
+//! Names of Java functions: the command that the summary suggests provides them.
 //!
-//! Needs a JDK of version 17 or newer. Where it is missing a test says so and does nothing.
+//! Needs a JDK of version 17 or newer; without it, a test prints so and is skipped.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn plumb(folder: &Path, arguments: &[&str]) -> Output {
     command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("plumb runs")
 }
 
-/// A JVM, ended with the test.
+/// A JVM, killed at the end of the test.
 struct Jvm(Child);
 
 impl Jvm {
@@ -37,7 +37,7 @@ impl Jvm {
         let out = child.stdout.take().expect("it is piped");
         BufReader::new(out).read_line(&mut line).expect("it says that it spins");
         assert_eq!(line, "spins\n");
-        // Its compiler has made code of the loop before long.
+        // Its compiler has compiled the loop by then.
         std::thread::sleep(std::time::Duration::from_millis(500));
         Self(child)
     }

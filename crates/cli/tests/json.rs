@@ -1,7 +1,7 @@
-//! The fields of each `--json` are those that docs/json.md lists, both ways.
+//! The fields of each `--json` output are exactly those listed in docs/json.md.
 //!
-//! A path of the page is `rows[].name`: `[]` each of a list, `*` any key. Rows that begin with "only" say what is not there in each run;
-//! all others come out.
+//! A path on that page is like `rows[].name`: `[]` is each element of a list, `*` any key. Rows that begin with "only" list fields
+//! missing in some runs; all others are always present.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use std::process::{Command, Stdio};
 use plumb_fixtures::{Requirement, compiles, needs};
 use serde_json::Value;
 
-/// The page's version, and in the fields of all outputs.
+/// The page's version, also in the fields of all outputs.
 const VERSION: u64 = 1;
 
-/// A folder of this test's own with a program that runs for a while.
+/// This test's own directory, with a program that runs for a while.
 fn folder(name: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("json-{name}"));
     let _ = std::fs::remove_dir_all(&folder);
@@ -24,7 +24,7 @@ fn folder(name: &str) -> Option<PathBuf> {
     compiles(&mut compiler).then_some(folder)
 }
 
-/// What plumb writes: one object, or one a line.
+/// plumb's JSON output: one object, or one per line.
 fn written(folder: &Path, arguments: &[&str]) -> Vec<Value> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
     command.args(arguments).current_dir(folder).stdin(Stdio::null());
@@ -40,12 +40,12 @@ fn written(folder: &Path, arguments: &[&str]) -> Vec<Value> {
     values
 }
 
-/// The paths of all fields that hold something else than an object or a list.
+/// The paths of all fields except objects and lists.
 fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(fields) => {
             for (key, value) in fields {
-                // A dot in a key, such as a thread's name, is no step.
+                // A dot in a key, such as a thread's name, is not a path separator.
                 let key = key.replace('.', "_");
                 let path = if path.is_empty() { key } else { format!("{path}.{key}") };
                 paths(value, &path, found);
@@ -58,7 +58,7 @@ fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-/// A path of the page, and whether it comes out in each run.
+/// A path on the page, and whether it is always present.
 struct Documented {
     path: String,
     is_always: bool,
@@ -93,7 +93,7 @@ fn documented(command: &str) -> Vec<Documented> {
     fields
 }
 
-/// Holds the page against what the runs of a command wrote; gives back how they differ.
+/// Compares the page with the output of a command's runs; returns the differences.
 fn differences(command: &str, runs: &[Vec<Value>]) -> String {
     let fields = documented(command);
     assert!(fields.len() > 3, "{command}");

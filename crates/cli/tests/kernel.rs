@@ -1,6 +1,6 @@
-//! `plumb kernel` on programs that measure themselves: what it says is what they say, and the sum is what the kernel accounts.
+//! `plumb kernel` on programs that measure themselves: its figures equal theirs, and the sum equals the kernel's accounting.
 //!
-//! Needs root and BPF: where a system call's number can't be had a test says so and does nothing.
+//! Needs root and BPF; without access to system call numbers, a test prints so and is skipped.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a failed expectation is a failed test")]
 
@@ -11,18 +11,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use plumb_fixtures::{Requirement, needs};
 use serde_json::Value;
 
-/// One at a time: they compare times, and two processors have no room for more.
+/// One at a time: they compare times, and two CPUs can't handle more.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A folder of a test's own with one of the programs of bench/kernel in it; `None`, having said why, where BPF can't be had.
+/// A test's own directory with one of the programs of bench/kernel; `None`, after saying why, without BPF.
 fn program(name: &str) -> Option<(PathBuf, MutexGuard<'static, ()>)> {
     built(name, "../../bench/kernel")
 }
 
-/// Likewise with a program of another folder.
+/// As [`program`], with a program of another directory.
 fn built(name: &str, from: &str) -> Option<(PathBuf, MutexGuard<'static, ()>)> {
     if !needs(Requirement::Bpf) || !needs(Requirement::Cc) {
         return None;
@@ -45,12 +45,12 @@ fn built(name: &str, from: &str) -> Option<(PathBuf, MutexGuard<'static, ()>)> {
 fn plumb(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
     command.args(arguments).current_dir(folder).env("TMPDIR", folder).env("TRUTH", folder.join("truth"));
-    // Cargo's has folders in which the loader would look for libraries first.
+    // Cargo sets it to directories that the loader would search first.
     command.env_remove("LD_LIBRARY_PATH");
     command.output().expect("plumb runs")
 }
 
-/// What plumb says of a command, and what the command says of itself.
+/// plumb's report on a command, and the command's own figures.
 fn measured(folder: &Path, options: &[&str], command: &[&str]) -> (Value, Value) {
     let output = plumb(folder, &[&["kernel", "--json"], options, &["--"], command].concat());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -59,7 +59,7 @@ fn measured(folder: &Path, options: &[&str], command: &[&str]) -> (Value, Value)
     (report.unwrap_or_else(|error| panic!("{error}: {said}")), serde_json::from_slice(&truth).expect("JSON"))
 }
 
-/// Processor time in a row, in seconds.
+/// CPU time of a row, in seconds.
 fn row(report: &Value, name: &str) -> f64 {
     let rows = report["rows"].as_array().expect("there are rows").iter();
     let row = rows.into_iter().find(|row| row["name"] == name);
@@ -70,18 +70,18 @@ fn total(report: &Value) -> f64 {
     report["total_ns"].as_u64().expect("a number") as f64 / 1e9
 }
 
-/// Seconds in phases of the program, by its own clock: wall time, which is processor time but for what others took.
+/// Seconds in phases of the program, by its own clock: wall time, which is CPU time unless others ran.
 fn truth(truth: &Value, phases: &[&str]) -> f64 {
     phases.iter().map(|phase| truth["phases"][phase]["s"].as_f64().expect("a phase")).sum()
 }
 
-/// The rows are all there is, and their sum is what the kernel accounts for.
+/// The rows are complete, and their sum equals the kernel's accounting.
 fn check_sum(report: &Value) {
     let rows = report["rows"].as_array().expect("there are rows").iter();
     let sum: u64 = rows.filter_map(|row| row["cpu_ns"].as_u64()).sum();
     assert_eq!(sum, report["total_ns"], "closed");
     let off = report["off_percent"].as_f64().expect("it is known");
-    // A host that takes time from this machine while a timer is due makes it more.
+    // It is larger if the host takes CPU time from this machine while a timer is due.
     assert!(off.abs() <= 8.0, "{off}% off");
 }
 
@@ -94,13 +94,13 @@ fn page_faults_and_exit_are_told_from_system_calls() {
     let calls = truth(&own, &["brk_up", "brk_down", "mmap", "munmap"]);
     let share = |seconds: f64| seconds / (total(&report) - row(&report, "exit"));
     let faults = share(row(&report, "page-fault"));
-    // Of what touching takes some is in the program, which does little else.
+    // Part of the cost of touching memory is in the program, which does little else.
     let most = faults + share(row(&report, "user"));
     let expected = touched / (touched + calls);
     println!("faults {faults:.3} to {most:.3}, touching pages {expected:.3}: {report}");
     assert!(faults - 0.08 < expected && expected < most + 0.08, "{faults} {most} {expected}");
     assert!(row(&report, "brk") > 0.0 && row(&report, "munmap") > 0.0 && row(&report, "exit") > 0.0);
-    // The recording is one as any other, and says the same again.
+    // The recording is like any other, and gives the same figures again.
     let kept = plumb(&folder, &["report", "--json", "kept.plumb"]);
     assert!(kept.status.success(), "{}", String::from_utf8_lossy(&kept.stderr));
     let again = plumb(&folder, &["kernel", "--json", "kept.plumb"]);
@@ -126,7 +126,7 @@ fn a_call_costs_what_it_costs_whatever_user_code_runs_beside() {
     for user in ["100", "1500"] {
         let (report, own) = measured(&folder, &[], &["./mixed", "1200", user]);
         check_sum(&report);
-        // Shares: others on this machine make all of it longer by the program's own clock.
+        // Compared as shares: other processes lengthen all of it by the program's own clock.
         let wall = own["wall"].as_f64().expect("it is known");
         let (pread, expected) = (row(&report, "pread64") / total(&report), truth(&own, &["pread64"]) / wall);
         println!("{pread} of {expected}");
@@ -141,7 +141,7 @@ fn the_shortest_call_is_seen_with_its_way_in_and_out() {
     check_sum(&report);
     let (call, user) = (row(&report, "getppid"), row(&report, "user"));
     println!("{call} {user}");
-    // The program does nothing else. What stands before the tables are there has no number.
+    // The program does nothing else. Samples before the tables are loaded have no call number.
     assert!(call + user > 0.93 * total(&report), "{call} {user}: {report}");
     assert!(call > 0.5 * total(&report));
 }
@@ -169,7 +169,7 @@ fn a_command_keeps_its_exit_code_and_csv_has_every_row() {
     assert!(text.lines().any(|line| line.starts_with("getppid,syscall,")), "{text}");
 }
 
-/// What a program made of [`counted.c`](programs/counted.c) did, as `plumb kernel` says it with these options.
+/// The report of `plumb kernel` with these options on the program [`counted.c`](programs/counted.c).
 fn counted(folder: &Path, options: &[&str]) -> Value {
     let output = plumb(folder, &[&["kernel", "--json"], options, &["--", "./counted"]].concat());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -207,7 +207,7 @@ fn each_call_is_counted_with_its_error_and_bytes() {
         let rows = &report["rows"];
         assert_eq!(named(rows, "getppid")["calls"], 1500);
         assert_eq!(named(rows, "openat")["errors"], 7);
-        // The parent's call for the thread, by whatever name the C library makes it.
+        // The parent's call for the thread, whichever the C library uses.
         assert_eq!(named(rows, "fork")["calls"], 6);
         assert_eq!(named(rows, "exit")["calls"], 1 + 5 + 1);
         assert_eq!(report["events"]["ended_threads"], 7);
@@ -286,7 +286,7 @@ fn what_runs_already_is_counted_from_then_on() {
     let (calls, ns) = (row["calls"].as_u64().expect("counted"), row["cpu_ns"].as_u64().expect("sampled"));
     assert!(calls > 50_000, "{calls}");
     assert!((50..3000).contains(&(ns / calls)), "{} ns each", ns / calls);
-    // Faults of before are not counted.
+    // Earlier faults are not counted.
     assert!(report["events"]["minor_faults"].as_u64() < Some(20), "{}", report["events"]);
 }
 

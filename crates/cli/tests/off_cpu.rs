@@ -1,6 +1,6 @@
-//! `plumb record --off-cpu`: times off the processor are those that a program measures of itself, with the reason at the leaf.
+//! `plumb record --off-cpu`: off-CPU times equal the program's own measurements, with the reason as the leaf.
 //!
-//! Needs root, BPF and a C compiler; elsewhere a test says so and does nothing.
+//! Needs root, BPF and a C compiler; without them, a test prints so and is skipped.
 
 mod spun;
 mod target;
@@ -14,19 +14,19 @@ use serde_json::Value;
 use spun::{plumb, text};
 use target::Target;
 
-/// A folder with the program.
+/// A directory with the program.
 fn folder(name: &str) -> Option<PathBuf> {
     let folder = spun::folder(&format!("off-cpu-{name}"));
     spun::compiled(&folder, "tests/programs/waits.c", "waits").then_some(folder)
 }
 
-/// How long one of the program's functions took, in nanoseconds, and how much of that it waited for a processor at most.
+/// Duration of one of the program's functions in nanoseconds, and the upper bound of its run-queue wait.
 struct Measured {
     lasted: u64,
     queued: Option<u64>,
 }
 
-/// Records the program; what it measured, and what was said. `None`: it can't be done here.
+/// Records the program; returns its measurements and plumb's messages. `None`: not possible here.
 fn record(folder: &Path, options: &[&str]) -> Option<(Vec<Measured>, String)> {
     if !needs(Requirement::Bpf) {
         return None;
@@ -42,7 +42,7 @@ fn record(folder: &Path, options: &[&str]) -> Option<(Vec<Measured>, String)> {
     Some((measured, said))
 }
 
-/// What an event weighs in a function and in what it calls.
+/// Weight of an event in a function, callees included.
 fn weight_of(report: &Value, event: &str, function: &str) -> u64 {
     let reports = report["reports"].as_array().expect("there are reports");
     let Some(report) = reports.iter().find(|report| report["event"] == event) else { return 0 };
@@ -62,11 +62,11 @@ fn check(folder: &Path, measured: &[Measured]) {
         let (blocked, waited) =
             (weight_of(&report, "off-cpu", function), weight_of(&report, "run-queue", function));
         let (lasted, queued) = (truth.lasted, truth.queued.expect("it asks the kernel"));
-        // What it used of the processor itself is in its figure: a few milliseconds at most.
+        // The figure includes its own CPU time: a few milliseconds at most.
         let slack = lasted / 20 + 5_000_000;
         let off = blocked + waited;
         assert!(off <= lasted && off + slack >= lasted, "{function}: {off} of {lasted} ns");
-        // What it did not wait for a processor it was blocked. On a busy machine that may be next to nothing.
+        // Apart from run-queue waits it was blocked. On a busy machine that may be next to nothing.
         let told =
             format!("{function}: {blocked} blocked, {waited} waited of {lasted} ns, {queued} by the kernel");
         assert!(blocked + queued + slack >= lasted && waited <= queued + slack, "{told}");
@@ -82,7 +82,7 @@ fn check(folder: &Path, measured: &[Measured]) {
     let script = text(&plumb(folder, &["script", "-F", "event,sym", "--event", "off-cpu"]).stdout);
     for (function, reason) in [("sleeps", "nanosleep"), ("takes_lock", "futex"), ("reads_pipe", "pipe_read")]
     {
-        // Nobody else but a very busy machine can have kept it from being blocked, which has been checked.
+        // Only a very busy machine can have kept it from being blocked, which has been checked.
         if weight_of(&report, "off-cpu", function) == 0 {
             continue;
         }
@@ -103,8 +103,8 @@ fn times_are_those_that_the_program_measures() {
     }
 }
 
-/// The wall-clock time of one thread is its time on the processor, in the run queue and blocked: all three in one recording, and what it measures
-/// itself is their sum.
+/// The wall-clock time of one thread is its time on the CPU, in the run queue and blocked: all three are in one recording, and their sum equals
+/// the program's own measurement.
 #[test]
 fn events_beside_close_the_wall_clock() {
     let Some(folder) = folder("beside") else { return };
@@ -138,7 +138,7 @@ fn events_beside_close_the_wall_clock() {
             let (sum, slack) = (parts.iter().sum::<u64>(), truth.lasted / 20 + 5_000_000);
             assert!(sum.abs_diff(truth.lasted) <= slack, "{function}: {parts:?} of {} ns", truth.lasted);
         }
-        // Two threads that never rest on one processor: one runs while the other waits for it.
+        // Two busy threads on one CPU: one runs while the other waits.
         let [ran, waited] = ["cpu-clock", "run-queue"].map(|event| weight(event, "contends"));
         let (cpu, truth) = (2 * 150_000_000, measured[3].lasted);
         assert!(ran.abs_diff(cpu) * 10 <= cpu, "two threads ran for {ran} of {cpu} ns");
@@ -154,7 +154,7 @@ fn short_times_are_left_out_and_told() {
     assert!(said.contains("below --min-block"), "{said}");
     let report = plumb(&folder, &["report", "--json", "--sort", "sym"]).stdout;
     let report: Value = serde_json::from_slice(&report).expect("it is JSON");
-    // A time is told as a whole: a sleep of 5 ms after which it waited 100 ms or more for a processor is there with its 5 ms.
+    // A time is recorded as a whole: a sleep of 5 ms followed by a run-queue wait of at least 100 ms is recorded with its 5 ms.
     let (slept, waited) =
         (weight_of(&report, "off-cpu", "sleeps"), weight_of(&report, "run-queue", "sleeps"));
     assert!(slept < 100_000_000 && slept <= waited, "{slept} ns, after which it waited {waited} ns");
@@ -167,7 +167,7 @@ fn short_times_are_left_out_and_told() {
     );
 }
 
-/// With fewer stacks than switches the sum stays what it is.
+/// With fewer stacks than switches the sum is the same.
 #[test]
 fn what_has_no_stack_is_in_the_sum() {
     let Some(folder) = folder("sum") else { return };
@@ -184,8 +184,8 @@ fn what_has_no_stack_is_in_the_sum() {
     assert!(sum >= known - known / 10, "{sum} of at least {known} ns");
 }
 
-/// Waits and processor time are the whole of a thread's time, however often it waits: the processor time between its waking and the switch
-/// to it is none of the wait.
+/// Waits and CPU time are the whole of a thread's time, however often it waits: CPU time between its wake-up and the switch
+/// to it is not part of the wait.
 #[test]
 fn many_short_waits_are_what_is_no_processor_time() {
     let folder = spun::folder("off-cpu-many-naps");
@@ -201,7 +201,7 @@ fn many_short_waits_are_what_is_no_processor_time() {
     assert!(off.abs_diff(truth) * 50 <= truth, "{off} of {truth} ns");
 }
 
-/// Starts a program of this folder, once it says that it has begun.
+/// Starts a program of this directory, and waits until it says that it has started.
 fn begun(folder: &Path, name: &str) -> Child {
     let mut child = Command::new(folder.join(name))
         .stdout(Stdio::piped())
@@ -214,8 +214,8 @@ fn begun(folder: &Path, name: &str) -> Child {
     child
 }
 
-/// Records a program of this folder for a second, once it says that it has begun. A report by function, and what was said. `None`: it can't be
-/// done here.
+/// Records a started program of this directory for a second. Returns a report by function, and plumb's messages. `None`: not possible
+/// here.
 fn record_running(folder: &Path, source: &str, name: &str) -> Option<(Value, String)> {
     if !needs(Requirement::Bpf) || !spun::compiled(folder, source, name) {
         return None;
@@ -231,7 +231,7 @@ fn record_running(folder: &Path, source: &str, name: &str) -> Option<(Value, Str
     Some((serde_json::from_slice(&report).expect("it is JSON"), said))
 }
 
-/// A wait that had begun before the recording, and one that goes on as it ends: of the program's code no table was there as it began.
+/// A wait that started before the recording, and one that is ongoing at its end: no table of the program's code was loaded at the start.
 #[test]
 fn each_of_few_long_waits_has_its_stack() {
     let folder = spun::folder("off-cpu-naps");
@@ -254,7 +254,7 @@ fn a_wait_from_before_that_ends_late_has_its_own_stack() {
     let mut child = Target(child);
     let pid = child.pid();
     let mut input = child.0.stdin.take().expect("it is piped");
-    // What is told of the end of the first wait is not read yet when the recording ends.
+    // The message on the end of the first wait has not been read yet when the recording ends.
     let writer = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(2800));
         input.write_all(b"x").expect("it reads");
@@ -266,13 +266,13 @@ fn a_wait_from_before_that_ends_late_has_its_own_stack() {
     let report = plumb(&folder, &["report", "--json", "--sort", "sym"]).stdout;
     let report: Value = serde_json::from_slice(&report).expect("it is JSON");
     let [first, then] = ["waits_for_input", "sleeps_then"].map(|name| weight_of(&report, "off-cpu", name));
-    // Its beginning takes a moment, of the first.
+    // The first one starts a moment later.
     assert!((1_500_000_000..2_850_000_000).contains(&first), "{first} {then}");
     assert!((100_000_000..1_500_000_000).contains(&then), "{first} {then}");
     assert!((2_900_000_000..3_100_000_000).contains(&(first + then)), "{first} {then}");
 }
 
-/// A wait that had no stack as it began, and goes on when the command has ended.
+/// A wait that had no stack at its start, and is ongoing after the command has ended.
 #[test]
 fn who_waits_for_longer_than_the_command_runs_has_a_stack() {
     let folder = spun::folder("off-cpu-outlives");
@@ -288,7 +288,7 @@ fn who_waits_for_longer_than_the_command_runs_has_a_stack() {
     assert!(off > 650_000_000, "{off} of 700,000,000 ns: {report:#}");
 }
 
-/// Who waits from before the recording began until after it ended is in it, with the whole time: a deadlock, a read that hangs, idle
+/// A thread that waits from before the start until after the end is recorded with the whole time: a deadlock, a hanging read, idle
 /// threads of a pool.
 #[test]
 fn who_waits_all_the_time_is_there() {

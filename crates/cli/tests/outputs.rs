@@ -1,6 +1,6 @@
-//! Files that commands write: whole or not at all, readable for whom they should be, and with nothing of the recorded command in them.
+//! Output files of commands: complete or not written at all, with the right permissions, and without output of the recorded command.
 //!
-//! Needs perf_event_open and a C compiler: where one is missing a test says so and does nothing.
+//! Needs perf_event_open and a C compiler; without them, a test prints so and is skipped.
 
 mod spun;
 
@@ -13,13 +13,13 @@ use spun::{folder, may_record, plumb, recorded, succeeds, text};
 
 const OLD: &str = "what was there before";
 
-/// Runs plumb where no file may have more than a KiB, as on a disk that is nearly full.
+/// Runs plumb with a limit of one KiB per file, as on an almost full disk.
 fn plumb_without_room(folder: &Path, arguments: &[&str]) -> Output {
-    // A write beyond the limit fails, instead of killing who writes.
+    // A write beyond the limit fails, instead of killing the process.
     let script = "trap '' XFSZ; ulimit -f 1; exec \"$@\"";
     let mut command = Command::new("sh");
     command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_plumb")]).args(arguments);
-    // Nor is anything kept in the user's cache.
+    // The user's cache is redirected too.
     command.env("XDG_CACHE_HOME", folder.join("cache"));
     command.current_dir(folder).stdin(Stdio::null()).output().expect("there is a shell")
 }
@@ -73,7 +73,7 @@ fn a_full_disk_leaves_what_was_there() {
             assert_eq!(fs::read_to_string(&path).ok().as_deref(), old, "{arguments:?}");
             assert_eq!(names(&folder), before, "{arguments:?}: nothing is left behind");
         }
-        // With room it is written.
+        // With space it is written.
         fs::write(&path, OLD).expect("the folder is there");
         let rest: &[&str] = if command[0] == "stat" { &["--", "true"] } else { &[] };
         succeeds(&folder, &[command, &[file], rest].concat());
@@ -82,7 +82,7 @@ fn a_full_disk_leaves_what_was_there() {
     }
 }
 
-/// They hold command lines, which may hold passwords. Reports are made to be shown.
+/// Recordings hold command lines, which may include passwords. Reports are made to be shared.
 #[test]
 fn recordings_are_their_owners_and_reports_everybodys() {
     if !may_record() {
@@ -117,7 +117,7 @@ fn a_recording_on_standard_output_holds_nothing_of_the_command() {
         assert!(recorded.status.success(), "{}", text(&recorded.stderr));
         assert_eq!(text(&recorded.stderr).matches(printed).count(), 2, "{output}");
         assert!(recorded.stdout.starts_with(b"PK"), "{output}: it begins as a recording does");
-        // A reader of zips forgives much; what stands in the file is the recording and nothing more.
+        // A zip reader tolerates much; the file contains only the recording.
         let file = File::create(folder.join("there.plumb")).expect("the folder is there");
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
         command.args(["record", "-q", "-o", output, "--", "sh", "-c", script]).current_dir(&folder);
@@ -184,7 +184,7 @@ fn a_closed_standard_output_is_no_place_for_a_recording() {
     assert!(nowhere.status.success(), "{}", text(&nowhere.stderr));
 }
 
-/// Rust's library opens `/dev/null` in its place, where all can be written.
+/// Rust's library opens `/dev/null` in its place, to which every write succeeds.
 #[test]
 fn who_has_no_standard_output_is_told() {
     if !may_record() {

@@ -1,7 +1,7 @@
-//! The page's server says of a recording what the commands say of the same file, and says it to nobody else.
+//! The page's server gives the same answers on a recording as the commands, and only to this user.
 //!
-//! The truth is the commands' own JSON: one selection, typed as options and as parameters, has to give equal numbers. Needs no privilege:
-//! the recording is text that `perf script` could have printed.
+//! The commands' own JSON is the reference: a selection given as options and as parameters must give equal numbers. Needs no privilege:
+//! the recording is text in the format of `perf script`.
 
 #![cfg(feature = "server")]
 
@@ -47,7 +47,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// What a command writes as JSON.
+/// A command's JSON output.
 fn said(folder: &Path, arguments: &[&str]) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
     let output =
@@ -108,7 +108,7 @@ impl Drop for Served {
     }
 }
 
-/// The same selection as parameters and as options.
+/// Selections as parameters and as options.
 const SELECTIONS: [(&str, &[&str]); 6] = [
     ("", &[]),
     ("time=0.2-0.45", &["--time", "0.2-0.45"]),
@@ -118,7 +118,7 @@ const SELECTIONS: [(&str, &[&str]); 6] = [
     ("hide=%5Ehandle%24&pid=100", &["--hide", "^handle$", "--pid", "100"]),
 ];
 
-/// Without some members.
+/// The object without some fields.
 fn without(mut value: Value, names: &[&str]) -> Value {
     if let Some(members) = value.as_object_mut() {
         names.iter().for_each(|name| _ = members.remove(*name));
@@ -150,7 +150,7 @@ fn answers_are_what_commands_say_of_the_same_file() {
             let tree = ask("tree", &format!("min=0&direction={direction}"));
             assert_eq!(tree["trees"], command(&["report", option, "--min", "0"])["reports"][0]["trees"]);
         }
-        // Each thread's bins hold what the report has for the thread, whatever the time.
+        // Each thread's bins hold the weight in the report for the thread, whatever the time selection.
         let timeline = served.json(&format!("/0/timeline?{parameters}"));
         let sum =
             |row: &Value| row["bins"].as_array().into_iter().flatten().filter_map(Value::as_u64).sum::<u64>();
@@ -197,19 +197,19 @@ fn answers_over_time_hold_what_is_selected() {
             .filter_map(Value::as_u64)
             .sum::<u64>()
     };
-    // Whatever the time is: it is where times are chosen.
+    // Regardless of the time selection: times are selected there.
     assert_eq!(weight_of("/0/heatmap"), 1_000_000_000);
     assert_eq!(weight_of("/0/heatmap?tid=102&time=0-0.1&rows=7"), 100_000_000);
     let (status, _, body) = served.get("/api/v1/recordings/0/heatmap?by=latency");
     assert!(status == 400 && String::from_utf8_lossy(&body).contains("off-cpu"), "{status}");
 
-    // A part of each second, as a command has it. The recording starts at 7 s on its clock.
+    // A part of each second, as in a command. The recording starts at 7 s on its clock.
     let part = served.json("/0/functions?time=%400.2-0.45");
     assert_eq!(part["kept_weight"], 250_000_000);
     let report = said(&folder, &["report", "one.perf", "--json", "--sort", "dso,sym", "--time", "@0.2-0.45"]);
     assert_eq!(part["rows"], report["reports"][0]["rows"]);
 
-    // Boxes in the order of time: more of them than merged, of the same samples.
+    // Boxes in order of time: more of them than merged, from the same samples.
     let header = |path: &str| {
         let (_, _, body) = served.get(&format!("/api/v1/recordings/0{path}"));
         let line = body.split(|&byte| byte == b'\n').next().unwrap_or_default();
@@ -219,7 +219,7 @@ fn answers_over_time_hold_what_is_selected() {
     assert!(timed["boxes"].as_u64() > merged["boxes"].as_u64() && timed["timed"] == true, "{timed}");
     assert_eq!(timed["samples"], merged["samples"]);
 
-    // A window of the timeline: what samples in it weigh, in finer bins.
+    // A window of the timeline: the weight of its samples, in finer bins.
     let window = served.json("/0/timeline?bins=50&from_ns=200000000&until_ns=450000000");
     let bins =
         window["rows"].as_array().into_iter().flatten().filter_map(|row| row["bins"].as_array()).flatten();
@@ -266,7 +266,7 @@ fn what_changed_is_what_diff_says() {
     assert_eq!(ours["all"], diff["all"]);
     let sort = ours["rows"].as_array().and_then(|rows| rows.iter().find(|row| row["function"] == "sort"));
     assert_eq!(sort.map(|row| &row["mark"]), Some(&Value::from("more")));
-    // Two intervals of one recording that do the same: nothing may be said to differ.
+    // Two intervals of one recording with the same work: no difference may be reported.
     let same = served.json("/0/diff?time=0.5-1&base-time=0-0.5");
     let marks = same["rows"].as_array().into_iter().flatten().map(|row| &row["mark"]);
     assert!(marks.clone().count() > 0 && marks.clone().all(|mark| mark == "noise"), "{same}");
@@ -357,7 +357,7 @@ fn other_sites_and_other_users_get_nothing() {
     if !needs(Requirement::Root) {
         return;
     }
-    // Nobody's shell, on the same machine.
+    // A shell of user nobody, on the same machine.
     let script = format!(
         "exec 3<>/dev/tcp/127.0.0.1/{}; printf 'GET /api/v1/recordings HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' >&3; cat <&3",
         served.address.port()

@@ -1,12 +1,12 @@
-//! Other commands on a perf.data, as a user meets them. Needs perf; where it can't record a test says so and does
-//! nothing.
+//! Other commands on a perf.data, as a user runs them. Needs perf; if it can't record, a test prints so and is
+//! skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use plumb_fixtures::{Requirement, needs};
 
-/// A perf.data with copies of stacks, in a folder for a test of this name.
+/// A perf.data with stack copies, in a directory for a test of this name.
 fn perf_data(name: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -38,7 +38,7 @@ fn report(data: &Path) -> serde_json::Value {
 fn stacks_of_another_architecture_are_not_read_as_those_of_this_one() {
     let Some(data) = perf_data("architecture") else { return };
     let own = report(&data);
-    // The same file, but for the name of the architecture that perf wrote into it.
+    // The same file, with another architecture name in perf's header.
     let mut bytes = std::fs::read(&data).expect("perf wrote it");
     let (here, there) = (b"x86_64\0\0", b"aarch64\0");
     let places: Vec<usize> =

@@ -1,7 +1,7 @@
-//! `plumb record -e` of tracepoints and functions with `--capture bpf`: each passing is counted, however it comes, by what the
-//! program itself does.
+//! `plumb record -e` of tracepoints and functions with `--capture bpf`: every hit is counted, however it occurs, compared with the
+//! program's own count.
 //!
-//! Needs BPF, root and a C compiler: where one is missing a test says so and does nothing.
+//! Needs BPF, root and a C compiler; without them, a test prints so and is skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -13,17 +13,17 @@ const TRACEPOINT: &str = "syscalls:sys_enter_brk";
 const FUNCTION: &str = "uprobe:./places:probed";
 /// Calls of `probed` in each pass.
 const PROBED: u64 = 100;
-/// Who passes: the program, its child, what that execs, a thread.
+/// Number of passes: by the program, its child, the program that this execs, a thread.
 const PASSES: u64 = 4;
 
-/// The first Linux that tells programs at tracepoints which one they are at.
+/// The first Linux with cookies for programs at tracepoints.
 const COOKIES: (u32, u32) = (6, 10);
 
-/// Where a test works, with its program.
+/// Directory of a test, with its program.
 struct Folder(PathBuf);
 
 impl Folder {
-    /// `None`, having said why, where nothing can be recorded.
+    /// `None`, after saying why, if recording is not possible.
     fn new(name: &str) -> Option<Self> {
         if !needs(Requirement::Bpf) {
             return None;
@@ -36,7 +36,7 @@ impl Folder {
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/places.c");
-        // Nobody has seen this build before.
+        // A build ID that no cache knows.
         let id = format!("-Wl,--build-id=0x{:016x}{:08x}", nanoseconds(), std::process::id());
         let mut compiler = Command::new("cc");
         compiler
@@ -63,7 +63,7 @@ impl Folder {
         self.start(arguments).wait_with_output().expect("plumb ends")
     }
 
-    /// Records the program, and gives what was said. `options` come before the command, `counts` are its arguments.
+    /// Records the program, and returns plumb's messages. `options` precede the command, `counts` are its arguments.
     fn record(&self, options: &[&str], counts: &[&str]) -> String {
         let before = ["record", "--capture", "bpf"];
         let output = self.plumb(&[&before, options, &["--", "./places"], counts].concat());
@@ -73,8 +73,8 @@ impl Folder {
         said
     }
 
-    /// Likewise a recording that lost nothing, of which so many percent were walked: tables may come late where others take the
-    /// processors, and until then there is only so much room for copies.
+    /// As [`record`](Self::record), repeated until nothing was lost and `percent` of the stacks were unwound in the kernel: tables may be
+    /// late on a busy machine, and until then space for copies is limited.
     fn record_all(&self, options: &[&str], counts: &[&str], percent: f64) -> String {
         for _ in 0..5 {
             let said = self.record(options, counts);
@@ -113,7 +113,7 @@ fn nanoseconds() -> u64 {
     since.map_or(0, |since| since.as_nanos() as u64)
 }
 
-/// What stacks with this function weigh.
+/// Weight of the stacks with this function.
 fn weight_of(stacks: &[(String, u64)], function: &str) -> u64 {
     let has = |stack: &str| stack.contains(&format!(";{function};"));
     stacks.iter().filter(|(stack, _)| has(stack)).map(|(_, weight)| weight).sum()
@@ -132,7 +132,7 @@ fn is_rooted(stacks: &[(String, u64)]) -> bool {
     })
 }
 
-/// Counts with a file that nobody has seen, where most samples are copied, and after a wait, where most are walked.
+/// Counts for a new file, when most samples are copied, and after a wait, when most are unwound in the kernel.
 #[test]
 fn each_passing_is_a_sample_of_the_function_that_it_is_in() {
     let Some(folder) = Folder::new("each") else { return };
@@ -174,7 +174,7 @@ fn each_passing_is_a_sample_of_the_function_that_it_is_in() {
     }
 }
 
-/// Each so many times, and by time: sums stay what they are, and shares about.
+/// Sampled by count, and by time: sums stay the same, and shares nearly.
 #[test]
 fn samples_stand_for_all_passings() {
     let Some(folder) = Folder::new("stand") else { return };
@@ -186,7 +186,7 @@ fn samples_stand_for_all_passings() {
         let happened = number(&report, TRACEPOINT, "occurrences");
         assert!(happened > all && happened < all + 100, "{happened} of {all}: {said}");
         let weight = number(&report, TRACEPOINT, "weight");
-        // What came since each processor's last sample is in none.
+        // Hits since each CPU's last sample are in no sample.
         let rest = if options.first() == Some(&"-c") { 1000 * 64 } else { 0 };
         assert!(weight <= happened && weight + rest >= happened, "{weight} of {happened}");
         let samples = number(&report, TRACEPOINT, "samples");
@@ -202,7 +202,7 @@ fn samples_stand_for_all_passings() {
     }
 }
 
-/// Entry and exit, also of calls that tracepoints call otherwise than programs do.
+/// Entry and exit, also of calls whose tracepoints have another name.
 #[test]
 fn system_calls_are_the_ones_that_were_asked_for() {
     let Some(folder) = Folder::new("calls") else { return };
@@ -239,7 +239,7 @@ fn two_recordings_at_once_are_both_whole() {
     }
 }
 
-/// Others who count the same tracepoint see all of it, whoever is sampled.
+/// Other users of the same tracepoint see all hits, whoever is sampled.
 #[test]
 fn others_at_the_same_tracepoint_are_not_disturbed() {
     let Some(folder) = Folder::new("others") else { return };
@@ -264,7 +264,7 @@ fn others_at_the_same_tracepoint_are_not_disturbed() {
     }
 }
 
-/// A timer interrupts what is done for a place, and its samples are taken all the same.
+/// A timer interrupts the handling of a probe hit, and its samples are taken even so.
 #[test]
 fn a_clock_beside_a_place_that_is_passed_all_the_time_loses_nothing() {
     let Some(folder) = Folder::new("clock") else { return };
@@ -280,7 +280,7 @@ fn a_clock_beside_a_place_that_is_passed_all_the_time_loses_nothing() {
     assert!(is_rooted(&folder.stacks("profile.plumb", TRACEPOINT)));
 }
 
-/// Of what goes on without its recording, no more is counted than was sampled.
+/// If the target outlives the recording, only the recorded part is counted.
 #[test]
 fn a_recording_that_ends_before_its_target_counts_what_it_saw() {
     let Some(folder) = Folder::new("ends") else { return };
@@ -305,7 +305,7 @@ fn a_recording_that_ends_before_its_target_counts_what_it_saw() {
     }
 }
 
-/// The kernel calls no program within itself: what it leaves out for that is said.
+/// The kernel does not call a program within itself: hits skipped for that reason are reported.
 #[test]
 fn what_is_passed_within_an_interrupt_is_counted() {
     let Some(folder) = Folder::new("within") else { return };

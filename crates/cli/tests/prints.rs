@@ -1,15 +1,15 @@
-//! Where what a recorded command prints goes: never into a report that a program or a file takes from standard output.
+//! The destination of a recorded command's output: never mixed with a report that a program or file takes from standard output.
 //!
-//! Needs perf_event_open: without it the tests say so and do nothing.
+//! Needs perf_event_open; without it, the tests print so and are skipped.
 
 mod spun;
 
 use spun::{folder, may_record, plumb, text};
 
-/// Prints, and takes so much processor time that there is something to report.
+/// Prints, and uses enough CPU time for a report.
 const COMMAND: &str = "sh -c 'echo printed; i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'";
 
-/// What goes to standard output and standard error.
+/// Contents of standard output and standard error.
 fn printed(command: &str, options: &[&str]) -> (String, String) {
     let folder = folder(&format!("prints-{command}{}", options.concat()));
     let words = shell_words::split(COMMAND).expect("it is quoted well");
@@ -50,7 +50,7 @@ fn reports_for_programs_stand_alone_on_standard_output() {
     }
 }
 
-/// As without plumb, where a person reads both.
+/// As without plumb, if a person reads both.
 #[test]
 fn beside_text_a_command_prints_where_it_would() {
     if !may_record() {

@@ -1,7 +1,7 @@
-//! `plumb procs` and `plumb bench fork` as a user meets them: a command recorded and shown, its exit status, a perf.data,
+//! `plumb procs` and `plumb bench fork` as a user runs them: a command recorded and shown, its exit status, a perf.data,
 //! measurements.
 //!
-//! Needs perf_event_open: where it is missing a test says so and does nothing.
+//! Needs perf_event_open; without it, a test prints so and is skipped.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a failed expectation is a failed test")]
 
@@ -26,7 +26,7 @@ fn plumb(folder: &Path, arguments: &[&str]) -> Output {
     command.args(arguments).current_dir(folder).env("TMPDIR", folder).output().expect("plumb runs")
 }
 
-/// How many processes ran a program of this name; those that were forked and those that exec'd.
+/// Number of processes that ran a program of this name: forked ones, and those that exec'd.
 fn runs(report: &Value, name: &str) -> (u64, u64) {
     let count = |forked: bool| {
         let programs = report["programs"].as_array().expect("there are programs").iter();

@@ -1,8 +1,8 @@
-//! Functions of Python programs in recordings, for each version of CPython from 3.9 on that is installed, beside what the programs measured
-//! themselves.
+//! Functions of Python programs in recordings, for each installed version of CPython from 3.9 on, compared with the programs' own
+//! measurements.
 //!
-//! Needs BPF. Pythons are looked for in PATH, in /usr/bin and where pyenv puts them. Where none is found, or none of a kind, a test says so
-//! and does nothing.
+//! Needs BPF. Pythons are searched for in PATH, in /usr/bin and in pyenv's directories. If none is found, or none of a kind, a test prints so
+//! and is skipped.
 
 mod python;
 
@@ -13,12 +13,12 @@ use std::process::Command;
 use plumb_fixtures::{Requirement, skip};
 use python::{alone, counts, functions, plumb, program, record, spent, text, way};
 
-/// The versions whose functions are read: 3.9 and newer.
+/// The supported versions: 3.9 and newer.
 const MINORS: std::ops::RangeInclusive<u32> = 9..=15;
-/// Begins frames that no native frame was found to run.
+/// Mark before frames whose native frame was not found.
 const UNPLACED: &str = "[native frames between these are missing]";
 
-/// A folder for a test of this name.
+/// A directory for a test of this name.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("python-versions-{name}"));
     let _ = std::fs::remove_dir_all(&folder);
@@ -26,7 +26,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// The program of a Python, by its minor version: the first that is found of each, with those that have numpy before others.
+/// The command of a Python by its minor version: the first one found, preferring those with numpy.
 fn pythons() -> BTreeMap<u32, String> {
     let mut folders = vec![PathBuf::from("/usr/bin"), PathBuf::from("/usr/local/bin")];
     folders.extend(
@@ -38,7 +38,7 @@ fn pythons() -> BTreeMap<u32, String> {
     let mut found: BTreeMap<u32, (bool, String)> = BTreeMap::new();
     for (folder, minor) in folders.iter().flat_map(|folder| MINORS.map(move |minor| (folder, minor))) {
         let path = folder.join(format!("python3.{minor}"));
-        // Shims are scripts that say which version they are of, or that there is none. Of a build without the global lock nothing is known.
+        // Shims are scripts that print their version, or an error. Builds without the global lock are not supported.
         let ask = "import sys, sysconfig, importlib.util as u
 if not sysconfig.get_config_var('Py_GIL_DISABLED'): print(sys.version_info[1], u.find_spec('numpy') is not None, sys.executable)";
         let Ok(output) = Command::new(&path).args(["-c", ask]).output() else { continue };
@@ -57,10 +57,10 @@ if not sysconfig.get_config_var('Py_GIL_DISABLED'): print(sys.version_info[1], u
     found.into_iter().map(|(minor, (_, path))| (minor, path)).collect()
 }
 
-/// Holds what is recorded of `versions.py` against what it measured. `None`: it can't be recorded here.
+/// Compares the recording of `versions.py` with its own measurements. `None`: it can't be recorded here.
 fn check(python: &str, options: &[&str]) -> Option<()> {
     let folder = folder("shares");
-    // A while, so that the tables are there by which stacks are walked.
+    // A longer start, so that the tables are loaded before the measurement.
     let warm_up = format!("{python} -c 'import time\nwhile time.thread_time_ns() < 10**9: sum(range(200))'");
     let script = format!("{warm_up}; exec {python} {} {} 0.4", options.join(" "), program("versions.py"));
     let printed = record(&folder, &[], &["sh", "-c", &script])?;
@@ -72,7 +72,7 @@ fn check(python: &str, options: &[&str]) -> Option<()> {
     let folded = counts(&text(&plumb(&folder, &["fold"]).stdout));
     let mut in_stubs = 0;
     for (stack, samples) in &folded {
-        // Innermost it is about to call its function, or has done so.
+        // The innermost frame is about to call its function, or has done so.
         let mut frames = stack.split(';').rev().skip(1);
         in_stubs += if frames.any(|name| name.starts_with("py::")) { *samples } else { 0 };
         if stack.split(';').any(|name| name == "burn" || name == "sorts_alone") {
@@ -106,7 +106,7 @@ fn functions_of_each_version_have_the_shares_that_the_program_measured() {
     }
 }
 
-/// `-X perf` makes a stub for each function: each is there once, as without.
+/// `-X perf` makes a stub for each function: each appears once, as without it.
 #[test]
 fn functions_with_stubs_of_their_own_are_there_once() {
     let _alone = alone();
@@ -121,7 +121,7 @@ fn functions_with_stubs_of_their_own_are_there_once() {
     }
 }
 
-/// Where native frames can't be walked to the interpreter's loop, functions come behind a mark.
+/// If native frames can't be unwound up to the interpreter's loop, functions come after a mark.
 #[test]
 fn functions_behind_code_that_can_not_be_walked_are_marked() {
     let _alone = alone();

@@ -1,6 +1,6 @@
-//! `plumb record` as a user meets it: exit statuses, files, signals, what is said.
+//! `plumb record` as a user runs it: exit statuses, files, signals, messages.
 //!
-//! Needs perf_event_open: where it is missing a test says so and does nothing.
+//! Needs perf_event_open; without it, a test prints so and is skipped.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +15,7 @@ fn plumb(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// A folder for a test of this name, unless nothing can be recorded here.
+/// A directory for a test of this name; `None` if recording is not possible.
 fn folder(name: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -174,7 +174,7 @@ fn a_signal_to_the_recorder_ends_the_command_and_keeps_the_recording() {
 #[test]
 fn a_command_ends_with_its_recording_when_the_time_is_up() {
     let Some(folder) = folder("duration") else { return };
-    // A child of a shell, which would keep the pipe that its output is read from; and one that waits for what never comes.
+    // A child of a shell, which would keep the pipe of its output open; and one that waits forever.
     for script in ["sleep 100000; :", "mkfifo never; read line < never"] {
         let output = run(&folder, &["record", "--duration", "0.2", "--", "sh", "-c", script]);
         assert!(output.status.success(), "{}", text(&output.stderr));
@@ -189,7 +189,7 @@ fn a_command_that_refuses_to_end_is_named_and_left() {
     let Some(folder) = folder("refuses") else { return };
     let script = "trap '' TERM; echo $$ > pid; while :; do sleep 0.1; done";
     let mut command = plumb(&folder, &["record", "--duration", "0.5", "--", "sh", "-c", script]);
-    // It keeps them open.
+    // The left processes keep them open.
     let said = std::fs::File::create(folder.join("said")).expect("the folder can be written");
     let status = command.stdout(Stdio::null()).stderr(said).status().expect("plumb runs");
     let pid = std::fs::read_to_string(folder.join("pid")).expect("the command wrote it");
@@ -205,7 +205,7 @@ fn nothing_to_record_is_said() {
     let output = run(folder, &["record"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("nothing to record"));
-    // The highest pid there can be is 2^22.
+    // The highest possible PID is 2^22.
     let output = run(folder, &["record", "-p", "4194999"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("4194999"));
@@ -214,7 +214,7 @@ fn nothing_to_record_is_said() {
 #[test]
 fn a_program_deleted_while_it_runs_keeps_its_names() {
     let Some(folder) = folder("deleted") else { return };
-    // Half a second of processor time: the recorder looks at what was mapped ten times a second.
+    // Half a second of CPU time: the recorder opens mapped files ten times a second.
     let source = "#include <time.h>\n\
                   __attribute__((noinline)) void spin_here(void) {\n\
                   for (volatile long i = 0; i < 1000000; i++) ;\n}\n\
@@ -222,7 +222,7 @@ fn a_program_deleted_while_it_runs_keeps_its_names() {
     std::fs::write(folder.join("gone.c"), source).expect("the folder is there");
     let built = Command::new("gcc").args(["-O2", "-g", "gone.c", "-o", "gone"]).current_dir(&folder).status();
     assert!(built.is_ok_and(|status| status.success()), "gcc builds it");
-    // It may only go once it runs.
+    // It may be deleted only once it runs.
     let script = "./gone & until [ \"$(cat /proc/$!/comm)\" = gone ]; do :; done; rm ./gone; wait";
     let recorded = run(&folder, &["record", "--", "sh", "-c", script]);
     assert!(recorded.status.success(), "{}", text(&recorded.stderr));
@@ -233,7 +233,7 @@ fn a_program_deleted_while_it_runs_keeps_its_names() {
 #[test]
 fn a_program_in_a_memory_file_has_its_names() {
     let Some(folder) = folder("memory-file") else { return };
-    // It goes on as a copy of itself that no path leads to, as runc does.
+    // It continues as a copy of itself that no path leads to, as runc does.
     let source = "#define _GNU_SOURCE\n\
                   #include <fcntl.h>\n#include <sys/mman.h>\n#include <sys/sendfile.h>\n\
                   #include <time.h>\n#include <unistd.h>\n\
@@ -273,11 +273,11 @@ fn a_machine_says_how_long_it_was_idle() {
     let report: serde_json::Value = serde_json::from_slice(&report.stdout).expect("it is JSON");
     let idle = report["reports"][0]["idle_percent"].as_f64().expect("it is known of a machine");
     let cpus = plumb_fixtures::host::cpus() as f64;
-    // The recorder works on after the recording, which is in the machine's account and not in its own.
+    // The recorder works on after the recording, which is in the machine's accounting and not in its own.
     assert!(idle >= 100.0 - busy / cpus * 100.0 - 10.0 && idle <= 100.0, "idle {idle}%, {busy} s busy");
 }
 
-/// What the machine used since its start but for idle time, from the first line of /proc/stat in hundredths.
+/// CPU time of the machine since its start except idle time, from the first line of /proc/stat in hundredths of a second.
 fn machine_busy_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/stat").expect("the kernel has it");
     let fields: Vec<f64> =

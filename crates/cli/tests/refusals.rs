@@ -1,4 +1,4 @@
-//! What can't be done is said in a sentence that names what to do: programs whose interpreter is missing, and too little memory.
+//! Errors for impossible requests are one sentence that says what to do: programs with a missing interpreter, and too little memory.
 
 mod spun;
 
@@ -21,7 +21,7 @@ fn a_missing_interpreter_is_named() {
         let output = plumb(&folder, &[command, "--", "./script"]);
         let said = text(&output.stderr);
         assert!(!output.status.success(), "{command}");
-        // Who may not record or trace at all is told that.
+        // A user who may not record or trace gets that error instead.
         if said.contains("/no/such/shell") {
             assert!(said.contains("interpreter") && said.contains("missing"), "{command}: {said}");
             assert_eq!(output.status.code(), Some(126), "{command}: as a shell says it");
@@ -38,7 +38,7 @@ fn a_missing_interpreter_is_named() {
 #[test]
 fn who_lacks_rights_is_told_what_to_type() {
     let plumb = env!("CARGO_BIN_EXE_plumb");
-    // As nobody; without root this test is somebody else already.
+    // As user nobody; without root this test already runs as another user.
     let said = |arguments: &[&str]| {
         let mut command = Command::new(plumb);
         command.args(arguments).current_dir("/").stdin(Stdio::null()).uid(65534).gid(65534);
@@ -63,7 +63,7 @@ fn who_lacks_rights_is_told_what_to_type() {
     assert!(place.contains(named), "{place}");
 }
 
-/// The kernel takes the events away at its exec.
+/// The kernel removes the events at its exec.
 #[test]
 fn who_records_a_program_that_gets_rights_is_told_why_there_are_no_samples() {
     let place = std::env::temp_dir().join(format!("plumb-rights-{}", std::process::id()));
@@ -84,7 +84,7 @@ fn who_records_a_program_that_gets_rights_is_told_why_there_are_no_samples() {
     if !output.status.success() {
         return skip(Requirement::Unprivileged, format_args!("others may not record: {said}"));
     }
-    // Where the file system gives no rights, it is sampled as any other.
+    // If the file system grants no privileges, it is sampled as any other.
     let is_sampled = !said.starts_with("plumb: 0 samples");
     assert!(is_sampled || said.contains("set-user-ID") && said.contains("record it as root"), "{said}");
 }
@@ -92,7 +92,7 @@ fn who_records_a_program_that_gets_rights_is_told_why_there_are_no_samples() {
 #[test]
 fn too_little_memory_is_said_without_a_backtrace() {
     let folder = folder("memory");
-    // Whatever fits into so much address space, twice as much as that does not.
+    // Half of the input fits into the address space, all of it does not.
     let script = "ulimit -v 400000 && head -c 800000000 /dev/zero | \"$0\" report -";
     let output = Command::new("sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_plumb")])

@@ -1,7 +1,7 @@
-//! Stacks that begin otherwise than at `main`: those of coroutines, of a thread that a program makes itself, of programs with another C
-//! library. What their outermost frame is called, and that it is the end, the source of each program says.
+//! Stacks with a root other than `main`: those of coroutines, of a thread created by the program itself, of programs with another C
+//! library. The source of each program determines the outermost frame.
 //!
-//! Needs perf_event_open and a C compiler, for programs of musl `musl-gcc`: where they are missing a test says so and does nothing.
+//! Needs perf_event_open and a C compiler, for programs of musl `musl-gcc`; without them, a test prints so and is skipped.
 
 mod spun;
 
@@ -11,7 +11,7 @@ use std::process::Command;
 use plumb_fixtures::{Requirement, compiles, needs, needs_command};
 use spun::{folded, folder, may_record, plumb, text};
 
-/// The program, built into the folder; `None`: the compiler is missing.
+/// The program, built into the directory; `None`: no compiler.
 fn build(folder: &Path, compiler: &str, flags: &[&str]) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/starts.c");
     let program = folder.join("starts");
@@ -24,13 +24,13 @@ fn build(folder: &Path, compiler: &str, flags: &[&str]) -> Option<PathBuf> {
     Some(program)
 }
 
-/// Records the program and holds its stacks to what it does: `work` called by what is in `callers`, innermost first, and no marker
-/// that says that something is missing further out.
+/// Records the program and checks its stacks: `work` called by `callers`, innermost first, and no marker
+/// for missing outer frames.
 fn check(folder: &Path, program: &Path, way: &str, callers: &[&str]) {
     check_with(folder, program, way, callers, (&["perf", "bpf"], 99));
 }
 
-/// With these captures, so much of it, in percent.
+/// As [`check`], with these capture methods and this least percentage of correct stacks.
 fn check_with(folder: &Path, program: &Path, way: &str, callers: &[&str], (captures, least): (&[&str], u64)) {
     for &capture in captures {
         if capture == "bpf" && !needs(Requirement::Bpf) {
@@ -64,7 +64,7 @@ fn a_coroutine_of_ucontext_begins_in_its_start_routine() {
     check(&folder, &program, "context", &["in_context"]);
 }
 
-/// What it interrupted is on another stack than the handler: no copy has both, and the kernel has to know where the other one ends.
+/// The interrupted code is on another stack than the handler: no copy has both, and the kernel has to know where the other one ends.
 #[test]
 fn a_coroutine_is_behind_a_handler_on_a_stack_of_its_own() {
     let folder = folder("roots-handler");
@@ -95,7 +95,7 @@ fn a_thread_begins_in_clone() {
     check(&folder, &program, "thread", &["in_thread"]);
 }
 
-/// Written by hand and without rules; main's caller is where the process begins.
+/// Hand-written, without unwind rules; the caller of main is the process' entry point.
 const START: &str = ".globl _start\n_start: xor %ebp, %ebp\nand $-16, %rsp\nsub $48, %rsp\ncall main\nmov %eax, %edi\n\
                      call leave\n.section .note.GNU-stack\n";
 const MAIN: &str = "volatile unsigned long sink;
@@ -132,7 +132,7 @@ fn programs_of_musl_begin_where_theirs_do() {
     }
 }
 
-/// Puts code that has a frame pointer into memory that is shared, as PHP has it, or of `memfd_create`, as .NET has it, and runs it.
+/// Puts code with a frame pointer into shared memory, as in PHP, or into a memfd, as in .NET, and runs it.
 const SHARED: &str = "#define _GNU_SOURCE
 #include <string.h>
 #include <sys/mman.h>
@@ -183,7 +183,7 @@ fn functions_without_rules_are_all_there_whoever_walks_the_stack() {
     check(&folder, &program, "main", &["main", "__libc_start_call_main"]);
 }
 
-/// Computes in the interpreter or in code that is compiled at run time: in functions that C calls, in coroutines, with a remainder, for which parts
+/// Computes in the interpreter or in JIT code: in functions called by C, in coroutines, with a remainder, for which parts
 /// of the interpreter call each other.
 const LUA: &str = "
 local function work(n) local s = 0 for i = 1, n do s = s + i % 7 end return s end
@@ -213,7 +213,7 @@ fn code_that_an_interpreter_in_assembly_calls_or_jumps_to_has_its_callers() {
         let (mut whole, mut all) = (0, 0);
         for (stack, count) in folded(&folder, "lua.plumb") {
             all += count;
-            // Its program calls what runs code by a function of its library.
+            // Its program calls a library function to run code.
             let frames: Vec<&str> = stack.split(';').collect();
             if ["_start", "main", "lua_pcall"].iter().all(|function| frames.contains(function)) {
                 whole += count;

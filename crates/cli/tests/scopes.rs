@@ -1,6 +1,6 @@
-//! `plumb record` of a cgroup, a tree of processes, and programs by their name: all of these and nobody else.
+//! `plumb record` of a cgroup, a tree of processes, and programs by name: exactly these processes are recorded.
 //!
-//! Needs root; elsewhere a test says so and does nothing.
+//! Needs root; without it, a test prints so and is skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -8,10 +8,10 @@ use std::process::{Child, Command, Output, Stdio};
 use plumb_fixtures::{Requirement, copy_program, needs, skip};
 use serde_json::Value;
 
-/// Works until somebody removes the file.
+/// Works until the file is removed.
 const WORK: &str = "while [ -e go ]; do :; done";
 
-/// A program that ends with the test, however that ends.
+/// A program that is killed at the end of the test, however that ends.
 struct Running(Child);
 
 impl Running {
@@ -32,13 +32,13 @@ impl Drop for Running {
     }
 }
 
-/// Where a test works.
+/// Directory of a test.
 struct Place {
     folder: PathBuf,
 }
 
 impl Place {
-    /// `None`, having said why, where the machine can't be sampled. `name` is short: programs are called after it.
+    /// `None`, after saying why, if the machine can't be sampled. `name` is short: programs are named after it.
     fn new(name: &str) -> Option<Self> {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("scopes-{name}"));
         let _ = std::fs::remove_dir_all(&folder);
@@ -61,7 +61,7 @@ impl Place {
         self.command(env!("CARGO_BIN_EXE_plumb"), arguments).output().expect("plumb runs")
     }
 
-    /// A shell under a name of its own that runs a script.
+    /// A shell with another name that runs a script.
     fn shell(&self, name: &str, script: &str) -> Running {
         let program = self.folder.join(name);
         if !program.exists() {
@@ -74,7 +74,7 @@ impl Place {
         std::fs::remove_file(self.folder.join("go")).expect("it is there until now");
     }
 
-    /// Samples of each name of a thread.
+    /// Number of samples by thread name.
     fn comms(&self) -> Vec<(String, u64)> {
         let report = self.plumb(&["report", "--json", "--no-children", "--sort", "comm"]).stdout;
         let report: Value = serde_json::from_slice(&report).expect("it is JSON");
@@ -83,7 +83,7 @@ impl Place {
         rows.iter().map(|json| row(json).expect("it has both")).collect()
     }
 
-    /// Samples in a second of processor time: what was asked for, unless the kernel allows less.
+    /// Samples per second of CPU time: the requested rate, unless the kernel allows less.
     fn rate(&self) -> f64 {
         let report = self.plumb(&["report", "--json"]).stdout;
         let report: Value = serde_json::from_slice(&report).expect("it is JSON");
@@ -97,7 +97,7 @@ impl Place {
     }
 }
 
-/// Waits until a recorder has its events: one a processor for its rings, and one that samples.
+/// Waits until a recorder has its events: one per CPU for its rings, and one that samples.
 fn is_recording(recorder: &mut Child) {
     let cpus = plumb_fixtures::host::cpus();
     let folder = format!("/proc/{}/fd", recorder.id());
@@ -107,7 +107,7 @@ fn is_recording(recorder: &mut Child) {
         let links = files.filter_map(|file| std::fs::read_link(file.path()).ok());
         let events = links.filter(|link| link.as_os_str() == "anon_inode:[perf_event]").count();
         assert!(recorder.try_wait().expect("it can be waited for").is_none(), "it ended by itself");
-        // They are enabled right after the last is opened, and then it sleeps. One that is late on a busy machine can run, and doesn't.
+        // They are enabled right after the last one is opened, and then it sleeps. A late recorder on a busy machine is runnable instead.
         std::thread::sleep(std::time::Duration::from_millis(50));
         let state = plumb_process::state(recorder.id(), recorder.id());
         sleeps = if events >= 2 * cpus && state == Some('S') { sleeps + 1 } else { 0 };
@@ -121,13 +121,13 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Seconds of a text such as `0m1.25s`.
+/// Parses seconds such as `0m1.25s`.
 fn seconds(text: &str) -> f64 {
     let (minutes, seconds) = text.trim_end_matches('s').split_once('m').expect("minutes and seconds");
     minutes.parse::<f64>().expect("a number") * 60.0 + seconds.parse::<f64>().expect("a number")
 }
 
-/// Both ways to capture; the second needs what `plumb doctor` says.
+/// Both capture methods; the second has the requirements that `plumb doctor` lists.
 const CAPTURES: [&str; 2] = ["perf", "bpf"];
 
 #[test]
@@ -141,7 +141,7 @@ fn a_cgroup_is_recorded_and_nobody_else() {
         skip(Requirement::Cgroup, format_args!("no cgroup can be made: {error}"));
         return;
     }
-    // What follows processes has nobody to follow, which is not everybody.
+    // An empty set of followed processes does not mean all processes.
     if needs(Requirement::Bpf) {
         for command in [&["record", "--off-cpu"][..], &["trace"]] {
             let output = place.plumb(&[command, &["--cgroup", &name, "--duration", "0.5"]].concat());
@@ -153,7 +153,7 @@ fn a_cgroup_is_recorded_and_nobody_else() {
     let mut outside = place.shell("outside", WORK);
     std::fs::write(cgroup.join("cgroup.procs"), inside.id().to_string()).expect("it can be moved there");
     for capture in CAPTURES {
-        // By its path and by its name.
+        // By path and by name.
         for path in [&*cgroup.to_string_lossy(), &*name] {
             // On a busy machine it takes longer until there are some.
             let is_sampled = ["0.5", "2", "8"].iter().any(|lasts| {
@@ -167,7 +167,7 @@ fn a_cgroup_is_recorded_and_nobody_else() {
             assert!(is_sampled, "{path} {capture}");
         }
     }
-    // A service that its manager starts again comes into the cgroup from outside.
+    // A service restarted by its manager enters the cgroup from outside.
     let mut joined = Vec::new();
     if needs(Requirement::Bpf) {
         for (command, shown) in
@@ -177,7 +177,7 @@ fn a_cgroup_is_recorded_and_nobody_else() {
             let recorder =
                 place.command(env!("CARGO_BIN_EXE_plumb"), &options).stdout(Stdio::piped()).spawn();
             let recorder = recorder.expect("plumb runs");
-            // It has begun by then, or begins with it: both is right.
+            // It starts before or with the recording: both are correct.
             std::thread::sleep(std::time::Duration::from_secs(2));
             let joins = place.shell("joins", "while [ -e go ]; do sleep 0.05; done");
             std::fs::write(cgroup.join("cgroup.procs"), joins.id().to_string())
@@ -203,7 +203,7 @@ fn a_tree_is_recorded_until_its_last_process_ends() {
     for capture in CAPTURES {
         std::fs::write(place.folder.join("go"), "").expect("the folder can be written");
         let mut other = place.shell("other", WORK);
-        // A child that lives already; one that is born later, when its grandparent has gone, and outlives all.
+        // A child that exists already; one that is started later, after its grandparent has ended, and outlives all.
         let child = "touch child; while [ -e root ]; do :; done; ./late -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'";
         for program in ["child-of", "late"] {
             copy_program("/bin/sh", place.folder.join(program));
@@ -219,7 +219,7 @@ fn a_tree_is_recorded_until_its_last_process_ends() {
             .spawn()
             .expect("plumb runs");
         is_recording(&mut recorder);
-        // Up to a second what runs is only looked at, for the tables that it takes.
+        // For up to a second, running processes are only inspected, for the tables that they need.
         std::thread::sleep(std::time::Duration::from_millis(1500));
         std::fs::remove_file(place.folder.join("root")).expect("it is there");
         tree.wait();
@@ -262,8 +262,8 @@ fn a_program_is_waited_for_and_followed_from_its_exec() {
             let [(comm, samples)] = &comms[..] else { panic!("only one is waited for: {comms:?}") };
             assert_eq!(comm, "awaited");
             let stolen = plumb_fixtures::host::stolen() - stolen;
-            // From its first instruction to its last, by the shell's own account, which is in hundredths of a second, and does not count
-            // what the host took.
+            // From its first instruction to its last, by the shell's own accounting, in hundredths of a second, without
+            // time stolen by the host.
             let used = std::fs::read_to_string(place.folder.join("times")).expect("it was written");
             let used =
                 used.lines().next().expect("the shell's own line").split(' ').map(seconds).sum::<f64>();

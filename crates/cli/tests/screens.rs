@@ -1,7 +1,7 @@
-//! What is on a terminal, of usual size and of a small one: nothing of two programs in one line, nothing cut within words, nothing left over
-//! from what was drawn before.
+//! Contents of a terminal, of usual and of small size: lines of two programs don't mix, words are not cut, nothing remains
+//! of earlier contents.
 //!
-//! Takes `script` (util-linux) and perf events; where these are missing a test says so and does nothing.
+//! Needs `script` (util-linux) and perf events; without them, a test prints so and is skipped.
 
 mod spun;
 mod typed;
@@ -9,7 +9,7 @@ mod typed;
 use spun::{folder, may_record, recorded};
 use typed::Terminal;
 
-/// The rows of a screen, each as it is seen.
+/// The rows of a screen as displayed.
 fn rows(terminal: &Terminal, columns: u16) -> Vec<String> {
     let seen = terminal.seen.lock().expect("nobody panics with it");
     seen.0.screen().rows(0, columns).map(|row| row.trim_end().to_owned()).collect()
@@ -21,7 +21,7 @@ fn what_a_recorded_command_prints_stays_as_it_printed_it() {
         return;
     }
     let folder = folder("screens-mixed");
-    // Longer than the live line takes to come, and without the end of a line.
+    // Longer than the progress line takes to appear, and without a line break at the end.
     let command = "sh -c 'printf begin-; sleep 1; printf end'";
     let line = format!("{} record -- {command}", env!("CARGO_BIN_EXE_plumb"));
     let Some(mut terminal) = Terminal::run(&folder, (24, 80), &line) else { return };
@@ -46,13 +46,13 @@ fn the_summary_is_broken_at_words() {
     let all = terminal.all();
     let said: Vec<&str> = all.split("\u{1b}[K").last().expect("there is one").lines().collect();
     let said = &said[..said.iter().position(|line| line.trim().is_empty()).unwrap_or(said.len())];
-    // What the program wrote has line ends of its own only, none of the terminal's.
+    // The output contains only the program's own line breaks, none of the terminal's.
     assert!(said.len() > 3 && said.iter().all(|line| line.chars().count() <= 44), "{said:#?}");
     assert!(said.iter().any(|line| line.starts_with("    ")), "something did not fit: {said:#?}");
     terminal.end();
 }
 
-/// Keys, and what is on the screen once they were taken: all other pictures, the help, and the first again.
+/// Keys, and the resulting screen: all other views, the help, and the first view again.
 const KEYS: [(&str, &str); 6] = [
     ("f", "itself"),
     ("t", "Call, and"),
@@ -62,7 +62,7 @@ const KEYS: [(&str, &str); 6] = [
     ("s", "Self↓"),
 ];
 
-/// After other pictures a picture is what it is when it comes first.
+/// A view looks the same after other views as when it is shown first.
 fn leaves_nothing(size: (u16, u16), command: &str, name: &str) {
     let Some(folder) = recorded(name) else { return };
     let line = format!("{} {command}", env!("CARGO_BIN_EXE_plumb"));
@@ -70,7 +70,7 @@ fn leaves_nothing(size: (u16, u16), command: &str, name: &str) {
         let mut terminal = Terminal::run(&folder, size, &line)?;
         let last = |screen: &str| screen.lines().last().unwrap_or_default().to_owned();
         terminal.until(|screen| !last(screen).trim().is_empty());
-        // What is to be known of the recording, if there is anything, goes with the first key.
+        // The facts about the recording, if any, disappear with the first key.
         terminal.press("s");
         let mut screen = terminal.until(|screen| last(screen).contains("quit"));
         for (key, is_so) in keys {
@@ -86,7 +86,7 @@ fn leaves_nothing(size: (u16, u16), command: &str, name: &str) {
     assert_eq!(first, last, "{size:?}");
 }
 
-/// Who closes a window ends what is in it, also where that ignores hangups.
+/// Closing a window ends the programs in it, even if they ignore hangups.
 #[test]
 fn the_view_ends_with_its_terminal() {
     let Some(folder) = recorded("screens-gone") else { return };

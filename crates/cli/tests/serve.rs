@@ -1,4 +1,4 @@
-//! A server, profiles pushed to it, and what commands say of them: the numbers that went in.
+//! A server, profiles pushed to it, and queries: the numbers that were sent.
 
 #![cfg(feature = "server")]
 
@@ -15,7 +15,7 @@ use spun::{folder, plumb, reported, succeeds, text};
 const API: &str = "api;main;work 700\napi;main;rest;deep 300\n";
 const BATCH: &str = "batch;main;sort 500\n";
 
-/// A server in a folder. Ends with it.
+/// A server in a directory, stopped when dropped.
 struct Serving {
     child: Child,
     url: String,
@@ -100,7 +100,7 @@ fn what_a_server_selects_is_read_by_url_and_exported_in_every_format() {
     }
 }
 
-/// What OpenTelemetry's profiler sent, gzipped and as it is: each timestamp of a sample is one sample of its program.
+/// Requests of OpenTelemetry's profiler, gzipped and not: each timestamp of a sample is one sample of its program.
 #[test]
 fn requests_of_opentelemetry_are_pushed_as_they_are() {
     let folder = folder("serve-otlp");
@@ -130,7 +130,7 @@ fn requests_of_opentelemetry_are_pushed_as_they_are() {
     let named = ["push", "sent.bin.gz", "--service", "shop", "--label", "region=eu", "--to", &serving.url];
     assert!(succeeds(&folder, &named).contains("profiles of shop to"), "one service");
     assert_eq!(query(&["services", "--query", "{region=\"eu\"}"]), "shop\n");
-    // What plumb writes has no service; its program is one.
+    // plumb's exports have no service; the program's name is used.
     std::fs::write(folder.join("api.folded"), API).expect("it can be written");
     succeeds(&folder, &["export", "api.folded", "-o", "own.otlp"]);
     assert!(
@@ -141,7 +141,7 @@ fn requests_of_opentelemetry_are_pushed_as_they_are() {
     assert!(text(&kind.stderr).contains("leave out --kind"), "{}", text(&kind.stderr));
 }
 
-/// A receiver that takes a request and not all of its profiles.
+/// A receiver that accepts a request but not all of its profiles.
 #[test]
 fn profiles_that_a_receiver_rejects_are_told() {
     let folder = folder("serve-otlp-rejected");
@@ -178,7 +178,7 @@ fn profiles_that_a_receiver_rejects_are_told() {
     assert!(head.starts_with("POST /v1development/profiles "), "{head}");
 }
 
-/// What `perf script -F comm,pid,tid,time,period,event,ip,sym` prints: samples of processor time, 600 of 1,000 in the allocator.
+/// Text in the format of `perf script -F comm,pid,tid,time,period,event,ip,sym`: samples of CPU time, 600 of 1,000 in the allocator.
 fn script() -> String {
     let mut text = String::new();
     for number in 0..1000 {
@@ -193,7 +193,7 @@ fn script() -> String {
     text
 }
 
-/// Takes out the gain on the clock: a store doesn't know how long a recording was.
+/// Removes the wall-clock gain: a store doesn't know the duration of a recording.
 fn without_elapsed(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::Object(fields) => {
@@ -221,7 +221,7 @@ fn the_verdict_on_what_was_pushed_is_that_of_explain() {
         let explained = json(&["explain", "--json", file]);
         let query = format!("{{service_name=\"{service}\"}}");
         let told = json(&["query", "verdict", "--query", &query, "--json", "--to", &serving.url]);
-        // What a profile in the store still has: stacks, names, weights and how many samples there were.
+        // The parts that a profile in the store still has: stacks, names, weights and the number of samples.
         for part in ["unit", "counted", "split", "functions", "causes", "verdict", "left_out", "lines"] {
             assert_eq!(told[part], explained[part], "{part} of {service}");
         }
@@ -234,14 +234,14 @@ fn the_verdict_on_what_was_pushed_is_that_of_explain() {
     assert!(shown.contains("1000 samples"), "{shown}");
     let malloc = shown.lines().find(|line| line.ends_with("  malloc")).expect("it has a row");
     assert_eq!(malloc.split_whitespace().collect::<Vec<_>>(), ["50.0%", "50.0%", "malloc"]);
-    // The command that it names says the same, and more.
+    // The suggested command gives the same, and more.
     let more =
         shown.lines().find_map(|line| line.strip_prefix("more  plumb explain ")).expect("it names one");
     let more = succeeds(&folder, &["explain", more.trim_matches('\'')]);
     assert!(more.contains("malloc") && more.contains("1000 samples"), "{more}");
 }
 
-/// What other commands show of a selection is what they show of the file.
+/// Other commands show the same for a selection as for the file.
 #[test]
 fn trees_flame_graphs_and_differences_are_those_of_other_commands() {
     let (folder, serving) = served("serve-passed-on");
@@ -254,7 +254,7 @@ fn trees_flame_graphs_and_differences_are_those_of_other_commands() {
     assert!(page.contains("<html"));
     let diff = query(&[&["diff", "--base-query", "{service_name=\"batch\"}"], &api[..]].concat());
     assert!(diff.contains("work") && diff.contains("sort"), "{diff}");
-    // Before this hour there was nothing.
+    // There are no profiles before this hour.
     let output = plumb(&folder, &[&["query", "--to", &serving.url, "diff"], &api[..]].concat());
     assert!(text(&output.stderr).contains("no profiles match"), "{}", text(&output.stderr));
 }
@@ -315,12 +315,12 @@ fn errors_say_what_to_do() {
     assert!(late.contains("from is after until"), "{late}");
     let kind = refused(&["query", "top", "--to", &serving.url, "--type", "cpu"]);
     assert!(kind.contains("\"cpu\" is no profile type; selected are: process_cpu:"), "{kind}");
-    // A second server in the same store would write over what the first one writes.
+    // A second server on the same store would overwrite the first one's data.
     let second = refused(&["serve", "--listen", "127.0.0.1:0", "--store", "store", "--no-agent"]);
     assert!(second.contains("store"), "{second}");
 }
 
-/// A certificate that no public authority has signed is believed where it is named, and otherwise it is said how to.
+/// A self-signed certificate is trusted if given by option; otherwise the error suggests the option.
 #[test]
 fn a_server_with_a_certificate_of_ones_own_is_reached() {
     if !needs_command(Requirement::Tools, "openssl") {

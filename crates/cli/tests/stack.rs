@@ -1,6 +1,6 @@
-//! `plumb stack` as a user meets it: the stacks that gdb sees too, processes that are left as they were, errors.
+//! `plumb stack` as a user runs it: the same stacks as gdb's, processes left as they were, errors.
 //!
-//! Needs gcc; comparing needs gdb. Where ptrace is forbidden a test says so and does nothing.
+//! Needs gcc; comparisons need gdb. If ptrace is forbidden, a test prints so and is skipped.
 
 mod target;
 
@@ -33,7 +33,7 @@ fn signal(target: &Target, name: &str) {
     assert!(done.expect("kill runs").success());
 }
 
-/// The program with waiting threads, when all are in their places.
+/// The program with waiting threads, once all have reached their places.
 fn waiting(counter: Option<&Path>) -> Target {
     let program = built();
     let mut command = Command::new(program);
@@ -75,7 +75,7 @@ fn threads(target: &Target) -> impl Iterator<Item = u64> {
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        // No machine is so slow; who waits for ever never says what for.
+        // No machine is that slow; an endless wait would never say what it waits for.
         assert!(start.elapsed() < Duration::from_secs(300), "{what}");
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -93,7 +93,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The process as `--json` shows it; `None` with a notice where ptrace is forbidden.
+/// The process in `--json` output; `None` with a notice if ptrace is forbidden.
 fn stack(target: &Target) -> Option<Value> {
     if !needs(Requirement::Ptrace) {
         return None;
@@ -104,14 +104,14 @@ fn stack(target: &Target) -> Option<Value> {
     Some(all["processes"][0].take())
 }
 
-/// Names of a thread's functions, innermost first.
+/// Function names of a thread, innermost first.
 fn names(thread: &Value) -> Vec<&str> {
     let frames = thread["frames"].as_array().expect("there are frames");
     frames.iter().map(|frame| frame["symbol"].as_str().unwrap_or("?")).collect()
 }
 
-/// What gdb finds, one line a frame: thread and program counter. Calls that were inlined, and those that gdb infers from
-/// jumps at the end of functions, have no frame on the stack.
+/// Script for gdb that prints a line per frame: thread and program counter. Inlined calls, and callers that gdb infers from
+/// tail calls, have no frame on the stack.
 const GDB: &str = "python\n\
     for thread in gdb.selected_inferior().threads():\n\
     \x20   thread.switch()\n\
@@ -122,7 +122,7 @@ const GDB: &str = "python\n\
     \x20       frame = frame.older()\n\
     end\n";
 
-/// By thread the program counters that gdb finds.
+/// gdb's program counters by thread.
 fn gdb(target: &Target) -> Option<BTreeMap<u64, Vec<u64>>> {
     let script = built().with_file_name("frames.gdb");
     std::fs::write(&script, GDB).expect("the folder is there");
@@ -156,7 +156,7 @@ fn every_thread_has_the_stack_that_gdb_sees() {
     assert_eq!(truth.len(), 5, "gdb sees all threads");
     for thread in threads {
         let frames = thread["frames"].as_array().expect("there are frames");
-        // gdb shows no address for the frame that the kernel made for a signal.
+        // gdb shows no address for the signal frame.
         let ours =
             frames.iter().filter(|frame| frame["inlined"] == false && frame["symbol"] != "__restore_rt");
         let address = |frame: &Value| {
@@ -189,13 +189,13 @@ fn stacks_on_a_stack_of_their_own_and_beyond_large_frames_are_whole() {
     let interrupted = with("interrupted");
     assert!(interrupted.contains("wait_for_ever handler"), "{interrupted}");
     assert!(interrupted.contains("interrupted on_own_stack start_thread"), "{interrupted}");
-    // What the signal struck was found in the kernel's frame, all else by what the files say.
+    // The interrupted frame was found in the signal frame, all others by the files' unwind information.
     let mut struck = 0;
     for thread in threads {
         let frames = thread["frames"].as_array().expect("there are frames");
         for (index, frame) in frames.iter().enumerate() {
             let (found, trust) = (frame["found"].as_str(), frame["trust"].as_str());
-            // Calls that were inlined have what is found with them.
+            // Inlined calls have the same value as their frame.
             let expected = if found == Some("registers") { "certain" } else { "stated" };
             assert_eq!(trust, Some(expected), "{index}: {:?}", names(thread));
             assert!(index > 0 || found == Some("registers"));
@@ -267,7 +267,7 @@ fn a_thread_that_cannot_even_be_stopped_has_its_stack() {
     assert!(shown.contains("waiting uninterruptibly") && !shown.contains("guessed"), "{shown}");
 }
 
-/// What the counting thread has counted so far.
+/// Current count of the counting thread.
 fn counted(file: &Path) -> u64 {
     let bytes = std::fs::read(file).expect("the program made it");
     u64::from_ne_bytes(*bytes.first_chunk().expect("it is a page"))
@@ -318,7 +318,7 @@ fn a_process_runs_on_whenever_plumb_is_killed() {
 
 #[test]
 fn what_cannot_be_shown_is_said() {
-    // The highest pid there can be is 2^22.
+    // The highest possible PID is 2^22.
     let output = plumb(&["stack", "-p", "4194999"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("there is no process 4194999"));

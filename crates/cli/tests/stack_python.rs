@@ -1,6 +1,6 @@
-//! `plumb stack` of Python programs: what Python itself says of its stacks.
+//! `plumb stack` of Python programs, compared with Python's own stack traces.
 //!
-//! Needs CPython 3.11 (Debian 12's). Where it is missing, or ptrace is forbidden, a test says so and does nothing.
+//! Needs CPython 3.11 (Debian 12's). If it is missing, or ptrace is forbidden, a test prints so and is skipped.
 
 mod target;
 
@@ -18,7 +18,7 @@ const PYTHON: &str = "/usr/bin/python3.11";
 /// Frames of a thread, innermost first: function, file, line.
 type Frames = Vec<(String, String, u64)>;
 
-/// The program, when all threads are in their places, and by thread what Python says of their stacks.
+/// The program, once all threads have reached their places, and Python's own stack traces by thread.
 fn target() -> Option<(Target, BTreeMap<u64, Frames>)> {
     if !Path::new(PYTHON).exists() {
         skip(Requirement::Python, format_args!("there is no {PYTHON}"));
@@ -43,7 +43,7 @@ fn target() -> Option<(Target, BTreeMap<u64, Frames>)> {
     panic!("the program ended");
 }
 
-/// The threads of the process as `plumb stack --json` shows them, and the process. `None` with a notice where ptrace is
+/// The threads of the process in `plumb stack --json`, and the process. `None` with a notice if ptrace is
 /// forbidden.
 fn stack(target: &Target, more: &[&str]) -> Option<Value> {
     if !needs(Requirement::Ptrace) {
@@ -87,7 +87,7 @@ fn functions_and_lines_are_those_that_python_tells() {
             assert!(said.len() >= 5);
             assert_eq!(&found, said);
         } else {
-            // It prints, then it waits.
+            // It prints, then waits.
             let names: Vec<_> = found.iter().map(|(name, _, line)| (name.as_str(), *line)).collect();
             let source = include_str!("programs/frames.py");
             let line =
@@ -111,7 +111,7 @@ fn native_frames_stay_between_those_of_the_program() {
             native.map(|frame| frame["address"].clone()).collect()
         };
         assert_eq!(addresses(frames(merged)), addresses(frames(&native)));
-        // Runs of the program's frames are as many as rounds of the loop that follow each other not directly.
+        // Runs of consecutive script frames are as many as eval frames that don't follow each other directly.
         let runs = |is: &dyn Fn(&&Value) -> bool, frames: &[Value]| {
             frames.chunk_by(|a, b| is(&a) == is(&b)).filter(|run| is(&&run[0])).count()
         };

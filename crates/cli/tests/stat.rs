@@ -1,6 +1,6 @@
-//! `plumb stat`: its figures are those that a program measures of itself.
+//! `plumb stat`: its figures equal a program's own measurements.
 //!
-//! Takes a C compiler; what is counted in the kernel takes root and BPF. Elsewhere a test says so and does nothing.
+//! Needs a C compiler; kernel counts need root and BPF. Without them, a test prints so and is skipped.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ fn plumb(folder: &Path, arguments: &[&str]) -> Output {
     command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("plumb runs")
 }
 
-/// Likewise, started with these signals ignored, or not: without it they are as the test's, which a script's background job ignores.
-/// `None`, having said why, where there is no Python.
+/// Runs plumb with these signals ignored or not: by default they are as in the test, whose background job in a script ignores them.
+/// `None`, after saying why, without Python.
 fn plumb_where(ignored: bool, signals: [&str; 2], folder: &Path, arguments: &[&str]) -> Option<Output> {
     let script = "import os, signal, sys\n\
                   for name in sys.argv[2].split(): signal.signal(getattr(signal, name), getattr(signal, sys.argv[1]))\n\
@@ -24,7 +24,7 @@ fn plumb_where(ignored: bool, signals: [&str; 2], folder: &Path, arguments: &[&s
     let mut command = Command::new("python3");
     command.args(["-c", script, if ignored { "SIG_IGN" } else { "SIG_DFL" }, &signals.join(" ")]);
     command.arg(env!("CARGO_BIN_EXE_plumb")).args(arguments).current_dir(folder).stdin(Stdio::null());
-    // python3 may be a script of a shell that complains of locales.
+    // python3 may be a shell script that complains about locales.
     command.env("LC_ALL", "C");
     command.output().map_err(|error| skip(Requirement::Python, format_args!("python3: {error}"))).ok()
 }
@@ -33,7 +33,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A folder with the program.
+/// A directory with the program.
 fn folder(name: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("stat-{name}"));
     let _ = std::fs::remove_dir_all(&folder);
@@ -52,7 +52,7 @@ fn json(output: &Output) -> Value {
     serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
 }
 
-/// What a terminal sends.
+/// Signals sent by a terminal.
 const SIGNALS: [&str; 2] = ["SIGINT", "SIGQUIT"];
 
 fn median(result: &Value, name: &str) -> f64 {
@@ -71,7 +71,7 @@ fn figures_are_those_that_a_program_measures_of_itself() {
     let faults = median(&result, "minor_faults");
     assert!((5000.0..5500.0).contains(&faults), "{faults}");
     let memory = median(&result, "max_rss_bytes");
-    // The pages, a buffer of a MiB, and what every program has.
+    // The pages, a buffer of a MiB, and the usual memory of a program.
     assert!((21.5e6..27e6).contains(&memory), "{memory}");
     let cpu = median(&result, "cpu_ns");
     assert!(cpu >= (user + calls_ns) * 0.99, "{cpu} of {measured:?}");
@@ -82,7 +82,7 @@ fn figures_are_those_that_a_program_measures_of_itself() {
     assert!(result["missing"].is_null(), "{}", result["missing"]);
     let counted = median(&result, "calls");
     assert!((calls..calls + 300.0).contains(&counted), "{counted} of {calls}");
-    // Beside the calls, the kernel's are the faults, the beginning and the end: the rest of the sum.
+    // Besides the calls, the kernel's time includes faults, start and exit: the rest of the sum.
     let (low, high) = (calls_ns / cpu, (cpu - user) / cpu);
     let share = result["modes"]["kernel_share"].as_f64().expect("it was sampled");
     let noise = 3.0 * (share * (1.0 - share) / result["modes"]["samples"].as_f64().unwrap()).sqrt();
@@ -142,13 +142,13 @@ fn no_run_follows_one_that_was_interrupted() {
     assert_eq!(json(&output)["runs"], 1);
 }
 
-/// As nohup(1) and shells mean it, which ignore signals on behalf of what they start.
+/// As nohup(1) and shells do, which ignore signals on behalf of their children.
 #[test]
 fn the_command_ignores_the_signals_that_were_ignored_before_plumb() {
     let Some(folder) = folder("signals") else { return };
     for ignored in [false, true] {
         let arguments = ["stat", "--silent", "-o", "stat", "--", "sh", "-c"];
-        // The kernel's own account of the command, which is a program without handlers.
+        // The kernel's view of the command, which is a program without handlers.
         let script = "exec cat /proc/self/status > seen";
         let Some(output) = plumb_where(ignored, SIGNALS, &folder, &[&arguments[..], &[script]].concat())
         else {
@@ -158,12 +158,12 @@ fn the_command_ignores_the_signals_that_were_ignored_before_plumb() {
         let status = std::fs::read_to_string(folder.join("seen")).expect("it was written");
         let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t")).expect("the kernel has it");
         let set = u64::from_str_radix(line, 16).expect("a set of signals");
-        // The signal of number n is bit n - 1: SIGINT is 2, SIGQUIT 3.
+        // Signal number n is bit n - 1: SIGINT is 2, SIGQUIT 3.
         assert_eq!(set >> 1 & 0b11, if ignored { 0b11 } else { 0 }, "{ignored}: {line}");
     }
 }
 
-/// Of a double that counts 2.6 cycles a nanosecond and 1.5 instructions a cycle, and of none at all.
+/// With a simulation that counts 2.6 cycles per nanosecond and 1.5 instructions per cycle, and without any counters.
 #[test]
 fn counters_are_shown_where_there_are_any() {
     if !needs(Requirement::Perf) {
@@ -179,7 +179,7 @@ fn counters_are_shown_where_there_are_any() {
     };
     let Some((with, said)) = stat(Pmu::Double) else { return };
     let (cycles, cpu) = (median(&with, "cycles"), median(&with, "cpu_ns"));
-    // The double goes on where a host takes the processor away, the account may not.
+    // The simulation continues if the host takes the CPU away, the accounting may not.
     assert!(cycles >= 2.6 * cpu * 0.95, "{cycles} cycles in {cpu} ns: {said}");
     let each = median(&with, "instructions") / cycles;
     assert!((1.45..1.55).contains(&each), "{each}");
@@ -187,13 +187,13 @@ fn counters_are_shown_where_there_are_any() {
     assert!(without["metrics"]["cycles"].is_null() && !said.contains("instructions"), "{said}");
 }
 
-/// Without rights there is what the kernel accounts for everyone, and it is said what is missing.
+/// Without privileges, the kernel's accounting for all users is shown, and the missing figures are named.
 #[test]
 fn without_rights_the_split_is_not_guessed() {
-    /// Nobody, on every distribution.
+    /// The user nobody, on every distribution.
     const NOBODY: u32 = 65534;
     let Some(folder) = folder("nobody") else { return };
-    // A copy that nobody can reach.
+    // A copy that user nobody can reach.
     let reachable = std::env::temp_dir().join(format!("plumb-stat-{}", std::process::id()));
     std::fs::create_dir_all(&reachable).expect("a folder");
     let program = reachable.join("plumb");

@@ -1,7 +1,7 @@
-//! A program that another thread than the first exec's stays the target, in every command that follows processes.
+//! A program that is exec'd by a thread other than the main thread stays the target, in every command that follows processes.
 //!
-//! Such a thread takes the number of the first, whose place in the kernel goes. Needs a C compiler, for some BPF; elsewhere a test says so and
-//! does nothing.
+//! Such a thread takes over the main thread's ID, whose kernel task is freed. Needs a C compiler, some tests BPF; without them, a test prints so
+//! and is skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use plumb_fixtures::{Requirement, compiles, needs};
 use serde_json::Value;
 
-/// A folder with the program.
+/// A directory with the program.
 fn folder(name: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("thread-exec-{name}"));
     let _ = std::fs::remove_dir_all(&folder);
@@ -26,7 +26,7 @@ fn command(folder: &Path, program: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// What plumb shows.
+/// plumb's output.
 fn plumb(folder: &Path, arguments: &[&str]) -> String {
     let output = command(folder, env!("CARGO_BIN_EXE_plumb"), arguments).output().expect("plumb runs");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -34,7 +34,7 @@ fn plumb(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The share of the recorded samples that have a function.
+/// The share of the recorded samples that contain a function.
 fn share(folder: &Path, function: &str) -> f64 {
     let (mut has, mut all) = (0.0, 0.0);
     for line in plumb(folder, &["fold", "a.plumb"]).lines() {
@@ -70,7 +70,7 @@ fn is_recording(recorder: &mut Child) {
     }
 }
 
-/// Both ways to capture, where they can be had.
+/// Both capture methods, where available.
 fn captures() -> impl Iterator<Item = &'static str> {
     let can = [("perf", Requirement::Perf), ("bpf", Requirement::Bpf)];
     can.into_iter().filter(|&(_, needed)| needs(needed)).map(|(capture, _)| capture)

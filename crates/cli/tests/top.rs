@@ -1,6 +1,6 @@
-//! `plumb top` as a user meets it: tables as text, and keys on a terminal, which is one of `script`'s (util-linux).
+//! `plumb top` as a user runs it: tables as text, and keys on a terminal, provided by `script` (util-linux).
 //!
-//! Needs perf_event_open, gcc and script: where one is missing a test says so and does nothing.
+//! Needs perf_event_open, gcc and script; without them, a test prints so and is skipped.
 
 mod typed;
 
@@ -12,8 +12,8 @@ use std::sync::Arc;
 use plumb_fixtures::{Requirement, compiles, needs};
 use typed::Terminal;
 
-/// Spends 70% of its processor time in one function and 30% in another by its own clock, for ever or for so many seconds, and
-/// says how much it was.
+/// Spends 70% of its CPU time in one function and 30% in another by its own clock, forever or for a number of seconds, and
+/// prints the amounts.
 const SPLIT: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static double cpu(void) {
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return now.tv_sec + now.tv_nsec * 1e-9;
 }
-// Never as long as the last time: what takes turns in step with the sampler's timer is sampled at the same turn for seconds.
+// Durations vary: a program that alternates in step with the sampler's timer is sampled at the same point for seconds.
 static unsigned seed = 1;
 static long some(void) { seed = seed * 1103515245 + 12345; return 100000 + (seed >> 12); }
 __attribute__((noinline)) void seventy(void) { for (volatile long i = some(); i > 0; i--); }
@@ -43,7 +43,7 @@ fn plumb() -> &'static str {
     env!("CARGO_BIN_EXE_plumb")
 }
 
-/// A folder for a test of this name with the program in it, unless nothing can be recorded here.
+/// A directory for a test of this name with the program in it; `None` if recording is not possible.
 fn folder(name: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -64,16 +64,16 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The own share of a function, in the last table or on the screen: the second of two shares in its line.
+/// The self share of a function, in the last table or on the screen: the second of two shares in its line.
 fn share(text: &str, function: &str) -> Option<f64> {
     let line = text.lines().rev().find(|line| line.split_whitespace().any(|word| word == function))?;
     line.split_whitespace().nth(1)?.strip_suffix('%')?.parse().ok()
 }
 
-/// That the two functions have nearly all of the time, and the first this share of theirs.
+/// Asserts that the two functions have nearly all of the time, and the first this share of theirs.
 ///
-/// Interrupts come while either runs, for other programs' work too (a busy disk's took 4%): they are the kernel's in the
-/// table, and no function's.
+/// Interrupts arrive while either runs, also for other programs (a busy disk's took 4%): the table attributes them to the kernel,
+/// not to a function.
 fn assert_split(text: &str, seventy_wanted: f64) {
     let (seventy, thirty) = (share(text, "seventy"), share(text, "thirty"));
     let (seventy, thirty) = (seventy.expect("it is shown"), thirty.expect("it is shown"));
@@ -109,7 +109,7 @@ fn tables_have_the_shares_that_the_program_measured() {
 #[test]
 fn the_first_table_has_names() {
     let Some(folder) = folder("top-names") else { return };
-    // Many functions of the kernel are sampled in the one interval that is printed.
+    // Many kernel functions are sampled in the one interval that is printed.
     let output = run(
         &folder,
         &[
@@ -128,7 +128,7 @@ fn the_first_table_has_names() {
     );
     let table = text(&output.stdout);
     assert!(table.contains("samples"), "{table}{}", text(&output.stderr));
-    // To others than root the kernel may show no addresses.
+    // The kernel may hide addresses from users other than root.
     let has_names =
         std::fs::read_to_string("/proc/kallsyms").is_ok_and(|text| !text.starts_with("0000000000000000 "));
     let nameless: Vec<_> = table.lines().filter(|line| line.contains("[kernel.kallsyms]+0x")).collect();
@@ -138,7 +138,7 @@ fn the_first_table_has_names() {
 #[test]
 fn sampling_goes_on_while_nobody_reads() {
     let Some(folder) = folder("top-blocked") else { return };
-    // Thousands of lines a table fill the pipe long before the program ends, which says so on standard error.
+    // Thousands of lines per table fill the pipe long before the program ends, which is reported on standard error.
     let mut top = Command::new(plumb())
         .args(["top", "-b", "-i", "0.1", "--window", "all", "--rows", "0", "--view", "symbols"])
         .args([
@@ -153,7 +153,7 @@ fn sampling_goes_on_while_nobody_reads() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("plumb runs");
-    // After what plumb may have to say on what this user can't see.
+    // After plumb's messages on what this user can't see.
     let stderr = BufReader::new(top.stderr.take().expect("it is piped"));
     let mut lines = stderr.lines().map(|line| line.expect("it can be read"));
     assert!(lines.any(|line| line.parse::<f64>().is_ok()), "the program says what it did as it ends");
@@ -163,7 +163,7 @@ fn sampling_goes_on_while_nobody_reads() {
     let last = tables.split("\n\n").last().expect("there is a table");
     let facts = last.lines().next().expect("it has a head");
     assert!(facts.contains(", 0 lost"), "{facts}");
-    // Its last two seconds are in it.
+    // Its last two seconds are included.
     let samples: u64 =
         facts.split_whitespace().nth(1).and_then(|count| count.parse().ok()).expect("a number");
     assert!(samples > 1900, "{facts}");
@@ -203,8 +203,8 @@ fn keys_show_functions_stacks_and_programs_and_the_terminal_comes_back() {
     let Some(folder) = folder("top-keys") else { return };
     let line = format!("{} top --window all -- ./split", plumb());
     let Some(mut terminal) = Terminal::run(&folder, (24, 80), &line) else { return };
-    // The program keeps to its shares by its own clock; 1,000 samples are enough to see them within 5%: more than
-    // three times what chance does to them.
+    // The program keeps its shares by its own clock; 1,000 samples suffice to measure them within 5%: more than
+    // three standard errors.
     let has_seen = |screen: &str| {
         let samples = screen
             .split_whitespace()
@@ -247,7 +247,7 @@ fn a_small_terminal_without_colours_is_given_back_on_a_signal() {
     let Some(folder) = folder("top-term") else { return };
     let mut split = Command::new(folder.join("split")).spawn().expect("it was built");
     let line = format!("NO_COLOR=1 {} top -p {} & echo $! > pid; fg %1", plumb(), split.id());
-    // Of a job in the background of an interactive shell the id is known.
+    // In an interactive shell, the ID of a background job is known.
     let line = format!("set -m; {line}");
     let Some(mut terminal) = Terminal::run(&folder, (15, 40), &line) else {
         split.kill().and_then(|()| split.wait()).expect("it runs");
@@ -280,7 +280,7 @@ fn running(word: &str) -> usize {
 fn it_ends_when_its_terminal_is_taken_away() {
     let Some(folder) = folder("top-gone") else { return };
     let word = format!("gone-{}.plumb", std::process::id());
-    // A command that doesn't mind: it goes on, and its recording with it, for longer than a key is waited for.
+    // A command that ignores the signal: it continues, and so does its recording, for longer than the display waits for a key.
     let line = format!("{} top -o {word} -- sh -c 'trap \"\" HUP TERM; sleep 3; sleep 1'", plumb());
     let Some(mut terminal) = Terminal::run(&folder, (24, 80), &line) else { return };
     terminal.until(|screen| screen.contains("% of a CPU"));
@@ -288,13 +288,13 @@ fn it_ends_when_its_terminal_is_taken_away() {
     drop(terminal);
     let begin = std::time::Instant::now();
     while running(&word) > 0 {
-        // It would look for keys for ever.
+        // It would wait for keys forever.
         assert!(begin.elapsed().as_secs() < 300, "it still runs");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
 }
 
-/// With `--duration` a last table ends the display, and the command with it.
+/// With `--duration`, the display ends with a last table, and so does the command.
 #[test]
 fn top_ends_after_its_duration_with_the_command() {
     let Some(folder) = folder("top-duration") else { return };

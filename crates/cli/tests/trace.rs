@@ -1,6 +1,6 @@
-//! `plumb trace`: calls are those that strace sees, none is lost in silence, and who may not trace is told what to do.
+//! `plumb trace`: the same calls as strace's, none lost silently, and advice for users who may not trace.
 //!
-//! Needs root, BPF and a C compiler, for some strace; elsewhere a test says so and does nothing.
+//! Needs root, BPF and a C compiler, some tests strace; without them, a test prints so and is skipped.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use plumb_fixtures::{Requirement, compiles, needs, skip};
 
 fn plumb(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-    // Where cargo has the loader look for libraries is of no interest.
+    // Cargo's library path is irrelevant.
     command
         .env_remove("LD_LIBRARY_PATH")
         .arg("trace")
@@ -24,7 +24,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A folder with the program.
+/// A directory with the program.
 fn folder(name: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("trace-{name}"));
     let _ = std::fs::remove_dir_all(&folder);
@@ -38,7 +38,7 @@ fn folder(name: &str) -> Option<PathBuf> {
     Some(folder)
 }
 
-/// Traces; what was shown and what was said. `None`: it can't be done here.
+/// Traces a command; returns its lines and plumb's messages. `None`: not possible here.
 fn trace(folder: &Path, arguments: &[&str]) -> Option<(Vec<String>, String)> {
     if !needs(Requirement::Bpf) {
         return None;
@@ -49,7 +49,7 @@ fn trace(folder: &Path, arguments: &[&str]) -> Option<(Vec<String>, String)> {
     Some((text(&stdout).lines().map(str::to_owned).collect(), said))
 }
 
-/// What strace sees of the program; `None`: there is none.
+/// strace's output for the program; `None`: not installed.
 fn strace(folder: &Path) -> Option<String> {
     let mut command = Command::new("strace");
     command.env_remove("LD_LIBRARY_PATH").args(["-o", "strace.txt", "./calls"]).current_dir(folder);
@@ -60,11 +60,11 @@ fn strace(folder: &Path) -> Option<String> {
     Some(std::fs::read_to_string(folder.join("strace.txt")).expect("strace wrote it"))
 }
 
-/// The name and the result of the call of a line, of plumb's or of strace's. Addresses and file descriptors' names are left out.
+/// Name and result of the call in a line of plumb or strace, without addresses and names of file descriptors.
 fn name_and_result(line: &str) -> Option<(String, String)> {
     let (before, after) = line.split_once('(')?;
     let (before, after) = match before.trim().is_empty() || after.contains(" ms): ") {
-        // Times stand in brackets too.
+        // Times are in brackets too.
         true => after.split_once("): ")?.1.split_once('(')?,
         false => (before, after),
     };
@@ -87,14 +87,14 @@ fn calls_are_those_that_strace_sees() {
     assert!(said.contains("none dropped"), "{said}");
     let is_call = |line: &&str| !line.contains("---") && !line.contains("+++");
     let mut truth: Vec<_> = strace.lines().filter(is_call).filter_map(name_and_result).collect();
-    // The child's are not in strace's.
+    // The child's calls are not in strace's output.
     let thread =
         |line: &str| Some(line.split_once("): ")?.1.split_once(' ')?.0.rsplit_once('/')?.1.to_owned());
     let first = thread(&lines[0]);
     let ours = lines.iter().filter(|line| thread(line) == first);
     let mut ours: Vec<_> = ours.filter_map(|line| name_and_result(line)).collect();
     assert!(truth.len() > 70, "{} calls", truth.len());
-    // Process ids differ from run to run, exits have no result, and flags are given back by name.
+    // Process IDs differ from run to run, exits have no result, and flags are returned by name.
     let is_id = |(name, _): &mut (String, String)| {
         !["clone", "wait4", "kill", "getpid", "exit_group", "set_tid_address", "fcntl"].contains(&&**name)
     };
@@ -106,7 +106,7 @@ fn calls_are_those_that_strace_sees() {
     assert!(truth == ours, "they differ at {at}: {:?} and {:?}", near(&truth), near(&ours));
 }
 
-/// A line without what is a matter of taste: names of arguments and fields, descriptors' paths, addresses, the order of flags.
+/// A line without differences of style: names of arguments and fields, paths of descriptors, addresses, the order of flags.
 fn plain(line: &str) -> Option<String> {
     let begin = line.find("): ").map_or(0, |at| at + 3);
     let call = line[begin..].rsplit(' ').count().checked_sub(1).map(|_| &line[begin..])?;
@@ -145,9 +145,9 @@ fn plain(line: &str) -> Option<String> {
     Some(out.replace(", ...", ""))
 }
 
-/// Flags in one order, and no address.
+/// Flags in a fixed order, without addresses.
 fn flags(word: &str) -> String {
-    // Mappings are high up in 47 bits, where is chance.
+    // Mappings are high in the 47-bit address space, at random addresses.
     let is_address = |part: &str| part.starts_with("0x7") && part.len() == "0x7fffffffffff".len();
     let mut parts: Vec<&str> =
         word.split('|').map(|part| if is_address(part) { "0x7f" } else { part }).collect();
@@ -160,7 +160,7 @@ fn arguments_are_those_that_strace_shows() {
     let Some(folder) = folder("arguments") else { return };
     let Some(strace) = strace(&folder) else { return };
     let Some((lines, _)) = trace(&folder, &["--", "./calls"]) else { return };
-    // Those whose arguments both show in the same way and that are the same each time.
+    // Calls whose arguments both tools show in the same way and that are the same each time.
     let compared = [
         "openat",
         "newfstatat",
@@ -191,14 +191,14 @@ fn arguments_are_those_that_strace_shows() {
     ];
     let of = |text: &mut dyn Iterator<Item = &str>| -> Vec<String> {
         let lines: Vec<String> = text.filter_map(plain).collect();
-        // The loader's are not the program's.
+        // The loader's calls are not the program's.
         let begin = lines.iter().position(|line| line.contains("made")).expect("it opens a file of its own");
         let is_compared = |line: &&String| compared.contains(&line.split('(').next().unwrap_or(""));
         lines[begin..].iter().filter(is_compared).cloned().collect()
     };
     let (truth, ours) = (of(&mut strace.lines()), of(&mut lines.iter().map(String::as_str)));
     for (ours, truth) in ours.iter().zip(&truth) {
-        // What strace leaves out of an action that has none.
+        // strace omits this field of an action without one.
         assert_eq!(&ours.replace("0, NULL}", "0}"), truth);
     }
     assert!(truth.len() > 30 && ours.len() >= truth.len(), "{} of {}", ours.len(), truth.len());
@@ -233,13 +233,13 @@ fn what_reads_by_the_clock_is_found() {
     assert_eq!(found["file"], "/proc");
     assert_eq!(found["buffer"], serde_json::json!([256, 256]));
     assert_eq!(found["bursts"], 12);
-    // Processes come and go while it reads.
+    // Processes start and end while it reads.
     let each = found["calls_per_burst"].as_u64().expect("a number");
     assert!((calls / 12..=calls.div_ceil(12)).contains(&each), "{found}");
     let period = found["period_ns"].as_u64().expect("a number");
     assert!((50_000_000..80_000_000).contains(&period), "{found}");
-    // The program's clock has in it what looking and the way into the kernel take, ours has neither. Who is not on a processor
-    // while it looks at its clock finds more; the middle one of many isn't that.
+    // The program's clock includes the tracing overhead and the entry into the kernel, ours excludes both. A thread preempted
+    // while it reads the clock measures more, but the median of many is unaffected.
     let half = found["p50_ns"].as_u64().expect("a number");
     assert!(half <= taken + taken / 20 && half + 3000 >= taken / 2, "{half} for {taken}: {found}");
 }
@@ -279,7 +279,7 @@ fn stacks_lead_from_the_call_to_the_beginning() {
         let line: serde_json::Value = serde_json::from_str(&line).expect("JSON");
         let stack = line["stack"].as_array().expect("a list");
         let names: Vec<&str> = stack.iter().filter_map(|frame| frame["name"].as_str()).collect();
-        // What the C library calls its function differs from version to version.
+        // The name of the C library's function differs from version to version.
         let call = line["call"].as_str().expect("a name");
         assert!(names[0].contains(call), "{names:?}");
         assert!(names.contains(&"main"), "{names:?}");
@@ -357,12 +357,12 @@ fn what_blocks_at_the_end_is_shown() {
     );
 }
 
-/// Waits until plumb's programs are attached, by the links to them that it holds, and it waits for calls.
+/// Waits until plumb's programs are attached, according to its links, and it waits for calls.
 fn until_it_traces(pid: u32) {
     let begin = std::time::Instant::now();
     let mut sleeps = 0;
     while sleeps < 4 {
-        // No machine is so slow.
+        // No machine is that slow.
         assert!(begin.elapsed().as_secs() < 300, "nothing is traced");
         std::thread::sleep(std::time::Duration::from_millis(50));
         let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
@@ -376,7 +376,7 @@ fn until_it_traces(pid: u32) {
 #[test]
 fn of_the_whole_machine_all_but_its_own_are_seen() {
     let Some(folder) = folder("machine") else { return };
-    // Whether it can be done here.
+    // Skips if it is not possible here.
     if trace(&folder, &["-e", "getppid", "--", "true"]).is_none() {
         return;
     }
@@ -398,7 +398,7 @@ fn of_the_whole_machine_all_but_its_own_are_seen() {
 #[test]
 fn who_may_not_trace_is_told_what_to_do() {
     let mut command = plumb(Path::new("/"), &["true"]);
-    // As nobody; without root this test is somebody else already.
+    // As user nobody; without root this test already runs as another user.
     command.uid(65534).gid(65534);
     let Ok(output) = command.output() else {
         skip(Requirement::Root, "not root, or others may not run what is built here");
@@ -408,15 +408,15 @@ fn who_may_not_trace_is_told_what_to_do() {
     assert!(!output.status.success() && said.contains("can't be traced") && said.contains("sudo"), "{said}");
 }
 
-/// A tree is what a process started, and what that started, until the last has ended: also one that outlives its parents.
+/// A tree is the process with all its descendants, until the last has ended: including one that outlives its parents.
 #[test]
 fn a_tree_is_seen_until_its_last_has_ended() {
     let Some(folder) = folder("tree") else { return };
-    // Whether it can be done here.
+    // Skips if it is not possible here.
     if trace(&folder, &["-e", "getppid", "--", "true"]).is_none() {
         return;
     }
-    // Starts a child once it is told to, and ends long before that does.
+    // Starts a child once told to, and ends long before the child does.
     let script = "read line; (sleep 1; exec sleep 0.5) >&- 2>&- & exit 0";
     let mut shell =
         Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).spawn().expect("a shell is everywhere");

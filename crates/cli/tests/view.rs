@@ -1,5 +1,5 @@
-//! `plumb view` as a user meets it: keys on a terminal, which is one of `script`'s (util-linux); where that is missing a test says so and
-//! does nothing.
+//! `plumb view` as a user runs it: keys on a terminal, provided by `script` (util-linux); without it, a test prints so and
+//! is skipped.
 
 mod spun;
 mod typed;
@@ -10,12 +10,12 @@ use typed::Terminal;
 #[test]
 fn a_recording_is_looked_through_and_the_terminal_comes_back() {
     let Some(folder) = recorded("view-keys") else { return };
-    // Compared with itself nothing has changed, but all is there.
+    // Compared with itself nothing has changed, but all is shown.
     let line = format!("{} view --base profile.plumb", env!("CARGO_BIN_EXE_plumb"));
     let Some(mut terminal) = Terminal::run(&folder, (30, 100), &line) else { return };
-    // The last line has keys, or what this user could not see.
+    // The last line has keys, or the data that this user could not see.
     let screen = terminal.until(|screen| screen.contains("f:flame") && screen.contains("[.] fib"));
-    // Of whatever is sampled here.
+    // Of any event that is sampled here.
     let is_of = |event: &str| screen.contains(&format!("samples of {event}"));
     assert!(is_of("cpu-clock") || is_of("cycles"), "{screen}");
     assert!(screen.contains("% of stacks complete"), "{screen}");
@@ -23,10 +23,10 @@ fn a_recording_is_looked_through_and_the_terminal_comes_back() {
     terminal.press("/busy\r");
     terminal.until(|screen| screen.contains("[.] busy") && !screen.contains("[.] fib"));
     terminal.press("\r");
-    // What it narrows down to are the stacks with the function.
+    // It narrows down to the stacks with the function.
     terminal.until(|screen| screen.contains("> busy") && screen.contains("start_thread"));
     terminal.press("f");
-    // The stacks side by side, and what the cursor is on.
+    // The stacks side by side, and the call under the cursor.
     terminal.until(|screen| {
         screen.contains("busy") && [", itself 0%", ", itself 0.0%"].iter().any(|own| screen.contains(own))
     });

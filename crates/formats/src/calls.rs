@@ -1,21 +1,21 @@
-//! What writers show of a frame: the function, and before it what was inlined into it, each by a name.
+//! Calls as writers show them: the function of a frame and the calls inlined into it, each by name.
 
 use std::borrow::Cow;
 
 use plumb_profile::{FrameId, Profile, StackId, UnnamedFunctions};
 
-/// A function's name and place, for people.
+/// A function's name and source location, for people.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Call<'p> {
-    /// A marker's is its text in brackets; of a function without a symbol it is its file and where it begins.
+    /// Name; for a marker its text in brackets, for a function without a symbol its file and start.
     pub name: Cow<'p, str>,
     /// Source file, empty if not known.
     pub file: &'p str,
-    /// Line in it, 0 if not known.
+    /// Source line, 0 if not known.
     pub line: u32,
-    /// Path of the file that the code is in, empty if not known.
+    /// Path of the file with the code, empty if not known.
     pub dso: &'p str,
-    /// Whether it was inlined into the one before.
+    /// Whether it was inlined into the previous one.
     pub inlined: bool,
 }
 
@@ -30,7 +30,7 @@ impl<'p> Calls<'p> {
         Self { profile, unnamed: UnnamedFunctions::of(profile) }
     }
 
-    /// The calls that a frame stands for, the outermost first.
+    /// Returns the calls of a frame, outermost first.
     pub fn of_frame(&self, id: FrameId) -> Vec<Call<'p>> {
         let profile = self.profile;
         let frame = &profile.frames[id];
@@ -55,7 +55,7 @@ impl<'p> Calls<'p> {
         lines.iter().rev().map(call).collect()
     }
 
-    /// The calls of a stack, the outermost first. A stack of which nothing is known is one marker.
+    /// Returns the calls of a stack, outermost first. An unknown stack is one marker.
     pub fn of_stack(&self, stack: Option<StackId>) -> Vec<Call<'p>> {
         let mut frames: Vec<FrameId> = self.profile.frames_of(stack).collect();
         frames.reverse();

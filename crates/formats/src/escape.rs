@@ -1,18 +1,18 @@
-//! Names in text: which characters would steer a terminal or hide what a line says, and how they are written so that they can be read back.
+//! Escapes names in text: characters that control a terminal or hide the content of a line are written so that they can be read back.
 //!
-//! An escape is `\xHH` for a character of ASCII that is neither a letter nor a digit, and `\u{H}` for another one that is [unsafe](is_unsafe).
-//! A backslash is escaped itself only where the text behind it looks like such an escape, so that nearly all names stay as they are.
+//! An escape is `\xHH` for an ASCII character that is neither a letter nor a digit, and `\u{H}` for any other [unsafe](is_unsafe) one.
+//! A backslash is escaped only if the text after it looks like such an escape, so that nearly all names are unchanged.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a character has no place in a line of text: it moves a terminal's cursor, breaks the line, changes the direction of what follows
-/// or can't be seen (Unicode's categories Cc, Zl and Zp, and of Cf what has no shape of its own).
+/// Whether a character is unsafe in a line of text: it moves a terminal's cursor, breaks the line, changes the direction of the text
+/// or is invisible (Unicode categories Cc, Zl and Zp, and those of Cf without a shape).
 pub fn is_unsafe(character: char) -> bool {
     match character {
         '\0'..='\u{7e}' => character.is_ascii_control(),
         '\u{7f}'..='\u{9f}' => true,
-        // Most text ends here.
+        // Fast path for most text.
         '\u{a0}'..='\u{ac}' => false,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}' => true,
         '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
@@ -22,13 +22,13 @@ pub fn is_unsafe(character: char) -> bool {
     }
 }
 
-/// The text without characters that are [unsafe](is_unsafe), each replaced by U+FFFD: for people, who have nothing to read back.
+/// Replaces [unsafe](is_unsafe) characters by U+FFFD: for people, who need not read the text back.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if text.contains(is_unsafe) { text.replace(is_unsafe, "\u{fffd}").into() } else { text.into() }
 }
 
-/// The text on one line, which [`unescaped`] gives back. `also` says which characters of ASCII, beside those that are unsafe, mean something
-/// where the text is to stand; letters and digits can't be among them.
+/// Escapes a text for one line; [`unescaped`] reverses this. `also` selects further ASCII characters with a meaning
+/// in the output; it must not select letters or digits.
 pub fn escaped(text: &str, also: impl Fn(usize, char) -> bool) -> Cow<'_, str> {
     let escapes = |at: usize, character: char| {
         is_unsafe(character)
@@ -44,7 +44,7 @@ pub fn escaped(text: &str, also: impl Fn(usize, char) -> bool) -> Cow<'_, str> {
         if !escapes(at, character) {
             out.push(character);
         } else if character.is_ascii() {
-            // Writing to a string can't fail.
+            // Writing to a string cannot fail.
             let _ = write!(out, "\\x{:02x}", u32::from(character));
         } else {
             let _ = write!(out, "\\u{{{:x}}}", u32::from(character));
@@ -53,7 +53,7 @@ pub fn escaped(text: &str, also: impl Fn(usize, char) -> bool) -> Cow<'_, str> {
     out.into()
 }
 
-/// What [`escaped`] was given. What only looks a little like an escape stays as it is.
+/// Reverses [`escaped`]. Invalid escapes stay as they are.
 pub fn unescaped(text: &str) -> Cow<'_, str> {
     if !text.contains('\\') {
         return text.into();
@@ -74,7 +74,7 @@ fn has_short_escape(character: char) -> bool {
     character.is_ascii() && !character.is_ascii_alphanumeric()
 }
 
-/// The character of the escape that the text begins with, and how long that is.
+/// Returns the character of the escape at the start of the text, and the escape's length.
 fn escape(text: &str) -> Option<(char, usize)> {
     let number = |digits: &str| {
         let is_ours = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
@@ -85,7 +85,7 @@ fn escape(text: &str) -> Option<(char, usize)> {
         return has_short_escape(character).then_some((character, 4));
     }
     let rest = text.strip_prefix("\\u{")?;
-    // Longer ones are no characters.
+    // Longer ones are not characters.
     let end = rest.bytes().take(7).position(|byte| byte == b'}')?;
     let character = number(&rest[..end]).filter(|_| !rest.starts_with('0'))?;
     (!character.is_ascii() && is_unsafe(character)).then_some((character, end + 4))

@@ -1,4 +1,4 @@
-//! JSON in which no character steers a terminal or hides what a line says: inside texts these are `\uXXXX`, which every reader takes back.
+//! Writes JSON in which no character controls a terminal or hides the content of a line: such characters become `\uXXXX`, which every reader decodes.
 
 use std::io::{self, Write};
 
@@ -7,24 +7,24 @@ use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
 
 use crate::escape::is_unsafe;
 
-/// Writes the value in one line, without an end.
+/// Writes the value in one line, without a newline.
 pub fn write<W: Write>(out: W, value: &(impl Serialize + ?Sized)) -> serde_json::Result<()> {
     value.serialize(&mut Serializer::with_formatter(out, Safe(CompactFormatter)))
 }
 
-/// Writes the value over lines, indented by two spaces.
+/// Writes the value over several lines, indented by two spaces.
 pub fn write_pretty<W: Write>(out: W, value: &(impl Serialize + ?Sized)) -> serde_json::Result<()> {
     value.serialize(&mut Serializer::with_formatter(out, Safe(PrettyFormatter::new())))
 }
 
-/// The value in one line.
+/// Returns the value in one line.
 pub fn line(value: &(impl Serialize + ?Sized)) -> serde_json::Result<String> {
     let mut bytes = Vec::new();
     write(&mut bytes, value)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A format with what is unsafe escaped. serde_json itself only escapes what it has to.
+/// A formatter that escapes unsafe characters. serde_json itself only escapes what JSON requires.
 struct Safe<F>(F);
 
 impl<F: Formatter> Formatter for Safe<F> {

@@ -1,9 +1,9 @@
 //! Readers and writers of recordings: plumb's own, and those of other profilers.
 //!
-//! One directory a format, with `read.rs` and `write.rs` as far as the format goes in that direction. Whatever the
-//! bytes are, a reader ends with a profile, a part of one with the loss counted, or an error that names the place.
+//! One directory per format, with `read.rs` and `write.rs` for the supported directions. For any input,
+//! a reader returns a profile, a part of one with the loss counted, or an error with its position.
 //!
-//! Not here: opening files and telling recordings and perf.data from the rest (the command does), unwinding, symbols.
+//! Elsewhere: opening files and distinguishing recordings and perf.data from other formats (the command does), unwinding, symbols.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Foreign profiles that are cut off, changed or made to hurt: an error or a profile whose ids all point somewhere, never a panic, and no
-//! memory beyond what the bytes could mean.
+//! Truncated, modified or hostile foreign profiles: the result is an error or a profile with valid ids, never a panic, and memory
+//! stays within what the bytes could mean.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -14,7 +14,7 @@ use plumb_formats::{firefox, folded, pprof, speedscope};
 use plumb_profile::Profile;
 use support::Dice;
 
-/// One file in each format, unpacked.
+/// One file in each format, decompressed.
 fn files() -> Vec<(&'static str, Vec<u8>)> {
     let mut made = Made::new();
     for number in 0..40 {
@@ -72,7 +72,7 @@ fn files_that_are_cut_off_end_in_an_error_or_a_part() {
         for length in (0..bytes.len()).step_by(step) {
             match foreign::read(&bytes[..length]) {
                 Ok(profile) => follow(&profile),
-                // Half a line of text may be a good one; half an object of JSON never is.
+                // Half a line of text may be valid; half a JSON object never is.
                 Err(error) => assert!(!error.to_string().is_empty(), "{name}"),
             }
             let is_json = matches!(name, "speedscope" | "firefox");
@@ -90,7 +90,7 @@ fn files_that_were_changed_never_panic() {
             for _ in 0..=dice.below(4) {
                 let at = dice.below(changed.len());
                 match dice.below(4) {
-                    // A digit for a digit: numbers that point elsewhere are what formats are made of.
+                    // Replaces a digit: numbers that refer to other rows are the core of these formats.
                     0 => {
                         let digits: Vec<usize> =
                             (at..changed.len()).filter(|&at| changed[at].is_ascii_digit()).take(1).collect();

@@ -1,4 +1,4 @@
-//! Files that look like a format and are not in it: they are refused with what they are, or read as what they are.
+//! Files that resemble a format but are not in it: rejected with a description, or read as what they are.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -51,7 +51,7 @@ fn folded_stacks_may_begin_with_a_bracket() {
         let profile = foreign::read(text.as_bytes()).unwrap();
         assert!(stacks(&profile)[0].starts_with(&format!("{first};")), "{text}: {:?}", stacks(&profile));
     }
-    // A list of numbers, a line each; an object whose first line ends in a number.
+    // A list of numbers, one per line; an object whose first line ends in a number.
     for json in ["[ 1\n, 2]", "{ \"version\": 12\n, \"x\": 1}", "{\"a\":\n 1\n}", "\u{feff}{\"a\": 1}"] {
         let error = foreign::read(json.as_bytes()).unwrap_err().to_string();
         assert!(error.contains("JSON"), "{json}: {error}");
@@ -69,7 +69,7 @@ fn tables_of_numbers_are_no_stacks() {
     ] {
         assert!(refused(text.as_bytes()).contains("not folded stacks"), "{text}");
     }
-    // Functions that nobody called, as a flat profile has them.
+    // Functions without callers, as in a flat profile.
     assert_eq!(stacks(&foreign::read(b"main 5\nwork 7\n").unwrap()), ["main", "work"]);
     let utf16: Vec<u8> = "\u{feff}a;b 1\n".encode_utf16().flat_map(|unit| unit.to_le_bytes()).collect();
     assert!(refused(&utf16).contains("UTF-16"));
@@ -88,7 +88,7 @@ fn perf_script_without_call_graphs_has_a_sample_each_line() {
     assert_eq!(comms.collect::<Vec<_>>(), ["p", "cafe", "a name of sixtee"]);
 }
 
-/// By Go 1.26 with a rate of 1024.
+/// Written by Go 1.26 with a rate of 1024.
 #[test]
 fn a_go_heap_text_is_read_as_go_reads_it() {
     let text = "heap profile: 2: 528384 [3: 532480] @ heap/2048\n\
@@ -99,7 +99,7 @@ fn a_go_heap_text_is_read_as_go_reads_it() {
                 # runtime.MemStats\n# Alloc = 43225208\n";
     let profile = foreign::read(text.as_bytes()).unwrap();
     assert_eq!(stacks(&profile)[0], "main.main;main.(*T).alloc");
-    // 64 bytes that were seen once in 1024 are 1 / (1 - e^(-64/1024)) as many: 16.5.
+    // 64 bytes sampled once at a rate of 1024 represent 1 / (1 - e^(-64/1024)) times as many: 16.5.
     assert_eq!(
         weights(&profile),
         [

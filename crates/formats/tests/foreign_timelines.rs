@@ -1,4 +1,4 @@
-//! Traces, CPU profiles of V8 and callgrind's files.
+//! Traces, V8 CPU profiles and callgrind files.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -85,7 +85,7 @@ fn slices_of_a_trace_are_stacks() {
         assert_eq!(is_cut, text.ends_with(",\n"));
         assert!(profile.meta.warnings.iter().any(|warning| warning.contains("1 events")));
     }
-    // An end too many, a beginning too many, and a slice that is longer than the one that it is in.
+    // A surplus end, a surplus begin, and a slice longer than the enclosing one.
     let wrong = read(
         r#"[{"ph":"E","pid":1,"tid":1,"ts":1},{"ph":"B","pid":1,"tid":1,"name":"a","ts":2},{"ph":"X","pid":1,"tid":2,"name":"b","ts":0,"dur":5},
            {"ph":"X","pid":1,"tid":2,"name":"c","ts":3,"dur":9}]"#,
@@ -116,7 +116,7 @@ fn cpu_profiles_within_a_trace_are_read() {
     assert_eq!(told(&profile), map(&expected));
 }
 
-/// The profile that is exported and read again has the same times by stack, of slices that touch.
+/// A profile that is exported and read again has the same times by stack, for adjacent slices.
 #[test]
 fn exported_traces_come_back() {
     let mut made = Made::new();
@@ -131,7 +131,7 @@ fn exported_traces_come_back() {
     assert!(told(&back).keys().all(|key| key.starts_with("time app main")), "{:?}", told(&back));
 }
 
-/// The file that callgrind 3.19 writes of a program with two callers of one function and a recursion, shortened.
+/// A file that callgrind 3.19 wrote for a program with two callers of one function and a recursion, shortened.
 const CALLS: &str = "# callgrind format\nversion: 1\ncreator: callgrind-3.19.0\npid: 1\ncmd:  ./q\npositions: line\nevents: Ir\nsummary: 307089\n\n\
     ob=(8) /tmp/q\nfl=(146) /tmp/q.c\nfn=(536) main\n7 4\ncfn=(538) a\ncalls=1 -3 \n* 12020\n* 18\ncfn=(538)\ncalls=9 -3 \n* 108180\n* 20\ncfn=(542) b\n\
     calls=10 -2 \n* 180110\n* 22\ncfn=(544) fib\ncalls=1 -1 \n* 6739\n* 7\n\nfn=(538)\n4 30\ncfn=(540) leaf\ncalls=10 -1 \n* 60050\n* 20\n\
@@ -153,7 +153,7 @@ fn costs_of_callgrind_come_out_as_stacks() {
             ("Ir  main:7;fib:6;fib'2:6", 6721),
         ])
     );
-    // Names and positions as they are, and an instruction before each line.
+    // Full names and positions, and an instruction before each line.
     let plain = CALLS.replace("positions: line", "positions: instr line");
     let mut line = 0_i64;
     let mut lines = Vec::new();

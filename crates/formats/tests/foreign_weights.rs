@@ -1,4 +1,4 @@
-//! Weights that nothing can have measured are refused, with the place: never rounded to zero, never wrapped around.
+//! Weights that cannot have been measured are rejected, with the position: never rounded to zero, never wrapped around.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -58,7 +58,7 @@ fn firefox_weights() {
     }
 }
 
-/// A message by hand: `field` of type `wire`, with a varint or bytes.
+/// Encodes a message field: a varint or bytes.
 fn field(number: u8, value: &[u8]) -> Vec<u8> {
     [&[number << 3 | 2, value.len() as u8][..], value].concat()
 }
@@ -106,7 +106,7 @@ fn pprof_values() {
     }
 }
 
-/// A text is read as far as it makes sense; the rest is counted, with its first line.
+/// A text is read as far as it is valid; the rest is counted, with its first line.
 #[test]
 fn perf_script_periods() {
     let line =

@@ -1,4 +1,4 @@
-//! JFR files as async-profiler and the JDK wrote them, held against what the JDK's own command `jfr` prints of them; and files that hurt.
+//! JFR files written by async-profiler and the JDK, compared with the output of the JDK's own command `jfr`; and hostile files.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -36,7 +36,7 @@ public class Load {
 }
 "#;
 
-/// By event: the number of samples and the sum of their weights.
+/// By event: the number of samples and their total weight.
 fn sums(profile: &Profile) -> BTreeMap<String, (u64, u64)> {
     let mut sums = BTreeMap::new();
     for sample in profile.samples.iter() {
@@ -70,7 +70,7 @@ fn stacks(profile: &Profile, event: &str) -> BTreeMap<String, u64> {
     stacks
 }
 
-/// What `jfr print --json` says of the events of a type.
+/// Returns the events of a type from `jfr print --json`.
 fn printed(file: &Path, event: &str) -> Vec<Value> {
     let output = Command::new("jfr")
         .args(["print", "--json", "--stack-depth", "64", "--events", event])
@@ -82,7 +82,7 @@ fn printed(file: &Path, event: &str) -> Vec<Value> {
     events.into_iter().map(|mut event| event["values"].take()).collect()
 }
 
-/// The same stacks as [`stacks`] has them, of what `jfr` prints. Native frames have no class here but a library.
+/// Converts the output of `jfr` to the form of [`stacks`]. Native frames have a library here instead of a class.
 fn printed_stacks(events: &[Value], thread: &str) -> BTreeMap<String, u64> {
     let mut stacks = BTreeMap::new();
     for event in events {
@@ -110,7 +110,7 @@ fn frame(frame: &Value) -> String {
     format!("{name}:{line}")
 }
 
-/// Names the first stack that differs: all of them are long.
+/// Prints only the first stack that differs: all of them are long.
 fn assert_same(read: &BTreeMap<String, u64>, printed: &BTreeMap<String, u64>, event: &str) {
     let differs = read.keys().chain(printed.keys()).find(|stack| read.get(*stack) != printed.get(*stack));
     let counts = differs.map(|stack| (stack, read.get(stack), printed.get(stack)));
@@ -137,13 +137,13 @@ fn async_profilers_file_has_every_kind_of_sample() {
     assert_eq!(profile.meta.recorder, "async-profiler 4.0");
     let first = profile.events.rows()[0].name;
     assert_eq!(profile.strings.get(first), "cpu-clock", "commands show the first event");
-    // The rate is that of one event of four.
+    // The frequency is that of one event of four.
     assert_eq!(profile.meta.frequency_hz, None);
     assert_eq!(profile.meta.command, ["java", "Load"]);
     let contention = stacks(&profile, "monitor-enter");
     let of_main = contention.keys().any(|stack| stack.contains("Load.contend:6;Load.main:10"));
     assert!(of_main && contention.keys().any(|stack| stack.starts_with("contender|")), "{contention:?}");
-    // Time goes on through the recording.
+    // Times increase through the recording.
     let times: Vec<u64> = profile.samples.iter().map(|sample| sample.time_ns).collect();
     assert!(times.is_sorted() && times[times.len() - 1] <= profile.meta.duration_ns + 100_000_000);
     assert!(times[times.len() - 1] - times[0] > profile.meta.duration_ns / 2, "{times:?}");
@@ -195,7 +195,7 @@ fn the_jdks_file_has_the_samples_that_jfr_prints() {
         assert!(name != "alloc-sample" || weight == printed, "{weight} {printed}");
     }
     let (samples, weight) = sums["cpu-clock ns"];
-    // The settings `profile` sample each 10 ms.
+    // The `profile` settings sample every 10 ms.
     assert_eq!(weight, samples * 10_000_000);
     assert!(
         stacks(&profile, "cpu-clock")
@@ -217,7 +217,7 @@ fn contexts_are_told() {
         stacks(&recording.profile, "monitor-enter"),
         [("worker|Load.work:11;Load.run:7".into(), 1)].into()
     );
-    // No setting says how long a sample is.
+    // No setting has the sampling period.
     assert!(sums(&recording.profile).contains_key("samples "));
     let error = jfr::decode(&file, 1).err().unwrap();
     assert!(error.to_string().contains("more than 1 samples"), "{error}");
@@ -235,7 +235,7 @@ fn a_file_that_is_cut_off_keeps_its_whole_chunks() {
     assert!(matches!(error, ReadError::Jfr { .. }) && error.to_string().contains("cut off"), "{error}");
 }
 
-/// A sample of a type whose field is of the type 10.
+/// A sample of a type whose field has type 10.
 fn with_type(chunk: JfrChunk) -> Vec<u8> {
     chunk
         .class(1, "long", &[])

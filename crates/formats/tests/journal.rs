@@ -1,5 +1,5 @@
-//! Journals: a recording that was written in parts is the one that was never taken apart, and one that was cut off anywhere is
-//! there up to its last whole segment.
+//! Journals: a recording written in parts equals one that was never split, and a truncated one is
+//! readable up to its last complete segment.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -13,7 +13,7 @@ use plumb_formats::native::{self, Journal, ReadError, UNFINISHED};
 use plumb_profile::*;
 use support::Dice;
 
-/// A recording as a recorder makes it: rows come, lives end, names are found later.
+/// A recording as a recorder makes it: rows are added, lives end, names are found later.
 struct Recorder {
     dice: Dice,
     profile: Profile,
@@ -56,10 +56,10 @@ impl Recorder {
                 process: None,
             });
         }
-        // An older one ends.
+        // An older life ends.
         let life: LifeId = Id::from_index(dice.below(profile.lives.len()));
         let cpu_ns = Some(dice.below(1000) as u64 * 1000);
-        // Some may be taken out once they have ended: nothing is learnt of these any more.
+        // Some ended lives may be removed: nothing more is learnt about them.
         if let Some(life) =
             profile.lives.find_mut(life).filter(|life| life.end == LifeEnd::Running || !may_go(life))
         {
@@ -83,7 +83,7 @@ impl Recorder {
         }
     }
 
-    /// Frames that have no names get some, and some others.
+    /// Names some frames, with or without earlier names.
     fn name(&mut self) {
         let Self { dice, profile, .. } = self;
         for index in 0..profile.frames.len() {
@@ -114,12 +114,12 @@ impl Recorder {
     }
 }
 
-/// Whether a life is taken out with a part, once it has ended.
+/// Whether a life is removed with a part, once it has ended.
 fn may_go(life: &Life) -> bool {
     life.pid.is_multiple_of(2)
 }
 
-/// Few at the root, more towards the leaf.
+/// Few distinct frames at the root, more towards the leaf.
 fn frame(profile: &mut Profile, dice: &mut Dice, depth: usize) -> FrameId {
     let dso = Id::from_index(dice.below(profile.dsos.len()));
     let address = Address(dice.below(400 / (1 + depth)) as u64);
@@ -127,7 +127,7 @@ fn frame(profile: &mut Profile, dice: &mut Dice, depth: usize) -> FrameId {
     profile.frames.add(Frame { kind, dso: Some(dso), address, is_return: depth > 0, found })
 }
 
-/// All that a profile says but the numbers of stacks.
+/// Everything that a profile says except the numbers of stacks.
 fn said(profile: &Profile) -> Vec<String> {
     let lines = profile.frames.iter().map(|(id, frame)| format!("{frame:?} {:?}", profile.symbols.of(id)));
     let samples = profile.samples.iter().map(|sample| {
@@ -151,7 +151,7 @@ fn unfinished(bytes: &[u8]) -> Result<(Profile, native::Unfinished), ReadError> 
     native::read_unfinished(Cursor::new(bytes))
 }
 
-/// A file whose bytes can be looked at, and that may be full.
+/// A file whose bytes can be inspected, and that may be full.
 #[derive(Clone)]
 struct Disk {
     file: Rc<RefCell<Cursor<Vec<u8>>>>,
@@ -199,13 +199,13 @@ impl Seek for Disk {
 struct Recorded {
     /// The journal.
     bytes: Vec<u8>,
-    /// The recording that was never taken apart.
+    /// The recording that was never split.
     whole: Profile,
-    /// The one that the journal wrote, as it is read.
+    /// The recording that the journal wrote, as read.
     finished: Profile,
-    /// Where each segment ends, and what had been recorded by then.
+    /// End of each segment, and the data recorded by then.
     ends: Vec<(usize, Vec<String>)>,
-    /// Lives that were not in memory at the end.
+    /// Number of lives not in memory at the end.
     taken_out: usize,
 }
 
@@ -242,7 +242,7 @@ fn a_recording_in_parts_is_the_one_that_was_never_taken_apart() {
         let Recorded { whole, finished, taken_out, .. } = recorded(seed, 30 + 17 * seed as usize);
         assert_eq!(said(&finished), said(&whole), "seed {seed}");
         assert!(taken_out > 0 || seed == 0, "seed {seed}: lives were out of memory");
-        // That includes equal stacks being one.
+        // This includes merging equal stacks.
         let nodes: std::collections::HashSet<_> = finished.stacks.iter().map(|(_, &node)| node).collect();
         assert_eq!(nodes.len(), finished.stacks.len());
     }
@@ -325,7 +325,7 @@ fn a_recording_without_parts_has_the_usual_form() {
     assert_eq!(by_journal.into_inner(), plain.into_inner());
 }
 
-/// More lives than are put together at a time, most of which go soon and some late or never.
+/// More lives than are written at a time, most of which are removed soon and some late or never.
 #[test]
 fn lives_of_many_parts_are_all_there_in_their_order() {
     let (mut profile, mut whole) = (Profile::default(), Vec::new());

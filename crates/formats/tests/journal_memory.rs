@@ -1,4 +1,4 @@
-//! What a long recording takes in memory, by the kernel's account: alone in its file, as that is of the whole process.
+//! Memory use of a long recording, according to the kernel: the only test in its file, because the figure is for the whole process.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -8,7 +8,7 @@ use std::path::Path;
 use plumb_formats::native::{self, Journal};
 use plumb_profile::*;
 
-/// The most memory that this process ever had, in KiB.
+/// Returns the peak memory of this process in KiB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -21,7 +21,7 @@ fn file(name: &str) -> std::fs::File {
     std::fs::OpenOptions::new().read(true).write(true).create_new(true).open(path).unwrap()
 }
 
-/// A recording of many samples in many stacks, with a journal in which a part ends after so many samples. Its file.
+/// Records many samples in many stacks, with a journal in which a part ends after `part` samples. Returns the file.
 fn record(name: &str, part: usize) -> std::fs::File {
     let mut profile = Profile::default();
     let empty = profile.strings.empty();
@@ -57,7 +57,7 @@ fn a_recorder_needs_memory_for_one_part() {
     let before = peak();
     let mut parts = record("parts.plumb", 10_000);
     let in_parts = peak() - before;
-    // As the most that there ever was only grows, this comes second.
+    // Runs second, because the peak only grows.
     record("whole.plumb", usize::MAX);
     let at_once = peak() - before;
     assert!(in_parts * 4 < at_once, "{in_parts} KiB in parts, {at_once} KiB at once");

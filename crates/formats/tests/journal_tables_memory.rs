@@ -1,4 +1,4 @@
-//! What the end of a long recording takes in memory, by the kernel's account: alone in its file, as that is of the whole process.
+//! Memory use at the end of a long recording, according to the kernel: the only test in its file, because the figure is for the whole process.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -7,7 +7,7 @@ use std::io::Cursor;
 use plumb_formats::native::{self, Journal};
 use plumb_profile::*;
 
-/// The most memory that this process ever had, in KiB.
+/// Returns the peak memory of this process in KiB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -39,12 +39,12 @@ fn frames_and_names_are_written_some_at_a_time() {
     let profile = profile();
     let before = peak();
     let mut journal = Journal::begin(Cursor::new(Vec::new())).unwrap();
-    // A part makes it a long recording; the rest came since.
+    // A part makes it a long recording; the rest is added afterwards.
     journal.part(&Profile::default(), &Meta::default()).unwrap();
     let mut out = Cursor::new(Vec::new());
     journal.finish(&profile, &mut out).unwrap();
     let in_groups = peak() - before;
-    // As the most that there ever was only grows, this comes second.
+    // Runs second, because the peak only grows.
     native::write(&profile, Cursor::new(Vec::new())).unwrap();
     let at_once = peak() - before;
     assert!(in_groups * 2 < at_once, "{in_groups} KiB in groups, {at_once} KiB at once");

@@ -1,4 +1,4 @@
-//! Recordings: what is written is read again; what is damaged is refused with a place and a reason.
+//! Recordings: everything written is read again; damaged files are rejected with a position and a reason.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -88,7 +88,7 @@ fn edit_meta(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
     })
 }
 
-/// The archive with every entry passed through `edit`, checksums made right again.
+/// Rebuilds the archive with every entry passed through `edit`, and correct checksums.
 fn rebuild(bytes: &[u8], mut edit: impl FnMut(&str, Vec<u8>) -> Vec<u8>) -> Vec<u8> {
     let mut old = zip::ZipArchive::new(Cursor::new(bytes)).unwrap();
     let mut new = zip::ZipWriter::new(Cursor::new(Vec::new()));
@@ -105,8 +105,8 @@ fn rebuild(bytes: &[u8], mut edit: impl FnMut(&str, Vec<u8>) -> Vec<u8>) -> Vec<
     new.finish().unwrap().into_inner()
 }
 
-/// Bytes changed on disk or on the way: the archive's checksums or the tables' own checks catch it, or the change
-/// does not matter. What must not happen is a panic or a profile whose ids point nowhere.
+/// Bytes changed on disk or in transfer: the archive's checksums or the tables' own checks detect it, or the change
+/// has no effect. It must cause neither a panic nor a profile with invalid ids.
 #[test]
 fn damaged_recordings_never_panic() {
     let bytes = written(&profile(3, 30));
@@ -123,7 +123,7 @@ fn damaged_recordings_never_panic() {
     }
 }
 
-/// As above, but with checksums made right: what someone who means harm would do.
+/// As above, but with correct checksums, as an attacker would write them.
 #[test]
 fn hostile_recordings_never_panic() {
     let bytes = written(&profile(3, 30));
@@ -169,7 +169,7 @@ fn walk(profile: &Profile) {
 }
 
 /// Ten seconds of a recursive program in two threads: 9,900 samples with some 40,000 stack nodes, 900 frames, names and
-/// lines. What is asked for is 0.2 MB.
+/// lines. The required size is 0.2 MB.
 #[test]
 fn ten_seconds_of_recursion_stay_small() {
     let dice = &mut Dice(9);
@@ -242,7 +242,7 @@ fn frame_with_lines(profile: &mut Profile, dso: DsoId, number: u64, dice: &mut D
     frame
 }
 
-/// A recording that plumb wrote before it kept lives (version 1.0 of the format): 12 times `ls` from a shell.
+/// A recording from before plumb recorded process lives (version 1.0 of the format): `ls` 12 times from a shell.
 #[test]
 fn a_recording_without_lives_is_read() {
     let profile = read(include_bytes!("data/1.0.plumb")).unwrap();
@@ -285,8 +285,8 @@ fn a_life_that_an_exec_ended_ends_where_the_next_begins() {
     assert!(ended.is_some() && ended == back.lives[lives[2]].start_ns);
 }
 
-/// A shell runs a program 20,000 times, each living about half a millisecond. What is asked for is 4 bytes a life:
-/// 8 for each run of the program, which has two (before and after its exec).
+/// A shell runs a program 20,000 times, each living about half a millisecond. The required size is 4 bytes per life:
+/// 8 per run of the program, which has two (before and after its exec).
 #[test]
 fn twenty_thousand_runs_stay_small() {
     let empty = written(&Profile::default()).len();
@@ -297,7 +297,7 @@ fn twenty_thousand_runs_stay_small() {
     assert!(size < 4 * lives.len(), "{size} bytes for {} lives", lives.len());
 }
 
-/// A shell that runs a program again and again.
+/// A shell that runs a program repeatedly.
 fn shell_loop(profile: &mut Profile, runs: u32) -> Vec<LifeId> {
     let dice = &mut Dice(4);
     let [shell, program] = ["/bin/bash", "/usr/bin/dirname"].map(|path| profile.strings.add(path));

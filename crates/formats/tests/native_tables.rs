@@ -1,4 +1,4 @@
-//! Recordings without plumb: pyarrow reads the tables, and finds in them what was written.
+//! Recordings without plumb: pyarrow reads the tables, and finds the data written.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -28,7 +28,7 @@ for name in archive.namelist():
 json.dump(tables, sys.stdout, default=lambda value: value.hex())
 "#;
 
-/// The tables as pyarrow sees them. `None`, after saying why, where Python or pyarrow is missing.
+/// Reads the tables with pyarrow. `None`, after printing the reason, if Python or pyarrow is missing.
 fn tables(profile: &Profile) -> Option<Value> {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("tables.plumb");
     plumb_formats::native::write(profile, std::fs::File::create(&path).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! OpenTelemetry's profiles, read by the types that OpenTelemetry generates from its own description of the format.
+//! OpenTelemetry profiles, read with the types that OpenTelemetry generates from its own description of the format.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -17,12 +17,12 @@ fn written(made: &Made) -> ProfilesData {
     let mut bytes = Vec::new();
     otlp::write(&made.profile, &mut bytes).unwrap();
     let data = ProfilesData::decode(&bytes[..]).unwrap();
-    // Nothing of it is unknown there.
+    // All fields are known there.
     assert_eq!(data.encode_to_vec(), bytes);
-    // It is not mistaken for a damaged pprof.
+    // The file is not mistaken for a damaged pprof.
     let refused = foreign::read(&bytes).unwrap_err().to_string();
     assert!(refused.contains("OpenTelemetry"), "{refused}");
-    // What a collector is sent looks the same.
+    // Requests to a collector have the same form.
     let request = ExportProfilesServiceRequest::decode(&bytes[..]).unwrap();
     assert_eq!(request.resource_profiles, data.resource_profiles);
     data
@@ -107,7 +107,7 @@ fn stacks_values_and_attributes_are_there() {
     assert_eq!(profiles[1].samples[0].values, [5]);
 }
 
-/// What the description of the format asks of dictionaries.
+/// Requirements of the format's description for dictionaries.
 #[test]
 fn tables_begin_with_an_empty_row_and_have_none_twice() {
     let dictionary = written(&example()).dictionary.unwrap();

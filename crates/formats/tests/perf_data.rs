@@ -1,4 +1,4 @@
-//! perf.data as this machine's perf writes it: every record that `perf report --stats` counts comes out, in order.
+//! perf.data as this machine's perf writes it: every record that `perf report --stats` counts is returned, in order.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -14,7 +14,7 @@ use plumb_formats::perf_data::PerfData;
 /// Some 50 ms of work, a few processes, and page faults.
 const WORK: &str = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; ls / >/dev/null; ls /usr >/dev/null";
 
-/// Records [`WORK`] with these options. `None`, after saying why, where perf is missing or may not record.
+/// Records [`WORK`] with these options. `None`, after printing the reason, if perf is missing or may not record.
 fn record(name: &str, options: &[&str]) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.{}.data", std::process::id()));
     let to_pipe = options.contains(&"-o");
@@ -41,7 +41,7 @@ fn record(name: &str, options: &[&str]) -> Option<PathBuf> {
     }
 }
 
-/// What was read: records by type, samples by event, and how many samples carry what.
+/// The records read: by type, samples by event, and the number of samples with certain fields.
 #[derive(Default, Debug, PartialEq)]
 struct Counts {
     types: BTreeMap<&'static str, u64>,
@@ -92,7 +92,7 @@ fn read(bytes: &[u8]) -> Counts {
     counts
 }
 
-/// What `perf report --stats` says of the file: records by type, samples by event.
+/// The counts of `perf report --stats`: records by type, samples by event.
 fn perf_counts(path: &Path) -> Counts {
     let out = Command::new("perf").args(["report", "--stats", "-i"]).arg(path).output().unwrap();
     let text = String::from_utf8(out.stdout).unwrap();
@@ -100,7 +100,7 @@ fn perf_counts(path: &Path) -> Counts {
     let mut event = None;
     for line in text.lines() {
         if let Some(name) = line.strip_suffix(" stats:").filter(|name| !name.contains("Aggregated")) {
-            // Without rights for the kernel's code perf adds H where no name came, as through a pipe: guests are left out too.
+            // Without permission for kernel code perf adds H if no name came, as through a pipe: guests are excluded too.
             let name = name.strip_suffix("uH").map_or(name.to_string(), |name| format!("{name}u"));
             event = Some(name);
         }
@@ -120,17 +120,17 @@ fn perf_counts(path: &Path) -> Counts {
     counts
 }
 
-/// Records with `options`, and fails unless the same is read as perf reads.
+/// Records with `options`, and fails unless the counts equal perf's.
 fn same_as_perf(name: &str, options: &[&str]) -> Option<Counts> {
     let path = record(name, options)?;
     let (ours, mut perfs) = (read(&std::fs::read(&path).unwrap()), perf_counts(&path));
     std::fs::remove_file(&path).unwrap();
-    // A record of a group is a sample of several events; perf counts it once among the records.
+    // A record of a group contains samples of several events; perf counts it once among the records.
     perfs.types.insert("SAMPLE", perfs.samples.values().sum());
     assert_eq!(ours.types, perfs.types, "{name}: records by type");
     assert!(ours.types["SAMPLE"] > 10, "{name}: too few samples to tell anything");
     assert_eq!(ours.damaged, 0, "{name}");
-    // perf leaves events without samples out of its list in some versions.
+    // Some versions of perf omit events without samples from the list.
     let mut named = perfs.samples;
     named.retain(|_, count| *count > 0);
     assert_eq!(ours.samples, named, "{name}: samples by event");
@@ -212,7 +212,7 @@ fn through_a_pipe() {
 
 #[test]
 fn through_a_pipe_compressed() {
-    // perf 6.1 can't read what it writes here, so there is nothing to compare with.
+    // perf 6.1 cannot read its own output here, so there is nothing to compare with.
     let options = ["-e", "cpu-clock", "-F", "2000", "--call-graph", "dwarf", "-z", "-o", "-"];
     let Some(path) = record("pipe-z", &options) else { return };
     let counts = read(&std::fs::read(&path).unwrap());
@@ -259,7 +259,7 @@ fn cut_off_files_give_what_is_whole() {
         let bytes = std::fs::read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         let whole = read(&bytes).types["SAMPLE"];
-        // What comes behind the records can be longer than compressed ones are. perf_file_header: the place of the data and its
+        // Data after the records can be longer than compressed ones. perf_file_header: the position of the data and its
         // size; through a pipe all is data.
         let word = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize;
         let (begin, size) = if name == "cut-pipe" { (0, bytes.len()) } else { (word(40), word(48)) };

@@ -109,7 +109,7 @@ impl Made {
     }
 }
 
-/// What came out: event and time of samples, damage, and the sum of all stack bytes.
+/// The records read: event and time of samples, damage, and the sum of all stack bytes.
 #[derive(Debug, Default, PartialEq)]
 struct Seen {
     samples: Vec<(usize, u64)>,

@@ -1,4 +1,4 @@
-//! Records made by hand, in an order and of a kind that real recordings have only now and then.
+//! Hand-made records, in orders and of kinds that are rare in real recordings.
 
 use linux_perf_event_reader::{Endianness, RecordIdParseInfo, RecordParseInfo, SampleFormat};
 use plumb_fixtures::{Requirement, skip};
@@ -11,8 +11,8 @@ const IN_KERNEL: u16 = 1;
 const IN_USER: u16 = 2;
 pub(super) const EXEC: u16 = 1 << 13;
 
-/// Everything that the recorder asks for: program counter, task, time, processor, period, callchain, registers
-/// (stack pointer and program counter alone), stack.
+/// The fields that the recorder asks for: program counter, task, time, CPU, period, callchain, registers
+/// (only stack pointer and program counter), stack.
 fn info() -> RecordParseInfo {
     let bits = perf::PERF_SAMPLE_IP
         | perf::PERF_SAMPLE_TID
@@ -76,7 +76,7 @@ impl Fields {
         self.0.resize((self.0.len() + 1).next_multiple_of(8), 0);
         self
     }
-    /// Ends with who, when and on which processor, as all records but samples do.
+    /// Appends task, time and CPU, with which all records except samples end.
     pub(super) fn record(self, kind: RecordType, misc: u16, cpu: u32) -> Made {
         let bytes = self.u32s(&[0, 0]).u64s(&[0]).u32s(&[cpu, 0]).0;
         Made { kind, misc, bytes }
@@ -97,7 +97,7 @@ pub(super) fn mmap(pid: u32, start: u64, path: &str) -> Made {
     fields.u32s(&[5, 2]).text(path).record(RecordType::MMAP2, IN_USER, 0)
 }
 
-/// A sample of a task in the kernel: its user registers' ABI, program counter and the words on its stack.
+/// A sample of a task in the kernel: ABI of its user registers, program counter and the words on its stack.
 pub(super) struct Kernel<'a> {
     pub(super) pid: u32,
     pub(super) abi: u64,
@@ -122,14 +122,14 @@ pub(super) fn sample(of: &Kernel<'_>) -> Made {
     Made { kind: RecordType::SAMPLE, misc: IN_KERNEL, bytes: fields.0 }
 }
 
-/// The record, but for a sample, at this time.
+/// Sets the time of a record that is not a sample.
 pub(super) fn at(time_ns: u64, mut made: Made) -> Made {
     let end = made.bytes.len();
     made.bytes[end - 16..end - 8].copy_from_slice(&time_ns.to_le_bytes());
     made
 }
 
-/// A sample at this time.
+/// Sets the time of a sample.
 fn timed(time_ns: u64, mut made: Made) -> Made {
     made.bytes[16..24].copy_from_slice(&time_ns.to_le_bytes());
     made
@@ -230,7 +230,7 @@ fn tasks_without_user_memory_are_complete() {
     assert_eq!(kinds(&profile, 0), [FrameKind::Kernel]);
 }
 
-/// Where a program's first function is in its file: it has no caller, so a stack there is whole.
+/// File offset of a program's entry point: that function has no caller, so a stack there is complete.
 fn entry_offset(path: &str) -> Option<u64> {
     let bytes = std::fs::read(path).ok()?;
     let entry = u64::from_le_bytes(*bytes.get(24..)?.first_chunk()?);
@@ -257,7 +257,7 @@ fn frames_kept_from_the_last_sample_are_those_of_todays_mappings() {
     let mut ingest = Ingest::new(Source::File, Filter::All);
     feed(&mut ingest, &[comm(7, "program", EXEC), before, of(), of()]);
     assert_eq!(ingest.stacks.last, (1, 1), "made once");
-    // The library was unloaded and another one put in its place; registers and stack are the same.
+    // The library was replaced by another one; registers and stack are the same.
     feed(&mut ingest, &[after, of()]);
     assert_eq!(ingest.stacks.last, (0, 2));
     feed(&mut ingest, &[of()]);
@@ -346,12 +346,12 @@ fn processes_that_have_ended_leave_a_row_and_nothing_else_with_each_part() {
         }
     }
     assert!(ingest.profile().lives.len() >= 2 * (100_000 - 2), "each was there");
-    // Lives of the last two seconds stay, as the kernel may still tell of them: that is 2000 processes.
+    // Lifetimes of the last two seconds stay, as the kernel may still report on them: that is 2000 processes.
     assert!(most[0] < 5000, "{most:?}");
     assert!(most[1..].iter().all(|&rows| rows < 500), "{most:?}");
 }
 
-/// What a sample says: its process and program, the frames with their files, and its weight.
+/// The content of a sample: process and program, the frames with their files, and the weight.
 type Said = (u32, String, Vec<(u64, Option<String>)>, u64);
 
 fn said(profile: &Profile) -> Vec<Said> {
@@ -427,7 +427,7 @@ fn memory_stays_the_same_over_many_programs_if_their_past_is_folded() {
     for pid in 2..20_000_u32 {
         let start = 0x50_0000 + u64::from(pid % 100) * 0x1000;
         let hit = sample(&Kernel { pid, abi: 2, ip: start + u64::from(pid % 0xfff), stack: Some(&[]) });
-        // Each is another program.
+        // Each exec starts another program.
         let life = [
             fork(1, pid),
             comm(pid, &format!("p{pid}"), EXEC),
@@ -486,12 +486,12 @@ fn cut_records_are_counted_and_split_ones_are_joined() {
     assert!(counted > 0 && counted <= 2 * damaged);
 }
 
-/// Records and samples that the kernel says are missing, and what the caller learns by other means.
+/// Records and samples that the kernel reports as lost, and those that the caller reports.
 #[test]
 fn losses_are_counted() {
     let mut ingest = Ingest::new(Source::File, Filter::All);
     let event = ingest.add_event("cpu-clock", "ns");
-    // The number of an event, and how many.
+    // Event number and count.
     for lost in [3, 4] {
         Fields::new().u64s(&[77, lost]).record(RecordType::LOST, 0, 0).feed_to(&mut ingest, event);
     }

@@ -1,8 +1,8 @@
-//! From perf records to a profile: who ran, what was mapped where, and the unwound stack of each sample.
+//! Turns perf records into a profile: running processes, their mappings, and the unwound stack of each sample.
 //!
-//! Records come in the order of their time, whether from a ring or from a perf.data file. The profile that comes
-//! out holds addresses only. `Ingest` hands each record to the part whose matter it is: `processes` (who runs), `spaces`
-//! (what is mapped), `stacks`, `weights` (what samples count). Not here: reading rings, sorting records, parsing file headers, symbols.
+//! Records come in order of time, from a ring or from a perf.data file. The resulting profile
+//! has addresses only. `Ingest` passes each record to the part that handles it: `processes` (running tasks), `spaces`
+//! (mappings), `stacks`, `weights` (weights of samples). Elsewhere: reading rings, sorting records, parsing file headers, symbols.
 
 mod cgroups;
 mod header;
@@ -54,12 +54,12 @@ pub struct Ingest {
     cgroups: EndedCgroups,
     /// Time of the last sample that was kept.
     now_ns: u64,
-    /// Room for a record that comes in two parts.
+    /// Buffer for a record that comes in two parts.
     joined: Vec<u8>,
 }
 
 impl Ingest {
-    /// An ingest of records from `source` that keeps the samples that `filter` lets through.
+    /// An ingest of records from `source` that keeps the samples selected by `filter`.
     pub fn new(source: Source, filter: Filter) -> Self {
         Self {
             out: Output::default(),
@@ -74,35 +74,35 @@ impl Ingest {
         }
     }
 
-    /// Declares an event that samples may belong to: its name (`cpu-clock`) and the unit of its period (`ns`).
+    /// Declares an event of samples: its name (`cpu-clock`) and the unit of its period (`ns`).
     pub fn add_event(&mut self, name: &str, unit: &str) -> EventId {
         let (name, unit) = (self.out.profile.strings.add(name), self.out.profile.strings.add(unit));
         self.weights.add_event();
         self.out.profile.events.push(Event { name, unit })
     }
 
-    /// Samples of an event so far, those that are not kept included.
+    /// Number of samples of an event so far, including those that are not kept.
     pub fn samples_of(&self, event: EventId) -> u64 {
         self.weights.samples_of(event)
     }
 
-    /// Has samples of an event count `each` where they don't say themselves what they count. Otherwise these count 1.
+    /// Sets the weight of an event's samples that have no period. The default is 1.
     pub fn weigh_each(&mut self, event: EventId, each: u64) {
         self.weights.weigh_each(event, each);
     }
 
-    /// Has samples of an event in the idle task kept, which otherwise no recording of this machine has ([`Source::Live`]).
+    /// Keeps the event's samples of the idle task, which are otherwise dropped from recordings of this machine ([`Source::Live`]).
     pub fn keep_idle(&mut self, event: EventId) {
         self.weights.keep_idle(event);
     }
 
-    /// Has samples of an event, which a program in the kernel writes, count what that says. `way_in`: the functions through which it is
+    /// Takes the weight of an event's samples from the BPF program that writes them. `way_in`: the functions through which it is
     /// called, if the samples have kernel stacks.
     pub fn weigh_as_said(&mut self, event: EventId, way_in: Option<Arc<[Range<u64>]>>) {
         self.weights.weigh_as_said(event, way_in);
     }
 
-    /// Tells the build id of the file that records call `path`, as a perf.data file's own table does, before the
+    /// Sets the build ID of the file that records call `path`, as listed in a perf.data file, before the
     /// records that use it. For the kernel `path` is `[kernel.kallsyms]`.
     pub fn build_id(&mut self, path: &[u8], id: &[u8]) {
         match path.starts_with(b"[kernel.kallsyms]") {
@@ -111,8 +111,8 @@ impl Ingest {
         }
     }
 
-    /// Takes the next record. `event` is the one that it belongs to (by sample id or by ring).
-    /// A record that can't be read is counted in [`Statistics::damaged_records`].
+    /// Handles the next record. `event` is its event (by sample ID or by ring).
+    /// An unreadable record is counted in [`Statistics::damaged_records`].
     pub fn record(&mut self, event: EventId, record: &RawEventRecord<'_>) {
         let mut joined = std::mem::take(&mut self.joined);
         let bytes = match record.data {
@@ -133,7 +133,7 @@ impl Ingest {
     fn dispatch(&mut self, event: EventId, record: &RawEventRecord<'_>, bytes: &[u8]) -> Result<(), Damaged> {
         let reader = Reader::new(bytes, &record.parse_info);
         let misc = record.misc;
-        // Recorders make up records of what ran before without a time.
+        // Recorders synthesize records of earlier events without a time.
         let time_ns = || record.common_data().ok().and_then(|data| data.timestamp).filter(|&time| time != 0);
         match record.record_type {
             RecordType::SAMPLE => {
@@ -190,7 +190,7 @@ impl Ingest {
         if !mmap.is_of_kernel(misc) {
             self.processes.mmap(&mut self.out.profile, mmap);
         } else if !self.processes.scope.is_live() {
-            // Of our own kernel /proc has told.
+            // This machine's kernel is known from /proc.
             self.stacks.kernel.map(mmap.range(), &String::from_utf8_lossy(mmap.path));
         }
     }
@@ -201,29 +201,29 @@ impl Ingest {
         }
     }
 
-    /// What was seen so far.
+    /// The counts so far.
     pub fn statistics(&self) -> &Statistics {
         &self.out.statistics
     }
 
-    /// The profile so far. Its samples are in the order in which they came, and the stacks of some may still change.
+    /// The profile so far. Samples are in order of arrival, and some stacks may still change.
     pub fn profile(&self) -> &Profile {
         &self.out.profile
     }
 
-    /// The profile so far, for the caller to fill in what it knows. With [`Source::File`], set `meta.arch` before
-    /// the first record: stacks of other architectures than x86_64 are not unwound.
+    /// The profile so far, for the caller to add facts. With [`Source::File`], set `meta.arch` before
+    /// the first record: stacks of architectures other than x86_64 are not unwound.
     pub fn profile_mut(&mut self) -> &mut Profile {
         &mut self.out.profile
     }
 
-    /// Files of frames that were deleted or replaced since they were mapped, held open: symbols have to be read through
+    /// Frames' files that were deleted or replaced since they were mapped, held open: symbols have to be read through
     /// these (`/proc/self/fd/N`).
     pub fn vanished(&self) -> Vec<(DsoId, File)> {
         self.processes.spaces.vanished()
     }
 
-    /// The finished profile: samples sorted by time, mappings that frames fall into.
+    /// The finished profile: samples sorted by time, with the mappings that frames fall into.
     pub fn finish(mut self) -> (Profile, Statistics) {
         self.settle_all();
         self.out.statistics.deferred_missing = self.deferred_stacks.missing();

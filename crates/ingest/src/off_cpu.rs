@@ -1,9 +1,9 @@
-//! Times off the processor become samples.
+//! Turns off-CPU times into samples.
 //!
-//! Times whose stack was walked in the kernel come with it, or counted by it. The record with a copy of any other stack is written
-//! on the same processor microseconds after its time was told, and a thread is off only once at a time: such a sample belongs to
-//! the last time of its thread that was told before it, if no other sample has it. Times without a sample (its stack was lost, or
-//! there were more than get one) go to their thread without a stack, so that the sum is what was measured.
+//! A time whose stack was unwound in the kernel comes with that stack or its count. Any other stack is copied to a record, which is written
+//! on the same CPU microseconds after the time was reported, and a thread is off the CPU only once at a time: such a sample belongs to
+//! the last time of its thread reported before it, unless another sample has it. Times without a sample (the stack was lost, or
+//! more times than stacks are recorded) are added to their thread without a stack, so that the sum is what was measured.
 
 use plumb_capture_api::TimeOff;
 use plumb_profile::{EventId, Frame, Profile, Sample, Samples, Truncation};
@@ -12,29 +12,29 @@ use rustc_hash::FxHashMap;
 use crate::output::Output;
 use crate::processes::Processes;
 
-/// The most times that are kept. Those beyond are added up by thread, without their stacks.
+/// Most times that are kept. Further ones are summed by thread, without their stacks.
 const MAX_TIMES: usize = 4 << 20;
-/// The most samples that wait for their time while what was told is taken out.
+/// Most samples that wait for their time while finished times are taken out.
 const MAX_WITHOUT_TIME: usize = 64 << 10;
-/// A sample is no later than this after its switch.
+/// A sample comes at most this long after its context switch.
 const LATE_NS: u64 = 5_000_000;
 
-/// Times and what they become.
+/// Off-CPU times, and the samples made of them.
 #[derive(Debug)]
 pub(crate) struct TimesOff {
-    /// The event that samples are taken of; it becomes that of the time blocked.
+    /// The event of the samples; it becomes that of blocked time.
     blocked: EventId,
     waited: EventId,
-    /// Samples that have their times.
+    /// Samples with known times.
     pub(crate) known: Samples,
-    /// Times that may have a sample, each.
+    /// Times that may each get a sample.
     times: Vec<TimeOff>,
-    /// By thread what has no stack: blocked, waited, and when last.
+    /// Times without a stack by thread: blocked, waited, and the last time stamp.
     without: FxHashMap<(u32, u32), (u64, u64, u64)>,
 }
 
 impl TimesOff {
-    /// Samples of the event `blocked` weigh what is told, and those of `waited` what of it was spent without a processor only.
+    /// Samples of the event `blocked` weigh the whole time, those of `waited` only the run-queue wait in it.
     pub(crate) fn new(blocked: EventId, waited: EventId) -> Self {
         Self { blocked, waited, known: Samples::default(), times: Vec::new(), without: FxHashMap::default() }
     }
@@ -51,13 +51,13 @@ impl TimesOff {
         }
     }
 
-    /// Takes times of a thread, added up, that have no stack.
+    /// Adds summed times of a thread that have no stack.
     pub(crate) fn add_without(&mut self, time: &TimeOff) {
         let sum = self.without.entry((time.pid, time.tid)).or_default();
         *sum = (sum.0 + time.blocked_ns, sum.1 + time.waited_ns, sum.2.max(time.out_ns));
     }
 
-    /// Takes how long a thread was off. `like`: a sample with the stack at which that began; `None`: if it has any, a record tells of it.
+    /// Adds a time off the CPU. `like`: a sample with the stack at its start; `None`: a record brings the stack, if any.
     pub(crate) fn add(&mut self, out: &mut Output, like: Option<Sample>, time: TimeOff) {
         match like {
             Some(like) => {
@@ -70,9 +70,9 @@ impl TimesOff {
         }
     }
 
-    /// Gives samples their times, at the end.
+    /// Assigns times to samples, at the end.
     pub(crate) fn finish(mut self, processes: &mut Processes, profile: &mut Profile) {
-        // Without a time it began as the recording ended.
+        // A sample without a time belongs to one that was ongoing at the end of the recording.
         self.match_times(profile);
         let times = std::mem::take(&mut self.times);
         times.iter().for_each(|time| self.add_without(time));
@@ -80,13 +80,13 @@ impl TimesOff {
         profile.samples = self.known;
     }
 
-    /// Gives samples the times that were told so far, while the recording goes on. Gives back those whose time may still be told: the newest.
+    /// Assigns the times reported so far to samples, during the recording. Returns the newest samples, whose time may still be reported.
     pub(crate) fn take(&mut self, processes: &mut Processes, profile: &mut Profile) -> Vec<Sample> {
         let mut without_time = self.match_times(profile);
         without_time.drain(..without_time.len().saturating_sub(MAX_WITHOUT_TIME));
         let now_ns = self.times.iter().map(|time| time.out_ns).max().unwrap_or(0);
         let times = std::mem::take(&mut self.times);
-        // The record of any other is there or was lost.
+        // The record of any older time has arrived or was lost.
         let (new, old): (Vec<_>, Vec<_>) = times.into_iter().partition(|time| now_ns - time.out_ns < LATE_NS);
         self.times = new;
         old.iter().for_each(|time| self.add_without(time));
@@ -95,7 +95,7 @@ impl TimesOff {
         without_time
     }
 
-    /// Gives samples their times. What is left is in `times`; gives back the samples that have none.
+    /// Assigns times to samples. Unassigned times stay in `times`; samples without a time are returned.
     fn match_times(&mut self, profile: &mut Profile) -> Vec<Sample> {
         self.times.sort_unstable_by_key(|time| (time.tid, time.out_ns));
         let mut taken = vec![false; self.times.len()];
@@ -126,7 +126,7 @@ impl TimesOff {
         without_time
     }
 
-    /// One row for each thread whose times have no stacks.
+    /// Adds one row for each thread with times that have no stacks.
     fn push_without(&mut self, processes: &mut Processes, profile: &mut Profile) {
         let mut threads: Vec<_> = self.without.drain().collect();
         threads.sort_unstable();

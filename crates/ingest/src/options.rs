@@ -1,19 +1,19 @@
-//! What kind of records come, and whose samples are kept.
+//! Options: the source of records, and the filter for samples.
 
-/// Where records come from.
+/// The source of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// This machine, now: what records leave out may be looked up in /proc.
+    /// This machine, live: missing information may be read from /proc.
     Live,
-    /// A file, possibly of another machine: files are looked up by build id and path, /proc is not read.
+    /// A file, possibly from another machine: files are found by build ID and path, /proc is not read.
     File,
 }
 
-/// Whose samples are kept.
+/// The filter for samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Filter {
-    /// Everyone's: the events themselves are scoped (cgroup, inherited, or the whole machine is wanted).
+    /// All samples: the events themselves are restricted (cgroup, inherited), or the whole machine is wanted.
     All,
-    /// Those of these processes and of what they fork.
+    /// Samples of these processes and their descendants.
     Tree(Vec<u32>),
 }

@@ -1,4 +1,4 @@
-//! What a recorder of this machine tells and asks beside records and samples.
+//! The interface for a recorder of this machine, besides records and samples.
 
 use crate::cgroups::EndedCgroups;
 use std::collections::HashSet;
@@ -11,25 +11,25 @@ use plumb_table_cache::TableCache;
 
 use crate::{Ingest, weights};
 
-/// A profile that was taken out while the recording goes on.
+/// A profile that was taken out during the recording.
 #[derive(Debug)]
 pub struct TakenProfile {
-    /// What was recorded since the last time.
+    /// The data since the last call.
     pub profile: Profile,
-    /// Its processes that go on.
+    /// Its processes that still run.
     pub running: HashSet<ProcessId>,
-    /// In which control groups processes ended since the last time, where that was told ([`Ingest::ended_in`]).
+    /// The control groups of processes that ended since the last call, if reported ([`Ingest::ended_in`]).
     pub cgroups: EndedCgroups,
 }
 
-/// Whom it records.
+/// The recorded processes.
 impl Ingest {
-    /// Follows `pid` and whatever it forks from now on. Has no effect on what is kept under [`Filter::All`](crate::Filter::All).
+    /// Follows `pid` and its future children. Has no effect on what is kept under [`Filter::All`](crate::Filter::All).
     pub fn follow(&mut self, pid: u32) {
         self.processes.scope.follow(pid);
     }
 
-    /// The followed processes, also those that have ended.
+    /// The followed processes, including those that have ended.
     pub fn followed(&self) -> impl Iterator<Item = u32> {
         self.processes.scope.followed()
     }
@@ -39,18 +39,18 @@ impl Ingest {
         self.processes.scope.await_program(program);
     }
 
-    /// Processes that began to run it since the last call.
+    /// Processes that have started the program since the last call.
     pub fn take_arrived(&mut self) -> Vec<u32> {
         self.processes.scope.take_arrived()
     }
 
-    /// Learns names, parents and mappings of a running process and its threads from /proc
+    /// Reads names, parents and mappings of a running process and its threads from /proc
     /// ([`Source::Live`](crate::Source::Live) only): for processes that started before the recording.
     pub fn read_process(&mut self, pid: u32) {
         self.processes.read_process(&mut self.out.profile, pid);
     }
 
-    /// [`Ingest::read_process`] for all that run.
+    /// [`Ingest::read_process`] for all running processes.
     pub fn read_all_processes(&mut self) {
         if self.processes.scope.is_live() {
             plumb_process::pids().into_iter().for_each(|pid| self.read_process(pid));
@@ -58,16 +58,16 @@ impl Ingest {
     }
 }
 
-/// What samples count.
+/// Weights of samples.
 impl Ingest {
-    /// Has an event's samples of a time weigh `counted` together, as the kernel counted, each in proportion: what it says that a
-    /// sample of a software event stands for is too much where a process shares its processor, as then the event begins anew at
-    /// each switch with the period of now (perf_swevent_add in kernel/events/core.c), and lost samples are in no other.
+    /// Scales an event's samples in a time range to a total weight of `counted`, the kernel's count, each in proportion. The weight in a
+    /// software event's sample is too large if the process shares its CPU: the event then restarts at
+    /// each switch with the current period (perf_swevent_add in kernel/events/core.c). Lost samples are in no other's weight.
     pub fn scale(&mut self, event: EventId, time_ns: Range<u64>, counted: u64) {
         weights::scale(&mut self.out.profile, event, time_ns, counted);
     }
 
-    /// Likewise of all samples of an event, if they weigh more than was counted.
+    /// Scales all samples of an event, if they weigh more than `counted`.
     pub fn scale_down(&mut self, event: EventId, counted: u64) {
         let samples = self.out.profile.samples.iter().filter(|sample| sample.event == event);
         if samples.map(|sample| u128::from(sample.weight)).sum::<u128>() > u128::from(counted) {
@@ -75,123 +75,123 @@ impl Ingest {
         }
     }
 
-    /// Likewise for two times, one after the other. Where all samples of one were lost, those of the other stand for it as well.
+    /// Scales the samples of two successive time ranges. If all samples of one were lost, those of the other represent both.
     pub fn scale_parts(&mut self, event: EventId, parts: [(Range<u64>, u64); 2]) {
         weights::scale_parts(&mut self.out.profile, event, parts);
     }
 
-    /// Adds samples that are like one before.
+    /// Adds further samples that equal `first`.
     pub fn counted(&mut self, first: Sample, counted: &Counted) {
         self.weights.add_counted(&mut self.out, first, counted);
     }
 
-    /// Has samples of the event `blocked` weigh what is told by [`Ingest::time_off`], and those of `waited` what of it was spent
-    /// without a processor only.
+    /// Takes the weight of the samples of event `blocked` from [`Ingest::time_off`], and that of `waited` from the run-queue wait in
+    /// those times.
     pub fn weigh_by_time_off(&mut self, blocked: EventId, waited: EventId) {
         self.weights.weigh_by_time_off(blocked, waited);
     }
 
-    /// Tells how long a thread was off. `like`: a sample with the stack at which that began; `None`: if it has any, a record tells of it.
+    /// Adds a time off the CPU. `like`: a sample with the stack at its start; `None`: a record brings the stack, if any.
     pub fn time_off(&mut self, like: Option<Sample>, time: TimeOff) {
         self.weights.add_time_off(&mut self.out, like, time);
     }
 
-    /// Tells of times of a thread, added up, that have no stack.
+    /// Adds summed times of a thread that have no stack.
     pub fn times_without_stack(&mut self, sum: &TimeOff) {
         self.weights.add_times_without_stack(sum);
     }
 
-    /// Counts samples that the kernel dropped, where the caller learns of them by other means than records.
+    /// Counts samples that the kernel dropped, if the caller learns of them other than from records.
     pub fn lost(&mut self, samples: u64) {
         self.out.statistics.lost_samples += samples;
     }
 }
 
-/// Accounts of tasks.
+/// CPU time and end of tasks.
 impl Ingest {
-    /// A task has used so much since it was forked, and has just exec'd, or ended.
+    /// Adds the CPU time of a task since its fork; the task has just exec'd or ended.
     pub fn spent(&mut self, task: (u32, u32), runtime_ns: u64, at_exec: bool) {
         let accounts = &mut self.processes.lives.accounts;
         accounts.spent(&self.processes.tasks, &mut self.out.profile, task, (runtime_ns, at_exec));
     }
 
-    /// A process has ended in a control group with this path.
+    /// Notes that a process has ended in a control group with this path.
     pub fn ended_in(&mut self, pid: u32, path: String) {
         self.cgroups.add(pid, path);
     }
 
-    /// What was told of that since the last time.
+    /// The control groups reported since the last call.
     pub fn take_cgroups(&mut self) -> EndedCgroups {
         std::mem::take(&mut self.cgroups)
     }
 
-    /// Of how many lives that have ended the account is still to come.
+    /// Number of ended lifetimes whose CPU time is still to come.
     pub fn open_accounts(&self) -> usize {
         self.processes.lives.accounts.open()
     }
 
-    /// Begins to look at how long threads wait for a processor: at those that are kept now, and what they start.
+    /// Starts to measure run-queue waits: of threads that are kept now, and of those they start.
     pub fn watch_queues(&mut self) {
         self.processes.watch_queues();
     }
 
-    /// Likewise for the threads of a process that is kept from now on.
+    /// Starts to measure those of a process that is kept from now on.
     pub fn watch_queues_of(&mut self, pid: u32) {
         self.processes.watch_queues_of(pid);
     }
 
-    /// Looks at all threads again, if that is due or `now`.
+    /// Reads the times of all threads again, if due or `now`.
     pub fn look_at_queues(&mut self, now: bool) {
         self.processes.look_at_queues(now);
     }
 
-    /// All that was seen, up to a time. `None`: it was not looked, or the kernel doesn't tell.
+    /// All run-queue waits up to a time. `None`: they were not measured, or the kernel doesn't report them.
     pub fn queued(&self, end_ns: u64) -> Option<Queued> {
         self.processes.queued(end_ns)
     }
 }
 
-/// Code that is mapped.
+/// Mapped code.
 impl Ingest {
-    /// Has rules found by tables that were kept, where many are looked up, and has such tables made.
+    /// Uses cached tables for unwind rules of files with many look-ups, and has such tables made.
     pub fn use_tables(&mut self, kept: TableCache) {
         self.processes.spaces.use_tables(kept);
     }
 
-    /// Looks after tables and unwind information, from time to time: no more than so many bytes of it are kept that are not in use.
+    /// Maintains tables and unwind information, to be called periodically: at most `most_bytes` of unused unwind information are kept.
     pub fn look_at_tables(&mut self, most_bytes: usize) {
         self.processes.spaces.look_at_tables(most_bytes);
     }
 
-    /// Forgets unwind information that is in use, if there is far more than [`Ingest::look_at_tables`] allowed last.
+    /// Drops unwind information that is in use, if there is far more than the last [`Ingest::look_at_tables`] allowed.
     pub fn make_room(&mut self) {
         self.processes.spaces.make_room();
     }
 
-    /// Whether stacks that end for want of unwind information are scanned for return addresses wherever that is
-    /// ([`plumb_unwind::scan`]): frames found that way, marked as [`plumb_profile::Found::Scan`], are guesses. Unless asked for,
-    /// stacks that end in code of files are, and what is found there has to be confirmed by more ([`plumb_unwind::scan::resume`],
+    /// Sets whether stacks that end for lack of unwind information are scanned for return addresses everywhere
+    /// ([`plumb_unwind::scan`]): frames found that way, marked as [`plumb_profile::Found::Scan`], are guesses. By default,
+    /// only stacks that end in code of files are scanned, and the result has to be confirmed by more evidence ([`plumb_unwind::scan::resume`],
     /// checked).
     pub fn scan_stacks(&mut self, wanted: bool) {
         self.processes.spaces.scan_stacks(wanted);
     }
 
-    /// What a process has mapped at an address.
+    /// The file or memory mapped at an address of a process.
     pub fn mapped_at(&mut self, pid: u32, address: u64) -> Option<Backing> {
         self.processes.mapped_at(&mut self.out.profile, pid, address)
     }
 
-    /// Its code.
+    /// The unwind information for mapped code.
     pub fn lend(&self, backing: Backing) -> Option<UnwindInfoRef<'_>> {
         self.processes.spaces.lend(backing)
     }
 
-    /// Processes of which something was mapped over another mapping since the last call.
+    /// Processes in which a mapping was replaced since the last call.
     pub fn take_remapped(&mut self) -> Vec<u32> {
         self.processes.spaces.take_remapped()
     }
 
-    /// Anonymous memory that holds a copy of a file's text since the last call, as that file's mapping, and the process that has it.
+    /// Anonymous memory with a copy of a file's text since the last call, as that file's mapping, with its process.
     pub fn take_copied_text(&mut self) -> Vec<(u32, Vma)> {
         self.processes.spaces.take_copied_text()
     }
@@ -201,12 +201,12 @@ impl Ingest {
         self.processes.spaces.take_interpreted()
     }
 
-    /// The interpreters that were sampled and are not known.
+    /// The interpreters with samples that are not known.
     pub fn unknown_interpreters(&self) -> impl Iterator<Item = &str> {
         self.processes.spaces.unknown_interpreters()
     }
 
-    /// Keeps memory that says what code of an interpreted program is called until there is a frame of it.
+    /// Keeps memory from which the name of an interpreted function can be read, until there is a frame of it.
     pub fn learn_code(&mut self, pid: u32, code: CodeId, memory: Vec<(u64, Vec<u8>)>) {
         self.processes.meet_process(&mut self.out.profile, pid);
         if let Some(space) = self.processes.tasks.space(pid) {
@@ -215,14 +215,14 @@ impl Ingest {
     }
 }
 
-/// What is taken out of the profile before the end.
+/// Data taken out of the profile before the end.
 impl Ingest {
-    /// Takes out the profile so far and begins a new one, with the same events and nothing else: no id of the old one is remembered.
-    /// Its samples are in the order in which they came; where they weigh times off the processor, those of times that were told are in it.
-    /// Figures ([`Ingest::statistics`]) go on.
+    /// Takes out the profile so far and starts a new one, with the same events and nothing more: no ID of the old one is kept.
+    /// Samples are in order of arrival; if their weights are off-CPU times, those with reported times are included.
+    /// Counts ([`Ingest::statistics`]) continue.
     ///
-    /// `kept`: samples that later ones will be like ([`Ingest::counted`], [`Ingest::time_off`]): they get the ids of the new profile, which has
-    /// what they need.
+    /// `kept`: samples that later ones will equal ([`Ingest::counted`], [`Ingest::time_off`]): they get the IDs of the new profile, which has
+    /// the rows they refer to.
     pub fn take<'s>(&mut self, kept: impl IntoIterator<Item = &'s mut Sample>) -> TakenProfile {
         self.settle_all();
         let mut without_time = self.weights.take_times(&mut self.processes, &mut self.out.profile);
@@ -237,22 +237,22 @@ impl Ingest {
         TakenProfile { profile, running, cgroups: self.take_cgroups() }
     }
 
-    /// Goes on with samples that were taken out before, in a profile with the same events. Processes go on in their rows, if these are
-    /// there. Only right after [`Ingest::take`]: what came since is forgotten.
+    /// Puts back samples that were taken out before, in a profile with the same events. Processes keep their rows, if they have
+    /// some there. Valid only right after [`Ingest::take`]: newer data is lost.
     pub fn put_back(&mut self, past: Profile) {
         let meta: Meta = std::mem::take(&mut self.out.profile.meta);
         self.out.profile = Profile { meta, ..past };
         self.processes.tasks.find_rows(&self.out.profile);
     }
 
-    /// Forgets all stacks and samples, which may be taken out of the profile next.
+    /// Forgets all stacks and samples, which the caller may then take out of the profile.
     pub fn end_part(&mut self) {
         self.settle_all();
         self.processes.tasks.threads.values_mut().for_each(|thread| thread.stacks.forget_samples());
     }
 
-    /// Takes out of the profile what is known of processes that have ended, and is kept elsewhere by now: their lives and mappings. What
-    /// the kernel may still tell of a life comes milliseconds after its end.
+    /// Removes lifetimes and mappings of ended processes from the profile; the caller has stored them elsewhere. Late
+    /// reports from the kernel come milliseconds after the end.
     pub fn forget_ended(&mut self) {
         self.processes.forget_ended(&mut self.out.profile, self.now_ns);
     }

@@ -1,6 +1,6 @@
-//! User registers of samples that interrupted user code, for who asks later what data an instruction worked on.
+//! User registers of samples in user code, kept for questions about the data that an instruction worked on.
 //!
-//! Not here: registers to unwind with, which are forgotten with their sample.
+//! Elsewhere: registers for unwinding, which are dropped with their sample.
 
 use plumb_profile::{EventId, Found, Profile, REGISTERS, RegisterSample, Sample};
 use plumb_unwind::Registers;
@@ -9,8 +9,8 @@ use crate::stacks::registers;
 use crate::{Ingest, wire};
 
 impl Ingest {
-    /// Offers the registers of a sample at `time_ns` that interrupted this thread's user code at `ip`, by DWARF number. They are dropped if
-    /// it is not known what is mapped there.
+    /// Adds the registers of a sample at `time_ns` that interrupted this thread's user code at `ip`, by DWARF number. They are dropped if
+    /// the mapping at `ip` is unknown.
     pub fn registers(
         &mut self,
         event: EventId,
@@ -27,7 +27,7 @@ impl Ingest {
         });
     }
 
-    /// Likewise those in the record of a sample.
+    /// Adds the registers in the record of a sample.
     pub(crate) fn registers_of_record(&mut self, pid: u32, sample: &Sample, recorded: &wire::Registers<'_>) {
         let &Sample { time_ns, thread, event, .. } = sample;
         let spaces = &mut self.processes.spaces;
@@ -41,14 +41,14 @@ impl Ingest {
     }
 }
 
-/// Offers registers to a profile in which `make` looks up what they belong to, if they are to be kept.
+/// Adds registers to a profile, if they are to be kept; `make` looks up the rows they refer to.
 fn offer(profile: &mut Profile, make: impl FnOnce(&mut Profile) -> Option<RegisterSample>) {
     let mut kept = std::mem::take(&mut profile.registers);
     kept.offer(|| make(profile));
     profile.registers = kept;
 }
 
-/// All registers, those that are not known as 0.
+/// All registers; unknown ones are 0.
 fn register_values(registers: &Registers) -> [u64; REGISTERS] {
     let mut values = [0; REGISTERS];
     for (value, number) in values.iter_mut().zip(0..) {

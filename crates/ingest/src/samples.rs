@@ -1,4 +1,4 @@
-//! Samples, from each kind of source: records, stacks walked in the kernel, threads that are looked at once.
+//! Samples, from each kind of source: records, stacks unwound in the kernel, threads inspected once.
 
 use plumb_capture_api::{OffThread, Parts, Script, WalkedSample};
 use plumb_profile::{EventId, Sample};
@@ -9,28 +9,28 @@ use crate::sideband::SidebandQueue;
 use crate::stacks::{Ending, StackBuilder, StoppedStack, cookie};
 use crate::{Ingest, wire};
 
-/// What is told of samples before their records come.
+/// Facts on samples that arrive before their records.
 #[derive(Debug, Default)]
 pub(crate) struct Sideband {
-    /// The system calls that they interrupted.
+    /// Interrupted system calls.
     calls: SidebandQueue<Option<u32>>,
-    /// Their frames of an interpreted program.
+    /// Frames of interpreted programs.
     scripts: SidebandQueue<Script>,
 }
 
 impl Ingest {
-    /// A sample of this thread at about this time, of which there will be a record, interrupted this system call if it was taken in
-    /// the kernel.
+    /// Notes the system call that a sample interrupted if it was taken in the kernel: a sample of this thread at about this time, whose record
+    /// follows.
     pub fn is_in_call(&mut self, tid: u32, time_ns: u64, syscall: Option<u32>) {
         self.sideband.calls.keep(tid, time_ns, syscall);
     }
 
-    /// Likewise is of one with these frames of an interpreted program.
+    /// Notes the script frames of a sample whose record follows.
     pub fn is_in_script(&mut self, tid: u32, script: Script) {
         self.sideband.scripts.keep(tid, script.time_ns, script);
     }
 
-    /// Takes a sample in a record.
+    /// Handles a sample in a record.
     pub(crate) fn sample(&mut self, event: EventId, sample: &wire::Sample<'_>) {
         let syscall = self.sideband.calls.of(sample.tid, sample.time).flatten();
         let header = SampleHeader::of_record(event, sample, syscall.filter(|_| sample.in_kernel));
@@ -52,7 +52,7 @@ impl Ingest {
         }
     }
 
-    /// Takes a sample that was walked already. Returns what it became, unless it is filtered out.
+    /// Handles a sample whose stack was unwound in the kernel. Returns the result, unless it is filtered out.
     pub fn walked(&mut self, event: EventId, walked: &WalkedSample, parts: Parts<'_>) -> Option<Sample> {
         let header = SampleHeader::of_walked(event, walked);
         let task = self.admit(&header)?;
@@ -69,8 +69,8 @@ impl Ingest {
         Some(sample)
     }
 
-    /// The stack of a thread that is off the processor, as a sample that is in no profile yet: its weight is how long that lasts. `None`:
-    /// it is not recorded.
+    /// The stack of a thread that is off the CPU, as a sample not yet in the profile: its weight is the duration. `None`:
+    /// the thread is not recorded.
     pub fn stack_off(&mut self, event: EventId, thread: &OffThread) -> Option<Sample> {
         let task = self.task_of(&SampleHeader::of_off(event, thread))?;
         let mut stack = StackBuilder::new(&mut self.stacks, &mut self.processes, &mut self.out, task);
@@ -81,13 +81,13 @@ impl Ingest {
         Some(Sample { time_ns: thread.time_ns, thread: row, cpu: 0, event, stack, syscall, weight: 0 })
     }
 
-    /// Learns of a process and its threads. `maps` is the text of its maps file.
+    /// Notes a process and its threads. `maps` is the text of its maps file.
     pub fn meet_stopped(&mut self, pid: u32, maps: &[u8]) {
         self.processes.meet(pid);
         self.processes.map_text(&mut self.out.profile, pid, maps);
     }
 
-    /// Walks the stack of a thread of a process that was met. [`Ingest::keep_stopped`] makes a sample of it.
+    /// Unwinds the stack of a thread of a known process. [`Ingest::keep_stopped`] makes a sample of it.
     pub fn walk_stopped(
         &mut self,
         pid: u32,
@@ -98,7 +98,7 @@ impl Ingest {
         StoppedStack::walk(&mut self.processes, pid, registers, in_system_call, memory)
     }
 
-    /// Keeps a stack as a sample of its own. Samples come out in the order of these calls.
+    /// Adds a stack as a sample of its own. Samples are in the order of these calls.
     pub fn keep_stopped(&mut self, event: EventId, pid: u32, tid: u32, stack: &StoppedStack) {
         let mut builder = StackBuilder::new(&mut self.stacks, &mut self.processes, &mut self.out, (pid, tid));
         builder.push_stopped(stack);
@@ -109,7 +109,7 @@ impl Ingest {
         profile.samples.push(Sample { time_ns, thread, cpu: 0, event, stack, syscall: None, weight: 1 });
     }
 
-    /// Counts a sample. Process and thread of it; `None` if it is not kept.
+    /// Counts a sample. Returns its process and thread; `None` if it is not kept.
     fn admit(&mut self, header: &SampleHeader) -> Option<(u32, u32)> {
         self.weights.came(header.event, 1);
         let task = self.task_of(header);
@@ -128,8 +128,8 @@ impl Ingest {
         self.processes.task_of(&mut self.out.profile, (pid, tid), cpu)
     }
 
-    /// Whether a sample of this machine is of the idle task, which runs when nobody does. A hardware counter may charge the target with it
-    /// as the processor switches to or from it; the clock leaves it out itself. A task of another pid namespace has pid 0 too, but runs
+    /// Whether a sample of this machine belongs to the idle task. A hardware counter may attribute it to the target
+    /// when the CPU switches to or from it; the clock excludes it itself. A task of another PID namespace has PID 0 too, but runs
     /// user code.
     fn is_idle(&self, header: &SampleHeader) -> bool {
         header.pid == 0

@@ -1,14 +1,14 @@
-//! What a program in the kernel tells of samples that it hands over, until their records come.
+//! Facts from BPF programs on samples that they pass to the kernel's record, kept until the record comes.
 //!
-//! Both are of one moment, but neither has the other's time: a timer's record has that before its program, one that a program has
-//! written that after it. So a record gets what is nearest to it in time, and nothing that is not near.
+//! Both refer to the same moment but have different times: a timer's record is stamped before its program runs, a record written by a program
+//! after it. So a record gets the fact nearest in time, unless that is too far away.
 
 use std::collections::VecDeque;
 
 use plumb_capture_api::NEAR_NS;
 use rustc_hash::FxHashMap;
 
-/// What was told, by thread, in the order of time.
+/// Facts by thread, in order of time.
 #[derive(Debug)]
 pub(crate) struct SidebandQueue<T>(FxHashMap<u32, VecDeque<(u64, T)>>);
 
@@ -19,12 +19,12 @@ impl<T> Default for SidebandQueue<T> {
 }
 
 impl<T> SidebandQueue<T> {
-    /// Keeps what was told of a thread's sample at about this time.
+    /// Keeps a fact on a thread's sample at about this time.
     pub fn keep(&mut self, tid: u32, time_ns: u64, what: T) {
         self.0.entry(tid).or_default().push_back((time_ns, what));
     }
 
-    /// What was told of the sample whose record has this time. What is older is forgotten.
+    /// The fact on the sample whose record has this time. Older facts are dropped.
     pub fn of(&mut self, tid: u32, time_ns: u64) -> Option<T> {
         let queue = self.0.get_mut(&tid)?;
         let distance = |told: &(u64, T)| told.0.abs_diff(time_ns);
@@ -57,7 +57,7 @@ mod tests {
         }
         assert_eq!(told.of(8, 1_000_000), None, "it is another thread's");
         assert_eq!(told.of(7, 1_000_000), Some('a'));
-        // The record of `b` was lost, and of this one nothing was told.
+        // The record of `b` was lost, and there is no fact on this one.
         assert_eq!(told.of(7, 2_500_000), None);
         assert_eq!(told.of(7, 3_000_000), Some('c'), "also what was told before");
         assert_eq!(told.of(7, 3_000_100), None, "it was given out");

@@ -1,4 +1,4 @@
-//! What samples count: how each event's say it, how many there were, and how they are scaled to what the kernel counted.
+//! Weights of samples: their source for each event, counts of samples, and scaling to the kernel's counts.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,80 +11,80 @@ use crate::off_cpu::TimesOff;
 use crate::output::Output;
 use crate::processes::Processes;
 
-/// How a record says what its sample counts, unless its period does.
+/// The source of a sample's weight, unless it has a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Weight {
-    /// It counts so much.
+    /// A constant.
     Each(u64),
-    /// By what the program wrote with it whose the record is.
+    /// Data that the BPF program wrote with the record.
     Said,
 }
 
-/// What samples count, by event.
+/// Weights of samples, by event.
 #[derive(Debug, Default)]
 pub(crate) struct Weights {
-    /// How samples say what they count, if they don't count 1.
+    /// Source of the weight, if it is not 1.
     weights: FxHashMap<EventId, Weight>,
-    /// The functions through which programs are called that take samples.
+    /// The functions through which sampling programs are called.
     ways_in: FxHashMap<EventId, Arc<[Range<u64>]>>,
-    /// Events of which samples of the idle task are kept: what happens on a machine may well happen in it.
+    /// Events of which samples of the idle task are kept: some events on a machine happen in it.
     keeps_idle: FxHashSet<EventId>,
-    /// In the events' order: samples so far, those that are not kept and those that were counted elsewhere included.
+    /// Number of samples so far by event, including those that are not kept and those counted in the kernel.
     samples: Vec<u64>,
-    /// How long threads were off, where that is what samples weigh.
+    /// Off-CPU times of threads, if they are the weights of samples.
     times_off: Option<TimesOff>,
 }
 
 impl Weights {
-    /// There is one more event.
+    /// Adds an event.
     pub(crate) fn add_event(&mut self) {
         self.samples.push(0);
     }
 
-    /// Samples of an event so far.
+    /// Number of samples of an event so far.
     pub(crate) fn samples_of(&self, event: EventId) -> u64 {
         self.samples.get(event.index()).copied().unwrap_or(0)
     }
 
-    /// Samples of an event came.
+    /// Counts new samples of an event.
     pub(crate) fn came(&mut self, event: EventId, samples: u64) {
         if let Some(so_far) = self.samples.get_mut(event.index()) {
             *so_far += samples;
         }
     }
 
-    /// How a record of an event says what its sample counts.
+    /// The source of the weight of an event's samples.
     pub(crate) fn of(&self, event: EventId) -> Weight {
         self.weights.get(&event).copied().unwrap_or(Weight::Each(1))
     }
 
-    /// Samples of an event count `each` where they don't say themselves what they count.
+    /// Sets the weight of an event's samples that have no period.
     pub(crate) fn weigh_each(&mut self, event: EventId, each: u64) {
         self.weights.insert(event, Weight::Each(each));
     }
 
-    /// Samples of an event count what a program says that writes them, and is called through the functions `way_in`.
+    /// Takes the weight of an event's samples from the program that writes them, and is called through the functions `way_in`.
     pub(crate) fn weigh_as_said(&mut self, event: EventId, way_in: Option<Arc<[Range<u64>]>>) {
         self.weights.insert(event, Weight::Said);
         self.ways_in.extend(way_in.map(|way_in| (event, way_in)));
     }
 
-    /// Samples of an event weigh how long threads were off, all of it or only what of it they `waited` for a processor.
+    /// Weighs samples of an event by off-CPU time: all of it, or only the run-queue wait (`waited`).
     pub(crate) fn weigh_by_time_off(&mut self, blocked: EventId, waited: EventId) {
         self.times_off = Some(TimesOff::new(blocked, waited));
     }
 
-    /// Has samples of an event in the idle task kept.
+    /// Keeps samples of an event in the idle task.
     pub(crate) fn keep_idle(&mut self, event: EventId) {
         self.keeps_idle.insert(event);
     }
 
-    /// Whether these are kept.
+    /// Whether they are kept.
     pub(crate) fn keeps_idle(&self, event: EventId) -> bool {
         self.keeps_idle.contains(&event)
     }
 
-    /// How many of these frames of the kernel, innermost first, are no part of what happened: a program that took the sample, and the
+    /// Number of kernel frames, innermost first, that belong to the sampling itself: the program that took the sample, and the
     /// functions through which it was called.
     pub(crate) fn before(&self, event: EventId, kernel: &mut dyn Iterator<Item = u64>) -> usize {
         let Some(way_in) = self.ways_in.get(&event) else { return 0 };
@@ -92,7 +92,7 @@ impl Weights {
         program + kernel.take_while(|address| way_in.iter().any(|range| range.contains(address))).count()
     }
 
-    /// Adds samples that are like one before.
+    /// Adds further samples that equal `first`.
     pub(crate) fn add_counted(&mut self, out: &mut Output, first: Sample, counted: &Counted) {
         if counted.samples == 0 {
             return;
@@ -100,7 +100,7 @@ impl Weights {
         self.came(first.event, counted.samples);
         out.statistics.samples += counted.samples;
         out.statistics.complete += counted.samples;
-        // One row for each, as readers count rows.
+        // One row per sample, as readers count rows.
         let each = counted.period / counted.samples;
         let rest = counted.period % counted.samples;
         let times = self.times_off.as_mut().filter(|times| times.is_of(first.event));
@@ -111,24 +111,24 @@ impl Weights {
         }
     }
 
-    /// Takes how long a thread was off. `like`: a sample with the stack at which that began; `None`: if it has any, a record tells of it.
+    /// Adds a time off the CPU. `like`: a sample with the stack at its start; `None`: a record brings the stack, if any.
     pub(crate) fn add_time_off(&mut self, out: &mut Output, like: Option<Sample>, time: TimeOff) {
         if let Some(times) = &mut self.times_off {
             times.add(out, like, time);
         }
     }
 
-    /// Takes times of a thread, added up, that have no stack.
+    /// Adds summed times of a thread that have no stack.
     pub(crate) fn add_times_without_stack(&mut self, sum: &TimeOff) {
         self.times_off.iter_mut().for_each(|times| times.add_without(sum));
     }
 
-    /// Gives samples the times that their threads were off and that were told so far. Gives back those whose time is still to come.
+    /// Assigns the off-CPU times reported so far to samples. Returns the samples whose time is still to come.
     pub(crate) fn take_times(&mut self, processes: &mut Processes, profile: &mut Profile) -> Vec<Sample> {
         self.times_off.as_mut().map(|times| times.take(processes, profile)).unwrap_or_default()
     }
 
-    /// Gives samples the times that their threads were off, at the end.
+    /// Assigns off-CPU times to samples, at the end.
     pub(crate) fn finish(&mut self, processes: &mut Processes, profile: &mut Profile) {
         if let Some(times) = self.times_off.take() {
             times.finish(processes, profile);
@@ -136,7 +136,7 @@ impl Weights {
     }
 }
 
-/// Has an event's samples of a time weigh `counted` together, each in proportion.
+/// Scales an event's samples in a time range to a total weight of `counted`, each in proportion.
 pub(crate) fn scale(profile: &mut Profile, event: EventId, time_ns: Range<u64>, counted: u64) {
     let samples = std::mem::take(&mut profile.samples);
     let is_scaled = |sample: &Sample| sample.event == event && time_ns.contains(&sample.time_ns);
@@ -145,7 +145,7 @@ pub(crate) fn scale(profile: &mut Profile, event: EventId, time_ns: Range<u64>, 
     for mut sample in samples.iter() {
         if is_scaled(&sample) && sum > 0 {
             seen += u128::from(sample.weight);
-            // No more than `counted`, as `seen` is no more than `sum`.
+            // At most `counted`, as `seen` is at most `sum`.
             let due = (seen * u128::from(counted) / sum) as u64;
             sample.weight = due - given;
             given = due;
@@ -154,7 +154,7 @@ pub(crate) fn scale(profile: &mut Profile, event: EventId, time_ns: Range<u64>, 
     }
 }
 
-/// Likewise for two times, one after the other. Where all samples of one were lost, those of the other stand for it as well.
+/// Scales the samples of two successive time ranges. If all samples of one were lost, those of the other represent both.
 pub(crate) fn scale_parts(profile: &mut Profile, event: EventId, parts: [(Range<u64>, u64); 2]) {
     let has_weight = |time: &Range<u64>| {
         let is_of_it = |sample: &Sample| sample.event == event && time.contains(&sample.time_ns);

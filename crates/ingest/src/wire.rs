@@ -1,8 +1,8 @@
 //! The bytes of records, decoded: perf_event_open(2), "MMAP layout".
 //!
-//! `linux-perf-event-reader` carries records here and says how they were asked for, but its own decoding is not
-//! used: it drops the register ABI, which tells 32-bit processes, takes group reads for single ones, and panics on
-//! some damaged records. All lengths are checked here, and what does not fit is `None`.
+//! `linux-perf-event-reader` delivers records and their requested fields, but its own decoding is not
+//! used: it drops the register ABI, which identifies 32-bit processes, mistakes group reads for single ones, and panics on
+//! some damaged records. All lengths are checked here; data that does not fit gives `None`.
 
 use std::ops::Range;
 
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
         Ok(Words { bytes, big: self.big })
     }
 
-    /// Text up to a zero byte, or all that is left.
+    /// Text up to a zero byte, or to the end.
     fn text(&mut self) -> &'a [u8] {
         let end = self.rest.iter().position(|&b| b == 0).unwrap_or(self.rest.len());
         &self.rest[..end]
@@ -80,23 +80,23 @@ impl Words<'_> {
 pub(crate) struct Registers<'a> {
     /// `PERF_SAMPLE_REGS_ABI_*`: 1 for a 32-bit, 2 for a 64-bit process.
     pub(crate) abi: u64,
-    /// Which registers, by perf's numbers.
+    /// Mask of registers, by perf's numbers.
     pub(crate) mask: u64,
-    /// Their values in the order of those numbers.
+    /// Values in the order of those numbers.
     pub(crate) values: Words<'a>,
 }
 
 /// User stack memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Stack<'a> {
-    /// It was not asked for.
+    /// Not requested.
     NotAsked,
-    /// The kernel did not even try, since the task has no memory any more, or none of user space.
+    /// The kernel copied nothing, since the task has no memory any more, or no user memory.
     None,
-    /// What could be copied, from the stack pointer upwards.
+    /// The copied bytes, from the stack pointer upwards.
     Copied {
         bytes: &'a [u8],
-        /// All that was asked for could be copied: there may be more.
+        /// Whether the full requested size was copied: there may be more.
         full: bool,
     },
 }
@@ -111,16 +111,16 @@ pub(crate) struct Sample<'a> {
     pub(crate) cpu: u32,
     pub(crate) period: u64,
     pub(crate) callchain: Option<Words<'a>>,
-    /// Whether user registers were asked for.
+    /// Whether user registers were requested.
     pub(crate) asked_registers: bool,
     pub(crate) registers: Option<Registers<'a>>,
     pub(crate) stack: Stack<'a>,
-    /// Sampled in kernel mode.
+    /// Whether it was taken in kernel mode.
     pub(crate) in_kernel: bool,
 }
 
 impl<'a> Sample<'a> {
-    /// `weight`: how it says what it counts, unless it has a period.
+    /// `weight`: the source of its weight, unless it has a period.
     pub(crate) fn decode(bytes: &'a [u8], misc: u16, weight: Weight, info: &RecordParseInfo) -> Result<Self> {
         let mut r = Reader::new(bytes, info);
         let has = |bit: u64| info.sample_format.bits() & bit != 0;
@@ -160,7 +160,7 @@ impl<'a> Sample<'a> {
             Weight::Each(each) => period.unwrap_or(each),
             Weight::Said => period.ok_or(Damaged)?,
         };
-        // Of a program that has no kernel stack to tell, it is where that was called from.
+        // For a program without a kernel stack to report, it is the address it was called from.
         let ip = ip.filter(|_| weight != Weight::Said);
         Ok(Self { ip, pid, tid, time, cpu, period, callchain, asked_registers, registers, stack, in_kernel })
     }
@@ -248,10 +248,10 @@ impl Task {
     }
 }
 
-/// What tells files apart in an MMAP2 record.
+/// Identification of the file in an MMAP2 record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FileMark<'a> {
-    /// Nothing does (an MMAP record).
+    /// None (an MMAP record).
     Absent,
     Inode {
         major: u32,
@@ -265,7 +265,7 @@ pub(crate) enum FileMark<'a> {
 /// An MMAP or MMAP2 record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mmap<'a> {
-    /// `u32::MAX` for the kernel's own.
+    /// `u32::MAX` for kernel memory.
     pub(crate) pid: u32,
     pub(crate) start: u64,
     pub(crate) length: u64,
@@ -281,7 +281,7 @@ impl<'a> Mmap<'a> {
         self.start..self.start.saturating_add(self.length)
     }
 
-    /// Whether it is of the kernel's memory.
+    /// Whether it maps kernel memory.
     pub(crate) fn is_of_kernel(&self, misc: u16) -> bool {
         let mode = misc & perf::PERF_RECORD_MISC_CPUMODE_MASK;
         self.pid == u32::MAX || mode == perf::PERF_RECORD_MISC_KERNEL
@@ -338,13 +338,13 @@ impl<'a> Deferred<'a> {
     }
 }
 
-/// Of a LOST record: how many records are missing.
+/// Number of lost records, from a LOST record.
 pub(crate) fn lost(mut r: Reader<'_>) -> Result<u64> {
     r.u64()?;
     r.u64()
 }
 
-/// Of a LOST_SAMPLES record: how many samples are missing.
+/// Number of lost samples, from a LOST_SAMPLES record.
 pub(crate) fn lost_samples(mut r: Reader<'_>) -> Result<u64> {
     r.u64()
 }

@@ -1,5 +1,5 @@
-//! Recordings that perf made of small programs without frame pointers, read through `Ingest`. What the stacks must be
-//! is known from the programs: who calls whom, and, from the stack pointer, how deep.
+//! perf's recordings of small programs without frame pointers, read through `Ingest`. The expected stacks
+//! follow from the programs: the calls, and, from the stack pointer, the depth.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
@@ -15,7 +15,7 @@ use plumb_fixtures::{Requirement, compiles, skip};
 use plumb_ingest::{Filter, Ingest, Source, Statistics};
 use plumb_profile::{Found, FrameKind, Profile, StackId};
 
-/// A folder that is removed in the end.
+/// A directory that is removed at the end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -32,7 +32,7 @@ impl Drop for Folder {
     }
 }
 
-/// What a recording gave, and the user stack pointers of its samples by their times.
+/// The ingested recording, and the user stack pointers of its samples by time.
 struct Read {
     profile: Profile,
     statistics: Statistics,
@@ -40,8 +40,8 @@ struct Read {
     symbols: Vec<(u64, String)>,
 }
 
-/// Compiles, records and reads a program; `None` with a notice where perf or cc can't do their part.
-/// `graph` is what perf's `--call-graph` takes.
+/// Compiles, records and reads a program; `None` with a notice if perf or cc is missing or fails.
+/// `graph` is the value of perf's `--call-graph`.
 fn record(folder: &Folder, source: &str, graph: &str, arguments: &[&str]) -> Option<Read> {
     let (code, program, data) = (folder.0.join("p.c"), folder.0.join("p"), folder.0.join("perf.data"));
     std::fs::write(&code, source).unwrap();
@@ -94,7 +94,7 @@ fn read(data: &Path, program: &Path) -> Read {
     Read { profile, statistics, stack_pointers, symbols: symbols(program) }
 }
 
-/// Functions of the program by address, as nm tells them.
+/// Functions of the program by address, from nm.
 fn symbols(program: &Path) -> Vec<(u64, String)> {
     let output = Command::new("nm").arg("-n").arg(program).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -108,7 +108,7 @@ fn symbols(program: &Path) -> Vec<(u64, String)> {
 }
 
 impl Read {
-    /// The functions of a stack that are the program's, the innermost first.
+    /// The functions of a stack that are the program's, innermost first.
     fn functions(&self, stack: Option<StackId>) -> Vec<&str> {
         let of_program = self.profile.frames_of(stack).filter_map(|id| {
             let frame = self.profile.frames[id];
@@ -186,7 +186,7 @@ const DEEP: &str = "
     int main(void) { for (int i = 0; i < 1500; i++) sink = descend(1000, sink + i); return 0; }
 ";
 
-/// Frames of one size make the stack pointer tell how many there are.
+/// With frames of one size, the stack pointer gives their number.
 #[test]
 fn stitched_stacks_are_as_deep_as_the_stack_pointer_says() {
     let folder = Folder::new("deep");
@@ -196,7 +196,7 @@ fn stitched_stacks_are_as_deep_as_the_stack_pointer_says() {
     for sample in read.profile.samples.iter() {
         let functions = read.functions(sample.stack);
         let complete = sample.stack.is_some_and(|stack| read.profile.is_complete(stack));
-        // Elsewhere than in these functions the stack pointer says something else.
+        // In other functions, the stack pointer has another meaning.
         if !complete || functions.first() != Some(&"work") {
             continue;
         }

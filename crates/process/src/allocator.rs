@@ -1,13 +1,13 @@
-//! The allocator of programs that would rather say that there is no memory than abort.
+//! An allocator for programs that should report that memory is exhausted instead of aborting.
 //!
-//! Invariant: between the failure and the end of the process nothing is allocated.
+//! Invariant: nothing is allocated between the failure and the end of the process.
 
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// The system's allocator. Where it has no memory the process ends with status 1 and a message that names the limit, if there is one: what
-/// follows otherwise is an abort with a backtrace, which helps nobody.
+/// The system's allocator. If an allocation fails, the process exits with status 1 and a message that names the memory limit, if there is one:
+/// the default is an abort with a backtrace, which helps nobody.
 pub struct Allocator;
 
 // SAFETY: everything is done by `System`, whose results are passed on as they are; a null pointer never is.
@@ -63,7 +63,7 @@ fn end(size: usize) -> ! {
     }
 }
 
-/// A message that takes no memory.
+/// A message buffer that needs no allocation.
 struct Text {
     bytes: [u8; 256],
     length: usize,
@@ -90,7 +90,7 @@ impl Text {
                 break;
             }
         }
-        // Digits are text.
+        // Digits are valid UTF-8.
         self.add(std::str::from_utf8(&digits[at..]).unwrap_or_default());
     }
 }

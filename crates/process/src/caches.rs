@@ -1,9 +1,9 @@
-//! Sizes of the processor's caches, as the kernel tells them (Documentation/ABI/testing/sysfs-devices-system-cpu).
+//! Sizes of the CPU's caches, from sysfs (Documentation/ABI/testing/sysfs-devices-system-cpu).
 
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// Size in bytes of the data cache of each level of processor 0, from level 1 on, where it is known.
+/// Returns the data cache size of each level of CPU 0 in bytes, from level 1 on, where known.
 pub fn cache_sizes() -> [Option<u64>; 4] {
     sizes_in(Path::new("/sys/devices/system/cpu/cpu0/cache"))
 }
@@ -25,7 +25,7 @@ fn sizes_in(folder: &Path) -> [Option<u64>; 4] {
     sizes
 }
 
-/// `32768K`, as the kernel writes it.
+/// Parses a size in the kernel's format: `32768K`.
 fn bytes(size: &str) -> Option<u64> {
     let (number, unit) = match size.split_at_checked(size.len().checked_sub(1)?)? {
         (number, "K") => (number, 1 << 10),

@@ -1,6 +1,6 @@
-//! Processes by descriptor and by their memory: `pidfd_open(2)`, `process_vm_readv(2)`.
+//! Access to processes by descriptor and to their memory: `pidfd_open(2)`, `process_vm_readv(2)`.
 //!
-//! Not here: what is in that memory, who waits for a process to end.
+//! Elsewhere: the meaning of that memory, waiting for processes to end.
 
 #![allow(unsafe_code)]
 
@@ -9,7 +9,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 
 use crate::pid::living_thread;
 
-/// A descriptor that becomes readable when the process ends (kernel 5.3 and newer).
+/// Returns a descriptor that becomes readable when the process ends (kernel 5.3 and newer).
 pub fn pidfd(pid: u32) -> io::Result<OwnedFd> {
     let pid = i32::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?;
     // SAFETY: takes no pointer.
@@ -22,7 +22,7 @@ pub fn pidfd(pid: u32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Reads memory of another process; returns how many bytes from the start could be read.
+/// Reads memory of another process; returns the number of bytes read from the start.
 pub fn read_memory(pid: u32, at: u64, buffer: &mut [u8]) -> usize {
     match read_of_thread(pid, at, buffer) {
         0 if !buffer.is_empty() => match living_thread(pid) {

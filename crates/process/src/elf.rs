@@ -1,9 +1,9 @@
-//! What is needed of an ELF file: how file offsets relate to stated addresses, its build id, its unwind sections.
+//! Reads the parts of an ELF file needed for unwinding: the mapping of file offsets to addresses, the build id, the unwind sections.
 //!
-//! Headers are parsed by `object`, through small `pread`s; sections are read when asked for. Sizes that the file
-//! states are held against limits before anything is allocated.
+//! Headers are parsed by `object`, through small `pread`s; sections are read on demand. Sizes stated in the file
+//! are compared with limits before anything is allocated.
 //!
-//! Not here: symbols, DWARF other than raw bytes.
+//! Elsewhere: symbols, DWARF other than raw bytes.
 
 use std::fmt;
 use std::fs::File;
@@ -17,62 +17,62 @@ use object::read::{ReadCache, ReadRef};
 
 use crate::section::SectionReader;
 
-/// Largest number of program or section headers that is looked at. Real files have below 100, with
-/// `-ffunction-sections` in unlinked objects some 10,000.
+/// Largest number of program or section headers read. Real files have below 100, unlinked objects with
+/// `-ffunction-sections` some 10,000.
 const MAX_HEADERS: u32 = 100_000;
 /// Program header of `.sframe` (include/elf/common.h of binutils).
 const PT_GNU_SFRAME: elf::ProgramType = elf::ProgramType(0x6474_e554);
-/// Largest unwind section that is read; the largest seen are below 20 MiB.
+/// Largest unwind section that is read, in bytes; the largest seen are below 20 MiB.
 const MAX_SECTION: u64 = 512 << 20;
 
 /// A byte offset in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileOffset(pub u64);
 
-/// Bytes of the file and the stated address that they are loaded at.
+/// The bytes of a section and their address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// Stated address of the first byte.
+    /// Address of the first byte, as stated in the file.
     pub address: u64,
     /// The content.
     pub bytes: Vec<u8>,
 }
 
-/// What a stack unwinder wants of a file.
+/// The sections that a stack unwinder needs.
 #[derive(Debug, Default)]
 pub struct UnwindSections {
     /// `.eh_frame`
     pub eh_frame: Option<Section>,
-    /// `.eh_frame_hdr`, or what `PT_GNU_EH_FRAME` points at.
+    /// `.eh_frame_hdr`, or the target of `PT_GNU_EH_FRAME`.
     pub eh_frame_hdr: Option<Section>,
-    /// `.debug_frame`, if it is there and not compressed.
+    /// `.debug_frame`, if it exists and is not compressed.
     pub debug_frame: Option<Section>,
-    /// `.ARM.exidx`, or what `PT_ARM_EXIDX` points at.
+    /// `.ARM.exidx`, or the target of `PT_ARM_EXIDX`.
     pub exidx: Option<Section>,
     /// `.ARM.extab`
     pub extab: Option<Section>,
-    /// `.sframe`, or what `PT_GNU_SFRAME` points at.
+    /// `.sframe`, or the target of `PT_GNU_SFRAME`.
     pub sframe: Option<Section>,
     /// Stated address of `.text`.
     pub text: Option<u64>,
     /// Stated address of `.got`.
     pub got: Option<u64>,
-    /// Stated address at which a process begins.
+    /// Stated address of the entry point.
     pub entry: Option<u64>,
     /// `.text`, which is most of a file.
     pub code: Option<SectionReader>,
-    /// Of a Go program `.gopclntab`, and with it `.text`: together they are most of the file.
+    /// `.gopclntab` and `.text` of a Go program: together they are most of the file.
     pub go: Option<Box<[SectionReader; 2]>>,
 }
 
-/// Why a file is of no use as an ELF file.
+/// The reason why a file cannot be used as an ELF file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ElfError {
-    /// It is something else.
+    /// The file has another format.
     NotElf,
-    /// The headers are damaged: which part.
+    /// This part of the headers is damaged.
     Damaged(&'static str),
-    /// The headers ask for more than any real file has: which part.
+    /// This part of the headers claims more than any real file has.
     TooLarge(&'static str),
 }
 
@@ -88,7 +88,7 @@ impl fmt::Display for ElfError {
 
 impl std::error::Error for ElfError {}
 
-/// Where a section's bytes are.
+/// The position of a section's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     address: u64,
@@ -108,11 +108,11 @@ struct Segment {
 pub struct Elf {
     /// Whether it is a 64-bit file.
     pub is_64: bool,
-    /// Whether the lowest byte of a number comes first.
+    /// Whether numbers are little-endian.
     pub is_little_endian: bool,
     /// `e_machine`: 62 is x86_64.
     pub machine: u16,
-    /// GNU build id, from the program headers' notes or else the sections'.
+    /// GNU build id, from the notes of the program headers, otherwise those of the sections.
     pub build_id: Option<Box<[u8]>>,
     segments: Vec<Segment>,
     eh_frame: Option<Place>,
@@ -128,7 +128,7 @@ pub struct Elf {
     comment: Option<Place>,
 }
 
-/// The most bytes of `.comment` that are read; it has a few dozen for each compiler.
+/// Largest part of `.comment` that is read, in bytes; it has a few dozen per compiler.
 const MAX_COMMENT: u64 = 1 << 16;
 
 impl Elf {
@@ -143,8 +143,8 @@ impl Elf {
         }
     }
 
-    /// The stated address of the byte at `offset`. Where segments share a page, one with code is preferred, because
-    /// it is code that is asked for.
+    /// Returns the stated address of the byte at `offset`. If segments share a page, one with code is preferred, because
+    /// callers ask for code.
     pub fn stated(&self, offset: FileOffset) -> Option<u64> {
         let page_start = |segment: &Segment| segment.place.offset & !0xfff;
         let holds = |segment: &&Segment| {
@@ -158,13 +158,13 @@ impl Elf {
         Some(segment.place.address.wrapping_add(offset.0).wrapping_sub(segment.place.offset))
     }
 
-    /// The parts of the file that are loaded as code: stated address of the first byte, offset in the file, size.
+    /// Iterates over the executable segments: stated address of the first byte, offset in the file, size.
     pub fn code(&self) -> impl Iterator<Item = (u64, FileOffset, u64)> {
         let code = self.segments.iter().filter(|segment| segment.executable);
         code.map(|Segment { place, .. }| (place.address, FileOffset(place.offset), place.size))
     }
 
-    /// Reads the sections that unwinding needs, by `read(offset, size)`, and leaves large ones to be read by `later`. Missing and
+    /// Reads the sections needed for unwinding through `read(offset, size)`, and leaves large ones to `later`. Missing and
     /// unreadable ones are `None`.
     fn sections_by(
         &self,
@@ -198,11 +198,11 @@ impl Elf {
         }
     }
 
-    /// Reads the sections that unwinding needs from the file that the headers came from.
+    /// Reads the sections needed for unwinding from the file that the headers came from.
     pub fn unwind_sections(&self, file: &File) -> UnwindSections {
         let length = file.metadata().map_or(0, |meta| meta.len());
         let read = |offset: u64, size: u64| {
-            // A file may state anything: never allocate more than it has.
+            // A file may claim any size: never allocate more than it has.
             let end = offset.checked_add(size)?;
             let mut bytes = vec![0; usize::try_from(size).ok().filter(|_| end <= length)?];
             file.read_exact_at(&mut bytes, offset).ok()?;
@@ -215,7 +215,7 @@ impl Elf {
         self.sections_by(read, later)
     }
 
-    /// What `.comment` says of the compilers whose code is in the file that the headers came from; empty if there is no such section.
+    /// Returns the compilers named in `.comment` of the file that the headers came from; empty without such a section.
     pub fn compilers(&self, file: &File) -> String {
         let Some(place) = self.comment else { return String::new() };
         let mut bytes = vec![0; place.size.min(MAX_COMMENT) as usize];
@@ -223,7 +223,7 @@ impl Elf {
         read.map(|()| String::from_utf8_lossy(&bytes).replace('\0', "\n")).unwrap_or_default()
     }
 
-    /// Takes the sections that unwinding needs out of an image in memory, such as the vdso.
+    /// Extracts the sections needed for unwinding from an image in memory, such as the vdso.
     pub fn unwind_sections_in(&self, image: &[u8]) -> UnwindSections {
         let read = |offset: u64, size: u64| {
             let start = usize::try_from(offset).ok()?;
@@ -235,8 +235,8 @@ impl Elf {
         self.sections_by(read, later)
     }
 
-    /// Where `.eh_frame` is according to `.eh_frame_hdr` (LSB core, "The .eh_frame_hdr section"), for files without
-    /// section headers. Its size is not told: it ends with a terminator, at the latest with its segment.
+    /// Returns the position of `.eh_frame` according to `.eh_frame_hdr` (LSB core, "The .eh_frame_hdr section"), for files without
+    /// section headers. Its size is not stated: it ends with a terminator, at the latest with its segment.
     fn behind_header(&self, header: &Section) -> Option<Place> {
         let bytes = &header.bytes;
         let encoding = *bytes.get(1)?;
@@ -277,7 +277,7 @@ where
     for segment in segments {
         found.take_segment::<H, R>(segment, endian, data);
     }
-    // A file may do without section headers; then the program headers have to be enough.
+    // A file may have no section headers; then the program headers must suffice.
     if header.shnum(endian, data).unwrap_or(0) <= MAX_HEADERS {
         found.take_sections::<H, R>(header, endian, data);
     }
@@ -299,7 +299,7 @@ impl Elf {
             }
             elf::PT_GNU_EH_FRAME => self.eh_frame_hdr = Some(place),
             PT_GNU_SFRAME => self.sframe = Some(place),
-            // Other architectures use the number for something else.
+            // Other architectures use this number differently.
             elf::PT_ARM_EXIDX if self.machine == elf::EM_ARM.0 => self.arm.0 = Some(place),
             elf::PT_NOTE if self.build_id.is_none() && size <= 1 << 20 => {
                 if let Ok(Some(notes)) = segment.notes(endian, data) {

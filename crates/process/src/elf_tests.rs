@@ -1,4 +1,4 @@
-//! The ELF reader against what `readelf` says of the test program itself.
+//! The ELF reader, compared with `readelf` on the test program itself.
 
 use std::io::Cursor;
 use std::process::Command;
@@ -13,7 +13,7 @@ fn ourselves() -> (std::path::PathBuf, Elf) {
     (exe, elf)
 }
 
-/// Output of `readelf -W FLAG ourselves`, or `None` with a notice where there is no readelf.
+/// Output of `readelf -W FLAG ourselves`, or `None` with a notice if readelf is missing.
 fn readelf(flag: &str, exe: &std::path::Path) -> Option<String> {
     match Command::new("readelf").arg("-W").arg(flag).arg(exe).output() {
         Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),

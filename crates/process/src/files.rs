@@ -1,9 +1,9 @@
-//! Every file that was seen mapped, opened once.
+//! The table of mapped files, each opened once.
 //!
-//! A file is recognised by what its mappings say, so that the thousandth process of a program opens nothing, and
-//! again by what is found when it is opened, so that two ways to say the same file meet. Files are opened when they
-//! are first seen, because short-lived processes and replaced programs vanish; their sections are read when asked
-//! for.
+//! A file is recognized by the data of its mappings, so that the thousandth process of a program opens nothing, and
+//! again by the data of the opened file, so that two descriptions of one file share a row. Files are opened when
+//! first seen, because short-lived processes and replaced programs vanish; their sections are read on
+//! demand.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -16,13 +16,13 @@ use crate::elf::{Elf, ElfError, FileOffset, UnwindSections};
 use crate::identity::FileKey;
 use crate::open::{FileOrigin, OpenError, open_mapped};
 
-/// Descriptors that are kept open. Beyond that, sections are read at once and the file is closed.
+/// Largest number of open descriptors. Beyond that, sections are read at once and the file is closed.
 const MAX_OPEN: usize = 400;
-/// From so many on those of files that nobody uses are closed.
+/// Number of open descriptors from which those of unused files are closed.
 const FEW_OPEN: usize = 300;
-/// Descriptors that stay open when the sections were read, for [`Files::vanished`].
+/// Largest number of descriptors kept open after the sections were read, for [`Files::vanished`].
 const MAX_HELD: usize = 200;
-/// How often a file that can't be opened is tried again when another process maps it.
+/// Number of attempts to open a file that fails, one per process that maps it.
 const MAX_ATTEMPTS: u8 = 4;
 
 /// A file of a [`Files`] table.
@@ -33,7 +33,7 @@ impl FileId {
     #[cfg(test)]
     pub(crate) const TEST: FileId = FileId(0);
 
-    /// The row number, for tables beside this one.
+    /// Returns the row number, for parallel tables.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -58,9 +58,9 @@ struct Content {
 enum Bytes {
     Open(File),
     Read(Box<UnwindSections>),
-    /// The sections are with whoever took them.
+    /// The sections were taken by the caller.
     Taken(Option<File>),
-    /// Nobody has it mapped any more ([`Files::close`]).
+    /// No process maps the file any more ([`Files::close`]).
     Closed,
 }
 
@@ -74,28 +74,28 @@ impl Bytes {
 }
 
 impl MappedFile {
-    /// What its mappings say of it.
+    /// Returns the key that its mappings have in common.
     pub fn key(&self) -> &FileKey {
         &self.key
     }
 
-    /// Why it can't be read, if it can't.
+    /// Returns why it cannot be read, if so.
     pub fn unreadable(&self) -> Option<OpenError> {
         self.content.as_ref().err().copied()
     }
 
-    /// Its headers, if it could be opened and is an ELF file.
+    /// Returns its headers, if it could be opened and is an ELF file.
     pub fn elf(&self) -> Option<&Elf> {
         self.content.as_ref().ok()?.elf.as_ref().ok()
     }
 
-    /// The stated address of the byte at `offset`.
+    /// Returns the address, as stated in the file, of the byte at `offset`.
     pub fn stated(&self, offset: FileOffset) -> Option<u64> {
         self.elf()?.stated(offset)
     }
 
-    /// Fills `to` with the bytes from `offset` on, up to the end of the file, and says how many there are. `None` if the file is neither
-    /// open nor in its place any more.
+    /// Fills `to` with the bytes from `offset` on, up to the end of the file, and returns their number. `None` if the file is neither
+    /// open nor still at its path.
     pub fn read_up_to(&self, offset: FileOffset, to: &mut [u8]) -> Option<usize> {
         match self.open_file() {
             Some(file) => file.read_at(to, offset.0).ok(),
@@ -103,13 +103,13 @@ impl MappedFile {
         }
     }
 
-    /// The file, if it is still open.
+    /// Returns the file, if it is still open.
     pub fn open_file(&self) -> Option<&File> {
         self.content.as_ref().ok()?.bytes.file()
     }
 
-    /// Whether sections that were taken may be taken once more, as the file is open or still in its place: whoever has them may
-    /// forget them.
+    /// Whether sections that were taken can be taken again, because the file is open or still at its path: then the owner may
+    /// drop them.
     pub fn can_be_read_again(&self) -> bool {
         self.open_file().is_some() || self.open_again().is_some()
     }
@@ -118,23 +118,23 @@ impl MappedFile {
         self.content.as_ref().is_ok_and(|content| matches!(content.bytes, Bytes::Closed))
     }
 
-    /// Opens the file by its path once more, if that is still the same file.
+    /// Reopens the file by its path, if that is still the same file.
     fn open_again(&self) -> Option<File> {
         let path = Path::new(OsStr::from_bytes(&self.key.path));
-        // Asked first: to open what is no regular file may have effects.
+        // Checked before opening: opening anything but a regular file may have side effects.
         std::fs::metadata(path).ok().filter(|meta| meta.is_file() && Some(identity(meta)) == self.opened)?;
         let file = File::open(path).ok()?;
         (Some(identity(&file.metadata().ok()?)) == self.opened).then_some(file)
     }
 
-    /// GNU build id, from the file or from what the mapping says.
+    /// Returns the GNU build id, from the file or from the mapping.
     pub fn build_id(&self) -> Option<&[u8]> {
         self.elf().and_then(|elf| elf.build_id.as_deref()).or(self.key.build_id.as_deref())
     }
 }
 
-/// What an opened file is recognised by: device, inode, size, and time of its last change. Not the inode's time of
-/// change, which moves when the file is deleted.
+/// The identity of an opened file: device, inode, size, and modification time. Not the inode's change
+/// time, which changes when the file is deleted.
 type Opened = (u64, u64, u64, i64, i64);
 
 fn identity(meta: &Metadata) -> Opened {
@@ -151,7 +151,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// The file that `key` stands for, which is opened if it was not seen before.
+    /// Returns the file for `key`, opening it if it is new.
     pub fn add(&mut self, key: FileKey, place: &FileOrigin) -> FileId {
         let known = self.by_key.get(&key).copied();
         if let Some(id) = known.filter(|&id| !self.get(id).is_closed()) {
@@ -167,7 +167,7 @@ impl Files {
         let opened = open_mapped(&key, place);
         let opened_as = |file: &File| file.metadata().ok().as_ref().map(identity);
         let identity = opened.as_ref().ok().and_then(opened_as);
-        // The same file under another path stays a row of its own: the path is part of what is shown.
+        // A file at another path keeps a row of its own: the path is shown to users.
         let same = identity.as_ref().and_then(|identity| self.by_opened.get(identity)).copied();
         let same = same.filter(|&id| self.get(id).key.path == key.path);
         if let Some(id) = same.or(known.filter(|_| opened.is_err())) {
@@ -191,7 +191,7 @@ impl Files {
         let elf = Elf::read(&file);
         let bytes = match &elf {
             Err(_) => Bytes::Taken(None),
-            // Code is read through the file, which is to be closed.
+            // Code is read through the file, which is about to be closed.
             Ok(elf) if self.open >= MAX_OPEN => {
                 Bytes::Read(Box::new(UnwindSections { code: None, ..elf.unwind_sections(&file) }))
             }
@@ -203,12 +203,12 @@ impl Files {
         Content { elf, bytes }
     }
 
-    /// The file.
+    /// Returns the file.
     pub fn get(&self, id: FileId) -> &MappedFile {
         &self.rows[id.index()]
     }
 
-    /// Takes out the sections that unwinding needs; `None` for what is no readable ELF file, and the second time unless
+    /// Takes the sections needed for unwinding; `None` if it is not a readable ELF file, and the second time unless
     /// [`MappedFile::can_be_read_again`].
     pub fn take_unwind_sections(&mut self, id: FileId) -> Option<UnwindSections> {
         let row = &mut self.rows[id.index()];
@@ -239,9 +239,9 @@ impl Files {
         }
     }
 
-    /// Forgets what was read of a file that no process has mapped any more, and closes it. It is opened again with the next mapping,
-    /// and until then by its path where that still leads to it. `is_wanted`: unless too many are it stays open, as whoever reads its
-    /// symbols may find it by no path.
+    /// Drops the data read from a file that no process maps any more, and closes it. It is reopened with the next mapping, and
+    /// on demand by its path if that still leads to it. `is_wanted`: keep it open unless too many are open, because its
+    /// symbols may be unreachable by any path.
     pub fn close(&mut self, id: FileId, is_wanted: bool) {
         let Ok(content) = &mut self.rows[id.index()].content else { return };
         content.bytes = match std::mem::replace(&mut content.bytes, Bytes::Closed) {
@@ -256,13 +256,13 @@ impl Files {
         };
     }
 
-    /// Whether so many are open that those which are not in use have to be closed before new ones can stay open.
+    /// Whether too many files are open for new ones to stay open, unless unused ones are closed.
     pub fn are_many(&self) -> bool {
         self.open >= FEW_OPEN
     }
 
-    /// The files that are still open here, but whose path leads to nothing or to another file by now, or is no text, as
-    /// profiles have it: whoever wants to read them has to do it through the descriptor.
+    /// Returns the files that are still open but whose path is gone, leads to another file, or is not valid UTF-8 as
+    /// profiles require: they can only be read through the descriptor.
     pub fn vanished(&self) -> impl Iterator<Item = (FileId, &File)> {
         let rows = (0_u32..).zip(&self.rows);
         rows.filter_map(|(index, row)| {
@@ -276,12 +276,12 @@ impl Files {
         })
     }
 
-    /// All files, in the order in which they were seen.
+    /// Returns all files, in the order in which they were seen.
     pub fn ids(&self) -> impl Iterator<Item = FileId> + use<> {
         (0..u32::try_from(self.rows.len()).unwrap_or(u32::MAX)).map(FileId)
     }
 
-    /// Number of files.
+    /// Returns the number of files.
     pub fn len(&self) -> usize {
         self.rows.len()
     }

@@ -1,4 +1,4 @@
-//! Files that stay, vanish and are replaced, with a real process that has them mapped.
+//! Files that stay, vanish and are replaced, mapped by a real process.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 use super::*;
 use crate::{Device, parse_maps};
 
-/// A program of our own that sleeps, in a folder of its own.
+/// A sleeping program of our own, in a directory of its own.
 struct Sleeper {
     child: Child,
     program: PathBuf,
@@ -20,7 +20,7 @@ impl Sleeper {
         std::fs::create_dir_all(&folder).unwrap();
         let program = folder.join("sleeper");
         std::fs::copy("/bin/sleep", &program).unwrap();
-        // A child that another test forks just now has our writing end open until its exec: ETXTBSY.
+        // A child that another test is forking holds our writing end open until its exec: ETXTBSY.
         let child = loop {
             match Command::new(&program).arg("60").spawn() {
                 Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {}
@@ -72,10 +72,10 @@ fn second_mapping_opens_nothing() {
     let mut files = Files::default();
     let first = files.add(key.clone(), &place);
     assert!(files.get(first).elf().is_some());
-    // If it were opened, it would fail: there is no such process and the program is gone.
+    // Opening it would fail, because the process and the program are gone.
     std::fs::remove_file(&sleeper.program).unwrap();
     assert_eq!(files.add(key.clone(), &FileOrigin::Process { pid: u32::MAX, range: 0..1, parent: 0 }), first);
-    // The same file told differently is still the same file.
+    // Another key of the same file still finds the same row.
     let other = FileKey { generation: 7, ..key };
     assert_eq!(files.add(other, &place), first);
     assert_eq!(files.len(), 1);
@@ -93,7 +93,7 @@ fn replaced_program_is_read_through_its_process() {
     let id = files.add(key.clone(), &place);
     assert_eq!(files.get(id).unreadable(), None, "a process of our own, whoever we are");
     assert_eq!(files.get(id).elf().unwrap().build_id, original);
-    // Without the process, what is at the path must not be taken for it.
+    // Without the process, another file at the path must not be mistaken for it.
     let gone = FileOrigin::Process { pid: u32::MAX, range: 0..1, parent: 0 };
     let mut fresh = Files::default();
     let id = fresh.add(key, &gone);
@@ -128,7 +128,7 @@ fn deleted_program_is_read_while_it_lives_and_missing_afterwards() {
     let mut fresh = Files::default();
     let id = fresh.add(key, &place);
     assert_eq!(fresh.get(id).unreadable(), Some(OpenError::NotFound));
-    // Headers and descriptor of the file that was opened in time still serve.
+    // Headers and descriptor of the file opened earlier remain usable.
     let first = files.take_unwind_sections(FileId(0)).unwrap().eh_frame.unwrap();
     assert!(files.get(FileId(0)).can_be_read_again());
     let again = files.take_unwind_sections(FileId(0)).unwrap().eh_frame.unwrap();
@@ -164,7 +164,7 @@ fn a_file_that_was_deleted_before_it_ran_is_found_with_who_has_it_open() {
     let key =
         FileKey { inode: held.metadata().unwrap().ino(), ..FileKey::of_path(program.as_os_str().as_bytes()) };
     std::fs::remove_file(&program).unwrap();
-    // The process is gone, what forked it is not. The highest number is above any process'.
+    // The process is gone, its parent is not. The highest number is not a valid pid.
     let place = |parent| FileOrigin::Process { pid: i32::MAX as u32, range: 0x1000..0x2000, parent };
     let mut files = Files::default();
     let unknown = files.add(FileKey { inode: key.inode + 1, ..key.clone() }, &place(std::process::id()));
@@ -192,7 +192,7 @@ fn a_file_that_was_closed_is_opened_again_with_the_next_mapping() {
     assert!(sections(&mut files).expect("its path leads to it").bytes == first);
     std::fs::remove_file(&sleeper.program).unwrap();
     assert!(sections(&mut files).is_none(), "nothing leads to it");
-    // Its process is gone by now.
+    // The process of the mapping is gone.
     assert_eq!(files.add(key.clone(), &FileOrigin::Process { pid: u32::MAX, range: 0..1, parent: 0 }), id);
     assert!(files.get(id).open_file().is_none() && files.get(id).elf().is_some(), "as before");
     assert_eq!(files.add(key, &place), id, "the same as the one that was closed");

@@ -1,34 +1,34 @@
-//! What this machine is and what it allows, from /proc and /sys.
+//! The identity and settings of this machine, from /proc and /sys.
 
 use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
-/// Settings of the kernel that bear on sampling (Documentation/admin-guide/sysctl/kernel.rst). `None`: not to be
-/// read here.
+/// Kernel settings that affect sampling (Documentation/admin-guide/sysctl/kernel.rst). `None`: cannot be
+/// read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Host {
-    /// `perf_event_paranoid`: 2 and more: own processes and user code only; 1: the kernel too; 0: the whole machine;
+    /// `perf_event_paranoid`: 2 and more: own processes and user code only; 1: also the kernel; 0: the whole machine;
     /// -1: everything.
     pub paranoid: Option<i32>,
-    /// `kptr_restrict`: above 0 kernel addresses, and so kernel symbols, are hidden.
+    /// `kptr_restrict`: if above 0, kernel addresses, and so kernel symbols, are hidden.
     pub kptr_restrict: Option<i32>,
-    /// `perf_event_mlock_kb`: ring memory for each processor that needs no further right.
+    /// `perf_event_mlock_kb`: ring buffer memory per CPU that needs no privileges.
     pub mlock_kb: Option<u64>,
-    /// `perf_event_max_sample_rate`: samples per second and processor.
+    /// `perf_event_max_sample_rate`: samples per second and CPU.
     pub max_sample_rate: Option<u32>,
     /// Kernel release.
     pub kernel: String,
     /// Host name.
     pub name: String,
-    /// Numbers of the processors that are online.
+    /// Numbers of the online CPUs.
     pub cpus: Vec<u32>,
-    /// Whether the processor says that it is a virtual machine's; where it can't say (not x86), `false`.
+    /// Whether the CPU reports that it is virtual; `false` if it cannot report that (not x86).
     pub is_virtual: bool,
-    /// Capabilities in force in this process, as bits (capability.h): none in a user namespace, whose capabilities don't count for perf events
+    /// Effective capabilities of this process, as bits (capability.h): none in a user namespace, whose capabilities do not count for perf events
     /// and BPF.
     pub capabilities: u64,
-    /// Whether this process is in a user namespace other than the first.
+    /// Whether this process is in a user namespace other than the initial one.
     pub is_in_user_namespace: bool,
 }
 
@@ -38,16 +38,16 @@ pub const CAP_SYS_ADMIN: u32 = 21;
 pub const CAP_SYS_PTRACE: u32 = 19;
 /// Bit of CAP_SYSLOG.
 pub const CAP_SYSLOG: u32 = 34;
-/// Bit of CAP_CHECKPOINT_RESTORE, which came with Linux 5.9.
+/// Bit of CAP_CHECKPOINT_RESTORE, added in Linux 5.9.
 pub const CAP_CHECKPOINT_RESTORE: u32 = 40;
 /// Bit of CAP_PERFMON.
 pub const CAP_PERFMON: u32 = 38;
 
-/// The user namespace that the kernel begins with (PROC_USER_INIT_INO).
+/// The initial user namespace (PROC_USER_INIT_INO).
 const FIRST_USER_NAMESPACE: &str = "user:[4026531837]";
 
 impl Host {
-    /// Looks.
+    /// Reads the current state.
     pub fn read() -> Self {
         let namespace = fs::read_link("/proc/self/ns/user");
         let is_in_user_namespace = namespace.is_ok_and(|name| name != Path::new(FIRST_USER_NAMESPACE));
@@ -67,7 +67,7 @@ impl Host {
         }
     }
 
-    /// Whether the capability of this bit is in force.
+    /// Whether the capability with this bit is effective.
     pub fn has(&self, capability: u32) -> bool {
         self.capabilities.checked_shr(capability).is_some_and(|bits| bits & 1 == 1)
     }
@@ -89,7 +89,7 @@ fn capabilities(status: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// CPUID.1:ECX bit 31, which the kernel shows as a flag.
+/// Checks CPUID.1:ECX bit 31, which the kernel shows as a flag.
 fn is_virtual(cpuinfo: &str) -> bool {
     let flags = cpuinfo.lines().find(|line| line.starts_with("flags"));
     flags.is_some_and(|line| line.split_whitespace().any(|flag| flag == "hypervisor"))
@@ -105,9 +105,9 @@ fn online_cpus() -> Vec<u32> {
     (0..u32::try_from(count).unwrap_or(1)).collect()
 }
 
-/// Numbers in a list such as `0-3,8,10-11`. What can't be read is left out.
+/// Parses a list of numbers such as `0-3,8,10-11`. Invalid parts are left out.
 fn cpu_list(list: &str) -> Vec<u32> {
-    /// More than any kernel is built for.
+    /// More than any kernel supports.
     const MAX: u32 = 1 << 16;
     let mut cpus = Vec::new();
     for part in list.trim().split(',') {

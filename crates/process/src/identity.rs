@@ -1,8 +1,8 @@
-//! When two mappings are of the same file.
+//! The identity of mapped files.
 
 use crate::maps::MapLine;
 
-/// A device number, in two parts as `/proc/PID/maps` and perf's records give it.
+/// A device number in two parts, as in `/proc/PID/maps` and perf's records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Device {
     /// Major number.
@@ -12,7 +12,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// The parts of a `st_dev` as stat(2) gives it (glibc's `gnu_dev_major` and `gnu_dev_minor`).
+    /// Splits a `st_dev` from stat(2) (glibc's `gnu_dev_major` and `gnu_dev_minor`).
     pub fn from_stat(dev: u64) -> Self {
         let major = ((dev >> 8) & 0xfff) | ((dev >> 32) & !0xfff);
         let minor = (dev & 0xff) | ((dev >> 12) & !0xff);
@@ -20,28 +20,28 @@ impl Device {
     }
 }
 
-/// What a mapping says about its file. Equal keys are the same file.
+/// The description of a file in its mappings. Equal keys are the same file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FileKey {
     /// Path as the process saw it, without " (deleted)".
     pub path: Box<[u8]>,
-    /// Device, where the source of the mapping tells.
+    /// Device, if the source of the mapping has it.
     pub device: Option<Device>,
     /// Inode number, 0 if not known.
     pub inode: u64,
-    /// Inode generation, which changes when an inode number is used again; 0 if not known.
+    /// Inode generation, which changes when an inode number is reused; 0 if not known.
     pub generation: u64,
-    /// Build id, where the source of the mapping tells it instead of the inode.
+    /// Build id, if the source of the mapping has it instead of the inode.
     pub build_id: Option<Box<[u8]>>,
 }
 
 impl FileKey {
-    /// The key of a line of a maps file.
+    /// Creates the key from a line of a maps file.
     pub fn of_line(line: &MapLine<'_>) -> Self {
         FileKey { device: Some(line.device), inode: line.inode, ..Self::of_path(line.path) }
     }
 
-    /// A key of a path alone.
+    /// Creates a key with a path only.
     pub fn of_path(path: &[u8]) -> Self {
         let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
         FileKey { path: path.into(), device: None, inode: 0, generation: 0, build_id: None }

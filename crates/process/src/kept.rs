@@ -1,12 +1,12 @@
-//! Results that are kept on disk from one run to the next: [`DiskCache`], a folder of small files under the user's cache.
+//! A cache of results on disk between runs: [`DiskCache`], a directory of small files below the user's cache directory.
 //!
-//! Invariant: losing it costs time, never correctness. What can't be read, is damaged, was written by another
-//! version or belongs to somebody else was not kept, and no failure reaches the caller. An entry is written beside
-//! its place and renamed, so that a reader sees all of it or none.
+//! Invariant: losing it costs time, never correctness. An entry that cannot be read, is damaged, was written by another
+//! version or belongs to another user counts as absent, and no failure reaches the caller. An entry is written to a temporary
+//! file and renamed, so that a reader sees all of it or none.
 //!
-//! An entry can be read in part: each block of it has a digest.
+//! An entry can be read in part: each block has a digest.
 //!
-//! Not here: what is kept. A digest tells damage, not malice: whoever parses an entry checks it as any other file.
+//! Does not interpret entries. A digest detects damage, not malice: whoever parses an entry must validate it like any other file.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
@@ -19,35 +19,35 @@ use std::time::SystemTime;
 
 use twox_hash::XxHash3_64;
 
-/// What every entry begins with.
+/// The first bytes of every entry.
 const MAGIC: [u8; 8] = *b"plumbkp2";
-/// Bytes before the key: magic, version, length of the key, length of the content, digest of the blocks' digests. Behind the key
-/// come these, and then the content.
+/// Size of the header before the key: magic, version, length of the key, length of the content, digest of the blocks' digests. After the key
+/// come these digests, and then the content.
 const HEADER: usize = 8 + 4 + 4 + 8 + 8;
-/// Bytes of content that share a digest.
+/// Bytes of content per digest.
 const BLOCK: usize = 64 << 10;
-/// Bytes of a digest.
+/// Size of a digest in bytes.
 const DIGEST: usize = 8;
-/// Longest key: in hexadecimal it is the name of a file, which may have 255 bytes.
+/// Longest key: in hexadecimal it is a file name, which may have 255 bytes.
 const MAX_KEY: usize = 100;
-/// How many parts of the limit are left after making room, out of [`PARTS`]: room for more than one.
+/// Share of the limit that remains after eviction, out of [`PARTS`]: leaves room for more than one entry.
 const LEFT: u64 = 7;
 const PARTS: u64 = 8;
 
-/// Entries of one kind, found by their keys.
+/// Entries of one kind, by key.
 #[derive(Debug)]
 pub struct DiskCache {
-    /// Where they are; `None` if nothing can be kept.
+    /// The directory; `None` if nothing can be cached.
     folder: Option<PathBuf>,
     version: u32,
     limit: u64,
-    /// Bytes in the folder, once they have been added up.
+    /// Total size of the directory in bytes, once computed.
     total: Mutex<Option<u64>>,
 }
 
 impl DiskCache {
-    /// The entries of `kind` (a word, the folder's name) in `$XDG_CACHE_HOME/plumb`, or `~/.cache/plumb`. Those
-    /// written by another `version` are not seen. Together they take at most `limit` bytes.
+    /// Opens the entries of `kind` (a word, the directory's name) in `$XDG_CACHE_HOME/plumb`, or `~/.cache/plumb`. Those
+    /// written by another `version` are ignored. Together they take at most `limit` bytes.
     pub fn open(kind: &str, version: u32, limit: u64) -> Self {
         match cache_folder() {
             Some(cache) => Self::open_in(&cache, kind, version, limit),
@@ -55,25 +55,25 @@ impl DiskCache {
         }
     }
 
-    /// The same below the folder `cache`.
+    /// Opens entries below the directory `cache`, otherwise as [`open`](Self::open).
     pub fn open_in(cache: &Path, kind: &str, version: u32, limit: u64) -> Self {
         let folder = cache.join("plumb").join(kind);
         let folder = is_ours(&folder).then_some(folder);
         Self { folder, version, limit, total: Mutex::default() }
     }
 
-    /// Keeps nothing and has nothing.
+    /// Creates a cache that stores nothing.
     pub fn nowhere() -> Self {
         Self { folder: None, version: 0, limit: 0, total: Mutex::default() }
     }
 
-    /// What was kept under `key`.
+    /// Returns the entry for `key`.
     pub fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
         let entry = self.entry(key)?;
         entry.read(0..entry.size)
     }
 
-    /// What was kept under `key`, to be read in part.
+    /// Opens the entry for `key`, to be read in part.
     pub fn entry(&self, key: &[u8]) -> Option<Entry> {
         let mut file = File::open(self.path(key)?).ok()?;
         let length = file.metadata().ok().filter(Metadata::is_file)?.len();
@@ -89,15 +89,15 @@ impl DiskCache {
         if found_key != key || header != self.header(key, size, &digests) || length != start + size {
             return None;
         }
-        // Says when it was last of use. Nothing is lost if it can't.
+        // Records the time of use. A failure is harmless.
         let _ = file.set_modified(SystemTime::now());
         Some(Entry { file, start, size, digests })
     }
 
-    /// Keeps `content` under `key`, in place of what was there. What was not used for the longest time goes if there
-    /// is more than the limit.
+    /// Stores `content` under `key`, replacing an earlier entry. Evicts the least recently used entries if the
+    /// limit is exceeded.
     pub fn put(&self, key: &[u8], content: &[u8]) {
-        // One that can't be kept is made anew each time, which is all there is to say about it.
+        // A failure only means that the result is computed again each time.
         let _ = self.try_put(key, content);
     }
 
@@ -123,15 +123,15 @@ impl DiskCache {
             let _ = fs::remove_file(&temporary);
             return None;
         }
-        // A lock that another thread died with holds a number that is as good as before.
+        // The number is still valid if another thread panicked while holding the lock.
         let mut total = self.total.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        // An entry in place of another counts twice, until all are added up again.
+        // A replaced entry counts twice until the sizes are added up again.
         let bytes = total.map_or_else(|| in_order_of_use(folder).1, |bytes| bytes.saturating_add(size));
         *total = Some(if bytes > self.limit { self.make_room(folder, &path) } else { bytes });
         Some(())
     }
 
-    /// Removes the entries that were not used for the longest time, but not the one at `keep`; returns the bytes left.
+    /// Evicts the least recently used entries, but not the one at `keep`; returns the bytes left.
     fn make_room(&self, folder: &Path, keep: &Path) -> u64 {
         let (entries, mut bytes) = in_order_of_use(folder);
         if bytes <= self.limit {
@@ -165,24 +165,24 @@ impl DiskCache {
     }
 }
 
-/// An entry whose content is read as needed.
+/// An entry whose content is read on demand.
 #[derive(Debug)]
 pub struct Entry {
     file: File,
-    /// Where in the file the content begins.
+    /// Offset of the content in the file.
     start: u64,
     size: u64,
-    /// The digests of its blocks.
+    /// Digests of the blocks.
     digests: Vec<u8>,
 }
 
 impl Entry {
-    /// Bytes of the content.
+    /// Returns the size of the content in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// A part of the content; `None` if it isn't all there, or damaged.
+    /// Reads a part of the content; `None` if it is incomplete or damaged.
     pub fn read(&self, range: Range<u64>) -> Option<Vec<u8>> {
         if range.is_empty() {
             return Some(Vec::new());
@@ -207,22 +207,22 @@ fn digest(bytes: &[u8]) -> [u8; DIGEST] {
     XxHash3_64::oneshot(bytes).to_le_bytes()
 }
 
-/// Where the user's caches are: `$XDG_CACHE_HOME`, or `~/.cache`.
+/// Returns the user's cache directory: `$XDG_CACHE_HOME`, or `~/.cache`.
 pub fn cache_folder() -> Option<PathBuf> {
     let of_variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     of_variable("XDG_CACHE_HOME").or_else(|| of_variable("HOME").map(|home| home.join(".cache")))
 }
 
-/// Whether `folder` is there or can be made, belongs to the user of this process, and nobody else may write to it.
-/// Under `sudo` the home may still be that of who called, who must neither be believed nor be left with our files.
+/// Whether `folder` exists or can be created, belongs to the user of this process, and is not writable for others.
+/// Under `sudo` the home directory may be the caller's, whose files must not be trusted, and who must not be left with ours.
 fn is_ours(folder: &Path) -> bool {
-    // The kernel gives a process' folder to the user as whom the process acts.
+    // The owner of a process' directory is its effective user.
     let Ok(own) = fs::metadata("/proc/self") else { return false };
     let Some(nearest) = folder.ancestors().find_map(|path| fs::metadata(path).ok()) else { return false };
     nearest.is_dir() && nearest.uid() == own.uid() && nearest.mode() & 0o022 == 0
 }
 
-/// The files in `folder`, the one that was not used for the longest time first, and how many bytes they have.
+/// Returns the files in `folder`, least recently used first, and their total size in bytes.
 fn in_order_of_use(folder: &Path) -> (Vec<(SystemTime, PathBuf, u64)>, u64) {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<_> = files
@@ -236,7 +236,7 @@ fn in_order_of_use(folder: &Path) -> (Vec<(SystemTime, PathBuf, u64)>, u64) {
     (files, bytes)
 }
 
-/// A name that no other thread and no other process uses.
+/// Returns a name that no other thread or process uses.
 fn temporary_name() -> String {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     format!("tmp-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))

@@ -1,10 +1,10 @@
-//! What is kept comes back; what is damaged, foreign or too much doesn't.
+//! Stored entries come back; damaged, foreign or evicted ones do not.
 
 use std::time::Duration;
 
 use super::*;
 
-/// An empty folder of a test's own, removed at its end.
+/// An empty directory for a test, removed at its end.
 struct Cache(PathBuf);
 
 impl Cache {
@@ -120,7 +120,7 @@ fn what_was_not_used_for_longest_goes_first() {
     assert!(kept.get(b"a").is_some());
     kept.put(b"d", &content);
     assert_eq!([b"a", b"b", b"c", b"d"].map(|key| kept.get(key).is_some()), [true, false, true, true]);
-    // One that is larger than all together is not kept, and drives nothing out.
+    // An entry larger than the limit is not stored, and evicts nothing.
     kept.put(b"e", &[7; 5000]);
     assert_eq!([b"a", b"c", b"d", b"e"].map(|key| kept.get(key).is_some()), [true, true, true, false]);
 }

@@ -1,4 +1,4 @@
-//! What a Linux process is made of: its mappings over time, the files behind them, its name, its parent.
+//! Facts about Linux processes: mappings over time, the files behind them, name, parent.
 //!
 //! Nearly everything here is plain file reading: `/proc` as text, ELF files by `pread`. Nothing is memory-mapped, because
 //! a file that shrinks under a mapping kills its reader, and recorded programs are replaced while they run. The kernel's

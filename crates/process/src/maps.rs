@@ -1,6 +1,6 @@
-//! The text of `/proc/PID/maps`.
+//! Parses the text of `/proc/PID/maps`.
 //!
-//! Format: proc_pid_maps(5), written by `show_map_vma` in fs/proc/task_mmu.c. Lines that do not look like it are
+//! Format: proc_pid_maps(5), written by `show_map_vma` in fs/proc/task_mmu.c. Malformed lines are
 //! skipped: the file can end in the middle of a line when its process exits.
 
 use crate::identity::Device;
@@ -12,13 +12,13 @@ pub struct MapLine<'a> {
     pub start: u64,
     /// One past the last address.
     pub end: u64,
-    /// Whether it may be written to.
+    /// Whether it is writable.
     pub writable: bool,
-    /// Whether code in it may run.
+    /// Whether it is executable.
     pub executable: bool,
-    /// Where in the file the mapping begins.
+    /// Offset in the file where the mapping begins.
     pub offset: u64,
-    /// Device that the file is on.
+    /// Device of the file.
     pub device: Device,
     /// Inode of the file, 0 if there is none.
     pub inode: u64,
@@ -26,7 +26,7 @@ pub struct MapLine<'a> {
     pub path: &'a [u8],
 }
 
-/// The mappings in the text of a maps file, in the order of their addresses.
+/// Returns the mappings in the text of a maps file, by address.
 pub fn parse_maps(text: &[u8]) -> impl Iterator<Item = MapLine<'_>> {
     text.split(|&b| b == b'\n').filter_map(parse_line)
 }
@@ -54,7 +54,7 @@ fn parse_line(line: &[u8]) -> Option<MapLine<'_>> {
     })
 }
 
-/// The word before the next blank, and what follows the blank. A line may end after its last word.
+/// Splits off the word before the next blank. A line may end after its last word.
 fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = text.iter().position(|&b| b == b' ').unwrap_or(text.len());
     (end > 0).then(|| (&text[..end], text.get(end + 1..).unwrap_or_default()))

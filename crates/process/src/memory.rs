@@ -1,9 +1,9 @@
-//! How much memory may still be taken here.
+//! The memory still available to this process.
 
 use std::path::Path;
 
-/// Bytes that could be taken without pushing anything out: what the machine has to spare, and what the limits of this
-/// process' cgroups (version 2) leave of that. `None` if /proc can't be read.
+/// Returns the bytes that can be allocated without evicting anything: the machine's available memory, and what the limits of this
+/// process' cgroups (version 2) leave of that. `None` if /proc cannot be read.
 pub fn available_memory() -> Option<u64> {
     let machine = available_in_meminfo(&std::fs::read_to_string("/proc/meminfo").ok()?)?;
     let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -14,7 +14,7 @@ pub fn available_memory() -> Option<u64> {
     Some(left.fold(machine, u64::min))
 }
 
-/// What the limit of a cgroup leaves, if it has one.
+/// Returns the memory left below a cgroup's limit, if it has one.
 fn left_in(folder: &Path) -> Option<u64> {
     let number = |file| std::fs::read_to_string(folder.join(file)).ok()?.trim().parse::<u64>().ok();
     Some(number("memory.max")?.saturating_sub(number("memory.current")?))

@@ -1,8 +1,8 @@
-//! Opening the very file that is mapped, while programs are deleted and replaced as they run.
+//! Opens exactly the file that is mapped, even while programs are deleted and replaced as they run.
 //!
 //! Tried in turn: the mapping's own link in `/proc/PID/map_files`, which is the mapped file by definition; the path
-//! as the process sees it, or its parent, in a container of their own, say; the path as we see it. Paths only count if the
-//! inode is the mapped one. A program that was deleted has no path any more, but its process runs it, and somebody may have it open.
+//! as seen by the process or its parent, for example in a container; the path as we see it. Paths only count if the
+//! inode is the mapped one. A deleted program has no path any more, but its process runs it, and another process may have it open.
 
 use std::fmt;
 use std::fs::{File, Metadata};
@@ -17,10 +17,10 @@ use crate::elf::Elf;
 use crate::identity::FileKey;
 use crate::pid::living_thread;
 
-/// So many descriptors of a process are looked at.
+/// Largest number of descriptors of a process that are examined.
 const MAX_DESCRIPTORS: usize = 1024;
 
-/// Where a file was seen mapped.
+/// The origin of a mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileOrigin {
     /// In this process, at these addresses.
@@ -29,30 +29,30 @@ pub enum FileOrigin {
         pid: u32,
         /// The addresses.
         range: Range<u64>,
-        /// The process that forked it, which sees files at the same paths more often than not; 0: not known.
+        /// The parent process, which usually sees files at the same paths; 0: not known.
         parent: u32,
     },
-    /// In a process of some recording: only path and build id can lead to the file.
+    /// A process of some recording: only path and build id can lead to the file.
     Recorded,
 }
 
-/// Why a mapped file can't be read.
+/// The reason why a mapped file cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenError {
-    /// There is no such file any more, and its process is gone.
+    /// The file is gone, and so is its process.
     NotFound,
     /// Permission denied.
     Denied,
-    /// What is at the path now is another file than the one that was mapped.
+    /// The path leads to another file than the mapped one.
     Replaced,
-    /// It is a device, a pipe or the like.
+    /// The path leads to a device, a pipe or the like.
     NotRegular,
-    /// It lies where anybody may put one, and belongs to nobody who is believed.
+    /// The file is in a directory where anybody may create one, and its owner is not trusted.
     NotOwned {
-        /// Whose it is.
+        /// Owner of the file.
         uid: u32,
     },
-    /// Reading failed: the error number.
+    /// Reading failed with this error number.
     Io(i32),
 }
 
@@ -81,7 +81,7 @@ impl From<io::Error> for OpenError {
     }
 }
 
-/// Opens the file that `key` stands for, as mapped at `place`: the very one, or none.
+/// Opens the file described by `key`, as mapped at `place`: exactly that file, or none.
 pub fn open_mapped(key: &FileKey, place: &FileOrigin) -> Result<File, OpenError> {
     let path = Path::new(std::ffi::OsStr::from_bytes(&key.path));
     if !path.is_absolute() {
@@ -92,7 +92,7 @@ pub fn open_mapped(key: &FileKey, place: &FileOrigin) -> Result<File, OpenError>
         let pid = &living_thread(*pid);
         let link = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end);
         outcome = open_regular(Path::new(&link)).and_then(|file| check_link(key, file));
-        // A process of half a millisecond is gone by now, its parent is not.
+        // A process that lived half a millisecond is gone by now, its parent is not.
         for pid in [*pid, living_thread(*parent)] {
             if outcome.is_err() && pid != 0 {
                 let mut inside = PathBuf::from(format!("/proc/{pid}/root"));
@@ -104,7 +104,7 @@ pub fn open_mapped(key: &FileKey, place: &FileOrigin) -> Result<File, OpenError>
     if outcome.is_err() {
         outcome = better(outcome, open_checked(key, path));
     }
-    // Who may not follow links in map_files, which takes rights, is denied even what is gone.
+    // Without the privilege to follow map_files links, access is denied even to links that are gone.
     if let (
         Err(OpenError::NotFound | OpenError::Replaced | OpenError::Denied),
         FileOrigin::Process { pid, parent, .. },
@@ -120,12 +120,12 @@ pub fn open_mapped(key: &FileKey, place: &FileOrigin) -> Result<File, OpenError>
     outcome
 }
 
-/// The path of a file that is open here, whatever has become of its own: it lasts as long as the descriptor.
+/// Returns a path of an open file, whatever has become of its own: valid as long as the descriptor.
 pub fn path_of_open(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// The second try if it worked or tells more than that nothing is there.
+/// Returns the second result if it succeeded or has a better reason than that nothing is there.
 fn better(first: Result<File, OpenError>, second: Result<File, OpenError>) -> Result<File, OpenError> {
     match (&first, &second) {
         (_, Ok(_)) | (Err(OpenError::NotFound), _) => second,
@@ -134,10 +134,10 @@ fn better(first: Result<File, OpenError>, second: Result<File, OpenError>) -> Re
     }
 }
 
-/// Opens a file that one of these processes runs, or has open under the same path: who began a program that is deleted had to open it
-/// before. Both may be followed by who may trace the process; links in map_files take CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN.
+/// Opens a file that one of these processes runs, or has open under the same path: the parent of a deleted program's process had to open it
+/// before. Following both links takes permission to trace the process; those in map_files take CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN.
 fn open_held(key: &FileKey, pids: &[u32]) -> Result<File, OpenError> {
-    // Without an inode or a build id the path would be all that tells it from what was there before or after it.
+    // Without an inode or a build id, only the path would distinguish it from earlier or later files.
     let is_told = key.inode != 0 || key.build_id.is_some();
     for pid in pids.iter().filter(|&&pid| pid != 0 && is_told).map(|&pid| living_thread(pid)) {
         if let Ok(file) = open_checked(key, Path::new(&format!("/proc/{pid}/exe"))) {
@@ -157,7 +157,7 @@ fn open_held(key: &FileKey, pids: &[u32]) -> Result<File, OpenError> {
     Err(OpenError::NotFound)
 }
 
-/// Opens a regular file. Looks before it opens, because opening a device or a pipe can do things.
+/// Opens a regular file. Checks before opening, because opening a device or a pipe can have side effects.
 fn open_regular(path: &Path) -> Result<File, OpenError> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(OpenError::NotRegular);
@@ -165,8 +165,8 @@ fn open_regular(path: &Path) -> Result<File, OpenError> {
     Ok(File::open(path)?)
 }
 
-/// By the time that the link is followed something else may be mapped there, or, after an exec, another program.
-/// The device is left out: overlayfs and btrfs tell another one in a mapping than in stat(2), and map_files leads to
+/// Checks the file behind a map_files link: by the time the link is followed something else may be mapped there, or, after an exec, another program.
+/// The device is ignored: overlayfs and btrfs report different ones for a mapping and in stat(2), and map_files leads to
 /// an overlay's lower file.
 fn check_link(key: &FileKey, file: File) -> Result<File, OpenError> {
     if is_inode_of(key, &file.metadata()?) { check_build_id(key, file) } else { Err(OpenError::Replaced) }
@@ -180,9 +180,9 @@ fn open_checked(key: &FileKey, path: &Path) -> Result<File, OpenError> {
     check_build_id(key, file)
 }
 
-/// Compares inodes. Devices are not compared, for the reason above: two different files with the same path and
-/// inode number on different devices would have to follow each other for that to be wrong. The highest bits are left
-/// out, where overlayfs says which of its layers a file is from (`xino` in Documentation/filesystems/overlayfs.rst).
+/// Compares inodes. Devices are not compared, for the reason above: this could only go wrong if two different files with the same path and
+/// inode number on different devices followed each other. The highest bits are ignored,
+/// where overlayfs encodes the layer of a file (`xino` in Documentation/filesystems/overlayfs.rst).
 fn is_inode_of(key: &FileKey, meta: &Metadata) -> bool {
     const LAYER_BITS: u32 = 8;
     key.inode == 0 || key.inode << LAYER_BITS == meta.ino() << LAYER_BITS
@@ -197,7 +197,7 @@ fn check_build_id(key: &FileKey, file: File) -> Result<File, OpenError> {
     }
 }
 
-/// The places where perf and distributions keep whole files by build id.
+/// Opens a file from the directories where perf and distributions store whole files by build id.
 fn open_by_build_id(id: &[u8]) -> Result<File, OpenError> {
     let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
     let (first, rest) = hex.split_at_checked(2).ok_or(OpenError::NotFound)?;

@@ -1,8 +1,8 @@
-//! What `/proc/PID` says about a process that runs now.
+//! Facts about a running process from `/proc/PID`.
 //!
-//! Every answer is `None` or empty when the process is gone or may not be looked at: a recorder meets both all the
-//! time. The `procfs` crate was weighed: it builds owned structures of every field, which costs more than the five
-//! facts that are needed here.
+//! Every result is `None` or empty if the process is gone or access is denied: a recorder meets both all the
+//! time. The `procfs` crate was considered: it builds owned structures of every field, which costs more than the five
+//! facts needed here.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStringExt;
 use crate::descriptor::read_memory;
 use crate::thread::state;
 
-/// Name of a thread (`comm`), without the line's end.
+/// Returns the name of a thread (`comm`), without the newline.
 pub fn comm(pid: u32, tid: u32) -> Option<Vec<u8>> {
     let mut text = std::fs::read(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
     if text.last() == Some(&b'\n') {
@@ -20,9 +20,9 @@ pub fn comm(pid: u32, tid: u32) -> Option<Vec<u8>> {
     Some(text)
 }
 
-/// Id of a thread that has the memory of a process: the main thread, or, once that has ended (`pthread_exit` in `main`), another that still
-/// runs. The kernel takes memory, files and root away from a thread that has ended, so that `/proc/PID/maps`, `exe` and `root` are empty
-/// then; those of `/proc/TID` are not.
+/// Returns the id of a thread that still has the memory of a process: the main thread, or, once that has exited (`pthread_exit` in `main`),
+/// another running one. The kernel releases memory, files and root of a thread that has exited, so `/proc/PID/maps`, `exe` and `root` are
+/// empty then; those of `/proc/TID` are not.
 pub fn living_thread(pid: u32) -> u32 {
     let has_ended = |tid| matches!(state(pid, tid), Some('Z' | 'X') | None);
     if !has_ended(pid) {
@@ -31,15 +31,15 @@ pub fn living_thread(pid: u32) -> u32 {
     threads(pid).into_iter().find(|&tid| !has_ended(tid)).unwrap_or(pid)
 }
 
-/// Path of the executable as the process sees it, without " (deleted)". `None` for a kernel thread.
+/// Returns the path of the executable as seen by the process, without " (deleted)". `None` for a kernel thread.
 pub fn executable(pid: u32) -> Option<Vec<u8>> {
     let path =
         std::fs::read_link(format!("/proc/{}/exe", living_thread(pid))).ok()?.into_os_string().into_vec();
     Some(path.strip_suffix(b" (deleted)").map(<[u8]>::to_vec).unwrap_or(path))
 }
 
-/// The environment that it was started with, up to so many bytes: `NAME=VALUE` and a zero each. The file that has it is only for its user and
-/// those who may read any file; its memory is also for those who may trace it.
+/// Returns the process' initial environment, up to `most` bytes: `NAME=VALUE` and a NUL each. The file with it is readable only for its user and
+/// those who may read any file; its memory also for those who may trace it.
 pub fn environment(pid: u32, most: usize) -> Option<Vec<u8>> {
     let (mut bytes, pid) = (Vec::new(), living_thread(pid));
     if let Ok(file) = File::open(format!("/proc/{pid}/environ")) {
@@ -53,34 +53,34 @@ pub fn environment(pid: u32, most: usize) -> Option<Vec<u8>> {
     (read > 0).then_some(bytes)
 }
 
-/// Text of the maps file, for [`parse_maps`](crate::parse_maps). Empty for a kernel thread.
+/// Returns the text of the maps file, for [`parse_maps`](crate::parse_maps). Empty for a kernel thread.
 pub fn mappings(pid: u32) -> Option<Vec<u8>> {
     std::fs::read(format!("/proc/{}/maps", living_thread(pid))).ok()
 }
 
-/// Process id of the parent.
+/// Returns the process id of the parent.
 pub fn parent(pid: u32) -> Option<u32> {
     parent_in_stat(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The most memory that was ever resident, in bytes. `None` for a kernel thread.
+/// Returns the peak resident memory in bytes. `None` for a kernel thread.
 pub fn peak_rss(pid: u32) -> Option<u64> {
     peak_in_status(&std::fs::read(format!("/proc/{}/status", living_thread(pid))).ok()?)
 }
 
-/// Whether `/proc` shows the processes of another pid namespace than this process is in, as where a container's runtime has not mounted its own:
-/// numbers of processes mean others there.
+/// Whether `/proc` shows the processes of another pid namespace than this process is in, as if a container runtime has not mounted its own:
+/// process ids have another meaning there.
 pub fn is_proc_foreign() -> bool {
     let shown = std::fs::read_link("/proc/self").ok();
     shown.is_some_and(|shown| shown.as_os_str() != std::process::id().to_string().as_str())
 }
 
-/// Processes that run, in no order.
+/// Returns the running processes, unordered.
 pub fn pids() -> Vec<u32> {
     numbers("/proc")
 }
 
-/// Thread ids of a process.
+/// Returns the thread ids of a process.
 pub fn threads(pid: u32) -> Vec<u32> {
     numbers(&format!("/proc/{pid}/task"))
 }
@@ -90,26 +90,26 @@ fn numbers(dir: &str) -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The fourth field of a stat file.
+/// Returns the fourth field of a stat file.
 fn parent_in_stat(text: &[u8]) -> Option<u32> {
     fields_of_stat(text)?.nth(1)?.parse().ok()
 }
 
-/// The fields 50 and 51: where the environment begins and ends. Zeros are shown to who may not trace the process.
+/// Returns the fields 50 and 51: start and end of the environment. They are 0 without permission to trace the process.
 fn environment_in_stat(text: &[u8]) -> Option<(u64, u64)> {
     let mut fields = fields_of_stat(text)?.skip(47).map(|field| field.parse().ok());
     let (start, end) = (fields.next()??, fields.next()??);
     (start != 0).then_some((start, end))
 }
 
-/// The fields of a stat file (proc_pid_stat(5)) from the third on. The second is the name in parentheses and may hold blanks and
+/// Returns the fields of a stat file (proc_pid_stat(5)) from the third on. The second is the name in parentheses, which may contain blanks and
 /// parentheses itself.
 pub(crate) fn fields_of_stat(text: &[u8]) -> Option<impl Iterator<Item = &str>> {
     let after_name = &text[text.iter().rposition(|&b| b == b')')? + 1..];
     Some(std::str::from_utf8(after_name).ok()?.split_ascii_whitespace())
 }
 
-/// The line `VmHWM:    1234 kB` of a status file. The name, in a line before it, can hold no line's end.
+/// Reads the line `VmHWM:    1234 kB` of a status file. The name, on an earlier line, cannot contain a newline.
 fn peak_in_status(text: &[u8]) -> Option<u64> {
     let line = text.split(|&b| b == b'\n').find_map(|line| line.strip_prefix(b"VmHWM:"))?;
     let number = std::str::from_utf8(line).ok()?.trim().strip_suffix("kB")?;

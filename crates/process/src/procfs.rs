@@ -1,6 +1,6 @@
-//! Threads, children and processor time of running processes, from /proc (proc(5)).
+//! Threads, children and CPU time of running processes, from /proc (proc(5)).
 //!
-//! Processes come and go while this reads: what is gone is left out. Not here: mappings and names.
+//! Processes come and go during the reads: those that are gone are left out. Elsewhere: mappings and names.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,22 +11,22 @@ use crate::pid::{fields_of_stat, living_thread};
 use crate::thread::state;
 use crate::usage::{CpuTime, ticks_per_second};
 
-/// Whether a process of this id runs.
+/// Whether a process with this id exists.
 pub fn exists(pid: u32) -> bool {
     PathBuf::from(format!("/proc/{pid}/stat")).exists()
 }
 
-/// Whether a process runs, be it without its main thread, and has not only not been waited for yet.
+/// Whether a process is running, even without its main thread, and is not a zombie.
 pub fn is_alive(pid: u32) -> bool {
     state(pid, living_thread(pid)).is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
-/// The threads of these processes and of all their descendants that live now.
+/// Returns the live threads of these processes and of all their descendants.
 pub fn tree_threads(pids: &[u32]) -> Vec<u32> {
     tree(pids).into_iter().flat_map(threads).collect()
 }
 
-/// These processes and all their descendants that live now.
+/// Returns these processes and all their live descendants.
 pub fn tree(pids: &[u32]) -> Vec<u32> {
     let mut seen: HashSet<u32> = pids.iter().copied().collect();
     let mut all: Vec<u32> = pids.to_vec();
@@ -49,12 +49,12 @@ fn children(pid: u32, tid: u32) -> Vec<u32> {
     text.split_whitespace().filter_map(|child| child.parse().ok()).collect()
 }
 
-/// What a process used so far: itself, and the children that it has waited for.
+/// Returns the CPU time of a process so far: its own, and that of the children it has waited for.
 pub fn cpu_time(pid: u32) -> Option<(CpuTime, CpuTime)> {
     parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?, ticks_per_second())
 }
 
-/// Reads utime, stime, cutime and cstime (fields 14 to 17).
+/// Parses utime, stime, cutime and cstime (fields 14 to 17).
 fn parse_stat(stat: &[u8], ticks: u64) -> Option<(CpuTime, CpuTime)> {
     let mut fields = fields_of_stat(stat)?.skip(11).map(|field| field.parse::<u64>().ok());
     let mut next = || Some(of_ticks(fields.next()??, ticks));
@@ -63,52 +63,52 @@ fn parse_stat(stat: &[u8], ticks: u64) -> Option<(CpuTime, CpuTime)> {
     Some((own, children))
 }
 
-/// How a thread spent its time so far, as the scheduler accounts it.
+/// A thread's times so far, as accounted by the scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunTimes {
-    /// On a processor, in nanoseconds.
+    /// CPU time in nanoseconds.
     pub ran_ns: u64,
-    /// Able to run, but without a processor, in nanoseconds.
+    /// Run-queue wait in nanoseconds.
     pub waited_ns: u64,
 }
 
-/// The times of a thread. `None`: it is gone, has never run, or the kernel doesn't account for it.
+/// Returns the times of a thread. `None`: it is gone, has never run, or the kernel does not account them.
 pub fn run_times(pid: u32, tid: u32) -> Option<RunTimes> {
     parse_schedstat(&fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?)
 }
 
-/// Whether a thread could run now, or does.
+/// Whether a thread is running or runnable.
 pub fn is_runnable(pid: u32, tid: u32) -> bool {
     state(pid, tid) == Some('R')
 }
 
-/// Reads time on the processor, time on run queues, and how often it was given a processor
-/// (Documentation/scheduler/sched-stats.rst): never, where the kernel doesn't account.
+/// Parses CPU time, run-queue wait, and the number of times it was scheduled
+/// (Documentation/scheduler/sched-stats.rst), which is 0 if the kernel does not account.
 fn parse_schedstat(text: &str) -> Option<RunTimes> {
     let mut fields = text.split_whitespace().map(|field| field.parse().ok());
     let times = RunTimes { ran_ns: fields.next()??, waited_ns: fields.next()?? };
     (fields.next()?? > 0_u64).then_some(times)
 }
 
-/// What the hypervisor took from all processors of the machine so far.
+/// Returns the time that the hypervisor stole from all CPUs so far.
 pub fn stolen_time() -> Duration {
     let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
     of_ticks(machine_fields(&stat).get(7).copied().unwrap_or(0), ticks_per_second())
 }
 
-/// What all processors of the machine spent in interrupts so far.
+/// Returns the time that all CPUs spent in interrupts so far.
 pub fn interrupt_time() -> Duration {
     let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
     let fields = machine_fields(&stat);
     of_ticks(fields.get(5..7).unwrap_or_default().iter().sum(), ticks_per_second())
 }
 
-/// What the whole machine used so far, idle time left out.
+/// Returns the CPU time of the whole machine so far, without idle time.
 pub fn machine_cpu_time() -> Option<CpuTime> {
     parse_machine_stat(&fs::read_to_string("/proc/stat").ok()?, ticks_per_second())
 }
 
-/// Reads user, nice, system, irq and softirq of the line `cpu`: user nice system idle iowait irq softirq steal guest guest_nice.
+/// Parses user, nice, system, irq and softirq of the line `cpu`: user nice system idle iowait irq softirq steal guest guest_nice.
 fn parse_machine_stat(stat: &str, ticks: u64) -> Option<CpuTime> {
     let fields = machine_fields(stat);
     let [user, nice, system, _idle, _iowait, irq, softirq, ..] = fields[..] else { return None };

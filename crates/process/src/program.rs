@@ -1,20 +1,20 @@
-//! A program by its path or name, and whether a process runs it.
+//! A program given by path or name, and whether a process runs it.
 
-/// The kernel's names of tasks have no more bytes (`TASK_COMM_LEN` less its zero).
+/// Longest name of a task in bytes (`TASK_COMM_LEN` without its NUL).
 const COMM: usize = 15;
 
-/// A program, by its path or by its name alone.
+/// A program, given by its path or its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program(Vec<u8>);
 
 impl Program {
-    /// The program of this path, if there is a slash in it, or of this name in any folder. A script has its own name, and the
+    /// Creates it from a path, if the text contains a slash, or from a name in any directory. A script has its own name, and the
     /// path of its interpreter.
     pub fn new(text: &[u8]) -> Self {
         Self(text.to_vec())
     }
 
-    /// What the kernel calls a process that begins to run it, as far as that goes.
+    /// Returns the kernel's name for a process that starts to run it, as far as it can be derived.
     pub fn comm(&self) -> &[u8] {
         let name = self.0.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
         name.get(..COMM).unwrap_or(name)
@@ -24,7 +24,7 @@ impl Program {
         self.0.contains(&b'/')
     }
 
-    /// Whether a process of this name surely runs it.
+    /// Whether a process with this name certainly runs it.
     pub fn is_comm(&self, comm: &[u8]) -> bool {
         !self.is_path() && self.0.len() <= COMM && comm == self.0
     }

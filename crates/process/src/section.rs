@@ -1,6 +1,6 @@
-//! A section that is read where it is asked for: by pieces, of which a few are kept.
+//! A section read on demand in pieces, a few of which are cached.
 //!
-//! Not here: where a file has its sections (`elf`).
+//! Elsewhere: the location of sections in a file (`elf`).
 
 use std::cell::RefCell;
 use std::fmt;
@@ -8,14 +8,14 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-/// Bytes of a piece.
+/// Size of a piece in bytes.
 const PIECE: u64 = 64 << 10;
-/// So many pieces are kept: more than there are places that one reads at in turn.
+/// Number of pieces cached: more than the number of positions that are read in turn.
 const KEPT: usize = 24;
 
-/// A section, and how to read it.
+/// A section that is read on demand.
 pub struct SectionReader {
-    /// Stated address of the first byte.
+    /// Address of the first byte, as stated in the file.
     pub address: u64,
     content: Content,
 }
@@ -25,7 +25,7 @@ enum Content {
     File { file: File, place: Range<u64>, pieces: RefCell<Vec<Piece>> },
 }
 
-/// A piece of a section.
+/// A cached piece of a section.
 struct Piece {
     number: u64,
     bytes: Vec<u8>,
@@ -38,17 +38,17 @@ impl fmt::Debug for SectionReader {
 }
 
 impl SectionReader {
-    /// The bytes of a file in this place.
+    /// Creates it for a byte range of a file.
     pub(crate) fn of_file(address: u64, file: File, place: Range<u64>) -> Self {
         Self { address, content: Content::File { file, place, pieces: RefCell::default() } }
     }
 
-    /// Bytes that are in memory.
+    /// Creates it for bytes in memory.
     pub(crate) fn of_bytes(address: u64, bytes: Vec<u8>) -> Self {
         Self { address, content: Content::Bytes(bytes) }
     }
 
-    /// How many bytes the section has.
+    /// Returns the size of the section in bytes.
     pub fn size(&self) -> u64 {
         match &self.content {
             Content::Bytes(bytes) => bytes.len() as u64,
@@ -56,7 +56,7 @@ impl SectionReader {
         }
     }
 
-    /// Fills `into` with what is there from `offset` on, and says how many bytes it is: fewer at the end, and where the file can't be
+    /// Fills `into` with the bytes from `offset` on and returns their number: fewer at the end, or if the file cannot be
     /// read.
     pub fn read_at(&self, offset: u64, into: &mut [u8]) -> usize {
         let mut done = 0;
@@ -69,7 +69,7 @@ impl SectionReader {
         done
     }
 
-    /// As much as there is in one place.
+    /// Reads as much as one piece contains.
     fn read_some(&self, offset: u64, into: &mut [u8]) -> usize {
         let copy = |bytes: &[u8], offset: u64, into: &mut [u8]| {
             let bytes =
@@ -88,7 +88,7 @@ impl SectionReader {
         let (number, mut pieces) = (offset / PIECE, pieces.borrow_mut());
         let found = pieces.iter().position(|piece| piece.number == number);
         let at = found.unwrap_or_else(|| {
-            // The one that was not asked for the longest time goes.
+            // Evicts the least recently used piece.
             let old = if pieces.len() < KEPT { None } else { pieces.pop() };
             let mut bytes = old.map(|old| old.bytes).unwrap_or_default();
             read_piece(file, place, number, &mut bytes);
@@ -100,7 +100,7 @@ impl SectionReader {
     }
 }
 
-/// Reads a piece, as far as it can be read.
+/// Reads a piece, as far as possible.
 fn read_piece(file: &File, place: &Range<u64>, number: u64, bytes: &mut Vec<u8>) {
     let start = place.start.saturating_add(number * PIECE);
     let length = place.end.saturating_sub(start).min(PIECE);
@@ -110,7 +110,7 @@ fn read_piece(file: &File, place: &Range<u64>, number: u64, bytes: &mut Vec<u8>)
     bytes.truncate(read);
 }
 
-/// Fills `into` with what a file has from `offset` on, and says how many bytes it is: fewer at its end, and where it can't be read.
+/// Fills `into` with a file's bytes from `offset` on and returns their number: fewer at its end, or if it cannot be read.
 pub fn read_most(file: &File, offset: u64, into: &mut [u8]) -> usize {
     let mut done = 0;
     while let Some(rest) = into.get_mut(done..).filter(|rest| !rest.is_empty()) {

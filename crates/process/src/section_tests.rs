@@ -1,11 +1,11 @@
-//! Reading by pieces gives what is in the file, wherever and in whatever order.
+//! Reading by pieces returns the bytes of the file, at any position and in any order.
 
 use std::fs::File;
 use std::io::Write;
 
 use super::{KEPT, PIECE, SectionReader};
 
-/// A file of words that say where they are, after `before` bytes.
+/// A file whose words contain their own positions, after `before` bytes.
 fn words(before: u64, size: u64) -> (File, Vec<u8>) {
     let bytes: Vec<u8> = (0..size / 4).flat_map(|at| (at as u32).to_le_bytes()).collect();
     let mut file = tempfile::tempfile().unwrap();
@@ -25,7 +25,7 @@ fn pieces_are_what_the_file_has() {
     let mut read = [0; 300];
     for round in 0..20_000 {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        // Anywhere, and across the ends of pieces and of the section.
+        // At random, and across the ends of pieces and of the section.
         let near = [0, PIECE - 100, 2 * PIECE - 1, size - 200][round % 4];
         let at = if round % 3 == 0 { (seed >> 33) % size } else { near + (seed >> 33) % 90 };
         let length = (seed >> 20) as usize % read.len();

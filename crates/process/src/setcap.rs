@@ -1,21 +1,21 @@
-//! Commands that give plumb's program rights that root has, for messages that say what to type.
+//! Shell commands that grant plumb's program capabilities instead of root, for messages to the user.
 //!
-//! Not here: what each feature needs (docs/privileges.md), and what this process has ([`Host`](crate::Host)).
+//! Elsewhere: the capabilities that each feature needs (docs/privileges.md), and those of this process ([`Host`](crate::Host)).
 
 use std::path::Path;
 
-/// What [`setcap_perf`] gives.
+/// Capabilities granted by [`setcap_perf`].
 const PERF: &str = "cap_perfmon,cap_sys_ptrace,cap_syslog";
 
-/// What [`setcap_bpf`] gives.
+/// Capabilities granted by [`setcap_bpf`].
 const BPF: &str = "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog,cap_dac_read_search";
 
-/// The command for all that perf events give: other users' processes, the kernel, the whole machine, names of kernel functions.
+/// Returns the command for everything that perf events provide: other users' processes, the kernel, the whole machine, names of kernel functions.
 pub fn setcap_perf() -> String {
     command(PERF, &program())
 }
 
-/// The command for programs in the kernel, too: after it plumb needs no root, but for uprobes.
+/// Returns the command that also allows BPF programs: after it plumb needs root only for uprobes.
 pub fn setcap_bpf() -> String {
     command(BPF, &program())
 }
@@ -24,18 +24,18 @@ fn command(capabilities: &str, program: &str) -> String {
     format!("sudo setcap {capabilities}=ep {program}")
 }
 
-/// This program, as a word for a shell.
+/// Returns this program as a shell word.
 fn program() -> String {
     let typed = std::env::args_os().next().unwrap_or_default();
     word(&typed.to_string_lossy(), |path| {
-        // setcap(8) takes no symbolic links.
+        // setcap(8) does not follow symbolic links.
         let is_file = Path::new(path).symlink_metadata().is_ok_and(|found| found.is_file());
         let real = || std::env::current_exe().ok()?.into_os_string().into_string().ok();
         if is_file { Some(path.to_owned()) } else { real() }
     })
 }
 
-/// What finds the program that was started by this name: by a path it may not be in PATH. `file`: the file at a path.
+/// Returns a shell word that finds the program started by this name: if it was a path, it may not be in PATH. `file` returns the file at a path.
 fn word(typed: &str, file: impl Fn(&str) -> Option<String>) -> String {
     let by_name = || "$(command -v plumb)".to_owned();
     if !typed.contains('/') {
@@ -53,7 +53,7 @@ fn word(typed: &str, file: impl Fn(&str) -> Option<String>) -> String {
 mod tests {
     use super::*;
 
-    /// The page says what was tried with these.
+    /// docs/privileges.md shows what was tested with these.
     #[test]
     fn the_documentation_has_the_same_command() {
         let typed = command(BPF, &word("plumb", |_| None));

@@ -1,7 +1,7 @@
-//! The executable mappings of one address space, as they change over time.
+//! The executable mappings of an address space, as they change over time.
 //!
-//! Invariant: ranges are in order and do not overlap. A new mapping wins over what was there, cutting it short,
-//! cutting it in two or burying it: the kernel reports mappings, but no unmappings, so what lay there before must
+//! Invariant: ranges are sorted and do not overlap. A new mapping replaces earlier ones in its range, which are shortened,
+//! split or removed: the kernel reports mappings, but not unmappings, so earlier ones must
 //! have been unmapped. A clone shares its content until one of the two changes, because forks are frequent and
 //! seldom change anything before they exec.
 
@@ -11,32 +11,32 @@ use std::sync::Arc;
 use crate::elf::FileOffset;
 use crate::files::FileId;
 
-/// What is mapped.
+/// The contents of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backing {
     /// A file.
     File(FileId),
     /// The vdso.
     Vdso,
-    /// Memory without a file: the heap, a stack, what a JIT compiler writes.
+    /// Anonymous memory: the heap, a stack, the output of a JIT compiler.
     Anonymous,
 }
 
-/// A stretch of address space.
+/// A mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vma {
     /// First address.
     pub start: u64,
     /// One past the last address.
     pub end: u64,
-    /// Where in the file the mapping begins; 0 without a file.
+    /// Offset in the file where the mapping begins; 0 without a file.
     pub offset: FileOffset,
-    /// What is mapped.
+    /// The contents.
     pub backing: Backing,
 }
 
 impl Vma {
-    /// The place in the file of a run-time address in this mapping.
+    /// Converts a run-time address in this mapping to a file offset.
     pub fn file_offset(&self, address: u64) -> FileOffset {
         FileOffset(self.offset.0.wrapping_add(address.wrapping_sub(self.start)))
     }
@@ -46,14 +46,14 @@ impl Vma {
     }
 }
 
-/// What is mapped executable where.
+/// The executable mappings of an address space.
 #[derive(Clone, Debug, Default)]
 pub struct AddressSpace {
     mappings: Arc<Vec<Vma>>,
 }
 
 impl AddressSpace {
-    /// Adds a mapping over whatever was there. Returns `false`, and changes nothing, if it was known already or is
+    /// Adds a mapping, replacing earlier ones in its range. Returns `false`, and changes nothing, if it was already known or is
     /// empty.
     pub fn map(&mut self, new: Vma) -> bool {
         if new.start >= new.end {
@@ -80,7 +80,7 @@ impl AddressSpace {
         true
     }
 
-    /// The mapping that an address is in.
+    /// Returns the mapping that contains an address.
     pub fn find(&self, address: u64) -> Option<&Vma> {
         let index = self.mappings.partition_point(|mapping| mapping.end <= address);
         self.mappings.get(index).filter(|mapping| mapping.start <= address)
@@ -92,7 +92,7 @@ impl AddressSpace {
         self.mappings.get(index).is_some_and(|mapping| mapping.start < range.end)
     }
 
-    /// All mappings in the order of their addresses.
+    /// Returns all mappings by address.
     pub fn mappings(&self) -> &[Vma] {
         &self.mappings
     }

@@ -1,7 +1,7 @@
-//! What is known of this process only before Rust's runtime begins: it opens `/dev/null` for each of the first three descriptors that is
-//! closed, so that whoever writes there later is told that all went well.
+//! Facts about this process known only before Rust's runtime starts: it opens `/dev/null` for each of the first three descriptors that is
+//! closed, so that later writes there seem to succeed.
 //!
-//! Invariant: what runs so early uses nothing of that runtime.
+//! Invariant: the code that runs this early uses nothing of that runtime.
 
 #![allow(unsafe_code)]
 
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// The C library calls what is in this section before `main`.
+/// The C library calls the function pointers in this section before `main`.
 #[used]
 // SAFETY: the section holds pointers to functions of C, and `look` is one; it takes no arguments, and C may pass more.
 #[unsafe(link_section = ".init_array")]

@@ -1,7 +1,7 @@
-//! How long tasks ran and waited, which the kernel tells as they end (Documentation/accounting/taskstats.rst): to root, of the whole
+//! CPU time and run-queue wait of tasks that exit (Documentation/accounting/taskstats.rst): for root, for the whole
 //! machine, over netlink.
 //!
-//! What found no room is lost without a word: whoever asks for a task has to do without. Not here: whose tasks they are.
+//! Messages that do not fit the buffer are lost silently, so callers must cope without a task's times. Elsewhere: the choice of tasks.
 
 #![allow(unsafe_code)]
 
@@ -13,39 +13,39 @@ use std::time::Duration;
 
 use crate::procfs::RunTimes;
 
-/// Bytes of messages that may wait: some thousand ends of tasks.
+/// Receive buffer size in bytes: holds some thousand task exits.
 const ROOM: libc::c_int = 8 << 20;
-/// No message is longer.
+/// Longest message, in bytes.
 const LONGEST: usize = 8 << 10;
-/// The kernel answers what it is asked at once.
+/// Time to wait for a reply; the kernel replies at once.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Type of messages to whoever knows families (linux/genetlink.h), the command to find one, its name and its number.
+/// Message type of the generic netlink controller (linux/genetlink.h), its command to find a family, and the attributes for its name and number.
 const CONTROL: u16 = 0x10;
 const GET_FAMILY: u8 = 3;
 const FAMILY_ID: u16 = 1;
 const FAMILY_NAME: u16 = 2;
-/// linux/taskstats.h: the command, the processors whose tasks are told of, and what is told of a task.
+/// linux/taskstats.h: the command, the attribute for the CPUs whose tasks are reported, and those of a report.
 const GET: u8 = 1;
 const REGISTER_CPUMASK: u16 = 3;
 const OF_TASK: u16 = 4;
 const TASK_ID: u16 = 1;
 const STATS: u16 = 3;
-/// Where `struct taskstats` has what a task waited (`cpu_delay_total`) and ran (`cpu_run_virtual_total`).
+/// Offsets in `struct taskstats` of the run-queue wait (`cpu_delay_total`) and the CPU time (`cpu_run_virtual_total`).
 const WAITED_AT: usize = 24;
 const RAN_AT: usize = 72;
 
-/// Lengths of the headers of messages (`nlmsghdr`, `genlmsghdr`), and of one in one.
+/// Sizes of the message headers (`nlmsghdr`, `genlmsghdr`), and of the attribute header.
 const HEADER: usize = 16;
 const GENERIC: usize = 4;
 const ATTRIBUTE: usize = 4;
 
-/// Hears of the ends of tasks.
+/// Receives the exits of tasks.
 #[derive(Debug)]
 pub struct Ends(UnixDatagram);
 
 impl Ends {
-    /// Begins to listen. Fails for all but root, in containers, and where the kernel doesn't account.
+    /// Starts listening. Fails for all but root, in containers, and if the kernel does not account.
     pub fn listen() -> io::Result<Self> {
         let ends = Ends(socket()?);
         ends.0.set_read_timeout(Some(PATIENCE))?;
@@ -61,7 +61,7 @@ impl Ends {
         Ok(ends)
     }
 
-    /// Hands over the tasks that have ended since, with their times.
+    /// Passes on the tasks that have exited since the last call, with their times.
     pub fn take(&self, mut each: impl FnMut(u32, RunTimes)) {
         let mut buffer = [0; LONGEST];
         loop {
@@ -69,14 +69,14 @@ impl Ends {
                 Ok(length) => {
                     messages(&buffer[..length]).filter_map(ended).for_each(|(tid, times)| each(tid, times));
                 }
-                // Something was lost; what came since is there.
+                // Some messages were lost; later ones are available.
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
                 Err(_) => return,
             }
         }
     }
 
-    /// Sends a command with one attribute. Gives back the answer, or its error.
+    /// Sends a command with one attribute. Returns the reply, or its error.
     fn ask(&self, family: u16, command: u8, (kind, value): (u16, &[u8])) -> io::Result<Vec<u8>> {
         let mut message = vec![0; HEADER];
         message.extend([command, 1, 0, 0]);
@@ -95,7 +95,7 @@ impl Ends {
             let length = self.0.recv(&mut buffer)?;
             for message in messages(&buffer[..length]) {
                 match message_kind(message) {
-                    // The acknowledgement comes last; an error is in its place.
+                    // The acknowledgement comes last; an error replaces it.
                     Some(kind) if kind == libc::NLMSG_ERROR as u16 => {
                         let code = message.get(HEADER..).and_then(|rest| rest.first_chunk());
                         return match code.map_or(-libc::EINVAL, |code| i32::from_ne_bytes(*code)) {
@@ -111,7 +111,7 @@ impl Ends {
     }
 }
 
-/// A socket for generic netlink. It is no Unix socket; but it sends and receives like one.
+/// Opens a generic netlink socket. It is not a Unix socket, but sends and receives like one.
 fn socket() -> io::Result<UnixDatagram> {
     let flags = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
     // SAFETY: takes its arguments by value.
@@ -122,7 +122,7 @@ fn socket() -> io::Result<UnixDatagram> {
     // SAFETY: it was just opened, and nobody else has it.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
     let room = ROOM;
-    // SAFETY: `room` is a live integer of the length that is given. That it may not be had is no error.
+    // SAFETY: `room` is a live integer of the given length. A failure is ignored.
     unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -135,7 +135,7 @@ fn socket() -> io::Result<UnixDatagram> {
     Ok(socket.into())
 }
 
-/// The messages in what was received.
+/// Splits the received bytes into messages.
 fn messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let length = u32::from_ne_bytes(*bytes.first_chunk()?) as usize;
@@ -149,7 +149,7 @@ fn message_kind(message: &[u8]) -> Option<u16> {
     Some(u16::from_ne_bytes(*message.get(4..)?.first_chunk()?))
 }
 
-/// Attributes with their types.
+/// Iterates over attributes with their types.
 fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16::from_ne_bytes(*bytes.first_chunk()?));
@@ -160,14 +160,14 @@ fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// The task that a message tells of.
+/// Parses the report about a task.
 fn ended(message: &[u8]) -> Option<(u32, RunTimes)> {
     let (_, task) = attributes(message.get(HEADER + GENERIC..)?).find(|&(kind, _)| kind == OF_TASK)?;
     let value = |wanted| attributes(task).find(|&(kind, _)| kind == wanted).map(|(_, value)| value);
     let stats = value(STATS)?;
     let number = |at: usize| Some(u64::from_ne_bytes(*stats.get(at..)?.first_chunk()?));
     let times = RunTimes { ran_ns: number(RAN_AT)?, waited_ns: number(WAITED_AT)? };
-    // Older kernels only account if they are told to.
+    // Older kernels only account if enabled.
     (times.ran_ns > 0).then_some((u32::from_ne_bytes(*value(TASK_ID)?.first_chunk()?), times))
 }
 
@@ -175,7 +175,7 @@ fn ended(message: &[u8]) -> Option<(u32, RunTimes)> {
 mod tests {
     use super::*;
 
-    /// Held against what a thread says of itself as it ends.
+    /// Compares with the times that a thread reads about itself as it ends.
     #[test]
     fn the_end_of_a_thread_is_told_with_its_times() {
         use plumb_fixtures::{Requirement, needs, skip};

@@ -1,23 +1,23 @@
-//! What `/proc/PID/task/TID` says of one thread: its state, and where it sleeps in the kernel.
+//! The state of one thread, and where it sleeps in the kernel, from `/proc/PID/task/TID`.
 //!
-//! Every answer is `None` or empty when the thread is gone or may not be looked at. No system call other than reading
+//! Every result is `None` or empty if the thread is gone or access is denied. Uses no system call other than reading
 //! files; the thread is not disturbed.
 
 use crate::pid::fields_of_stat;
 
-/// The one-letter state of proc_pid_stat(5): `R` running, `S` sleeping, `D` sleeping and not to be woken, `T` stopped by a
+/// Returns the one-letter state of proc_pid_stat(5): `R` running, `S` sleeping, `D` uninterruptible sleep, `T` stopped by a
 /// signal, `t` stopped by a tracer, `Z` dead, `I` idle.
 pub fn state(pid: u32, tid: u32) -> Option<char> {
     let text = std::fs::read(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
     fields_of_stat(&text)?.next()?.chars().next()
 }
 
-/// The process that traces this one, if one does.
+/// Returns the process that traces this one, if any.
 pub fn tracer(pid: u32) -> Option<u32> {
     field(&status(pid)?, "TracerPid:", 0).filter(|&pid| pid != 0)
 }
 
-/// The user that a process acts as (effective user id).
+/// Returns the effective user id of a process.
 pub fn user(pid: u32) -> Option<u32> {
     field(&status(pid)?, "Uid:", 1)
 }
@@ -26,23 +26,24 @@ fn status(pid: u32) -> Option<String> {
     std::fs::read_to_string(format!("/proc/{pid}/status")).ok()
 }
 
-/// Number `index` behind `name` in a status file.
+/// Returns number `index` after `name` in a status file.
 fn field(status: &str, name: &str, index: usize) -> Option<u32> {
     status.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().nth(index)?.parse().ok()
 }
 
-/// Where in its program a thread is that waits in the kernel.
+/// The user-space location of a thread that waits in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitingAt {
     /// User stack pointer.
     pub sp: u64,
     /// Program counter.
     pub pc: u64,
-    /// The arguments of the system call that it is in; `None`: it is in none, such as in a page fault.
+    /// Arguments of the current system call; `None`: it is not in one, but for example in a page fault.
     pub arguments: Option<[u64; 6]>,
 }
 
-/// Where a thread is that waits in the kernel, from `/proc/PID/task/TID/syscall` (fs/proc/base.c, `proc_pid_syscall`). `None` while it runs.
+/// Returns the location of a thread that waits in the kernel, from `/proc/PID/task/TID/syscall` (fs/proc/base.c, `proc_pid_syscall`).
+/// `None` while it runs.
 pub fn waits_at(pid: u32, tid: u32) -> Option<WaitingAt> {
     waits_at_in(&std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()?)
 }
@@ -59,13 +60,13 @@ fn waits_at_in(text: &str) -> Option<WaitingAt> {
     }
 }
 
-/// Functions of the kernel that a waiting thread is in, innermost first, as `name+0xoffset`. Needs CAP_SYS_ADMIN. Of a
-/// running thread the kernel only guesses; ask [`waits_at`] too.
+/// Returns the kernel functions that a waiting thread is in, innermost first, as `name+0xoffset`. Needs CAP_SYS_ADMIN. For a
+/// running thread the kernel only guesses; check with [`waits_at`].
 pub fn kernel_stack(pid: u32, tid: u32) -> Option<Vec<String>> {
     Some(kernel_stack_in(&std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/stack")).ok()?))
 }
 
-/// Lines are `[<0>] futex_do_wait+0x32/0x50`, with ` [module]` behind those of modules (`proc_pid_stack`).
+/// Parses lines such as `[<0>] futex_do_wait+0x32/0x50`, with ` [module]` appended for modules (`proc_pid_stack`).
 fn kernel_stack_in(text: &str) -> Vec<String> {
     let place = |line: &str| {
         let (_, rest) = line.split_once("] ")?;

@@ -1,8 +1,8 @@
-//! Who descends from whom, and whom a recording follows.
+//! Process ancestry, and the processes that a recording follows.
 
 use std::collections::HashSet;
 
-/// The processes that are followed: some roots and all that they fork.
+/// The followed processes: some roots and all their descendants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
     followed: HashSet<u32>,
@@ -19,17 +19,17 @@ impl Tree {
         if self.followed.contains(&parent) {
             self.followed.insert(child);
         } else {
-            // The number may have belonged to a followed process before.
+            // The pid may have belonged to a followed process before.
             self.followed.remove(&child);
         }
     }
 
-    /// All that are followed, also those that have exited.
+    /// Returns all followed processes, including those that have exited.
     pub fn followed(&self) -> impl Iterator<Item = u32> {
         self.followed.iter().copied()
     }
 
-    /// Whether a process is followed. It stays so after its exit, until its number is used again.
+    /// Whether a process is followed, which it remains after its exit until its pid is reused.
     pub fn follows(&self, pid: u32) -> bool {
         self.followed.contains(&pid)
     }

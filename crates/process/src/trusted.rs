@@ -1,4 +1,4 @@
-//! Opening a file that lies where anybody may put one, such as `/tmp`: only if it belongs to somebody who is believed anyway.
+//! Opens files in directories where anybody may create one, such as `/tmp`: only those of trusted owners.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -10,14 +10,14 @@ use crate::open::OpenError;
 /// nor touched.
 ///
 /// # Errors
-/// There is none, or it is another one's, or no regular file.
+/// If there is no such file, it has another owner, or it is not a regular file.
 pub fn open_owned(path: &Path, owner: u32) -> Result<File, OpenError> {
     let check = |meta: std::fs::Metadata| match meta.uid() {
         _ if !meta.is_file() => Err(OpenError::NotRegular),
         uid if uid != 0 && uid != owner => Err(OpenError::NotOwned { uid }),
         _ => Ok(()),
     };
-    // Before, because to open a device can do things; and after, because it may be another one by then.
+    // Checked before, because opening a device can have side effects; and after, because it may have been replaced.
     check(path.symlink_metadata()?)?;
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -48,7 +48,7 @@ mod tests {
         if made.is_ok_and(|status| status.success()) {
             assert_eq!(open_owned(&pipe, own).unwrap_err(), OpenError::NotRegular);
         }
-        // Root may give files away, others can only ask in another one's name.
+        // Root may give files away; other users can only test with another owner's name.
         match std::os::unix::fs::chown(&file, Some(54_321), None) {
             Ok(()) => {
                 assert_eq!(open_owned(&file, own).unwrap_err(), OpenError::NotOwned { uid: 54_321 });

@@ -1,4 +1,4 @@
-//! Clocks and accounting: what time it is, who used how much processor time, and limits.
+//! Clocks and accounting: time, CPU usage, and limits.
 
 #![allow(unsafe_code)]
 
@@ -7,12 +7,12 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-/// CLOCK_MONOTONIC in nanoseconds: the clock of all records.
+/// Returns CLOCK_MONOTONIC in nanoseconds: the clock of all records.
 pub fn monotonic_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC)
 }
 
-/// Processor time of this thread so far, in nanoseconds.
+/// Returns the CPU time of this thread so far, in nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
     clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
@@ -27,7 +27,7 @@ fn clock_ns(clock: libc::clockid_t) -> u64 {
     (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
 }
 
-/// Processor time in user code and in the kernel.
+/// CPU time in user code and in the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
     /// In user code.
@@ -37,17 +37,17 @@ pub struct CpuTime {
 }
 
 impl CpuTime {
-    /// Both.
+    /// Returns the sum.
     pub fn total(self) -> Duration {
         self.user + self.system
     }
 
-    /// Both, in nanoseconds.
+    /// Returns the sum in nanoseconds.
     pub fn total_ns(self) -> u64 {
         nanoseconds(self.total())
     }
 
-    /// What was used since `before`.
+    /// Returns the CPU time since `before`.
     pub fn since(self, before: CpuTime) -> CpuTime {
         CpuTime {
             user: self.user.saturating_sub(before.user),
@@ -63,31 +63,31 @@ impl std::ops::AddAssign for CpuTime {
     }
 }
 
-/// A length of time in nanoseconds, or the longest that there is a number for.
+/// Converts a duration to nanoseconds, saturating.
 pub fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Lets all others go before this thread.
+/// Gives this thread the lowest priority.
 pub fn be_nice() {
-    // If it is refused, the thread is as important as others.
+    // If refused, the thread keeps its priority.
     set_nice(19);
 }
 
-/// Lets a thread go before others for as long as this exists. A recorder needs little time, but soon: of a machine with a dozen busy
-/// threads on each processor it would otherwise get a twelfth, and less is not enough to empty the rings before they are full.
+/// A raised thread priority, restored on drop. A recorder needs little CPU time, but promptly: with a dozen busy
+/// threads per CPU it would otherwise get a twelfth, which is not enough to empty the ring buffers before they are full.
 #[derive(Debug)]
 pub struct Priority {
     before: libc::c_int,
-    /// It is that of this thread.
+    /// Tied to the current thread.
     thread: PhantomData<*const ()>,
 }
 
 impl Priority {
-    /// Ten times the weight of others and more, so that it runs as soon as it wakes.
+    /// More than ten times the weight of others, so that the thread runs as soon as it wakes.
     const NICE: libc::c_int = -15;
 
-    /// Raises that of this thread; `None` where that isn't allowed, is done already, or the user wants plumb to be nice.
+    /// Raises the priority of this thread; `None` if not permitted, already done, or the user runs plumb with nice.
     pub fn raise() -> Option<Self> {
         // SAFETY: no pointers; 0 is the calling thread. This can't fail for it, so that -1 is a priority.
         let before = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
@@ -98,19 +98,19 @@ impl Priority {
 
 impl Drop for Priority {
     fn drop(&mut self) {
-        // To go back is always allowed.
+        // Lowering the priority is always permitted.
         set_nice(self.before);
     }
 }
 
-/// Sets the priority of this thread; whether that was allowed.
+/// Sets the priority of this thread; returns whether that was permitted.
 fn set_nice(nice: libc::c_int) -> bool {
     // SAFETY: no pointers. Linux takes 0 for the calling thread, not its process (setpriority(2), "C library/kernel
     // differences").
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) == 0 }
 }
 
-/// What all threads of this process have used so far.
+/// Returns the CPU time of all threads of this process so far.
 pub fn own_cpu_time() -> CpuTime {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to a live rusage; zeroed is valid should the call fail.
@@ -121,23 +121,23 @@ pub fn own_cpu_time() -> CpuTime {
     of_rusage(&usage)
 }
 
-/// What the kernel accounts for a process and the descendants that it waited for (getrusage(2)).
+/// The kernel's accounting for a process and the descendants that it waited for (getrusage(2)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Processor time. The sum is exact; how it divides is guessed from ticks.
+    /// CPU time. The sum is exact; its division is estimated from ticks.
     pub cpu: CpuTime,
-    /// The most memory that one of them had resident, in bytes.
+    /// Peak resident memory of one of them, in bytes.
     pub max_rss_bytes: u64,
-    /// Page faults without and with a wait for the disk.
+    /// Minor and major page faults (without and with disk I/O).
     pub faults: [u64; 2],
-    /// How often they waited for something, and were made to wait by others.
+    /// Voluntary and involuntary context switches.
     pub switches: [u64; 2],
-    /// Blocks of 512 bytes read from and written to disks.
+    /// 512-byte blocks read from and written to disks.
     pub blocks: [u64; 2],
 }
 
 impl Usage {
-    /// What a `struct rusage` says.
+    /// Converts a `struct rusage`.
     pub fn of(usage: &libc::rusage) -> Self {
         let number = |value: libc::c_long| u64::try_from(value).unwrap_or(0);
         Self {
@@ -150,21 +150,21 @@ impl Usage {
     }
 }
 
-/// The processor time in a `struct rusage`.
+/// Returns the CPU time in a `struct rusage`.
 pub fn of_rusage(usage: &libc::rusage) -> CpuTime {
     let time =
         |t: libc::timeval| Duration::from_secs(t.tv_sec as u64) + Duration::from_micros(t.tv_usec as u64);
     CpuTime { user: time(usage.ru_utime), system: time(usage.ru_stime) }
 }
 
-/// Ticks of /proc/PID/stat in a second.
+/// Returns the ticks of /proc/PID/stat per second.
 pub fn ticks_per_second() -> u64 {
     // SAFETY: takes no pointer.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     u64::try_from(ticks).ok().filter(|&ticks| ticks > 0).unwrap_or(100)
 }
 
-/// Allows as many open files as the hard limit does: an event for each thread and processor takes many.
+/// Raises the limit of open files to the hard limit: one event per thread and CPU takes many.
 pub fn raise_file_limit() {
     if let Ok(mut files) = limit(libc::RLIMIT_NOFILE) {
         files.rlim_cur = files.rlim_max;
@@ -180,7 +180,7 @@ fn limit(which: libc::__rlimit_resource_t) -> io::Result<libc::rlimit> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(limit) }
 }
 
-/// Size of a memory page in bytes.
+/// Returns the size of a memory page in bytes.
 pub fn page_size() -> usize {
     // SAFETY: takes no pointer.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_raised_priority_is_the_old_one_afterwards() {
-        // A thread of its own: others must not see it.
+        // In its own thread, so that others are not affected.
         let (before, during, after) = std::thread::spawn(|| {
             let before = nice();
             let raised = Priority::raise();
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(after, before);
         match during {
             (now, true, again) => assert!(now == Priority::NICE && !again, "once"),
-            // Not allowed to this user, or plumb is to be nice.
+            // Not permitted to this user, or plumb runs with nice.
             (now, false, _) => assert_eq!(now, before),
         }
     }

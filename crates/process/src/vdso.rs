@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 
 use crate::maps::parse_maps;
 
-/// The vdso's image, read from our own memory: it is the same in all processes of our own kind on this boot.
+/// Returns the vdso's image, read from our own memory: it is the same in all processes of our word size on this boot.
 /// `None` if there is none (`vdso=0`).
 pub fn vdso() -> Option<Vec<u8>> {
     let text = std::fs::read("/proc/self/maps").ok()?;

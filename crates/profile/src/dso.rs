@@ -1,4 +1,4 @@
-//! The files (and things that act as one) that addresses belong to. The field's word is DSO.
+//! The files (and pseudo-files) that addresses belong to: DSOs, dynamic shared objects.
 
 use crate::strings::StringId;
 use crate::table::id;
@@ -8,59 +8,59 @@ id!(
     DsoId
 );
 
-/// One file, as seen by one kind of address.
+/// One file, with one kind of address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Dso {
-    /// Path as the profiled process saw it, or a name in brackets: `[vdso]`, `[kernel.kallsyms]`, `[anon]`.
+    /// Path as seen by the profiled process, or a name in brackets: `[vdso]`, `[kernel.kallsyms]`, `[anon]`.
     /// For a kernel module its name in brackets, as in /proc/kallsyms.
     pub path: StringId,
     /// GNU build id, if the file has one.
     pub build_id: Option<BuildId>,
-    /// What kind of thing it is.
+    /// Kind of the file.
     pub kind: DsoKind,
-    /// What an [`Address`](crate::Address) in this file counts from.
+    /// Base of an [`Address`](crate::Address) in this file.
     pub addresses: AddressSpace,
 }
 
-/// What stands behind a [`Dso`].
+/// The kind of a [`Dso`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DsoKind {
     /// An ELF file, executable or shared library, or any other mapped file.
     File,
-    /// The vdso page that the kernel maps into every process.
+    /// The vdso that the kernel maps into every process.
     Vdso,
     /// The kernel itself.
     Kernel,
     /// A loaded kernel module.
     KernelModule,
-    /// Functions of interpreted programs of one language, in any process: its path is the language's name in brackets. In
-    /// stacks they come just further in than the frame of the interpreter's loop that ran them.
+    /// Functions of interpreted programs of one language, in any process: the path is the language's name in brackets. In
+    /// stacks they are directly inside the frame of the interpreter loop that ran them.
     Script,
-    /// Executable memory that belongs to no file, of the process with this pid: what a JIT compiler writes. Its
+    /// Executable memory of the process with this pid that belongs to no file, as written by a JIT compiler. Its
     /// symbols, if any, are in `/tmp/perf-PID.map`.
     Anonymous {
-        /// The process, as a pid of the outermost pid namespace that the recorder saw.
+        /// Process id in the outermost pid namespace that the recorder saw.
         pid: u32,
     },
 }
 
 impl DsoKind {
-    /// Whether this is the kernel or a part of it.
+    /// Whether this is the kernel or a kernel module.
     pub fn is_kernel(self) -> bool {
         matches!(self, DsoKind::Kernel | DsoKind::KernelModule)
     }
 }
 
-/// What the addresses of a [`Dso`] count from.
+/// The meaning of the addresses of a [`Dso`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AddressSpace {
-    /// Stated virtual address: what the ELF file's own headers and `addr2line` use.
+    /// Virtual address stated in the ELF file, as used by its own headers and `addr2line`.
     Svma,
-    /// Byte offset in the file: used when its program headers could not be read.
+    /// Byte offset in the file: used if its program headers could not be read.
     FileOffset,
-    /// Actual virtual address at run time: kernel and anonymous memory.
+    /// Virtual address at run time: kernel and anonymous memory.
     Avma,
-    /// A function's number in this profile times 2^32, and a line of its source file: functions of interpreted programs.
+    /// A function's number in this profile times 2^32, plus a line of its source file: functions of interpreted programs.
     Line,
 }
 
@@ -69,12 +69,12 @@ pub enum AddressSpace {
 pub struct BuildId(Box<[u8]>);
 
 impl BuildId {
-    /// A build id of these bytes; `None` if there are none, or more than the 64 that any linker writes.
+    /// Creates a build id from bytes; `None` if there are none, or more than the 64 that any linker writes.
     pub fn new(bytes: &[u8]) -> Option<Self> {
         (1..=64).contains(&bytes.len()).then(|| Self(bytes.into()))
     }
 
-    /// Reads what [`Display`](std::fmt::Display) wrote.
+    /// Parses the output of [`Display`](std::fmt::Display).
     pub fn from_hex(hex: &str) -> Option<Self> {
         if !hex.is_ascii() || !hex.len().is_multiple_of(2) {
             return None;
@@ -84,7 +84,7 @@ impl BuildId {
         Self::new(&bytes.ok()?)
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! What was counted to take samples.
+//! The events that trigger samples.
 
 use crate::strings::StringId;
 use crate::table::id;

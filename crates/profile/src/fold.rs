@@ -1,4 +1,4 @@
-//! Folding the past of a profile that grows for hours: less is known of it, but sums stay right.
+//! Folds the older part of a profile that grows for hours: details are dropped, sums stay correct.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -13,23 +13,23 @@ use crate::stack::{StackId, Stacks};
 use crate::strings::StringId;
 use crate::table::{Id, Table};
 
-/// What is left of the past.
+/// The parameters of folding.
 pub struct Past<'a> {
-    /// Samples at the end that stay as they are.
+    /// Number of samples at the end that are not folded.
     pub kept: usize,
-    /// Times, in order, that sums are still wanted between: of samples that no such time parts and that differ in nothing but time
-    /// and processor one is left, with the weight of all.
+    /// Sorted times between which sums must stay available: samples between two of them that differ only in time
+    /// and CPU are merged into one with their total weight.
     pub times: &'a [u64],
-    /// Processes that go on. The others become one for each executable, with a thread for each name.
+    /// Processes still running. The others are merged into one per executable, with a thread per name.
     pub running: &'a HashSet<ProcessId>,
-    /// Most nodes of their stacks. Where there are more, [`Truncation::Folded`] takes the place of the rarest calls. What such a stack was
-    /// innermost stays behind it, for half as many: own time is that of the function that ran.
+    /// Largest number of nodes of the folded stacks. Beyond it, the rarest calls are replaced by [`Truncation::Folded`]. The innermost frame of
+    /// such a stack is kept after the marker, for half as many: own time stays with the function that ran.
     pub nodes: usize,
 }
 
 impl Profile {
-    /// Folds all samples but the last. Stacks, threads, processes and mappings that no sample has any more go as well, and all lives and registers.
-    /// Strings, files, frames and their names keep their ids; the other rows get new ones.
+    /// Folds all samples except the last. Also drops stacks, threads, processes and mappings without samples, and all lives and registers.
+    /// Strings, files, frames and their names keep their ids; other rows get new ones.
     pub fn fold(&mut self, past: &Past<'_>) -> Renumbered {
         let first = self.samples.len().saturating_sub(past.kept);
         let old = std::mem::take(&mut self.samples);
@@ -51,7 +51,7 @@ impl Profile {
                 if outer == Some(stack) {
                     return new;
                 }
-                // What was folded before may be folded further.
+                // Stacks folded before may be folded further.
                 let is_marked = outer.is_some_and(|outer| self.stacks.node(outer).frame == marker);
                 let folded =
                     new.filter(|_| is_marked).unwrap_or_else(|| renumber.new_stacks.add(new, marker));
@@ -90,25 +90,25 @@ impl Profile {
     }
 }
 
-/// The new ids of rows that are still there.
+/// The new ids of the remaining rows.
 pub struct Renumbered {
-    /// Of threads.
+    /// New ids of threads.
     pub threads: HashMap<ThreadId, ThreadId>,
-    /// Of processes.
+    /// New ids of processes.
     pub processes: HashMap<ProcessId, ProcessId>,
 }
 
-/// The nodes of stacks that are not folded: those of samples that are kept, and of the others those that weigh most. A caller
-/// weighs no less than what it called, so that a node's callers are among them.
+/// The stack nodes that are not folded: those of samples that are kept, and the heaviest of the others. A caller
+/// weighs no less than its callees, so a node's callers are included.
 struct Common {
     weights: Vec<u64>,
     last: Option<Rank>,
 }
 
-/// The heaviest come first, and of equals those that were met first: callers before what they call.
+/// The heaviest first, if equal those seen first: callers before callees.
 type Rank = (Reverse<u64>, usize);
 
-/// The last of the first `most`; `None` if there are no more.
+/// Returns the last of the first `most`; `None` if there are at most `most`.
 fn last_of(mut ranks: Vec<Rank>, most: usize) -> Option<Rank> {
     if ranks.len() <= most {
         return None;
@@ -128,7 +128,7 @@ impl Common {
                 weights[stack.index()] = weights[stack.index()].saturating_add(weight);
             }
         }
-        // Callers come before what they call.
+        // Callers come before callees.
         for at in (0..weights.len()).rev() {
             if let Some(caller) = stacks.node(StackId::from_index(at)).caller {
                 weights[caller.index()] = weights[caller.index()].saturating_add(weights[at]);
@@ -140,7 +140,7 @@ impl Common {
         Self { last: last_of(ranks, nodes), weights }
     }
 
-    /// How much of a stack is not folded, from its root on.
+    /// Returns the part of a stack, from the root, that is not folded.
     fn part_of(&self, stacks: &Stacks, stack: StackId) -> Option<StackId> {
         let mut at = Some(stack);
         let is_folded = |id: &StackId| {
@@ -154,11 +154,11 @@ impl Common {
     }
 }
 
-/// The innermost frames of stacks that are folded, by what is left of these: those that weigh most.
+/// The innermost frames of folded stacks that are kept, by the rest of the stack: the heaviest.
 struct Innermost(HashSet<(Option<StackId>, FrameId)>);
 
 impl Innermost {
-    /// `marker` is no such frame: it says what is missing.
+    /// Selects them; `marker` is the truncation marker and never counts as innermost frame.
     fn new(
         stacks: &Stacks,
         (samples, first): (&Samples, usize),
@@ -180,14 +180,14 @@ impl Innermost {
         Self(all.into_iter().map(|(key, _)| key).collect())
     }
 
-    /// That of a stack of which `outer` is left, unless it is folded too.
+    /// Returns the innermost frame to keep for a stack of which `outer` remains; `None` if it is folded too.
     fn of(&self, stacks: &Stacks, outer: Option<StackId>, stack: StackId) -> Option<FrameId> {
         let frame = stacks.node(stack).frame;
         self.0.contains(&(outer, frame)).then_some(frame)
     }
 }
 
-/// Rows that are kept, and what their numbers were.
+/// The rows that are kept, with their old numbers.
 #[derive(Default)]
 struct Renumber {
     stacks: Vec<Option<StackId>>,
@@ -196,7 +196,7 @@ struct Renumber {
     new_threads: Table<ThreadId, Thread>,
     processes: HashMap<ProcessId, ProcessId>,
     new_processes: Table<ProcessId, Process>,
-    /// By executable those that stand for all that ended, and by name their threads.
+    /// For each executable the process that replaces all ended ones, and for each name its thread.
     ended: HashMap<StringId, ProcessId>,
     ended_threads: HashMap<(ProcessId, StringId), ThreadId>,
 }
@@ -218,7 +218,7 @@ impl Renumber {
         new
     }
 
-    /// The thread that stands for those of its name in processes that ended and ran the same.
+    /// Returns the thread that replaces those of its name in ended processes of the same executable.
     fn ended(&mut self, profile: &Profile, old: ThreadId) -> ThreadId {
         let Thread { process, comm, .. } = profile.threads[old];
         let exe = profile.processes[process].exe;
@@ -249,7 +249,7 @@ impl Renumber {
             self.stacks[id.index()] = Some(new);
             caller = Some(new);
         }
-        // There was at least the stack itself to be found or made.
+        // At least the stack itself was found or created.
         caller.unwrap_or(old)
     }
 }

@@ -1,4 +1,4 @@
-//! One level of a stack: an address in a file, or the reason why there is no further frame.
+//! A level of a stack: an address in a file, or the reason why the stack ends.
 
 use crate::dso::DsoId;
 use crate::table::id;
@@ -8,7 +8,7 @@ id!(
     FrameId
 );
 
-/// An address in the space that the frame's [`Dso`](crate::Dso) names.
+/// An address in the address space of the frame's [`Dso`](crate::Dso).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Address(pub u64);
 
@@ -17,19 +17,19 @@ pub struct Address(pub u64);
 pub struct Frame {
     /// User code, kernel code or a marker.
     pub kind: FrameKind,
-    /// The file; for a marker the file that is to blame, if one is. `None`: an address that nothing was mapped at.
+    /// The file; for a marker the file that caused it, if any. `None`: an address without a mapping.
     pub dso: Option<DsoId>,
-    /// The program counter as sampled: for a caller this is the *return* address, one past its call. Use
+    /// The sampled program counter: for a caller this is the *return* address, one past its call. Use
     /// [`Frame::lookup`] to find the function. 0 for markers.
     pub address: Address,
     /// Whether `address` is a return address.
     pub is_return: bool,
-    /// How the frame was found.
+    /// Method by which the frame was found.
     pub found: Found,
 }
 
 impl Frame {
-    /// A frame that says why the stack ends where it does.
+    /// Creates a marker with the reason why the stack ends.
     pub fn marker(cut: Truncation, blamed: Option<DsoId>) -> Self {
         Frame {
             kind: FrameKind::Truncation(cut),
@@ -40,12 +40,12 @@ impl Frame {
         }
     }
 
-    /// The address to look up: inside the call instruction for a return address.
+    /// Returns the address to look up: inside the call instruction for a return address.
     pub fn lookup(&self) -> Address {
         Address(self.address.0.saturating_sub(self.is_return.into()))
     }
 
-    /// The reason, if this frame is a marker.
+    /// Returns the reason, if this frame is a marker.
     pub fn cut(&self) -> Option<Truncation> {
         match self.kind {
             FrameKind::Truncation(cut) => Some(cut),
@@ -54,35 +54,35 @@ impl Frame {
     }
 }
 
-/// What ran at a frame.
+/// The kind of code of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FrameKind {
-    /// Code of the process.
+    /// User code.
     User,
-    /// Code of the kernel, on behalf of the process or of itself.
+    /// Kernel code, on behalf of the process or of the kernel itself.
     Kernel,
-    /// No code: the outermost frame of an incomplete user stack, saying why it ends.
+    /// Not code: the outermost frame of a truncated user stack, with the reason.
     Truncation(Truncation),
 }
 
-/// How a frame was found, from most to least to be trusted.
+/// The method by which a frame was found, from most to least reliable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Found {
-    /// It is the sampled program counter itself, or the kernel reported it, or it came with an imported profile.
+    /// The sampled program counter itself, reported by the kernel, or part of an imported profile.
     Sampled,
     /// By unwind information.
     Cfi,
-    /// From the registers that the kernel saved when a signal struck: it was interrupted here, it did not call.
+    /// From the registers that the kernel saved when a signal arrived: the frame was interrupted and did not call.
     Signal,
-    /// By the frame-pointer convention, where unwind information is missing.
+    /// By the frame-pointer convention, if unwind information is missing.
     FramePointer,
-    /// Taken from earlier samples of the thread, whose stack words were the same where both could be read.
+    /// Copied from earlier samples of the thread whose stack words agree where both could be read.
     Stitched,
     /// By scanning the stack for words that look like return addresses.
     Scan,
 }
 
-/// Why a user stack ends before its root.
+/// The reason why a user stack is truncated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Truncation {
     /// The stack is deeper than the part of it that the kernel copied.
@@ -93,20 +93,20 @@ pub enum Truncation {
     BadUnwindInfo,
     /// Code in anonymous memory (JIT): no unwind information exists, and no frame pointer helped.
     JitCode,
-    /// The return address belongs to no mapping: the stack is corrupt, or a mapping was not seen.
+    /// The return address is in no mapping: the stack is corrupt, or a mapping was missed.
     NotMapped,
-    /// A probe on returns (uretprobe) of another tool has replaced the return address.
+    /// A return probe (uretprobe) of another tool has replaced the return address.
     ProbedReturn,
     /// The file could not be opened, so its unwind information could not be read.
     FileUnreadable,
-    /// The stack's memory could not be read where the rules point.
+    /// The stack memory to which the unwind rules point could not be read.
     StackUnreadable,
-    /// It goes on on another stack than the one that was copied: that of a goroutine or a coroutine, or the one that a signal handler on
-    /// a stack of its own interrupted.
+    /// The stack continues on another stack than the copied one: that of a goroutine or a coroutine, or the one interrupted by a signal
+    /// handler on a stack of its own.
     OtherStack,
     /// A rule needs a register whose value is not known.
     RegisterUnknown,
-    /// The stack does not advance: it points at itself.
+    /// The stack does not advance: it refers to itself.
     NotAdvancing,
     /// More frames than the recorder's limit.
     TooManyFrames,
@@ -114,7 +114,7 @@ pub enum Truncation {
     NoUserStack,
     /// The stack is of an architecture that is not unwound here (an imported profile, a 32-bit process).
     OtherArchitecture,
-    /// Not callers are missing but what was called: rarely and long ago, in a recording that goes on for hours.
+    /// Callees are missing, not callers: rare and old calls in a recording that runs for hours.
     Folded,
 }
 
@@ -159,17 +159,17 @@ impl Truncation {
         }
     }
 
-    /// The reason called `name`.
+    /// Returns the reason called `name`.
     pub fn from_name(name: &str) -> Option<Truncation> {
         Truncation::ALL.into_iter().find(|cut| cut.name() == name)
     }
 
-    /// The reason whose words are `text`: what other formats keep of a marker.
+    /// Returns the reason with the words `text`, which is what other formats keep of a marker.
     pub fn from_text(text: &str) -> Option<Truncation> {
         Truncation::ALL.into_iter().find(|cut| cut.text() == text)
     }
 
-    /// A few words for people: what stands in place of the missing callers.
+    /// Returns a short description for people, shown in place of the missing callers.
     pub fn text(self) -> &'static str {
         match self {
             Truncation::CopyTooShort => "stack deeper than its copy",

@@ -1,11 +1,11 @@
-//! The profile model: what was sampled, as plain tables that point at each other by typed ids.
+//! The profile model: plain tables of what was sampled, which refer to each other by typed ids.
 //!
-//! One file per table. Every table only grows, so an id stays valid as long as its profile. A sample points at a
-//! stack; a stack is a node of a tree of frames whose parent is the caller; a frame is an *address* in a file, and
-//! what symbolising finds for it (function, inlined calls, lines) is kept beside it in [`Symbols`], so that the
-//! same profile exists before and after symbolising and stacks never need renumbering.
+//! One file per table. Every table only grows, so an id stays valid as long as its profile. A sample refers to a
+//! stack; a stack is a node of a tree of frames whose parent is the caller; a frame is an *address* in a file. The
+//! results of symbolization (function, inlined calls, lines) are stored separately in [`Symbols`], so the
+//! same profile exists before and after symbolization and stacks are never renumbered.
 //!
-//! Not here: I/O, parsing, unwinding, ELF, percentages, anything that is shown.
+//! Elsewhere: I/O, parsing, unwinding, ELF, percentages, presentation.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,9 @@
-//! Lives of processes: when each began, how, from whom, and when and how it ended, whether or not it was ever sampled.
+//! Process lives: start, parent and end of each, whether or not it was sampled.
 //!
 //! A *life* is a process from its fork or exec to its next exec or its exit: one program in one process. A process
-//! that execs has several lives, one after the other, with the same pid; the short one between the fork and the first
-//! exec still runs the parent's program. Rows are in the order in which the lives were learnt of, which is that of
-//! their beginnings but for processes that ran already: a life's parent always comes before it.
+//! that execs has several successive lives with the same pid; the short one between the fork and the first
+//! exec still runs the parent's program. Rows are in the order in which the lives became known, which is that of
+//! their starts except for processes that were already running: a life's parent always comes before it.
 
 use std::ops::Index;
 
@@ -21,37 +21,37 @@ id!(
 pub struct Life {
     /// Process id (the kernel's tgid).
     pub pid: u32,
-    /// The life that forked this process, the same for all lives of a process. `None` if not known.
+    /// The life that forked this process; all lives of a process have the same. `None` if not known.
     pub parent: Option<LifeId>,
-    /// Path of the executable, empty if not known. After a fork that of the parent.
+    /// Path of the executable, empty if not known. After a fork, the parent's.
     pub exe: StringId,
-    /// The kernel's name of the process (`comm`) when the life began: of a script the script's.
+    /// The kernel's name of the process (`comm`) at the start of the life; for a script, the script's name.
     pub comm: StringId,
-    /// How it began.
+    /// Start of the life: fork, exec, or before the recording.
     pub begin: Begin,
-    /// How it ended.
+    /// End of the life: exec, exit, or after the recording.
     pub end: LifeEnd,
-    /// When it began, in nanoseconds on the clock of the samples. `None`: before the recording.
+    /// Start in nanoseconds on the clock of the samples. `None`: before the recording.
     pub start_ns: Option<u64>,
-    /// When it ended. `None`: not while it was recorded. Since Linux 6.16 the kernel tells of an exit before it frees
-    /// the memory, before that it told afterwards.
+    /// End in nanoseconds. `None`: not during the recording. Since Linux 6.16 the kernel reports an exit before it frees
+    /// the memory; older kernels report it afterwards.
     pub end_ns: Option<u64>,
-    /// Processor time that the kernel accounted for all threads of this life, in nanoseconds, where that is known.
+    /// CPU time that the kernel accounted for all threads of this life, in nanoseconds, if known.
     pub cpu_ns: Option<u64>,
-    /// The most memory that was resident, in bytes, as last read while it ran. Only read of processes that fork.
+    /// Peak resident memory in bytes, as last read while it ran. Only read for processes that fork.
     pub peak_rss_bytes: Option<u64>,
-    /// What its samples point at. `None`: it was never sampled.
+    /// The process of its samples. `None`: it was never sampled.
     pub process: Option<ProcessId>,
 }
 
-/// The lives of a recording, each under its id. Those that have ended may be taken out while the recording goes on, once they are
-/// kept elsewhere: the others keep their ids.
+/// The lives of a recording by id. Ended lives may be removed during the recording once they are
+/// stored elsewhere: the others keep their ids.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lives {
     rows: Vec<Life>,
-    /// The ids of `rows`, in order.
+    /// Ids of `rows`, sorted.
     ids: Vec<LifeId>,
-    /// How many there were ever.
+    /// Number of lives ever added.
     count: usize,
 }
 
@@ -65,18 +65,18 @@ impl Lives {
         id
     }
 
-    /// The life, unless it was taken out.
+    /// Returns the life, unless it was removed.
     pub fn get(&self, id: LifeId) -> Option<&Life> {
         self.rows.get(self.place(id)?)
     }
 
-    /// The life, to be changed in place, unless it was taken out.
+    /// Returns the life for modification, unless it was removed.
     pub fn find_mut(&mut self, id: LifeId) -> Option<&mut Life> {
         let place = self.place(id)?;
         self.rows.get_mut(place)
     }
 
-    /// The life, to be changed in place. It must not have been taken out.
+    /// Returns the life for modification. It must not have been removed.
     pub fn get_mut(&mut self, id: LifeId) -> &mut Life {
         self.find_mut(id).expect("a life that something refers to is never taken out")
     }
@@ -88,32 +88,32 @@ impl Lives {
         self.ids.binary_search(&id).ok()
     }
 
-    /// The id of life `index` if there was such a life: the door for row numbers that came from a file.
+    /// Returns the id of life `index` if there was such a life: converts row numbers from files.
     pub fn check(&self, index: u64) -> Option<LifeId> {
         usize::try_from(index).ok().filter(|&i| i < self.count).map(LifeId::from_index)
     }
 
-    /// Number of lives, also of those that were taken out.
+    /// Returns the number of lives, including removed ones.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there was no life.
+    /// Whether there was never a life.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The lives that are there, in the order of their ids.
+    /// Returns the lives that were not removed, by id.
     pub fn rows(&self) -> &[Life] {
         &self.rows
     }
 
-    /// Likewise with their ids.
+    /// Iterates over these lives with their ids.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (LifeId, &Life)> + Clone {
         self.ids.iter().copied().zip(&self.rows)
     }
 
-    /// Takes out all but those that are to stay.
+    /// Removes all lives except those for which `stays` returns true.
     pub fn retain(&mut self, mut stays: impl FnMut(LifeId, &Life) -> bool) {
         let keep: Vec<bool> = self.iter().map(|(id, life)| stays(id, life)).collect();
         let mut at = keep.iter();
@@ -132,30 +132,30 @@ impl Index<LifeId> for Lives {
     }
 }
 
-/// How a life began.
+/// The start of a life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Begin {
-    /// It ran before the recording.
+    /// Running before the recording.
     Running,
-    /// By a fork, and it runs its parent's program.
+    /// Forked, and running its parent's program.
     Fork,
-    /// By an exec.
+    /// Started by an exec.
     Exec,
 }
 
-/// How a life ended.
+/// The end of a life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LifeEnd {
-    /// It did not, as far as was recorded.
+    /// Not ended during the recording.
     Running,
-    /// By an exec: the next life with the same pid follows.
+    /// Ended by an exec: the next life with the same pid follows.
     Exec,
-    /// By the exit of its last thread.
+    /// Ended by the exit of its last thread.
     Exit,
 }
 
 impl Begin {
-    /// All ways.
+    /// All variants.
     pub const ALL: [Begin; 3] = [Begin::Running, Begin::Fork, Begin::Exec];
 
     /// Stable name, for files and machine-readable output.
@@ -167,14 +167,14 @@ impl Begin {
         }
     }
 
-    /// The way called `name`.
+    /// Returns the variant called `name`.
     pub fn from_name(name: &str) -> Option<Begin> {
         Begin::ALL.into_iter().find(|begin| begin.name() == name)
     }
 }
 
 impl LifeEnd {
-    /// All ways.
+    /// All variants.
     pub const ALL: [LifeEnd; 3] = [LifeEnd::Running, LifeEnd::Exec, LifeEnd::Exit];
 
     /// Stable name, for files and machine-readable output.
@@ -186,7 +186,7 @@ impl LifeEnd {
         }
     }
 
-    /// The way called `name`.
+    /// Returns the variant called `name`.
     pub fn from_name(name: &str) -> Option<LifeEnd> {
         LifeEnd::ALL.into_iter().find(|end| end.name() == name)
     }

@@ -1,11 +1,11 @@
-//! Where the files of a profile lay in its processes, so that an address can be shown as the process saw it.
+//! The mappings of a profile's files in its processes, with which an address is shown as the process saw it.
 //!
-//! Only mappings that some sample's frame falls into are kept.
+//! Only mappings that contain a sampled frame are kept.
 
 use crate::dso::DsoId;
 use crate::process::ProcessId;
 
-/// A stretch of a process' address space that a file was mapped at.
+/// An address range of a process in which a file was mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mapping {
     /// The process.
@@ -16,6 +16,6 @@ pub struct Mapping {
     pub start: u64,
     /// One past the last address.
     pub end: u64,
-    /// What to add (wrapping) to an address of the file to get the address at run time.
+    /// Value to add (wrapping) to an address of the file to get the address at run time.
     pub bias: u64,
 }

@@ -1,16 +1,16 @@
-//! What a profile says about its own making: machine, command, how much was seen and how much was missed.
+//! The metadata of a profile: machine, command, samples taken and lost.
 
 use crate::table::Id;
 use crate::{EventId, Queued};
 
-/// Facts about the recording as a whole. Anything unknown is empty, 0 or `None`.
+/// Metadata of the recording. Unknown values are empty, 0 or `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meta {
-    /// What wrote the profile, such as `plumb 0.1.0` or `perf 6.1.187`.
+    /// Tool that wrote the profile, such as `plumb 0.1.0` or `perf 6.1.187`.
     pub recorder: String,
-    /// The command that was recorded, one string an argument.
+    /// The recorded command, one string per argument.
     pub command: Vec<String>,
-    /// Its exit status as a shell gives it (128 and the signal that ended it), if its end was seen.
+    /// Exit status of the command as in a shell (128 plus the number of the signal that ended it), if its exit was seen.
     pub exit_status: Option<u8>,
     /// Host name.
     pub host: String,
@@ -18,7 +18,7 @@ pub struct Meta {
     pub kernel: String,
     /// Machine architecture (`uname -m`).
     pub arch: String,
-    /// Number of processors online.
+    /// Number of CPUs online.
     pub cpus: u32,
     /// Start of recording, nanoseconds since 1970-01-01 UTC.
     pub start_unix_ns: u64,
@@ -26,73 +26,73 @@ pub struct Meta {
     pub start_ns: u64,
     /// Wall time of the recording in nanoseconds.
     pub duration_ns: u64,
-    /// Samples asked for per second of processor time, if sampling went by frequency; of events that are no clock, per second
-    /// at most.
+    /// Samples requested per second of CPU time, if sampling was by frequency; for events other than clocks, at most per
+    /// second.
     pub frequency_hz: Option<u32>,
-    /// By event, in their order, how often it happened to the target as the kernel counted it, sampled or not. Of clocks this is not
-    /// known; nor of events beyond the end of the list.
+    /// Number of times each event occurred in the target, as counted by the kernel, sampled or not; in the order of events. Not known for
+    /// clocks, nor for events beyond the end of the list.
     pub occurrences: Vec<Option<u64>>,
-    /// Whom the events were attached to.
+    /// The scope that the events were attached to.
     pub scope: Scope,
-    /// Whether only user code was sampled by time: what the kernel did is in no sample then.
+    /// Whether time was only sampled in user code: then no sample covers the kernel.
     pub user_only: bool,
-    /// Processor time that the target used while recorded, as the kernel accounted it, in nanoseconds.
+    /// CPU time that the target used during the recording, as accounted by the kernel, in nanoseconds.
     pub target_cpu_ns: Option<u64>,
-    /// How long the target's threads waited for a processor.
+    /// Run-queue wait of the target's threads.
     pub queued: Option<Queued>,
-    /// Processor time that the recorder itself used, in nanoseconds.
+    /// CPU time that the recorder itself used, in nanoseconds.
     pub recorder_cpu_ns: Option<u64>,
-    /// Samples that the kernel dropped because nobody had made room for them in time.
+    /// Number of samples that the kernel dropped because the ring buffer was full.
     pub lost_samples: u64,
-    /// Records that could not be read (truncated or damaged input).
+    /// Number of records that could not be read (truncated or damaged input).
     pub damaged_records: u64,
-    /// Whether stacks were walked in the kernel where that was possible.
+    /// Whether stacks were unwound in the kernel where possible.
     pub by_kernel: bool,
     /// Bytes of user stack copied with each sample at the end of the recording.
     pub stack_copy_bytes: u32,
-    /// Whether stacks may end early without a marker that says so, as those of an imported profile do: then nobody knows how many are
-    /// complete.
+    /// Whether stacks may be truncated without a marker, as in an imported profile: then the number of complete stacks is
+    /// unknown.
     pub cuts_untold: bool,
     /// Whether symbols have been resolved.
     pub symbolized: bool,
-    /// What a reader of this profile should be told, one sentence each.
+    /// Warnings for the reader, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// Beginning of the warning about coverage.
+/// Start of the warning about coverage.
 pub const COVERAGE_GAP: &str = "coverage is ";
 
 impl Meta {
-    /// How often an event happened to the target, if that is known.
+    /// Returns the number of times that an event occurred in the target, if known.
     pub fn occurrences_of(&self, event: EventId) -> Option<u64> {
         *self.occurrences.get(event.index())?
     }
 
-    /// Among the warnings, why samples account for less or more processor time than the target used.
+    /// Returns the warning why samples account for less or more CPU time than the target used, if there is one.
     pub fn coverage_gap(&self) -> Option<&str> {
         self.warnings.iter().find(|text| text.starts_with(COVERAGE_GAP)).map(String::as_str)
     }
 
-    /// Share of the processors' time that nobody used, for a recording of the whole machine.
+    /// Returns the idle share of the CPUs' time, for a recording of the whole machine.
     pub fn idle_share(&self) -> Option<f64> {
         let whole = self.duration_ns as f64 * f64::from(self.cpus);
         let used = self.target_cpu_ns? as f64;
-        // The kernel accounts by its tick, so that a busy machine may come out a little above the whole.
+        // The kernel's account has the resolution of a tick, so a busy machine may slightly exceed the whole.
         (self.scope == Scope::System && whole > 0.0).then(|| (1.0 - used / whole).max(0.0))
     }
 }
 
-/// Whom the sampled events were attached to.
+/// The scope that the sampled events were attached to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
     /// Not known (an imported profile).
     #[default]
     Unknown,
-    /// Per processor, counting only in a cgroup: that of the target, or one made for it.
+    /// Per CPU, counting only in a cgroup: that of the target, or one created for it.
     Cgroup,
-    /// Per processor, everything, filtered to the target's processes while recording.
+    /// Per CPU, everything, filtered to the target's processes while recording.
     FilteredSystem,
-    /// Per processor, everything.
+    /// Per CPU, everything.
     System,
     /// Attached to the target's threads and inherited by their children: loses samples of short-lived processes.
     Inherited,
@@ -114,7 +114,7 @@ impl Scope {
         }
     }
 
-    /// The scope called `name`.
+    /// Returns the scope called `name`.
     pub fn from_name(name: &str) -> Option<Scope> {
         Scope::ALL.into_iter().find(|scope| scope.name() == name)
     }

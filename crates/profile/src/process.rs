@@ -1,7 +1,7 @@
 //! Processes and threads, as they were at the time of their samples.
 //!
-//! A thread row is one *life under one name*: when a process execs or a thread renames itself, later samples point
-//! at a new row with the same tid. A process row likewise stands for one executable: exec begins a new row with the
+//! A thread row is one *life under one name*: when a process execs or a thread renames itself, later samples refer
+//! to a new row with the same tid. Similarly, a process row is for one executable: exec begins a new row with the
 //! same pid.
 
 use crate::strings::StringId;
@@ -28,11 +28,11 @@ pub struct Process {
 }
 
 impl Process {
-    /// The id of what stands for all processes that ran a program and have ended, where a long recording has folded them: none has
+    /// The id of a row that replaces all ended processes of a program after folding a long recording: no process has
     /// such an id.
     pub const ENDED: u32 = u32::MAX;
 
-    /// The id of processes and threads whose ids an imported profile doesn't tell: none has such an id.
+    /// The id of processes and threads whose ids an imported profile lacks: no process has such an id.
     pub const UNKNOWN: u32 = u32::MAX - 1;
 }
 

@@ -1,4 +1,4 @@
-//! The profile as a whole: its tables side by side.
+//! The profile as a whole: all of its tables.
 
 use crate::dso::{AddressSpace, Dso, DsoId, DsoKind};
 use crate::event::{Event, EventId};
@@ -14,12 +14,12 @@ use crate::strings::Strings;
 use crate::symbol::{Line, Symbols};
 use crate::table::{Interned, Table};
 
-/// Everything that one recording knows.
+/// The data of one recording.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     /// Facts about the recording as a whole.
     pub meta: Meta,
-    /// All text.
+    /// All strings.
     pub strings: Strings,
     /// Sampled events.
     pub events: Table<EventId, Event>,
@@ -29,58 +29,58 @@ pub struct Profile {
     pub processes: Table<ProcessId, Process>,
     /// Threads.
     pub threads: Table<ThreadId, Thread>,
-    /// Lives of processes, sampled or not. Empty if nobody kept track of them.
+    /// Process lives, sampled or not. Empty if they were not tracked.
     pub lives: Lives,
-    /// Where files were mapped.
+    /// Mappings of files.
     pub mappings: Vec<Mapping>,
     /// Distinct frames.
     pub frames: Interned<FrameId, Frame>,
-    /// What the frames are called.
+    /// Functions and lines of the frames.
     pub symbols: Symbols,
     /// Distinct stacks.
     pub stacks: Stacks,
-    /// The samples in the order of their time.
+    /// Samples sorted by time.
     pub samples: Samples,
-    /// User registers of some of them. Empty if they were not recorded.
+    /// User registers of some samples. Empty if they were not recorded.
     pub registers: RegisterSamples,
 }
 
 impl Profile {
-    /// Adds a stack of frames given from the innermost (leaf) to the outermost (root).
+    /// Adds a stack of frames ordered from the innermost (leaf) to the outermost (root).
     /// Returns `None` for a stack without frames.
     pub fn add_stack(&mut self, leaf_first: &[FrameId]) -> Option<StackId> {
         leaf_first.iter().rev().fold(None, |caller, &frame| Some(self.stacks.add(caller, frame)))
     }
 
-    /// The frames of a stack from the innermost (leaf) to the outermost (root).
+    /// Returns the frames of a stack from the innermost (leaf) to the outermost (root).
     pub fn frames_of(&self, stack: Option<StackId>) -> impl Iterator<Item = FrameId> {
         self.stacks.walk(stack).map(|node| node.frame)
     }
 
-    /// Whether the address of a frame is one: that of a function which is only told by name is a number of its own.
+    /// Whether a frame's address is a real one; that of a function known only by name is an artificial number.
     pub fn has_address(&self, frame: FrameId) -> bool {
         let frame = &self.frames[frame];
         let is_number = |dso: DsoId| self.dsos[dso].addresses == AddressSpace::Line;
         frame.cut().is_none() && !frame.dso.is_some_and(is_number)
     }
 
-    /// Whether a frame is of an interpreted program.
+    /// Whether a frame belongs to an interpreted program.
     pub fn is_script(&self, frame: FrameId) -> bool {
         self.frames[frame].dso.is_some_and(|dso| self.dsos[dso].kind == DsoKind::Script)
     }
 
-    /// What stands, as a function of an interpreted program, for its frames further out that were not read.
+    /// Name of the pseudo-function that replaces the outer frames of an interpreted program that were not read.
     pub const MORE_FRAMES: &str = "[more frames than are read]";
 
-    /// What stands between native frames and frames of an interpreted program that none of those was found to run.
+    /// Name of the pseudo-frame between native frames and the script frames for which no native caller was found.
     pub const APART: &str = "[native frames between these are missing]";
 
-    /// Whether a frame stands for further ones of an interpreted program, which were not read ([`Profile::MORE_FRAMES`]).
+    /// Whether a frame replaces outer frames of an interpreted program that were not read ([`Profile::MORE_FRAMES`]).
     pub fn is_more_frames(&self, frame: FrameId) -> bool {
         self.is_script_named(frame, Self::MORE_FRAMES)
     }
 
-    /// Whether frames of an interpreted program that are further out are apart from the native ones that ran them ([`Profile::APART`]).
+    /// Whether a frame separates outer script frames from the native ones that ran them ([`Profile::APART`]).
     pub fn is_apart(&self, frame: FrameId) -> bool {
         self.is_script_named(frame, Self::APART)
     }
@@ -90,7 +90,7 @@ impl Profile {
         self.is_script(frame) && self.symbols.of(frame).iter().any(|line| name(line) == wanted)
     }
 
-    /// Whether the stack reaches its root, that is, has no marker saying that frames are missing.
+    /// Whether the stack reaches its root, that is, has no marker for missing frames.
     pub fn is_complete(&self, stack: StackId) -> bool {
         self.frames[self.stacks.root(stack)].cut().is_none()
     }

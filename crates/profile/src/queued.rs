@@ -1,40 +1,40 @@
-//! How long threads could run but had no processor, as the kernel accounts it for each of them.
+//! Run-queue wait of threads, as accounted by the kernel.
 //!
-//! A thread that has ended can't be asked any more, so that the end of its life may be missing: how long that was is here too, and so
-//! what was waited is known to be between two bounds. Not here: on which processor, and who had it meanwhile.
+//! A thread that has exited cannot be read any more, so the end of its life may be missing: its duration is recorded here, which
+//! bounds the wait from above. Elsewhere: on which CPU threads waited, and who had it.
 
-/// The target's threads while they were recorded, all together. Times are in nanoseconds.
+/// Totals of the target's threads during the recording, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queued {
-    /// Time on processors.
+    /// CPU time.
     pub ran_ns: u64,
-    /// Time in which they could run and had no processor.
+    /// Run-queue wait.
     pub waited_ns: u64,
-    /// Time of their lives of which nobody saw what it was: each from the last look to its end.
+    /// Unobserved time: from the last reading of each thread to its exit.
     pub unseen_ns: u64,
-    /// What the hypervisor took from all of the machine's processors meanwhile: it counts as neither.
+    /// Time that the hypervisor stole from all CPUs of the machine: included in neither.
     pub stolen_ns: u64,
-    /// How long limits of the target's control groups stopped it, all processors together. `None`: nobody looked, or it is not known.
+    /// Time for which limits of the target's control groups throttled it, over all CPUs. `None`: not recorded, or not known.
     pub throttled_ns: Option<u64>,
-    /// The thread that ran and waited longest.
+    /// The thread with the longest CPU time and run-queue wait.
     pub busiest: Option<QueuedThread>,
 }
 
-/// One thread, likewise.
+/// The times of one thread, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueuedThread {
-    /// Its process.
+    /// Process id.
     pub pid: u32,
-    /// Its number.
+    /// Thread id.
     pub tid: u32,
-    /// Its name.
+    /// Thread name.
     pub comm: String,
-    /// How long it was there.
+    /// Lifetime during the recording.
     pub lived_ns: u64,
-    /// Time on a processor.
+    /// CPU time.
     pub ran_ns: u64,
-    /// Time in which it could run and had no processor.
+    /// Run-queue wait.
     pub waited_ns: u64,
-    /// Time of its life of which nobody saw what it was.
+    /// Unobserved time.
     pub unseen_ns: u64,
 }

@@ -1,47 +1,47 @@
-//! User registers of some samples: from them and the code one computes which data an instruction worked on.
+//! User registers of some samples, from which, with the code, data addresses are computed.
 //!
 //! Invariant: there are at most [`RegisterSamples::MOST`], evenly spaced over all that were offered, so that each represents the same number of
-//! samples. Not here: what the code does with them.
+//! samples. Elsewhere: their interpretation with the code.
 
 use crate::event::EventId;
 use crate::frame::FrameId;
 use crate::process::ThreadId;
 
-/// Number of general registers of x86-64.
+/// Number of general-purpose registers of x86-64.
 pub const REGISTERS: usize = 16;
 
-/// The user registers at a sample that interrupted user code.
+/// The user registers of a sample that interrupted user code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegisterSample {
-    /// When, on the clock of the samples, in nanoseconds.
+    /// Time on the clock of the samples, in nanoseconds.
     pub time_ns: u64,
     /// The thread.
     pub thread: ThreadId,
     /// The event that took the sample.
     pub event: EventId,
-    /// The innermost frame: the instruction that was about to run, by its file.
+    /// The innermost frame: the instruction that was about to run, as an address of its file.
     pub frame: FrameId,
-    /// The same as an address at run time.
+    /// The instruction pointer at run time.
     pub ip: u64,
     /// By DWARF number (System V ABI for x86-64, figure 3.36): rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15.
     pub values: [u64; REGISTERS],
 }
 
-/// The registers of some samples, in the order of their times.
+/// The registers of some samples, sorted by time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RegisterSamples {
     rows: Vec<RegisterSample>,
-    /// Of so many that are offered one is kept, as a power of two.
+    /// One of 2^shift offered rows is kept.
     shift: u32,
     offered: u64,
 }
 
 impl RegisterSamples {
-    /// Most that are kept.
+    /// Largest number of rows kept.
     pub const MOST: usize = 8192;
 
-    /// Offers one more: of a long recording every second is kept, every fourth, and so on. `make` runs only for those. Where it gives
-    /// `None`, the next that is offered takes the turn.
+    /// Offers one more row. In a long recording every second is kept, then every fourth, and so on; `make` runs only for those. If it returns
+    /// `None`, the next row offered takes its place.
     pub fn offer(&mut self, make: impl FnOnce() -> Option<RegisterSample>) {
         if self.offered.trailing_zeros() < self.shift {
             self.offered += 1;
@@ -56,7 +56,7 @@ impl RegisterSamples {
                 at % 2 == 1
             });
             self.shift += 1;
-            // The last one that was offered was kept before; half of those are gone.
+            // The last row offered was kept; now half of the rows are dropped.
             if (self.offered - 1).trailing_zeros() < self.shift {
                 return;
             }
@@ -64,28 +64,28 @@ impl RegisterSamples {
         self.rows.push(row);
     }
 
-    /// Appends one that was kept when it was recorded.
+    /// Appends a row that was kept when it was recorded.
     pub fn push(&mut self, row: RegisterSample) {
         self.rows.push(row);
         self.offered += 1;
     }
 
-    /// Of how many samples with registers one is kept.
+    /// Returns the number of samples with registers per row kept.
     pub fn stride(&self) -> u64 {
         1 << self.shift
     }
 
-    /// In the order of their times.
+    /// Returns the rows, sorted by time.
     pub fn rows(&self) -> &[RegisterSample] {
         &self.rows
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -105,11 +105,11 @@ mod tests {
     #[test]
     fn a_turn_without_registers_goes_to_the_next() {
         let mut kept = RegisterSamples::default();
-        // Each second one turns out to have none.
+        // Every second one turns out to have no registers.
         for time_ns in 0..20_000 {
             kept.offer(|| (time_ns % 2 == 1).then(|| row(time_ns)));
         }
-        // 10,000 at least could be kept; the list was halved once.
+        // At least 10,000 could be kept, so the list was halved once.
         assert_eq!(kept.stride(), 2);
         assert!(kept.len() > RegisterSamples::MOST / 2, "{}", kept.len());
         assert!(kept.rows().iter().all(|row| row.time_ns % 2 == 1));
@@ -125,7 +125,7 @@ mod tests {
                 Some(row(time_ns))
             });
         }
-        // As many as fill the list, and half of it again at each halving: not one for each that is offered.
+        // One list, and half of it again at each halving: not one for each that is offered.
         assert!(made <= RegisterSamples::MOST * 4, "{made} made");
         assert!(kept.len() <= RegisterSamples::MOST && kept.len() * 4 > RegisterSamples::MOST);
         let times: Vec<u64> = kept.rows().iter().map(|row| row.time_ns).collect();

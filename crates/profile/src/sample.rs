@@ -1,4 +1,4 @@
-//! The samples themselves, one column a field: a long recording has millions.
+//! The samples, stored by column: a long recording has millions.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -11,20 +11,20 @@ use crate::table::FastHasher;
 /// One sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// When, in nanoseconds on the recording's clock (see [`Meta::start_ns`](crate::Meta::start_ns)).
+    /// Time in nanoseconds on the recording's clock (see [`Meta::start_ns`](crate::Meta::start_ns)).
     pub time_ns: u64,
-    /// Who ran.
+    /// The sampled thread.
     pub thread: ThreadId,
-    /// On which processor.
+    /// Number of the CPU.
     pub cpu: u32,
-    /// Which event fired.
+    /// The event that fired.
     pub event: EventId,
-    /// Where it was. `None`: nothing is known of the stack.
+    /// The stack. `None`: nothing is known of it.
     pub stack: Option<StackId>,
-    /// Number of the system call that it interrupted in the kernel, as the recorded machine numbers them. `None`: none, or not
-    /// known; then the functions of the kernel's part of the stack may tell.
+    /// Number of the system call that it interrupted in the kernel, as numbered by the recorded machine. `None`: none, or not
+    /// known; then kernel functions on the stack may show it.
     pub syscall: Option<u32>,
-    /// How much of the event's unit the sample stands for (perf's period).
+    /// Amount of the event's unit that the sample represents (perf's period).
     pub weight: u64,
 }
 
@@ -52,14 +52,14 @@ impl Samples {
         self.weight.push(sample.weight);
     }
 
-    /// Gives a sample another stack, if there is such a sample.
+    /// Changes a sample's stack, if there is such a sample.
     pub fn set_stack(&mut self, index: usize, stack: Option<StackId>) {
         if let Some(known) = self.stack.get_mut(index) {
             *known = stack;
         }
     }
 
-    /// Puts the samples into the order of their time; those of the same time stay in their order.
+    /// Sorts the samples by time; those of the same time keep their order.
     pub fn sort_by_time(&mut self) {
         if self.time_ns.is_sorted() {
             return;
@@ -70,17 +70,17 @@ impl Samples {
         samples.into_iter().for_each(|sample| self.push(sample));
     }
 
-    /// Number of samples.
+    /// Returns the number of samples.
     pub fn len(&self) -> usize {
         self.time_ns.len()
     }
 
-    /// Whether there is no sample.
+    /// Whether the columns are empty.
     pub fn is_empty(&self) -> bool {
         self.time_ns.is_empty()
     }
 
-    /// Sample number `index`, counted from 0.
+    /// Returns sample number `index`, counted from 0.
     pub fn get(&self, index: usize) -> Option<Sample> {
         Some(Sample {
             time_ns: *self.time_ns.get(index)?,
@@ -93,7 +93,7 @@ impl Samples {
         })
     }
 
-    /// The samples in order.
+    /// Iterates over the samples in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Sample> {
         (0..self.len()).map(|i| Sample {
             time_ns: self.time_ns[i],
@@ -107,11 +107,11 @@ impl Samples {
     }
 }
 
-/// What samples that are one have in common.
+/// The key by which samples are merged.
 type Kind = (ThreadId, EventId, Option<StackId>, Option<u32>);
 
-/// Samples of which those that differ in nothing but time and processor are one, at the time and on the processor of the first and
-/// with the weight of all.
+/// Samples merged if they differ only in time and CPU: each has the time and the CPU of the first and
+/// the total weight.
 #[derive(Default)]
 pub(crate) struct Sums {
     samples: Samples,

@@ -1,12 +1,12 @@
-//! Stacks as a tree: each node is a frame and points at its caller, so that common outer frames are stored once.
+//! Stacks as a tree: each node has a frame and refers to its caller, so that common outer frames are stored once.
 //!
-//! A node's caller always has a smaller id, which is what makes every walk end.
+//! Invariant: a node's caller has a smaller id, so every walk ends.
 
 use crate::frame::FrameId;
 use crate::table::{Interned, id};
 
 id!(
-    /// A stack, named by its innermost frame's node.
+    /// A stack, identified by the node of its innermost frame.
     StackId
 );
 
@@ -26,42 +26,42 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// The stack of `frame` called from `caller`.
+    /// Returns the stack of `frame` called from `caller`, adding it if needed.
     pub fn add(&mut self, caller: Option<StackId>, frame: FrameId) -> StackId {
         self.nodes.add(StackNode { caller, frame })
     }
 
-    /// The innermost frame and its caller.
+    /// Returns the innermost frame and its caller.
     pub fn node(&self, id: StackId) -> StackNode {
         self.nodes[id]
     }
 
-    /// From the innermost node to the root.
+    /// Walks from the innermost node to the root.
     pub fn walk(&self, stack: Option<StackId>) -> impl Iterator<Item = StackNode> {
         std::iter::successors(stack.map(|id| self.nodes[id]), |node| node.caller.map(|id| self.nodes[id]))
     }
 
-    /// The outermost frame.
+    /// Returns the outermost frame.
     pub fn root(&self, stack: StackId) -> FrameId {
         self.walk(Some(stack)).last().map_or(self.nodes[stack].frame, |node| node.frame)
     }
 
-    /// The id of row `index` if there is such a row.
+    /// Returns the id of row `index` if there is such a row.
     pub fn check(&self, index: u64) -> Option<StackId> {
         self.nodes.check(index)
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether there is no stack.
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// All nodes in the order of their ids: callers come before callees.
+    /// Iterates over all nodes by id: callers come before callees.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (StackId, &StackNode)> {
         self.nodes.iter()
     }

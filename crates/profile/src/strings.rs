@@ -1,6 +1,6 @@
 //! The text of a profile, each string stored once.
 //!
-//! Row 0 is always the empty string, which stands for "not known" wherever a table holds an optional text.
+//! Row 0 is always the empty string, which means "not known" wherever a table has an optional text.
 
 use crate::table::{Interned, id};
 
@@ -16,37 +16,37 @@ pub struct Strings {
 }
 
 impl Strings {
-    /// The id of `text`.
+    /// Returns the id of `text`, adding it if needed.
     pub fn add(&mut self, text: &str) -> StringId {
         self.table.add(text.into())
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn get(&self, id: StringId) -> &str {
         &self.table[id]
     }
 
-    /// The id of the empty string, which means "not known".
+    /// Returns the id of the empty string, which means "not known".
     pub fn empty(&self) -> StringId {
         crate::table::Id::from_index(0)
     }
 
-    /// The id of row `index` if there is such a row.
+    /// Returns the id of row `index` if there is such a row.
     pub fn check(&self, index: u64) -> Option<StringId> {
         self.table.check(index)
     }
 
-    /// All strings in the order of their ids.
+    /// Iterates over all strings by id.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         self.table.rows().iter().map(|s| &**s)
     }
 
-    /// Number of strings, the empty one included.
+    /// Returns the number of strings, including the empty one.
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Never true: the empty string is always there.
+    /// Returns false: the empty string is always there.
     pub fn is_empty(&self) -> bool {
         false
     }

@@ -1,7 +1,7 @@
-//! Copies of a profile with no row but those in use: the sums of a stretch of time, to be looked at elsewhere while the large one grows,
-//! and the whole, to replace one that has grown.
+//! Compact copies of a profile with only the rows in use: the sums of a time range, to be analyzed elsewhere while the large profile grows,
+//! and the whole, to replace a profile that has grown.
 //!
-//! Invariant: weights of samples are those of the original. Not here: what becomes of the past (`fold`).
+//! Invariant: weights of samples are those of the original. Elsewhere: folding old samples (`fold`).
 
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
@@ -21,9 +21,9 @@ use crate::table::FastHasher;
 type Map<K> = HashMap<K, K, BuildHasherDefault<FastHasher>>;
 
 impl Profile {
-    /// The samples from `from_ns` on and before `to_ns`, on their clock, summed up: one for each thread, event and stack, with the
-    /// weight of all that it stands for, at the time and on the processor of the first of them. What they don't need is not in it,
-    /// nor are mappings and lives.
+    /// Returns the samples from `from_ns` to before `to_ns`, on their clock, aggregated: one per thread, event and stack, with the
+    /// total weight and the time and CPU of the first. Rows that they do not need are left out,
+    /// as are mappings and lives.
     pub fn summed(&self, from_ns: u64, to_ns: u64) -> Profile {
         let mut sums = Sums::default();
         let in_time = |sample: &Sample| (from_ns..to_ns).contains(&sample.time_ns);
@@ -33,8 +33,8 @@ impl Profile {
         copy.to
     }
 
-    /// The same samples, and the mappings of their files in their processes, in a profile without any other row: strings, files, frames, functions and
-    /// stacks that no sample has are left out. All but events get new ids. Lives and registers are not in it.
+    /// Returns the same samples, and the mappings of their files in their processes, without any other row: strings, files, frames, functions and
+    /// stacks without samples are left out. All ids except events' change. Lives and registers are left out.
     pub fn compacted(&self) -> Profile {
         let mut copy = Copying::new(self);
         self.samples.iter().for_each(|sample| copy.sample(&sample));
@@ -42,8 +42,8 @@ impl Profile {
         copy.to
     }
 
-    /// A profile with the same events and no sample, that has the rows which these samples need, and the mappings of their files in their
-    /// processes: they get their ids there.
+    /// Returns a profile with the same events, no samples, and the rows that the given samples need, including the mappings of their files in their
+    /// processes. The samples' ids are changed to those of the copy.
     pub fn with_rows_of<'s>(&self, samples: impl IntoIterator<Item = &'s mut Sample>) -> Profile {
         let mut copy = Copying::new(self);
         for sample in samples {
@@ -55,7 +55,7 @@ impl Profile {
     }
 }
 
-/// What rows are numbered in the copy.
+/// New row numbers in the copy.
 #[derive(Default)]
 struct New {
     threads: Map<ThreadId>,
@@ -66,7 +66,7 @@ struct New {
     functions: Map<FunctionId>,
 }
 
-/// Copies rows with all that they point at, each once.
+/// Copies rows with all rows that they refer to, each once.
 struct Copying<'p> {
     from: &'p Profile,
     to: Profile,
@@ -74,7 +74,7 @@ struct Copying<'p> {
 }
 
 impl<'p> Copying<'p> {
-    /// Nothing is copied yet but what is known of the whole, and all events, which keep their ids.
+    /// Starts with the metadata and all events, which keep their ids.
     fn new(from: &'p Profile) -> Self {
         let mut copy = Copying { from, to: Profile::default(), new: New::default() };
         copy.to.meta = from.meta.clone();
@@ -91,7 +91,7 @@ impl<'p> Copying<'p> {
         self.to.samples.push(Sample { thread, stack, ..*sample });
     }
 
-    /// Copies the mappings, each once, of files and processes that are there by now.
+    /// Copies the mappings, each once, of files and processes copied so far.
     fn mappings(&mut self) {
         let mut known = HashSet::new();
         for mapping in self.from.mappings.iter().filter(|mapping| known.insert(**mapping)) {

@@ -1,7 +1,7 @@
-//! Typed ids and the two kinds of table that they index: one that appends, one that interns equal rows.
+//! Typed ids and the two kinds of table that they index: one appends rows, one interns equal rows.
 //!
-//! An id is only ever made by its table, so looking one up in the table that made it can't fail. Rows are never
-//! removed. An id from somewhere else (a file) has to pass [`Table::check`] first.
+//! Ids are only created by their table, so looking one up in that table cannot fail. Rows are never
+//! removed. An id from elsewhere (a file) must pass [`Table::check`] first.
 
 use std::fmt::Debug;
 use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
@@ -13,9 +13,9 @@ use hashbrown::hash_table::Entry;
 
 /// A row number of one particular table.
 pub trait Id: Copy + Eq + Ord + Hash + Debug {
-    /// The id of row `index`.
+    /// Returns the id of row `index`.
     fn from_index(index: usize) -> Self;
-    /// The row number.
+    /// Returns the row number.
     fn index(self) -> usize;
 }
 
@@ -38,7 +38,7 @@ macro_rules! id {
 }
 pub(crate) use id;
 
-/// Rows in the order in which they were pushed.
+/// Rows in the order in which they were added.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table<I, T> {
     rows: Vec<T>,
@@ -52,32 +52,32 @@ impl<I: Id, T> Table<I, T> {
         I::from_index(self.rows.len() - 1)
     }
 
-    /// The row, to be changed in place.
+    /// Returns the row for modification.
     pub fn get_mut(&mut self, id: I) -> &mut T {
         &mut self.rows[id.index()]
     }
 
-    /// The id of row `index` if there is such a row: the door for row numbers that came from a file.
+    /// Returns the id of row `index` if there is such a row: converts row numbers from files.
     pub fn check(&self, index: u64) -> Option<I> {
         usize::try_from(index).ok().filter(|&i| i < self.rows.len()).map(I::from_index)
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is no row.
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The rows in order.
+    /// Returns the rows in order.
     pub fn rows(&self) -> &[T] {
         &self.rows
     }
 
-    /// Ids and rows in order.
+    /// Iterates over ids and rows in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (I, &T)> {
         self.rows.iter().enumerate().map(|(i, row)| (I::from_index(i), row))
     }
@@ -96,11 +96,11 @@ impl<I: Id, T> Index<I> for Table<I, T> {
     }
 }
 
-/// Rows without duplicates: adding an equal row gives the id of the first.
+/// Rows without duplicates: adding an equal row returns the id of the first.
 #[derive(Clone, Debug)]
 pub struct Interned<I, T> {
     rows: Table<I, T>,
-    /// By the hashes of their rows, which are not kept twice: a recorder has millions of them.
+    /// Ids by the hashes of their rows, which are not stored twice: a recorder has millions of them.
     ids: HashTable<I>,
 }
 
@@ -109,7 +109,7 @@ fn hash(row: &impl Hash) -> u64 {
 }
 
 impl<I: Id, T: Eq + Hash> Interned<I, T> {
-    /// The id of the row that equals `row`, which is added if there is none.
+    /// Returns the id of the row that equals `row`, adding it if needed.
     pub fn add(&mut self, row: T) -> I {
         let Self { rows, ids } = self;
         let of_row = hash(&row);
@@ -123,7 +123,7 @@ impl<I: Id, T: Eq + Hash> Interned<I, T> {
         }
     }
 
-    /// Changes rows in place: each keeps its id. Rows that become equal stay apart, and looking one of them up gives the
+    /// Modifies rows in place: each keeps its id. Rows that become equal stay separate, and looking one of them up returns the
     /// first.
     pub fn change(&mut self, change: impl FnMut(&mut T)) {
         self.rows.rows.iter_mut().for_each(change);
@@ -138,32 +138,32 @@ impl<I: Id, T: Eq + Hash> Interned<I, T> {
         }
     }
 
-    /// The id of the row that equals `row`, if there is one.
+    /// Returns the id of the row that equals `row`, if there is one.
     pub fn find(&self, row: &T) -> Option<I> {
         self.ids.find(hash(row), |&id| self.rows[id] == *row).copied()
     }
 
-    /// The id of row `index` if there is such a row: the door for row numbers that came from a file.
+    /// Returns the id of row `index` if there is such a row: converts row numbers from files.
     pub fn check(&self, index: u64) -> Option<I> {
         self.rows.check(index)
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is no row.
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The rows in order.
+    /// Returns the rows in order.
     pub fn rows(&self) -> &[T] {
         self.rows.rows()
     }
 
-    /// Ids and rows in order.
+    /// Iterates over ids and rows in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (I, &T)> {
         self.rows.iter()
     }
@@ -182,8 +182,8 @@ impl<I: Id, T> Index<I> for Interned<I, T> {
     }
 }
 
-/// A multiply-and-rotate hash (the one rustc uses) for keys that are a few integers: interning a frame is on the
-/// path of every sample. Not proof against chosen collisions, which here could only slow down their own profile.
+/// A multiply-and-rotate hash (as used by rustc) for keys of a few integers: interning a frame is on the
+/// path of every sample. Not resistant to chosen collisions, which could only slow down the profile that has them.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct FastHasher(u64);
 
@@ -214,7 +214,7 @@ impl Hasher for FastHasher {
         self.mix(n as u64);
     }
     fn finish(&self) -> u64 {
-        // The table takes its bucket from the low bits, which multiplication leaves weakest.
+        // The table takes its bucket from the low bits, which are the weakest after multiplication.
         self.0.rotate_left(26)
     }
 }

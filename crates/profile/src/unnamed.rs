@@ -1,6 +1,6 @@
-//! Functions without a symbol: which frames are in the same one, and the name that it has everywhere, `libz.so.1+0xaa60`.
+//! Functions without a symbol: the grouping of frames into such functions, and their names, as in `libz.so.1+0xaa60`.
 //!
-//! Unwind information says where most of them begin ([`Symbols::nameless_start`](crate::Symbols::nameless_start)).
+//! Unwind information has the start of most of them ([`Symbols::nameless_start`](crate::Symbols::nameless_start)).
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,19 +9,19 @@ use crate::dso::{DsoId, DsoKind};
 use crate::frame::{Address, FrameId};
 use crate::profile::Profile;
 
-/// The code that stands for a function without a symbol.
+/// A function without a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnnamedFunction {
-    /// Its file.
+    /// The file with its code.
     pub dso: Option<DsoId>,
-    /// First address, in the file's address space; the address of the frame where the beginning isn't known.
+    /// First address, in the file's address space; the address of the frame if the start is not known.
     pub start: Address,
-    /// End of a mapping that belongs to no file, which is one function.
+    /// End of an anonymous mapping, which is one function.
     pub end: Option<Address>,
 }
 
 impl UnnamedFunction {
-    /// Its name: last component of the file's path and the address in it.
+    /// Returns the name: last component of the file's path and the address in it.
     pub fn name(&self, profile: &Profile) -> String {
         let path = self.dso.map_or("", |dso| profile.strings.get(profile.dsos[dso].path));
         let name = unnamed_function_name(path, self.start.0);
@@ -29,7 +29,7 @@ impl UnnamedFunction {
     }
 }
 
-/// The name of the function without a symbol that begins at an address of the file at `path`.
+/// Returns the name of the function without a symbol that starts at an address of the file at `path`.
 pub fn unnamed_function_name(path: &str, start: u64) -> String {
     match path.rsplit('/').next().unwrap_or(path) {
         "" => format!("{start:#x}"),
@@ -37,7 +37,7 @@ pub fn unnamed_function_name(path: &str, start: u64) -> String {
     }
 }
 
-/// The file and the beginning that such a name has; `None` for other names.
+/// Parses such a name into file and start; `None` for other names.
 pub fn parse_unnamed_function(name: &str) -> Option<(&str, u64)> {
     let (file, digits) = name.rsplit_once("+0x")?;
     let is_canonical = digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
@@ -45,15 +45,15 @@ pub fn parse_unnamed_function(name: &str) -> Option<(&str, u64)> {
     (!file.is_empty() && !file.contains('/')).then_some((file, start))
 }
 
-/// Finds for frames without a name the function that they are in.
+/// Finds the functions of frames without a name.
 ///
-/// A compiler that tells no names puts thousands of functions into a mapping without a file: each address by itself says nothing, all of a mapping
-/// together how much there is.
+/// A compiler that does not report names puts thousands of functions into an anonymous mapping: a single address is meaningless, but all of a mapping
+/// together show its cost.
 #[derive(Clone, Debug, Default)]
 pub struct UnnamedFunctions(HashMap<DsoId, Vec<Range<u64>>>);
 
 impl UnnamedFunctions {
-    /// Looks at the mappings of a profile.
+    /// Reads the mappings of a profile.
     pub fn of(profile: &Profile) -> Self {
         let mut regions: HashMap<DsoId, Vec<Range<u64>>> = HashMap::new();
         for mapping in &profile.mappings {
@@ -68,7 +68,7 @@ impl UnnamedFunctions {
         Self(regions)
     }
 
-    /// The function of a frame.
+    /// Returns the function of a frame.
     pub fn find(&self, profile: &Profile, id: FrameId) -> UnnamedFunction {
         let frame = profile.frames[id];
         let (start, end) = match self.region(frame.dso, frame.address.0) {
@@ -78,7 +78,7 @@ impl UnnamedFunctions {
         UnnamedFunction { dso: frame.dso, start, end }
     }
 
-    /// The region with an address; the last one that begins before it, where a region took the place of others.
+    /// Returns the region with an address; the last one that starts before it, if a region replaced others.
     fn region(&self, dso: Option<DsoId>, address: u64) -> Option<Range<u64>> {
         let regions = self.0.get(&dso?)?;
         let before = regions.partition_point(|region| region.start <= address);

@@ -1,4 +1,4 @@
-//! What users of the model rely on: sharing, order, completeness, and doors that keep foreign numbers out.
+//! Guarantees of the model: sharing, order, completeness, and rejection of foreign numbers.
 
 use plumb_profile::{
     Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Event, Found, Frame, FrameId, FrameKind, Id, Line,
@@ -122,7 +122,7 @@ fn idle_time_is_known_of_a_whole_machine_only() {
     assert_eq!(profile.meta.idle_share(), Some(0.0));
 }
 
-/// Three processes of one program, whose samples are 10 ns apart in turns, on four stacks of four frames.
+/// Three processes of one program, whose samples are 10 ns apart, in turns, on four stacks of four frames.
 fn long() -> (Profile, Vec<FrameId>) {
     let mut profile = Profile::default();
     let empty = profile.strings.empty();
@@ -153,7 +153,7 @@ fn long() -> (Profile, Vec<FrameId>) {
     (profile, frames)
 }
 
-/// What a sample says, without row numbers that may change.
+/// A sample without row numbers, which may change.
 type Said = (u64, u32, Vec<FrameId>, u64);
 
 fn said(profile: &Profile) -> Vec<Said> {
@@ -163,7 +163,7 @@ fn said(profile: &Profile) -> Vec<Said> {
     profile.samples.iter().map(say).collect()
 }
 
-/// The weight of what is as wanted.
+/// Returns the weight of the samples that `wanted` accepts.
 fn weight(said: &[Said], wanted: impl Fn(&Said) -> bool) -> u64 {
     said.iter().filter(|it| wanted(it)).map(|it| it.3).sum()
 }
@@ -191,14 +191,14 @@ fn what_is_folded_keeps_its_sums_between_the_times_that_matter() {
         }
     }
     assert!(after.is_sorted_by_key(|it| it.0 / 500), "stretches are in order");
-    // The one that ended is there under no number of its own but for what is kept as it was.
+    // The ended process has its own pid only in the samples that were not folded.
     assert_eq!(weight(&after, |it| it.1 == 2), weight(&before[80..], |it| it.1 == 2));
     let ended = profile.processes.rows().iter().find(|it| it.pid == Process::ENDED).unwrap();
     assert_eq!(profile.strings.get(ended.exe), "/bin/x");
     for (old, new) in new.processes {
         assert_eq!(profile.processes[new].pid, old.index() as u32 + 1);
     }
-    // And again, with no time in between: the same sums.
+    // Again, without time boundaries: the same sums.
     profile.fold(&Past { kept: 0, times: &[], running: &Default::default(), nodes: 100 });
     let last = said(&profile);
     assert!(last.len() <= 4 && last.iter().all(|it| it.1 == Process::ENDED));
@@ -212,7 +212,7 @@ fn what_is_folded_keeps_its_sums_between_the_times_that_matter() {
 #[test]
 fn the_rarest_calls_are_folded_where_there_are_too_many() {
     let (mut profile, frames) = long();
-    // Very many stacks that differ in their innermost frames, each seen once, under one that is seen again and again.
+    // Very many stacks that differ in their innermost frames, each seen once, below one seen again and again.
     let (event, thread) = (profile.samples.get(0).unwrap().event, profile.samples.get(0).unwrap().thread);
     let rare: Vec<FrameId> = (1..=1000).map(|at| code(&mut profile, at * 0x1000, false)).collect();
     for (index, &frame) in rare.iter().enumerate() {
@@ -238,7 +238,7 @@ fn the_rarest_calls_are_folded_where_there_are_too_many() {
 fn what_is_folded_keeps_its_own_time() {
     let (mut profile, frames) = long();
     let (event, thread) = (profile.samples.get(0).unwrap().event, profile.samples.get(0).unwrap().thread);
-    // Three functions that are called from a thousand places.
+    // Three functions called from a thousand places.
     let hot = [1, 2, 3].map(|at| code(&mut profile, at * 0x100_0000, false));
     for index in 0..3000_usize {
         let caller = code(&mut profile, 0x1000 * (index as u64 + 1), false);
@@ -291,7 +291,7 @@ fn a_compacted_profile_says_the_same_of_its_samples_and_has_nothing_else() {
         (profile.strings.len(), profile.frames.len(), profile.stacks.len(), profile.mappings.len())
     };
     let (before, used) = (said(&profile), rows(&profile));
-    // What no sample has, and a mapping that is there twice.
+    // Rows without samples, and a mapping that occurs twice.
     for at in 100..200 {
         let frame = code(&mut profile, at * 16, false);
         profile.add_stack(&[frame]);

@@ -1,9 +1,9 @@
-//! A comparison of recordings for programs: what changed, by how much, and how sure that is. Field names are stable.
+//! A comparison of recordings as JSON: what changed, by how much, and how certain that is. Field names are stable.
 
 use plumb_analyze::{Change, Diff, DiffRow, Evidence, Kind, Mark, Moved, Per, Subject, Visibility};
 use serde_json::{Map, Value, json};
 
-/// Everything but the rows: what all of it came to, and how it was judged. `sides`: the base and the new side as they are to be named.
+/// Returns everything except the rows: the change of the total, and the method. `sides` describes the base and the new side.
 pub fn document(diff: &Diff<'_, '_>, event: Option<&str>, unit: Option<&str>, sides: [Value; 2]) -> Value {
     let [base, new] = sides;
     json!({
@@ -22,7 +22,7 @@ pub fn document(diff: &Diff<'_, '_>, event: Option<&str>, unit: Option<&str>, si
     })
 }
 
-/// A row.
+/// Returns a row.
 pub fn row(row: &DiffRow, diff: &Diff<'_, '_>) -> Value {
     let mut fields = Map::new();
     let mut set = |name: &str, value: Value| fields.insert(name.to_owned(), value);
@@ -74,7 +74,7 @@ pub fn row(row: &DiffRow, diff: &Diff<'_, '_>) -> Value {
     Value::Object(fields)
 }
 
-/// A change, and what may be said of it.
+/// Returns a change and its conclusion.
 pub fn change(change: &Change, alpha: f64) -> Value {
     json!({
         "value": change.value,
@@ -103,7 +103,7 @@ pub fn change(change: &Change, alpha: f64) -> Value {
     })
 }
 
-/// What a value is of.
+/// Returns what a value refers to.
 pub fn per(diff: &Diff<'_, '_>, event: &str, unit: &str) -> String {
     let what = if unit == "ns" { "time" } else { "times" };
     let of = match diff.options.per {
@@ -114,7 +114,7 @@ pub fn per(diff: &Diff<'_, '_>, event: &str, unit: &str) -> String {
     format!("{event}, {what} of {of}")
 }
 
-/// What has to be the case for a row to be marked.
+/// Returns the rule by which rows are marked.
 pub fn rule(diff: &Diff<'_, '_>) -> &'static str {
     match (diff.evidence, diff.options.per) {
         (Evidence::Turns, _) => {

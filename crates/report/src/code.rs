@@ -1,4 +1,4 @@
-//! A function's code beside its samples: brings together `analyze`, which reads no files, and `symbolize`, which knows no samples.
+//! A function's code with its samples: combines `analyze`, which reads no files, and `symbolize`, which does not know samples.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,21 +7,21 @@ use plumb_analyze::{Annotation, Listing, SampledFunction, SourcePlace, View};
 use plumb_profile::Address;
 use plumb_symbolize::{Binary, Missing, NoCode, Options};
 
-/// An annotated function with what its file told.
+/// An annotated function with information from its file.
 pub struct Annotated {
-    /// What its instructions cost.
+    /// Costs of the instructions.
     pub annotation: Annotation,
-    /// Its instructions as text.
+    /// Text of the instructions.
     pub texts: Vec<String>,
-    /// What stands at addresses outside of it that its instructions name.
+    /// Names of addresses outside the function that its instructions refer to.
     pub names: BTreeMap<Address, String>,
-    /// Where its code was read.
+    /// Path that the code was read from.
     pub path: PathBuf,
-    /// Why lines or names are missing, if they are.
+    /// Reasons for missing lines or names.
     pub missing: Vec<Missing>,
 }
 
-/// Annotates `function` by the samples of `view`: one of an interpreted program by its lines alone.
+/// Annotates `function` with the samples of `view`; one of an interpreted program only by line.
 pub fn annotate(view: &View<'_>, function: &SampledFunction, options: &Options) -> Result<Annotated, NoCode> {
     if function.is_script(view) {
         return Ok(Annotated {

@@ -1,6 +1,6 @@
-//! What stands out in the services of a store: a title that can be read alone, its share, and the selection that shows it.
+//! Findings about the services of a store: a self-contained title, a share, and the selection that shows it.
 //!
-//! Invariant: a finding names nothing that its evidence does not show. Not here: which services are looked at (`server`), the analysis (`analyze`).
+//! Invariant: a finding names nothing that its evidence does not show. Elsewhere: the choice of services (`server`), the analysis (`analyze`).
 
 use plumb_analyze::{
     Bottleneck, Cause, CodeAdvice, ExplainOptions, Explanation, Extent, Filter, FrameIndex, KernelRow, Rule,
@@ -17,81 +17,81 @@ mod rank;
 pub use bound::{AnswerBound, BoundReason};
 pub use rank::{FindingOwner, rank};
 
-/// Findings of one service, at most.
+/// Largest number of findings per service.
 const MOST: usize = 3;
 /// Longest name of a function in a title.
 const NAME_WIDTH: usize = 60;
 
-/// What stands out in a range of time.
+/// The findings in a time range.
 #[derive(Clone, Debug, Serialize)]
 pub struct Findings {
     /// Version of this structure.
     pub version: u32,
-    /// Begin of the range, in milliseconds since 1970.
+    /// Start of the range, in milliseconds since 1970.
     pub from_ms: i64,
     /// End of the range.
     pub until_ms: i64,
-    /// Processor time of all services.
+    /// CPU time of all services.
     pub cpu_ns: i64,
-    /// What the processors of all machines could give in that time, if their agents say so.
+    /// CPU capacity of all machines in that range, if their agents report it.
     pub machine_ns: Option<i64>,
     /// Number of services.
     pub services: usize,
-    /// Number of services that were looked at: those with the most processor time.
+    /// Number of services examined: those with the most CPU time.
     pub examined: usize,
-    /// Processor time of plumb's agents and servers among them.
+    /// CPU time of plumb's agents and servers among them.
     pub own_cpu_ns: i64,
-    /// How the answer was bounded; empty if everything that was asked for was looked at.
+    /// Limits of the answer; empty if everything requested was examined.
     pub truncated: Vec<AnswerBound>,
-    /// What was found, in the order of [`rank()`].
+    /// The findings, in the order of [`rank()`].
     pub findings: Vec<Finding>,
 }
 
-/// One thing that stands out.
+/// A finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// What was found, as a sentence.
+    /// The finding as a sentence.
     pub title: String,
-    /// What it is about.
+    /// The subject.
     pub kind: FindingKind,
-    /// Where it was found.
+    /// The service.
     pub service: String,
-    /// Whose service that is.
+    /// The owner of the service.
     pub owner: FindingOwner,
-    /// Its share of the service's processor time.
+    /// Share of the service's CPU time.
     pub share_percent: f64,
-    /// Its processor time.
+    /// CPU time.
     pub cpu_ns: i64,
-    /// That as a share of what the machines could give, if that is known.
+    /// CPU time as a share of the machines' capacity, if that is known.
     pub of_machine_percent: Option<f64>,
-    /// The service wakes up at this interval, if it does so regularly.
+    /// Interval at which the service wakes up, if it does so regularly.
     pub period_ns: Option<u64>,
     /// Whether an agent observed what the service does.
     #[serde(skip)]
     pub is_observed: bool,
     /// The selection that shows it.
     pub evidence: FindingEvidence,
-    /// More that is known, a sentence each.
+    /// Further details, a sentence each.
     pub details: Vec<String>,
-    /// What to do, where the cause is known.
+    /// The remedy, if the cause is known.
     pub remedy: Option<&'static str>,
 }
 
-/// What a finding is about.
+/// The subject of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
-    /// A rule says why it takes the time.
+    /// A cause found by a rule.
     Cause,
-    /// A function takes much time; why is not known.
+    /// A function with much time; the reason is not known.
     Function,
     /// The kernel takes much time.
     Kernel,
-    /// Nothing in the service stands out, but the service itself.
+    /// The service as a whole; nothing in it stands out.
     Service,
 }
 
-/// What to select in order to see a finding.
+/// The selection that shows a finding.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FindingEvidence {
     /// Label selector.
@@ -99,28 +99,28 @@ pub struct FindingEvidence {
     /// Profile type.
     #[serde(rename = "type")]
     pub profile_type: String,
-    /// The function to look for, if there is one.
+    /// The function to look for, if any.
     pub function: Option<String>,
 }
 
-/// What is known of a service beside its samples.
+/// Facts about a service other than its samples.
 #[derive(Clone, Debug, Default)]
 pub struct ServiceFacts {
-    /// Its name.
+    /// Name of the service.
     pub service: String,
-    /// Its processor time.
+    /// CPU time of the service.
     pub cpu_ns: i64,
-    /// What the machines could give, if that is known.
+    /// CPU capacity of the machines, if known.
     pub machine_ns: Option<i64>,
-    /// The interval at which it wakes up.
+    /// Interval at which it wakes up.
     pub period_ns: Option<u64>,
-    /// What an agent observed, a sentence each.
+    /// Observations of an agent, a sentence each.
     pub observations: Vec<String>,
-    /// Selects it.
+    /// The selection of the service.
     pub evidence: FindingEvidence,
 }
 
-/// What stands out in a service: what is above `threshold` percent of its processor time; where nothing is, the service.
+/// Returns the findings about a service: those above `threshold` percent of its CPU time; if there are none, the service itself.
 pub fn of_service(profile: &Profile, filter: &Filter, threshold: f64, facts: &ServiceFacts) -> Vec<Finding> {
     let view = Explanation::view(profile, filter);
     let call_name = crate::kernel_time::call_names(profile);
@@ -149,7 +149,7 @@ pub fn of_service(profile: &Profile, filter: &Filter, threshold: f64, facts: &Se
     found
 }
 
-/// The service itself.
+/// Returns the finding about the service itself.
 fn whole(facts: &ServiceFacts) -> Finding {
     let title = "Nothing named takes a large share of its CPU time".to_owned();
     made(facts, FindingKind::Service, title, 100.0)
@@ -206,7 +206,7 @@ fn finding(report: &Explanation<'_>, what: Bottleneck, share: Share, facts: &Ser
     found
 }
 
-/// What a rule on code says: its kind, its frame, its words, and the rule where it names a cause.
+/// Returns the parts of a finding by a rule on code: its kind, frame and words, and the rule if it names a cause.
 fn of_code(
     report: &Explanation<'_>,
     cause: &CodeAdvice,
@@ -221,7 +221,7 @@ fn of_code(
         (_, Some(frame)) => name(frame),
         (_, None) => "the program".to_owned(),
     };
-    // What a program does needs not be a fault of it.
+    // An activity of a program is not necessarily a fault.
     let (kind, rule) = match cause.is_activity {
         true => (FindingKind::Function, None),
         false => (FindingKind::Cause, Some(cause.rule)),
@@ -229,7 +229,7 @@ fn of_code(
     (kind, frame, format!("{whose} {}", cause.rule.claim), rule)
 }
 
-/// A finding with what is known of the service.
+/// Creates a finding with the facts about the service.
 fn made(facts: &ServiceFacts, kind: FindingKind, title: String, percent: f64) -> Finding {
     let cpu_ns = (facts.cpu_ns as f64 * percent / 100.0) as i64;
     let of_machine = |machine: i64| 100.0 * cpu_ns as f64 / machine as f64;
@@ -253,7 +253,7 @@ fn made(facts: &ServiceFacts, kind: FindingKind, title: String, percent: f64) ->
     }
 }
 
-/// What a row of kernel time is called in a sentence.
+/// Returns the words for a row of kernel time in a sentence.
 fn kernel_words(row: &KernelRow) -> String {
     match row.cause {
         Cause::Fault => "page faults".to_owned(),

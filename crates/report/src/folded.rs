@@ -1,6 +1,6 @@
 //! Folded stacks of one event, as flame graph tools read them.
 //!
-//! Not here: the format (`formats`).
+//! Elsewhere: the format (`formats`).
 
 use std::io::{self, Write};
 
@@ -8,8 +8,8 @@ use plumb_analyze::{Filter, View, is_clock};
 use plumb_formats::folded::{self, FoldedOptions};
 use plumb_profile::Profile;
 
-/// Writes what a filter of one event keeps: samples of a clock, weights of any other event, whose samples may stand for many. `options.samples`
-/// is left out of account; `weights`: also of a clock.
+/// Writes the samples that a filter of one event keeps: their number for a clock, their weight for any other event, whose samples may represent many.
+/// `options.samples` is ignored; `weights`: use weights for a clock too.
 ///
 /// # Errors
 /// Writing fails.

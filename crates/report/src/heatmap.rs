@@ -1,7 +1,7 @@
-//! When within each second: weights by second and by offset in it. What runs every second at the same offset is a line, what runs every
-//! 1.1 s a slope, what runs always fills the picture.
+//! Subsecond-offset heat map: weights by second and by offset in it. Activity at the same offset of every second is a line, with a period of
+//! 1.1 s a slope, and permanent activity fills the picture.
 //!
-//! Invariant: the weights of all columns and `untimed` are the weight of all samples that came in. Not here: which samples those are.
+//! Invariant: the weights of all columns and `untimed` add up to the weight of all samples passed in. Elsewhere: the choice of the samples.
 
 use plumb_analyze::View;
 use serde_json::{Value, json};
@@ -9,33 +9,33 @@ use serde_json::{Value, json};
 /// Nanoseconds of a second.
 const SECOND: u64 = 1_000_000_000;
 
-/// Rows where none are asked for: 20 ms each.
+/// Default number of rows: 20 ms each.
 pub const ROWS: usize = 50;
 /// Most rows of a heat map.
 pub const MOST_ROWS: usize = 1000;
-/// Most columns of a heat map where no other number is asked for.
+/// Default limit of the number of columns.
 pub const COLUMNS: usize = 600;
 
 /// Weights by time and by offset within the second.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heatmap {
-    /// The begin of the first column: a whole second. 0 if no sample has a time.
+    /// Start of the first column: a whole second. 0 if no sample has a time.
     pub start_ns: u64,
-    /// Length of a column: whole seconds, whose weights are summed.
+    /// Length of a column in whole seconds, whose weights are summed.
     pub column_ns: u64,
-    /// Length of a row; the last one is shorter where a second isn't a multiple.
+    /// Length of a row; the last one is shorter if it does not divide a second.
     pub row_ns: u64,
-    /// By column and row, lowest offset first.
+    /// Weights by column and row, lowest offset first.
     pub columns: Vec<Vec<u64>>,
-    /// The weight of samples without a time of their own.
+    /// Weight of samples without a time of their own.
     pub untimed: u64,
 }
 
 impl Heatmap {
-    /// The map of samples, each with its time in nanoseconds, `None` if it has no time of its own, and its weight. Seconds begin at multiples
-    /// of 10⁹ ns: give times since 1970 for seconds of the wall clock.
+    /// Creates the map of samples, given as time in nanoseconds (`None` if the sample has no time of its own) and weight. Seconds start at multiples
+    /// of 10⁹ ns: pass times since 1970 for seconds of the wall clock.
     ///
-    /// `rows` is taken as 1 to [`MOST_ROWS`]; a column is as many seconds as it takes to have at most `most_columns`, at least 1.
+    /// `rows` is clamped to 1 to [`MOST_ROWS`]; columns are as many seconds long as needed to have at most `most_columns`, at least 1.
     pub fn new<I>(samples: I, rows: usize, most_columns: usize) -> Self
     where
         I: Iterator<Item = (Option<u64>, u64)> + Clone,
@@ -67,8 +67,8 @@ impl Heatmap {
         map
     }
 
-    /// The map of a view's samples. Seconds are those of the wall clock where the recording knows it, otherwise they begin with the recording.
-    /// `is_timed`: whether samples have times of their own, which they lack where identical stacks were aggregated.
+    /// Creates the map of a view's samples. Seconds are those of the wall clock if the recording knows it, otherwise they start with the recording.
+    /// `is_timed`: whether samples have times of their own, which they lack if identical stacks were aggregated.
     pub fn of_view(view: &View<'_>, is_timed: bool, rows: usize, most_columns: usize) -> Self {
         let meta = &view.profile().meta;
         let time = |time_ns: u64| meta.start_unix_ns.saturating_add(time_ns.saturating_sub(meta.start_ns));
@@ -79,7 +79,7 @@ impl Heatmap {
         Self::new(samples.into_iter(), rows, most_columns)
     }
 
-    /// The map as a document. `unit`: what weights count, such as `ns`.
+    /// Returns the map as a document. `unit` is the unit of the weights, such as `ns`.
     pub fn document(&self, unit: &str) -> Value {
         json!({
             "version": crate::JSON_VERSION,
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!((map.start_ns, map.column_ns, map.row_ns), (1_700_000_001 * SECOND, SECOND, 20_000_000));
         // 0.25 s is in the row from 0.24 s to 0.26 s, in each of 120 seconds.
         assert_eq!(times(&map), (0..120).map(|column| (column, 12, 7)).collect::<Vec<_>>());
-        // A period of 1.02 s is a slope: a row further with each column.
+        // A period of 1.02 s is a slope: one row further in each column.
         let series = (0..20).map(|number| (Some(number * 1_020_000_000), 1));
         let slope = (0..20).map(|number| (number, number, 1)).collect::<Vec<_>>();
         assert_eq!(times(&Heatmap::new(series, ROWS, COLUMNS)), slope);

@@ -1,9 +1,9 @@
-//! Where processor time went, by cause: a closed table.
+//! CPU time by cause, as a complete table.
 
 use plumb_analyze::{Cost, KernelRow, KernelTime, NodeId, View};
 use serde_json::{Value, json};
 
-/// The table. `total_ns` is the sum of all rows but that of idle processors. `stacks`: how many of each row.
+/// Returns the table. `total_ns` is the sum of all rows except idle time. `stacks`: number of stacks per row.
 pub fn document(view: &View<'_>, time: &KernelTime, stacks: usize) -> Value {
     let meta = view.meta();
     json!({
@@ -26,7 +26,7 @@ pub fn document(view: &View<'_>, time: &KernelTime, stacks: usize) -> Value {
     })
 }
 
-/// A row.
+/// Returns a row.
 pub fn row(view: &View<'_>, time: &KernelTime, row: &KernelRow, stacks: usize) -> Value {
     let kinds = row
         .kinds

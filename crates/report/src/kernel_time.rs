@@ -1,18 +1,18 @@
-//! Where the processor time of a view went, with the names of system calls of the machine that was recorded.
+//! The CPU time of a view by cause, with the names of system calls of the recorded machine.
 //!
-//! Not here: what functions of the kernel mean (analyze), how the table is written (`plumb kernel`).
+//! Elsewhere: the meaning of kernel functions (analyze), the output of the table (`plumb kernel`).
 
 use plumb_analyze::{Cause, Filter, KernelRow, KernelTime, View, is_clock};
 use plumb_profile::Profile;
 use plumb_syscalls::Abi;
 
-/// Where the time of a view went.
+/// Returns the time of a view by cause.
 pub fn of_view(view: &View<'_>, filter: &Filter) -> KernelTime {
     KernelTime::new(view, filter, call_names(view.profile()))
 }
 
-/// Processor time of what a view keeps, in nanoseconds: the kernel's account of all that was recorded, otherwise the sum of the samples.
-/// `None`: they are of something else.
+/// Returns the CPU time of a view in nanoseconds: the kernel's account of the whole recording, otherwise the sum of the samples.
+/// `None`: samples measure another quantity.
 pub fn cpu_ns(view: &View<'_>, filter: &Filter) -> Option<u64> {
     view.meta().target_cpu_ns.or_else(|| {
         let profile = view.profile();
@@ -22,19 +22,19 @@ pub fn cpu_ns(view: &View<'_>, filter: &Filter) -> Option<u64> {
     })
 }
 
-/// The names of system calls by number, on the machine of a recording.
+/// Returns the names of system calls by number, on the recorded machine.
 pub fn call_names(profile: &Profile) -> impl Fn(u32) -> Option<&'static str> + use<> {
     let abi = abi(&profile.meta.arch);
     move |number| plumb_syscalls::name(abi?, number)
 }
 
-/// Likewise as a section of another report; `None`: there is nothing to say of the kernel, or of time.
+/// Returns the table as a section of another report; `None`: no kernel time, or the event is not a time.
 pub fn section(view: &View<'_>, filter: &Filter) -> Option<KernelTime> {
     let says_more = |row: &KernelRow| !matches!(row.cause, Cause::User | Cause::Other | Cause::Idle);
     Some(of_view(view, filter)).filter(|time| time.is_time && time.rows.iter().any(says_more))
 }
 
-/// By which numbers programs of a machine call their kernel.
+/// Returns the system call numbering of a machine.
 pub fn abi(arch: &str) -> Option<Abi> {
     match arch {
         "x86_64" => Some(Abi::X86_64),

@@ -1,8 +1,8 @@
-//! What causes of kernel time and programs are called in texts for people.
+//! Labels of kernel time causes and programs in texts for people.
 
 use plumb_analyze::{Cause, Program};
 
-/// What people call a cause of processor time; a system call by its name.
+/// Returns the label of a cause of CPU time; a system call's name for a system call.
 pub fn cause(cause: Cause, name: &str) -> &str {
     match cause {
         Cause::User => "user code",
@@ -19,18 +19,18 @@ pub fn cause(cause: Cause, name: &str) -> &str {
     }
 }
 
-/// A number of samples with its noun.
+/// Formats a number of samples with its noun.
 pub fn samples(count: u64) -> String {
     if count == 1 { "1 sample".into() } else { format!("{count} samples") }
 }
 
-/// What a program is called: its file, the script that it runs, and whether it is only forked.
+/// Returns the label of a program: its file, the script that it runs, and whether it is only forked.
 pub fn program(one: &Program<'_>, full: bool) -> String {
     let mut text = match (full, one.exe) {
         (true, exe) if !exe.is_empty() => exe.to_owned(),
         _ => one.name().to_owned(),
     };
-    // The kernel cuts names after 15 bytes.
+    // The kernel truncates names to 15 bytes.
     let is_cut = one.comm.len() >= 15 && one.name().starts_with(one.comm);
     if one.comm != one.name() && !one.comm.is_empty() && !is_cut {
         text.push_str(&format!(" ({})", one.comm));

@@ -1,4 +1,4 @@
-//! A function's instructions and source lines with what they cost.
+//! A function's instructions and source lines with their costs.
 
 use plumb_analyze::{Annotation, Doubt, HotBlock, SampledFunction, SourcePlace, View};
 use plumb_profile::EventId;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::code::Annotated;
 use crate::source::Sources;
 
-/// The listing of a function.
+/// Returns the listing of a function.
 pub fn document(
     view: &View<'_>,
     event: Option<EventId>,

@@ -1,4 +1,4 @@
-//! What a recording says about its own making.
+//! Metadata of a recording as JSON.
 
 use plumb_profile::Meta;
 use serde_json::{Value, json};

@@ -1,16 +1,16 @@
-//! A page in one file: the answers on one selection of some recordings, as the bytes that the page reads instead of asking a server.
+//! A single-file page's data: the answers for one selection of some recordings, as bytes that the page reads instead of asking a server.
 //!
-//! One line of JSON, which says how long each body is that follows it, in its order. The other half of this format is
-//! web/src/api/packet.ts. Not here: the page, and how these bytes are packed into it (`cli`).
+//! One line of JSON has the length of each body that follows it, in order. The decoder is
+//! web/src/api/packet.ts. Elsewhere: the page, and the encoding of these bytes in it (`cli`).
 
 use serde_json::{Value, json};
 
 use crate::answers::{AnswerError, LoadedRecording, NamedFiles, PATHS, Parameters, Question};
 
-/// Number of this format. The page refuses others.
+/// Version of this format. The page rejects others.
 const FORMAT: u32 = 1;
 
-/// The answers, as far as they were asked for.
+/// The answers added so far.
 #[derive(Debug)]
 pub struct Packet {
     files: NamedFiles,
@@ -18,31 +18,31 @@ pub struct Packet {
     lead: Vec<(&'static str, Value)>,
 }
 
-/// One answer, or why there is none.
+/// An answer, or the reason why there is none.
 #[derive(Debug)]
 struct Body {
-    /// As it stands in the address behind `/api/v1/recordings`.
+    /// The path as in the URL after `/api/v1/recordings`.
     path: String,
     content: Result<Vec<u8>, String>,
 }
 
 impl Packet {
-    /// Nothing yet. `files`: whether files may be read that recordings name.
+    /// Creates an empty packet. `files`: whether files that recordings name may be read.
     pub fn new(files: NamedFiles) -> Self {
         Self { files, bodies: Vec::new(), lead: Vec::new() }
     }
 
-    /// Sets what the page is told before all answers.
+    /// Sets a field that the page reads before all answers.
     pub fn lead(&mut self, name: &'static str, value: impl Into<Value>) {
         self.lead.push((name, value.into()));
     }
 
-    /// Adds an answer that was made elsewhere.
+    /// Adds an answer created elsewhere.
     pub fn put(&mut self, id: usize, path: &str, content: Vec<u8>) {
         self.bodies.push(Body { path: format!("/{id}{path}"), content: Ok(content) });
     }
 
-    /// Asks one recording for one path, with parameters that the page adds to the path: it looks the answer up by both.
+    /// Adds a recording's answer for a path, with the parameters that the page adds to the path: the page looks it up by both.
     pub fn ask(
         &mut self,
         (recordings, id): (&[LoadedRecording], usize),
@@ -64,7 +64,7 @@ impl Packet {
         self.bodies.push(Body { path: format!("/{id}{path}{key}"), content });
     }
 
-    /// All of it.
+    /// Encodes the packet.
     ///
     /// # Errors
     /// The line can't be written as JSON.

@@ -1,6 +1,6 @@
-//! The page of `plumb open` as one file that needs no server: the answers on one selection are inside.
+//! The page of `plumb open` as one file that needs no server: it contains the answers for one selection.
 //!
-//! Invariant: nothing that comes from a profile can end the element that it is in. The data is base64, the title is
+//! Invariant: data from a profile cannot end the HTML element that contains it. The data is base64, the title is
 //! escaped; the page's own policy forbids any script but its own.
 
 use std::io::Write;
@@ -16,14 +16,14 @@ use crate::answers::{AnswerError, LoadedRecording, NamedFiles, Parameters};
 use crate::flame::{Facts, payload};
 use crate::packet::Packet;
 
-/// Built by `npm run build` in web/, and committed: a machine that builds plumb may have no node.
+/// Built by `npm run build` in web/, and committed: a machine that builds plumb may not have node.
 const PAGE: &str = include_str!("../../../web/dist/offline.html");
 
-/// Bins of the timeline, as the page asks a server for them: narrower ones would hold a handful of samples.
+/// Number of timeline bins, as the page requests them from a server: narrower ones would hold a handful of samples.
 const MOST_BINS: usize = 600;
 const SAMPLES_PER_BIN: usize = 8;
 
-/// A packet for a page about these recordings, which opens on `view`. `files`: whether files may be read that the recordings name.
+/// Returns a packet for a page about these recordings, which opens on `view`. `files`: whether files that the recordings name may be read.
 pub fn packet(recordings: &[LoadedRecording], view: &str, files: NamedFiles) -> Packet {
     let entries: Vec<_> = recordings.iter().enumerate().map(|(id, recording)| recording.entry(id)).collect();
     let mut packet = Packet::new(files);
@@ -33,7 +33,7 @@ pub fn packet(recordings: &[LoadedRecording], view: &str, files: NamedFiles) -> 
     packet
 }
 
-/// Puts in what all views show of a recording but the flame graph and code.
+/// Adds the data of all views of a recording except the flame graph and code.
 pub fn ask_views(packet: &mut Packet, recordings: &[LoadedRecording], id: usize, parameters: &Parameters) {
     let samples = recordings.get(id).map_or(0, |recording| recording.profile.samples.len());
     let bins = (samples / SAMPLES_PER_BIN).clamp(60, MOST_BINS).to_string();
@@ -46,7 +46,7 @@ pub fn ask_views(packet: &mut Packet, recordings: &[LoadedRecording], id: usize,
     }
 }
 
-/// The page opened on a flame graph. `selection`: what of the recording it is of.
+/// Creates a page that opens on a flame graph. `selection` is the part of the recording shown.
 ///
 /// # Errors
 /// An answer can't be written, a fault of plumb.
@@ -64,7 +64,7 @@ pub fn of_flame(
     page(packet, &format!("{} · plumb flame", facts.title))
 }
 
-/// The whole page.
+/// Creates the whole page.
 ///
 /// # Errors
 /// An answer can't be written, a fault of plumb.

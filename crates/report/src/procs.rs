@@ -1,9 +1,9 @@
-//! The programs that ran, as a tree.
+//! The tree of programs that ran.
 
 use plumb_analyze::{Part, Procs, Program, Start, View};
 use serde_json::{Map, Value, json};
 
-/// The programs at these places, in order. `parent` is an index in `programs`, where parents come first.
+/// Returns the programs with the indices `lines`, in order. `parent` is an index into `programs`, where parents come first.
 pub fn document(view: &View<'_>, procs: &Procs<'_>, lines: &[usize]) -> Value {
     let meta = &view.profile().meta;
     let place = |index: usize| lines.binary_search(&index).ok();
@@ -59,7 +59,7 @@ fn program_json(view: &View<'_>, program: &Program<'_>, parent: Option<usize>) -
     })
 }
 
-/// Processor time that the kernel accounted: not 0 where nothing is known.
+/// Returns the CPU time that the kernel accounted; `None` instead of 0 if it is not known.
 pub fn accounted_ns(program: &Program<'_>) -> Option<u64> {
     (program.accounted > 0).then_some(program.accounted_ns)
 }

@@ -1,11 +1,11 @@
-//! What all advice says to programs, whatever its rule goes by: what was seen, measured and is to be done.
+//! Fields that all advice has in JSON, whatever its rule is based on: observation, measurements and remedy.
 //!
-//! Not here: what the gain is counted in, which is the caller's.
+//! Elsewhere: the unit of the gain, which is the caller's.
 
 use plumb_analyze::{Measure, Rule};
 use serde_json::{Map, Value, json};
 
-/// The fields of a rule that holds; the caller adds what is bounded.
+/// Returns the fields of a rule that applies; the caller adds the gain's bounds.
 pub fn fields(about: &str, rule: &Rule, measured: &[Measure]) -> Map<String, Value> {
     let measured: Vec<Value> =
         measured.iter().map(|one| json!({"what": one.what, "value": one.value, "unit": one.unit})).collect();

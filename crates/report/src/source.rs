@@ -1,6 +1,6 @@
-//! Source files, found where the debug information says or where `--source-map` puts them.
+//! Source files, found at their paths in the debug information or where `--source-map` puts them.
 //!
-//! Invariant: a line that is shown is of a file that is there; every file that is not is named, with the reason.
+//! Invariant: a line shown comes from an existing file; every missing file is named, with the reason.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,7 +12,7 @@ use std::time::SystemTime;
 /// Largest source file that is read.
 const MAX_BYTES: u64 = 32 << 20;
 
-/// `FROM=TO`: paths that begin with one thing are to be found below another.
+/// `FROM=TO`: paths that begin with one prefix are looked up below another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Map {
     from: String,
@@ -30,10 +30,10 @@ impl FromStr for Map {
     }
 }
 
-/// The source files that were asked for.
+/// The source files requested so far.
 pub struct Sources {
     maps: Vec<Map>,
-    /// What was read, or why it couldn't be.
+    /// The file, or the reason why it could not be read.
     files: BTreeMap<String, Result<Source, String>>,
 }
 
@@ -43,12 +43,12 @@ struct Source {
 }
 
 impl Sources {
-    /// None yet.
+    /// Creates an empty cache.
     pub fn new(maps: Vec<Map>) -> Self {
         Self { maps, files: BTreeMap::new() }
     }
 
-    /// A line of a file by its number, counted from 1. `None` if the file is missing or shorter.
+    /// Returns a line of a file by its number, counted from 1. `None` if the file is missing or shorter.
     pub fn line(&mut self, file: &str, line: u32) -> Option<&str> {
         let index = usize::try_from(line).ok()?.checked_sub(1)?;
         Some(self.file(file)?.lines.get(index)?.as_str())
@@ -65,7 +65,7 @@ impl Sources {
         self.files.get(file)?.as_ref().ok()
     }
 
-    /// Reads the file at the first place where it is.
+    /// Reads the file at the first path where it exists.
     fn find(&self, file: &str) -> Result<Source, String> {
         let mut reasons = Vec::new();
         for path in self.places(file) {
@@ -81,24 +81,24 @@ impl Sources {
     fn places(&self, file: &str) -> Vec<PathBuf> {
         let mapped = self.maps.iter().filter_map(|map| {
             let rest = file.strip_prefix(&map.from)?;
-            // `/build` is no beginning of `/builder/x.c`.
+            // `/build` is not a prefix of the path `/builder/x.c`.
             let whole = rest.is_empty() || rest.starts_with('/') || map.from.ends_with('/');
             whole.then(|| PathBuf::from(&map.to).join(rest.trim_start_matches('/')))
         });
         mapped.chain([PathBuf::from(file)]).collect()
     }
 
-    /// Files that were asked for and can't be read, with the reasons.
+    /// Returns the requested files that cannot be read, with the reasons.
     pub fn missing(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().filter_map(|(file, found)| Some((file.as_str(), found.as_ref().err()?.as_str())))
     }
 
-    /// Files that were read, with the number of their lines.
+    /// Returns the files that were read, with their number of lines.
     pub fn lengths(&self) -> impl Iterator<Item = (&str, usize)> {
         self.files.iter().filter_map(|(file, found)| Some((file.as_str(), found.as_ref().ok()?.lines.len())))
     }
 
-    /// Files that were written after `built`.
+    /// Returns the files modified after `built`.
     pub fn newer_than(&self, built: SystemTime) -> Vec<&str> {
         let is_newer = |source: &Source| source.modified.is_some_and(|modified| modified > built);
         let files = self.files.iter().filter(|(_, source)| source.as_ref().is_ok_and(is_newer));
@@ -112,7 +112,7 @@ fn read(path: &Path) -> Result<Source, String> {
         ErrorKind::PermissionDenied => "may not be read".to_owned(),
         _ => error.to_string(),
     };
-    // Opening something that is no file (a pipe) could wait for ever.
+    // Opening anything but a regular file (such as a pipe) could block forever.
     let meta = std::fs::metadata(path).map_err(why)?;
     if !meta.is_file() {
         return Err("is no file".into());

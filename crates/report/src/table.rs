@@ -1,6 +1,6 @@
-//! Tables and trees of a report: a row for each function (or what else tells rows apart), a node for each call.
+//! Tables and trees of a report: a row per function (or other key), a node per call.
 //!
-//! Not here: which rows there are (`analyze`), CSV (`cli`).
+//! Elsewhere: the selection of rows (`analyze`), CSV (`cli`).
 
 use plumb_analyze::{Call, Cost, FrameIndex, Key, Kind, Row, RowKey, Summary, Tree, TreeNode, View};
 use serde::Serialize;
@@ -8,59 +8,59 @@ use serde::Serialize;
 /// A row.
 #[derive(Serialize)]
 pub struct RowJson {
-    /// What it costs.
+    /// Costs.
     #[serde(flatten)]
     pub cost: CostJson,
-    /// What it is about.
+    /// Subject.
     #[serde(flatten)]
     pub place: PlaceJson,
 }
 
-/// Self cost and cost with what was called.
+/// Own cost and cost including callees.
 #[derive(Serialize)]
 pub struct CostJson {
-    /// Share of the whole, with what was called.
+    /// Share of the whole, including callees.
     pub children_percent: f64,
-    /// Share of the whole.
+    /// Own share of the whole.
     pub self_percent: f64,
-    /// Weight with what was called.
+    /// Weight including callees.
     pub children_weight: u64,
-    /// Weight.
+    /// Own weight.
     pub self_weight: u64,
-    /// Samples with what was called.
+    /// Number of samples including callees.
     pub children_samples: u64,
-    /// Samples.
+    /// Number of own samples.
     pub self_samples: u64,
 }
 
-/// What a row is about, as far as its report's keys go.
+/// The subject of a row, as far as the report's keys show it.
 #[derive(Serialize, Default)]
 pub struct PlaceJson {
-    /// Thread's name.
+    /// Name of the thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comm: Option<String>,
-    /// Process.
+    /// Process id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// Thread.
+    /// Thread id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tid: Option<u32>,
-    /// Executable.
+    /// Path of the executable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exe: Option<String>,
     /// File of the code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dso: Option<String>,
-    /// Function.
+    /// Function name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sym: Option<String>,
     /// user, kernel or marker.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<&'static str>,
-    /// Whether all of it are inlined calls.
+    /// Whether all frames are inlined calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inlined: Option<bool>,
-    /// Where the function starts, or the address itself without a function, in the file's own address space.
+    /// Start of the function, or the address itself without a function, in the file's own address space.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// Source file and line.
@@ -73,7 +73,7 @@ pub struct PlaceJson {
 pub struct TreeJson {
     /// top-down, bottom-up, callers or callees.
     pub kind: &'static str,
-    /// What callers or callees are of.
+    /// The function whose callers or callees these are.
     pub function: Option<String>,
     /// Parents come before their children; `parent` is an index in this list.
     pub nodes: Vec<NodeJson>,
@@ -82,29 +82,29 @@ pub struct TreeJson {
 /// A call.
 #[derive(Serialize)]
 pub struct NodeJson {
-    /// The node above.
+    /// Index of the parent.
     pub parent: Option<usize>,
-    /// Branches from here that were below the limit.
+    /// Number of child branches below the limit.
     pub cut_branches: usize,
-    /// What these cost.
+    /// Weight of these branches.
     pub cut_weight: u64,
-    /// What it costs.
+    /// Costs.
     #[serde(flatten)]
     pub cost: CostJson,
-    /// What is called.
+    /// The called function.
     #[serde(flatten)]
     pub place: PlaceJson,
 }
 
 impl RowJson {
-    /// A row whose report has these keys.
+    /// Creates the row for a report with these keys.
     pub fn new(view: &View<'_>, row: &Row, keys: &[Key]) -> Self {
         Self { cost: CostJson::new(view, row.own, row.total), place: place(view, row.key, row.inlined, keys) }
     }
 }
 
 impl CostJson {
-    /// Of a view's whole.
+    /// Creates the costs relative to a view's total.
     pub fn new(view: &View<'_>, own: Cost, total: Cost) -> Self {
         CostJson {
             children_percent: total.percent_of(view.whole()),
@@ -118,7 +118,7 @@ impl CostJson {
 }
 
 impl TreeJson {
-    /// Of a tree of this kind.
+    /// Creates a tree of this kind.
     pub fn new(view: &View<'_>, kind: &'static str, function: Option<String>, tree: &Tree) -> Self {
         let mut nodes: Vec<NodeJson> = tree
             .nodes
@@ -189,18 +189,18 @@ fn place(view: &View<'_>, key: RowKey, inlined: bool, keys: &[Key]) -> PlaceJson
     }
 }
 
-/// Why stacks are cut.
+/// A reason why stacks are truncated.
 #[derive(Serialize)]
 pub struct CauseJson {
     /// The reason.
     pub cause: &'static str,
-    /// The file to blame.
+    /// The file that caused it.
     pub file: Option<String>,
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
 }
 
-/// Why stacks of a view are cut.
+/// Returns the reasons why stacks of a view are truncated.
 pub fn causes(view: &View<'_>, summary: &Summary) -> Vec<CauseJson> {
     let profile = view.profile();
     let file = |dso| profile.strings.get(profile.dsos[dso].path).to_owned();

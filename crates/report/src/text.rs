@@ -1,15 +1,15 @@
-//! Running text in which names are marked, so that a terminal, Markdown and a page each write them in their way.
+//! Running text with marked names, so that a terminal, Markdown and a page can format each their own way.
 
-/// Running text, in which names stand as they are.
+/// Running text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text(pub Vec<Span>);
 
 /// A piece of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Span {
-    /// Words of the language.
+    /// Ordinary words.
     Plain(String),
-    /// A function, a file, a command: something that is no word of the language.
+    /// A function, a file, a command: a name.
     Name(String),
 }
 
@@ -32,7 +32,7 @@ impl Text {
         self
     }
 
-    /// All of it as it is read.
+    /// Returns the text without markup.
     pub fn plain(&self) -> String {
         self.0
             .iter()

@@ -1,10 +1,10 @@
-//! What threads did over time.
+//! The activity of threads over time.
 
 use plumb_analyze::{Cost, Timeline, View};
 use plumb_profile::{EventId, Profile};
 use serde_json::{Value, json};
 
-/// The rows with their threads and events.
+/// Returns the rows with their threads and events.
 pub fn document(view: &View<'_>, timeline: &Timeline) -> Value {
     let profile = view.profile();
     let rows = timeline.rows.iter().map(|row| {

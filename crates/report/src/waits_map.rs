@@ -1,28 +1,28 @@
-//! How long waits took, over time: their number by when they began and by their length, in rows that double every other one.
+//! Heat map of wait durations: the number of waits by start time and by duration, with two rows per doubling of the duration.
 //!
-//! Invariant: each sample is in one cell. Not here: samples that stand for several waits, of which only the sum is known.
+//! Invariant: each sample is in one cell. Does not handle samples that represent several waits, of which only the sum is known.
 
 use plumb_analyze::View;
 use serde_json::{Value, json};
 
 /// Waits shorter than this are in the first row.
 const SHORTEST_NS: u64 = 1_000;
-/// Rows until the length has doubled.
+/// Number of rows per doubling of the duration.
 const ROWS_PER_DOUBLING: f64 = 2.0;
 
-/// Numbers of waits.
+/// Numbers of waits by start and duration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WaitsMap {
     /// Length of a column.
     pub column_ns: u64,
-    /// The shortest wait of each row; the next one's is the end.
+    /// The shortest wait of each row; the next row's is the exclusive end.
     pub rows: Vec<u64>,
-    /// By column and row, shortest first.
+    /// Counts by column and row, shortest first.
     pub columns: Vec<Vec<u64>>,
 }
 
 impl WaitsMap {
-    /// The map of samples whose weight is a time that began at the sample's own; each with its time since the start.
+    /// Creates the map of samples given as start time relative to the recording's start, and duration.
     pub fn new(samples: &[(u64, u64)], columns: usize) -> Self {
         let columns = columns.max(1);
         let last = samples.iter().map(|&(time, _)| time).max().unwrap_or(0);
@@ -40,7 +40,7 @@ impl WaitsMap {
         map
     }
 
-    /// The map of a view's samples.
+    /// Creates the map of a view's samples.
     pub fn of_view(view: &View<'_>, columns: usize) -> Self {
         let start = view.profile().meta.start_ns;
         let samples: Vec<(u64, u64)> = view
@@ -50,7 +50,7 @@ impl WaitsMap {
         Self::new(&samples, columns)
     }
 
-    /// The map as a document.
+    /// Returns the map as a document.
     pub fn document(&self) -> Value {
         json!({
             "version": crate::JSON_VERSION,
@@ -64,7 +64,7 @@ impl WaitsMap {
 
 fn row_of(ns: u64) -> usize {
     let doublings = (ns.max(SHORTEST_NS) as f64 / SHORTEST_NS as f64).log2();
-    // What begins a row is in it, whatever a logarithm rounds to.
+    // A row's lower bound is in that row, regardless of rounding in the logarithm.
     let row = (doublings * ROWS_PER_DOUBLING).round() as usize;
     if least_of(row) > ns.max(SHORTEST_NS) { row - 1 } else { row }
 }

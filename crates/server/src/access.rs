@@ -1,4 +1,4 @@
-//! Who may do what: tokens with scopes, read from a file. A server without tokens lets everybody do everything, and so listens on loopback only.
+//! Access control: tokens with scopes, read from a file. A server without tokens allows everything, and therefore listens on loopback only.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,17 +11,17 @@ use plumb_store::Tenant;
 
 use crate::error::{ApiError, ErrorCode};
 
-/// Shortest token that is taken, in bytes: a shorter one can be guessed.
+/// Shortest accepted token, in bytes: a shorter one can be guessed.
 const SHORTEST: usize = 16;
 
-/// What a token allows.
+/// The permission of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// To send profiles.
+    /// Sending profiles.
     Write,
-    /// To ask for what is stored.
+    /// Querying the store.
     Read,
-    /// Both, for all tenants, and to read metrics.
+    /// Both, for all tenants, and reading metrics.
     Admin,
 }
 
@@ -38,12 +38,12 @@ impl FromStr for Scope {
     }
 }
 
-/// A token with what it allows.
+/// A token with its permission.
 #[derive(Clone)]
 struct Token {
     secret: Vec<u8>,
     scopes: Vec<Scope>,
-    /// Whose profiles it is for; `None` for those of all.
+    /// The tenant whose profiles it gives access to; `None`: all tenants.
     tenant: Option<Tenant>,
 }
 
@@ -51,16 +51,16 @@ struct Token {
 #[derive(Clone, Default)]
 pub struct Tokens(Vec<Token>);
 
-/// Why a file of tokens is refused.
+/// The reason why a token file is rejected.
 #[derive(Debug)]
 pub enum TokenError {
-    /// It can't be read.
+    /// The file can't be read.
     Io(PathBuf, std::io::Error),
-    /// Others than its owner may read or change it.
+    /// Other users may read or change the file.
     Open(PathBuf),
-    /// A line of it is wrong: its number and why.
+    /// An invalid line: its number and the reason.
     Line(PathBuf, usize, String),
-    /// It has no token.
+    /// The file has no token.
     Empty(PathBuf),
 }
 
@@ -108,7 +108,7 @@ impl Tokens {
         if tokens.0.is_empty() { Err(TokenError::Empty(path)) } else { Ok(tokens) }
     }
 
-    /// Reads the lines; the error is a line's number and what is wrong.
+    /// Parses the lines; the error is a line number and the reason.
     fn parse(text: &str) -> Result<Self, (usize, String)> {
         let mut tokens = Vec::new();
         for (number, line) in text.lines().enumerate() {
@@ -135,25 +135,25 @@ impl Tokens {
         Ok(Self(tokens))
     }
 
-    /// One token that may send profiles, for a sender that this process starts itself.
+    /// One token that may send profiles, for a sender started by this process.
     pub fn writer(token: &str) -> Self {
         Self(vec![Token { secret: token.as_bytes().to_vec(), scopes: vec![Scope::Write], tenant: None }])
     }
 
-    /// A token that may do everything, for what servers of one bucket ask each other.
+    /// A token with all permissions, for queries between servers of one bucket.
     pub(crate) fn admin(&self) -> Option<&str> {
         let token =
             self.0.iter().find(|token| token.scopes.contains(&Scope::Admin) && token.tenant.is_none())?;
         std::str::from_utf8(&token.secret).ok()
     }
 
-    /// Whether a request may do something; says for which tenant it is, if its token is for one.
+    /// Checks whether a request has a scope; returns the tenant of its token, if it has one.
     pub(crate) fn check<'t>(&'t self, headers: &HeaderMap, scope: Scope) -> Result<Option<Tenant>, ApiError> {
         let given = given(headers).ok_or_else(|| {
             let message = "a token is needed: send the header Authorization: Bearer TOKEN";
             ApiError::new(ErrorCode::Unauthenticated, message)
         })?;
-        // All are compared, so that time tells nothing.
+        // All tokens are compared, so that timing reveals nothing.
         let is_known =
             |known, token: &'t Token| if equal(&token.secret, &given) { Some(token) } else { known };
         let known: Option<&Token> = self.0.iter().fold(None, is_known);
@@ -168,7 +168,7 @@ impl Tokens {
     }
 }
 
-/// The token of a request: a bearer's, or the password of a user, as SDKs send it.
+/// The token of a request: a bearer token, or the password of basic authentication, as SDKs send it.
 fn given(headers: &HeaderMap) -> Option<Vec<u8>> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, rest) = value.split_once(' ')?;
@@ -183,7 +183,7 @@ fn given(headers: &HeaderMap) -> Option<Vec<u8>> {
     None
 }
 
-/// Compares in a time that depends on lengths alone.
+/// Compares in time that depends only on the lengths.
 fn equal(one: &[u8], other: &[u8]) -> bool {
     let difference = one.iter().zip(other).fold(0, |sum, (a, b)| sum | (a ^ b));
     one.len() == other.len() && std::hint::black_box(difference) == 0

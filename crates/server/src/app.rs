@@ -1,4 +1,4 @@
-//! What all routes share: the store, the limits, and how work leaves the threads that serve sockets.
+//! State shared by all routes: the store, the limits, and moving work off the threads that serve sockets.
 
 use std::sync::Arc;
 
@@ -15,21 +15,21 @@ use crate::peers;
 use crate::selections::recent::Selections;
 use crate::symbols::ElfSymbols;
 
-/// Who asks for which tenant, and what may be done: what a query needs to know.
+/// The context of a query: store, limits, tenant, cancellation.
 pub(crate) struct Context {
     pub store: Arc<Store>,
     pub options: Arc<ServerOptions>,
     pub tenant: Tenant,
-    /// What asks other servers of the bucket.
+    /// HTTP client for the other servers of the bucket.
     pub peer_agent: ureq::Agent,
-    /// What was read last of the store for the page.
+    /// Selections of the store last read for the page.
     pub selections: Selections,
-    /// Set once nobody waits for the answer.
+    /// Set once the client no longer waits for the answer.
     pub cancellation: Cancellation,
 }
 
 impl Context {
-    /// Fails once nobody waits for the answer: between steps of a query that take long.
+    /// Fails once the client no longer waits; called between long steps of a query.
     pub fn check(&self) -> Result<(), ApiError> {
         Ok(self.cancellation.check()?)
     }
@@ -41,16 +41,16 @@ pub(crate) struct App {
     pub store: Arc<Store>,
     pub options: Arc<ServerOptions>,
     pub metrics: Arc<Metrics>,
-    /// Files that were dropped on the page.
+    /// Files dropped on the page.
     pub opened: OpenedFiles,
     peer_agent: ureq::Agent,
     selections: Selections,
     queries: Arc<Semaphore>,
-    /// One permit for each KiB of unpacked bodies.
+    /// One permit per KiB of unpacked bodies.
     in_flight: Arc<Semaphore>,
 }
 
-/// Bytes for which one permit of [`App::in_flight`] stands.
+/// Bytes per permit of [`App::in_flight`].
 const PERMIT: usize = 1024;
 
 impl App {
@@ -71,7 +71,7 @@ impl App {
         }
     }
 
-    /// Whose profiles a request is about.
+    /// The tenant of a request.
     pub fn tenant(&self, headers: &HeaderMap) -> Result<Tenant, ApiError> {
         match headers.get("x-scope-orgid") {
             None => Ok(Tenant::default()),
@@ -79,7 +79,7 @@ impl App {
         }
     }
 
-    /// Answers a query on a thread that may block. When its time has passed, or the caller stops waiting because the client is gone, the query is
+    /// Runs a query on a thread that may block. After the time limit, or if the client closes the connection, the query is
     /// cancelled.
     pub async fn query<T, F>(&self, tenant: Tenant, work: F) -> Result<T, ApiError>
     where
@@ -95,7 +95,7 @@ impl App {
             selections: self.selections.clone(),
             cancellation: cancellation.clone(),
         };
-        // Dropped with this future, whatever the reason.
+        // Dropped with this future, for whatever reason.
         let _wanted = CancelOnDrop(cancellation);
         let metrics = self.metrics.clone();
         let queries = self.queries.clone();
@@ -106,7 +106,7 @@ impl App {
                 let running = RunningQuery::new(metrics);
                 let answer = context.check().and_then(|()| work(&context));
                 running.ended(context.cancellation.is_cancelled());
-                // Counted first: another query may begin only now.
+                // Counted first: another query may start only now.
                 drop(permit);
                 answer
             };
@@ -121,7 +121,7 @@ impl App {
         self.in_flight.clone().acquire_many_owned(wanted).await.map_err(|_| stopping())
     }
 
-    /// Reads what came into a batch on a thread that may block, and stores it. `size` is what the request brought, or may unpack to.
+    /// Parses a request into a batch on a thread that may block, and stores it. `size`: bytes of the request, or of its unpacked body.
     pub async fn ingest<F>(&self, tenant: Tenant, size: usize, work: F) -> Result<(), ApiError>
     where
         F: FnOnce(&ServerOptions) -> Result<Batch, ApiError> + Send + 'static,
@@ -139,7 +139,7 @@ impl App {
     }
 }
 
-/// Cancels a query when nobody waits for it any more.
+/// Cancels a query when it is dropped.
 struct CancelOnDrop(Cancellation);
 
 impl Drop for CancelOnDrop {

@@ -1,4 +1,4 @@
-//! What clients of a server share with it: how `plumb push` sends a profile, and which type is meant where none is named.
+//! Definitions shared with clients: the request of `plumb push`, and the default profile type.
 
 use prost::Message;
 
@@ -8,10 +8,10 @@ use crate::wire::types::LabelPair;
 /// The path of requests that [`push_request`] makes.
 pub const PUSH_PATH: &str = "/push.v1.PusherService/Push";
 
-/// Where files with symbols go: `PUT` this path, `/`, and the file's build id.
+/// Path for uploading files with symbols: `PUT` this path, `/`, and the file's build ID.
 pub const SYMBOLS_PATH: &str = "/api/v1/symbols";
 
-/// The body of a request (`application/proto`) that stores a profile as pprof has it, gzipped or not.
+/// The body of a request (`application/proto`) that stores a pprof profile, gzipped or not.
 pub fn push_request(labels: &[(String, String)], profile: Vec<u8>) -> Vec<u8> {
     let labels = labels.iter().map(|(name, value)| LabelPair { name: name.clone(), value: value.clone() });
     let samples = vec![RawSample { raw_profile: profile, id: String::new() }];
@@ -19,13 +19,13 @@ pub fn push_request(labels: &[(String, String)], profile: Vec<u8>) -> Vec<u8> {
     PushRequest { series: vec![series] }.encode_to_vec()
 }
 
-/// The type of profiles of processor time.
+/// The profile type of CPU time.
 const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 
-/// The type that is meant where none is named: processor time, or the only one that there is.
+/// The default profile type: CPU time, or the only existing type.
 ///
 /// # Errors
-/// There are several others: a sentence that names them.
+/// There are several other types: a sentence that lists them.
 pub fn default_type(types: &[String]) -> Result<&str, String> {
     match types {
         [] => Ok(CPU),

@@ -1,6 +1,6 @@
-//! Connect's unary protocol: one message in a POST, one in the answer, both as protocol buffers or as JSON.
+//! Connect's unary protocol: one message in a POST, one in the answer, both as protocol buffers or JSON.
 //!
-//! <https://connectrpc.com/docs/protocol>. Written by hand: of the protocol's parts only this one is needed, and `connectrpc` (0.9) brings its own
+//! <https://connectrpc.com/docs/protocol>. Written by hand, as only this part of the protocol is needed, and `connectrpc` (0.9) requires its own
 //! message types and a code generator.
 
 use std::io::Read;
@@ -21,17 +21,17 @@ use tokio::time::timeout;
 use crate::app::{App, Context};
 use crate::error::{ApiError, ErrorCode};
 
-/// Longest window of zstd, as a power of 2: a decoder keeps as much in memory.
+/// Largest zstd window, as a power of 2: a decoder keeps as much in memory.
 const WINDOW_LOG: u32 = 24;
 
-/// How a message is written.
+/// Encoding of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Codec {
     Proto,
     Json,
 }
 
-/// What a request is answered with.
+/// An answer in both encodings.
 pub(crate) trait Answer {
     fn proto(&self) -> Vec<u8>;
     fn json(&self) -> Result<Vec<u8>, serde_json::Error>;
@@ -48,7 +48,7 @@ impl<M: Message + Serialize> Answer for M {
 }
 
 impl Codec {
-    /// What the request's content type says; `None` for another one.
+    /// The encoding of the request's content type; `None` for an unknown one.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let content_type = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
         let kind = content_type.split(';').next().unwrap_or_default().trim();
@@ -93,13 +93,13 @@ impl Codec {
     }
 }
 
-/// The answer to a content type that is none of the protocol's.
+/// The answer to an unknown content type.
 pub(crate) fn unknown_codec() -> Response {
     let accept = [("Accept-Post", "application/proto, application/json")];
     (StatusCode::UNSUPPORTED_MEDIA_TYPE, accept).into_response()
 }
 
-/// Answers a query that is one message by one message.
+/// Answers a unary query.
 pub(crate) async fn query<Q, A>(
     State(app): State<App>,
     request: Request,
@@ -120,24 +120,24 @@ where
     answered.await.map_or_else(IntoResponse::into_response, |body| codec.response(body))
 }
 
-/// How large a body may be, and how long it may take.
+/// Limits for a request's body.
 pub(crate) struct BodyLimits {
-    /// Bytes as it is sent.
+    /// Bytes as sent.
     pub sent: usize,
     /// Bytes unpacked.
     pub unpacked: usize,
-    /// Time in which it has to arrive.
+    /// Time limit for its arrival.
     pub time: Duration,
 }
 
-/// The body of a request, unpacked.
+/// Reads and unpacks the body of a request.
 pub(crate) async fn read_body(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, ApiError> {
     let limits = &app.options.ingest;
     let limits = BodyLimits { sent: limits.body, unpacked: limits.unpacked, time: limits.body_time };
     read_body_within(app, headers, body, &limits).await
 }
 
-/// The same with other limits.
+/// As [`read_body`], with other limits.
 pub(crate) async fn read_body_within(
     app: &App,
     headers: &HeaderMap,
@@ -155,7 +155,7 @@ pub(crate) async fn read_body_within(
     unpack(encoding.trim(), bytes, limits.unpacked)
 }
 
-/// What a client packed, in at most so many bytes.
+/// Unpacks a body to at most `most` bytes.
 pub(crate) fn unpack(encoding: &str, bytes: Bytes, most: usize) -> Result<Bytes, ApiError> {
     match encoding {
         "" | "identity" => Ok(bytes),
@@ -174,7 +174,7 @@ pub(crate) fn unpack(encoding: &str, bytes: Bytes, most: usize) -> Result<Bytes,
     }
 }
 
-/// A body of at most so many bytes.
+/// Reads a body of at most `most` bytes.
 pub(crate) async fn collect(mut body: Body, most: usize) -> Result<Bytes, ApiError> {
     let mut bytes = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -189,12 +189,12 @@ pub(crate) async fn collect(mut body: Body, most: usize) -> Result<Bytes, ApiErr
     Ok(bytes.freeze())
 }
 
-/// Unpacks gzip to at most so many bytes.
+/// Unpacks gzip to at most `most` bytes.
 pub(crate) fn inflate(bytes: &[u8], most: usize) -> Result<Vec<u8>, ApiError> {
     bounded(MultiGzDecoder::new(bytes), bytes.len(), most, "gzip")
 }
 
-/// All that is read, which must not be more than `most` bytes.
+/// Reads everything, which must not exceed `most` bytes.
 fn bounded(from: impl Read, packed: usize, most: usize, format: &str) -> Result<Vec<u8>, ApiError> {
     let mut unpacked = Vec::with_capacity(packed.saturating_mul(4).min(most));
     let limit = (most as u64).saturating_add(1);

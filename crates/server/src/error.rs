@@ -1,4 +1,4 @@
-//! What a client is told when its request fails: a code of the Connect protocol and a sentence.
+//! Errors for clients: a code of the Connect protocol and a sentence.
 
 use std::fmt;
 
@@ -8,35 +8,35 @@ use plumb_formats::foreign::ReadError;
 use plumb_store::{SelectorError, StoreError};
 use serde::Serialize;
 
-/// Codes of the Connect protocol, as far as plumb sends them.
+/// The codes of the Connect protocol that plumb uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorCode {
-    /// The request is wrong, whatever the state of the server.
+    /// The request is invalid, whatever the state of the server.
     InvalidArgument,
     /// No credentials, or unknown ones.
     Unauthenticated,
     /// The credentials don't allow it.
     PermissionDenied,
-    /// There is nothing of that name.
+    /// The named item does not exist.
     NotFound,
-    /// A limit is reached.
+    /// A limit is exceeded.
     ResourceExhausted,
     /// The body is larger than the limit.
     TooLarge,
-    /// plumb can't do it.
+    /// Not supported by plumb.
     Unimplemented,
-    /// The server can't do it now.
+    /// The server is temporarily unable to do it.
     Unavailable,
-    /// Nobody waits for the answer any more.
+    /// The client no longer waits for the answer.
     Canceled,
-    /// It took longer than the limit.
+    /// The time limit was exceeded.
     DeadlineExceeded,
-    /// A fault of plumb.
+    /// A bug in plumb.
     Internal,
 }
 
 impl ErrorCode {
-    /// Its name in the protocol.
+    /// Name in the protocol.
     pub fn name(self) -> &'static str {
         match self {
             Self::InvalidArgument => "invalid_argument",
@@ -63,7 +63,7 @@ impl ErrorCode {
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Unimplemented => StatusCode::NOT_IMPLEMENTED,
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-            // As the protocol says; no name for it is registered.
+            // According to the protocol; the status has no registered name.
             Self::Canceled => StatusCode::from_u16(499).unwrap_or(StatusCode::BAD_REQUEST),
             Self::DeadlineExceeded => StatusCode::GATEWAY_TIMEOUT,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
@@ -87,12 +87,12 @@ impl ErrorCode {
     }
 }
 
-/// Why a request failed.
+/// The reason why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiError {
     /// The kind of failure.
     pub code: ErrorCode,
-    /// What failed and what to do.
+    /// Description of the failure, and what to do.
     pub message: String,
 }
 
@@ -102,7 +102,7 @@ impl ApiError {
         Self { code, message: message.into() }
     }
 
-    /// The request is wrong.
+    /// An invalid request.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::InvalidArgument, message)
     }
@@ -159,7 +159,7 @@ impl IntoResponse for ApiError {
         let json = HeaderValue::from_static("application/json");
         response.headers_mut().insert(header::CONTENT_TYPE, json);
         if self.code == ErrorCode::Unauthenticated {
-            // A browser then asks for a password, which is the token.
+            // Makes a browser ask for a password, which is the token.
             let basic =
                 HeaderValue::from_static("Basic realm=\"plumb: the password is a token\", charset=\"UTF-8\"");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, basic);

@@ -1,4 +1,4 @@
-//! What the server counts of itself, as Prometheus reads it. Names are those of `docs/serve.md`.
+//! The server's metrics about itself, in Prometheus' format. Names are documented in `docs/serve.md`.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -13,39 +13,39 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
-/// A kind of request.
+/// Labels of a kind of request.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Route {
     route: String,
 }
 
-/// A kind of request with its answer.
+/// Labels of a kind of request and its status.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Answered {
     route: String,
     status: u16,
 }
 
-/// Counts.
+/// All metrics.
 pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<Answered, Counter>,
     durations: Family<Route, Histogram>,
-    /// Bytes of the bodies of requests, as they were sent.
+    /// Bytes of request bodies, as sent.
     pub received: Counter,
-    /// Samples that were stored.
+    /// Stored samples.
     pub samples: Counter,
-    /// Connections that are open.
+    /// Open connections.
     pub connections: Gauge,
-    /// Connections that were closed because there were too many.
+    /// Connections closed because there were too many.
     pub shed: Counter,
-    /// Queries that are worked on.
+    /// Running queries.
     queries: Gauge,
-    /// Queries that ended because nobody waited for them any more.
+    /// Queries cancelled because nobody waited for them any more.
     queries_cancelled: Counter,
 }
 
-/// A query that is worked on; it counts as long as it lives.
+/// A running query, counted while this value lives.
 pub(crate) struct RunningQuery(Arc<Metrics>);
 
 impl RunningQuery {
@@ -54,7 +54,7 @@ impl RunningQuery {
         Self(metrics)
     }
 
-    /// Its work is done, or was cancelled.
+    /// Counts the end of the query, finished or cancelled.
     pub fn ended(self, is_cancelled: bool) {
         if is_cancelled {
             self.0.queries_cancelled.inc();
@@ -125,7 +125,7 @@ impl Metrics {
         self.requests.get_or_create(&Answered { route, status }).inc();
     }
 
-    /// All of it as text, with what the store says of itself.
+    /// All metrics as text, including those of the store.
     pub fn text(&self, store: &StoreStatus) -> Result<String, std::fmt::Error> {
         let mut out = String::new();
         text::encode_registry(&mut out, &self.registry)?;
@@ -162,7 +162,7 @@ impl Metrics {
         }
         let mut rest = String::new();
         text::encode_registry(&mut rest, &of_store)?;
-        // Each part ends with a line that says so.
+        // Each part ends with such a line.
         let end = out.rfind("# EOF").unwrap_or(out.len());
         out.truncate(end);
         write!(out, "{rest}")?;

@@ -1,7 +1,7 @@
-//! Files that were dropped on the page: read as recordings, kept in memory, never stored.
+//! Files dropped on the page: read as recordings, kept in memory, never stored.
 //!
-//! Invariant: they are bounded in number, bytes and, on a server with a store, time. Whoever drops a file chooses its bytes: on a server with a
-//! store no file is read that it names. Not here: HTTP (`routes`).
+//! Invariant: they are bounded in number, bytes and, on a server with a store, time. A dropped file has untrusted content: a server with a
+//! store reads no file that it names. Elsewhere: HTTP (`routes`).
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,10 +16,10 @@ use plumb_store::Tenant;
 use crate::error::{ApiError, ErrorCode};
 use crate::selections::lacks;
 
-/// Most bytes of a file's name that are kept.
+/// Longest file name that is kept, in bytes.
 const LONGEST_NAME: usize = 200;
 
-/// Reads the bytes of a file with a name; the error is a sentence for people.
+/// Parses the bytes of a named file; the error is a sentence for people.
 #[derive(Clone)]
 pub struct FileReader(Arc<ReadFn>);
 
@@ -45,14 +45,14 @@ impl fmt::Debug for FileReader {
     }
 }
 
-/// A name as it is shown: one line of bounded length.
+/// A file name for display: one line of bounded length.
 fn shortened(name: &str) -> String {
     let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let shown: String = name.chars().filter(|letter| !letter.is_control()).take(LONGEST_NAME).collect();
     if shown.is_empty() { "dropped file".into() } else { shown }
 }
 
-/// Reads a file without looking at any other: symbols are those that it brings.
+/// Reads a file without access to any other: only symbols in the file are used.
 pub(crate) fn read_alone(name: &str, bytes: Vec<u8>) -> Result<LoadedRecording, ApiError> {
     let name = shortened(name);
     let wrong = |why: String| ApiError::invalid(format!("cannot open {name}: {why}"));
@@ -69,14 +69,14 @@ pub(crate) fn read_alone(name: &str, bytes: Vec<u8>) -> Result<LoadedRecording, 
     Ok(LoadedRecording { name, profile: Arc::new(profile), lacks, calls: None })
 }
 
-/// Files that a server with a store keeps open.
+/// Most files that a server with a store keeps open.
 const KEPT: usize = 16;
-/// Most samples of all of them, and most bytes of the files, unpacked.
+/// Limits for all of them together: samples, and unpacked bytes of the files.
 const MOST_SAMPLES: usize = 4_000_000;
 const MOST_BYTES: usize = 256 << 20;
-/// For how long after somebody last looked.
+/// Time for which a file is kept after its last use.
 const LIFE: Duration = Duration::from_secs(3600);
-/// How often the old ones are looked for.
+/// Interval of the search for expired files.
 const SWEEP: Duration = Duration::from_secs(60);
 
 struct Opened {
@@ -87,21 +87,21 @@ struct Opened {
     bytes: usize,
 }
 
-/// Files that were opened on the page of a store. Cheap to clone.
+/// Files opened on the page of a store. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct OpenedFiles(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    /// The one that was looked at last is the last.
+    /// Least recently used first.
     files: VecDeque<Opened>,
-    /// Whether a task is about to forget what is old.
+    /// Whether a task is waiting to remove expired files.
     is_swept: bool,
 }
 
 impl OpenedFiles {
-    /// Keeps a recording of a file of so many bytes, and returns its id, which cannot be guessed. The ones that were not looked at for the
-    /// longest make room: the tenant's own, as long as there are any.
+    /// Keeps the recording of a file with `bytes` bytes, and returns its unguessable ID. Least recently used files are removed
+    /// to make space: the tenant's own first.
     pub fn add(&self, tenant: Tenant, recording: LoadedRecording, bytes: usize) -> Result<String, ApiError> {
         let id = unguessable().map_err(|error| {
             ApiError::new(ErrorCode::Internal, format!("cannot read /dev/urandom: {error}"))
@@ -126,7 +126,7 @@ impl OpenedFiles {
         Ok(id)
     }
 
-    /// The recording with this id, if this tenant opened it; it is kept for longer.
+    /// The recording with this ID, if this tenant opened it; extends its life.
     pub fn get(&self, tenant: &Tenant, id: &str) -> Option<Arc<LoadedRecording>> {
         let all = &mut self.0.lock().unwrap_or_else(PoisonError::into_inner).files;
         all.retain(|one| one.used.elapsed() < LIFE);
@@ -138,7 +138,7 @@ impl OpenedFiles {
         Some(recording)
     }
 
-    /// Forgets what nobody looks at any more.
+    /// Removes expired files, now and later.
     fn forget_later(&self) {
         let files = self.clone();
         tokio::spawn(async move {
@@ -180,7 +180,7 @@ mod tests {
         for _ in 2..KEPT {
             files.add(mine.clone(), folded(1), 30).unwrap();
         }
-        // Looked at again, the first is not the one that goes.
+        // It was used again, so it is not the one to be removed.
         assert!(files.get(&mine, &first).is_some());
         files.add(mine.clone(), folded(1), 30).unwrap();
         assert!(files.get(&mine, &first).is_some());

@@ -1,28 +1,28 @@
-//! What a server allows: limits of what comes in and of what is asked. Zero never means "no limit": `None` does.
+//! Options of a server: limits for requests and queries. Zero never means "no limit": `None` does.
 
 use std::time::Duration;
 
 use crate::access::Tokens;
 
-/// How a server works.
+/// Options of a server.
 #[derive(Clone, Debug, Default)]
 pub struct ServerOptions {
-    /// Limits of what comes in.
+    /// Limits for incoming profiles.
     pub ingest: IngestLimits,
-    /// Limits of what is asked.
+    /// Limits for queries.
     pub query: QueryLimits,
-    /// Who may do what; without tokens everybody may do everything.
+    /// Access tokens; without tokens, everything is allowed to all.
     pub tokens: Option<Tokens>,
 }
 
-/// What one request may bring.
+/// Limits for a request that sends profiles.
 #[derive(Clone, Debug)]
 pub struct IngestLimits {
-    /// Bytes of a request's body, as it is sent.
+    /// Bytes of a request's body, as sent.
     pub body: usize,
-    /// Bytes of a profile or a body once it is unpacked.
+    /// Bytes of a profile or a body, unpacked.
     pub unpacked: usize,
-    /// Bytes of bodies, unpacked, that are worked on at the same time.
+    /// Bytes of unpacked bodies that are processed at the same time.
     pub in_flight: usize,
     /// Samples of a profile.
     pub samples: usize,
@@ -38,15 +38,15 @@ pub struct IngestLimits {
     pub label_value: usize,
     /// Series that one request may write to.
     pub series: usize,
-    /// How old a profile may be.
+    /// Greatest age of a profile.
     pub oldest: Option<Duration>,
-    /// How far in the future a profile may be: clocks differ.
+    /// Furthest time of a profile in the future: clocks differ.
     pub newest: Option<Duration>,
-    /// How long a client may take to send its body.
+    /// Time limit for receiving a body.
     pub body_time: Duration,
-    /// Bytes of a file with symbols, as it is sent and unpacked.
+    /// Bytes of a file with symbols, as sent and unpacked.
     pub symbols: usize,
-    /// How long a client may take to send one.
+    /// Time limit for receiving such a file.
     pub symbols_time: Duration,
 }
 
@@ -72,28 +72,28 @@ impl Default for IngestLimits {
     }
 }
 
-/// What one query may ask.
+/// Limits for a query.
 #[derive(Clone, Debug)]
 pub struct QueryLimits {
-    /// Queries that run at the same time; others wait.
+    /// Number of queries that run at the same time; others wait.
     pub concurrent: usize,
-    /// How long a query may take, waiting included.
+    /// Time limit of a query, including waiting.
     pub time: Duration,
-    /// Longest range of time; the store answers long ranges, so there is none by default.
+    /// Longest time range; the store handles long ranges, so there is no default limit.
     pub length: Option<Duration>,
-    /// Nodes of a flame graph where none are asked for.
+    /// Default number of nodes of a flame graph.
     pub nodes: usize,
-    /// Most nodes of a flame graph that may be asked for.
+    /// Most nodes of a flame graph.
     pub most_nodes: usize,
-    /// Rows, a row being a stack of a profile, that findings and verdicts read of a service or a selection: of more a part.
+    /// Rows (stacks of profiles) that findings and verdicts read per service or selection: beyond that, a part is read.
     pub rows: usize,
     /// Stacks that they examine.
     pub stacks: usize,
-    /// Samples that are told apart.
+    /// Individual samples that they distinguish.
     pub samples: u32,
-    /// How long findings examine further services.
+    /// Time for which findings examine further services.
     pub examine: Duration,
-    /// Longest answer that is taken of another server of the bucket, in bytes.
+    /// Largest accepted answer of another server of the bucket, in bytes.
     pub peer_answer: u64,
 }
 

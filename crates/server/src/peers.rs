@@ -1,4 +1,4 @@
-//! Asks the other servers of a bucket for what is in no block yet.
+//! Queries the other servers of a bucket for profiles that are in no block yet.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::app::Context;
 use crate::error::ApiError;
 use crate::wire::unwritten::UnwrittenRequest;
 
-/// How long another server may take.
+/// Time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What this server and the others have of a selection. One that doesn't answer is left out, which is logged: what it accepted is seen when it
-/// has become a block.
+/// The profiles of a selection from this server and the others. A server that does not answer is left out, with a log message: its
+/// profiles become visible when they are in a block.
 pub(crate) fn select(context: &Context, selection: Selection) -> Result<Selected, ApiError> {
     let peers = context.store.peers();
     if peers.is_empty() {
@@ -56,9 +56,9 @@ fn ask(context: &Context, address: &str, body: &[u8]) -> Result<Bytes, ureq::Err
     Ok(bytes.into())
 }
 
-/// The client that asks them.
+/// The HTTP client for other servers.
 pub(crate) fn agent() -> ureq::Agent {
     let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE));
-    // They are near: sending takes less than compressing.
+    // The servers are close: sending takes less time than compressing.
     config.accept_encoding("identity").build().into()
 }

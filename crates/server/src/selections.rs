@@ -1,6 +1,6 @@
-//! Profiles of the store as a recording: read once for the answers that a page asks for together, and forgotten soon.
+//! Profiles of the store as a recording: read once for the answers that a page requests together, and dropped soon after.
 //!
-//! Not here: for how long they are kept (`recent`).
+//! Elsewhere: how long they are kept (`recent`).
 
 use std::sync::{Arc, PoisonError};
 
@@ -54,7 +54,7 @@ fn read(context: &Context, request: &StacktracesRequest) -> Result<LoadedRecordi
     meta.start_unix_ns = u64::try_from(request.start).unwrap_or(0).saturating_mul(1_000_000);
     meta.frequency_hz = None;
     meta.recorder = "several profiles of a store".into();
-    // What reading said of the format in between is nobody's concern.
+    // Warnings about the intermediate format are irrelevant.
     meta.warnings.clear();
     if !is_counted && !profile.samples.is_empty() {
         meta.warnings.push(

@@ -1,6 +1,6 @@
-//! Names for addresses in files that clients upload: ELF files with symbols or debug information, read by `symbolize`.
+//! Names for addresses, from files that clients upload: ELF files with symbols or debug information, read by `symbolize`.
 //!
-//! A file is read as it was uploaded and nothing beside it: no debug file, cache or kernel of the machine on which the server runs.
+//! Only the uploaded file is read: no debug file, cache or kernel of the server's machine.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -14,12 +14,12 @@ use plumb_store::{FileAddress, ResolvedCall, StoreError, SymbolSource};
 use plumb_symbolize::{Options, symbolize};
 use tempfile::{NamedTempFile, TempDir};
 
-/// Bytes of memory that reading one file's debug information may take; of larger ones only the symbol table is read.
+/// Memory limit for reading one file's debug information, in bytes; of larger ones only the symbol table is read.
 const MOST_MEMORY: u64 = 512 << 20;
 
 /// Reads uploaded ELF files.
 pub(crate) struct ElfSymbols {
-    /// Where a file is kept while it is read.
+    /// Directory for a file while it is read.
     pub temporary: PathBuf,
 }
 
@@ -55,8 +55,8 @@ impl SymbolSource for ElfSymbols {
     }
 }
 
-/// The build id of an ELF file, in hexadecimal digits; `None` if it has none, or is no ELF file. `temporary`: where the file is kept
-/// meanwhile.
+/// The build ID of an ELF file, in hexadecimal digits; `None` if it has none, or is not an ELF file. `temporary`: directory for the
+/// file while it is read.
 pub(crate) fn build_id(bytes: &[u8], temporary: &Path) -> io::Result<Option<String>> {
     let file = keep(bytes, temporary)?;
     Ok(plumb_symbolize::build_id_of(file.path()).map(|id| id.to_string()))
@@ -113,7 +113,7 @@ fn calls(
     frames.into_iter().map(|frame| calls_of(&profile, frame)).collect()
 }
 
-/// The functions of a frame, the outermost first; one without a symbol is named by where it begins.
+/// The functions of a frame, outermost first; a function without a symbol is named by its start address.
 fn calls_of(profile: &Profile, frame: FrameId) -> Vec<ResolvedCall> {
     let text = |id| profile.strings.get(id).to_owned();
     let call = |line: &plumb_profile::Line| {

@@ -1,4 +1,4 @@
-//! plumb's own API: what tables say of stacks that are known, and that every path of the description answers.
+//! plumb's own API: tables for known stacks, and an answer for every path of the description.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -28,7 +28,7 @@ async fn get(server: &Server, path: &str, parameters: &str) -> Value {
     serde_json::from_slice(&body).unwrap()
 }
 
-/// A selector of one service, as it is written in a path.
+/// A selector of one service, URL-encoded.
 const API: &str = "query=%7Bservice_name%3D%22api%22%7D";
 
 #[tokio::test]
@@ -63,7 +63,7 @@ async fn tables_are_exact() {
     assert_eq!(get(&server, "series", "function=nobody").await, json!([]));
 }
 
-/// What an agent says beside samples: what its machine could give, when a service wakes up, and what it saw.
+/// An agent's figures besides samples: capacity of its machine, wake-ups of a service, and observations.
 fn figures(second: u64) -> Vec<u8> {
     use plumb_formats::otlp::{
         Figure, MACHINE_TIME, OBSERVATION, ResourceSet, WAKE_PERIOD, encode_by_resource,
@@ -110,7 +110,7 @@ async fn findings_name_service_function_and_share_the_largest_first() {
         (&evidence["selector"], &evidence["function"]),
         (&json!("{service_name=\"api\"}"), &json!("g"))
     );
-    // What agents say is in it.
+    // The agents' figures are included.
     for second in [0, 15, 30] {
         let body = figures(second);
         let (status, body) = server.post("/v1development/profiles", "application/x-protobuf", body).await;
@@ -127,7 +127,7 @@ async fn findings_name_service_function_and_share_the_largest_first() {
     assert_eq!(details[..2], ["reads /proc", "3 getdents64 of 8 KiB a scan"]);
 }
 
-/// A second of processor time of a machine whose kernel and plumb take more of it than a service does, and a busier service without habits.
+/// A second of CPU time of a machine whose kernel and plumb use more of it than a service does, and a busier service without periodic wake-ups.
 fn idle_machine(second: u64) -> Vec<u8> {
     use plumb_formats::otlp::{
         Figure, MACHINE_TIME, OBSERVATION, ResourceSet, WAKE_PERIOD, encode_by_resource,
@@ -203,7 +203,7 @@ async fn a_service_with_a_habit_is_first_and_plumb_last() {
     assert_eq!((&found["own_cpu_ns"], &found["cpu_ns"]), (&json!(150_000_000), &json!(294_000_000)));
 }
 
-/// Of 64 profiles of two services, half of whose time is in `work`, a part is read; the sums are of all.
+/// Of 64 profiles of two services, half of whose time is in `work`, a part is read; the sums include all.
 #[tokio::test]
 async fn findings_and_verdict_are_bounded_and_say_how() {
     let limited = |name: &str, limit: &dyn Fn(&mut ServerOptions)| {
@@ -233,7 +233,7 @@ async fn findings_and_verdict_are_bounded_and_say_how() {
             let bounds = answer["truncated"].as_array().unwrap();
             bounds.iter().map(|one| one["reason"].as_str().unwrap().to_owned()).collect()
         };
-        // One of each service, but for the time, which is of all.
+        // One of each service, except that the time is of all.
         let wanted = match reason {
             "nothing" => vec![],
             "time" => vec!["time"],
@@ -252,7 +252,7 @@ async fn findings_and_verdict_are_bounded_and_say_how() {
         let work =
             verdict["functions"].as_array().unwrap().iter().find(|one| one["function"] == "work").unwrap();
         let share = work["self"]["percent"].as_f64().unwrap();
-        // Only that stack is left, or all; of thinned samples each is half of them.
+        // Only that stack is left, or all; of thinned samples each stack has half.
         let expected = if reason == "stacks" { 100.0 } else { 50.0 };
         assert!((share - expected).abs() < 0.5, "{reason}: {share}");
         if reason == "rows" {
@@ -293,7 +293,7 @@ async fn every_path_of_the_description_answers_and_refuses_as_it_says() {
     for (path, methods) in description["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
             match (method.as_str(), path.split('/').nth(3)) {
-                // symbols.rs has them.
+                // Tested in symbols.rs.
                 (_, Some("symbols")) => {}
                 (_, Some("opened")) => opened(&server, method, path, operation).await,
                 ("get", _) => queried(&server, &path.replace("{answer}", "function"), operation).await,
@@ -303,7 +303,7 @@ async fn every_path_of_the_description_answers_and_refuses_as_it_says() {
     }
 }
 
-/// A query answers for a range of time, and refuses one that is none.
+/// A query answers for a time range, and rejects an invalid one.
 async fn queried(server: &Server, path: &str, operation: &Value) {
     let parameters = operation["parameters"].as_array().unwrap();
     let has = |name: &str| parameters.iter().any(|parameter| parameter["name"] == name);
@@ -322,7 +322,7 @@ async fn queried(server: &Server, path: &str, operation: &Value) {
     }
 }
 
-/// A file is opened with the described type of body, and then answers below its id.
+/// A file is opened with the described type of body, and then answers under its ID.
 async fn opened(server: &Server, method: &str, path: &str, operation: &Value) {
     let responses = operation["responses"].as_object().unwrap();
     let is_described = |status: axum::http::StatusCode| responses.contains_key(status.as_str());
@@ -335,7 +335,7 @@ async fn opened(server: &Server, method: &str, path: &str, operation: &Value) {
         let members: Vec<&String> = entry.as_object().unwrap().keys().collect();
         let described = description_of(server, "OpenedFile").await;
         assert_eq!(members, described["properties"].as_object().unwrap().keys().collect::<Vec<_>>());
-        // A page of another site can send a text without being asked, and a letter is no profile.
+        // A page of another site can send text without permission, and a letter is not a profile.
         for (kind, body) in [("text/plain", "main;f 3\n"), (kind, "Dear reader,\n")] {
             let (status, _) = server.post(path, kind, body).await;
             assert!(status == 400 && is_described(status), "{kind}: {status}");
@@ -364,7 +364,7 @@ async fn a_selection_is_answered_like_a_recording() {
     let server = server("api-selection").await;
     let ms = |samples: u64| json!(samples * 10_000_000);
     let about = get(&server, "selection", API).await;
-    // The clock's period is the largest number that all values are multiples of.
+    // The clock's period is the greatest common divisor of all values.
     let selected = &about["selected"];
     assert_eq!((&selected["kept_samples"], &selected["kept_weight"]), (&json!(10), &ms(10)));
     assert_eq!((&about["name"], &about["warnings"]), (&json!("{service_name=\"api\"}"), &json!([])));

@@ -1,4 +1,4 @@
-//! Answers are compressed as the client's `Accept-Encoding` allows, and say the same.
+//! Answers are compressed as the client's `Accept-Encoding` allows, with the same content.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -15,7 +15,7 @@ use support::Server;
 
 const TIME: i64 = 1_700_000_000;
 
-/// What clients send: Firefox 126 and Chrome 123 and later, Go's net/http, curl --compressed of Debian 13, curl without, who wants none.
+/// Headers of real clients: Firefox 126 and Chrome 123 and later, Go's net/http, curl --compressed of Debian 13, plain curl, and one that wants none.
 const CLIENTS: [(&str, Option<&str>); 6] = [
     ("gzip, deflate, br, zstd", Some("zstd")),
     ("gzip", Some("gzip")),
@@ -80,16 +80,16 @@ async fn an_answer_is_the_same_in_every_encoding() {
             assert_eq!(encoding.as_deref(), wanted, "{path} for {accept:?}");
             assert!(unpacked(wanted, &body) == plain, "{path} for {accept:?}");
             assert!(wanted.is_none() || body.len() < plain.len(), "{path} for {accept:?}");
-            // A cache between has to tell them apart.
+            // A cache on the way has to distinguish them.
             assert!(vary.contains("accept-encoding"), "{path} for {accept:?}: {vary:?}");
         }
     }
-    // What is compressed stays as it is, and so does what is short.
+    // Compressed formats and short answers stay as they are.
     for path in [format!("{export}pprof.gz"), format!("{export}plumb"), "/ready".to_owned()] {
         let (encoding, body, _) = ask(&server, &path, CLIENTS[0].0).await;
         assert!(encoding.is_none() && !body.is_empty(), "{path}: {encoding:?}");
     }
-    // As Grafana asks, and Go's client: in Connect's protocol the encoding is HTTP's.
+    // Requests of Grafana and of Go's client: in Connect's protocol the encoding is HTTP's.
     let question = format!(
         r#"{{"profileTypeID":"process_cpu:cpu:nanoseconds:cpu:nanoseconds","labelSelector":"{{}}","start":{}000,"end":{}000}}"#,
         TIME - 60,

@@ -1,4 +1,4 @@
-//! Pyroscope's answers to recorded requests, and plumb's: equal but for the order of siblings.
+//! Pyroscope's answers to recorded requests, compared with plumb's: equal except for the order of siblings.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -11,16 +11,16 @@ use plumb_server::{IngestLimits, QueryLimits, ServerOptions};
 use serde_json::{Value, json};
 use support::{Server, golden};
 
-/// Of the newest profile that Pyroscope had.
+/// Time of the newest profile in Pyroscope.
 const NEWEST: u64 = 1_795_250_692_000;
 
-/// A server that has what Pyroscope had.
+/// A server with the same profiles as Pyroscope had.
 async fn server(name: &str, query: QueryLimits) -> Server {
     let ingest = IngestLimits { newest: None, ..IngestLimits::default() };
     let server = Server::new(name, ServerOptions { ingest, query, ..ServerOptions::default() });
     let requests = zstd::decode_all(&*golden("requests.zst")).unwrap();
     let mut rest = &requests[..];
-    // Messages one after the other are one message with the lists of all of them.
+    // Concatenated messages are one message with all their lists.
     let mut all = later();
     while let Some((length, after)) = rest.split_first_chunk() {
         let (request, after) = after.split_at(u32::from_le_bytes(*length) as usize);
@@ -32,7 +32,7 @@ async fn server(name: &str, query: QueryLimits) -> Server {
     server
 }
 
-/// A profile of the newest time, in protocol buffers' own bytes.
+/// A profile of the newest time, as protocol buffers.
 fn later() -> Vec<u8> {
     fn number(mut value: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -77,7 +77,7 @@ fn recorded(name: &str) -> Value {
     serde_json::from_slice(&bytes).unwrap()
 }
 
-/// Whether two answers are equal; numbers by value.
+/// Asserts that two answers are equal; numbers by value.
 fn assert_same(name: &str, path: &str, found: &Value, wanted: &Value) {
     match (found, wanted) {
         (Value::Object(one), Value::Object(other)) => {
@@ -106,11 +106,11 @@ fn integer(value: &Value) -> i64 {
     value.as_i64().unwrap_or_else(|| value.as_str().unwrap().parse().unwrap())
 }
 
-/// The boxes of a flame graph in an order of their own: the names of the callers and of the function, and the values.
+/// The boxes of a flame graph in a canonical order: names of the callers and the function, and the values.
 fn boxes(graph: &Value, sides: usize) -> Vec<(Vec<String>, Vec<i64>)> {
     let name = |place: i64| graph["names"][place as usize].as_str().unwrap().to_owned();
     let mut boxes = Vec::new();
-    // Offset and end on the last side where there is anything, with the path.
+    // Offset and end on the last non-empty side, with the path.
     let mut above: Vec<(Vec<i64>, Vec<i64>, Vec<String>)> = Vec::new();
     for level in graph["levels"].as_array().unwrap() {
         let values = level.get("values").unwrap_or(level).as_array().unwrap();
@@ -139,7 +139,7 @@ fn boxes(graph: &Value, sides: usize) -> Vec<(Vec<String>, Vec<i64>)> {
     boxes
 }
 
-/// Takes the flame graph out of an answer, to be compared apart.
+/// Takes the flame graph out of an answer, for separate comparison.
 fn take_boxes(graph: &mut Value, sides: usize) -> Vec<(Vec<String>, Vec<i64>)> {
     let boxes = boxes(graph, sides);
     let graph = graph.as_object_mut().unwrap();
@@ -150,7 +150,7 @@ fn take_boxes(graph: &mut Value, sides: usize) -> Vec<(Vec<String>, Vec<i64>)> {
     boxes
 }
 
-/// What of a profile doesn't depend on the numbers of its rows.
+/// The part of a profile that doesn't depend on the numbers of its rows.
 fn take_samples(profile: &mut Value) -> Vec<(Vec<String>, i64)> {
     let string = |index: &Value| match index {
         Value::Null => "",
@@ -288,7 +288,7 @@ async fn a_range_is_refused_only_where_there_is_a_limit() {
         ServerOptions { query: QueryLimits { length, ..QueryLimits::default() }, ..ServerOptions::default() },
     );
     let (status, found) = answer(&with, &record).await;
-    // How long it is, Pyroscope says after it cut off what is older than its retention.
+    // Pyroscope states the length after cutting off the part beyond its retention.
     let strip = |answer: &Value| {
         let message = answer["message"].as_str().unwrap();
         let (before, after) = message.split_once("actual: ").unwrap();

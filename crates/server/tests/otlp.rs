@@ -1,4 +1,4 @@
-//! What the OpenTelemetry profiler sent, over gRPC and HTTP, and what its own library says it means.
+//! Requests of the OpenTelemetry profiler, over gRPC and HTTP, compared with its own library's decoding.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use support::{Server, golden};
 
 const EXPORT: &str = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
-/// One sample of 97 in a second, in nanoseconds.
+/// The period of 97 samples per second, in nanoseconds.
 const PERIOD: i64 = 10_309_278;
 
 fn export(number: usize) -> Vec<u8> {
@@ -46,7 +46,7 @@ fn index(value: &Value) -> usize {
     value.as_str().map_or(0, |text| text.parse().unwrap())
 }
 
-/// By leaf frame the number of samples of a program.
+/// Number of a program's samples by leaf frame.
 async fn leaves(server: &Server, tenant: &str, program: &str) -> BTreeMap<String, i64> {
     let question = json!({
         "profileTypeID": "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
@@ -148,7 +148,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     out.finish().unwrap()
 }
 
-/// `export-0.json.gz` was made of `export-0.bin.gz` by protobuf's JSON of Python, from OpenTelemetry's own description of messages.
+/// `export-0.json.gz` was made from `export-0.bin.gz` by protobuf's JSON of Python, from OpenTelemetry's own message definitions.
 #[tokio::test]
 async fn json_and_every_compression_carry_the_same() {
     let mut options = ServerOptions::default();
@@ -191,7 +191,7 @@ async fn json_and_every_compression_carry_the_same() {
             assert_eq!(leaves(&server, tenant, program).await, plain, "{tenant} {program}");
         }
     }
-    // What unpacks to more than the limit, or is nonsense, is refused.
+    // Bodies that unpack to more than the limit, or are invalid, are rejected.
     let bomb = vec![0; 2 << 20];
     for (kind, encoding, body, wanted) in [
         (proto, "gzip", gzip(&bomb), 413),
@@ -256,7 +256,7 @@ async fn a_sample_without_values_and_timestamps_is_refused_by_name() {
     assert!(body["message"].as_str().unwrap().contains("neither values nor timestamps"), "{body}");
 }
 
-/// As collectors write attributes: names and texts are rows of the dictionary.
+/// Attributes as collectors write them: names and texts are rows of the dictionary.
 #[tokio::test]
 async fn attributes_may_be_in_the_dictionary() {
     use plumb_formats::otlp::message::{AnyValue, OneValue, ProfilesData};
@@ -304,7 +304,7 @@ async fn attributes_may_be_in_the_dictionary() {
     assert!(status == 400 && body.contains(&format!("no row {rows} in string_table")), "{body}");
 }
 
-/// Pyroscope refuses profiles without a period, so what has no clock says that it counts each: its type is the same with and without.
+/// Pyroscope rejects profiles without a period, so an event that is not a clock has a period of one count: its type is the same with and without.
 #[tokio::test]
 async fn a_period_of_one_of_what_is_counted_is_none() {
     use plumb_formats::otlp::message::{

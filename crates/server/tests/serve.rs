@@ -1,4 +1,4 @@
-//! A server that listens: slow and silent clients, tokens, tenants, TLS, HTTP/2, and how it stops.
+//! A listening server: slow and silent clients, tokens, tenants, TLS, HTTP/2, and stopping.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
-/// A store in a folder of its own, opened outside of any runtime.
+/// A store in a separate directory, opened outside of any runtime.
 fn store(name: &str) -> Arc<Store> {
     let directory: PathBuf = [env!("CARGO_TARGET_TMPDIR"), name].iter().collect();
     _ = std::fs::remove_dir_all(&directory);
@@ -27,7 +27,7 @@ fn loopback() -> ListenOptions {
     ListenOptions::new("127.0.0.1:0".parse().unwrap())
 }
 
-/// Runs what looks at a server, and then stops it.
+/// Runs a test on a server, and then stops the server.
 fn with_server<F: Future<Output = ()>>(
     name: &str,
     options: ServerOptions,
@@ -49,12 +49,12 @@ fn with_server<F: Future<Output = ()>>(
     drop(store);
 }
 
-/// All of the answer to a request that closes the connection.
+/// The whole answer to a request that closes the connection.
 async fn ask(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
-    // Who is closed with bytes unread sees a reset.
+    // A client sees a reset if the server closes with unread bytes.
     _ = stream.read_to_string(&mut answer).await;
     answer
 }
@@ -65,7 +65,7 @@ const READY: &str = "GET /ready HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n
 fn silent_clients_keep_nobody_out_and_go_after_a_while() {
     let listen = ListenOptions { connections: 50, header_time: Duration::from_secs(3600), ..loopback() };
     with_server("silent", ServerOptions::default(), listen, |address| async move {
-        // Nothing, half of a request, half of the preface of HTTP/2: far more than there may be.
+        // Nothing, half of a request, half of the preface of HTTP/2: far more than the limit.
         let mut silent = Vec::new();
         for number in 0..300 {
             let mut stream = TcpStream::connect(address).await.unwrap();
@@ -76,7 +76,7 @@ fn silent_clients_keep_nobody_out_and_go_after_a_while() {
         for _ in 0..20 {
             assert!(ask(address, READY).await.starts_with("HTTP/1.1 200"));
         }
-        // The oldest was closed, to make room.
+        // The oldest was closed, to make space.
         let mut rest = Vec::new();
         _ = silent[0].read_to_end(&mut rest).await;
         assert!(rest.is_empty());
@@ -87,7 +87,7 @@ fn silent_clients_keep_nobody_out_and_go_after_a_while() {
     let listen = ListenOptions { header_time: Duration::from_millis(50), ..loopback() };
     with_server("impatient", ServerOptions::default(), listen, |address| async move {
         for begin in ["", "GET /ready HT", "PRI * HTTP/2", "GET /ready HTTP/1.1\r\nA: b\r\n"] {
-            // It ends by itself: otherwise this waits for ever.
+            // The connection ends by itself: otherwise this waits for ever.
             let answer = ask(address, begin).await;
             assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{begin}: {answer}");
         }
@@ -119,7 +119,7 @@ fn a_token_decides_what_may_be_done_and_for_whom() {
     .unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     assert!(Tokens::read(&path).unwrap_err().to_string().contains("chmod 600"));
-    // Of another user, for the group that this one is in.
+    // A file of another user, for a group that this process is in.
     let own = std::fs::metadata(&path).unwrap().uid();
     if own != 65534 && std::os::unix::fs::chown(&path, Some(65534), None).is_ok() {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
@@ -186,7 +186,7 @@ fn a_request_under_way_is_answered_when_the_server_stops() {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let head = "POST /ingest?name=late HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n";
         stream.write_all(head.as_bytes()).await.unwrap();
-        // An idle connection doesn't keep the server.
+        // An idle connection doesn't keep the server running.
         let mut idle = TcpStream::connect(address).await.unwrap();
         idle.write_all(READY.replace("Connection: close\r\n", "").as_bytes()).await.unwrap();
         assert!(idle.read(&mut [0; 1024]).await.unwrap() > 0);

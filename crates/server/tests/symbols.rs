@@ -1,4 +1,4 @@
-//! Frames that come without names get them when their file is uploaded: the names that addr2line gives, also for what was stored before.
+//! Frames without names get them when their file is uploaded: the same names as addr2line's, also for profiles stored before.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -25,7 +25,7 @@ __attribute__((noinline)) int work(int x) { return inlined(x) + 1; }
 int main(int argc, char **argv) { return work(argc); }
 ";
 
-/// A program whose headers state other addresses than its bytes have in the file: its path and build id.
+/// A program whose headers state addresses other than file offsets: its path and build ID.
 fn program(name: &str) -> Option<(PathBuf, String)> {
     let folder: PathBuf = [env!("CARGO_TARGET_TMPDIR"), name].iter().collect();
     std::fs::create_dir_all(&folder).unwrap();
@@ -47,14 +47,14 @@ fn output(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Where a function begins, as nm says.
+/// Start address of a function, from nm.
 fn start(file: &Path, function: &str) -> u64 {
     let symbols = output(Command::new("nm").arg(file));
     let line = symbols.lines().find(|line| line.ends_with(&format!(" {function}"))).unwrap();
     u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap()
 }
 
-/// The functions at an address, outermost first, as addr2line says.
+/// The functions at an address, outermost first, from addr2line.
 fn truth(file: &Path, address: u64) -> Vec<String> {
     let text =
         output(Command::new("addr2line").args(["-f", "-i", "-e"]).arg(file).arg(format!("{address:#x}")));
@@ -62,12 +62,12 @@ fn truth(file: &Path, address: u64) -> Vec<String> {
     names.into_iter().rev().collect()
 }
 
-/// A request with one sample: main calls work. `offset`: addresses as they were in memory, where the file was mapped so far from its beginning.
+/// A request with one sample: main calls work. `offset`: addresses as they were in memory, where the file was mapped from that offset.
 fn request(build_id: &str, at: [u64; 2], mapped: Option<(u64, u64)>) -> Vec<u8> {
     request_called(build_id, at, mapped, "")
 }
 
-/// Such a request in which the function of the second address is called so, if that isn't empty.
+/// Such a request, with this name for the function of the second address, unless it is empty.
 fn request_called(
     build_id: &str,
     [main, work]: [u64; 2],
@@ -173,14 +173,14 @@ async fn names_come_with_the_file_also_for_what_was_stored_before() {
     assert_eq!(expected, ["main", "work", "inlined"], "the compiler and addr2line");
     assert_eq!(names(&server).await, std::slice::from_ref(&expected));
 
-    // Addresses of a process, with the place where the file was mapped, are offsets in the file: the segment of the code begins at the same page.
+    // Addresses of a process, with those of the mapping, are converted to file offsets: the code segment starts at the same page.
     let (base, mapped) = (0x40_0000, 0x7f00_0000_1000);
     let moved = at.map(|address| address - base - 0x1000 + mapped);
     export(&server, request(&build_id, moved, Some((mapped, 0x1000)))).await;
     assert!(names(&server).await.iter().all(|stack| *stack == expected));
 }
 
-/// A program, what strip leaves of it, and what it puts aside, in every order: the best that came names frames.
+/// A program, its stripped file, and its separated debug file, in every order: the best file so far names the frames.
 #[tokio::test]
 async fn a_file_that_names_less_replaces_none_that_names_more() {
     let Some((file, build_id)) = program("symbols-replaced") else { return };

@@ -1,4 +1,4 @@
-//! TLS and tokens, as real clients see them: ureq with rustls, curl with its own TLS library, HTTP/2 and compression.
+//! TLS and tokens, with real clients: ureq with rustls, curl with its own TLS library, HTTP/2 and compression.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -19,7 +19,7 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 const WRITER: &str = "writer-0123456789";
 const READER: &str = "reader-0123456789";
 
-/// A folder with a certificate for 127.0.0.1 that signs itself, its key, and tokens.
+/// A directory with a self-signed certificate for 127.0.0.1, its key, and tokens.
 fn folder(name: &str) -> PathBuf {
     let folder: PathBuf = [env!("CARGO_TARGET_TMPDIR"), name].iter().collect();
     _ = std::fs::remove_dir_all(&folder);
@@ -39,7 +39,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Runs what looks at a server with that certificate and these tokens, and then stops it.
+/// Runs a test on a server with that certificate and these tokens, and then stops the server.
 fn with_server<F: Future<Output = ()>>(folder: &Path, look: impl FnOnce(SocketAddr) -> F) {
     let store = Arc::new(Store::open(StoreOptions::new(folder.join("store"))).unwrap());
     let tokens = Some(Tokens::read(folder.join("tokens")).unwrap());
@@ -60,7 +60,7 @@ fn with_server<F: Future<Output = ()>>(folder: &Path, look: impl FnOnce(SocketAd
     drop(store);
 }
 
-/// A client that trusts these certificates alone.
+/// A client that trusts only these certificates.
 fn client(roots: RootCerts) -> ureq::Agent {
     let tls = TlsConfig::builder().root_certs(roots).build();
     ureq::Agent::config_builder().http_status_as_error(false).tls_config(tls).build().into()
@@ -97,7 +97,7 @@ fn a_client_with_rustls_gets_in_with_the_right_certificate_and_token() {
             };
             assert_eq!(services(WRITER).status(), 403);
             assert_eq!(services(READER).body_mut().read_to_string().unwrap(), r#"["api"]"#);
-            // Who trusts others only ends the handshake.
+            // A client that does not trust the certificate ends the handshake.
             let other = client(RootCerts::WebPki).get(url("/ready")).call();
             assert!(other.is_err(), "{other:?}");
         });
@@ -120,9 +120,9 @@ fn a_connection_without_tls_gets_no_answer_and_harms_nobody() {
             stream.write_all(bytes).await.unwrap();
             stream.shutdown().await.unwrap();
             let mut answer = Vec::new();
-            // Who is closed with bytes unread sees a reset.
+            // A client sees a reset if the server closes with unread bytes.
             _ = stream.read_to_end(&mut answer).await;
-            // At most an alert of TLS (RFC 8446, section 5.1).
+            // At most a TLS alert (RFC 8446, section 5.1).
             assert!(answer.is_empty() || answer[0] == 21, "{}", String::from_utf8_lossy(&answer));
         }
     });

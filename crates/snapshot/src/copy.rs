@@ -1,4 +1,4 @@
-//! Stopping threads and copying what is needed of them.
+//! Stops threads and copies what unwinding needs.
 
 use std::time::{Duration, Instant};
 
@@ -11,25 +11,25 @@ use super::refusal::{NoStack, Refusal};
 use super::script;
 use crate::trace::{Held, Traced};
 
-/// The most that is copied at the stack pointer. What is beyond is fetched for the few stacks that are deeper.
+/// Most bytes copied at the stack pointer. The rest is read for the few stacks that are deeper.
 const STACK: u64 = 1 << 20;
-/// The most that is copied at any other place that a stack leads to.
+/// Most bytes copied at any other place that a stack leads to.
 const PLACE: u64 = 16 << 20;
-/// Code may keep things below the stack pointer (System V ABI for x86_64, 3.2.2, "red zone").
+/// Bytes below the stack pointer that code may use (System V ABI for x86_64, 3.2.2, "red zone").
 const RED_ZONE: u64 = 128;
-/// So much code is copied on either side of the program counter.
+/// Bytes of code copied on either side of the program counter.
 const CODE: u64 = 16;
-/// How long threads get to stop. A thread that waits uninterruptibly doesn't, and is let go.
+/// Time limit for threads to stop. A thread in uninterruptible sleep doesn't stop, and is released.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// What to copy.
+/// The data to copy.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
     /// Only this thread; `None`: all.
     pub(super) thread: Option<u32>,
-    /// Memory from these addresses on, besides that at the stack pointer.
+    /// Start addresses of memory to copy, besides that at the stack pointer.
     pub(super) places: Vec<u64>,
-    /// Frames of interpreted programs.
+    /// Whether to read frames of interpreted programs.
     pub(super) script: bool,
 }
 
@@ -38,13 +38,13 @@ pub(super) struct CopiedProcess {
     pub(super) threads: Vec<CopiedThread>,
     /// Text of its maps file.
     pub(super) maps: Vec<u8>,
-    /// The interpreter in it.
+    /// The interpreter in the process, if any.
     pub(super) interpreter: Option<Box<dyn Interpreter>>,
-    /// Time from the first thread's stop to the last one's going on.
+    /// Time from the first thread's stop to the last one's continuation.
     pub(super) held: Duration,
 }
 
-/// A thread.
+/// A copied thread.
 pub(super) struct CopiedThread {
     pub(super) tid: u32,
     pub(super) name: String,
@@ -61,13 +61,13 @@ pub(super) struct StackCopy {
     pub(super) registers: Registers,
     pub(super) in_system_call: bool,
     places: Vec<(u64, Vec<u8>)>,
-    /// Code around the program counter, from that address on.
+    /// Code around the program counter, with its start address.
     code: (u64, Vec<u8>),
     missed: Option<u64>,
 }
 
 impl StackCopy {
-    /// An address that was asked for and is in no copied place.
+    /// An address that unwinding asked for and that is in no copied place.
     pub(super) fn missed(&self) -> Option<u64> {
         self.missed
     }
@@ -94,9 +94,9 @@ impl Memory for StackCopy {
     }
 }
 
-/// Copies what is wanted of a process.
+/// Copies the requested data of a process.
 pub(super) fn copy(pid: u32, wanted: Wanted) -> Result<CopiedProcess, Refusal> {
-    // The kernel lets go of what a thread traces when that thread ends: also of those that could not be stopped.
+    // The kernel releases a thread's tracees when that thread ends, including those that could not be stopped.
     let tracer = std::thread::Builder::new().name("tracer".into()).spawn(move || copy_here(pid, &wanted));
     let joined = tracer.map_err(|error| Refusal::System { pid, error })?.join();
     joined.unwrap_or(Err(Refusal::Gone(pid)))
@@ -143,7 +143,7 @@ fn tids(pid: u32, wanted: &Wanted) -> Vec<u32> {
     tids
 }
 
-/// Stops all threads, new ones too. Returns when the first was asked to.
+/// Stops all threads, including new ones. Returns the time of the first stop request.
 fn stop_all(pid: u32, wanted: &Wanted, threads: &mut Vec<Thread>) -> Result<Instant, Refusal> {
     let start = Instant::now();
     let deadline = start + PATIENCE;
@@ -172,7 +172,7 @@ struct Thread {
     name: String,
     state: Option<char>,
     kernel: Vec<String>,
-    /// Where it waited in the kernel, before it was stopped.
+    /// The place in the kernel where it waited, before it was stopped.
     waited_at: Option<WaitingAt>,
     traced: Option<Traced>,
     failed: Option<NoStack>,
@@ -180,7 +180,7 @@ struct Thread {
 }
 
 impl Thread {
-    /// Looks at a thread that is not stopped yet. When it is, its kernel stack is that of being stopped.
+    /// Inspects a thread that is not stopped yet. Once stopped, its kernel stack would be that of the stop.
     fn look(pid: u32, tid: u32) -> Self {
         let waited_at = plumb_process::waits_at(pid, tid);
         let kernel = waited_at.and_then(|_| plumb_process::kernel_stack(pid, tid)).unwrap_or_default();
@@ -190,7 +190,7 @@ impl Thread {
         Self { tid, name, state, kernel, waited_at, traced: None, failed: None, script: Ok(Vec::new()) }
     }
 
-    /// Takes control of the thread and asks it to stop. An error: nothing of this process can be had.
+    /// Takes control of the thread and asks it to stop. An error: this process can't be inspected at all.
     fn seize(&mut self, pid: u32) -> Result<(), Refusal> {
         if matches!(self.state, Some('Z' | 'X') | None) {
             self.failed = Some(NoStack::Ended);
@@ -223,8 +223,8 @@ impl Thread {
         Ok(Self::copy_at(pid, maps, wanted, registers, in_system_call))
     }
 
-    /// Copies the stack of a thread that waits in the kernel and does not stop: it does not change as long as it waits there. Of its registers
-    /// the kernel tells a few. Callers are found all the same unless a rule asks for another one that no frame before has saved.
+    /// Copies the stack of a thread that waits in the kernel and does not stop: the stack does not change while it waits there. The kernel
+    /// shows only a few of its registers. Callers are found even so, unless a rule needs another register that no frame before has saved.
     fn copy_waiting(&self, pid: u32, maps: &[u8], wanted: &Wanted) -> Result<StackCopy, NoStack> {
         let at = self.waited_at.ok_or(NoStack::DoesNotStop)?;
         let stack = Self::copy_at(pid, maps, wanted, registers_of(at), at.arguments.is_some());
@@ -246,7 +246,7 @@ impl Thread {
         StackCopy { registers, in_system_call, places, code, missed: None }
     }
 
-    /// Reads the frames of the interpreted program of a stopped thread. `states`: where the interpreter keeps those of its threads.
+    /// Reads the script frames of a stopped thread. `states`: addresses of the interpreter's thread states.
     fn read_script(&mut self, pid: u32, interpreter: &dyn Interpreter, states: &Result<Threads, Unreadable>) {
         let held = self.traced.as_ref().filter(|traced| traced.is_stopped()).and_then(Traced::held);
         let Some(held) = held else { return };
@@ -260,7 +260,7 @@ impl Thread {
     }
 
     fn finish(self, stack: Result<StackCopy, NoStack>) -> CopiedThread {
-        // If it went on between the two looks, it does not wait there any more.
+        // If it moved on between the two inspections, it does not wait there any more.
         let same = match &stack {
             Ok(stack) => self
                 .waited_at
@@ -278,7 +278,7 @@ impl Thread {
     }
 }
 
-/// What is known of a thread's registers that waits in the kernel. A system call has its arguments in them (System V ABI for x86_64, A.2.1).
+/// The known registers of a thread that waits in the kernel. A system call has its arguments in them (System V ABI for x86_64, A.2.1).
 fn registers_of(at: WaitingAt) -> Registers {
     const ARGUMENTS: [u16; 6] = [5, 4, 1, 10, 8, 9];
     let mut registers = Registers::new(at.pc, at.sp);
@@ -287,7 +287,7 @@ fn registers_of(at: WaitingAt) -> Registers {
     registers
 }
 
-/// Memory from `start` to the end of its mapping, at most `most` bytes of it.
+/// Memory from `start` to the end of its mapping, at most `most` bytes.
 fn piece(pid: u32, maps: &[u8], start: u64, most: u64) -> Option<(u64, Vec<u8>)> {
     let mapping = parse_maps(maps).find(|line| (line.start..line.end).contains(&start))?;
     let mut bytes = vec![0; usize::try_from((mapping.end - start).min(most)).ok()?];
@@ -296,7 +296,7 @@ fn piece(pid: u32, maps: &[u8], start: u64, most: u64) -> Option<(u64, Vec<u8>)>
     (read > 0).then_some((start, bytes))
 }
 
-/// The code around a program counter, as much of it as there is.
+/// The readable code around a program counter.
 fn code_around(pid: u32, ip: u64) -> (u64, Vec<u8>) {
     let mut bytes = vec![0; 2 * CODE as usize];
     let starts = [ip.saturating_sub(CODE), ip];

@@ -1,11 +1,11 @@
-//! The stacks that running processes have right now: every thread is stopped for a moment, its registers and its stack
-//! are copied, and it goes on while the copy is unwound.
+//! The current stacks of running processes: every thread is stopped briefly, its registers and stack
+//! are copied, and it continues while the copy is unwound.
 //!
-//! Invariant: every process is left as it was found, running or stopped by a signal. As with any debugger, a few system
-//! calls that were waiting return `EINTR` (signal(7), "Interruption of system calls and library functions by stop
+//! Invariant: every process is left as it was, running or stopped by a signal. As with any debugger, a few waiting system
+//! calls return `EINTR` (signal(7), "Interruption of system calls and library functions by stop
 //! signals": `epoll_wait`, `semop`, reading from inotify, and others).
 //!
-//! Not here: names of functions, what is printed.
+//! Elsewhere: names of functions, output.
 
 mod copy;
 mod refusal;
@@ -24,34 +24,34 @@ use plumb_unwind::End;
 use copy::{CopiedProcess, CopiedThread, StackCopy, Wanted};
 use plumb_ingest::{Filter, Ingest, Source, StoppedStack};
 
-/// In how many places besides the one that the stack pointer points to a stack may be.
+/// Most places, besides the stack pointer's, that parts of a stack may be in.
 const MAX_PLACES: usize = 4;
 
 /// Stacks of processes.
 #[derive(Debug)]
 pub struct Snapshot {
-    /// One sample for each thread whose stack is known; addresses only.
+    /// One sample for each thread with a known stack; addresses only.
     pub profile: Profile,
-    /// The processes that were asked for, in their order.
+    /// The requested processes, in order.
     pub processes: Vec<(u32, Result<StoppedProcess, Refusal>)>,
-    /// Files of frames that were deleted since they were mapped, held open.
+    /// Frames' files that were deleted since they were mapped, held open.
     pub vanished: Vec<(DsoId, File)>,
 }
 
-/// A process and how long it was held.
+/// A process and the time for which it was stopped.
 #[derive(Debug)]
 pub struct StoppedProcess {
     /// Path of the executable; empty for a kernel thread.
     pub executable: String,
-    /// Its threads, by number.
+    /// Its threads, by ID.
     pub threads: Vec<StoppedThread>,
-    /// The interpreter that runs in it, if one that is known does, and it was asked for.
+    /// The known interpreter that runs in it, if any and requested.
     pub interpreter: Option<Box<dyn Interpreter>>,
-    /// How long threads were stopped, from the first to the last.
+    /// Time that threads were stopped, from the first to the last.
     pub held: Duration,
 }
 
-/// A thread and what it was at.
+/// A thread and its state.
 #[derive(Debug)]
 pub struct StoppedThread {
     /// Thread id.
@@ -60,19 +60,19 @@ pub struct StoppedThread {
     pub name: String,
     /// State before it was stopped, see [`plumb_process::state`].
     pub state: Option<char>,
-    /// Functions of the kernel that it waits in, innermost first. Empty if it runs, or if this user may not know.
+    /// Kernel functions that it waits in, innermost first. Empty if it runs, or if this user may not know.
     pub kernel: Vec<String>,
-    /// The number of its sample in the profile, or why it has none.
+    /// Index of its sample in the profile, or the reason why it has none.
     pub sample: Result<usize, NoStack>,
     /// Frames of the interpreted program, innermost first; empty if it runs none.
     pub script: Result<Vec<ScriptFrame>, Unreadable>,
-    /// Which native frames of its sample, innermost first, are rounds of the interpreter's loop, where the stack says so; inlined calls
+    /// Indices of the sample's native frames, innermost first, that are eval frames, where the stack shows it; inlined calls
     /// are not counted.
     pub loops: Vec<usize>,
 }
 
 impl Snapshot {
-    /// Looks at these processes, one after the other. `scan`: where stacks end for want of unwind information, they are
+    /// Inspects these processes, one after the other. `scan`: stacks that end for lack of unwind information are
     /// scanned ([`Ingest::scan_stacks`]). `script`: frames of interpreted programs are read as well.
     pub fn take(pids: &[u32], scan: bool, script: bool) -> Snapshot {
         let mut ingest = Ingest::new(Source::Live, Filter::All);
@@ -118,7 +118,7 @@ fn take_process(
     Ok(StoppedProcess { executable, threads: stopped, interpreter, held })
 }
 
-/// Walks a copied stack. If it leads to memory that was not copied (a signal handler's own stack, a coroutine's, a very
+/// Unwinds a copied stack. If it leads to memory that was not copied (a signal handler's own stack, a coroutine's, a very
 /// deep one), the thread is copied once more with that memory.
 fn walk(ingest: &mut Ingest, pid: u32, tid: u32, mut stack: StackCopy, held: &mut Duration) -> StoppedStack {
     let mut places = Vec::new();

@@ -1,45 +1,45 @@
-//! Why a process or a thread has no stack to show, in words that say what to do.
+//! Reasons why a process or a thread has no stack to show, with advice in their messages.
 
 use std::fmt;
 use std::io;
 
-/// Why nothing can be said of a process.
+/// The reason why a process can't be inspected.
 #[derive(Debug)]
 pub enum Refusal {
-    /// There is no such process.
+    /// The process does not exist.
     NoSuchProcess(u32),
-    /// `/proc` is of another pid namespace, where this number is another process'.
+    /// `/proc` belongs to another PID namespace, where this PID is another process.
     ForeignProc(u32),
-    /// It ended while it was looked at.
+    /// The process ended during the inspection.
     Gone(u32),
-    /// A debugger, or another of our kind, has hold of it.
+    /// A debugger, or another instance of plumb, traces it.
     Traced {
         /// The process.
         pid: u32,
-        /// Who traces it.
+        /// The tracing process.
         tracer: u32,
     },
-    /// It belongs to another user.
+    /// The process belongs to another user.
     OtherUser(u32),
     /// This user may not trace it, by the rule of `kernel.yama.ptrace_scope`
     /// (Documentation/admin-guide/LSM/Yama.rst) where that is above 0.
     NotPermitted {
         /// The process.
         pid: u32,
-        /// The setting; 0 where there is none.
+        /// The setting; 0 if it does not exist.
         scope: u32,
     },
-    /// Something else that the system refused.
+    /// Another system error.
     System {
         /// The process.
         pid: u32,
-        /// What the system said.
+        /// The error.
         error: io::Error,
     },
 }
 
 impl Refusal {
-    /// What stands behind the refusal of ptrace(2) to seize a thread of `pid`.
+    /// The reason for ptrace(2)'s refusal to seize a thread of `pid`.
     pub(super) fn of(pid: u32, error: io::Error) -> Refusal {
         if error.kind() != io::ErrorKind::PermissionDenied {
             return Refusal::System { pid, error };
@@ -112,16 +112,16 @@ impl std::error::Error for Refusal {
     }
 }
 
-/// Why a thread has no stack.
+/// The reason why a thread has no stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoStack {
-    /// It ended while it was looked at, or before: a main thread that has ended stays until the others have.
+    /// The thread ended before or during the inspection: a main thread that has ended stays until the others have.
     Ended,
-    /// It waits in the kernel, can't be woken, not even to be stopped (state `D`), and this user may not know where it waits.
+    /// The thread is in uninterruptible sleep (state `D`) and can't be stopped, and this user may not know where it waits.
     DoesNotStop,
-    /// It is a thread of the kernel.
+    /// The thread is a kernel thread.
     KernelThread,
-    /// It runs 32-bit code, which is not unwound.
+    /// The thread runs 32-bit code, which is not unwound.
     Not64Bit,
 }
 
@@ -136,7 +136,7 @@ impl NoStack {
         }
     }
 
-    /// A few words for people.
+    /// A short description.
     pub fn text(self) -> &'static str {
         match self {
             NoStack::Ended => "it has ended",

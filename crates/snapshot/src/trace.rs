@@ -1,8 +1,8 @@
-//! Threads of other processes, stopped for a moment by ptrace(2) so that their registers can be read.
+//! Threads of other processes, stopped briefly by ptrace(2) so that their registers can be read.
 //!
-//! A thread is seized and interrupted, which sends no signal. It goes on when the [`Traced`] is dropped; and since the
-//! kernel lets go of all tracees of a thread that ends, whatever ends us, SIGKILL included, lets it go on too. A process
-//! that a signal has stopped stays stopped.
+//! A thread is seized and interrupted, which sends no signal. It continues when the [`Traced`] is dropped; and since the
+//! kernel releases all tracees of a thread that ends, it also continues if this process is killed, even by SIGKILL. A process
+//! stopped by a signal stays stopped.
 
 #![allow(unsafe_code)]
 
@@ -13,37 +13,37 @@ use std::time::{Duration, Instant};
 
 use plumb_unwind::Registers;
 
-/// A thread under our control. Only the thread that took control can use it.
+/// A thread under this process' control. Only the thread that took control can use it.
 pub(crate) struct Traced {
     tid: i32,
     stop: Stop,
     not_send: PhantomData<*const ()>,
 }
 
-/// Where a traced thread is.
+/// State of a traced thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
-    /// It runs, or sleeps without being woken by us.
+    /// Running, or in a sleep that the interrupt did not end.
     NotYet,
-    /// It is stopped; a signal that has to be passed on, or 0.
+    /// Stopped; with a signal that has to be passed on, or 0.
     Held(i32),
-    /// It has ended.
+    /// Ended.
     Gone,
 }
 
-/// What a stopped thread's registers say.
+/// Registers of a stopped thread.
 pub(crate) struct Held {
     /// By DWARF number.
     pub registers: Registers,
-    /// Where its control block is (the base of its segment FS).
+    /// Address of its control block (the base of its segment FS).
     pub thread_pointer: u64,
-    /// It is in a system call, whose number and arguments are in the registers still.
+    /// Whether it is in a system call, whose number and arguments are still in the registers.
     pub in_system_call: bool,
 }
 
 impl Traced {
-    /// Takes control of a thread, which runs on. `EPERM`: it may not be traced, or is by another, or has ended;
-    /// `ESRCH`: there is none.
+    /// Takes control of a thread, which keeps running. `EPERM`: it may not be traced, is traced already, or has ended;
+    /// `ESRCH`: it does not exist.
     pub fn seize(tid: u32) -> io::Result<Self> {
         let tid = i32::try_from(tid).map_err(|_| io::ErrorKind::InvalidInput)?;
         // SAFETY: SEIZE takes its options, none here, by value.
@@ -51,14 +51,14 @@ impl Traced {
         Ok(Self { tid, stop: Stop::NotYet, not_send: PhantomData })
     }
 
-    /// Has the thread stop as soon as it can.
+    /// Asks the thread to stop as soon as possible.
     pub fn interrupt(&self) -> io::Result<()> {
         // SAFETY: INTERRUPT takes no pointer.
         check(unsafe { libc::ptrace(libc::PTRACE_INTERRUPT, self.tid, 0, 0) })
     }
 
-    /// Waits until the thread has stopped or ended, at most until `deadline`: a thread that waits uninterruptibly for a
-    /// disk does neither.
+    /// Waits until the thread has stopped or ended, at most until `deadline`: a thread in uninterruptible
+    /// sleep does neither.
     pub fn wait(&mut self, deadline: Instant) {
         let mut tries = 0_u32;
         loop {
@@ -81,10 +81,10 @@ impl Traced {
             0 => {}
             -1 => self.stop = Stop::Gone,
             _ if !libc::WIFSTOPPED(status) => self.stop = Stop::Gone,
-            // Our own stop, or the group's: nothing to pass on.
+            // The requested stop, or a group stop: there is no signal to pass on.
             _ if status >> 16 == libc::PTRACE_EVENT_STOP => self.stop = Stop::Held(0),
             _ if status >> 16 != 0 => self.stop = Stop::Held(0),
-            // A signal came first. It is delivered when the thread is let go.
+            // A signal came first. It is delivered when the thread is released.
             _ => self.stop = Stop::Held(libc::WSTOPSIG(status)),
         }
     }

@@ -1,5 +1,5 @@
-//! What symbolising costs: `cost FILE ADDRESSES` looks up the addresses (hexadecimal, one a line) in an ELF file and
-//! prints the processor time, what was found, and with `--dump` each address' lines.
+//! Measures the cost of symbolization: `cost FILE ADDRESSES` looks up the addresses (hexadecimal, one per line) in an ELF file and
+//! prints the CPU time, what was found, and with `--dump` each address' lines.
 
 use std::path::Path;
 

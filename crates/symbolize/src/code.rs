@@ -1,9 +1,9 @@
-//! The code of a sampled function: its bytes, what the addresses in it are called, and where its instructions come from.
+//! The code of a sampled function: its bytes, names for the addresses in it, and the source locations of its instructions.
 //!
-//! Invariant: bytes are those that ran. They come from the file with the recorded build id, from the running kernel's memory if
-//! that kernel was recorded, or not at all: [`NoCode`] says why.
+//! Invariant: the bytes are those that ran. They come from the file with the recorded build id, from the running kernel's memory if
+//! that kernel was recorded, or are not returned at all: [`NoCode`] is the reason.
 //!
-//! Not here: decoding.
+//! Elsewhere: decoding.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,7 +24,7 @@ use crate::symbols::FileSymbols;
 use crate::symtab::Symtab;
 use crate::{mini, vdso};
 
-/// Most bytes of one function that are read.
+/// Largest function whose bytes are read.
 const MAX_FUNCTION: u64 = 64 << 20;
 
 /// A function's bytes.
@@ -34,30 +34,30 @@ pub struct FunctionCode {
     pub start: Address,
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Bits of an address in this code: 64 or 32.
+    /// Address size of this code in bits: 64 or 32.
     pub bits: u32,
 }
 
-/// Why the code of a function can't be had.
+/// The reason why the code of a function is not available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoCode {
-    /// The file is gone, or not the one that was recorded, or can't be read.
+    /// The file is gone, was replaced, or cannot be read.
     File(Vec<Missing>),
-    /// Functions of interpreted programs have no code of the processor's.
+    /// Functions of interpreted programs have no machine code.
     Interpreted,
-    /// It was compiled as the program ran, and was in its memory only.
+    /// The code was compiled at run time and existed only in the process' memory.
     CompiledAtRunTime,
-    /// It is code of another processor.
+    /// The code is for another processor architecture.
     Machine(String),
-    /// The kernel's memory can't be read.
+    /// The kernel's memory cannot be read.
     KernelMemory(String),
-    /// The file is there, the address isn't in it, or has no bytes there.
+    /// The file does not contain the address, or has no bytes there.
     NotInFile(Address),
-    /// Neither a symbol nor unwind information says where the function begins and ends.
+    /// Neither a symbol nor unwind information gives the function's start and end.
     NoBounds(Address),
-    /// The recording has addresses that are not those of the file.
+    /// The recording's addresses are not addresses of the file.
     Addresses,
-    /// Whoever made the analysis reads no files that a profile names: it came from others.
+    /// Profiles from others are analyzed without reading the files that they name.
     NotRead,
 }
 
@@ -111,15 +111,15 @@ impl fmt::Display for NoCode {
 
 impl std::error::Error for NoCode {}
 
-/// A sampled file, opened again for its code.
+/// A sampled file, reopened for its code.
 pub struct Binary {
     source: Source,
     bits: u32,
-    /// The file as one that frames can be looked up in.
+    /// The job with which frames of this file are looked up.
     job: Job,
     meta: Meta,
     options: Options,
-    /// What was not there when it was opened.
+    /// Files that were missing when it was opened.
     missing: Vec<Missing>,
 }
 
@@ -129,7 +129,7 @@ enum Source {
 }
 
 impl Binary {
-    /// Opens the file of `profile` that `dso` is.
+    /// Opens the file of `profile` with the id `dso`.
     pub fn open(profile: &Profile, dso: DsoId, options: &Options) -> Result<Binary, NoCode> {
         let job = Job::without_frames(profile, dso);
         let mut answer = Answer::new(&job);
@@ -164,7 +164,7 @@ impl Binary {
         };
         let Images { image, debug } = &images;
         let code = image.sections.iter().filter(|section| section.executable);
-        // A debug file stands in for names where the file itself is gone; it has no code.
+        // If the file is gone, a debug file replaces it for names; but it has no code.
         if !code.clone().any(|section| section.kind != SHT_NOBITS) {
             return Err(NoCode::File(std::mem::take(&mut answer.summary.missing)));
         }
@@ -184,7 +184,7 @@ impl Binary {
         Ok(Source::Kernel { memory, kernel: Kernel::default() })
     }
 
-    /// Where the bytes come from.
+    /// Returns the path that the bytes are read from.
     pub fn path(&self) -> &Path {
         match &self.source {
             Source::File { images, .. } => &images.image.path,
@@ -192,7 +192,7 @@ impl Binary {
         }
     }
 
-    /// The bytes of the function that `address` is in.
+    /// Returns the bytes of the function that contains `address`.
     pub fn code(&mut self, address: Address) -> Result<FunctionCode, NoCode> {
         let (start, end) = self.bounds(address.0).ok_or(NoCode::NoBounds(address))?;
         let size = end.saturating_sub(start).min(MAX_FUNCTION);
@@ -217,15 +217,15 @@ impl Binary {
                     let end = section.address.saturating_add(section.size);
                     section.executable && (section.address..end).contains(&start)
                 })?;
-                // It may claim more than there is.
+                // The symbol may claim more bytes than the section has.
                 Some((start, end.min(section.address.saturating_add(section.size))))
             }
             Source::Kernel { kernel, .. } => kernel.extent(self.job.module(), address, &self.options),
         }
     }
 
-    /// What is at an address that code names: a function, a stub of the procedure linkage table, a variable, or the slot that
-    /// holds the address of one of these (`malloc@GOT`). With `+0x8` for what is within something larger.
+    /// Returns the name at an address that code refers to: a function, a stub of the procedure linkage table, a variable, or the slot that
+    /// holds the address of one of these (`malloc@GOT`). A suffix such as `+0x8` is the offset within a larger object.
     pub fn name(&mut self, address: Address) -> Option<String> {
         let address = address.0;
         match &mut self.source {
@@ -249,8 +249,8 @@ impl Binary {
         }
     }
 
-    /// Where each of the instructions at `addresses` comes from: the innermost inlined call first, the function itself last. Empty
-    /// where nothing is known; what was not found is said with its reason.
+    /// Returns the source locations of each of the instructions at `addresses`: the innermost inlined call first, the function itself last. Empty
+    /// if nothing is known; the second value has the reasons for what is missing.
     pub fn places(&mut self, addresses: &[Address]) -> (Vec<Vec<CodePlace>>, Vec<Missing>) {
         let frames = addresses.iter().enumerate().map(|(index, address)| FrameAddress {
             address: address.0,
@@ -262,7 +262,7 @@ impl Binary {
         let mut answer = Answer::new(&self.job);
         answer.summary.missing = self.missing.clone();
         let Self { source, job, meta, options, .. } = self;
-        // As for recordings: a hostile file may be too much for a parser.
+        // As for recordings: a hostile file may crash a parser.
         let solved = catch_unwind(AssertUnwindSafe(|| match source {
             Source::File { images, symbols, .. } => {
                 file::resolve_few(images, symbols, job, options, &mut answer);
@@ -284,7 +284,7 @@ fn with_offset(name: String, start: u64, address: u64) -> String {
     if start == address { name } else { format!("{name}+{:#x}", address - start) }
 }
 
-/// Bits of an address, for code of x86.
+/// Returns the address size in bits, for x86 code.
 fn bits(image: &Image) -> Result<u32, NoCode> {
     match image.machine {
         EM_X86_64 => Ok(64),

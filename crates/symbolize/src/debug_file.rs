@@ -1,7 +1,7 @@
-//! Separate debug files: by build id, by `.gnu_debuglink` and from debuginfod.
+//! Locates separate debug files: by build id, by `.gnu_debuglink` and from debuginfod.
 //!
-//! The places are gdb's ("Debugging Information in Separate Files" in its manual). A file found by name is used only
-//! if its build id is the binary's or, without one, if the checksum in the link is right.
+//! The search paths are gdb's ("Debugging Information in Separate Files" in its manual). A file found by name is used only
+//! if its build id is the binary's or, without one, if the checksum in the link matches.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -13,13 +13,13 @@ use crate::job::Answer;
 use crate::options::Options;
 use crate::summary::Missing;
 
-/// Largest file whose checksum is computed: about a second of work.
+/// Largest file whose checksum is computed, which takes about a second.
 const MAX_CHECKED: u64 = 2 << 30;
 
-/// Gets the debug file with a build id from elsewhere.
+/// Fetches the debug file with a build id from a server.
 pub(crate) type Fetch<'f> = dyn Fn(&BuildId, &mut Answer) -> Option<PathBuf> + 'f;
 
-/// The debug file of `image`. None is looked for if the image itself has all.
+/// Finds the debug file of `image`. Does not search if the image itself has everything.
 pub(crate) fn find(
     image: &Image,
     options: &Options,
@@ -34,7 +34,7 @@ pub(crate) fn find(
         .or_else(|| fetched(image.build_id.as_ref(), fetch, answer))
 }
 
-/// The debug file with this build id, wherever it can be had.
+/// Finds the debug file with this build id, locally or with `fetch`.
 pub(crate) fn by_build_id(
     build_id: Option<&BuildId>,
     options: &Options,
@@ -44,7 +44,7 @@ pub(crate) fn by_build_id(
     local_by_build_id(build_id, options, answer).or_else(|| fetched(build_id, fetch, answer))
 }
 
-/// The supplementary file that `image` shares with others (`.gnu_debugaltlink`, made by dwz).
+/// Opens the supplementary file that `image` shares with others (`.gnu_debugaltlink`, written by dwz).
 pub(crate) fn shared(image: &Image, options: &Options, answer: &mut Answer) -> Option<Rc<Image>> {
     let bytes = image.read(image.section(".gnu_debugaltlink")?).ok()?;
     let end = bytes.iter().position(|&byte| byte == 0)?;
@@ -101,12 +101,12 @@ fn verified(path: &Path, build_id: &BuildId, answer: &mut Answer) -> Option<Rc<I
     Some(found)
 }
 
-/// The file that `.gnu_debuglink` names, from the places where gdb looks.
+/// Opens the file that `.gnu_debuglink` names, in the directories where gdb looks.
 fn by_link(image: &Image, options: &Options, answer: &mut Answer) -> Option<Rc<Image>> {
     let (name, checksum) = link(image)?;
     let folder = image.path.parent().unwrap_or(Path::new("/"));
     let mut places = vec![folder.join(&name), folder.join(".debug").join(&name)];
-    // A file that is held open, or that another process sees, is called otherwise here than there.
+    // For an open file descriptor or a file seen through another process, the recorded directory differs from this one.
     let recorded = Path::new(&answer.summary.path).parent().unwrap_or(folder).to_owned();
     for root in &options.debug_roots {
         for folder in [folder, &recorded] {
@@ -128,12 +128,12 @@ fn by_link(image: &Image, options: &Options, answer: &mut Answer) -> Option<Rc<I
     None
 }
 
-/// The file name and the checksum in `.gnu_debuglink`.
+/// Returns the file name and the checksum in `.gnu_debuglink`.
 fn link(image: &Image) -> Option<(String, u32)> {
     let bytes = image.read(image.section(".gnu_debuglink")?).ok()?;
     let end = bytes.iter().position(|&byte| byte == 0)?;
     let name = std::str::from_utf8(&bytes[..end]).ok()?;
-    // A name only: a path could lead anywhere.
+    // Only a bare name is accepted: a path could lead anywhere.
     if name.is_empty() || name.contains('/') {
         return None;
     }
@@ -141,7 +141,7 @@ fn link(image: &Image) -> Option<(String, u32)> {
     Some((name.to_owned(), object::Endian::read_u32(image.form.endian, *checksum)))
 }
 
-/// The file's CRC-32, as `.gnu_debuglink` has it.
+/// Returns the file's CRC-32 as defined for `.gnu_debuglink`.
 fn crc32(image: &Image) -> Option<u32> {
     if image.len() > MAX_CHECKED {
         return None;
@@ -156,7 +156,7 @@ fn crc32(image: &Image) -> Option<u32> {
     Some(crc.finalize())
 }
 
-/// Opens a file that may well not be there.
+/// Opens a file that may not exist.
 fn try_open(path: &Path, answer: &mut Answer) -> Option<Rc<Image>> {
     if !path.exists() {
         return None;

@@ -1,8 +1,8 @@
-//! Debug files from debuginfod servers, asked for by build id.
+//! Downloads debug files by build id from debuginfod servers.
 //!
-//! Only where the user wants it: a request tells the server what runs here, and a file may have gigabytes. Downloads
-//! land in the cache of debuginfod's own client (`debuginfod_find_debuginfo(3)`), so that both share them. The HTTP
-//! client is the system's `curl`: a client with TLS of our own would double the time that this crate takes to build.
+//! Only at the user's request: it tells the server what runs here, and a file may have gigabytes. Downloads
+//! go into the cache of debuginfod's own client (`debuginfod_find_debuginfo(3)`), so both share them. The HTTP
+//! client is the system's `curl`: a TLS client of our own would double the build time of this crate.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -21,20 +21,20 @@ use crate::work::Message;
 
 /// Largest download.
 const MAX_BYTES: u64 = 4 << 30;
-/// How often progress is told.
+/// Interval between progress messages.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The servers, and how long they may still take.
+/// The servers, and the time left for downloads.
 pub(crate) struct Debuginfod {
     urls: Vec<String>,
     cache: Option<PathBuf>,
     deadline: Instant,
-    /// One download at a time: they share the line.
+    /// Serializes downloads, which share the bandwidth.
     turn: Mutex<()>,
 }
 
 impl Debuginfod {
-    /// The servers to ask, if any are to be asked.
+    /// Creates a client if servers are configured.
     pub fn new(options: &Options) -> Option<Self> {
         if !options.debuginfod {
             return None;
@@ -50,7 +50,7 @@ impl Debuginfod {
         Some(Self { urls, cache, deadline, turn: Mutex::new(()) })
     }
 
-    /// The debug file with this build id, from the cache or a server.
+    /// Returns the debug file with this build id, from the cache or a server.
     pub fn fetch(
         &self,
         build_id: &BuildId,
@@ -64,7 +64,7 @@ impl Debuginfod {
         };
         let folder = cache.join(build_id.to_string());
         let path = folder.join("debuginfo");
-        // An empty file is how the client remembers that no server had it.
+        // The debuginfod client stores an empty file if no server had it.
         if fs::metadata(&path).is_ok_and(|meta| meta.len() > 0) {
             return Some(path);
         }
@@ -114,7 +114,7 @@ impl Debuginfod {
         self.wait(child, url, path, sender)
     }
 
-    /// Waits for the download, telling how far it is.
+    /// Waits for the download and reports its progress.
     fn wait(&self, mut child: Child, url: &str, path: &Path, sender: &Sender<Message>) -> Result<(), String> {
         let mut told = 0;
         loop {
@@ -131,7 +131,7 @@ impl Debuginfod {
                 None => std::thread::sleep(TICK),
             }
             let bytes = fs::metadata(path).map_or(0, |meta| meta.len());
-            // curl keeps to both limits by itself where the server says a size and answers at all.
+            // curl enforces both limits itself if the server announces a size and responds at all.
             if bytes > MAX_BYTES || Instant::now() > self.deadline + TICK * 5 {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -145,7 +145,7 @@ impl Debuginfod {
     }
 }
 
-/// Where debuginfod's own client keeps its downloads.
+/// Returns the cache directory of debuginfod's own client.
 fn default_cache() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     folder("DEBUGINFOD_CACHE_PATH")

@@ -1,24 +1,24 @@
-//! Linkage names into names for people.
+//! Demangling of linkage names.
 //!
-//! Names come without parameters and return types, as perf shows them: `std::vector<int>::push_back`. Rust names
-//! come without their hash. Hostile names can make a demangler recurse or blow its output up, so that both are
-//! bounded; what is over the bound is shown as it is.
+//! Names are shown without parameters and return types, as in perf: `std::vector<int>::push_back`. Rust names
+//! are shown without their hash. Hostile names can make a demangler recurse or produce huge output, so both are
+//! bounded; names beyond a bound are shown as they are.
 
 use std::fmt::{self, Write};
 
 use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
 
-/// Longest readable name, in bytes. The longest in LibreOffice, Chromium and LLVM have some ten thousand.
+/// Longest demangled name, in bytes. The longest in LibreOffice, Chromium and LLVM have some ten thousand.
 const MAX_NAME: usize = 1 << 16;
-/// Longest linkage name that is tried.
+/// Longest linkage name that is parsed.
 const MAX_LINKAGE_NAME: usize = 1 << 16;
-/// Nested levels while parsing: at most a few hundred bytes of stack each.
+/// Deepest nesting while parsing: each level takes at most a few hundred bytes of stack.
 const MAX_DEPTH: u32 = 96;
-/// Shorter forms that are tried of a name that can't be parsed as a whole.
+/// Number of prefixes tried if a name cannot be parsed as a whole.
 const MAX_TRIES: usize = 32;
 
-/// The readable form of a linkage name, if it takes no work: if it isn't mangled. Else the name itself, which
-/// [`demangle`] makes readable later.
+/// Returns the readable form of a linkage name that is not mangled, which takes no work; otherwise the name itself, which
+/// [`demangle`] converts later.
 pub(crate) fn readable_at_once(linkage_name: &str) -> String {
     if is_mangled(linkage_name) { linkage_name.to_owned() } else { demangle(linkage_name) }
 }
@@ -28,7 +28,7 @@ pub(crate) fn is_mangled(name: &str) -> bool {
     ["_Z", "_R", "__R", "__ZN", "_GLOBAL_"].iter().any(|start| name.starts_with(start))
 }
 
-/// The readable form of a linkage name; the name itself if it isn't mangled.
+/// Returns the readable form of a linkage name; the name itself if it is not mangled.
 pub(crate) fn demangle(linkage_name: &str) -> String {
     if let Some(function) = linkage_name.strip_suffix("@plt") {
         return demangle(function) + "@plt";
@@ -40,7 +40,7 @@ pub(crate) fn demangle(linkage_name: &str) -> String {
     rust(name).or_else(|| cpp(name)).unwrap_or_else(|| name.to_owned())
 }
 
-/// A symbol's name without the version that the linker puts behind it (`memcpy@@GLIBC_2.14`).
+/// Strips the version that the linker appends to a symbol's name (`memcpy@@GLIBC_2.14`).
 pub(crate) fn without_version(name: &str) -> &str {
     match name.find('@') {
         Some(at) if at > 0 => &name[..at],
@@ -66,11 +66,11 @@ fn cpp(name: &str) -> Option<String> {
     if !name.starts_with("_Z") && !name.starts_with("_GLOBAL_") {
         return None;
     }
-    // What compilers put behind the names of copies of a function (`.isra.0`, `.cold`) is left out as by perf.
+    // Compiler suffixes for copies of a function (`.isra.0`, `.cold`) are dropped, as in perf.
     let name = name.split('.').next()?;
     cpp_whole(name).or_else(|| {
-        // The parser doesn't know all expressions in return types and parameters (`enable_if`), which are left out
-        // anyway: what comes before them will do. Each end of a list is a place where the name may be whole.
+        // The parser does not know all expressions in return types and parameters (`enable_if`), which are dropped
+        // anyway, so a prefix without them will do. The name may be complete at the end of each list.
         let ends = name.rmatch_indices('E').map(|(at, _)| at + 1).filter(|&end| end < name.len());
         ends.take(MAX_TRIES).find_map(|end| cpp_whole(&name[..end]))
     })
@@ -85,7 +85,7 @@ fn cpp_whole(name: &str) -> Option<String> {
     Some(with_suffixes(without_qualifiers(&out.0)))
 }
 
-/// A name with its numbers as binutils writes them: `get<0ul>`, not `get<(unsigned long)0>`.
+/// Writes numeric template arguments as binutils does: `get<0ul>`, not `get<(unsigned long)0>`.
 fn with_suffixes(name: &str) -> String {
     const TYPES: [(&str, &str); 5] = [
         ("(unsigned long long)", "ull"),
@@ -119,9 +119,9 @@ fn with_suffixes(name: &str) -> String {
     out + rest
 }
 
-/// A name without the `const` and `&` that belong to the parameters left out (`List::size const`).
+/// Strips `const` and `&` of the parameter list left out (`List::size const`).
 fn without_qualifiers(mut name: &str) -> &str {
-    // What comes behind `operator ` is a type, whose qualifiers are its own.
+    // After `operator ` comes a type, whose qualifiers belong to it.
     while let Some(shorter) =
         [" const", " volatile", " &&", " &"].iter().find_map(|end| name.strip_suffix(end))
     {
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn names_made_to_blow_up_are_left_as_they_are() {
-        // On as much stack as the workers have.
+        // With the same stack size as the workers.
         let thread = std::thread::Builder::new().stack_size(crate::work::STACK);
         thread.spawn(blow_up).unwrap().join().unwrap();
     }
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(demangle(&nested), nested);
         let templates = format!("_Z1f{}", "IX1gI".repeat(5000));
         assert_eq!(demangle(&templates), templates);
-        // Each substitution doubles what the one before stands for.
+        // Each substitution doubles the previous one's expansion.
         let mut doubling = "_Z1fI1aS_IS_S_E".to_owned();
         (0..36).for_each(|n| doubling += &format!("S_IS{n:X}_S{n:X}_E"));
         assert!(demangle(&doubling).len() <= super::MAX_NAME);

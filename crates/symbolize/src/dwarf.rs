@@ -1,12 +1,12 @@
 //! Functions, inlined calls and source lines from DWARF, for many addresses of a file at once.
 //!
 //! Built on gimli rather than on addr2line (the crate's README has the figures): many addresses are known at once, so
-//! that each unit is passed over once, and kept is where its functions are and what was inlined into those that were
-//! asked for; and addr2line follows nested inlined calls by recursion, which a hostile file could use to exhaust the
-//! stack. The two passes that see every entry (`entries`) and every line row (`lines`) of a unit are own code, and do
-//! nothing for what isn't wanted; all else is read by gimli.
+//! each unit is scanned once, and only the positions of its functions and the inlined calls of the requested ones are kept;
+//! and addr2line follows nested inlined calls by recursion, which a hostile file could use to exhaust the
+//! stack. The two passes that see every entry (`entries`) and every line row (`lines`) of a unit are own code and
+//! skip unneeded data without decoding it; everything else is read by gimli.
 //!
-//! Not here: opening files, symbol tables, demangling.
+//! Elsewhere: opening files, symbol tables, demangling.
 
 pub(crate) mod budget;
 pub(crate) mod bytes;
@@ -45,17 +45,17 @@ use crate::dwarf::units::Units;
 use crate::elf::Image;
 use crate::summary::Missing;
 
-/// What DWARF says about an address.
+/// The DWARF information about an address.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
-    /// The innermost inlined call first, the outlined function last. Never empty; without a name where only the
+    /// The innermost inlined call first, the outlined function last. Never empty; without a name if only the
     /// line is known.
     pub frames: Vec<Place>,
     /// First address of the outlined function.
     pub start: Option<u64>,
 }
 
-/// A place in a function.
+/// A source location in a function.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Place {
     /// The function.
@@ -66,29 +66,29 @@ pub(crate) struct Place {
     pub line: u32,
 }
 
-/// A file's DWARF and what goes with it.
+/// A file's DWARF and the state for looking up addresses in it.
 pub(crate) struct Resolver<'a> {
     side: Side<'a>,
     package: Option<Package>,
     units: Units,
-    /// What was found out of units whose addresses were asked for, by the offsets of their headers.
+    /// Cached information about units with requested addresses, by the offsets of their headers.
     known: HashMap<usize, Known>,
     names: Names,
     /// Lowest address of code in the file.
     lowest: u64,
     budget: Budget,
-    /// What could not be read.
+    /// The parts that could not be read.
     pub missing: Vec<Missing>,
 }
 
-/// What was found out of a unit.
+/// Cached information about a unit.
 struct Known {
     functions: Functions,
     lines: Lines,
 }
 
 impl<'a> Resolver<'a> {
-    /// Reads from `store`, which holds the DWARF of `image`; `shared` is its supplementary file.
+    /// Creates a resolver for `store`, which holds the DWARF of `image`; `shared` is its supplementary file.
     pub fn new(image: &Image, store: &'a Store, shared: Option<Rc<Side<'a>>>) -> Self {
         let code = image.sections.iter().filter(|section| section.executable);
         let lowest = code.map(|section| section.address).min().unwrap_or(0);
@@ -105,11 +105,11 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// What is known about each of the `wanted` addresses, which are in order without duplicates.
+    /// Resolves the `wanted` addresses, which are sorted and unique.
     pub fn resolve(&mut self, wanted: &[u64]) -> Vec<Option<Found>> {
         let mut found = vec![None; wanted.len()];
         for (offset, indices) in self.units.find(&self.side, wanted, &self.budget) {
-            // Several units may claim an address; the first that knows it holds.
+            // Several units may claim an address; the first that has a function there wins.
             let indices: Vec<usize> = indices.into_iter().filter(|&index| found[index].is_none()).collect();
             let addresses: Vec<u64> = indices.iter().map(|&index| wanted[index]).collect();
             let Some(unit) = self.side.unit_at(gimli::DebugInfoOffset(offset)) else { continue };
@@ -133,7 +133,7 @@ impl<'a> Resolver<'a> {
         found
     }
 
-    /// Whether what was read of the file was not enough to know all.
+    /// Whether units are needed that were not read.
     pub fn is_lacking(&self) -> bool {
         self.side.is_lacking()
     }
@@ -161,7 +161,7 @@ impl<'a> Resolver<'a> {
         chains(&self.side, unit, names, hits, &rows)
     }
 
-    /// The same for a unit whose entries are in a `.dwo` file or a package.
+    /// Resolves addresses of a unit whose entries are in a `.dwo` file or a package.
     fn split_unit(
         &self,
         skeleton: &Unit<'a>,
@@ -200,7 +200,7 @@ fn split_chains<'a>(
     Some(chains(side, &unit, &mut names, hits, rows))
 }
 
-/// For each hit the functions around it. `rows` says the address' own file and line.
+/// Returns the function chain of each hit. `rows` has the address' own file and line.
 fn chains<'a>(
     side: &Side<'a>,
     unit: &Rc<Unit<'a>>,
@@ -222,7 +222,7 @@ fn chains<'a>(
     .collect()
 }
 
-/// The inlined calls of a hit from the innermost to the function itself. Each is at the place where the next inner
+/// Returns the inlined calls of a hit from the innermost to the function itself. Each location is where the next inner
 /// one was called.
 fn chain<'a>(
     side: &Side<'a>,
@@ -242,7 +242,7 @@ fn chain<'a>(
     Found { frames, start: Some(hit.start) }
 }
 
-/// The package beside a binary, if there is one.
+/// Opens the package next to a binary, if there is one.
 fn package(path: &Path) -> (Option<Package>, Vec<Missing>) {
     let mut name = path.as_os_str().to_owned();
     name.push(".dwp");

@@ -1,10 +1,10 @@
-//! An open ELF file: its headers, and its sections' bytes read one by one when asked for.
+//! An open ELF file: its headers, and on demand its sections' bytes.
 //!
-//! Files are read, never mapped: a mapped file that somebody truncates meanwhile kills the reader with SIGBUS, and a
-//! profiler is used just where binaries are being rebuilt. Reading the sections that are needed costs about 1 ms for
-//! each megabyte. No size in a header is believed: every read is bounded by the length of the file.
+//! Files are read, never mapped: truncating a mapped file kills the reader with SIGBUS, and a
+//! profiler is used just where binaries are being rebuilt. Reading the needed sections costs about 1 ms per
+//! megabyte. Sizes in headers are not trusted: every read is bounded by the length of the file.
 //!
-//! Not here: what is in the sections.
+//! Elsewhere: the contents of the sections.
 
 use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom};
@@ -24,42 +24,42 @@ use crate::summary::Missing;
 /// split.
 const MAX_SECTION: u64 = 4 << 30;
 
-/// Sections of notes that are looked into for the build id.
+/// Largest number of note sections searched for the build id.
 const MOST_NOTES: usize = 16;
 
-/// Up to as many bytes are read in one call to the system.
+/// Reads of up to this many bytes take one system call.
 const FEW: u64 = 4096;
 
 /// An ELF file.
 #[derive(Debug)]
 pub(crate) struct Image {
-    /// Where it was opened.
+    /// Path from which it was opened.
     pub path: PathBuf,
-    /// Its sections in the order of the table, so that an index is a section number.
+    /// Sections in the order of the table, so that an index is a section number.
     pub sections: Vec<Section>,
-    /// Its loaded segments.
+    /// Loaded segments.
     pub segments: Vec<Segment>,
-    /// Its build id.
+    /// Build id.
     pub build_id: Option<BuildId>,
     /// Byte order and word size.
     pub form: Form,
     /// Processor.
     pub machine: Machine,
-    /// Stated address at which a process begins, 0 if none does.
+    /// Entry point address, 0 if there is none.
     pub entry: u64,
-    /// When it was last written; `None` for an image that is no file.
+    /// Time of the last modification; `None` for an image that is not a file.
     pub modified: Option<SystemTime>,
-    /// Which file it was in which state; `None` for an image that is no file.
+    /// Identity and state of the file; `None` for an image that is not a file.
     pub stamp: Option<Stamp>,
     bytes: Bytes,
 }
 
-/// A file on this machine in the state in which it was opened: device, inode, size, time of the last write and of the last change.
-/// The last is the kernel's alone to set.
+/// A file on this machine in the state in which it was opened: device, inode, size, time of the last modification and of the last status change.
+/// Only the kernel can set the latter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp([u64; 7]);
 
-/// How long ago the last change has to be so that the next one has another time: some file systems count in seconds.
+/// Least age of the last change for the next one to have another timestamp: some file systems count in seconds.
 const SETTLED: Duration = Duration::from_secs(2);
 
 impl Stamp {
@@ -69,7 +69,7 @@ impl Stamp {
         Self([meta.dev(), meta.ino(), meta.size(), written, written_ns, changed, changed_ns])
     }
 
-    /// Bytes that no other file has, nor this one once it is changed; `None` if it was changed just now.
+    /// Returns bytes that no other file has, nor this one once it is changed; `None` if it was changed just now.
     pub fn settled(&self) -> Option<[u8; 56]> {
         let changed = Duration::new(self.0[5], u32::try_from(self.0[6]).ok()?);
         let age = SystemTime::now().duration_since(UNIX_EPOCH.checked_add(changed)?);
@@ -83,7 +83,7 @@ impl Stamp {
     }
 }
 
-/// Where the bytes are.
+/// The source of the bytes.
 #[derive(Debug)]
 enum Bytes {
     File(File, u64),
@@ -100,7 +100,7 @@ impl Image {
             return Err(Missing::Malformed { path: path.into(), error: "not a regular file".into() });
         }
         let file = File::open(path).map_err(unreadable)?;
-        // The path may have come to mean another file meanwhile.
+        // The path may refer to another file by now.
         let meta = file.metadata().map_err(unreadable)?;
         let mut image = Self::parse(path, Bytes::File(file, meta.len()))?;
         image.modified = meta.modified().ok();
@@ -108,7 +108,7 @@ impl Image {
         Ok(image)
     }
 
-    /// An image that is in memory: the vdso, or a symbol table that was unpacked. `path` is for messages.
+    /// Opens an image in memory: the vdso, or a decompressed symbol table. `path` is for messages.
     pub fn from_memory(path: &Path, bytes: Vec<u8>) -> Result<Self, Missing> {
         Self::parse(path, Bytes::Memory(bytes))
     }
@@ -142,17 +142,17 @@ impl Image {
         Ok(image)
     }
 
-    /// The number and header of the first section called `name`.
+    /// Returns the first section called `name`.
     pub fn section(&self, name: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.name == name)
     }
 
-    /// The first section of this type.
+    /// Returns the first section of this type.
     pub fn section_of(&self, kind: elf::SectionType) -> Option<&Section> {
         self.sections.iter().find(|section| section.kind == kind)
     }
 
-    /// A debug section under its own name or, compressed as GNU used to, as `.zdebug_*`.
+    /// Returns a debug section under its own name or, with old GNU compression, as `.zdebug_*`.
     pub fn debug_section(&self, name: &str) -> Option<&Section> {
         self.section(name).or_else(|| {
             let old = format!(".z{}", name.strip_prefix('.')?);
@@ -160,12 +160,12 @@ impl Image {
         })
     }
 
-    /// Whether it has DWARF with functions or lines.
+    /// Whether the file has DWARF with functions or lines.
     pub fn has_dwarf(&self) -> bool {
         self.debug_section(".debug_info").is_some_and(|s| s.kind != elf::SHT_NOBITS && s.size > 0)
     }
 
-    /// The contents of a section, decompressed. Empty for one without contents in this file.
+    /// Reads the contents of a section, decompressed. Empty for a section without contents in this file.
     pub fn read(&self, section: &Section) -> Result<Vec<u8>, Missing> {
         if section.kind == elf::SHT_NOBITS {
             return Ok(Vec::new());
@@ -177,7 +177,7 @@ impl Image {
         }
     }
 
-    /// `size` bytes from `offset` on; an error if the file ends before.
+    /// Reads `size` bytes from `offset` on; fails if the file ends before.
     pub fn read_range(&self, offset: u64, size: u64) -> Result<Vec<u8>, Missing> {
         let bytes = self.read_up_to(offset, size)?;
         if (bytes.len() as u64) < size {
@@ -186,7 +186,7 @@ impl Image {
         Ok(bytes)
     }
 
-    /// At most `size` bytes from `offset` on.
+    /// Reads at most `size` bytes from `offset` on.
     pub fn read_up_to(&self, offset: u64, size: u64) -> Result<Vec<u8>, Missing> {
         match &self.bytes {
             Bytes::Memory(memory) => {
@@ -224,7 +224,7 @@ impl Image {
         }
     }
 
-    /// What is at a stated address of the file, at most `size` bytes; empty if nothing is loaded there.
+    /// Reads at most `size` bytes at an address of the file; empty if nothing is loaded there.
     pub fn read_address(&self, address: u64, size: u64) -> Vec<u8> {
         let found = self.segments.iter().find_map(|segment| {
             let into = address.checked_sub(segment.address).filter(|&into| into < segment.file_size)?;
@@ -233,7 +233,7 @@ impl Image {
         found.and_then(|(offset, size)| self.read_up_to(offset, size).ok()).unwrap_or_default()
     }
 
-    /// The stated address of a byte of the file.
+    /// Converts a file offset into an address of the file.
     pub fn address_of_offset(&self, offset: u64) -> Option<u64> {
         self.segments.iter().find_map(|segment| {
             let into = offset.checked_sub(segment.offset).filter(|&into| into < segment.file_size)?;
@@ -241,7 +241,7 @@ impl Image {
         })
     }
 
-    /// Length of the file in bytes.
+    /// Returns the length of the file in bytes.
     pub fn len(&self) -> u64 {
         match &self.bytes {
             Bytes::File(_, length) => *length,
@@ -249,12 +249,12 @@ impl Image {
         }
     }
 
-    /// What says that something in this file is damaged.
+    /// Returns the error for damage in this file.
     pub fn malformed(&self, error: String) -> Missing {
         Missing::Malformed { path: self.path.clone(), error }
     }
 
-    /// The contents of a section that is stored as `raw`.
+    /// Decompresses a section that is stored as `raw`.
     fn decompress(&self, section: &Section, raw: &[u8]) -> Result<Vec<u8>, Missing> {
         let failed = |what: &str| {
             self.malformed(format!("section {} at offset {:#x}: {what}", section.name, section.offset))
@@ -273,7 +273,7 @@ impl Image {
     }
 
     fn read_build_id(&self) -> Option<BuildId> {
-        // Most linkers give it a section of its own; the vdso has it among others.
+        // Most linkers put it into a section of its own; the vdso has it among other notes.
         let notes = self.sections.iter().filter(|section| section.kind == elf::SHT_NOTE).take(MOST_NOTES);
         notes
             .filter_map(|section| self.read_up_to(section.offset, section.size.min(1 << 12)).ok())
@@ -281,13 +281,13 @@ impl Image {
     }
 }
 
-/// What so many compressed bytes may decompress to. DWARF becomes 3 to 10 times as large; zstd could make 480 MB of 15 kB, in each section of a
-/// file, before it shows that nothing in them is debug information.
+/// Returns the largest size to which compressed bytes may decompress. DWARF expands to 3 to 10 times its size; zstd could make 480 MB of 15 kB,
+/// in each section of a file, before it shows that nothing in them is debug information.
 fn most_decompressed(stored: u64) -> u64 {
     stored.saturating_mul(256).max(16 << 20)
 }
 
-/// The build id among the ELF notes in `bytes` (aligned to 4, as all notes that the GNU tools write).
+/// Returns the build id among the ELF notes in `bytes` (aligned to 4, as all notes that the GNU tools write).
 pub(crate) fn build_id_of_notes(mut bytes: &[u8], endian: Endianness) -> Option<BuildId> {
     let word = |bytes: &[u8], at: usize| {
         let word: [u8; 4] = bytes.get(at..at + 4)?.try_into().ok()?;

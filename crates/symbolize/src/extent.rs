@@ -1,4 +1,4 @@
-//! Where functions without a symbol begin and end, of what is there for unwinding: stripping leaves that.
+//! Bounds of functions without a symbol, from the unwind information, which survives stripping.
 
 use gimli::{
     BaseAddresses, CieOrFde, DebugFrame, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, UnwindSection,
@@ -8,14 +8,14 @@ use object::Endianness;
 use crate::elf::Image;
 use crate::file::Images;
 
-/// First address, and one past the last, of the code around `address` that one entry of the unwind information is about.
+/// Returns the first address, and one past the last, of the unwind entry that covers `address`.
 pub(crate) fn extent(images: &Images, address: u64) -> Option<(u64, u64)> {
     let debug = images.debug.as_ref();
     let found = [Some(&images.image), debug].into_iter().flatten();
     found.filter(|image| image.form.endian == Endianness::Little).find_map(|image| of_image(image, address))
 }
 
-/// Where entries of the unwind information begin, in order.
+/// Returns the start addresses of all unwind entries, sorted.
 pub(crate) fn starts(image: &Image) -> Vec<u64> {
     if image.form.endian != Endianness::Little {
         return Vec::new();
@@ -28,7 +28,7 @@ pub(crate) fn starts(image: &Image) -> Vec<u64> {
     section.set_address_size(if image.form.is_64 { 8 } else { 4 });
     let mut entries = section.entries(&bases);
     let mut starts = Vec::new();
-    // What is damaged ends the list: each entry takes bytes of the file, so that there is an end.
+    // Damaged data ends the list; each entry consumes bytes of the file, so the loop ends.
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else { continue };
         if let Ok(entry) = partial.parse(EhFrame::cie_from_offset) {
@@ -40,10 +40,10 @@ pub(crate) fn starts(image: &Image) -> Vec<u64> {
     starts
 }
 
-/// Files with more unwind information than this, in bytes, are not looked up: it is in memory as long as their symbols are.
+/// Largest unwind information that is used, in bytes: it stays in memory as long as the file's symbols.
 const MOST: u64 = 16 << 20;
 
-/// The unwind information of a file with the table by which it is searched.
+/// The unwind information of a file with its search table.
 #[derive(Debug)]
 pub(crate) struct Extents {
     table: Vec<u8>,
@@ -53,7 +53,7 @@ pub(crate) struct Extents {
 }
 
 impl Extents {
-    /// That of an image; `None` if it has none, or no table for it, or very much.
+    /// Reads that of an image; `None` if it has none, or no search table, or it is too large.
     pub fn read(image: &Image) -> Option<Self> {
         let (table, entries) = (image.section(".eh_frame_hdr")?, image.section(".eh_frame")?);
         if image.form.endian != Endianness::Little || table.size.saturating_add(entries.size) > MOST {
@@ -64,7 +64,7 @@ impl Extents {
         Some(Self { table, entries, bases, address_size: if image.form.is_64 { 8 } else { 4 } })
     }
 
-    /// Where the code begins around `address` that one entry is about.
+    /// Returns the start of the unwind entry that covers `address`.
     pub fn start(&self, address: u64) -> Option<u64> {
         let table = EhFrameHdr::new(&self.table, LittleEndian).parse(&self.bases, self.address_size).ok()?;
         let mut entries = EhFrame::from(EndianSlice::new(&self.entries, LittleEndian));

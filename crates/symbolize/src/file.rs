@@ -1,6 +1,6 @@
-//! Frames in ELF files: finds the recorded file and everything that goes with it, and looks the addresses up.
+//! Frames in ELF files: finds the recorded file and its debug files, and looks addresses up.
 //!
-//! Not here: which name it is if there are several (`naming`).
+//! Elsewhere: the choice between several names (`naming`).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -27,9 +27,9 @@ use crate::symbols::FileSymbols;
 
 /// The recorded file, and its debug file if it has one.
 pub(crate) struct Images {
-    /// The recorded file; its debug file in its place where it is gone.
+    /// The recorded file; if it is gone, its debug file.
     pub image: Rc<Image>,
-    /// Its debug file.
+    /// The debug file.
     pub debug: Option<Rc<Image>>,
 }
 
@@ -38,7 +38,7 @@ impl Images {
     pub fn find(job: &Job, options: &Options, fetch: &Fetch, answer: &mut Answer) -> Option<Self> {
         match open_recorded(job, options, answer) {
             Some(image) => Some(Self::of(image, options, fetch, answer)),
-            // The file is gone, but its debug file may be had by its build id, and has all that is needed.
+            // The file is gone, but its debug file may be available by build id, and has everything needed.
             None => {
                 let found = debug_file::by_build_id(job.build_id.as_ref(), options, fetch, answer)?;
                 Some(Self::of(found, options, &|_, _| None, answer))
@@ -46,13 +46,13 @@ impl Images {
         }
     }
 
-    /// `image`, which is known to be the right one, and its debug file.
+    /// Uses `image`, which is known to be the recorded file, and finds its debug file.
     pub fn of(image: Rc<Image>, options: &Options, fetch: &Fetch, answer: &mut Answer) -> Self {
         let debug = debug_file::find(&image, options, fetch, answer);
         Self { image, debug }
     }
 
-    /// About how many bytes of them have to be in memory to resolve frames.
+    /// Returns the approximate number of bytes in memory needed to resolve frames.
     pub fn bytes(&self, options: &Options) -> u64 {
         let dwarf = self.dwarf().filter(|_| options.lines).map_or(0, |image| store::bytes(image));
         let of_go = if options.lines { GoLines::bytes(&self.image) } else { 0 };
@@ -65,7 +65,7 @@ impl Images {
 }
 
 self_cell! {
-    /// A file that frames are being resolved from, as often as there are more of them, with its DWARF.
+    /// An open file with its DWARF, from which frames are resolved repeatedly.
     pub(crate) struct OpenFile {
         owner: Arena<Store>,
         #[not_covariant]
@@ -74,18 +74,18 @@ self_cell! {
 }
 
 impl OpenFile {
-    /// Reads what frames are resolved from.
+    /// Reads what is needed to resolve frames.
     pub fn of(images: Images, options: &Options, answer: &mut Answer) -> Self {
         Self::new(Arena::new(), |stores| Open::new(images, options, stores, answer))
     }
 
-    /// Resolves the job's frames. The answer must be the one of the times before.
+    /// Resolves the job's frames. The answer must be that of the previous calls.
     pub fn resolve(&mut self, job: &Job, answer: &mut Answer) {
         self.with_dependent_mut(|_, open| open.resolve(job, answer));
     }
 }
 
-/// What frames are resolved from.
+/// The data that frames are resolved from.
 struct Open<'s> {
     image: Rc<Image>,
     symbols: FileSymbols,
@@ -95,7 +95,7 @@ struct Open<'s> {
 }
 
 impl<'s> Open<'s> {
-    /// Reads what frames are resolved from; the DWARF goes to `stores`.
+    /// Reads what is needed to resolve frames; the DWARF goes into `stores`.
     fn new(images: Images, options: &Options, stores: &'s Arena<Store>, answer: &mut Answer) -> Self {
         let mini = mini::find(&images.image, images.debug.as_deref(), answer);
         let symbols = FileSymbols::read(&images.image, images.debug.as_ref(), mini.as_ref(), answer);
@@ -116,14 +116,14 @@ impl<'s> Open<'s> {
     }
 }
 
-/// Go's own table of a file, if it has one: it is read once DWARF says nothing about an address.
+/// Go's own table of a file, if it has one: read once DWARF lacks an address.
 struct GoTable {
     is_wanted: bool,
     lines: Option<Option<GoLines>>,
 }
 
 impl GoTable {
-    /// Adds to what was `found` the addresses that are missing.
+    /// Adds the missing addresses to `found`.
     fn complete(
         &mut self,
         image: &Rc<Image>,
@@ -157,7 +157,7 @@ fn read_go(image: &Rc<Image>, answer: &mut Answer) -> Option<GoLines> {
     Some(lines)
 }
 
-/// Resolves the job's frames, few and near to each other, and reads no more DWARF than that takes.
+/// Resolves the job's frames, which must be few and close together, reading only the DWARF needed.
 pub(crate) fn resolve_few(
     images: &Images,
     symbols: &mut FileSymbols,
@@ -184,7 +184,7 @@ pub(crate) fn resolve_few(
     }
 }
 
-/// The addresses of frames, which are in their order, each once.
+/// Returns the distinct addresses of sorted frames.
 fn distinct(frames: &[FrameAddress]) -> Vec<u64> {
     let mut addresses: Vec<u64> = frames.iter().map(|frame| frame.address).collect();
     addresses.dedup();
@@ -198,8 +198,8 @@ fn look_up(resolver: &mut Resolver<'_>, addresses: &[u64], answer: &mut Answer) 
     pairs.filter_map(|(address, found)| Some((address, found?))).collect()
 }
 
-/// What reads the DWARF of the files, if they have any: all of it, or what the units of the addresses in `part` need, if that can
-/// be told.
+/// Creates the DWARF resolver of the files, if they have any: for everything, or only for the units of the addresses in `part`, if
+/// these can be determined.
 fn resolver<'s>(
     images: &Images,
     options: &Options,
@@ -208,7 +208,7 @@ fn resolver<'s>(
     answer: &mut Answer,
 ) -> Option<Resolver<'s>> {
     let Some(source) = images.dwarf() else {
-        // Go's own table says as much.
+        // Go's own table has the same information.
         if !GoLines::is_in(&images.image) {
             answer.miss(Missing::NoDebugInfo);
         }
@@ -238,7 +238,7 @@ fn resolver<'s>(
     Some(Resolver::new(source, store, shared))
 }
 
-/// The job's frames by their addresses as the file states them, in order.
+/// Returns the job's frames with addresses as the file states them, sorted.
 fn stated(job: &Job, image: &Image) -> Vec<FrameAddress> {
     let frames = job.frames.iter().filter_map(|&frame| {
         let address = frame.address;
@@ -254,7 +254,7 @@ fn stated(job: &Job, image: &Image) -> Vec<FrameAddress> {
     frames
 }
 
-/// The file that was recorded, from the first place where it still is.
+/// Opens the recorded file at the first path where it still is.
 fn open_recorded(job: &Job, options: &Options, answer: &mut Answer) -> Option<Rc<Image>> {
     let mut reasons = Vec::new();
     for path in places(job, options) {
@@ -276,12 +276,12 @@ fn open_recorded(job: &Job, options: &Options, answer: &mut Answer) -> Option<Rc
     None
 }
 
-/// Whether the file was written after the recording ended, which is all that can be known of one without build id.
+/// Whether the file was written after the recording ended, the only possible check for a file without build id.
 fn is_newer(image: &Image, recorded_until: Option<SystemTime>) -> bool {
     recorded_until.zip(image.modified).is_some_and(|(until, modified)| modified > until)
 }
 
-/// Where the recorded file may be, likeliest first.
+/// Returns the paths where the recorded file may be, most likely first.
 fn places(job: &Job, options: &Options) -> Vec<PathBuf> {
     let mut places = options.images.get(&job.dso).cloned().unwrap_or_default();
     places.extend(job.held.as_ref().map(path_of_open));

@@ -1,11 +1,11 @@
-//! The functions of a Go program by the table that its own tracebacks use, `.gopclntab`: it is there after stripping too.
+//! Functions of a Go program from `.gopclntab`, the table for Go's own tracebacks, which survives stripping.
 //!
-//! Go 1.16 and newer (`pcHeader` and `_func` in runtime/symtab.go, debug/gosym/pclntab.go). Offsets of functions count from
-//! `runtime.text`, which the table says itself up to Go 1.25, unless the program is position-independent. Otherwise it is in the
-//! runtime's `moduledata` (`module`). Here are the header, the list of functions, and their names; `lines` has their lines and inlined
+//! Covers Go 1.16 and newer (`pcHeader` and `_func` in runtime/symtab.go, debug/gosym/pclntab.go). Function offsets are relative to
+//! `runtime.text`, which the table states up to Go 1.25, unless the program is position-independent. Otherwise it comes from the
+//! runtime's `moduledata` (`module`). This module reads the header, the list of functions, and their names; `lines` reads lines and inlined
 //! calls.
 //!
-//! Not here: the steps of the stack pointer (`plumb_unwind::go`).
+//! Elsewhere: stack pointer offsets (`plumb_unwind::go`).
 
 mod lines;
 mod module;
@@ -20,51 +20,51 @@ use crate::headers::{Compression, Section};
 use crate::summary::Missing;
 use crate::table::{Bind, Symbol};
 
-/// No more functions than the largest programs have several times over.
+/// Largest number of functions, several times that of the largest programs.
 const MAX_FUNCTIONS: usize = 8 << 20;
-/// Bytes of the longest header.
+/// Size of the longest header.
 const HEADER: u64 = 72;
 
-/// The functions, and where their names are.
+/// Functions with their names.
 #[derive(Debug)]
 pub(crate) struct GoFunctions {
     pub symbols: Vec<Symbol>,
-    /// Names end with 0; symbols say where in this they begin.
+    /// Names, each NUL-terminated; symbols hold offsets into this.
     pub names: Vec<u8>,
 }
 
-/// Which version of Go first wrote the table as it is.
+/// The Go version that introduced the table's layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Version {
-    /// Addresses of eight bytes.
+    /// Absolute addresses of eight bytes.
     Go116,
-    /// Distances of four bytes from `runtime.text`.
+    /// Four-byte offsets from `runtime.text`.
     Go118,
-    /// Entries of functions say in which line they begin; those of inlined calls no longer say where they are.
+    /// Entries of functions have their first line; those of inlined calls no longer have their location.
     Go120,
 }
 
-/// What the table begins with: where its parts are, in bytes from its start.
+/// The table's header: the offsets of its parts in bytes from its start.
 #[derive(Clone, Copy, Debug)]
 struct Header {
     version: Version,
-    /// Instructions take multiples of so many bytes.
+    /// Instruction sizes are multiples of this many bytes.
     quantum: u8,
     functions: usize,
-    /// Where `runtime.text` is, if the table says so.
+    /// Address of `runtime.text`, if the table states it.
     text: Option<u64>,
     names: u64,
-    /// Of each unit that was compiled, where the names of its files are.
+    /// File name offsets by compilation unit.
     units: u64,
-    /// Names of files.
+    /// File names.
     files: u64,
-    /// Tables of values.
+    /// Value tables.
     values: u64,
-    /// The functions: where they begin, and where their entries are.
+    /// Function list: start addresses and entry offsets.
     list: u64,
 }
 
-/// The functions in the order of their addresses, behind them where the last one ends.
+/// Functions sorted by address, followed by the end of the last one.
 #[derive(Clone, Copy)]
 struct FunctionList<'a> {
     version: Version,
@@ -72,7 +72,7 @@ struct FunctionList<'a> {
     rows: &'a [u8],
 }
 
-/// The table's section in a file of x86-64 or aarch64 that has one.
+/// Returns the table's section in an x86-64 or aarch64 file.
 fn section(image: &Image) -> Option<&Section> {
     let names = [".gopclntab", ".data.rel.ro.gopclntab"];
     let section = names.iter().find_map(|name| image.section(name))?;
@@ -80,7 +80,7 @@ fn section(image: &Image) -> Option<&Section> {
     (is_read && section.compression == Compression::None).then_some(section)
 }
 
-/// The functions of a Go program of x86-64 or aarch64; `None`: it is none, or of another version.
+/// Reads the functions of an x86-64 or aarch64 Go program; `None`: not a Go program, or an unknown version.
 pub(crate) fn read(image: &Image) -> Result<Option<GoFunctions>, Missing> {
     let Some(section) = section(image) else { return Ok(None) };
     let bytes = image.read(section)?;
@@ -94,7 +94,7 @@ pub(crate) fn read(image: &Image) -> Result<Option<GoFunctions>, Missing> {
         _ => header.text.or_else(|| Some(Module::find(image, section, &functions)?.text)),
     };
     let base = base.ok_or_else(|| no_base(image))?;
-    // Names end where the next part begins.
+    // The names end at the next part.
     let length = header.units.checked_sub(header.names).and_then(|length| usize::try_from(length).ok());
     let names = length.and_then(|length| names.get(..length)).unwrap_or(names);
     Ok(Some(GoFunctions { symbols: functions.symbols(base), names: names.to_vec() }))
@@ -131,17 +131,17 @@ impl Header {
 }
 
 impl FunctionList<'_> {
-    /// Bytes of a row: where a function begins, and its entry.
+    /// Returns the size of a row: a function's start and its entry offset.
     fn row(version: Version) -> usize {
         if version == Version::Go116 { 16 } else { 8 }
     }
 
-    /// Where the function of that number begins, as the table counts; behind the last one that is where it ends.
+    /// Returns the start of the function with this index in the table's units; for the index after the last one, its end.
     fn begin(&self, index: usize) -> Option<u64> {
         self.number(index, 0)
     }
 
-    /// Where its entry is, from the start of the list.
+    /// Returns the offset of its entry from the start of the list.
     fn entry(&self, index: usize) -> Option<u64> {
         self.number(index, 1)
     }
@@ -156,7 +156,7 @@ impl FunctionList<'_> {
         }
     }
 
-    /// The number of the function that `address` is in, as the table counts.
+    /// Returns the index of the function that contains `address`, in the table's units.
     fn find(&self, address: u64) -> Option<usize> {
         let (mut low, mut high) = (0, self.count);
         while low < high {
@@ -167,7 +167,7 @@ impl FunctionList<'_> {
         (self.begin(index)?..self.begin(low)?).contains(&address).then_some(index)
     }
 
-    /// Where its name is.
+    /// Returns the offset of its name.
     fn name(&self, index: usize) -> Option<u32> {
         let entry = usize::try_from(self.entry(index)?).ok()?;
         u32_at(self.rows, entry.checked_add(Self::row(self.version) / 2)?)
@@ -202,7 +202,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A list of functions as of Go 1.18: rows of a distance and an entry, and where the last one ends.
+    /// Searches a Go 1.18 function list: rows of an offset and an entry, and the end of the last function.
     fn find(distances: &[u32], count: usize, address: u64) -> Option<usize> {
         let rows: Vec<u8> =
             distances.iter().flat_map(|distance| [*distance, 0]).flat_map(u32::to_le_bytes).collect();
@@ -237,7 +237,7 @@ mod tests {
             header[at] = to;
             Header::read(&header).is_none()
         };
-        // The magic number, the length of instructions and of addresses, and how many functions there are.
+        // The magic number, the instruction and address sizes, and the number of functions.
         assert!(changed(0, 0xfb) && changed(6, 0) && changed(7, 4) && changed(12, 1));
         assert!((0..72).all(|length| Header::read(&header[..length]).is_none()));
     }

@@ -1,13 +1,13 @@
 //! The headers of an ELF file of either word size and byte order, in one form.
 //!
-//! Not here: what the sections hold.
+//! Elsewhere: the contents of the sections.
 
 use object::elf::{self, FileHeader32, FileHeader64, Machine};
 use object::read::elf::{CompressionHeader, FileHeader, ProgramHeader, SectionHeader};
 use object::read::{CompressionFormat, ReadRef, Result};
 use object::{Endianness, pod};
 
-/// Everything in the headers that symbolising needs.
+/// The parts of the headers that symbolization needs.
 pub(crate) struct Headers {
     /// Sections in the order of their table, so that an index is a section number.
     pub sections: Vec<Section>,
@@ -17,7 +17,7 @@ pub(crate) struct Headers {
     pub form: Form,
     /// Processor.
     pub machine: Machine,
-    /// Stated address at which a process begins (`e_entry`), 0 if none does.
+    /// Entry point address (`e_entry`), 0 if there is none.
     pub entry: u64,
 }
 
@@ -33,48 +33,48 @@ pub(crate) struct Form {
 /// One row of the section table.
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
-    /// Its name; bytes that are no UTF-8 are replaced.
+    /// Name; invalid UTF-8 is replaced.
     pub name: String,
     /// `SHT_*`.
     pub kind: elf::SectionType,
-    /// Stated address, 0 if it isn't loaded.
+    /// Address, 0 if the section is not loaded.
     pub address: u64,
-    /// Bytes in memory, and in the file unless it is `SHT_NOBITS`.
+    /// Size in bytes in memory, and in the file unless it is `SHT_NOBITS`.
     pub size: u64,
-    /// Where it starts in the file.
+    /// Offset in the file.
     pub offset: u64,
-    /// Number of a section that belongs to it: of a symbol table its strings.
+    /// Number of an associated section: for a symbol table, its strings.
     pub link: usize,
-    /// Bytes of an entry, if it is a table.
+    /// Size of an entry in bytes, if it is a table.
     pub entry_size: u64,
-    /// Whether it holds code.
+    /// Whether it contains code.
     pub executable: bool,
-    /// How it is stored.
+    /// Compression of its contents.
     pub compression: Compression,
 }
 
-/// Compressed debug information is about three times as large as it is stored.
+/// Usual ratio of debug information's decompressed to its compressed size.
 pub(crate) const INFLATED: u64 = 3;
 
-/// How a section is stored.
+/// The compression of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
-    /// As it is.
+    /// Not compressed.
     None,
-    /// `SHF_COMPRESSED`: a header says how (ELF gABI, "Section Compression").
+    /// `SHF_COMPRESSED`: a header has the format (ELF gABI, "Section Compression").
     Header,
-    /// `.zdebug_*`: the word ZLIB and the size come first, as GNU tools did before there was a header.
+    /// `.zdebug_*`: begins with the word ZLIB and the size; used by GNU tools before there was a header.
     OldGnu,
 }
 
 /// One loaded segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
-    /// Stated address.
+    /// Address.
     pub address: u64,
-    /// Where it starts in the file.
+    /// Offset in the file.
     pub offset: u64,
-    /// Bytes in the file.
+    /// Size in the file, in bytes.
     pub file_size: u64,
 }
 
@@ -138,7 +138,7 @@ impl Headers {
     }
 }
 
-/// Format, decompressed size and data of a section with `SHF_COMPRESSED`.
+/// Returns format, decompressed size and data of a section with `SHF_COMPRESSED`.
 pub(crate) fn compression_header(raw: &[u8], form: Form) -> Option<(CompressionFormat, u64, &[u8])> {
     let (kind, size, data) = if form.is_64 {
         let (header, data) = pod::from_bytes::<elf::CompressionHeader64<Endianness>>(raw).ok()?;
@@ -155,7 +155,7 @@ pub(crate) fn compression_header(raw: &[u8], form: Form) -> Option<(CompressionF
     Some((format, size, data))
 }
 
-/// Format, decompressed size and data of a `.zdebug_*` section.
+/// Returns format, decompressed size and data of a `.zdebug_*` section.
 pub(crate) fn old_gnu_header(raw: &[u8]) -> Option<(CompressionFormat, u64, &[u8])> {
     let (size, data) = raw.strip_prefix(b"ZLIB")?.split_first_chunk::<8>()?;
     Some((CompressionFormat::Zlib, u64::from_be_bytes(*size), data))

@@ -1,10 +1,10 @@
-//! Sections of debug files, read in whole or in part. Compressed ones are inflated once and kept on disk from run to run.
+//! Sections of debug files, read in whole or in part. Compressed ones are decompressed once and cached on disk between runs.
 //!
-//! Debian's debug file of libc has 2.4 MB of compressed entries, and every profile has frames of libc: inflating them
-//! took longer than all names of a program without debug information.
+//! Debian's debug file of libc has 2.4 MB of compressed entries, and every profile has frames of libc: decompressing them
+//! took longer than finding all names of a program without debug information.
 //!
-//! Invariant: what is kept is found by what the kernel says of the file that it was inflated from ([`Stamp`]), which changes with every
-//! write and which nobody can set back. So it needs no trust in names, and the file isn't read to find it.
+//! Invariant: the cache key is the kernel's description of the source file ([`Stamp`]), which changes with every
+//! write and which nobody can set back. So names need not be trusted, and the file need not be read to find the entry.
 //!
 //! [`Stamp`]: crate::elf::Stamp
 
@@ -18,13 +18,13 @@ use crate::elf::Image;
 use crate::headers::{Compression, Section};
 use crate::summary::Missing;
 
-/// Version of the form in which sections are kept.
+/// Version of the cached format.
 const VERSION: u32 = 2;
-/// Most bytes that are kept.
+/// Size limit of the cache, in bytes.
 const LIMIT: u64 = 128 << 20;
-/// Sections that are smaller, compressed, are inflated in no time.
+/// Compressed sections smaller than this are not cached: decompressing them takes hardly any time.
 const SMALL: u64 = 16 << 10;
-/// Sections that are larger, inflated, are not kept: they would take the place of all others.
+/// Decompressed sections larger than this are not cached: they would evict all others.
 const LARGE: usize = 32 << 20;
 
 /// A section whose contents can be read.
@@ -35,7 +35,7 @@ pub(crate) struct Contents<'s> {
     kept: Option<(DiskCache, Vec<u8>)>,
 }
 
-/// Where the contents are.
+/// The source of the contents.
 enum Bytes {
     InFile,
     DiskCache(DiskCacheEntry),
@@ -43,7 +43,7 @@ enum Bytes {
 }
 
 impl<'s> Contents<'s> {
-    /// Those of a section of `image`, from the user's `cache` if it was worth keeping them.
+    /// Opens a section of `image`, from the user's `cache` if it is there.
     pub fn open(image: &Rc<Image>, section: &'s Section, cache: Option<&Path>) -> Result<Self, Missing> {
         let mut contents = Self { image: Rc::clone(image), section, bytes: Bytes::InFile, kept: None };
         if section.compression == Compression::None {
@@ -60,7 +60,7 @@ impl<'s> Contents<'s> {
         Ok(contents)
     }
 
-    /// How many bytes they are.
+    /// Returns the size of the contents in bytes.
     pub fn size(&self) -> u64 {
         match &self.bytes {
             Bytes::InFile => self.section.size,
@@ -69,7 +69,7 @@ impl<'s> Contents<'s> {
         }
     }
 
-    /// As much of a part as there is.
+    /// Reads a range, as far as it exists.
     pub fn read(&mut self, range: Range<u64>) -> Result<Vec<u8>, Missing> {
         let range = range.start.min(self.size())..range.end.min(self.size());
         if let Bytes::DiskCache(entry) = &self.bytes {
@@ -90,7 +90,7 @@ impl<'s> Contents<'s> {
         }
     }
 
-    /// All of them.
+    /// Returns the whole contents.
     pub fn all(mut self) -> Result<Vec<u8>, Missing> {
         match self.bytes {
             Bytes::InFile => self.image.read(self.section),
@@ -99,7 +99,7 @@ impl<'s> Contents<'s> {
         }
     }
 
-    /// Inflates them, and keeps them if that is worth it.
+    /// Decompresses the contents, and caches them if worthwhile.
     fn inflate(&mut self) -> Result<(), Missing> {
         let bytes = self.image.read(self.section)?;
         if let Some((kept, key)) = self.kept.as_ref().filter(|_| bytes.len() <= LARGE) {
@@ -110,7 +110,7 @@ impl<'s> Contents<'s> {
     }
 }
 
-/// What a section is kept under; `None` if its file can't be told from what it may be a moment later.
+/// Returns the cache key of a section; `None` if its file was changed too recently to be distinguished from a later state.
 fn key(image: &Image, section: &Section) -> Option<Vec<u8>> {
     let mut key = image.stamp.as_ref()?.settled()?.to_vec();
     key.extend(section.offset.to_le_bytes());

@@ -1,6 +1,6 @@
-//! One file's share of the work: the addresses to look up, and the answer in a form that threads can hand over.
+//! One file's share of the work: the addresses to look up, and the answer in a form that threads can pass on.
 //!
-//! Strings and functions are interned within the answer; the profile's own tables are touched by one thread only.
+//! Strings and functions are interned within the answer; the profile's own tables are accessed by one thread only.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,52 +15,52 @@ use crate::demangle::demangle;
 use crate::roots::ProcessRoot;
 use crate::summary::{DsoSummary, Missing};
 
-/// The addresses of one file.
+/// The addresses to look up in one file.
 #[derive(Debug)]
 pub(crate) struct Job {
-    /// The file.
+    /// Id of the file.
     pub dso: DsoId,
-    /// Its path.
+    /// Path of the file.
     pub path: String,
-    /// Its build id as recorded.
+    /// Build id as recorded.
     pub build_id: Option<BuildId>,
-    /// What it is.
+    /// Kind of the file.
     pub kind: DsoKind,
-    /// What its addresses count from.
+    /// Address space of its addresses.
     pub addresses: AddressSpace,
     /// Pids of processes that had it mapped, to reach its path in their mount namespace.
     pub pids: Vec<u32>,
-    /// Roots of those that have another than ours, held open.
+    /// Root directories of those processes that differ from ours, held open.
     pub roots: Vec<Arc<ProcessRoot>>,
-    /// The file itself, held open, where no path leads to it.
+    /// The file itself, held open, if no path leads to it.
     pub held: Option<File>,
-    /// Frames and the addresses to look up, in the order of the addresses.
+    /// Frames and the addresses to look up, sorted by address.
     pub frames: Vec<FrameAddress>,
-    /// Which profile the ids are of, see [`Session::renew`](crate::Session::renew).
+    /// The generation of the profile that the ids belong to, see [`Session::renew`](crate::Session::renew).
     pub generation: u32,
 }
 
-/// A frame, and where to look it up. In the order of addresses.
+/// A frame and its lookup address; ordered by address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FrameAddress {
-    /// The address to look up: of a call, one inside its instruction.
+    /// The address to look up: for a call, one inside the call instruction.
     pub address: u64,
-    /// Whose it is.
+    /// Id of the frame.
     pub frame: FrameId,
-    /// It is the byte before a return address.
+    /// Whether the address is the byte before a return address.
     pub is_return: bool,
 }
 
-/// What tells a file from others, in whatever profile.
+/// The identity of a file across profiles.
 pub(crate) type FileIdentity = (String, Option<BuildId>, DsoKind, AddressSpace);
 
 impl Job {
-    /// What tells its file from others.
+    /// Returns the identity of its file.
     pub fn identity(&self) -> FileIdentity {
         (self.path.clone(), self.build_id.clone(), self.kind, self.addresses)
     }
 
-    /// A file of `profile` as one to be found, with no address to look up.
+    /// Creates a job to find a file of `profile`, without addresses.
     pub fn without_frames(profile: &Profile, dso: DsoId) -> Job {
         let Dso { path, build_id, kind, addresses } = profile.dsos[dso].clone();
         let path = profile.strings.get(path).to_owned();
@@ -69,13 +69,13 @@ impl Job {
         Job { dso, path, build_id, kind, addresses, pids, roots, held: None, frames, generation: 0 }
     }
 
-    /// For frames of the kernel the module as the kernel calls it, empty for its own.
+    /// For kernel frames, returns the module as the kernel calls it; empty for the kernel itself.
     pub fn module(&self) -> &str {
         if self.kind == DsoKind::Kernel { "" } else { &self.path }
     }
 }
 
-/// By file, some pids of processes that had it mapped.
+/// Returns, for each file, some pids of processes that had it mapped.
 fn pids(profile: &Profile) -> HashMap<DsoId, Vec<u32>> {
     let mut pids: HashMap<DsoId, Vec<u32>> = HashMap::new();
     for mapping in &profile.mappings {
@@ -88,7 +88,7 @@ fn pids(profile: &Profile) -> HashMap<DsoId, Vec<u32>> {
     pids
 }
 
-/// The files of `profile` that have frames without lines, counted from frame number `since`.
+/// Returns the files of `profile` with frames without lines, counted from frame number `since`.
 pub(crate) fn jobs(profile: &Profile, since: usize) -> Vec<Job> {
     let mut frames: HashMap<DsoId, Vec<FrameAddress>> = HashMap::new();
     for (id, frame) in profile.frames.iter().skip(since) {
@@ -114,12 +114,12 @@ pub(crate) fn jobs(profile: &Profile, since: usize) -> Vec<Job> {
     jobs.collect()
 }
 
-/// What was found for a job.
+/// The results for a job.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// What is told about it.
+    /// The file's part of the summary.
     pub summary: DsoSummary,
-    /// Which profile the ids are of.
+    /// The generation of the profile that the ids belong to.
     pub generation: u32,
     dso: DsoId,
     functions: Vec<Arc<FoundFunction>>,
@@ -133,9 +133,9 @@ pub(crate) struct Answer {
 /// A function that was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct FoundFunction {
-    /// Name for people, or the linkage name where that is yet to be demangled.
+    /// Readable name, or the linkage name if demangling is still due.
     pub name: String,
-    /// Name as the linker sees it, empty if there is none.
+    /// Linkage name, empty if there is none.
     pub linkage_name: String,
     /// First address, `None` for an inlined function.
     pub start: Option<u64>,
@@ -145,7 +145,7 @@ pub(crate) struct FoundFunction {
     pub start_line: u32,
 }
 
-/// A place in a function, by the answer's own numbers.
+/// A source location in a function, by the answer's own numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     /// Number from [`Answer::function`].
@@ -158,7 +158,7 @@ pub(crate) struct Place {
     pub inlined: bool,
 }
 
-/// A place in source code.
+/// A location in source code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodePlace {
     /// The function, demangled.
@@ -170,7 +170,7 @@ pub struct CodePlace {
 }
 
 impl Answer {
-    /// An answer about the file of `job` that says nothing yet.
+    /// Creates an empty answer about the file of `job`.
     pub fn new(job: &Job) -> Self {
         let summary = DsoSummary::new(job.dso, &job.path);
         Self {
@@ -186,7 +186,7 @@ impl Answer {
         }
     }
 
-    /// Goes on with the same file in the profile of `job`, where that is another one. What was noted of frames of the one before is forgotten.
+    /// Continues with the same file in the profile of `job`; if that is a new one, notes about frames of the old one are dropped.
     pub fn follow(&mut self, job: &Job) {
         if self.generation != job.generation {
             (self.generation, self.dso, self.summary.dso) = (job.generation, job.dso, job.dso);
@@ -195,20 +195,20 @@ impl Answer {
         }
     }
 
-    /// Goes on with what `new` says of its file, which was opened again. What was noted stays, and what was counted.
+    /// Continues with `new` after the file was reopened. Notes and counts are kept.
     pub fn begin_again(&mut self, new: Answer) {
         let DsoSummary { sources, functions, missing, .. } = new.summary;
         self.summary = DsoSummary { sources, functions, missing, ..self.summary.clone() };
     }
 
-    /// Notes that something is missing, once.
+    /// Records that something is missing, once.
     pub fn miss(&mut self, missing: Missing) {
         if !self.summary.missing.contains(&missing) {
             self.summary.missing.push(missing);
         }
     }
 
-    /// The number of a function.
+    /// Returns the number of a function, adding it if needed.
     pub fn function(&mut self, function: FoundFunction) -> u32 {
         if let Some(&id) = self.function_ids.get(&function) {
             return id;
@@ -220,7 +220,7 @@ impl Answer {
         id
     }
 
-    /// The number of a function of another answer.
+    /// Returns the number of a function of another answer.
     fn known_function(&mut self, function: &Arc<FoundFunction>) -> u32 {
         if let Some(&id) = self.function_ids.get(function) {
             return id;
@@ -231,7 +231,7 @@ impl Answer {
         id
     }
 
-    /// The number of a source file. 0 is the file that is not known.
+    /// Returns the number of a source file. 0 is the unknown file.
     pub fn file(&mut self, file: &str) -> u32 {
         if let Some(&id) = self.file_ids.get(file) {
             return id;
@@ -243,7 +243,7 @@ impl Answer {
         id
     }
 
-    /// What a frame stands for, innermost inlined call first. Nothing is noted for an empty slice.
+    /// Records a frame's source locations, innermost inlined call first. An empty slice records nothing.
     pub fn set(&mut self, frame: FrameId, places: &[Place]) {
         let Some(innermost) = places.first() else { return };
         let start = self.places.len() as u32;
@@ -254,7 +254,7 @@ impl Answer {
         self.summary.inlined += places.len() - 1;
     }
 
-    /// Says that a frame is in a function of which only the first address is known.
+    /// Records that a frame is in a function of which only the first address is known.
     pub fn set_start(&mut self, frame: FrameId, start: u64) {
         let function = self.function(FoundFunction { start: Some(start), ..FoundFunction::default() });
         let first = self.places.len() as u32;
@@ -262,7 +262,7 @@ impl Answer {
         self.frames.push((frame, first, first + 1));
     }
 
-    /// What was noted of frames since the last call, as an answer of its own. Numbers of functions and files hold on.
+    /// Returns the notes about frames since the last call as a separate answer. Numbers of functions and files stay valid.
     pub fn take_noted(&mut self) -> Answer {
         let mut noted = Answer {
             summary: self.summary.clone(),
@@ -286,13 +286,13 @@ impl Answer {
         noted
     }
 
-    /// Forgets functions and files that were noted: they get new numbers. Only where nobody remembers those that they had.
+    /// Drops functions and files, which get new numbers. Only valid if no one has kept the old ones.
     pub fn forget_numbers(&mut self) {
         (self.functions, self.function_ids) = (Vec::new(), HashMap::new());
         (self.files, self.file_ids) = (vec!["".into()], HashMap::from([("".into(), 0)]));
     }
 
-    /// What each frame stands for that something was noted of, with names for people.
+    /// Returns the source locations of each frame with notes, with readable names.
     pub fn noted(&self) -> impl Iterator<Item = (FrameId, Vec<CodePlace>)> {
         let readable = |function: &FoundFunction| match &function.name {
             name if *name == function.linkage_name => demangle(name),
@@ -309,12 +309,12 @@ impl Answer {
         })
     }
 
-    /// Whether it says nothing of any frame.
+    /// Whether the answer is empty: no frame has notes.
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
 
-    /// Says that a frame is in a function of which only the name and the first address are known.
+    /// Records that a frame is in a function of which only the name and the first address are known.
     pub fn set_name(&mut self, frame: FrameId, name: String, start: u64) {
         let function = FoundFunction { name, start: Some(start), ..FoundFunction::default() };
         let function = self.function(function);

@@ -1,11 +1,11 @@
-//! Frames of the kernel and its modules, from `/proc/kallsyms`.
+//! Symbolizes frames of the kernel and its modules from `/proc/kallsyms`.
 //!
-//! The table is the running kernel's, so that it is used only if the profile was recorded on this machine since it
-//! was started: at every start the kernel lies elsewhere (KASLR).
+//! The table is the running kernel's, so it is used only if the profile was recorded on this machine since the last
+//! boot: the kernel's address changes with every boot (KASLR).
 //!
-//! The kernel takes 40 to 70 ms to write its table, so that it is kept on disk until the machine or a module is started
-//! anew. Code that comes and goes without either (BPF programs, trampolines) is not in what is kept: where a frame is
-//! not in the part that is, the table is read after all.
+//! The kernel takes 40 to 70 ms to write its table, so it is cached on disk until the machine boots or a module is
+//! loaded. Code that comes and goes without either (BPF programs, trampolines) is not cached: if a frame is
+//! not in the cached part, the table is read after all.
 
 mod kallsyms;
 mod key;
@@ -22,32 +22,32 @@ use crate::kernel::kallsyms::Kallsyms;
 use crate::options::Options;
 use crate::summary::Missing;
 
-/// Version of the form in which the table is kept.
+/// Version of the cached format.
 const VERSION: u32 = 1;
-/// Most bytes that are kept: a table takes 5 MB, and there is one for each start of the machine.
+/// Size limit of the cache, in bytes: a table takes 5 MB, and there is one for each boot.
 const LIMIT: u64 = 32 << 20;
 
-/// The running kernel's symbols, read when first asked for.
+/// The running kernel's symbols, read on first use.
 #[derive(Default)]
 pub(crate) struct Kernel {
     kept: Mutex<KeptTable>,
     read: OnceLock<Result<Arc<Kallsyms>, Missing>>,
 }
 
-/// The table that was kept on disk.
+/// The table cached on disk.
 #[derive(Default)]
 enum KeptTable {
-    /// Nobody asked for it yet.
+    /// Not looked up yet.
     #[default]
     Unknown,
-    /// There is none, or it is not needed any more: all that it says is in the one that was read.
+    /// There is none, or it is superseded by the table that was read.
     Absent,
-    /// It is there.
+    /// Loaded.
     Loaded(Arc<Kallsyms>),
 }
 
 impl Kernel {
-    /// Resolves the frames of the kernel or of one module.
+    /// Symbolizes the frames of the kernel or of one module.
     pub fn solve(&self, job: &Job, options: &Options, meta: &Meta, answer: &mut Answer) {
         if let Err(missing) = is_running(meta, options) {
             answer.miss(missing);
@@ -58,7 +58,7 @@ impl Kernel {
             return;
         }
         let module = job.module();
-        // What is kept of a module is all of it.
+        // A module is cached completely or not at all.
         let has_all = |kept: &Kallsyms| job.frames.iter().all(|frame| kept.has(module, frame.address));
         let symbols = match self.table(options, has_all) {
             Ok(symbols) => symbols,
@@ -80,7 +80,7 @@ impl Kernel {
 }
 
 impl Kernel {
-    /// The table that was kept, if that is enough; else all that the kernel says, for which the other one makes room.
+    /// Returns the cached table if it suffices; otherwise reads the kernel's, which replaces it.
     fn table(
         &self,
         options: &Options,
@@ -89,7 +89,7 @@ impl Kernel {
         if let Some(read) = self.read.get() {
             return read.clone();
         }
-        // What is locked is whole whoever panicked.
+        // The data stay consistent if another thread panics.
         let mut known = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let KeptTable::Unknown = *known {
             let bytes = || kept(options)?.get(&key::of(options)?);
@@ -108,29 +108,29 @@ impl Kernel {
         read
     }
 
-    /// The table that knows `address`.
+    /// Returns the table that contains `address`.
     fn at(&self, module: &str, address: u64, options: &Options) -> Option<Arc<Kallsyms>> {
         self.table(options, |kept| kept.has(module, address)).ok()
     }
 
-    /// Name and first address of the function at `address`, of the kernel that runs.
+    /// Returns name and first address of the running kernel's function at `address`.
     pub fn name(&self, module: &str, address: u64, options: &Options) -> Option<(String, u64)> {
         self.at(module, address, options)?.find(module, address)
     }
 
-    /// First address of the function at `address`, and where the next thing begins.
+    /// Returns the first address of the function at `address`, and the start of the next symbol.
     pub fn extent(&self, module: &str, address: u64, options: &Options) -> Option<(u64, u64)> {
         self.at(module, address, options)?.extent(module, address)
     }
 }
 
-/// Reads the kernel's table, and keeps it.
+/// Reads the kernel's table, and caches it.
 fn read(options: &Options) -> Result<Kallsyms, Missing> {
     let unreadable = |error: std::io::Error| Missing::Unreadable {
         path: options.kallsyms.clone(),
         error: error.to_string(),
     };
-    // Asked before the table is read, so that a module that is loaded meanwhile makes it another one.
+    // The key is computed before the table is read, so that a module loaded in between changes the key.
     let key = key::of(options);
     let file = fs::File::open(&options.kallsyms).map_err(unreadable)?;
     let symbols = Kallsyms::read(file).map_err(unreadable)?.ok_or(Missing::KernelHidden)?;
@@ -142,13 +142,13 @@ fn read(options: &Options) -> Result<Kallsyms, Missing> {
     Ok(symbols)
 }
 
-/// Where tables are kept.
+/// Returns the cache of tables.
 fn kept(options: &Options) -> Option<DiskCache> {
     let folder = options.cache.as_ref()?;
     Some(DiskCache::open_in(folder, "kernel", VERSION, LIMIT))
 }
 
-/// Whether the kernel that was recorded is the one that runs, as far as the profile says.
+/// Checks that the recorded kernel is the running one, as far as the profile has the information.
 pub(crate) fn is_running(meta: &Meta, options: &Options) -> Result<(), Missing> {
     let read = |file: &str| {
         let text = fs::read_to_string(options.proc.join(file)).unwrap_or_default();
@@ -158,7 +158,7 @@ pub(crate) fn is_running(meta: &Meta, options: &Options) -> Result<(), Missing> 
     if !options.kernel {
         return other("of another machine".into());
     }
-    // What a profile that is being made doesn't say is not looked up: this is asked again and again then.
+    // The machine is not asked for what an unfinished profile lacks: this function is called repeatedly then.
     let release = || read("sys/kernel/osrelease");
     if !meta.kernel.is_empty() && meta.kernel != release() {
         return other(meta.kernel.clone());
@@ -171,7 +171,7 @@ pub(crate) fn is_running(meta: &Meta, options: &Options) -> Result<(), Missing> 
     }
     let recorded = UNIX_EPOCH + Duration::from_nanos(meta.start_unix_ns);
     let started = read("stat").lines().find_map(|line| line.strip_prefix("btime ")?.parse().ok());
-    // The start is known to a second only, and clocks are set.
+    // Boot time has a resolution of one second, and clocks are adjusted.
     let slack = Duration::from_secs(5);
     if started.is_some_and(|seconds| recorded + slack < UNIX_EPOCH + Duration::from_secs(seconds)) {
         return other(format!("{}, before the machine's last start", release()));

@@ -1,5 +1,5 @@
-//! MiniDebugInfo: an ELF file within the ELF file, in `.gnu_debugdata`, compressed with xz, that has the symbols of
-//! local functions. Fedora and its relatives put it into every binary.
+//! MiniDebugInfo: an xz-compressed ELF file with the symbols of local functions, inside the section `.gnu_debugdata` of an ELF
+//! file. Fedora and related distributions put it into every binary.
 
 use std::io::Read;
 use std::rc::Rc;
@@ -12,10 +12,10 @@ use crate::summary::Missing;
 
 /// Largest inner file. The largest in practice have a few megabytes.
 const MAX_SIZE: u64 = 256 << 20;
-/// Most memory that decompressing may take, in KiB: xz's strongest preset needs 65 MiB.
+/// Memory limit for decompression, in KiB: xz's strongest preset needs 65 MiB.
 const MAX_MEMORY_KIB: u32 = 128 << 10;
 
-/// The inner file of `image`, if it has one and neither it nor its debug file has all symbols.
+/// Returns the inner file of `image`, if it has one and neither `image` nor its debug file has all symbols.
 pub(crate) fn find(image: &Image, debug: Option<&Image>, answer: &mut Answer) -> Option<Rc<Image>> {
     if [Some(image), debug].into_iter().flatten().any(|image| image.section_of(SHT_SYMTAB).is_some()) {
         return None;

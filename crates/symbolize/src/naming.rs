@@ -1,8 +1,8 @@
-//! What frames in ELF files are called, of what symbols and DWARF say.
+//! Chooses the names of frames in ELF files between symbols and DWARF.
 //!
 //! A frame's outlined function has the name of the symbol that covers the address, as in perf, so that a clone
-//! (`.cold`, `.isra.0`) is told from its original; DWARF names it only where no symbol does. Inlined calls and lines
-//! are DWARF's.
+//! (`.cold`, `.isra.0`) is distinguished from its original; DWARF names it only if no symbol does. Inlined calls and lines
+//! come from DWARF.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,12 +14,12 @@ use crate::dwarf::{self, Found};
 use crate::job::{Answer, FoundFunction, FrameAddress, Place};
 use crate::symbols::FileSymbols;
 
-/// Functions of a file by their numbers in an answer, which has to be the same whenever there are frames.
+/// The functions of a file by their numbers in an answer, which must be the same for all calls.
 #[derive(Default)]
 pub(crate) struct Naming {
-    /// By start address, those that have a symbol.
+    /// Functions with a symbol, by start address.
     functions: HashMap<u64, u32>,
-    /// By identity of its name, which is held so that no other gets it, those that DWARF named.
+    /// Functions named by DWARF, by the identity of their name, which is held so that its address is not reused.
     inlined: FxHashMap<(*const dwarf::Name, Option<u64>), Numbered>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Naming {
 type Numbered = (Rc<dwarf::Name>, u32);
 
 impl Naming {
-    /// Says in the answer what a frame is, of what DWARF `found` at its address.
+    /// Records a frame in the answer; `found` is what DWARF has for its address.
     pub fn frame(
         &mut self,
         symbols: &mut FileSymbols,
@@ -47,7 +47,7 @@ impl Naming {
             }
             match function {
                 Some(function) => answer.set(frame, &[Place { function, file: 0, line: 0, inlined: false }]),
-                // Frames of one function are one even if nobody knows its name.
+                // Frames of one function are grouped even if its name is unknown.
                 None => symbols
                     .nameless_start(address)
                     .into_iter()
@@ -69,7 +69,7 @@ impl Naming {
         }
     }
 
-    /// The function that isn't inlined: by its symbol, else by DWARF.
+    /// Returns the outlined function: from its symbol, otherwise from DWARF.
     fn outlined(
         &mut self,
         symbols: &mut FileSymbols,

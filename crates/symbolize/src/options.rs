@@ -1,4 +1,4 @@
-//! What to do, and where to look: [`Options`], and how it is going: [`Progress`].
+//! The options of symbolization ([`Options`]) and its progress messages ([`Progress`]).
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -6,51 +6,51 @@ use std::time::{Duration, SystemTime};
 
 use plumb_profile::DsoId;
 
-/// What to resolve and where to look for it. [`Options::default`] looks at this machine and at no other.
+/// The information to resolve and the places to search. [`Options::default`] uses this machine and no other.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Whether to look for source lines and inlined calls, which costs more than names alone.
+    /// Whether to look up source lines and inlined calls, which costs more than names alone.
     pub lines: bool,
-    /// Places where the recorded file may be found besides its own path, tried first: `/proc/self/fd/7` for a
+    /// Additional paths of the recorded file, tried before its own: `/proc/self/fd/7` for a
     /// file that the recorder holds open, `/proc/1234/map_files/5581e000-5582a000` for one that was deleted.
     pub images: HashMap<DsoId, Vec<PathBuf>>,
-    /// When the recording ended: a file without build id that was written later is another one. `None`: taken from
-    /// the profile if it says so.
+    /// The end of the recording: a file without build id that was modified later does not match. `None`: taken from
+    /// the profile if it has one.
     pub recorded_until: Option<SystemTime>,
-    /// Folders with separate debug files: `.build-id/xx/yyyy.debug` and copies of the file tree.
+    /// Directories with separate debug files: `.build-id/xx/yyyy.debug` and copies of the file tree.
     pub debug_roots: Vec<PathBuf>,
-    /// Folder under which the paths of files are looked up, `/` if the profile is of this machine.
+    /// Directory under which the paths of files are looked up, `/` if the profile is of this machine.
     pub root: PathBuf,
-    /// Whether kernel frames may be resolved from the running kernel (only if it is the one recorded).
+    /// Whether kernel frames may be resolved from the running kernel (only if it is the recorded one).
     pub kernel: bool,
-    /// The kernel's symbol table.
+    /// Path of the kernel's symbol table.
     pub kallsyms: PathBuf,
-    /// The kernel's memory as an ELF file, to read its code from.
+    /// Path of the kernel's memory as an ELF file, from which its code is read.
     pub kcore: PathBuf,
-    /// Folder where just-in-time compilers leave `perf-PID.map`.
+    /// Directory where just-in-time compilers write `perf-PID.map`.
     pub perf_maps: PathBuf,
-    /// Users of processes that may be gone by now, by pid: their maps are believed. [`Session`](crate::Session) notes them as it meets them.
+    /// User ids by pid, for processes that may have exited: their maps are trusted. [`Session`](crate::Session) records them as it sees them.
     pub users: HashMap<u32, u32>,
-    /// Where processes are, to reach the files of those in another mount namespace.
+    /// Path of the proc file system, to reach the files of processes in other mount namespaces.
     pub proc: PathBuf,
-    /// Ask debuginfod servers for what is missing here.
+    /// Whether to ask debuginfod servers for files missing here.
     pub debuginfod: bool,
-    /// URLs of debuginfod servers; if empty those in `DEBUGINFOD_URLS`.
+    /// URLs of debuginfod servers; if empty, those in `DEBUGINFOD_URLS`.
     pub debuginfod_urls: Vec<String>,
-    /// Where downloads are kept; `None`: where debuginfod's own client keeps them,
+    /// Directory for downloads; `None`: that of debuginfod's own client,
     /// `$XDG_CACHE_HOME/debuginfod_client`.
     pub debuginfod_cache: Option<PathBuf>,
-    /// Longest time that all downloads together may take.
+    /// Time limit for all downloads together.
     pub debuginfod_time: Duration,
-    /// Folder of the user's cache, below which the kernel's symbols and inflated debug information are kept from run to
-    /// run; `None`: they aren't.
+    /// Directory of the user's cache, below which the kernel's symbols and decompressed debug information are kept between
+    /// runs; `None`: no cache.
     pub cache: Option<PathBuf>,
-    /// Files worked on side by side; 0: as many as there are processors.
+    /// Number of files processed in parallel; 0: one per CPU.
     pub threads: usize,
-    /// About how many bytes of memory the files that are open may take. A larger file is worked on alone. `None`: no bound.
+    /// Approximate memory limit for open files, in bytes. A larger file is processed alone. `None`: no limit.
     pub max_memory: Option<u64>,
-    /// Bytes of memory that this process is to stay below as a whole: where debug information doesn't fit, symbol tables alone are
-    /// read, and that is said ([`Missing::NoRoom`](crate::Missing::NoRoom)). `None`: no bound.
+    /// Resident memory limit for the whole process, in bytes: if debug information does not fit, only symbol tables are
+    /// read, and [`Missing::NoRoom`](crate::Missing::NoRoom) is reported. `None`: no limit.
     pub max_resident: Option<u64>,
 }
 
@@ -81,29 +81,29 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Folder of a process below [`Options::proc`]; that of another thread if its main thread has ended.
+    /// Returns the directory of a process below [`Options::proc`]; that of another thread if its main thread has exited.
     pub(crate) fn process(&self, pid: u32) -> PathBuf {
         self.proc.join(plumb_process::living_thread(pid).to_string())
     }
 }
 
-/// What is going on, for a line on the terminal.
+/// A progress message for the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// A file is done.
     File {
-        /// Its path.
+        /// Path of the file.
         path: String,
-        /// Files done so far, this one included.
+        /// Number of files done so far, including this one.
         done: usize,
-        /// All files with frames to resolve.
+        /// Number of files with frames to resolve.
         total: usize,
     },
-    /// A debug file is being fetched.
+    /// A debug file is being downloaded.
     Download {
-        /// Where from.
+        /// URL of the download.
         url: String,
-        /// Bytes so far.
+        /// Bytes downloaded so far.
         bytes: u64,
     },
 }

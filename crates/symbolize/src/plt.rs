@@ -1,8 +1,8 @@
-//! Names for the stubs of the procedure linkage table: `memcpy@plt`, as perf and objdump call them.
+//! Names of procedure linkage table stubs: `memcpy@plt`, as perf and objdump write them.
 //!
-//! A stub jumps through a slot of the global offset table, and a relocation says which function the slot is for. The
-//! jump itself is read, which holds for every layout of the table that linkers produce for x86-64 (psABI, "Procedure
-//! Linkage Table"; with and without `endbr64`; `.plt.sec`; `.plt.got`). Stubs of other processors get no name.
+//! A stub jumps through a slot of the global offset table, and a relocation names the slot's function. The jump
+//! instruction itself is decoded, which works for every layout of the table that linkers produce for x86-64 (psABI, "Procedure
+//! Linkage Table"; with and without `endbr64`; `.plt.sec`; `.plt.got`). Stubs of other processors are not named.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -15,23 +15,23 @@ use crate::headers::Section;
 use crate::strings::Strings;
 use crate::symtab::Named;
 
-/// The stubs of a file that were asked for.
+/// The stubs of a file, decoded on request.
 #[derive(Debug)]
 pub(crate) struct Plt {
     image: Rc<Image>,
-    /// Read with the first stub.
+    /// The slots, read with the first stub.
     slots: Option<Slots>,
-    /// By their first addresses their ends and names.
+    /// End and name of each stub, by first address.
     stubs: BTreeMap<u64, (u64, String)>,
 }
 
 impl Plt {
-    /// The stubs of `image`.
+    /// Creates it for `image`.
     pub fn new(image: &Rc<Image>) -> Self {
         Self { image: Rc::clone(image), slots: None, stubs: BTreeMap::new() }
     }
 
-    /// The stub that `address` is in.
+    /// Returns the stub that contains `address`.
     pub fn find(&mut self, address: u64) -> Option<Named> {
         if self.image.machine != elf::EM_X86_64 || !self.image.form.is_64 {
             return None;
@@ -46,7 +46,7 @@ impl Plt {
         Some(Named::new(name, start, end))
     }
 
-    /// The function that a slot of the global offset table is for.
+    /// Returns the function of a global offset table slot.
     pub fn slot(&mut self, address: u64) -> Option<String> {
         if self.image.machine != elf::EM_X86_64 || !self.image.form.is_64 {
             return None;
@@ -55,7 +55,7 @@ impl Plt {
         slots.at(address)
     }
 
-    /// Start, end and name of the stub at `address`.
+    /// Returns start, end and name of the stub at `address`.
     fn read(&mut self, address: u64) -> Option<(u64, u64, String)> {
         let image = &self.image;
         let section = [".plt", ".plt.sec", ".plt.got"].iter().filter_map(|name| image.section(name)).find(
@@ -66,7 +66,7 @@ impl Plt {
         let slots = self.slots.get_or_insert_with(|| Slots::read(image));
         let name = match slots.name(start, &image.read_address(start, size)) {
             Some(name) => format!("{name}@plt"),
-            // The first stub calls the dynamic linker for the others.
+            // The first stub calls the dynamic linker on behalf of the others.
             None if start == section.address && section.name == ".plt" => ".plt".to_owned(),
             None => return None,
         };
@@ -74,22 +74,22 @@ impl Plt {
     }
 }
 
-/// Which function each slot of the global offset table is for. Of thousands few are asked for: names are read then.
+/// The function of each global offset table slot. Few of thousands are needed, so names are read on demand.
 #[derive(Debug, Default)]
 struct Slots {
-    /// By their addresses, of several for one the last.
+    /// By address; if several have one address, the last.
     by_address: Vec<(u64, Target)>,
-    /// Those of `.rela.plt` in its order.
+    /// Slots of `.rela.plt`, in order.
     in_order: Vec<Option<Target>>,
     strings: Strings,
 }
 
-/// What a relocation puts into a slot.
+/// The value that a relocation puts into a slot.
 #[derive(Clone, Copy, Debug)]
 enum Target {
-    /// The address of what is called so, at this offset of the strings.
+    /// The address of the symbol with the name at this offset of the strings.
     Named(u32),
-    /// What the function at this address of the file itself chooses when it is loaded.
+    /// The result of the resolver function at this address of the file (an indirect function).
     Chosen(i64),
 }
 
@@ -125,7 +125,7 @@ impl Slots {
         slots
     }
 
-    /// What the slot at an address is for.
+    /// Returns the name for the slot at an address.
     fn at(&self, address: u64) -> Option<String> {
         let behind = self.by_address.partition_point(|&(slot, _)| slot <= address);
         let &(slot, target) = self.by_address.get(behind.checked_sub(1)?)?;
@@ -135,20 +135,20 @@ impl Slots {
     fn text(&self, target: Target) -> Option<String> {
         match target {
             Target::Named(name) => Some(self.strings.get(name.into())).filter(|name| !name.is_empty()),
-            // All that is known is the one that chooses (binutils' and perf's way to say so).
+            // Only the resolver is known (written as binutils and perf write it).
             Target::Chosen(address) => Some(format!("*ABS*+{address:#x}")),
         }
     }
 
-    /// The function that the stub at `start` jumps to.
+    /// Returns the function that the stub at `start` jumps to.
     fn name(&self, start: u64, stub: &[u8]) -> Option<String> {
         const ENDBR64: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
         let body = stub.strip_prefix(ENDBR64).unwrap_or(stub);
-        // `push index`, which sends it on to the first stub.
+        // `push index`, before a jump to the first stub.
         if let Some(index) = body.strip_prefix(&[0x68]).and_then(word) {
             return self.text((*self.in_order.get(usize::try_from(index).ok()?)?)?);
         }
-        // `jmp *slot(%rip)`, perhaps with a `bnd` prefix.
+        // `jmp *slot(%rip)`, optionally with a `bnd` prefix.
         let jump = body.strip_prefix(&[0xf2]).unwrap_or(body);
         let offset = i64::from(word(jump.strip_prefix(&[0xff, 0x25])?)?);
         let length = (stub.len() - jump.len()) as u64 + 6;

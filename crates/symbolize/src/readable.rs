@@ -1,7 +1,7 @@
-//! Readable names for a profile's functions.
+//! Demangles the names of a profile's functions.
 //!
-//! Names are found while a program runs and demangled when somebody looks: that takes as long as all the rest of
-//! finding them, and a recorder has to be cheap.
+//! Names are looked up while a program runs and demangled when somebody reads them: demangling takes as long as the
+//! look-up, and a recorder has to be cheap.
 
 use std::collections::HashMap;
 use std::thread;
@@ -11,10 +11,10 @@ use plumb_profile::{Profile, StringId};
 use crate::demangle::{demangle, is_mangled};
 use crate::work::STACK;
 
-/// Names that are worth a thread of their own.
+/// Number of names per thread.
 const SHARE: usize = 256;
 
-/// Demangles the names of all functions that have none yet but that of the linker.
+/// Demangles the names of all functions that only have a linkage name so far.
 pub fn make_readable(profile: &mut Profile) {
     let mut mangled: Vec<StringId> = Vec::new();
     for function in profile.symbols.functions.rows() {
@@ -42,7 +42,7 @@ pub fn make_readable(profile: &mut Profile) {
     });
 }
 
-/// The readable forms of names, in their order.
+/// Returns the readable forms of names, in their order.
 fn all(names: &[&str]) -> Vec<String> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(names.len().div_ceil(SHARE));
     let share = names.len().div_ceil(threads.max(1)).max(1);
@@ -55,7 +55,7 @@ fn all(names: &[&str]) -> Vec<String> {
         };
         let started: Vec<_> = names.chunks(share).map(start).collect();
         let joined = started.into_iter().map(|(names, thread)| {
-            // Without a thread, or where one failed, names stay as they are.
+            // If a thread cannot start or fails, its names stay as they are.
             let done = thread.ok().and_then(|thread| thread.join().ok());
             done.unwrap_or_else(|| names.iter().map(|&name| name.to_owned()).collect())
         });

@@ -1,14 +1,14 @@
-//! Stacks of threads that went off the processor begin with the reason: what called the scheduler.
+//! Trims off-CPU stacks so that they begin with the reason: the function that called the scheduler.
 //!
-//! Not here: how such stacks are recorded.
+//! Elsewhere: recording such stacks.
 
 use plumb_profile::{FrameId, FrameKind, Profile, Samples, StackId};
 
-/// The function of the kernel in which every switch happens. What it calls is what looks at the switch.
+/// The kernel function in which every context switch happens. Functions that it calls only observe the switch.
 const SWITCH: &str = "__schedule";
-/// So many frames may be inside of it.
+/// Largest number of frames inside it.
 const MAX_INSIDE: usize = 16;
-/// Functions of the kernel that every stack of a switch ends in: who called them is the reason.
+/// Kernel functions at the inner end of every off-CPU stack: their caller is the reason.
 const SCHEDULER: [&str; 8] = [
     "__schedule",
     "schedule",
@@ -20,7 +20,7 @@ const SCHEDULER: [&str; 8] = [
     "schedule_hrtimeout_range_clock",
 ];
 
-/// Takes the scheduler's own functions off the inner ends of stacks, by their names: what called them is why a thread went off the processor.
+/// Removes the scheduler's own functions from the inner ends of stacks, by name: their caller is why the thread went off-CPU.
 pub fn name_reasons(profile: &mut Profile) {
     let mut samples = Samples::default();
     for sample in profile.samples.iter() {
@@ -34,7 +34,7 @@ fn without_scheduler(profile: &Profile, stack: StackId) -> StackId {
     let callers = std::iter::successors(Some(stack), |&stack| profile.stacks.node(stack).caller);
     let is_switch = |&stack: &StackId| is_one_of(profile, profile.stacks.node(stack).frame, &[SWITCH]);
     let mut stack = callers.take(MAX_INSIDE).filter(is_switch).last().unwrap_or(stack);
-    // A stack that is nothing else stays as it is.
+    // A stack of nothing but these stays as it is.
     while is_one_of(profile, profile.stacks.node(stack).frame, &SCHEDULER)
         && let Some(caller) = profile.stacks.node(stack).caller
     {

@@ -1,27 +1,27 @@
-//! How much memory the files that are open may take: [`Room`], which all workers share.
+//! The memory budget of open files: [`Room`], shared by all workers.
 //!
-//! One half is for files that stay open, as more of their frames are expected, the other for those that are worked on and closed at
-//! once. Invariant: who waits for room holds none of the second half, so that somebody always goes on.
+//! One half is for files that stay open because more of their frames are expected, the other for those that are processed and closed at
+//! once. Invariant: a thread that waits for room holds none of the second half, so some thread always makes progress.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Bytes that may be taken.
+/// A budget in bytes.
 #[derive(Debug)]
 pub(crate) struct Room {
-    /// Of each half.
+    /// Size of each half.
     half: u64,
     taken: Mutex<Taken>,
     given_back: Condvar,
 }
 
-/// Bytes that are taken.
+/// Bytes in use.
 #[derive(Debug, Default)]
 struct Taken {
     kept: u64,
     passing: u64,
 }
 
-/// Bytes that are given back when this is dropped.
+/// Bytes that are returned to the budget on drop.
 #[derive(Debug)]
 pub(crate) struct Share<'r> {
     room: &'r Room,
@@ -30,12 +30,12 @@ pub(crate) struct Share<'r> {
 }
 
 impl Room {
-    /// So many bytes.
+    /// Creates a budget of `bytes`.
     pub fn new(bytes: u64) -> Self {
         Self { half: bytes / 2, taken: Mutex::default(), given_back: Condvar::new() }
     }
 
-    /// Room for a file that stays open, if there is so much.
+    /// Takes room for a file that stays open, if there is enough.
     pub fn keep(&self, bytes: u64) -> Option<Share<'_>> {
         let mut taken = self.lock();
         let kept = taken.kept.checked_add(bytes).filter(|&kept| kept <= self.half)?;
@@ -43,7 +43,7 @@ impl Room {
         Some(Share { room: self, bytes, is_kept: true })
     }
 
-    /// Room for a file that is closed soon: waits until there is so much, or until no other such file is open.
+    /// Takes room for a file that is closed soon: waits until there is enough, or until no other such file is open.
     pub fn pass(&self, bytes: u64) -> Share<'_> {
         let mut taken = self.lock();
         while taken.passing > 0 && taken.passing.saturating_add(bytes) > self.half {
@@ -54,7 +54,7 @@ impl Room {
     }
 
     fn lock(&self) -> MutexGuard<'_, Taken> {
-        // Sums are whole whoever panicked.
+        // The sums stay consistent if another thread panics.
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -69,15 +69,15 @@ impl Drop for Share<'_> {
     }
 }
 
-/// Whether this process has room for so many bytes more below a bound. Some is left to others, who take it meanwhile: more of it while
-/// a profile is being made.
+/// Whether this process may take `bytes` more and stay below `bound`. A share of the bound is left to other allocations: a larger one while
+/// a profile is being recorded.
 pub(crate) fn has_left(bytes: u64, bound: Option<u64>, is_live: bool) -> bool {
     let Some(bound) = bound else { return true };
     let left_to_others = bound / if is_live { 4 } else { 8 };
     resident().is_none_or(|resident| resident.saturating_add(bytes) <= bound - left_to_others)
 }
 
-/// Resident bytes of this process; `None` if the kernel doesn't say.
+/// Returns the resident memory of this process in bytes; `None` if the kernel does not report it.
 fn resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

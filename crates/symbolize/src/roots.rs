@@ -1,7 +1,7 @@
-//! Root folders of processes in containers, held open while a profile is made: a process may be gone, and its container's files with it, by the time
-//! that names are looked for.
+//! Root directories of processes in containers, held open during a recording: when names are looked up, a process may be gone, and its
+//! container's files with it.
 //!
-//! Not here: what is looked for in them.
+//! Elsewhere: the files looked up in them.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
@@ -14,21 +14,21 @@ use plumb_profile::Profile;
 use crate::options::Options;
 use crate::perf_map::inner_pid;
 
-/// So many are held; of further processes only those that still run are looked at.
+/// Largest number held; further processes are only consulted while they run.
 const MOST: usize = 64;
 
-/// The root folder of a process, with its mount namespace, which lasts as long as it is open.
+/// The root directory of a process, with its mount namespace, which lasts as long as it is open.
 #[derive(Debug)]
 pub(crate) struct ProcessRoot {
     pid: u32,
-    /// Its number in its own pid namespace.
+    /// Process id in its own pid namespace.
     pub inner_pid: u32,
     root: File,
     _mounts: File,
 }
 
 impl ProcessRoot {
-    /// That of a process. `None`: it has ours, or may not be looked at.
+    /// Opens the root of a process. `None`: it is the same as ours, or access is denied.
     fn open(pid: u32, options: &Options) -> Option<Self> {
         let (root, process) = (other_root(pid, options)?, options.process(pid));
         let inner_pid = inner_pid(&process).unwrap_or(pid);
@@ -36,13 +36,13 @@ impl ProcessRoot {
         Some(Self { pid, inner_pid, root, _mounts: mounts })
     }
 
-    /// A path to it, as long as it is held.
+    /// Returns a path to it, valid as long as it is held.
     pub fn path(&self) -> PathBuf {
         path_of_open(&self.root)
     }
 }
 
-/// The root folder of a process that runs, if it is another than ours.
+/// Returns the root directory of a running process, if it differs from ours.
 pub(crate) fn other_root(pid: u32, options: &Options) -> Option<PathBuf> {
     let process = options.process(pid);
     let root = process.join("root/.");
@@ -53,18 +53,18 @@ pub(crate) fn other_root(pid: u32, options: &Options) -> Option<PathBuf> {
     (!is_ours).then_some(root)
 }
 
-/// Roots of processes of a profile that is being made.
+/// Roots of the processes of a profile being recorded.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessRoots {
     held: Vec<Arc<ProcessRoot>>,
-    /// Files of the profile whose processes' users were looked at.
+    /// Number of files of the profile whose processes' users were determined.
     pub seen_files: usize,
-    /// Mappings of the profile that were looked at.
+    /// Number of mappings of the profile that were processed.
     seen: usize,
 }
 
 impl ProcessRoots {
-    /// Opens those of processes that have mapped something since the last time: a process may have gone into its container since.
+    /// Opens the roots of processes with new mappings since the last call: a process may have entered its container since.
     pub fn note(&mut self, profile: &Profile, options: &Options) {
         let mut last = None;
         for mapping in profile.mappings.iter().skip(self.seen) {
@@ -80,12 +80,12 @@ impl ProcessRoots {
         self.seen = profile.mappings.len();
     }
 
-    /// Those of some processes.
+    /// Returns the roots held for some processes.
     pub fn of(&self, pids: &[u32]) -> Vec<Arc<ProcessRoot>> {
         self.held.iter().filter(|held| pids.contains(&held.pid)).cloned().collect()
     }
 
-    /// Closes all.
+    /// Closes all roots.
     pub fn forget(&mut self) {
         *self = Self::default();
     }

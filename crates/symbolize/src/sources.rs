@@ -1,4 +1,4 @@
-//! Where names come from, for all workers: what was asked for, and what is read once and shared.
+//! The sources of names, shared by all workers: options, and data read once.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use crate::roots::other_root;
 use crate::work::Message;
 use crate::{perf_map, vdso};
 
-/// What all files' workers share.
+/// Data shared by the workers of all files.
 pub(crate) struct Sources {
-    /// What was asked for.
+    /// Options of the symbolization.
     pub options: Options,
-    /// What the profile says about its making.
+    /// Metadata of the profile.
     pub meta: Meta,
-    /// The kernel's table.
+    /// The kernel's symbol table.
     pub kernel: Arc<Kernel>,
-    /// Servers to ask.
+    /// The debuginfod servers.
     pub debuginfod: Option<Debuginfod>,
 }
 
 impl Sources {
-    /// The ELF files to resolve a job's frames from.
+    /// Finds the ELF files to resolve a job's frames from.
     pub fn images(&self, job: &Job, answer: &mut Answer, sender: &Sender<Message>) -> Option<Images> {
         let fetch = |build_id: &BuildId, answer: &mut Answer| {
             self.debuginfod.as_ref().and_then(|servers| servers.fetch(build_id, answer, sender))
@@ -46,20 +46,20 @@ impl Sources {
         Images::find(job, &Options { debug_roots, ..self.options.clone() }, &fetch, answer)
     }
 
-    /// Roots of processes that have another than ours and had the file mapped: those that are held, and those of processes that run.
+    /// Returns the root directories, other than ours, of processes that had the file mapped: those held open, and those of running processes.
     fn roots(&self, job: &Job) -> Vec<PathBuf> {
         let held = job.roots.iter().map(|root| root.path());
         held.chain(job.pids.iter().filter_map(|&pid| other_root(pid, &self.options))).collect()
     }
 
-    /// Names the frames of a job that has no ELF file.
+    /// Names the frames of a job without an ELF file.
     pub fn name(&self, job: &Job, answer: &mut Answer) {
         match job.kind {
             DsoKind::Anonymous { pid } => perf_map::solve(job, pid, &self.options, answer),
             DsoKind::Kernel | DsoKind::KernelModule => {
                 self.kernel.solve(job, &self.options, &self.meta, answer)
             }
-            // The recorder has named those of scripts.
+            // The recorder has already named script frames.
             DsoKind::File | DsoKind::Script | DsoKind::Vdso => {}
         }
     }

@@ -1,7 +1,7 @@
 //! String tables of ELF and DWARF.
 //!
-//! They are often the largest part of a file, and of their strings a profile needs a few hundred: a large one is read
-//! string by string, until so many were asked for that reading all of it at once is cheaper.
+//! String tables are often the largest part of a file, and a profile needs a few hundred of their strings: a large table is read
+//! string by string, until so many were requested that reading all of it is cheaper.
 
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
@@ -10,14 +10,14 @@ use crate::elf::Image;
 use crate::headers::{Compression, INFLATED, Section};
 use crate::summary::Missing;
 
-/// Longest string that is taken; longer ones are cut.
+/// Longest string; longer ones are truncated.
 const MAX_STRING: u64 = 1 << 16;
-/// Bytes that are read for a first try at a string.
+/// Size of the first read for a string, in bytes.
 const FIRST_READ: u64 = 256;
 /// A table up to this size is read as a whole.
 const SMALL: u64 = 1 << 19;
 
-/// One string costs about as much as this many bytes of the whole table.
+/// Cost of reading one string, in bytes of the whole table.
 const SHARE: u64 = 1 << 13;
 /// A table above this size is never read as a whole.
 const LARGE: u64 = 8 << 20;
@@ -25,12 +25,12 @@ const LARGE: u64 = 8 << 20;
 /// A string table.
 #[derive(Debug, Default)]
 pub(crate) enum Strings {
-    /// There is none.
+    /// No table.
     #[default]
     None,
-    /// All of it.
+    /// The whole table in memory.
     Whole(Vec<u8>),
-    /// Read as needed.
+    /// A table read on demand.
     InFile(InFile),
 }
 
@@ -39,14 +39,14 @@ pub(crate) enum Strings {
 pub(crate) struct InFile {
     image: Rc<Image>,
     section: Section,
-    /// Strings that were read one by one.
+    /// Number of strings read one by one.
     asked: Cell<u64>,
-    /// All of it, once much of it was asked for.
+    /// The whole table, once many of its strings were requested.
     whole: OnceCell<Vec<u8>>,
 }
 
 impl Strings {
-    /// The table in a section.
+    /// Opens the table in a section.
     pub fn read(image: &Rc<Image>, section: &Section) -> Result<Self, Missing> {
         if section.compression == Compression::None && section.size > SMALL {
             return Ok(Self::InFile(InFile {
@@ -59,7 +59,7 @@ impl Strings {
         image.read(section).map(Self::Whole)
     }
 
-    /// How many bytes of the table in a section come to be in memory, at the most.
+    /// Returns the most bytes of a section's table that end up in memory.
     pub fn bytes(section: &Section) -> u64 {
         match section.compression {
             Compression::None if section.size > LARGE => 0,
@@ -68,7 +68,7 @@ impl Strings {
         }
     }
 
-    /// The string at an offset; empty if there is none.
+    /// Returns the string at an offset; empty if there is none.
     pub fn get(&self, offset: u64) -> String {
         match self {
             Strings::None => String::new(),
@@ -83,7 +83,7 @@ impl InFile {
         let (image, section) = (&self.image, &self.section);
         self.asked.set(self.asked.get() + 1);
         if self.asked.get() > section.size / SHARE && section.size <= LARGE {
-            // What can't be read is no worse for being asked for once.
+            // If it cannot be read, the single string could not either.
             let whole = self.whole.get_or_init(|| image.read(section).unwrap_or_default());
             return text(behind(whole, offset));
         }
@@ -100,12 +100,12 @@ impl InFile {
     }
 }
 
-/// What comes behind an offset.
+/// Returns the bytes from an offset on.
 fn behind(bytes: &[u8], offset: u64) -> &[u8] {
     usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default()
 }
 
-/// The text up to the first 0.
+/// Returns the text up to the first NUL.
 fn text(bytes: &[u8]) -> String {
     let bytes = &bytes[..bytes.len().min(MAX_STRING as usize)];
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());

@@ -1,41 +1,41 @@
-//! What was found and what was not, file by file, with the reason: [`Summary`].
+//! Results and failures of symbolization by file, with reasons: [`Summary`].
 
 use std::fmt;
 use std::path::PathBuf;
 
 use plumb_profile::DsoId;
 
-/// What [`symbolize`](crate::symbolize) did.
+/// The results of [`symbolize`](crate::symbolize).
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// One row for each file with frames to resolve, in the order of their ids.
+    /// One row for each file with frames to resolve, by id.
     pub dsos: Vec<DsoSummary>,
-    /// Wall time in seconds, from when all frames were there.
+    /// Wall time in seconds, from when all frames were known.
     pub seconds: f64,
 }
 
-/// What was done for one file.
+/// The results for one file.
 #[derive(Clone, Debug)]
 pub struct DsoSummary {
-    /// The file.
+    /// Id of the file.
     pub dso: DsoId,
-    /// Its path.
+    /// Path of the file.
     pub path: String,
     /// Files that symbols or lines were read from: the file itself, separate debug files.
     pub sources: Vec<PathBuf>,
-    /// Frames that had no lines before.
+    /// Number of frames that had no lines before.
     pub frames: usize,
-    /// Of these, frames that now have a function.
+    /// Number of these that now have a function.
     pub named: usize,
-    /// Of these, frames that now have a source line.
+    /// Number of these that now have a source line.
     pub lined: usize,
-    /// Inlined calls that were found in them.
+    /// Number of inlined calls found in them.
     pub inlined: usize,
-    /// Symbols of functions in the tables that were read.
+    /// Number of function symbols in the tables that were read.
     pub functions: usize,
-    /// What is missing, and why.
+    /// Missing information, with reasons.
     pub missing: Vec<Missing>,
-    /// Seconds of processor time spent on it.
+    /// CPU time in seconds.
     pub seconds: f64,
 }
 
@@ -56,17 +56,17 @@ impl DsoSummary {
     }
 }
 
-/// Why names or lines of a file are missing.
+/// The reason why names or lines of a file are missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// The file, or a part of it, could not be read.
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error message.
         error: String,
     },
-    /// Another file now is where the recorded one was.
+    /// The recorded file was replaced by another one.
     Replaced {
         /// The file.
         path: PathBuf,
@@ -75,53 +75,53 @@ pub enum Missing {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong and where.
+        /// The error and its location.
         error: String,
     },
     /// The file is stripped: only exported functions have names, or none.
     NoSymbols,
     /// Neither the file nor a separate debug file has DWARF.
     NoDebugInfo,
-    /// The kernel shows no addresses to this user.
+    /// The kernel hides addresses from this user.
     KernelHidden,
-    /// The profile was recorded under another kernel than the one that runs.
+    /// The profile was recorded under another kernel than the running one.
     OtherKernel {
         /// The recorded one.
         recorded: String,
     },
     /// The just-in-time compiler wrote no map of its code.
     NoPerfMap {
-        /// Where it would be.
+        /// The expected path.
         path: PathBuf,
     },
-    /// There is such a map, but of somebody else, who may have made it up.
+    /// The map belongs to another user, who may have forged it.
     NotOwned {
-        /// Where it is.
+        /// Path of the map.
         path: PathBuf,
-        /// Whose it would have to be, unless it is root's.
+        /// The required owner, unless root owns the map.
         owner: u32,
     },
-    /// A debuginfod server did not give the file.
+    /// A debuginfod server did not provide the file.
     Download {
-        /// Where from.
+        /// URL of the download.
         url: String,
-        /// What happened.
+        /// The error message.
         error: String,
     },
-    /// There was no memory for the debug information: names are those of the symbol tables.
+    /// There was not enough memory for the debug information: names come from the symbol tables.
     NoRoom {
-        /// How many bytes it takes.
+        /// Memory needed, in bytes.
         bytes: u64,
     },
-    /// A part was skipped: it is larger than any that a compiler writes, or took too long, or its parser failed.
+    /// A part was skipped: it is larger than compilers write, took too long, or crashed its parser.
     Skipped {
-        /// What and why.
+        /// The part and the reason.
         what: String,
     },
 }
 
 impl Missing {
-    /// What the user can do about it; empty if nothing.
+    /// Returns advice for the user; empty if there is none.
     pub fn remedy(&self) -> &'static str {
         match self {
             Missing::NoSymbols => "install its debug symbols package or build it without stripping",

@@ -1,4 +1,4 @@
-//! All names of functions that a file and its debug file have: symbol tables, `.gnu_debugdata`, Go's table, PLT stubs.
+//! All function names of a file and its debug file: symbol tables, `.gnu_debugdata`, Go's table, PLT stubs.
 
 use std::rc::Rc;
 
@@ -13,44 +13,45 @@ use crate::strings::Strings;
 use crate::summary::Missing;
 use crate::symtab::{Named, Symtab};
 
-/// Bytes of `_start` that are taken to be its own where no symbol says so: it is 34 to 47 long in glibc and musl.
+/// Assumed size of `_start` without a symbol, in bytes: it is 34 to 47 long in glibc and musl.
 const START: u64 = 48;
 
-/// How gdb calls what signal handlers return to.
+/// gdb's name for the code that signal handlers return to.
 const SIGNAL_RETURN: &str = "<signal handler called>";
-/// The code there (`__restore_rt`): the system call 15, `rt_sigreturn` (asm/unistd_64.h), as glibc and musl write it.
+/// Code of `__restore_rt`: system call 15, `rt_sigreturn` (asm/unistd_64.h), as glibc and musl write it.
 const RETURNS: [&[u8]; 2] =
     [&[0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05], &[0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05]];
 
-/// The functions of a file, from wherever they were found.
+/// The functions of a file from all sources.
 #[derive(Debug)]
 pub(crate) struct FileSymbols {
-    /// The tables, the best first.
+    /// The tables, best first.
     tables: Vec<Symtab>,
     plt: Plt,
     image: Rc<Image>,
-    /// Where a process begins, 0 if nowhere.
+    /// Entry point, 0 if there is none.
     entry: u64,
-    /// Where the unwind information says that functions begin, in order; read once it is asked for.
+    /// Start addresses of the unwind entries, sorted; read on first use.
     starts: Option<Vec<u64>>,
-    /// The same, to look up functions that have no symbol; `None` within if there is none. Read once it is asked for.
+    /// Unwind information to look up functions without a symbol; the inner `None` if there is none. Read on first use.
     extents: Option<Option<Extents>>,
 }
 
-/// A symbol without a size is taken for that much of the code behind it, where no unwind information says where its function ends. Code of
-/// more is named by pieces of that length.
+/// Length assumed for a symbol without a size if no unwind information has its function's end. Code further on is named in pieces of that
+/// length.
 const REACH: u64 = 4096;
 
-/// The last function that the compiler's own files put in front of a program's code, which may have no symbols (GHC's has few): it only jumps on.
+/// The last of the compiler's startup functions before a program's code, which may have no symbols (GHC's has few), and its length: it only
+/// jumps on.
 const LAST_OF_START: (&str, u64) = ("frame_dummy", 16);
 
-/// A symbol without a size, as far as its function goes for sure: up to where another one begins.
+/// Limits a symbol without a size to where its function certainly extends: up to the start of another one.
 fn within(named: Named, address: u64, starts: &[u64]) -> Named {
     let behind = starts.partition_point(|&start| start <= named.start);
     let after = starts.partition_point(|&start| start <= address);
     let next = starts.get(after).copied().unwrap_or(u64::MAX).min(named.end);
     let (begin, end) = match after.checked_sub(1) {
-        // One function that begins with the symbol, or around it.
+        // One function that begins at the symbol, or around it.
         Some(last) if after == behind && has_entry(starts[last], named.start) => (named.start, next),
         Some(last) if after > behind => (starts[last], next),
         _ => {
@@ -69,13 +70,13 @@ fn within(named: Named, address: u64, starts: &[u64]) -> Named {
     Named { start: begin, end, near, ..named }
 }
 
-/// Whether an entry of the unwind information that begins there is about the symbol too: an assembler may put instructions before it.
+/// Whether the unwind entry that begins at `entry` covers the symbol too: an assembler may put instructions before it.
 fn has_entry(entry: u64, symbol: u64) -> bool {
     symbol - entry <= 16
 }
 
 impl FileSymbols {
-    /// Reads the tables of `image`, and of `debug` or `mini` where `image` was stripped; of a Go program its own table then.
+    /// Reads the tables of `image`, and of `debug` or `mini` if `image` is stripped; for a stripped Go program also Go's own table.
     pub fn read(
         image: &Rc<Image>,
         debug: Option<&Rc<Image>>,
@@ -117,14 +118,14 @@ impl FileSymbols {
         }
     }
 
-    /// About how many bytes the tables of `image` take in memory, at the most.
+    /// Returns the approximate memory of the tables of `image`, in bytes, as an upper bound.
     pub fn bytes(image: &Image) -> u64 {
         let tables = [SHT_SYMTAB, SHT_DYNSYM].iter().filter_map(|&kind| image.section_of(kind));
         let strings = |table: &Section| image.sections.get(table.link).map_or(0, Strings::bytes);
-        // The rows as they are in the file, 24 bytes each, and what is made of them, 40 bytes.
+        // The rows as in the file, 24 bytes each, and the derived data, 40 bytes each.
         let tables: u64 =
             tables.map(|table| table.size.saturating_mul(3).saturating_add(strings(table))).sum();
-        // Names and rows are a part of it; its copy goes once they are taken out.
+        // Names and rows are part of the table, whose copy is freed once they are extracted.
         let of_go = match image.section_of(SHT_SYMTAB) {
             None => image.section(".gopclntab").map_or(0, |section| section.size.saturating_mul(2)),
             Some(_) => 0,
@@ -132,7 +133,7 @@ impl FileSymbols {
         tables.saturating_add(of_go)
     }
 
-    /// The function that `address` belongs to.
+    /// Returns the function that contains `address`.
     pub fn find(&mut self, address: u64) -> Option<Named> {
         if let Some(found) = self.in_tables(address).or_else(|| self.plt.find(address)) {
             return Some(found);
@@ -140,24 +141,24 @@ impl FileSymbols {
         self.start(address).or_else(|| self.signal_return(address))
     }
 
-    /// Where the function begins that `address` is in, though no symbol names it: the unwind information says so, which stripping leaves.
+    /// Returns the start of the function without a symbol that contains `address`, from the unwind information, which survives stripping.
     pub fn nameless_start(&mut self, address: u64) -> Option<u64> {
         let image = &self.image;
         self.extents.get_or_insert_with(|| Extents::read(image)).as_ref()?.start(address)
     }
 
-    /// The start of the function that begins behind `address`, the byte before a return address, where that byte is in no code.
+    /// Returns the function that starts after `address`, the byte before a return address, if that byte is not in code.
     ///
-    /// Nobody called it: the stack of a coroutine is made by hand, with the first byte of a function as its outermost return
-    /// address (`makecontext`). A call may also be the last instruction of a function that has no symbol: that has unwind
-    /// information, which is looked for.
+    /// Such a function was never called: the stack of a coroutine is made by hand, with the first byte of a function as its outermost return
+    /// address (`makecontext`). Otherwise a call may be the last instruction of a function without a symbol, which has unwind
+    /// information; that is checked.
     pub fn begun_at(&mut self, address: u64) -> Option<u64> {
         let start = address.checked_add(1)?;
         let found = self.in_tables(start).filter(|found| found.start == start)?;
         self.nameless_start(address).is_none().then_some(found.start)
     }
 
-    /// What a signal handler returns to. Nothing has called it, so that the byte before it is what is looked up, which is no part of any
+    /// Returns the code that a signal handler returns to. It was never called, so the address looked up, the byte before it, is not part of any
     /// function.
     fn signal_return(&self, address: u64) -> Option<Named> {
         if self.image.machine != EM_X86_64 {
@@ -170,7 +171,7 @@ impl FileSymbols {
         Some(Named::new(SIGNAL_RETURN.to_owned(), address, end))
     }
 
-    /// The function whose address is in a slot of the global offset table.
+    /// Returns the function whose address is in a slot of the global offset table.
     pub fn slot(&mut self, address: u64) -> Option<String> {
         self.plt.slot(address)
     }
@@ -185,11 +186,11 @@ impl FileSymbols {
         Some(within(found, address, starts))
     }
 
-    /// The code that a process begins with, which every stack of its first thread ends in. Stripping takes its name
-    /// away, but the file's header still says where it is.
+    /// Returns the entry code of a process, the root of every stack of its first thread. Stripping removes its name,
+    /// but the file's header still has its address.
     fn start(&mut self, address: u64) -> Option<Named> {
         let is_inside = self.entry != 0 && (self.entry..self.entry.saturating_add(START)).contains(&address);
-        // Where its symbol is there, that says where it ends.
+        // If its symbol exists, that has its end.
         (is_inside && self.in_tables(self.entry).is_none())
             .then(|| Named::new("_start".to_owned(), self.entry, self.entry.saturating_add(START)))
     }

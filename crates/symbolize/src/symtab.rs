@@ -1,6 +1,6 @@
 //! The functions in an ELF file's `.symtab` or `.dynsym`, or in Go's own table.
 //!
-//! Of a table with 100,000 symbols a profile needs a hundred: rows are taken without their names, and a name is read
+//! A profile needs a hundred of a table's 100,000 symbols: rows are kept without names, and a name is read
 //! when its row is chosen.
 
 use std::rc::Rc;
@@ -17,35 +17,35 @@ use crate::strings::Strings;
 use crate::summary::Missing;
 use crate::table::{Bind, Symbol, SymbolTable};
 
-/// A file's functions.
+/// The functions of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Symtab {
     table: SymbolTable,
     strings: Strings,
 }
 
-/// A function as the linker knows it.
+/// A function according to the symbol table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Named {
-    /// Name as the linker sees it.
+    /// Linkage name.
     pub linkage_name: String,
     /// First address.
     pub start: u64,
-    /// One past the last address that is its own, as far as the table says.
+    /// One past its last address, as far as the table shows.
     pub end: u64,
-    /// The table says how long it is.
+    /// Whether the table has its size.
     pub has_size: bool,
-    /// It begins so far behind the symbol that it is not known to be a part of it: the name is only that of the nearest symbol before.
+    /// Offset from the symbol, if too large to be certain that the code belongs to it: the name is only that of the nearest preceding symbol.
     pub near: Option<u64>,
 }
 
 impl Named {
-    /// A function with these bounds.
+    /// Creates a function with these bounds and a known size.
     pub fn new(linkage_name: String, start: u64, end: u64) -> Self {
         Self { linkage_name, start, end, has_size: true, near: None }
     }
 
-    /// The name as it is shown: `near memcpy+0x30b04` for code that is only near a symbol.
+    /// Returns the name to show: `near memcpy+0x30b04` for code that is only near a symbol.
     pub fn shown(&self) -> String {
         match self.near {
             Some(offset) => format!("near {}+{offset:#x}", demangle(&self.linkage_name)),
@@ -55,12 +55,12 @@ impl Named {
 }
 
 impl Symtab {
-    /// The functions in the table of type `kind` (`SHT_SYMTAB`, `SHT_DYNSYM`); `None` if there is no such table.
+    /// Reads the functions in the table of type `kind` (`SHT_SYMTAB`, `SHT_DYNSYM`); `None` without such a table.
     pub fn read(image: &Rc<Image>, kind: elf::SectionType) -> Result<Option<Self>, Missing> {
         Self::read_of(image, kind, is_function)
     }
 
-    /// The functions in the table of a Go program; `None` if there is no such table.
+    /// Reads the functions in a Go program's own table; `None` without one.
     pub fn read_go(image: &Image) -> Result<Option<Self>, Missing> {
         let found = gopclntab::read(image)?;
         Ok(found.map(|GoFunctions { symbols, names }| Self {
@@ -69,12 +69,12 @@ impl Symtab {
         }))
     }
 
-    /// The variables in such a table.
+    /// Reads the variables in such a table.
     pub fn read_data(image: &Rc<Image>, kind: elf::SectionType) -> Result<Option<Self>, Missing> {
         Self::read_of(image, kind, |kind, section, _| kind == elf::STT_OBJECT && !section.executable)
     }
 
-    /// The symbols that are `wanted` by their type, section, and whether they have a name.
+    /// Reads the symbols that `wanted` selects by type, section, and whether they have a name.
     fn read_of(
         image: &Rc<Image>,
         kind: elf::SectionType,
@@ -98,17 +98,17 @@ impl Symtab {
         Ok(Some(Self { table: SymbolTable::new(symbols), strings }))
     }
 
-    /// Number of functions.
+    /// Returns the number of functions.
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Names and first addresses of all.
+    /// Returns names and first addresses of all functions.
     pub fn all(&self) -> impl Iterator<Item = (String, u64)> {
         self.table.symbols().iter().map(|symbol| (self.name(symbol), symbol.start))
     }
 
-    /// The function that `address` belongs to.
+    /// Returns the function that contains `address`.
     pub fn find(&self, address: u64) -> Option<Named> {
         let symbol = self.table.find(address, |symbol| self.name(symbol))?;
         let has_size = symbol.size > 0;
@@ -120,7 +120,7 @@ impl Symtab {
     }
 }
 
-/// Addresses of functions that say which function is meant (`STT_GNU_IFUNC`); none if there is no such table.
+/// Returns the addresses of indirect functions (`STT_GNU_IFUNC`), which select an implementation; empty without such a table.
 pub(crate) fn indirect(image: &Image, kind: elf::SectionType) -> Vec<u64> {
     let Some(rows) = image.section_of(kind).and_then(|section| image.read(section).ok()) else {
         return Vec::new();
@@ -139,13 +139,13 @@ pub(crate) fn indirect(image: &Image, kind: elf::SectionType) -> Vec<u64> {
 fn is_function(kind: elf::SymbolType, section: &Section, has_name: bool) -> bool {
     match kind {
         elf::STT_FUNC | elf::STT_GNU_IFUNC => true,
-        // A label in assembly without a type. Those of Arm and RISC-V that begin with $ mark data in code.
+        // An untyped label in assembly. On Arm and RISC-V those that begin with $ mark data in code.
         elf::STT_NOTYPE => section.executable && has_name,
         _ => false,
     }
 }
 
-/// The rows that are wanted; `None` if the table is no whole number of rows.
+/// Returns the wanted rows; `None` if the table's size is not a multiple of the row size.
 fn symbols<S: Sym<Endian = Endianness> + pod::Pod>(
     rows: &[u8],
     image: &Image,
@@ -160,7 +160,7 @@ fn symbols<S: Sym<Endian = Endianness> + pod::Pod>(
         if !is_wanted || row.st_shndx(endian) == elf::SHN_UNDEF {
             return None;
         }
-        // Bit 0 says "Thumb code" on 32-bit Arm.
+        // On 32-bit Arm, bit 0 means "Thumb code".
         let start = row.st_value(endian).into() & if image.machine == elf::EM_ARM { !1 } else { !0 };
         let after = data.get(data.partition_point(|&data| data <= start));
         Some(Symbol {
@@ -178,7 +178,7 @@ fn symbols<S: Sym<Endian = Endianness> + pod::Pod>(
     Some(symbols.collect())
 }
 
-/// Where data begins that lies among code, in order: a function without a size ends there at the latest. (Poly/ML has all its code in such.)
+/// Returns the sorted starts of data within code, where a function without a size ends at the latest. (Poly/ML stores all its code in such data.)
 fn data_in_code<S: Sym<Endian = Endianness>>(rows: &[S], image: &Image) -> Vec<u64> {
     let endian = image.form.endian;
     let in_code = |row: &&S| {
@@ -190,7 +190,7 @@ fn data_in_code<S: Sym<Endian = Endianness>>(rows: &[S], image: &Image) -> Vec<u
     starts
 }
 
-/// One past the last address of a section.
+/// Returns one past the last address of a section.
 fn limit(section: &Section) -> u64 {
     section.address.saturating_add(section.size)
 }

@@ -1,55 +1,55 @@
-//! A table of symbols sorted by address, and which of them an address belongs to.
+//! A symbol table sorted by address, with lookup by address.
 //!
 //! The rules are perf's, so that both give an address the same name:
-//! - A symbol with a size covers that many bytes. An address in a gap behind it has no name: the code there is
+//! - A symbol with a size covers that many bytes. An address in a gap after it has no name: the code there is
 //!   something else (padding, a stripped local function).
-//! - A symbol without a size (from assembly, or in a table that has no sizes) reaches up to the next symbol, but not
-//!   out of its section or module. Unlike perf, files cut it where another function begins (`symbols.rs`).
-//! - Of several symbols with one address the one with a size is taken; then the one that isn't weak; then the global
+//! - A symbol without a size (from assembly, or in a table without sizes) extends to the next symbol, but not
+//!   beyond its section or module. Unlike in perf, `symbols.rs` ends it where another function begins.
+//! - Of several symbols with one address the one with a size is preferred; then the non-weak one; then the global
 //!   one; then the one with fewer leading underscores; then the longest name. One difference: a name with an old
 //!   version (`cfree@GLIBC_2.2.5`) is taken last.
 //!
-//! Where symbols nest, the innermost that covers the address is taken.
+//! Of nested symbols, the innermost that covers the address is taken.
 
-/// A symbol. Names are looked up only for the few that are asked for.
+/// A symbol, without its name, which is read only for the few symbols needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Symbol {
     /// First address.
     pub start: u64,
-    /// Bytes, 0 if not known.
+    /// Size in bytes, 0 if not known.
     pub size: u64,
-    /// An address that it can't reach, known from what it lies in.
+    /// An address that the symbol cannot reach: the end of its section or module.
     pub limit: u64,
-    /// Where the name is; only the table's maker knows what that means.
+    /// Position of the name; its meaning is known to the table's creator only.
     pub name: u32,
-    /// How it is bound.
+    /// Binding.
     pub bind: Bind,
 }
 
-/// How a symbol is bound, the best last.
+/// Symbol binding, in increasing order of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Bind {
-    /// Gives way to others.
+    /// Overridden by others.
     Weak,
-    /// Seen in its own object only.
+    /// Visible in its own object only.
     Local,
-    /// Seen everywhere.
+    /// Visible everywhere.
     Global,
 }
 
-/// How far back to look for a symbol that encloses others: deeper nesting than any assembler writes.
+/// Number of preceding symbols searched for one that encloses others: deeper nesting than any assembler writes.
 const MAX_NESTING: usize = 64;
 
-/// Symbols in the order of their addresses.
+/// Symbols sorted by address.
 #[derive(Debug, Default)]
 pub(crate) struct SymbolTable {
     symbols: Vec<Symbol>,
-    /// For each symbol the highest end among it and those before it.
+    /// For each symbol, the highest end among it and those before it.
     reach: Vec<u64>,
 }
 
 impl SymbolTable {
-    /// A table of these symbols.
+    /// Creates a table of these symbols.
     pub fn new(mut symbols: Vec<Symbol>) -> Self {
         symbols.sort_unstable_by_key(|symbol| (symbol.start, symbol.name));
         let mut next = u64::MAX;
@@ -73,17 +73,17 @@ impl SymbolTable {
         Self { symbols, reach }
     }
 
-    /// Number of symbols.
+    /// Returns the number of symbols.
     pub fn len(&self) -> usize {
         self.symbols.len()
     }
 
-    /// All of them, in the order of their addresses.
+    /// Returns all symbols, sorted by address.
     pub fn symbols(&self) -> &[Symbol] {
         &self.symbols
     }
 
-    /// The symbol that `address` belongs to. `name` gives the text of a symbol's name.
+    /// Returns the symbol that `address` belongs to. `name` reads the name of a symbol.
     pub fn find(&self, address: u64, name: impl Fn(&Symbol) -> String) -> Option<Symbol> {
         let mut end = self.symbols.partition_point(|symbol| symbol.start <= address);
         for _ in 0..MAX_NESTING {
@@ -103,7 +103,7 @@ impl SymbolTable {
     }
 }
 
-/// The better of two symbols with one address.
+/// Returns the preferred one of two symbols with one address.
 pub(crate) fn better(a: Symbol, b: Symbol, name: &impl Fn(&Symbol) -> String) -> Symbol {
     let rank = |symbol: &Symbol| {
         let name = name(symbol);

@@ -11,7 +11,7 @@ use crate::kernel;
 use crate::options::Options;
 use crate::summary::Missing;
 
-/// The vdso that was recorded, if this kernel's is the same.
+/// Opens the recorded vdso, if this kernel's is the same.
 pub(crate) fn open(job: &Job, options: &Options, meta: &Meta, answer: &mut Answer) -> Option<Rc<Image>> {
     let image = own_image().map_err(|missing| answer.miss(missing)).ok()?;
     let is_same = match &job.build_id {
@@ -26,7 +26,7 @@ pub(crate) fn open(job: &Job, options: &Options, meta: &Meta, answer: &mut Answe
     Some(Rc::new(image))
 }
 
-/// The vdso of this process.
+/// Opens the vdso of this process.
 fn own_image() -> Result<Image, Missing> {
     let path = Path::new("[vdso]");
     let bytes = plumb_process::vdso().ok_or_else(|| Missing::Unreadable {

@@ -1,11 +1,11 @@
-//! The threads that do the work, and which of them does what.
+//! The worker threads, and the distribution of jobs.
 //!
-//! A file that is asked about while the profile is still being made belongs to one thread, which has it open until its last
-//! frames are known, as long as there is [`Room`]. What is asked for at the end for the first time is taken by whoever is free, the
-//! biggest first, and forgotten at once.
+//! A file with requests while the profile is still being recorded belongs to one thread, which keeps it open until its last
+//! frames are known, as long as there is [`Room`]. A file first requested at the end is taken by any free thread, the
+//! largest first, and closed at once.
 //!
-//! Invariant: whatever one file makes its parser do, the others' answers arrive; a parser that fails by panicking
-//! loses that file only, which is counted.
+//! Invariant: whatever one file makes its parser do, the other files' answers arrive; a parser that panics
+//! loses that file only, which is reported.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,50 +24,50 @@ use crate::room::{Room, Share, has_left};
 use crate::sources::Sources;
 use crate::summary::Missing;
 
-/// A worker's stack: deeper than usual, because demanglers are recursive.
+/// Stack size of a worker: larger than usual, because demanglers are recursive.
 pub(crate) const STACK: usize = 8 << 20;
-/// Bytes of files that are open, where no bound is given.
+/// Memory budget for open files without a configured limit, in bytes.
 const ROOM: u64 = 1 << 30;
-/// A file for which there is no room is opened again no sooner than so many times what that took, where somebody waits for its names.
+/// Least pause before a file without room is reopened while its names are awaited, as a multiple of the time that opening took.
 const PAUSE: u32 = 50;
-/// ... and than this.
+/// Absolute lower bound of that pause.
 const PAUSE_LEAST: Duration = Duration::from_millis(100);
 
-/// What a worker says.
+/// A message from a worker.
 pub(crate) enum Message {
-    /// For the user.
+    /// Progress for the user.
     Progress(Progress),
-    /// What was found out about some frames of a file, while the profile is still being made.
+    /// Results about some frames of a file, while the profile is still being recorded.
     Noted(Box<Answer>),
-    /// What was found out about a file, all in all.
+    /// Final results about a file.
     Answer(Box<Answer>),
 }
 
-/// What is to be done.
+/// The jobs to do.
 pub(crate) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
     room: Room,
-    /// Nothing may wait for the end.
+    /// Whether results are needed at once, so that no job may wait for the end.
     is_live: bool,
 }
 
 struct State {
     sources: Arc<Sources>,
-    /// Per worker its own.
+    /// Jobs of each worker.
     own: Vec<Vec<Job>>,
-    /// Anybody's; taken from the end.
+    /// Jobs for any worker; taken from the end.
     common: Vec<Job>,
-    /// Whether nothing comes any more.
+    /// Whether no more jobs come.
     is_closed: bool,
-    /// Workers that have a job.
+    /// Number of workers with a job.
     busy: usize,
-    /// Seconds of processor time spent so far.
+    /// CPU time spent so far, in seconds.
     seconds: f64,
 }
 
 impl Queue {
-    /// Nothing to do yet.
+    /// Creates an empty queue.
     pub fn new(sources: Sources, is_live: bool) -> Self {
         let room = Room::new(sources.options.max_memory.unwrap_or(ROOM));
         let sources = Arc::new(sources);
@@ -76,7 +76,7 @@ impl Queue {
         Self { state: Mutex::new(state), changed: Condvar::new(), room, is_live }
     }
 
-    /// Starts one more worker; false if there is no thread to be had.
+    /// Starts one more worker; returns false if no thread can be created.
     pub fn hire(self: &Arc<Self>, sender: &Sender<Message>) -> bool {
         let number = self.number();
         let (queue, sender) = (Arc::clone(self), sender.clone());
@@ -84,7 +84,7 @@ impl Queue {
         builder.spawn(move || queue.work(number, &sender)).is_ok()
     }
 
-    /// Works until nothing is left, on a queue that is closed.
+    /// Works in this thread until no jobs are left, on a closed queue.
     pub fn work_here(&self, sender: &Sender<Message>) {
         self.work(self.number(), sender);
     }
@@ -95,13 +95,13 @@ impl Queue {
         state.own.len() - 1
     }
 
-    /// Gives a worker a job that needs not be done before the end.
+    /// Gives a worker a job that may be finished as late as the end.
     pub fn give(&self, worker: usize, job: Job) {
         self.lock().own[worker].push(job);
         self.changed.notify_all();
     }
 
-    /// Tells that nothing more comes but `own` for its workers and `common`, the biggest last, for anybody.
+    /// Closes the queue after the jobs `own` for their workers and `common`, the largest last, for any worker.
     pub fn close(&self, sources: Sources, own: Vec<(usize, Job)>, common: Vec<Job>) {
         let mut state = self.lock();
         own.into_iter().for_each(|(worker, job)| state.own[worker].push(job));
@@ -111,7 +111,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Tells that nothing is wanted any more.
+    /// Closes the queue and drops all jobs.
     pub fn abandon(&self) {
         let mut state = self.lock();
         state.own.iter_mut().for_each(Vec::clear);
@@ -120,28 +120,28 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Whether a worker has, or is going to have, a job. What waits for its file to be opened again is no such job.
+    /// Whether a worker has, or is about to get, a job. Jobs that wait for their file to be reopened do not count.
     pub fn is_busy(&self) -> bool {
         let state = self.lock();
         state.busy > 0 || state.own.iter().any(|jobs| !jobs.is_empty())
     }
 
-    /// Forgets what nobody has begun yet.
+    /// Drops jobs that were not started yet.
     pub fn forget_waiting(&self) {
         self.lock().own.iter_mut().for_each(Vec::clear);
     }
 
-    /// Seconds of processor time that were spent on finished jobs.
+    /// Returns the CPU time of finished jobs, in seconds.
     pub fn seconds(&self) -> f64 {
         self.lock().seconds
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A poisoned lock only says that another worker died; the queue itself is whole.
+        // A poisoned lock only means that another worker panicked; the queue itself is consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next job of a worker: its own first. With `until` it is waited for no longer.
+    /// Returns the next job of a worker: its own first. Waits until `until` at most.
     fn next(&self, worker: usize, until: Option<Instant>) -> Next {
         let mut state = self.lock();
         loop {
@@ -175,7 +175,7 @@ impl Queue {
             match self.next(number, until) {
                 Next::Own(job, sources, is_last) => {
                     if job.generation != generation {
-                        // Nobody asked about these for as long as the last profile was made.
+                        // These files had no requests during the whole previous profile.
                         held.retain(|_, held| held.answer.generation == generation);
                         generation = job.generation;
                     }
@@ -198,11 +198,11 @@ impl Queue {
                 Next::Common(job, sources) => {
                     let mut held = Held::new(&job, false);
                     held.take(job, (&sources, sender), &self.room, true);
-                    // Who asked may have gone away.
+                    // The receiver may be gone.
                     let _ = sender.send(Message::Answer(Box::new(held.answer)));
                 }
                 Next::Nothing(sources) => {
-                    // No more frames come: what is still open makes room.
+                    // No more frames come, so open files are closed to make room.
                     held.values_mut().for_each(|held| held.open = None);
                     for (_, mut held) in held {
                         if let Some(job) = held.waiting.take() {
@@ -216,12 +216,12 @@ impl Queue {
         }
     }
 
-    /// Hands over what was found so far.
+    /// Sends the results so far.
     fn tell(&self, held: &mut Held<'_>, sender: &Sender<Message>) {
         if !held.answer.is_empty() {
             let _ = sender.send(Message::Noted(Box::new(held.answer.take_noted())));
         }
-        // A file that is open goes by their numbers.
+        // An open file still uses the numbers.
         if held.open.is_none() {
             held.answer.forget_numbers();
         }
@@ -232,22 +232,22 @@ enum Next {
     /// A job of the worker's own, and whether it is the last for its file.
     Own(Job, Arc<Sources>, bool),
     Common(Job, Arc<Sources>),
-    /// What waits is due.
+    /// A deferred job is due.
     Waited(Arc<Sources>),
     Nothing(Arc<Sources>),
 }
 
-/// A file of a worker's.
+/// A file that a worker holds.
 struct Held<'r> {
     answer: Answer,
     open: Option<(OpenFile, Share<'r>)>,
-    /// What has to wait: for the end, or until it is time to open the file again.
+    /// Deferred frames: until the end, or until the file may be reopened.
     waiting: Option<Job>,
-    /// When a file for which there is no room may be opened again.
+    /// Earliest time at which a file without room may be reopened.
     again: Option<Instant>,
-    /// Its parser failed.
+    /// Whether its parser panicked.
     is_lost: bool,
-    /// Nothing may wait for the end.
+    /// Whether results are needed at once, so that nothing may wait for the end.
     is_live: bool,
 }
 
@@ -256,13 +256,13 @@ impl<'r> Held<'r> {
         Self { answer: Answer::new(job), open: None, waiting: None, again: None, is_lost: false, is_live }
     }
 
-    /// When what waits is due, if that is before the end.
+    /// Returns when the deferred job is due, if before the end.
     fn due(&self) -> Option<Instant> {
         self.again.filter(|_| self.waiting.is_some())
     }
 
-    /// Does a job, unless it has to wait: while the profile is being made, for what can't be had or held now. Returns
-    /// the seconds of processor time that it took.
+    /// Does a job, or defers it while the profile is being recorded if its file cannot be found or held open. Returns
+    /// the CPU time used, in seconds.
     fn take(
         &mut self,
         mut job: Job,
@@ -317,7 +317,7 @@ impl<'r> Held<'r> {
             open.resolve(&job, &mut self.answer);
             return;
         }
-        // What is missing is said only of what holds in the end.
+        // Only the last attempt's missing information is reported.
         let mut answer = Answer::new(&job);
         let found = sources.images(&job, &mut answer, sender);
         let bytes = found.as_ref().map_or(0, |images: &Images| images.bytes(&sources.options));

@@ -1,16 +1,16 @@
-//! Functions, inlined calls and lines of a whole program, held against binutils' addr2line at every address.
+//! Functions, inlined calls and lines of a whole program, compared with binutils' addr2line at every address.
 
 mod truth;
 
 use truth::{Chain, Folder};
 
-/// A name without what GCC adds to clones: the symbol has it, DWARF does not.
+/// Strips what GCC appends to the names of clones: the symbol has it, DWARF does not.
 fn base(name: &str) -> &str {
     let clones = [".cold", ".isra.", ".part.", ".constprop.", ".lto_priv."];
     clones.iter().filter_map(|clone| name.find(clone)).min().map_or(name, |at| &name[..at])
 }
 
-/// A path without `.` and `..`.
+/// Normalizes `.` and `..` in a path.
 fn clean(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -25,9 +25,9 @@ fn clean(path: &str) -> String {
     parts.join("/")
 }
 
-/// Whether two names are one function's. GCC gives functions of internal linkage no linkage name in DWARF, so that
-/// addr2line has their bare name, where the symbol table has the mangled one. The complete and the base variant of
-/// constructors and destructors are often the same code, under two symbols.
+/// Whether two names are of one function. GCC gives functions with internal linkage no linkage name in DWARF, so
+/// addr2line has their bare name where the symbol table has the mangled one. The complete and the base variant of
+/// constructors and destructors often share code, under two symbols.
 fn same_name(ours: &str, theirs: &str) -> bool {
     let plain = theirs.split('<').next().unwrap_or_default();
     let mangled = if plain == "operator()" { "cl".into() } else { format!("{}{plain}", plain.len()) };
@@ -35,16 +35,16 @@ fn same_name(ours: &str, theirs: &str) -> bool {
     one(ours) == one(theirs) || ours.starts_with("_Z") && !theirs.starts_with("_Z") && ours.contains(&mangled)
 }
 
-/// Whether two answers are the same but for what this crate does otherwise on purpose:
-/// - An address in a gap between functions has no name; addr2line gives it the function before.
+/// Whether two answers are equal except for intended differences of this crate:
+/// - An address in a gap between functions has no name; addr2line gives it the previous function.
 /// - The outlined function has its symbol's name (`main.cold`); addr2line has DWARF's.
-/// - addr2line 2.40 calls an inlined function for which DWARF has no linkage name by the *symbol* at the address,
-///   which is the name of the outermost.
-/// - Where there is no line there is no file; addr2line has the name of the object's source from the symbol table.
-/// - addr2line takes the wrong row of the file table for some units, which shows in a line that the file has not, in
+/// - For an inlined function without a linkage name in DWARF, addr2line 2.40 prints the *symbol* at the address,
+///   which is the name of the outermost function.
+/// - A missing line means no file either; addr2line has the name of the object's source from the symbol table.
+/// - addr2line takes the wrong row of the file table for some units, which shows in a line that the file does not have, in
 ///   a function of the header said to be in `other.cpp`, or
 ///   in `<artificial>` with `-flto`. (llvm-symbolizer agrees with this crate there.)
-/// - Paths are absolute where the compiler recorded its folder.
+/// - Paths are absolute if the compiler recorded its directory.
 fn same(ours: &Chain, theirs: &Chain) -> bool {
     if ours.is_empty() {
         return true; // The caller checks that it is a gap.
@@ -69,7 +69,7 @@ fn compare(name: &str, flags: &[&str]) {
     compare_with(name, flags, flags);
 }
 
-/// Compares what is found in a program built with `flags` with what addr2line finds in one with the same code.
+/// Compares the results for a program built with `flags` with those of addr2line for the same code built in a way that it can read.
 fn compare_with(name: &str, flags: &[&str], readable: &[&str]) {
     if !truth::have(&["g++", "addr2line", "readelf"]) {
         return;

@@ -1,5 +1,5 @@
-//! The code of functions: which bytes, what they name, and what is said where they can't be had. nm, objdump and the file itself are
-//! what it is held against.
+//! The code of functions: its bytes, the names it refers to, and the errors if it is not available. Compared with nm, objdump and the file
+//! itself.
 
 #![allow(clippy::unwrap_used)] // A test that can go no further fails.
 
@@ -23,7 +23,7 @@ fn program(name: &str, flags: &[&str]) -> Option<(Folder, PathBuf)> {
     Some((folder, file))
 }
 
-/// Instructions of a function as objdump has them: addresses and texts.
+/// Returns the instructions of a function from objdump: addresses and texts.
 fn disassembled(file: &Path, function: &str) -> Vec<(u64, String)> {
     let flag = format!("--disassemble={function}");
     let text = run("objdump", &["-d", "--no-show-raw-insn", &flag, file.to_str().unwrap()]);
@@ -124,7 +124,7 @@ fn what_is_not_the_recorded_file_is_not_used() {
     let replaced = NoCode::File(vec![Missing::Replaced { path: file.clone() }]);
     assert_eq!(open(&other, dso), Some(replaced.clone()));
     assert!(replaced.to_string().contains("record again"), "{replaced}");
-    // The debug file has names and lines, and no code.
+    // The debug file has names and lines, but no code.
     let id = build_id(&file).unwrap();
     let hex = id.to_string();
     let debug = folder.join("debug/.build-id").join(&hex[..2]);
@@ -140,7 +140,7 @@ fn what_is_not_the_recorded_file_is_not_used() {
 #[test]
 fn code_of_another_processor_is_refused_by_name() {
     let Some((folder, file)) = program("code-machine", &["-O2"]) else { return };
-    // The same file, but for the number of the processor in its header.
+    // Another processor number in the header, otherwise unchanged.
     let mut bytes = fs::read(&file).unwrap();
     bytes[18..20].copy_from_slice(&183_u16.to_le_bytes());
     fs::write(&file, bytes).unwrap();
@@ -173,7 +173,7 @@ fn the_vdso_is_read_from_memory() {
     let folder = Folder::new("code-vdso");
     let (profile, dso) = of_kind(DsoKind::Vdso, AddressSpace::Svma);
     let mut binary = Binary::open(&profile, dso, &options(&folder)).unwrap();
-    // Its functions are all within its few pages; the first of them that has a symbol is found by trying.
+    // All functions of the vdso are within its few pages; the first one with a symbol is found by trying.
     let named = |address| {
         let code = binary.code(Address(address)).ok()?;
         Some((binary.name(code.start)?, code))
@@ -186,7 +186,7 @@ fn the_vdso_is_read_from_memory() {
 #[test]
 fn the_kernels_code_is_read_from_its_memory() {
     let Some((folder, _)) = program("code-kernel", &["-O2"]) else { return };
-    // A file of the form that /proc/kcore has: segments with the addresses at run time.
+    // A file in the format of /proc/kcore: segments with the addresses at run time.
     let source = folder.join("kernel.s");
     fs::write(&source, ".globl _start\n_start: nop\nnop\nret\nsecond: mov %rax,%rbx\nret\n").unwrap();
     let memory = folder.join("kcore");

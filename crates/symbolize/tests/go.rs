@@ -1,6 +1,6 @@
-//! Names of functions in stripped Go programs, held against the symbols that were there before.
+//! Function names in stripped Go programs, compared with the symbols before stripping.
 //!
-//! Needs Go, nm and strip, and for one program a C compiler: where they are missing a test says so and does nothing.
+//! Needs Go, nm and strip, and for one program a C compiler: if any is missing, a test says so and is skipped.
 
 #![allow(clippy::unwrap_used)] // A test that can go no further fails.
 
@@ -23,7 +23,7 @@ func (s *Shape) Count(of func(int) int) int { return of(s.sides) }
 func main() { fmt.Println((&Shape{4}).Count(func(sides int) int { return sides * 2 })) }
 ";
 
-/// A Go program, built with these flags.
+/// Builds a Go program with these flags.
 fn build(folder: &Folder, cgo: &str, flags: &[&str]) -> Option<PathBuf> {
     if !truth::have(&["nm", "strip", "gcc"]) {
         return None;
@@ -42,7 +42,7 @@ fn build(folder: &Folder, cgo: &str, flags: &[&str]) -> Option<PathBuf> {
     Some(program)
 }
 
-/// Functions of Go by nm: their addresses and names, without what says which calling convention they have.
+/// Returns Go's functions from nm: their addresses and names, without the suffix for the calling convention.
 fn functions(program: &Path) -> BTreeMap<u64, Vec<String>> {
     let list = truth::run("nm", &["-n", "--defined-only", program.to_str().unwrap()]);
     let mut functions: BTreeMap<u64, Vec<String>> = BTreeMap::new();
@@ -54,7 +54,7 @@ fn functions(program: &Path) -> BTreeMap<u64, Vec<String>> {
         if fields[2] == "runtime.etext" {
             end = address;
         }
-        // Marks in the table of symbols that are no functions.
+        // Symbols that are not functions.
         let is_mark = ["runtime.text", "runtime.etext", "go:buildid", "go:textfipsstart", "go:textfipsend"];
         if inside && end == 0 && matches!(fields[1], "t" | "T") && !is_mark.contains(&fields[2]) {
             functions.entry(address).or_default().push(fields[2].replace(".abi0", ""));
@@ -63,12 +63,12 @@ fn functions(program: &Path) -> BTreeMap<u64, Vec<String>> {
     functions
 }
 
-/// Holds the names of a stripped program to those of its symbols.
+/// Compares the names in a stripped program with those of its symbols.
 fn check(stripped: &Path, functions: &BTreeMap<u64, Vec<String>>) {
     let starts: Vec<u64> = functions.keys().copied().collect();
     let (mut profile, _) = truth::profile(stripped, None, &starts);
     let (found, _) = truth::resolve(&mut profile, &Options { lines: false, ..Options::default() });
-    // The linker writes the dot of names that the compiler made as any other.
+    // The linker writes the middle dot of compiler-generated names as an ordinary dot.
     let name = |address| found.get(address)?.first().map(|(name, _, _)| name.replace('·', "."));
     let with_ours = functions.iter().map(|(address, names)| (name(address), address, names));
     let is_wrong = |(found, _, names): &(Option<String>, &u64, &Vec<String>)| {
@@ -135,7 +135,7 @@ fn half(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(*bytes[at..].first_chunk().unwrap())
 }
 
-/// The same table as Go 1.18 wrote it (runtime/symtab.go of that version): it says where the code begins.
+/// Rewrites the table as Go 1.18 wrote it (runtime/symtab.go of that version), which states the start of the code.
 fn as_of_1_18(table: &[u8], text: u64) -> Vec<u8> {
     let mut table = table.to_vec();
     table[..4].copy_from_slice(&0xffff_fff0_u32.to_le_bytes());
@@ -143,8 +143,8 @@ fn as_of_1_18(table: &[u8], text: u64) -> Vec<u8> {
     table
 }
 
-/// As Go 1.16 wrote it (runtime/symtab.go of that version), with no more than names: addresses of eight bytes, of functions and in
-/// their entries, and no word for where the code begins.
+/// Rewrites the table as Go 1.16 wrote it (runtime/symtab.go of that version), with names only: addresses of eight bytes, in the function list and in
+/// entries, and no field for the start of the code.
 fn as_of_1_16(table: &[u8], text: u64) -> Vec<u8> {
     let (count, names, files, list) =
         (word(table, 8), word(table, 32) as usize, word(table, 40) as usize, word(table, 64) as usize);

@@ -1,6 +1,6 @@
-//! Lines and inlined calls of stripped Go programs, held against what Go's own runtime says in the program itself.
+//! Lines and inlined calls of stripped Go programs, compared with those that Go's runtime reports in the program itself.
 //!
-//! Needs Go and binutils, and for one program a C compiler: where they are missing a test says so and does nothing.
+//! Needs Go and binutils, and for one program a C compiler: if any is missing, a test says so and is skipped.
 
 #![allow(clippy::unwrap_used)] // A test that can go no further fails.
 
@@ -17,19 +17,19 @@ use plumb_fixtures::{Requirement, needs, probe::go};
 use plumb_symbolize::Options;
 use truth::{Chain, Folder};
 
-/// Versions of Go to hold this crate to: the one that is installed, or those in this variable, which Go fetches, such as
+/// Returns the Go versions to test: the installed one, or those in this variable, which Go downloads, such as
 /// `go1.16.15,go1.18.10,go1.20.14,go1.24.0`.
 fn toolchains() -> Vec<String> {
     let named = std::env::var("PLUMB_GO_TOOLCHAINS").unwrap_or("local".into());
     named.split(',').map(str::to_owned).collect()
 }
 
-/// The program that says what its addresses are, built with these flags.
+/// Builds the program that reports its own addresses, with these flags.
 fn build(folder: &Folder, toolchain: &str, cgo: &str, flags: &[&str]) -> PathBuf {
     let program = folder.join("program");
     let minor: Option<u32> = toolchain.split('.').nth(1).and_then(|minor| minor.parse().ok());
     let mut command = Command::new(go().expect("it was found"));
-    // It calls a function of the runtime that programs aren't meant to.
+    // The program calls a runtime function that is not meant for programs.
     let check = if minor.is_none_or(|minor| minor >= 23) { " -checklinkname=0" } else { "" };
     let linker = flags.iter().filter_map(|flag| flag.strip_prefix("-ldflags=")).collect::<String>();
     let flags = flags.iter().filter(|flag| !flag.starts_with("-ldflags="));
@@ -50,7 +50,7 @@ fn strip(folder: &Folder, program: &Path) -> PathBuf {
     stripped
 }
 
-/// What this crate says of the addresses.
+/// Returns this crate's results for the addresses.
 fn ours(program: &Path, addresses: &[u64]) -> BTreeMap<u64, Chain> {
     let (mut profile, _) = truth::profile(program, None, addresses);
     let options = Options { debug_roots: Vec::new(), cache: None, ..Options::default() };
@@ -59,7 +59,7 @@ fn ours(program: &Path, addresses: &[u64]) -> BTreeMap<u64, Chain> {
     found
 }
 
-/// What Go's runtime says of the addresses.
+/// Returns the results of Go's runtime for the addresses.
 fn by_runtime(program: &Path, addresses: &[u64]) -> BTreeMap<u64, Chain> {
     let file = fs::read(program).unwrap();
     let lowest = object::File::parse(&*file).unwrap().segments().map(|segment| segment.address()).min();
@@ -85,10 +85,10 @@ fn by_runtime(program: &Path, addresses: &[u64]) -> BTreeMap<u64, Chain> {
     addresses.iter().map(|&address| (address, chains.next().unwrap())).collect()
 }
 
-/// Whether two frames are the same but for what the runtime does otherwise:
-/// - It says `[...]` for type arguments, and nothing for the name that is the first in the table.
-/// - It writes names as the compiler does, with a dot of its own, and without the calling convention that the linker's symbols have.
-/// - Between functions, where there is no line, it says `?` for the file.
+/// Whether two frames are equal except for intended differences:
+/// - The runtime prints `[...]` for type arguments, and nothing for the first name in the table.
+/// - The runtime writes names as the compiler does, with a middle dot, and without the calling convention that the linker's symbols have.
+/// - Between functions, where there is no line, the runtime prints `?` for the file.
 fn same((ours, theirs): (&(String, String, u32), &(String, String, u32))) -> bool {
     let own = ours.0.replace('·', ".");
     let own = own.trim_end_matches(".abi0");
@@ -101,7 +101,7 @@ fn same((ours, theirs): (&(String, String, u32), &(String, String, u32))) -> boo
     (name == their_name || own == their_name || theirs.0.is_empty()) && file == theirs.1 && ours.2 == theirs.2
 }
 
-/// Holds a program without DWARF, stripped or not, to what it says itself.
+/// Compares a program without DWARF, stripped or not, with its own output.
 fn check(folder: &str, cgo: &str, flags: &[&str], is_stripped: bool) {
     if !truth::have(&["strip", "readelf"]) || !needs(Requirement::Go) {
         return;
@@ -117,7 +117,7 @@ fn check(folder: &str, cgo: &str, flags: &[&str], is_stripped: bool) {
 }
 
 fn compare(asked: &Path, program: &Path) -> String {
-    // Where the next byte is a function's first, the runtime takes an address for that one's.
+    // If the next byte is the first of a function, the runtime attributes the address to that function.
     let addresses = truth::text(program).into_iter().step_by(5).filter(|address| address % 16 != 15);
     let addresses: Vec<u64> = addresses.collect();
     let (ours, theirs) = (ours(asked, &addresses), by_runtime(program, &addresses));
@@ -128,9 +128,9 @@ fn compare(asked: &Path, program: &Path) -> String {
         lined += usize::from(ours.iter().any(|frame| frame.2 > 0));
         let is_prefix = ours.iter().zip(theirs).all(same);
         match (ours.len(), theirs.len()) {
-            (0 | 1, 1) if theirs[0].1.is_empty() => {} // It is none of Go's.
+            (0 | 1, 1) if theirs[0].1.is_empty() => {} // Not a function of Go's.
             (ours, theirs) if is_prefix && ours == theirs => {}
-            // The runtime leaves out functions that only wrap others, where these are inlined.
+            // The runtime omits inlined functions that only wrap others.
             (ours, theirs) if is_prefix && ours == theirs + 1 => wrapped += 1,
             _ => wrong.push((address, ours, theirs)),
         }
@@ -163,7 +163,7 @@ fn stripped_programs_that_a_c_linker_put_together_have_them_too() {
     }
 }
 
-/// A damaged table is no reason to panic, or to take long.
+/// Damaged tables must cause neither a panic nor a long run time.
 #[test]
 fn damaged_tables_are_survived() {
     if !truth::have(&["strip", "readelf"]) || !needs(Requirement::Go) {
@@ -188,7 +188,7 @@ fn damaged_tables_are_survived() {
     for round in 0..80 {
         let mut bytes = whole.clone();
         let (start, size) = parts[round % parts.len()];
-        // The header, or anything.
+        // Damages the header, or anything.
         let size = if round % 8 == 0 { 72 } else { size };
         for _ in 0..1 + number(if size == 72 { 3 } else { 20_000 }) {
             let at = start + number(size);

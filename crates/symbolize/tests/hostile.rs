@@ -1,4 +1,4 @@
-//! Damaged and hostile files: never a panic, an endless loop or unbounded memory.
+//! Damaged and hostile files must never cause a panic, an endless loop or unbounded memory.
 
 #![allow(clippy::unwrap_used)] // A test that can go no further fails.
 
@@ -9,7 +9,7 @@ use std::fs;
 use plumb_symbolize::{Missing, Options};
 use truth::Folder;
 
-/// A small generator of numbers (xorshift), so that a failure can be seen again.
+/// A small pseudo-random generator (xorshift), so that failures are reproducible.
 struct Numbers(u64);
 
 impl Numbers {
@@ -21,14 +21,14 @@ impl Numbers {
     }
 }
 
-/// How many times the processor time of the undamaged file a damaged one may take: a unit is read again for what refers to it, and
-/// budgets end what goes on for longer.
+/// Largest CPU time for a damaged file, as a multiple of that for the undamaged one: units may be read again through references, until a
+/// budget is spent.
 const TIMES: f64 = 1000.0;
-/// Processor time that nothing takes less of than can be measured, in seconds.
+/// Smallest CPU time that can be measured, in seconds.
 const LEAST: f64 = 0.02;
 
-/// Symbolises the file; the parser's panics are caught by the crate, but count as failures here. Gives the processor time that it took, in
-/// seconds, which is no more than [`TIMES`] that of the undamaged file.
+/// Symbolizes the file; the crate catches parser panics, but here they are failures. Returns the CPU time used, in
+/// seconds, which must be at most [`TIMES`] that of the undamaged file.
 fn survives(folder: &Folder, bytes: &[u8], undamaged: f64, what: &str) -> f64 {
     let file = folder.join("mutated");
     fs::write(&file, bytes).unwrap();
@@ -59,7 +59,7 @@ fn mutated_files_are_survived() {
         let undamaged = survives(&folder, &whole, LEAST, "undamaged");
         for round in 0..60 {
             let mut bytes = whole.clone();
-            // Everywhere, or only in the second half, where DWARF and the symbol tables are.
+            // Damages the whole file, or only the part with DWARF and the symbol tables.
             let from = if round % 3 == 0 { 0 } else { bytes.len() / 3 };
             for _ in 0..1 + numbers.next(40) {
                 let at = from + numbers.next(bytes.len() - from);
@@ -98,7 +98,7 @@ fn what_is_no_regular_file_is_not_opened() {
     }
 }
 
-/// Inlined calls nested a million deep, which a recursive reader would follow until its stack is full.
+/// Inlined calls nested a million deep, which would exhaust the stack of a recursive reader.
 #[test]
 fn deeply_nested_calls_are_survived() {
     if !truth::have(&["gcc", "readelf"]) {
@@ -144,7 +144,8 @@ f:      .skip 64
     assert!((2..=1000).contains(&chain.len()), "{}", chain.len());
 }
 
-/// A compressed section of a few kilobytes that makes 480 MiB of zeros: an ELF header, then a zstd frame (RFC 8878) of blocks that repeat a byte.
+/// A compressed section of a few kilobytes that expands to 480 MiB of zeros: an ELF header, then a zstd frame (RFC 8878) of blocks that
+/// repeat a byte.
 fn bomb() -> Vec<u8> {
     const BLOCK: u32 = 128 << 10;
     const BLOCKS: u32 = 480 * 8;
@@ -179,7 +180,7 @@ fn small_sections_that_claim_to_be_large_are_refused() {
     for header in (0..count).map(|index| headers + 64 * index) {
         let name = names + number(&bytes, header) % (1 << 32);
         if bytes[name..].starts_with(b".debug_") {
-            // Flags (SHF_COMPRESSED), offset and size: each is the same few kilobytes.
+            // Flags (SHF_COMPRESSED), offset and size: all sections share the same few kilobytes.
             for (at, value) in [(8, 0x800), (24, offset), (32, bomb.len() as u64)] {
                 bytes[header + at..header + at + 8].copy_from_slice(&value.to_le_bytes());
             }

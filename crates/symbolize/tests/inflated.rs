@@ -1,4 +1,4 @@
-//! What is inflated once is kept, and kept only as long as it is whole.
+//! Decompressed sections are cached, and used only while the cached data is intact.
 
 #![allow(clippy::unwrap_used)] // A test that can go no further fails.
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 use plumb_symbolize::Options;
 use truth::{Folder, build_id, have, options, run};
 
-/// After so long a file is taken to be as it will stay.
+/// Age from which a file counts as unchanging.
 const SETTLED: Duration = Duration::from_millis(2100);
 
 #[test]
@@ -37,7 +37,7 @@ fn kept_sections_give_the_same_names_and_damaged_ones_are_inflated_anew() {
     };
     let expected = found(&options(&folder));
     assert!(expected.values().any(|chain| chain.len() > 2));
-    // A file that was written just now may be written again without another time.
+    // A file modified just now may be modified again without a new timestamp.
     assert_eq!(found(&with_cache), expected);
     assert_eq!(kept(), Vec::<PathBuf>::new());
     sleep(SETTLED);
@@ -75,7 +75,7 @@ fn another_file_in_its_place_is_inflated_anew() {
         let main = format!(
             "{inline} {name}(int a) {{ return a + 3; }}\nint main(int a, char **b) {{ return {name}(a); }}\n"
         );
-        // ... with entries enough for them to be kept.
+        // ... with enough entries to be cached.
         let more: String = (0..4000).map(|n| format!("struct S{n} {{ int a{n}; }} s{n};\n")).collect();
         let (path, file) = (folder.join("source.c"), folder.join("program"));
         fs::write(&path, main + &more).unwrap();

@@ -1,4 +1,4 @@
-//! Names for people, held against binutils' c++filt, and Rust names in this very test program.
+//! Demangled names, compared with binutils' c++filt, and Rust names in this very test program.
 
 #![allow(clippy::unwrap_used)] // A test that can go no further fails.
 
@@ -11,7 +11,7 @@ use plumb_profile::{Address, Id};
 use plumb_symbolize::Options;
 use truth::Folder;
 
-/// Linkage names of the functions at these addresses, and the names for people.
+/// Returns the linkage names of the functions at these addresses, with their readable names.
 fn names(file: &Path, addresses: &[u64]) -> BTreeMap<String, String> {
     let (mut profile, _) = truth::profile(file, None, addresses);
     truth::resolve(&mut profile, &Options { lines: false, ..Options::default() });
@@ -63,7 +63,7 @@ fn rust_names_come_without_hash() {
     }
 }
 
-/// A library of this assembly code, and where each of its symbols is.
+/// Builds a library from assembly code and returns the address of each of its symbols.
 fn assembled(folder: &Folder, text: &str) -> (PathBuf, BTreeMap<String, u64>) {
     let (source, file) = (folder.join("code.s"), folder.join("code.so"));
     std::fs::write(&source, text).unwrap();
@@ -90,7 +90,7 @@ fn a_function_without_a_size_ends_where_data_among_code_begins() {
     assert!(names(&file, &[f + 24]).is_empty(), "that is in what begins behind it");
 }
 
-/// A coroutine's outermost return address is the first byte of a function, which nobody called.
+/// A coroutine's outermost return address is the first byte of a function that was never called.
 #[test]
 fn a_return_address_that_nobody_called_is_in_the_function_that_begins_there() {
     if !truth::have(&["gcc", "nm"]) {

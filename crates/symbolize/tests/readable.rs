@@ -1,11 +1,11 @@
-//! Names that were left mangled are read as those that were demangled at once.
+//! Names demangled later equal those demangled at once.
 
 #![allow(clippy::unwrap_used)] // A test that can go no further fails.
 
 use plumb_profile::{Address, Function, Profile};
 use plumb_symbolize::make_readable;
 
-/// Adds a function, and returns where its name is.
+/// Adds a function, and returns its id.
 fn add(profile: &mut Profile, name: &str, linkage_name: &str, start: u64) -> plumb_profile::FunctionId {
     let name = profile.strings.add(name);
     let linkage_name = profile.strings.add(linkage_name);
@@ -38,7 +38,7 @@ fn only_mangled_names_that_nobody_made_readable_change() {
     for (start, (name, linkage_name, _)) in (0..).zip(cases) {
         ids.push(add(&mut profile, name, linkage_name, start));
     }
-    // Two that are alike but for one being readable already: they become equal, and keep their numbers.
+    // Two names that only differ in that one is already demangled: they become equal, and keep their ids.
     let mangled = add(&mut profile, "_ZN1a1bEv", "_ZN1a1bEv", 100);
     let readable = add(&mut profile, "a::b", "_ZN1a1bEv", 100);
     make_readable(&mut profile);

@@ -1,4 +1,4 @@
-//! Names found while a profile grows are those found at its end, and what is kept on disk is used only while it holds.
+//! Names found while a profile grows equal those found at its end, and the cache is used only while it is valid.
 
 #![allow(clippy::unwrap_used)] // A test that can go no further fails.
 
@@ -19,7 +19,7 @@ fn add(profile: &mut Profile, dso: DsoId, addresses: &[u64]) {
     }
 }
 
-/// All that a profile says of its frames, as text.
+/// Returns everything that a profile says about its frames, as text.
 fn said(profile: &Profile) -> Vec<String> {
     let text = |id| profile.strings.get(id);
     let line = |line: &plumb_profile::Line| {
@@ -36,7 +36,7 @@ fn said(profile: &Profile) -> Vec<String> {
     profile.frames.iter().map(|(id, _)| profile.symbols.of(id).iter().map(line).collect()).collect()
 }
 
-/// What a summary counts and misses of its only file.
+/// Returns the counts and the missing parts in the summary of its only file.
 fn counted(summary: &Summary) -> (usize, usize, usize, usize, Vec<Missing>) {
     let [dso] = &summary.dsos[..] else { panic!("one file: {summary:?}") };
     (dso.frames, dso.named, dso.lined, dso.inlined, dso.missing.clone())
@@ -53,14 +53,14 @@ fn names_from_rounds_are_those_from_one_pass() {
         ("sections", &["-O2", "-g", "-ffunction-sections"], true),
         ("split", &["-O2", "-g", "-gsplit-dwarf"], true),
         ("stripped", &["-O2", "-s"], true),
-        // It can't be told from another by then, and so waits.
+        // By then it is indistinguishable from another file, so it waits.
         ("anonymous", &["-O2", "-g"], false),
     ];
     for (name, flags, with_build_id) in ways {
         let file = truth::build(&folder, name, flags);
         let id = build_id(&file).filter(|_| with_build_id);
         let addresses = truth::text(&file);
-        // In an order that has nothing to do with functions: 7 parts, each address in one of them.
+        // The addresses in 7 parts, in an order unrelated to functions.
         let parts: Vec<Vec<u64>> =
             (0..7).map(|part| addresses.iter().copied().skip(part).step_by(7).collect()).collect();
         let (mut whole, _) = truth::profile(&file, id.clone(), &parts.concat());
@@ -105,14 +105,14 @@ fn who_looks_on_gets_the_same_names_before_the_end() {
             add(&mut growing, dso, part);
             session.round(&growing);
             expected.extend(said(&whole)[expected.len()..].iter().take(part.len()).cloned());
-            // One file, so that each round is answered at once.
+            // There is one file, so each round is answered at once.
             while !session.take(&mut growing) {
                 std::thread::yield_now();
             }
             make_readable(&mut growing);
             assert_eq!(said(&growing), expected, "{name}");
         }
-        // What was found is not found again, nor lost, when it ends after all.
+        // Known results are neither recomputed nor lost at the end.
         session.close(&growing, HashMap::new());
         session.finish(&mut growing, &mut |_| {});
         make_readable(&mut growing);
@@ -129,7 +129,7 @@ fn another_profile_of_the_same_files_gets_its_own_names() {
     let file = truth::build(&folder, "renewed", &["-O2", "-g"]);
     let addresses = truth::text(&file);
     let mut session = Session::begin_live(options(&folder));
-    // In each profile the same numbers of frames have other addresses.
+    // Equal frame numbers have different addresses in each profile.
     for part in 0..4 {
         let part: Vec<u64> = addresses.iter().copied().skip(part).step_by(4).collect();
         let (mut whole, _) = truth::profile(&file, build_id(&file), &part);
@@ -141,7 +141,7 @@ fn another_profile_of_the_same_files_gets_its_own_names() {
         session.take(&mut taken);
         make_readable(&mut taken);
         assert_eq!(said(&taken), said(&whole));
-        // What is asked for and not taken is for nobody.
+        // Results that are never taken are dropped.
         let (late, _) = truth::profile(&file, build_id(&file), &addresses);
         session.renew();
         session.round(&late);
@@ -188,7 +188,7 @@ fn debug_information_without_room_leaves_the_names_of_the_symbol_table() {
     assert!(warning.starts_with(file.to_str().unwrap()) && warning.contains("--max-memory"), "{warning}");
 }
 
-/// What the kernel's addresses are called.
+/// Returns the kernel's names for addresses.
 fn kernel_at(addresses: &[u64], options: &Options) -> (Vec<String>, Vec<Missing>) {
     let mut profile = Profile::default();
     let path = profile.strings.add("[kernel.kallsyms]");
@@ -221,10 +221,10 @@ fn the_kernels_table_is_kept_until_a_module_is_loaded_or_the_machine_started() {
     let options = Options { kallsyms, proc: folder.join("proc"), cache: Some(cache), ..options(&folder) };
     let first = (vec!["first_name".to_owned()], vec![]);
     assert_eq!(kernel(&options), first);
-    // No kernel changes its names without a restart, so that a change shows what is used.
+    // The kernel does not change its names without a reboot, so a change shows which table is used.
     file("kallsyms", "ffffffff81000000 T second_name\nffffffff81000100 T next\n");
     assert_eq!(kernel(&options), first);
-    // Who uses a module changes nothing.
+    // Changes of a module's users have no effect.
     file("proc/modules", "video 4096 3 drm,snd Live 0xffffffffc0000000\n");
     assert_eq!(kernel(&options), first);
     let second = (vec!["second_name".to_owned()], vec![]);
@@ -234,14 +234,14 @@ fn the_kernels_table_is_kept_until_a_module_is_loaded_or_the_machine_started() {
     assert_eq!(kernel(&options), first);
     file("proc/sys/kernel/random/boot_id", &boot(2));
     assert_eq!(kernel(&options), second);
-    // Code that was loaded later is looked for in the table that is there now.
+    // Code loaded later is looked up in the current table.
     file(
         "kallsyms",
         "ffffffff81000000 T second_name\nffffffff81000100 T next\nffffffffc0010000 t bpf_prog_1\t[bpf]\n",
     );
     let both = kernel_at(&[0xffff_ffff_8100_0010, 0xffff_ffff_c001_0004], &options).0;
     assert_eq!(both, ["second_name", "bpf_prog_1"]);
-    // Addresses that are hidden are never kept.
+    // Hidden addresses are never cached.
     file("proc/sys/kernel/random/boot_id", &boot(3));
     file("kallsyms", "0000000000000000 T first_name\n0000000000000000 T next\n");
     assert_eq!(kernel(&options), (vec![String::new()], vec![Missing::KernelHidden]));

@@ -1,5 +1,5 @@
-//! Several units with functions of the same name, and inlined calls within inlined calls, held against addr2line at every
-//! address: as compilers write them, and as dwz moves what they share into partial units and a file of its own.
+//! Several units with functions of the same name, and nested inlined calls, compared with addr2line at every
+//! address: as compilers write them, and after dwz moved shared parts into partial units and a file of its own.
 
 #![allow(clippy::unwrap_used)] // A test that can go no further fails.
 
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use truth::{Chain, Folder, build_id, have, options, run};
 
-/// What both units include: three calls in one another.
+/// Shared by both units: three nested calls.
 const SHARED: &str = "
 #define INLINED static inline __attribute__((always_inline))
 extern volatile int out;
@@ -30,7 +30,7 @@ INLINED int outermost(int x) {
 }
 ";
 
-/// A unit, whose functions `same` and `again` are its own.
+/// The source of a unit with its own functions `same` and `again`.
 fn unit(name: &str, lines: usize) -> String {
     let gap = "\n".repeat(lines);
     let own = "static __attribute__((noinline, noclone))";
@@ -51,7 +51,7 @@ int {name}(int x) {{
     )
 }
 
-/// Compiles the units, each with the flags.
+/// Compiles the units with the flags.
 fn build(folder: &Folder, name: &str, flags: &[&str]) -> PathBuf {
     let main = "volatile int out;
 int one(int), two(int), three(int);
@@ -72,7 +72,7 @@ int main(int count, char **words) { return one(count) + two(count) + three(count
     out
 }
 
-/// What this crate says about all addresses of a program.
+/// Returns this crate's results for all addresses of a program.
 fn ours(folder: &Folder, file: &Path, addresses: &[u64]) -> BTreeMap<u64, Chain> {
     let (mut profile, _) = truth::profile(file, build_id(file), addresses);
     let (found, summary) = truth::resolve(&mut profile, &options(folder));
@@ -80,13 +80,13 @@ fn ours(folder: &Folder, file: &Path, addresses: &[u64]) -> BTreeMap<u64, Chain>
     found
 }
 
-/// A chain without the folders of its files.
+/// Returns a chain without the directories of its files.
 fn plain(chain: &Chain) -> Vec<(String, String, u32)> {
     let file = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
     chain.iter().map(|(name, path, line)| (name.clone(), file(path), *line)).collect()
 }
 
-/// Compares with addr2line, and returns what was found.
+/// Compares with addr2line, and returns the results.
 fn compare(name: &str, flags: &[&str]) -> Option<(Folder, PathBuf, BTreeMap<u64, Chain>)> {
     if !have(&["gcc", "addr2line", "readelf", "nm"]) {
         return None;
@@ -106,7 +106,7 @@ fn compare(name: &str, flags: &[&str]) -> Option<(Folder, PathBuf, BTreeMap<u64,
     }
     let by_function = truth::resolve_code(&file, &options(&folder), &own);
     assert_eq!(by_function, ours, "{name}: what is read for a function is what all says of it");
-    // Were this not so, the test would test nothing.
+    // Otherwise the test would test nothing.
     assert!(depths.contains(&4), "calls three deep: {depths:?}");
     assert_eq!(same.len(), 3, "a function of one name in each unit: {same:?}");
     Some((folder, file, ours))
@@ -143,7 +143,7 @@ fn what_dwz_moves_is_found_where_it_is() {
         run("dwz", &["-m", &path(&shared), &path(&other), &path(&third)]);
         assert_eq!(ours(&folder, &other, &addresses), before, "a file that two share");
         assert_eq!(by_function(&other), before, "a file that two share, a function at a time");
-        // Its loss costs names, and is said.
+        // Losing this file costs names, and is reported.
         fs::remove_file(&shared).unwrap();
         let (mut profile, _) = truth::profile(&third, build_id(&third), &addresses);
         let (found, summary) = truth::resolve(&mut profile, &options(&folder));
@@ -158,7 +158,7 @@ fn what_a_functions_unit_refers_to_in_others_is_found() {
         return;
     }
     let folder = Folder::new("units-lto");
-    // Link-time optimisation leaves what is inlined in the units of its sources and puts the code into one of its own.
+    // Link-time optimization leaves inlined functions in the units of their sources and puts the code into a unit of its own.
     let file = build(&folder, "program", &["-O2", "-g", "-flto=1"]);
     let main = truth::functions_called(&file, &["main"]);
     let addresses: Vec<u64> = main.iter().cloned().flatten().collect();

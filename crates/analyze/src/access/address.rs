@@ -1,4 +1,4 @@
-//! Which addresses the registers of a sample tell.
+//! Data addresses, computed from the user registers of a sample.
 
 use iced_x86::{Code, Instruction, OpKind, Register};
 use plumb_profile::RegisterSample;
@@ -7,24 +7,24 @@ use super::emulate::Values;
 use crate::annotate::{InstructionKind, Listing, MemoryPlace};
 use crate::loops::Operands;
 
-/// How far is looked back, and ahead.
+/// Instructions searched before and after the sampled one.
 const BEFORE: usize = 5;
 const AFTER: usize = 32;
 
-/// Finds addresses.
+/// Finds the addresses of memory operands in one function.
 pub(super) struct Finder<'l> {
     listing: &'l Listing,
     operands: &'l [Operands],
 }
 
 impl<'l> Finder<'l> {
-    /// `operands`: those of the listing's instructions.
+    /// Creates a finder; `operands` are those of the listing's instructions.
     pub fn new(listing: &'l Listing, operands: &'l [Operands]) -> Self {
         Finder { listing, operands }
     }
 
-    /// The instructions whose addresses these registers tell, at the instruction with this number: that one itself, else the nearest
-    /// one before and the nearest one after it. Places in the frame are left out.
+    /// Returns instructions and their data addresses as these registers give them, for a sample at instruction `number`: that instruction's own,
+    /// otherwise the nearest before and the nearest after it. Stack slots are left out.
     pub fn find(&self, number: usize, row: &RegisterSample) -> Vec<(usize, u64)> {
         if let Some(address) = self.address(number, row) {
             return vec![(number, address)];
@@ -32,7 +32,7 @@ impl<'l> Finder<'l> {
         [self.before(number, row), self.after(number, row)].into_iter().flatten().collect()
     }
 
-    /// Back along instructions that ran just before for sure: within the block.
+    /// Searches backwards within the block: those instructions certainly ran just before.
     fn before(&self, number: usize, row: &RegisterSample) -> Option<(usize, u64)> {
         let block = self.listing.instructions()[number].block;
         let mut changed: Vec<Register> = Vec::new();
@@ -48,7 +48,7 @@ impl<'l> Finder<'l> {
         None
     }
 
-    /// On along the way that loops take, back where a branch leads back, with what the registers will hold.
+    /// Searches forwards along the path that loops take (backward branches are followed), emulating what the registers will hold.
     fn after(&self, number: usize, row: &RegisterSample) -> Option<(usize, u64)> {
         let mut values = Values::new(&row.values);
         let mut at = number;
@@ -82,13 +82,13 @@ impl<'l> Finder<'l> {
         !self.operands[at].address.iter().any(|register| changed.contains(register))
     }
 
-    /// The address of an instruction's memory operand with these registers, if it has one that is worth knowing.
+    /// Returns the address of an instruction's memory operand with these registers, if it has one outside the frame.
     fn address(&self, at: usize, row: &RegisterSample) -> Option<u64> {
         let values = Values::new(&row.values);
         self.is_data(at).then(|| data_address(&self.listing.decoded()[at], &values)).flatten()
     }
 
-    /// Whether an instruction works on memory that is no place in the frame.
+    /// Whether an instruction accesses memory other than a stack slot or a thread-local variable.
     fn is_data(&self, at: usize) -> bool {
         let class = self.listing.instructions()[at].class;
         let place =
@@ -99,9 +99,9 @@ impl<'l> Finder<'l> {
     }
 }
 
-/// The address that a memory operand names.
+/// Returns the address of a memory operand.
 fn data_address(instruction: &Instruction, values: &Values) -> Option<u64> {
     let address = values.address(instruction).filter(|_| !instruction.is_vsib())?;
-    // Addresses of user code have the upper half clear (x86-64 ABI, 3.3.2); anything else is a register of another meaning.
+    // Addresses of user code have the upper half clear (x86-64 ABI, 3.3.2); anything else is a register that holds no address.
     (0x1000..1 << 56).contains(&address).then_some(address)
 }

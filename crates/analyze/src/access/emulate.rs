@@ -1,5 +1,5 @@
-//! What registers hold some instructions later: moves and integer arithmetic between them are carried out, whatever else changes a register
-//! makes it unknown.
+//! Register values some instructions after a sample: moves and integer arithmetic between registers are emulated, any other write makes the
+//! register unknown.
 //!
 //! Invariant: a register that is known has the value that the processor would have put there. Memory is not read, flags are not kept.
 
@@ -7,7 +7,7 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
 use crate::loops::Operands;
 
-/// The registers by DWARF number.
+/// Register values by DWARF number; `None` is unknown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Values([Option<u64>; 16]);
 
@@ -16,7 +16,7 @@ impl Values {
         Self(values.map(Some))
     }
 
-    /// The value of a register or a part of it. No register at all is 0, as in addresses.
+    /// Returns the value of a register or a part of it. [`Register::None`] reads as 0, as in addresses.
     pub fn get(&self, register: Register) -> Option<u64> {
         if register == Register::None {
             return Some(0);
@@ -27,17 +27,17 @@ impl Values {
         Some(truncated(shifted, register.size()))
     }
 
-    /// Puts a value into a register: 32 bits clear the rest, fewer leave it.
+    /// Writes a register: a 32-bit write clears the upper half, a narrower one keeps the rest.
     fn set(&mut self, register: Register, value: Option<u64>) {
         let Some(number) = dwarf_number(register.full_register()) else { return };
         let is_whole = register.size() >= 4;
         self.0[number] = value.filter(|_| is_whole).map(|value| truncated(value, register.size()));
     }
 
-    /// Carries out an instruction.
+    /// Emulates one instruction.
     pub fn step(&mut self, instruction: &Instruction, operands: &Operands) {
         let result = self.result(instruction);
-        // What is exchanged, multiplied wide or counted down changes more than one.
+        // Exchanges, wide multiplications and string counters write more than one register.
         for &register in &operands.writes {
             self.set(register, None);
         }
@@ -49,7 +49,7 @@ impl Values {
         }
     }
 
-    /// What ends up in the first operand, if that is known.
+    /// Returns the new value of the first operand, if it is known.
     fn result(&self, instruction: &Instruction) -> Option<u64> {
         if instruction.op_count() == 0 || instruction.op0_kind() != OpKind::Register {
             return None;
@@ -89,7 +89,7 @@ impl Values {
         })
     }
 
-    /// The value of an operand that is a register or a number.
+    /// Returns the value of a register or immediate operand.
     fn operand(&self, instruction: &Instruction, number: u32) -> Option<u64> {
         if number >= instruction.op_count() {
             return None;
@@ -106,10 +106,10 @@ impl Values {
         }
     }
 
-    /// The address that a memory operand names: base + index × scale + displacement.
+    /// Returns the address of a memory operand: base + index × scale + displacement.
     pub fn address(&self, instruction: &Instruction) -> Option<u64> {
         if instruction.is_ip_rel_memory_operand() {
-            // By the file's addresses: the same for all samples of a file.
+            // In addresses of the file: the same for all samples of a file.
             return Some(instruction.ip_rel_memory_address());
         }
         let base = self.get(instruction.memory_base())?;
@@ -132,7 +132,7 @@ fn truncated(value: u64, bytes: usize) -> u64 {
     }
 }
 
-/// With the sign of its lowest bytes.
+/// Sign-extends the lowest `bytes` bytes.
 fn extended(value: u64, bytes: usize) -> u64 {
     match bytes {
         1 => i64::from(value as u8 as i8).cast_unsigned(),
@@ -170,7 +170,7 @@ mod tests {
 
     use super::*;
 
-    /// rax, rdx, rcx, rbx after the code.
+    /// Runs the code and returns rax, rdx, rcx, rbx.
     fn run(code: &[u8], values: [u64; 16]) -> [Option<u64>; 4] {
         let mut values = Values::new(&values);
         let mut factory = InstructionInfoFactory::new();

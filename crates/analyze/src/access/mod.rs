@@ -1,10 +1,10 @@
 //! The data that a function's instructions worked on, from the user registers of samples and the code around them.
 //!
-//! A sample's registers are those at the instruction that was about to run, so that the address of its memory operand is exact,
-//! whatever the sample waited for. Where that instruction has none, the nearest one before or after it has, as long as nothing between them
+//! A sample's registers are those of the instruction that was about to run, so the address of its memory operand is exact, whatever the
+//! sample waited for. If that instruction has no memory operand, the nearest one before or after it is used, as long as nothing in between
 //! changes the registers of its address.
 //!
-//! Not here: what follows from it (`advice`).
+//! Elsewhere: the advice drawn from it (`advice`).
 
 mod address;
 mod emulate;
@@ -23,33 +23,33 @@ use plumb_profile::{EventId, FrameId, Profile, RegisterSample, ThreadId};
 use crate::annotate::{Listing, SampledFunction};
 use crate::loops::Operands;
 
-/// Bytes of a line of the cache.
+/// Bytes of a cache line.
 pub(crate) const LINE: u64 = 64;
 /// Bytes of a page.
 pub(crate) const PAGE: u64 = 4096;
 
-/// An address that an instruction worked on.
+/// A data address that an instruction accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
-    /// When it was sampled, in nanoseconds.
+    /// Time of the sample, in nanoseconds.
     pub time_ns: u64,
-    /// By which thread.
+    /// The sampled thread.
     pub thread: ThreadId,
-    /// Where.
+    /// The address.
     pub address: u64,
 }
 
-/// What the instructions of a function worked on, as far as samples tell.
+/// The data addresses of a function's instructions, as far as samples give them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Accesses {
-    /// By number of the instruction, in the order of time.
+    /// By instruction index, in time order.
     pub sites: HashMap<usize, Vec<Access>>,
-    /// Samples in the function with registers, whether they told an address or not.
+    /// Number of samples in the function with registers, whether these gave an address or not.
     pub samples: usize,
 }
 
 impl Accesses {
-    /// Those of a function, by samples of one event. `operands`: those of the function's instructions.
+    /// Collects the accesses of a function from samples of one event. `operands` are those of the function's instructions.
     pub fn of(
         profile: &Profile,
         function: &SampledFunction,
@@ -74,7 +74,7 @@ impl Accesses {
         accesses
     }
 
-    /// The sites with the most addresses, most first.
+    /// Returns the instructions with the most addresses, most first.
     pub fn busiest(&self) -> Vec<(usize, &[Access])> {
         let mut sites: Vec<(usize, &[Access])> =
             self.sites.iter().map(|(&site, all)| (site, all.as_slice())).collect();

@@ -1,25 +1,27 @@
-//! How fast a loop goes through memory, from the addresses of samples that follow each other.
+//! The speed at which a loop walks through memory, from the addresses of successive samples.
 //!
-//! Short passes have addresses in no order. One that takes about a whole part of the interval between samples looks like one that is very
-//! slow: it goes on by a little from sample to sample. But intervals differ by microseconds, and by how much an address goes on with those
-//! tells one from the other.
+//! If passes over the memory are short, the addresses of successive samples are unordered. A pass that takes about a whole fraction of the
+//! sampling interval looks like a very slow one: its address advances a little from sample to sample. But intervals differ by
+//! microseconds, and how much further an address advances in a longer interval tells one from the other.
 
 use super::Access;
 
-/// Samples farther apart are of different passes, in nanoseconds.
+/// Samples farther apart than this, in nanoseconds, belong to different passes.
 const FARTHEST_NS: u64 = 20_000_000;
-/// Pairs that the pace rests on, and what part of all pairs goes forward: a loop that passes more often than it is sampled goes back as often.
+/// Pairs of samples that the estimate needs, and the share of all pairs that must advance: a loop that passes over its memory more often
+/// than it is sampled goes back as often.
 const LEAST_PAIRS: usize = 40;
 const LEAST_FORWARD: f64 = 0.35;
-/// An eighth and half of what they tell are no farther apart: else they are of different passes. The slow half may have waited for a processor.
+/// Largest ratio of the median pace to the 12.5% quantile: beyond it the pairs are of different passes. The slow half is ignored, because it may
+/// have waited for a CPU.
 const MOST_SPREAD: f64 = 1.4;
-/// Pairs are alike whose pace differs by no more than this part.
+/// Pairs count as alike if their pace is within this share of the estimate.
 const LIKE: f64 = 0.15;
-/// What an address goes on for each nanosecond more is, but for two standard errors, less than so many times what the pace has for it: where passes are
-/// missed it is a multiple.
+/// Largest slope of bytes over time, plus two standard errors, as a multiple of the slope that the pace implies: if whole passes are missed,
+/// the slope is a multiple of it.
 const MOST_TIMES: f64 = 2.5;
 
-/// Nanoseconds for each byte that the address goes on; `None`: passes are too short to tell.
+/// Returns the nanoseconds per byte advanced; `None` if passes are too short to tell.
 pub(crate) fn nanoseconds_per_byte(accesses: &[Access]) -> Option<f64> {
     let pairs = accesses.windows(2).filter(|pair| pair[0].thread == pair[1].thread);
     let near: Vec<(u64, i64)> = pairs
@@ -43,12 +45,12 @@ pub(crate) fn nanoseconds_per_byte(accesses: &[Access]) -> Option<f64> {
     (at(4) <= MOST_SPREAD * at(1) && follows(&alike, pace)).then_some(pace)
 }
 
-/// Whether addresses go on by more in longer intervals, as the pace has it.
+/// Whether addresses advance further in longer intervals, at the given pace.
 fn follows(pairs: &[(u64, i64)], pace: f64) -> bool {
     let mut times: Vec<u64> = pairs.iter().map(|&(ns, _)| ns).collect();
     times.sort_unstable();
     let Some(&usual) = times.get(times.len() / 2) else { return false };
-    // Of intervals of one length, that is.
+    // Compares only intervals of about one length.
     let near: Vec<(f64, f64)> = pairs
         .iter()
         .filter(|(ns, _)| ns.abs_diff(usual) * 20 <= usual)
@@ -70,10 +72,10 @@ mod tests {
 
     use super::*;
 
-    /// Samples each 1.001 ms of a loop that takes so long for a byte and begins anew after so many bytes.
+    /// Samples, every 1.001 ms, of a loop that takes `ns_per_byte` and starts over after `bytes`.
     fn looped(ns_per_byte: f64, bytes: u64) -> Vec<Access> {
         let access = |at: u64| {
-            // Clocks are not as regular as loops.
+            // The intervals jitter, as a real clock's do.
             let time_ns = at * 1_001_000 + at * at * 7919 % 8_000;
             let address = 0x7f00_0000_0000 + (time_ns as f64 / ns_per_byte) as u64 % bytes;
             Access { time_ns, thread: ThreadId::from_index(0), address }
@@ -88,7 +90,7 @@ mod tests {
         for bytes in [1 << 10, 10_000, 77_777, 100_007, 1 << 18] {
             assert_eq!(nanoseconds_per_byte(&looped(2.5, bytes)), None, "{bytes}");
         }
-        // Two passes and a fifth for each sample: as if a byte took five nanoseconds.
+        // Two and a fifth passes for each sample: looks as if a byte took five nanoseconds.
         assert_eq!(nanoseconds_per_byte(&looped(0.5, 900_000)), None);
         assert_eq!(nanoseconds_per_byte(&[]), None);
     }

@@ -1,4 +1,4 @@
-//! Lines of the cache that several threads work on: the same word, or different ones.
+//! Cache lines that several threads access: the same word, or different ones.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,21 +6,21 @@ use plumb_profile::ThreadId;
 
 use super::{Access, LINE};
 
-/// A thread counts with this share of a site's samples.
+/// Least share of a site's samples for a thread to count.
 const LEAST_OF_SITE: f64 = 0.1;
-/// Changes from one thread to the other, as a part of those that samples in random order have.
+/// Least number of switches from one thread to the other, as a share of those expected in random order.
 const LEAST_MIXED: f64 = 0.5;
 
-/// How threads share a line.
+/// The sharing of a cache line between threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LineSharing {
-    /// They work on the same words; otherwise on different words of one line.
+    /// The threads access the same words; otherwise different words of one line.
     pub same_word: bool,
-    /// So many threads.
+    /// Number of threads.
     pub threads: usize,
 }
 
-/// Whether a site's samples are on lines that several threads work on at the same time. `None`: they aren't, or one thread has nearly all.
+/// Returns how threads share a site's lines, if they access them at the same time. `None`: they do not, or one thread has nearly all samples.
 pub(crate) fn sharing(accesses: &[Access]) -> Option<LineSharing> {
     let mut by_thread: HashMap<ThreadId, Vec<&Access>> = HashMap::new();
     accesses.iter().for_each(|access| by_thread.entry(access.thread).or_default().push(access));
@@ -42,7 +42,7 @@ pub(crate) fn sharing(accesses: &[Access]) -> Option<LineSharing> {
             let is_common = |access: &&&Access| common.contains(&(access.address / LINE));
             let (mine, yours) =
                 (those.iter().filter(is_common).count(), others.iter().filter(is_common).count());
-            // Of threads that walk over the same memory some lines meet by chance: most have to.
+            // Threads that walk over the same memory meet on some lines by chance, so most lines have to be shared.
             if mine * 2 < those.len() || yours * 2 < others.len() {
                 continue;
             }
@@ -57,20 +57,20 @@ pub(crate) fn sharing(accesses: &[Access]) -> Option<LineSharing> {
     (shared.len() >= 2).then_some(LineSharing { same_word: words_meet, threads: shared.len() })
 }
 
-/// Whether two threads were there at the same time: their samples mix as those of two that run side by side do. What a runtime moves from
-/// one thread to another is in one for many samples, then in the other.
+/// Whether two threads accessed the lines at the same time: their samples interleave as those of two threads running side by side do. An
+/// object that a runtime moves between threads has many samples in one thread, then many in the other.
 fn overlap(one: &[&Access], other: &[&Access]) -> bool {
     let mut merged: Vec<(u64, bool)> = one.iter().map(|access| (access.time_ns, true)).collect();
     merged.extend(other.iter().map(|access| (access.time_ns, false)));
     merged.sort_unstable();
     let changes = merged.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
-    // 2pq of all pairs.
+    // Random order has 2pq switches per pair.
     let (ours, theirs) = (one.len() as f64, other.len() as f64);
     let is_mixed = changes as f64 >= LEAST_MIXED * 2.0 * ours * theirs / (ours + theirs);
     is_mixed && extents_meet(one, other)
 }
 
-/// Whether one was there before the other was gone.
+/// Whether one thread's time span overlaps the other's.
 fn extents_meet(one: &[&Access], other: &[&Access]) -> bool {
     let extent = |those: &[&Access]| {
         let times = those.iter().map(|access| access.time_ns);

@@ -1,34 +1,34 @@
-//! How much memory addresses are spread over, from how often two halves of them meet: capture and recapture (Chapman 1951).
+//! The working set's size, estimated by capture and recapture (Chapman 1951): how often two halves of the addresses meet.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{Access, LINE, PAGE};
 
-/// Fewer that both halves have tell no size, but that there are at least so many.
+/// Least number of blocks in both halves for an estimate of the size; with fewer there is only a lower bound.
 const LEAST_COMMON: usize = 20;
-/// So many addresses after each other go to one half: what is worked on at one time is near by.
+/// Number of successive addresses that go to one half: what is accessed at one time lies close together.
 const RUN: usize = 4;
-/// Pages that are met twice tell how many of their lines are used from so many on.
+/// Least number of repeated visits to pages from which the number of used lines per page is estimated.
 const LEAST_PAIRS: u64 = 8;
-/// Pages of which no more lines are used are sparse.
+/// A page is sparse if at most this many of its lines are used, on average.
 const FEW_LINES: f64 = 4.0;
 
-/// An estimate of how much memory was worked on.
+/// An estimate of the memory accessed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct WorkingSet {
-    /// Bytes: by lines of the cache where these repeat often enough to be counted, else by pages.
+    /// Size in bytes: counted in cache lines if these repeat often enough, otherwise in pages.
     pub bytes: u64,
-    /// It is at least that much: too few repeat.
+    /// `bytes` is a lower bound, because too few addresses repeat.
     pub is_least: bool,
-    /// From the lowest to the highest address, without the outermost percent.
+    /// Bytes from the lowest to the highest address, without the outermost percent.
     pub span: u64,
-    /// Addresses that this rests on.
+    /// Number of addresses that the estimate rests on.
     pub samples: usize,
-    /// Bytes of the pages that it is on, if few lines of each are used.
+    /// Bytes of the pages touched, if only few lines of each are used.
     pub sparse_pages: Option<u64>,
 }
 
-/// The estimate; `None` for fewer than 20 addresses.
+/// Returns the estimate; `None` for fewer than 20 addresses.
 pub(crate) fn working_set(accesses: &[Access]) -> Option<WorkingSet> {
     if accesses.len() < 20 {
         return None;
@@ -42,7 +42,7 @@ pub(crate) fn working_set(accesses: &[Access]) -> Option<WorkingSet> {
         (Estimate::Least(lines), Estimate::Size(pages)) => ((pages * PAGE).max(lines * LINE), false),
         (Estimate::Least(lines), Estimate::Least(pages)) => ((pages * PAGE).max(lines * LINE), true),
     };
-    // What is told by pages may be a few lines of each.
+    // A size counted in pages may be a few lines of each.
     let bytes = bytes.min(span.max(LINE));
     let (mut set, pages) =
         (WorkingSet { bytes, is_least, span, samples: accesses.len(), sparse_pages: None }, bytes);
@@ -54,8 +54,8 @@ pub(crate) fn working_set(accesses: &[Access]) -> Option<WorkingSet> {
     Some(set)
 }
 
-/// How many lines of a page are used, on average, from how often two addresses on one page are on one line. `None`: too few pages are met
-/// twice.
+/// Returns the average number of lines used per page, from how often two addresses on one page are on one line. `None`: too few pages are
+/// visited twice.
 fn lines_of_a_page(accesses: &[Access]) -> Option<f64> {
     let mut lines: HashMap<u64, Vec<u64>> = HashMap::new();
     accesses
@@ -69,7 +69,7 @@ fn lines_of_a_page(accesses: &[Access]) -> Option<f64> {
     (pairs >= LEAST_PAIRS && same > 0).then(|| pairs as f64 / same as f64)
 }
 
-/// The addresses without those at which a thread stood still since the sample before: one that has no processor meets itself again.
+/// Drops addresses at which a thread stood still since its previous sample: a thread without a CPU is sampled at the same address again.
 fn moved(accesses: &[Access]) -> Vec<Access> {
     let mut moved: Vec<Access> = Vec::with_capacity(accesses.len());
     for &access in accesses {
@@ -78,11 +78,11 @@ fn moved(accesses: &[Access]) -> Vec<Access> {
             moved.push(access);
         }
     }
-    // All at one place.
+    // Most samples are at one address: keep them all.
     if moved.len() * 4 < accesses.len() { accesses.to_vec() } else { moved }
 }
 
-/// How many blocks of memory there are.
+/// An estimated number of blocks: the size, or a lower bound.
 enum Estimate {
     Size(u64),
     Least(u64),
@@ -97,12 +97,12 @@ fn estimate(accesses: &[Access], block: u64) -> Estimate {
     let (one, other) = (halves[0].len(), halves[1].len());
     match common >= LEAST_COMMON || common * 2 >= one.min(other) {
         true => Estimate::Size(((one + 1) * (other + 1) / (common + 1)).saturating_sub(1).max(1) as u64),
-        // With so many common ones it would be n²/common.
+        // A lower bound: n²/common, with the least number of common blocks that would have been enough.
         false => Estimate::Least((one * other / LEAST_COMMON) as u64),
     }
 }
 
-/// From the first to the last address but for one percent at each end: single ones that strayed would make it up.
+/// Returns the bytes from the first to the last address without one percent at each end: single outliers would determine it otherwise.
 fn span(accesses: &[Access]) -> u64 {
     let mut all: Vec<u64> = accesses.iter().map(|access| access.address).collect();
     all.sort_unstable();
@@ -120,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    /// Addresses spread evenly over so many bytes, in no order (a linear congruential generator, Knuth's MMIX).
+    /// Addresses spread evenly over `bytes`, in random order (a linear congruential generator, Knuth's MMIX).
     fn spread(bytes: u64, count: usize) -> Vec<Access> {
         let mut state = 1_u64;
         let mut next = || {

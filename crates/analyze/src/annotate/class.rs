@@ -1,49 +1,49 @@
-//! What an instruction does that may take time, told from its encoding alone.
+//! Instruction classes: what an instruction does that may take time, derived from its encoding alone.
 //!
-//! A class is no measurement: a load may hit the nearest cache or miss all of them. It says what an instruction that holds
-//! samples may have waited for.
+//! A class is not a measurement: a load may hit the nearest cache or miss all of them. It gives what an instruction with samples may have
+//! waited for.
 
 use iced_x86::{
     FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, UsedMemory,
 };
 
-/// What an instruction does beside computing.
+/// The class of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class {
-    /// Its work or its place in the flow of control.
+    /// Kind of work, or role in the control flow.
     pub kind: Kind,
     /// Reads memory.
     pub loads: bool,
     /// Writes memory.
     pub stores: bool,
-    /// What memory its operand names. `None` without such an operand; `push` and `pop` have none.
+    /// Kind of memory that its operand addresses. `None` without such an operand; `push` and `pop` have none.
     pub place: Option<Place>,
-    /// Bits of the widest vector register that it works on; 0 if it works on none, or on one element of it.
+    /// Width in bits of the widest vector register that it uses; 0 if none, or only one element of it.
     pub vector_bits: u16,
 }
 
 /// The work of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Arithmetic, moves and whatever has no kind of its own.
+    /// Arithmetic, moves and everything without a kind of its own.
     Plain,
     /// Division of integers or floating-point numbers.
     Division,
     /// Square root.
     SquareRoot,
-    /// Atomic: a `lock` prefix, or an exchange with memory, which has one unsaid.
+    /// Atomic: a `lock` prefix, or an exchange with memory, which is locked implicitly.
     Lock,
     /// Elements gathered from or scattered to many addresses.
     Gather,
-    /// A string instruction with a `rep` prefix. It can be interrupted in its midst.
+    /// A string instruction with a `rep` prefix, which can be interrupted before it is done.
     Repeat,
-    /// Waits for what was begun before: fences, `cpuid`, `pause`.
+    /// Waits for earlier work to complete: fences, `cpuid`, `pause`.
     Fence,
     /// Enters the kernel.
     SystemCall,
-    /// A jump that may fall through.
+    /// A conditional jump.
     Branch,
-    /// A jump.
+    /// An unconditional jump.
     Jump,
     /// A jump to an address from a register or from memory.
     IndirectJump,
@@ -55,23 +55,23 @@ pub enum Kind {
     Return,
 }
 
-/// What a memory operand names.
+/// The memory that an operand addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// A place in the frame: a local variable, or a register that was spilled.
+    /// A stack slot: a local variable or a spilled register.
     Stack,
     /// A fixed address.
     Global,
-    /// A variable of the thread.
+    /// A thread-local variable.
     ThreadLocal,
-    /// An address that is computed with an index, as elements of arrays are.
+    /// An address computed with an index, such as an array element's.
     Indexed,
-    /// What a register points to.
+    /// Memory that a register points to.
     Pointer,
 }
 
 impl Kind {
-    /// Stable name, for machine-readable output; empty for what has no kind of its own.
+    /// Stable name, for machine-readable output; empty for [`Plain`](Kind::Plain).
     pub fn name(self) -> &'static str {
         match self {
             Kind::Plain => "",
@@ -106,8 +106,8 @@ impl Place {
 }
 
 impl Class {
-    /// The class in stable words, such as `["load", "stack-slot"]`; none for plain arithmetic on registers. What a `lock`, a
-    /// gather or a string instruction does to memory goes without saying.
+    /// Returns the class in stable words, such as `["load", "stack-slot"]`; none for plain arithmetic on registers. The memory accesses of a
+    /// `lock`, a gather or a string instruction are implied and not listed.
     pub fn words(&self) -> Vec<&'static str> {
         let mut words = Vec::new();
         if self.kind != Kind::Plain {
@@ -118,7 +118,7 @@ impl Class {
             words.extend(self.loads.then_some("load"));
             words.extend(self.stores.then_some("store"));
         }
-        // That a pointer is followed is what every other load does.
+        // Nearly every other load follows a pointer, so it is not worth a word.
         words.extend(self.place.filter(|&place| place != Place::Pointer).map(Place::name));
         words.extend(match self.vector_bits {
             128 => Some("128-bit"),
@@ -129,13 +129,13 @@ impl Class {
         words
     }
 
-    /// Whether it ends a stretch of instructions that run one after the other.
+    /// Whether it ends a basic block.
     pub fn ends_block(&self) -> bool {
         matches!(self.kind, Kind::Branch | Kind::Jump | Kind::IndirectJump | Kind::Return)
     }
 }
 
-/// Classes of a function's instructions.
+/// Computes the classes of a function's instructions.
 pub(super) struct Classes {
     factory: InstructionInfoFactory,
     /// Whether `rbp` points into the frame.
@@ -143,7 +143,7 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// For a function of which these are all instructions.
+    /// Creates the state for a function with these instructions.
     pub fn new(instructions: &[Instruction]) -> Self {
         let sets_frame_pointer = |instruction: &Instruction| {
             instruction.mnemonic() == Mnemonic::Enter
@@ -155,12 +155,12 @@ impl Classes {
         Self { factory: InstructionInfoFactory::new(), has_frame_pointer }
     }
 
-    /// The class of one of them.
+    /// Returns the class of one of them.
     pub fn of(&mut self, instruction: &Instruction) -> Class {
         let kind = kind(instruction);
         let place = self.place(instruction);
         let (loads, stores) = match instruction.flow_control() {
-            // The stack that these use is not what they may wait for.
+            // The stack access of calls and returns is not what they may wait for.
             FlowControl::Call | FlowControl::Return => (false, false),
             FlowControl::IndirectCall | FlowControl::IndirectBranch => (place.is_some(), false),
             _ => {
@@ -173,7 +173,7 @@ impl Classes {
 
     fn place(&self, instruction: &Instruction) -> Option<Place> {
         let is_memory = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
-        // `lea` and long forms of `nop` name an address without going there.
+        // `lea` and long forms of `nop` have an address but do not access it.
         if !is_memory || matches!(instruction.mnemonic(), Mnemonic::Lea | Mnemonic::Nop) {
             return None;
         }
@@ -235,7 +235,7 @@ fn kind(instruction: &Instruction) -> Kind {
     if name.contains("sqrt") && !name.contains("rsqrt") {
         return Kind::SquareRoot;
     }
-    // `div`, `idiv`, `fdivr`, `fidiv`, `vdivps` and their like; nothing else has these letters.
+    // `div`, `idiv`, `fdivr`, `fidiv`, `vdivps` and similar; no other mnemonic contains these letters.
     if name.contains("div") { Kind::Division } else { Kind::Plain }
 }
 
@@ -248,7 +248,7 @@ fn is_fence(mnemonic: Mnemonic) -> bool {
     matches!(mnemonic, Cpuid | Lfence | Mfence | Sfence | Pause | Rdtscp | Serialize)
 }
 
-/// Bits of the vectors that an instruction works on.
+/// Width in bits of the widest vector register operand.
 fn vector_bits(instruction: &Instruction) -> u16 {
     let registers = (0..instruction.op_count())
         .filter(|&operand| instruction.op_kind(operand) == OpKind::Register)
@@ -258,11 +258,11 @@ fn vector_bits(instruction: &Instruction) -> u16 {
     if bits > 128 || !is_scalar(instruction.mnemonic()) { bits } else { 0 }
 }
 
-/// Whether an instruction works on the lowest element of its vector registers only: `addsd`, `vmulss`, `cvtsi2sd`.
+/// Whether an instruction uses only the lowest element of its vector registers: `addsd`, `vmulss`, `cvtsi2sd`.
 fn is_scalar(mnemonic: Mnemonic) -> bool {
     let name = format!("{mnemonic:?}").to_lowercase();
     let ends = ["ss", "sd", "ss2si", "sd2si", "ss2sd", "sd2ss", "2usi"];
     let is_move = matches!(mnemonic, Mnemonic::Movd | Mnemonic::Movq | Mnemonic::Vmovd | Mnemonic::Vmovq);
-    // `pabsd` is of whole vectors.
+    // `pabsd` works on whole vectors.
     is_move || ends.iter().any(|end| name.ends_with(end)) && !name.ends_with("pabsd")
 }

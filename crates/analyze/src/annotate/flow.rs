@@ -1,11 +1,11 @@
-//! What may have run just before an instruction.
+//! Control flow backwards: the possible predecessors of an instruction.
 
 use super::class::Kind;
 use super::listing::Listing;
 
-/// For each instruction the numbers of those that may have run just before it, as far as the function's code tells. Of a call it
-/// is the end of the called function that did. Empty: the caller, or something that the code doesn't say (an indirect jump,
-/// another part of the function that lies elsewhere, an exception).
+/// Returns, for each instruction, the indices of those that may have run just before it, as far as the function's code shows. After a
+/// call that is the call instruction, though the callee's last instruction ran in between. Empty: the predecessor is the caller, or unknown (an
+/// indirect jump, a part of the function that lies elsewhere, an exception).
 pub(super) fn before(listing: &Listing) -> Vec<Vec<usize>> {
     let count = listing.instructions().len();
     let mut before: Vec<Vec<usize>> = vec![Vec::new(); count];
@@ -21,7 +21,7 @@ pub(super) fn before(listing: &Listing) -> Vec<Vec<usize>> {
     before
 }
 
-/// Whether the next instruction may come next.
+/// Whether control may fall through to the next instruction.
 fn goes_on(listing: &Listing, index: usize) -> bool {
     let ends =
         matches!(listing.instructions()[index].class.kind, Kind::Jump | Kind::IndirectJump | Kind::Return);

@@ -1,4 +1,4 @@
-//! Which functions can be annotated: those whose own code was sampled, and those that called what was.
+//! The functions that can be annotated: those sampled in their own code, and their callers.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,24 +10,24 @@ use crate::cost::Cost;
 use crate::pattern::Pattern;
 use crate::view::View;
 
-/// A function of a file, by its own code: what was inlined into it is a part of it.
+/// A function of a file, with the calls inlined into it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampledFunction {
-    /// Its name.
+    /// Name of the function.
     pub name: String,
-    /// Its file.
+    /// File with its code.
     pub dso: DsoId,
     /// Path of the file.
     pub path: String,
-    /// First address. `None` where no symbol says where the function begins.
+    /// First address. `None` if no symbol gives the start of the function.
     pub start: Option<Address>,
-    /// An address in it that is on a sampled stack.
+    /// One of its addresses on a sampled stack.
     pub address: Address,
-    /// Where it begins and ends, if no symbol but that says which frames are in it.
+    /// Address range, if that and not a symbol decides which frames belong to the function.
     pub extent: Option<Range<Address>>,
     /// Samples in its own code.
     pub own: Cost,
-    /// Functions that the pattern names and that were inlined into it; empty if the pattern names the function itself.
+    /// Functions inlined into it that the pattern matches; empty if the pattern matches the function itself.
     pub inlined: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ impl SampledFunction {
     }
 }
 
-/// A file and where a function starts in it.
+/// A file and the start address of a function in it.
 type Key = (DsoId, Option<u64>);
 
 fn key(profile: &Profile, frame: FrameId) -> Option<Key> {
@@ -51,7 +51,7 @@ fn key(profile: &Profile, frame: FrameId) -> Option<Key> {
     Some((dso, profile.symbols.functions[line.function].start.map(|start| start.0)))
 }
 
-/// The code of a file from one address up to another as a function without a symbol. `None` if no sampled stack has any of it.
+/// Returns a file's code in an address range as a function without a symbol. `None` if no sampled stack contains any of it.
 pub fn sampled_within(view: &View<'_>, dso: DsoId, extent: Range<Address>) -> Option<SampledFunction> {
     let profile = view.profile();
     let path = profile.strings.get(profile.dsos[dso].path);
@@ -76,7 +76,7 @@ pub fn sampled_within(view: &View<'_>, dso: DsoId, extent: Range<Address>) -> Op
     is_sampled.then_some(function)
 }
 
-/// The files that have code on sampled stacks, and that `module` names if it is given.
+/// Returns the files with code on sampled stacks, restricted to those that `module` matches if it is given.
 pub fn sampled_files(view: &View<'_>, module: Option<&Pattern>) -> Vec<DsoId> {
     let profile = view.profile();
     let of_stack = |(stack, _): (_, Cost)| profile.frames_of(Some(stack)).collect::<Vec<FrameId>>();
@@ -89,7 +89,7 @@ pub fn sampled_files(view: &View<'_>, module: Option<&Pattern>) -> Vec<DsoId> {
     files
 }
 
-/// What frames of machine code cost themselves; `with_callers`: also those that cost nothing.
+/// Returns the own cost of each frame of machine code; `with_callers` includes frames without any.
 fn own_costs(view: &View<'_>, with_callers: bool) -> HashMap<FrameId, Cost> {
     let profile = view.profile();
     let mut costs: HashMap<FrameId, Cost> = HashMap::new();
@@ -108,8 +108,8 @@ fn own_costs(view: &View<'_>, with_callers: bool) -> HashMap<FrameId, Cost> {
     costs
 }
 
-/// The functions on sampled stacks that `function` names, or into which functions were inlined that it names, and that are in a file
-/// that `module` names: most expensive first. Without `function`: all that have samples in their own code.
+/// Returns the functions on sampled stacks whose name, or the name of a function inlined into them, matches `function` and whose file
+/// matches `module`, most expensive first. Without `function`: all with samples in their own code.
 pub fn sampled(
     view: &View<'_>,
     function: Option<&Pattern>,

@@ -1,42 +1,42 @@
-//! Sums over an annotated function: what its source lines and its blocks cost.
+//! Costs of an annotated function summed by source line and by basic block.
 
 use std::collections::HashMap;
 
 use super::{Annotation, Doubt, SourcePlace};
 use crate::cost::Cost;
 
-/// A source line, by the code that was made of it, inlined or not.
+/// A source line and the cost of the code generated for it, inlined or not.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HotLine {
-    /// The line, and the innermost function that it is in.
+    /// The line, and the innermost function around it.
     pub place: SourcePlace,
     /// Samples that landed on its instructions.
     pub own: Cost,
-    /// Their weight after adjusting.
+    /// Weight of those samples after the skid adjustment.
     pub adjusted: f64,
-    /// Samples in what was called from it.
+    /// Samples in its callees.
     pub called: Cost,
-    /// Its instructions, by their numbers.
+    /// Indices of its instructions.
     pub instructions: Vec<usize>,
 }
 
-/// A block: a stretch of instructions that run one after the other.
+/// A basic block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HotBlock {
-    /// The number of its first instruction.
+    /// Index of its first instruction.
     pub first: usize,
-    /// The number of its last instruction.
+    /// Index of its last instruction.
     pub last: usize,
     /// Samples that landed in it.
     pub own: Cost,
-    /// Their weight after adjusting.
+    /// Weight of those samples after the skid adjustment.
     pub adjusted: f64,
-    /// Of that, what is told to the block only: see [`Doubt::AfterBranch`].
+    /// Part of `adjusted` that can be attributed to the block but not to an instruction: see [`Doubt::AfterBranch`].
     pub after_branch: f64,
 }
 
 impl Annotation {
-    /// The numbers of the instructions with adjusted weight, heaviest first.
+    /// Returns the indices of instructions with adjusted weight, heaviest first.
     pub fn hot_instructions(&self) -> Vec<usize> {
         let mut hot: Vec<usize> =
             (0..self.rows.len()).filter(|&index| self.rows[index].adjusted > 0.0).collect();
@@ -44,7 +44,7 @@ impl Annotation {
         hot
     }
 
-    /// The source lines with weight, heaviest first. What has no line is none of them.
+    /// Returns the source lines with weight, heaviest first. Instructions without a line are left out.
     pub fn hot_lines(&self) -> Vec<HotLine> {
         let mut numbers: HashMap<&SourcePlace, usize> = HashMap::new();
         let mut lines: Vec<HotLine> = Vec::new();
@@ -75,7 +75,7 @@ impl Annotation {
         lines
     }
 
-    /// All blocks in their order.
+    /// Returns all blocks in address order.
     pub fn blocks(&self) -> Vec<HotBlock> {
         let mut blocks: Vec<HotBlock> = Vec::new();
         for (index, (instruction, row)) in self.listing.instructions().iter().zip(&self.rows).enumerate() {

@@ -1,4 +1,4 @@
-//! The instructions of a function: decoded, classed, with their flow of control. Nothing about samples.
+//! The instructions of a function: decoded, classified, with their control flow. Independent of samples.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use plumb_profile::Address;
 use super::class::{Class, Classes, Kind};
 use super::text::Writer;
 
-/// Most bytes of a function that are decoded. The largest in practice, generated interpreters and parsers, have a few hundred
+/// Largest number of code bytes decoded per function. The largest functions in practice, generated interpreters and parsers, have a few hundred
 /// thousand.
 pub const MAX_CODE: usize = 8 << 20;
 
@@ -26,29 +26,27 @@ pub struct Listing {
 /// An instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// Its first byte.
+    /// Address of its first byte.
     pub address: Address,
-    /// Its bytes.
+    /// Length in bytes.
     pub length: u8,
-    /// What it does.
+    /// Class of the instruction.
     pub class: Class,
-    /// Number of its block: a stretch that is only entered at its first instruction and only left after its last. Calls are
-    /// within blocks.
+    /// Number of its basic block: a run of instructions entered only at its first and left only after its last. Calls do not end a block.
     pub block: usize,
-    /// Where it jumps to or what it calls, if the address stands in it; else the fixed address of its memory operand.
+    /// Target of a direct jump or call; otherwise the fixed address of its memory operand.
     pub target: Option<Address>,
 }
 
 impl Instruction {
-    /// One past its last byte.
+    /// Returns the address after its last byte.
     pub fn end(&self) -> Address {
         Address(self.address.0 + u64::from(self.length))
     }
 }
 
 impl Listing {
-    /// Decodes the x86 code `bytes` that lies at `start`; `bits` is 64 or 32. Bytes that are no instruction become `(bad)`, one by
-    /// one. Code beyond [`MAX_CODE`] is left out.
+    /// Decodes x86 code at address `start`; `bits` is 64 or 32. Invalid bytes become `(bad)`, one by one. Code beyond [`MAX_CODE`] is left out.
     pub fn decode(start: Address, bytes: &[u8], bits: u32) -> Listing {
         let bytes = &bytes[..bytes.len().min(MAX_CODE)];
         let bits = if bits == 32 { 32 } else { 64 };
@@ -69,36 +67,36 @@ impl Listing {
         Listing { start, end, instructions, decoded }
     }
 
-    /// The instructions.
+    /// Returns the instructions.
     pub fn instructions(&self) -> &[Instruction] {
         &self.instructions
     }
 
-    /// The instructions as iced has them.
+    /// Returns the instructions as decoded by iced.
     pub(crate) fn decoded(&self) -> &[iced_x86::Instruction] {
         &self.decoded
     }
 
-    /// The number of the instruction that `address` is in.
+    /// Returns the index of the instruction that contains `address`.
     pub fn index_of(&self, address: Address) -> Option<usize> {
         let after = self.instructions.partition_point(|instruction| instruction.address <= address);
         let index = after.checked_sub(1)?;
         (address < self.instructions[index].end()).then_some(index)
     }
 
-    /// Whether an address is the first of an instruction.
+    /// Returns the index of the instruction that starts at `address`.
     pub(super) fn starts(&self, address: Address) -> Option<usize> {
         self.index_of(address).filter(|&index| self.instructions[index].address == address)
     }
 
-    /// Where an instruction jumps to within the function: the number of the instruction there. Calls are no jumps.
+    /// Returns the index of a jump's target if it is within the function. Calls do not count as jumps.
     pub fn jump(&self, index: usize) -> Option<usize> {
         let instruction = &self.instructions[index];
         let jumps = matches!(instruction.class.kind, Kind::Branch | Kind::Jump);
         instruction.target.filter(|_| jumps).and_then(|target| self.starts(target))
     }
 
-    /// Addresses outside of the function that its instructions name, of code and of data, each once.
+    /// Returns the addresses outside of the function that its instructions refer to, code and data, each once.
     pub fn targets(&self) -> Vec<Address> {
         let inside = self.start..self.end;
         let targets = self.instructions.iter().filter_map(|instruction| instruction.target);
@@ -106,18 +104,18 @@ impl Listing {
         outside.into_iter().collect()
     }
 
-    /// All instructions as text, in the syntax of GNU tools (AT&T). `names` are put in the place of addresses.
+    /// Returns all instructions as text, in GNU (AT&T) syntax. `names` replace addresses.
     pub fn texts(&self, names: &BTreeMap<Address, String>) -> Vec<String> {
         let mut writer = Writer::new(names);
         self.decoded.iter().map(|instruction| writer.text(instruction)).collect()
     }
 
-    /// Whether an instruction compares two operands and does nothing else.
+    /// Whether an instruction only compares two operands.
     pub(super) fn is_compare(&self, index: usize) -> bool {
         matches!(self.decoded[index].mnemonic(), Mnemonic::Cmp | Mnemonic::Test)
     }
 
-    /// Whether nothing can come after an instruction: `ud2`, or bytes that are none.
+    /// Whether execution cannot continue after an instruction: `ud2`, or invalid bytes.
     pub(super) fn always_faults(&self, index: usize) -> bool {
         self.decoded[index].flow_control() == FlowControl::Exception
     }
@@ -129,7 +127,7 @@ fn decoded(start: Address, bytes: &[u8], bits: u32) -> Vec<iced_x86::Instruction
     while decoder.can_decode() {
         let (position, ip) = (decoder.position(), decoder.ip());
         let mut instruction = decoder.decode();
-        // Behind a byte that begins none the next one may.
+        // Decoding resumes at the byte after an invalid one.
         if instruction.is_invalid() && decoder.set_position(position + 1).is_ok() {
             decoder.set_ip(ip.wrapping_add(1));
             instruction.set_len(1);
@@ -150,7 +148,7 @@ fn target(instruction: &iced_x86::Instruction) -> Option<Address> {
         .then(|| Address(instruction.ip_rel_memory_address()))
 }
 
-/// Numbers blocks from 0 on.
+/// Numbers the basic blocks from 0.
 fn number_blocks(instructions: &mut [Instruction]) {
     let is_jump = |class: Class| matches!(class.kind, Kind::Branch | Kind::Jump);
     let targets: BTreeSet<Address> =

@@ -1,11 +1,11 @@
-//! One function, instruction by instruction: what each cost, as the samples have it and adjusted for where a timer's samples land.
+//! Annotates a function: the cost of each instruction, as sampled and adjusted for the skid of a timer's samples.
 //!
-//! It goes in steps, because code and names are read from files, which is not for this crate: [`sampled`] finds the functions that
-//! a pattern names, whoever asks reads the function's bytes, [`Listing::decode`] makes instructions of them, whoever asks finds
-//! names and source lines for their addresses, and [`Annotation::new`] puts samples beside them.
+//! This takes several steps, because this crate reads no files: [`sampled`] finds the functions that
+//! a pattern matches, the caller reads the function's bytes, [`Listing::decode`] decodes the instructions, the caller looks up
+//! names and source lines for their addresses, and [`Annotation::new`] assigns the samples.
 //!
-//! Invariant: the weights of all rows and of what lies [`Annotation::outside`] add up to the function's own cost, in the raw
-//! column exactly, in the adjusted one but for rounding.
+//! Invariant: the weights of all rows and of [`Annotation::outside`] add up to the function's own cost, exactly in the raw
+//! column, up to rounding in the adjusted one.
 
 mod class;
 mod flow;
@@ -29,10 +29,10 @@ use plumb_profile::{FrameId, FrameKind, Profile, StackId};
 use crate::cost::Cost;
 use crate::view::View;
 
-/// A place in source code that an instruction comes from.
+/// The source location of an instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SourcePlace {
-    /// The function; an inlined one's name where the code was inlined.
+    /// Name of the function; the inlined one's if the code was inlined.
     pub function: String,
     /// Source file, empty if not known.
     pub file: String,
@@ -40,43 +40,43 @@ pub struct SourcePlace {
     pub line: u32,
 }
 
-/// What an instruction cost.
+/// The cost of an instruction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AnnotatedRow {
     /// Samples that landed on it.
     pub own: Cost,
-    /// Weight after adjusting; equal to `own` if the event needs no adjusting.
+    /// Weight after adjustment; equal to `own` if the event needs none.
     pub adjusted: f64,
-    /// The part of that which was found at instructions that were done and only waited for their turn behind this one.
+    /// Part of `adjusted` that landed at completed instructions which only waited to retire after this one.
     pub behind: f64,
-    /// Why the adjusted weight is to be read with care.
+    /// Reason why the adjusted weight is uncertain.
     pub doubt: Option<Doubt>,
-    /// Samples in what was called from here: in functions, and in the kernel for its page faults and system calls.
+    /// Samples in its callees: functions, and the kernel for its page faults and system calls.
     pub called: Cost,
-    /// Where it comes from, innermost inlined call first. Empty if not known.
+    /// Source locations, innermost inlined call first. Empty if not known.
     pub places: Vec<SourcePlace>,
 }
 
-/// A function, annotated.
+/// An annotated function.
 #[derive(Clone, Debug)]
 pub struct Annotation {
-    /// Its instructions.
+    /// Instructions of the function.
     pub listing: Listing,
-    /// What each of them cost.
+    /// Costs of the instructions.
     pub rows: Vec<AnnotatedRow>,
-    /// What the function cost itself.
+    /// Own cost of the function.
     pub own: Cost,
-    /// What of that lies at no instruction of the listing.
+    /// Part of `own` outside the listing.
     pub outside: Cost,
-    /// What shares of everything refer to.
+    /// Total that shares of everything refer to.
     pub whole: Cost,
-    /// Whether weights were adjusted: whether the samples are a timer's.
+    /// Whether weights were adjusted, because the samples are a timer's.
     pub is_adjusted: bool,
 }
 
 impl Annotation {
-    /// Annotates `listing`, the code of `function`, by the view's samples. They should be of one event. `places` has for each
-    /// instruction where it comes from, innermost inlined call first; it may be empty.
+    /// Annotates `listing`, the code of `function`, with the view's samples, which should be of one event. `places` has the source
+    /// locations of each instruction, innermost inlined call first; it may be empty.
     pub fn new(
         view: &View<'_>,
         function: &SampledFunction,
@@ -102,7 +102,7 @@ impl Annotation {
             let mut counted = Vec::new();
             for frame in place.callers {
                 let Some(index) = call_site(&listing, view.profile(), frame) else { continue };
-                // A function that calls itself is on the stack more than once.
+                // A recursive function is on the stack more than once.
                 if !counted.contains(&index) {
                     counted.push(index);
                     rows[index].called += cost;
@@ -114,12 +114,12 @@ impl Annotation {
         Annotation { listing, rows, own, outside, whole: view.whole(), is_adjusted }
     }
 
-    /// Share of `weight` in what the function cost itself, in percent.
+    /// Returns the share of `weight` in the function's own cost, in percent.
     pub fn share(&self, weight: f64) -> f64 {
         percent(weight, self.own)
     }
 
-    /// Share of `weight` in everything, in percent: its share in the function times the function's share.
+    /// Returns the share of `weight` in everything, in percent: its share in the function times the function's share.
     pub fn share_of_whole(&self, weight: f64) -> f64 {
         percent(weight, self.whole)
     }
@@ -140,7 +140,7 @@ fn adjust(listing: &Listing, rows: &mut [AnnotatedRow], is_adjusted: bool) {
     }
 }
 
-/// Whether all samples that are looked at were taken by a timer.
+/// Whether all samples of the view were taken by a timer.
 fn has_timer_only(view: &View<'_>) -> bool {
     let profile = view.profile();
     let mut events = vec![false; profile.events.len()];
@@ -149,7 +149,7 @@ fn has_timer_only(view: &View<'_>) -> bool {
     sampled.all(|(_, event)| skid::is_timer(profile.strings.get(event.name)))
 }
 
-/// What the view's samples cost by their stacks, hidden frames and all.
+/// Returns the cost of the view's samples by stack, including hidden frames.
 fn stacks(view: &View<'_>) -> Vec<(StackId, Cost)> {
     let of = |sample: plumb_profile::Sample| Some((sample.stack?, Cost::of_sample(sample.weight)));
     let mut stacks: Vec<(StackId, Cost)> = view.samples().filter_map(|kept| of(kept.sample)).collect();
@@ -164,11 +164,11 @@ fn stacks(view: &View<'_>) -> Vec<(StackId, Cost)> {
     stacks
 }
 
-/// Where a stack touches a function.
+/// The frames of a stack that are in a function.
 struct Landing {
-    /// The innermost machine code was its own.
+    /// The innermost frame of machine code, if it is in the function.
     own: Option<FrameId>,
-    /// Its frames further out, which called.
+    /// Outer frames in the function, which made calls.
     callers: Vec<FrameId>,
 }
 
@@ -194,8 +194,8 @@ impl Landing {
     }
 }
 
-/// The instruction that a frame called from. The kernel is entered at the instruction that a frame names, by a page fault or an
-/// interrupt, or just before it, by a system call.
+/// Returns the instruction that a frame called from. A page fault or an interrupt enters the kernel at the frame's instruction,
+/// a system call at the one before.
 fn call_site(listing: &Listing, profile: &Profile, frame: FrameId) -> Option<usize> {
     let frame = profile.frames[frame];
     let index = listing.index_of(frame.lookup())?;

@@ -1,48 +1,48 @@
-//! From where a timer's samples landed to what the processor was waiting for.
+//! Skid adjustment: from the instruction where a timer's sample landed to the one that the processor was waiting for.
 //!
-//! A processor that is interrupted lets the oldest instruction that has not retired yet finish, and the sample names the one that
-//! would have come next. So time that an instruction held all others up is found one instruction further in the flow of control,
+//! An interrupted processor still finishes the oldest instruction that has not retired yet, and the sample names the one that
+//! would have come next. So the time for which an instruction held up all others is found one instruction further in the control flow,
 //! however many instructions retire in one cycle. Travis Downs worked this out on Skylake ("Where Do Interrupts Happen?",
 //! 2019, travisdowns.github.io); `bench/skid` measures it.
 //!
-//! So the weight of a sample goes back to the instruction that ran before: that is the one that had not retired when the timer
-//! fired. A load, a division or a locked instruction took its time itself; an instruction of one cycle waited for its
+//! The weight of a sample is therefore moved back to the instruction that ran before: the one that had not retired when the timer
+//! fired. A load, a division or a locked instruction took that time itself; an instruction of one cycle waited for its
 //! operands, for its turn to retire, or for being fetched.
 //!
-//! - A compare with memory and the conditional jump behind it are one operation for most processors, and no sample lands
-//!   between them. Samples behind both belong to the compare, which has the load.
-//! - Where several instructions may have run before, the weight is divided among them in the ratio of the samples per instruction
-//!   of their blocks, which stands for how often each was the way here.
-//! - Cheap instructions behind a slow one are mostly done before it is, and then retire several in a cycle: samples land on one in
-//!   four to eight, on Skylake and Zen alike, and on none between. They were waited for by nobody and are charged to the slow
-//!   one, if it has more weight than they and so few land between ([`AnnotatedRow::behind`](super::AnnotatedRow::behind) tells how
-//!   much that is). A chain of cheap instructions that wait for each other has samples on each, and keeps them. This says what
-//!   held the processor up; were the slow instruction gone, the cheap ones would still take their cycles, so that less is gained.
-//! - Weight stays where it landed if what ran before isn't in the function (at its first instruction, behind a call), if the code
-//!   doesn't tell (targets of indirect jumps), and at string instructions, which are interrupted in their midst.
-//! - A cheap instruction that is the first behind a conditional or indirect jump may have waited because the jump was predicted
-//!   wrongly, or for its code. Then the samples tell the block and not the instruction ([`Doubt::AfterBranch`]).
+//! - A compare with memory and the conditional jump after it are one operation for most processors, and no sample lands
+//!   between them. Samples after both belong to the compare, which has the load.
+//! - If an instruction has several possible predecessors, the weight is divided among them in the ratio of the samples per instruction
+//!   of their blocks, which approximates how often each path was taken.
+//! - Cheap instructions after a slow one are mostly done before it is, and then retire several in a cycle: samples land on one in
+//!   four to eight, on Skylake and Zen alike, and on none between. Nothing waited for them, and their weight is charged to the slow
+//!   instruction if it has more weight than they and so few of them have samples ([`AnnotatedRow::behind`](super::AnnotatedRow::behind) is
+//!   the weight moved). A chain of cheap instructions that wait for each other has samples on each, and keeps them. The result says what
+//!   held up the processor; without the slow instruction the cheap ones would still take their cycles, so the gain would be smaller.
+//! - Weight stays where it landed if its predecessor is not in the function (at the first instruction, after a call), if the code
+//!   does not show it (targets of indirect jumps), and at string instructions, which are interrupted before they are done.
+//! - A cheap instruction that is the first after a conditional or indirect jump may have waited because the jump was mispredicted,
+//!   or for its code to be fetched. Then the samples identify the block and not the instruction ([`Doubt::AfterBranch`]).
 //!
-//! This is for timers (`cpu-clock`, `task-clock`) on x86. Counters of the processor interrupt further off, by rules of their own,
-//! or precisely; page faults, tracepoints and uprobes are precise. Their samples stay.
+//! This holds for timers (`cpu-clock`, `task-clock`) on x86. Hardware counters interrupt further off, by rules of their own,
+//! or precisely; page faults, tracepoints and uprobes are precise. Samples of those events are not moved.
 
 use super::class::{Class, Kind};
 use super::flow::before;
 use super::listing::Listing;
 
-/// Why an instruction's adjusted weight is to be read with care.
+/// The reason why an instruction's adjusted weight is uncertain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Doubt {
-    /// Its samples stayed: what ran before was in the caller.
+    /// Not moved: the predecessor is in the caller.
     Entry,
-    /// Samples stayed: a function that was called had just returned.
+    /// Not moved: a called function had just returned.
     Returned,
-    /// Its samples stayed: the code doesn't say what ran before.
+    /// Not moved: the code does not show the predecessor.
     NoWayHere,
-    /// Its samples stayed: it may be interrupted in its midst.
+    /// Not moved: a string instruction may be interrupted before it is done.
     Interruptible,
-    /// It is cheap and the first behind a conditional or indirect jump: the time may be that of a wrong prediction, or of fetching
-    /// the code. What is sure is the block.
+    /// Moved to a cheap instruction, the first after a conditional or indirect jump: the time may be that of a misprediction, or of fetching
+    /// the code. Only the block is certain.
     AfterBranch,
 }
 
@@ -58,7 +58,7 @@ impl Doubt {
         }
     }
 
-    /// A few words for people.
+    /// Short description for people.
     pub fn text(self) -> &'static str {
         match self {
             Doubt::Entry => "function was entered",
@@ -70,31 +70,31 @@ impl Doubt {
     }
 }
 
-/// How far behind a slow instruction others are looked for that waited for it.
+/// Number of instructions searched backwards for the slow instruction that others waited for.
 const REACH: usize = 64;
-/// Instructions that have all been done retire several in a cycle: of so many at most one is found to be waited for.
+/// Completed instructions retire several in a cycle: at most one in this many may have samples for the rest to count as waiting.
 const TOGETHER: usize = 3;
 /// Weights below this share of the slow instruction's are noise.
 const NOISE: f64 = 0.02;
 
-/// Whether samples of an event are taken by a timer.
+/// Whether the event samples by a timer.
 pub(super) fn is_timer(event: &str) -> bool {
     matches!(event.split(':').next(), Some("cpu-clock" | "task-clock"))
 }
 
-/// What an instruction's adjusted weight is.
+/// The adjusted weight of an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Adjusted {
     /// The weight.
     pub weight: f64,
-    /// The part of it that was found at instructions which only waited for their turn behind this one.
+    /// The part of it that landed at instructions which only waited to retire after this one.
     pub behind: f64,
-    /// Why it is to be read with care.
+    /// The reason why it is uncertain.
     pub doubt: Option<Doubt>,
 }
 
-/// For each instruction the weight of the samples that were taken while the processor waited for it, as far as that can be told,
-/// and where it can't, why. The sum is that of `own`.
+/// Returns, for each instruction, the weight of the samples taken while the processor waited for it; where that is unknown, weight stays
+/// in place and `doubt` gives the reason. The sum is that of `own`.
 pub(super) fn adjust(listing: &Listing, own: &[u64]) -> Vec<Adjusted> {
     let skid = Skid { listing, own, before: before(listing), density: densities(listing, own) };
     let mut adjusted = vec![Adjusted::default(); own.len()];
@@ -109,7 +109,7 @@ pub(super) fn adjust(listing: &Listing, own: &[u64]) -> Vec<Adjusted> {
     adjusted
 }
 
-/// A function's samples and the ways through it.
+/// A function's samples and its control flow.
 struct Skid<'a> {
     listing: &'a Listing,
     own: &'a [u64],
@@ -119,7 +119,7 @@ struct Skid<'a> {
 }
 
 impl Skid<'_> {
-    /// Charges the weight that landed on an instruction to what was waited for.
+    /// Moves the weight that landed on an instruction to the one that the processor was waiting for.
     fn charge(&self, index: usize, weight: f64, adjusted: &mut [Adjusted]) {
         if let Some(doubt) = self.stays(index) {
             adjusted[index].weight += weight;
@@ -135,7 +135,7 @@ impl Skid<'_> {
         let ways: Vec<f64> = from.iter().map(|&from| self.way(from)).collect();
         let all: f64 = ways.iter().sum();
         for (&from, way) in from.iter().zip(&ways) {
-            // Nothing is known of ways without any sample: one is as good as the other.
+            // If no predecessor's block has samples, all paths count the same.
             let share = if all > 0.0 { way / all } else { 1.0 / ways.len() as f64 };
             if is_call(self.class(from)) {
                 adjusted[index].weight += weight * share;
@@ -150,12 +150,12 @@ impl Skid<'_> {
         self.listing.instructions()[index].class
     }
 
-    /// How often an instruction was the way to another, for comparing.
+    /// Returns the relative frequency of the path through `from`.
     fn way(&self, from: usize) -> f64 {
         self.density[self.listing.instructions()[from].block]
     }
 
-    /// Why all weight of an instruction stays, if it does.
+    /// Returns why all weight of an instruction stays in place, if it does.
     fn stays(&self, index: usize) -> Option<Doubt> {
         if self.class(index).kind == Kind::Repeat {
             return Some(Doubt::Interruptible);
@@ -167,7 +167,7 @@ impl Skid<'_> {
         }
     }
 
-    /// What the processor waited for when `last` had just retired: itself, or the compare with memory that is one operation with it.
+    /// Returns what the processor waited for when `last` had just retired: `last`, or the compare with memory that is fused with it.
     fn waited_for(&self, last: usize) -> usize {
         let instructions = self.listing.instructions();
         let same_block = |above: &usize| instructions[*above].block == instructions[last].block;
@@ -178,7 +178,7 @@ impl Skid<'_> {
         if is_one { above } else { last }
     }
 
-    /// The slow instruction behind which the one before `index` only waited for its turn to retire.
+    /// Returns the slow instruction after which the one before `index` only waited to retire.
     fn queued_behind(&self, index: usize) -> Option<usize> {
         let mut next = index;
         let mut weights = vec![self.own[index]];
@@ -218,7 +218,7 @@ fn is_call(class: Class) -> bool {
     matches!(class.kind, Kind::Call | Kind::IndirectCall)
 }
 
-/// Whether an instruction takes a cycle or a few.
+/// Whether an instruction takes only a few cycles.
 fn is_cheap(class: Class) -> bool {
     class.kind == Kind::Plain && !class.loads
 }
@@ -229,7 +229,7 @@ fn holds(class: Class) -> bool {
     class.loads || slow.contains(&class.kind)
 }
 
-/// Weight per instruction, by block.
+/// Returns the weight per instruction, by block.
 fn densities(listing: &Listing, own: &[u64]) -> Vec<f64> {
     let instructions = listing.instructions();
     let blocks = instructions.last().map_or(0, |last| last.block + 1);

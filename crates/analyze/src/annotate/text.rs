@@ -8,13 +8,13 @@ use iced_x86::{
 };
 use plumb_profile::Address;
 
-/// Writes instructions as GNU tools do.
+/// Formats instructions as GNU tools do.
 pub(super) struct Writer {
     formatter: GasFormatter,
 }
 
 impl Writer {
-    /// With these names in the place of addresses.
+    /// Creates a formatter that prints these names instead of addresses.
     pub fn new(names: &BTreeMap<Address, String>) -> Self {
         let resolver: Box<dyn SymbolResolver> = Box::new(Names(names.clone()));
         let mut formatter = GasFormatter::with_options(Some(resolver), None);
@@ -27,7 +27,7 @@ impl Writer {
         Self { formatter }
     }
 
-    /// An instruction's text.
+    /// Formats an instruction.
     pub fn text(&mut self, instruction: &Instruction) -> String {
         let mut text = String::new();
         self.formatter.format(instruction, &mut Plain(&mut text));
@@ -35,7 +35,7 @@ impl Writer {
     }
 }
 
-/// Text without marks.
+/// Output as plain text, without markup.
 struct Plain<'t>(&'t mut String);
 
 impl FormatterOutput for Plain<'_> {
@@ -55,7 +55,7 @@ impl SymbolResolver for Names {
         address: u64,
         _address_size: u32,
     ) -> Option<SymbolResult<'_>> {
-        // A number that happens to be an address of something is still a number.
+        // An immediate that happens to equal a known address is still a number.
         let is_address = instruction.is_ip_rel_memory_operand()
             || matches!(
                 instruction.flow_control(),

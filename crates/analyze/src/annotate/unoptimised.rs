@@ -1,25 +1,25 @@
-//! Whether a compiler made code without optimising it, told from the code.
+//! Detects unoptimized code from its instructions.
 
 use iced_x86::Register;
 
 use super::class::Place;
 use super::listing::Listing;
 
-/// From this share of instructions on that access the frame.
+/// Least share of instructions that access the frame.
 const LEAST_IN_FRAME: f64 = 0.2;
-/// Functions with fewer instructions tell nothing.
+/// Functions with fewer instructions are not judged.
 const LEAST_INSTRUCTIONS: usize = 6;
-/// These keep their values in calls: an optimiser keeps variables in them before it puts any into the frame. (gcc uses rbx without
-/// optimising too.)
+/// Callee-saved registers: an optimizer keeps variables in them before it puts any into the frame. (gcc uses rbx without
+/// optimizing too.)
 const KEPT: [Register; 4] = [Register::R12, Register::R13, Register::R14, Register::R15];
 
 impl Listing {
-    /// Whether variables live in the frame though registers are free for them, as they do where nothing was optimised: a fifth of the
-    /// instructions access the frame, and none of the registers that survive calls is used.
+    /// Whether variables live in the frame although registers are free, as in unoptimized code: a fifth of the
+    /// instructions access the frame, and no callee-saved register is used.
     ///
-    /// That holds for 87% of what gcc 12 makes of C++ by -O0 and for 84% of what rustc 1.95 makes for debugging; by -Og and -O1 to -O3 for 0
-    /// to 3% of the functions of programs and libraries, and for 7% of those of glibc. So single functions don't tell; most of a file's
-    /// hot code does.
+    /// This holds for 87% of the functions that gcc 12 compiles from C++ with -O0 and for 84% of those that rustc 1.95 compiles for debugging; with
+    /// -Og and -O1 to -O3, for 0 to 3% of the functions of programs and libraries, and for 7% of those of glibc. So a single function proves
+    /// nothing; most of a file's hot code does.
     pub fn is_unoptimised(&self) -> bool {
         let instructions = self.instructions();
         let in_frame = instructions.iter().filter(|one| one.class.place == Some(Place::Stack)).count();
@@ -28,7 +28,7 @@ impl Listing {
             && !self.uses(&KEPT)
     }
 
-    /// Whether any instruction names one of these registers, or a part of it.
+    /// Whether any instruction uses one of these registers, or a part of it.
     fn uses(&self, registers: &[Register]) -> bool {
         self.decoded().iter().any(|instruction| {
             let operands = (0..instruction.op_count()).map(|operand| instruction.op_register(operand));

@@ -1,7 +1,7 @@
-//! Many comparisons at once: some look like a change by chance.
+//! Multiple comparisons: some look like a change by chance.
 
-/// p values corrected after Holm: what is below a level then is wrong in any of them with no more than this probability. In the order of
-/// `values`.
+/// Returns p values after Holm's correction: if those below a level are called changes, the probability that any of them is wrong is at
+/// most that level. In the order of `values`.
 pub fn holm(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&one, &other| values[one].total_cmp(&values[other]));

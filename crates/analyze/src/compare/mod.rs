@@ -1,7 +1,7 @@
-//! Comparing two lists of measurements: is one larger, by how much, and could these runs have told?
+//! Comparison of two lists of measurements: is one larger, by how much, and could these runs have shown a difference?
 //!
-//! Nothing is assumed of how measurements are distributed, but that runs don't influence each other: whoever measures takes turns
-//! between the two. Not here: measuring, and what numbers mean.
+//! No distribution is assumed, only that runs are independent: the caller alternates between the two sides while
+//! measuring. Elsewhere: measuring, and what the numbers mean.
 
 mod holm;
 mod ranks;
@@ -11,31 +11,31 @@ pub use holm::holm;
 pub use ranks::mann_whitney;
 pub use shift::{Shift, shift};
 
-/// What two lists of measurements say.
+/// The result of comparing two lists of measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
-    /// How much the second is of the first, with an interval.
+    /// The second side as a multiple of the first, with its confidence interval.
     pub ratio: Shift,
-    /// The probability of lists as different as these if both come from the same (two-sided, exact up to 100 runs).
+    /// p value: the probability of lists at least this different if both have one distribution (two-sided, exact up to 100 runs).
     pub p: f64,
-    /// The smallest change, as a ratio above 1, that runs which scatter like these would have shown four times out of five.
+    /// The smallest change, as a ratio above 1, that these runs would have detected with a power of 80%.
     pub detectable: f64,
 }
 
-/// What to say of a comparison.
+/// The conclusion of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The second takes less.
+    /// The second side takes less.
     Less,
-    /// The second takes more.
+    /// The second side takes more.
     More,
-    /// What there is of a difference is smaller than what matters.
+    /// Any difference is too small to matter.
     Same,
-    /// These runs don't say.
+    /// These runs are inconclusive.
     CantTell,
 }
 
-/// z of 95%, two-sided, and of a power of 80%.
+/// z for a two-sided confidence of 95%, and for a power of 80%.
 const Z: (f64, f64) = (1.959_964, 0.841_621);
 
 impl Comparison {
@@ -58,8 +58,8 @@ impl Comparison {
         Some(Self { ratio, p: mann_whitney(first, second), detectable })
     }
 
-    /// The verdict, where `p` is what is left of it after a correction for many comparisons, against `alpha`. Changes below `matters` (0.01
-    /// for 1%) are as good as none.
+    /// Returns the verdict at significance level `alpha`; `p` is the p value after correction for multiple comparisons. Changes below `matters`
+    /// (0.01 for 1%) count as none.
     pub fn verdict(&self, p: f64, alpha: f64, matters: f64) -> Verdict {
         let least = 1.0 - matters..1.0 + matters;
         let (low, high) = (self.ratio.low, self.ratio.high);
@@ -111,7 +111,7 @@ mod tests {
     fn the_same_is_the_same_only_if_runs_could_have_told() {
         let steady = about(100.0, 0.004, 10);
         assert_eq!(verdict(&steady, &about(100.1, 0.004, 10)), Verdict::Same);
-        // Three runs on each side reach no 95%.
+        // Three runs on each side cannot reach 95%.
         assert_ne!(verdict(&steady[..3], &steady[..3]), Verdict::Same);
         assert_eq!(Comparison::of(&[1.0], &[2.0], 0.95), None);
         assert_eq!(Comparison::of(&[0.0, 1.0], &[2.0, 3.0], 0.95), None);

@@ -1,12 +1,12 @@
-//! The test of Mann and Whitney (Wilcoxon's rank sum): how likely lists as different as these are if both come from the same.
+//! The Mann-Whitney test (Wilcoxon's rank sum): the probability of lists at least this different if both have one distribution.
 //!
-//! Exact, also with ties: the distribution of the sum of ranks over all ways to draw as many of them (Lehmann, Nonparametrics, 1.4).
-//! Not here: how large the difference is.
+//! Exact, also with ties: from the distribution of the rank sum over all ways to draw that many ranks (Lehmann, Nonparametrics, 1.4).
+//! Elsewhere: the size of the difference.
 
-/// Up to so many measurements together all ways are counted. Beyond that the normal distribution is as good.
+/// Largest number of measurements, of both lists, for the exact test. Beyond that the normal approximation is as good.
 const EXACT: usize = 100;
 
-/// The two-sided p of two lists; 1 if one is empty.
+/// Returns the two-sided p value of two lists; 1 if one is empty.
 pub fn mann_whitney(first: &[f64], second: &[f64]) -> f64 {
     if first.is_empty() || second.is_empty() {
         return 1.0;
@@ -16,7 +16,7 @@ pub fn mann_whitney(first: &[f64], second: &[f64]) -> f64 {
     if ranks.len() <= EXACT { exact(&ranks, first.len(), sum) } else { normal(&ranks, first.len(), sum) }
 }
 
-/// Twice the rank of each, those of the first list before those of the second: equal ones share the mean of their ranks.
+/// Returns twice the rank of each value, the first list's before the second's: ties share the mean of their ranks.
 fn doubled_ranks(first: &[f64], second: &[f64]) -> Vec<u64> {
     let all: Vec<f64> = first.iter().chain(second).copied().collect();
     let mut order: Vec<usize> = (0..all.len()).collect();
@@ -25,7 +25,7 @@ fn doubled_ranks(first: &[f64], second: &[f64]) -> Vec<u64> {
     let mut begin = 0;
     while begin < order.len() {
         let same = order[begin..].iter().take_while(|&&index| all[index] == all[order[begin]]).count();
-        // Ranks begin + 1 to begin + same: twice their mean.
+        // Tied values have ranks begin + 1 to begin + same: twice their mean.
         let doubled = (2 * begin + same + 1) as u64;
         order[begin..begin + same].iter().for_each(|&index| ranks[index] = doubled);
         begin += same;
@@ -33,10 +33,10 @@ fn doubled_ranks(first: &[f64], second: &[f64]) -> Vec<u64> {
     ranks
 }
 
-/// Ways to draw `count` of the ranks with each sum, as shares of all ways.
+/// Returns the share of all ways to draw `count` ranks whose sum is as far from the mean as `sum`.
 fn exact(ranks: &[u64], count: usize, sum: u64) -> f64 {
     let most = ranks.iter().sum::<u64>() as usize;
-    // ways[n][s]: to draw n with the sum s. As numbers of 64 bits with a fraction: there are up to 10^29.
+    // ways[n][s]: the number of ways to draw n ranks with the sum s. Floating-point, because there are up to 10^29.
     let mut ways = vec![vec![0.0_f64; most + 1]; count + 1];
     ways[0][0] = 1.0;
     for &rank in ranks {
@@ -50,7 +50,7 @@ fn exact(ranks: &[u64], count: usize, sum: u64) -> f64 {
     let all: f64 = ways[count].iter().sum();
     let middle = ranks.iter().sum::<u64>() as f64 * count as f64 / ranks.len() as f64;
     let far = (sum as f64 - middle).abs();
-    // As far from the middle, to either side.
+    // Equally far from the middle, on either side.
     let as_far = ways[count].iter().enumerate().filter(|(sum, _)| (*sum as f64 - middle).abs() >= far - 1e-6);
     (as_far.map(|(_, ways)| ways).sum::<f64>() / all).min(1.0)
 }
@@ -63,7 +63,7 @@ fn normal(ranks: &[u64], count: usize, sum: u64) -> f64 {
     if deviation == 0.0 {
         return 1.0;
     }
-    // Sums of doubled ranks go by 2 where there are no ties: half of that to the middle.
+    // Without ties, sums of doubled ranks differ by 2; the continuity correction is half of that.
     let z = ((sum as f64 - mean * n).abs() - 1.0).max(0.0) / deviation;
     libm::erfc(z / std::f64::consts::SQRT_2).min(1.0)
 }
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn p_is_that_of_scipy() {
-        // scipy.stats.mannwhitneyu(a, b, method="exact"), and, with ties, all ways counted.
+        // scipy.stats.mannwhitneyu(a, b, method="exact"); with ties, by enumerating all ways.
         let close = |first: &[f64], second: &[f64], p: f64| {
             let found = mann_whitney(first, second);
             assert!((found - p).abs() < 1e-9, "{found} of {p}");

@@ -1,34 +1,34 @@
-//! How far one list lies from another: the estimate of Hodges and Lehmann, with the interval that belongs to the test of Mann and
-//! Whitney.
+//! The shift between two lists: the Hodges-Lehmann estimate, with the confidence interval that belongs to the Mann-Whitney
+//! test.
 
 use super::ranks::mann_whitney;
 
-/// A shift, or a ratio, with its interval.
+/// A shift, or a ratio, with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shift {
     /// The estimate.
     pub value: f64,
-    /// The interval: differences between a measurement of each list.
+    /// Lower bound of the interval: a difference between one measurement of each list.
     pub low: f64,
-    /// Its end.
+    /// Upper bound of the interval.
     pub high: f64,
-    /// How likely such an interval holds the true shift, 0 to 1.
+    /// Actual confidence level of the interval, 0 to 1.
     pub confidence: f64,
-    /// How likely it was to hold it.
+    /// Requested confidence level.
     pub(super) wanted: f64,
 }
 
 impl Shift {
-    /// Whether there are runs enough for the interval that was asked for.
+    /// Whether there are enough runs for the requested confidence level.
     pub fn is_wide_enough(&self) -> bool {
         self.confidence >= self.wanted
     }
 }
 
-/// How far `second` is from `first`; `None` without at least two measurements of each.
+/// Returns the shift of `second` against `first`; `None` without at least two measurements of each.
 ///
-/// The median of all differences; the interval leaves out as many of them at each end as the test allows (Hollander and Wolfe,
-/// Nonparametric Statistical Methods, 4.3).
+/// The estimate is the median of all pairwise differences; the interval leaves out as many of them at each end as the test allows (Hollander and
+/// Wolfe, Nonparametric Statistical Methods, 4.3).
 pub fn shift(first: &[f64], second: &[f64], confidence: f64) -> Option<Shift> {
     if first.len() < 2 || second.len() < 2 {
         return None;
@@ -38,9 +38,9 @@ pub fn shift(first: &[f64], second: &[f64], confidence: f64) -> Option<Shift> {
     differences.sort_by(f64::total_cmp);
     let count = differences.len();
     let value = f64::midpoint(differences[(count - 1) / 2], differences[count / 2]);
-    // U of lists without ties: p of `out` differences on one side of 0, and the others on the other.
+    // p value of lists without ties of which `out` differences are on one side of 0 and the others on the other.
     let p = |out: usize| p_of(first.len(), second.len(), out);
-    // As many as may be left out: p grows with them.
+    // Bisects for the largest number that may be left out: p grows with it.
     let (mut out, mut too_many) = (0, count.div_ceil(2));
     while out + 1 < too_many {
         let middle = usize::midpoint(out, too_many);
@@ -55,9 +55,9 @@ pub fn shift(first: &[f64], second: &[f64], confidence: f64) -> Option<Shift> {
     })
 }
 
-/// p of two lists of these sizes of which `small` pairs are in the other order than all the rest.
+/// Returns the p value of two lists of these sizes in which `small` pairs are in the opposite order to all the rest.
 fn p_of(first: usize, second: usize, small: usize) -> f64 {
-    // The first list's places in the common order, pushed up by `small` altogether, from the last on.
+    // Positions of the first list in the common order, moved up by `small` in total, from the last one on.
     let mut left = small;
     let mut places: Vec<f64> = (0..first).map(|index| index as f64).collect();
     for place in places.iter_mut().rev() {
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn intervals_are_those_of_the_tables() {
-        // Hollander and Wolfe, table A.6: of two lists of ten, 95%: the 24th of the 100 differences from either end.
+        // Hollander and Wolfe, table A.6, for two lists of ten at 95%: the 24th of the 100 differences from either end.
         let first: Vec<f64> = (0..10).map(|run| f64::from(run) * 100.0).collect();
         let second: Vec<f64> = (0..10).map(|run| f64::from(run) * 101.0 + 7.0).collect();
         let mut differences: Vec<f64> =

@@ -1,121 +1,121 @@
-//! What the two sides of a row say of each other.
+//! The change of a row between the base and the new side.
 //!
-//! A row has to be out of line with the others ([`Speed`]), by more than sampling and the scatter of functions explain, and its time has
-//! to say the same, so that neither a slow moment of the machine nor what other functions did is taken for its change. With several
-//! recordings a side it has to differ by more than they do too, and what is nearly everything, and shares, are compared by Welch's test,
-//! where no variance is taken to be less than sampling alone gives.
+//! A row has changed if it deviates from the other rows ([`Speed`]) by more than sampling noise and the scatter of functions explain, and if its
+//! time changed in the same direction, so that neither a slow moment of the machine nor a change of other functions is attributed to it. With
+//! several recordings a side it also has to differ by more than they do. Shares, and rows that are nearly the whole, are compared by Welch's
+//! test, with no variance below that of sampling alone.
 
 use super::speed::{Expected, Speed};
 use super::student::{exceeded, two_sided};
 use super::sum::Sum;
 use super::{DiffOptions, Per};
 
-/// A row's time says the same as its place beside the others if that is no likelier by chance.
+/// Largest p value at which a row's time counts as confirming its deviation from the other rows.
 const AGREES: f64 = 0.3;
-/// A row that has this share of all has no others to be compared with.
+/// A row with this share of the total has no other rows to be compared with.
 const NEARLY_ALL: f64 = 0.9;
-/// How much further than their runs' scatter says means are apart that were recorded one side after the other: runs near each other are
-/// alike (correlated by 0.35 to 0.46 where it was measured; the square root of (1 + 0.45) / (1 - 0.45)).
+/// Factor on the standard error of means if all runs of one side were recorded before those of the other: successive runs are
+/// correlated (by 0.35 to 0.46 where it was measured; the factor is the square root of (1 + 0.45) / (1 - 0.45)).
 const BLOCKED: f64 = 1.6;
-/// What rows do in common is worth so many degrees of freedom beside what a row itself does from run to run.
+/// Degrees of freedom granted to the scatter that rows have in common, against a row's own scatter between runs.
 const IN_COMMON: f64 = 4.0;
-/// A row whose variance from run to run is so many times what is usual has its own (95% of F with 4 and many degrees of freedom).
+/// A row whose variance between runs exceeds the usual one by this factor is judged by its own (95% of F with 4 and many degrees of freedom).
 const CLEARLY: f64 = 2.4;
-/// The normal quantile of a power of 80%.
+/// The normal quantile for a power of 80%.
 const POWER: f64 = 0.841_621;
-/// A side with less than this share of the other's is as good as nothing.
+/// A side with less than this share of the other's cost counts as having none.
 const GONE: f64 = 0.02;
-/// Functions below this share are overlooked.
+/// Functions below this share of the total are easily overlooked.
 const VISIBLE: f64 = 0.01;
 
-/// How many recordings there are, and in which order they were made.
+/// The number of recordings, and the order in which they were made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// One a side.
+    /// One recording a side.
     Single,
-    /// Several, those of a side one after the other: what the machine did meanwhile is in one side alone.
+    /// Several, all of one side before the other: a disturbance of the machine affects one side only.
     Blocked,
-    /// Several, taking turns.
+    /// Several, alternating between the sides.
     Turns,
 }
 
-/// A recording: what all rows cost together, and what makes that comparable.
+/// A recording: the total of all rows, and its normalization.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub whole: Sum,
-    /// Values are weights times this.
+    /// A value is a weight times this factor.
     pub factor: f64,
 }
 
-/// How a row changed.
+/// The change of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// What it costs in the base and in the new side, normalised as was asked for: means of the recordings.
+    /// Cost in the base and in the new side, normalized as requested: means of the recordings.
     pub value: [f64; 2],
-    /// Its share of all, 0 to 1.
+    /// Share of the total, 0 to 1.
     pub share: [f64; 2],
-    /// Samples, or rows of samples that were added up.
+    /// Number of samples, or of aggregated rows of samples.
     pub samples: [u64; 2],
-    /// The interval of the difference of values at the row's own level, so that it leaves out 0 where the row is marked, and nowhere
-    /// else; at the speed of the base as far as the other rows tell it ([`Diff::speed`](super::Diff::speed)).
+    /// Lower bound of the confidence interval of the difference, at the row's own level, so that it excludes 0 exactly where the row is marked;
+    /// corrected to the speed of the base as the other rows show it ([`Diff::speed`](super::Diff::speed)).
     pub low: f64,
-    /// Its end.
+    /// Upper bound of the interval.
     pub high: f64,
-    /// How likely such a difference is by chance.
+    /// p value of the difference.
     pub p: f64,
-    /// p corrected over all rows.
+    /// p value corrected over all rows (false discovery rate).
     pub q: f64,
-    /// How likely such a difference of shares is by chance, corrected over all rows.
+    /// p value of the difference of shares, corrected over all rows.
     pub q_share: f64,
-    /// The smallest relative change of it that would have been found four times out of five; infinite if none would.
+    /// The smallest relative change that would have been detected with a power of 80%; infinite if none would.
     pub detectable: f64,
 }
 
-/// What there is to say of a row.
+/// The conclusion about a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// Costs more.
     More,
     /// Costs less.
     Less,
-    /// Cost as good as nothing before.
+    /// Cost practically nothing before.
     New,
-    /// Costs as good as nothing any more.
+    /// Costs practically nothing now.
     Vanished,
-    /// Within noise.
+    /// No significant change.
     Noise,
 }
 
-/// What became of a row's share where its time is not found to have changed.
+/// The change of a row's share whose time shows no significant change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visibility {
-    /// It was below 1% of all, and is above.
+    /// The share was below 1% and is above now.
     Newly,
-    /// Its share grew.
+    /// The share grew.
     More,
-    /// Its share shrank.
+    /// The share shrank.
     Less,
-    /// Nothing that is no noise.
+    /// No significant change of the share.
     Same,
 }
 
 impl Change {
-    /// New minus base.
+    /// Returns new minus base.
     pub fn difference(&self) -> f64 {
         self.value[1] - self.value[0]
     }
 
-    /// Difference of the shares, 0 to 1.
+    /// Returns the difference of the shares, -1 to 1.
     pub fn share_difference(&self) -> f64 {
         self.share[1] - self.share[0]
     }
 
-    /// The difference as a share of the base; `None` where the base has nothing.
+    /// Returns the difference as a share of the base; `None` if the base is zero.
     pub fn relative(&self) -> Option<f64> {
         (self.value[0] > 0.0).then(|| self.difference() / self.value[0])
     }
 
-    /// What may be said of it where one in `1 / alpha` may be wrong.
+    /// Returns the mark at significance level `alpha`.
     pub fn mark(&self, alpha: f64) -> Mark {
         let [base, new] = self.value;
         match self.q <= alpha {
@@ -127,7 +127,7 @@ impl Change {
         }
     }
 
-    /// What became of its share.
+    /// Returns how its share changed, at significance level `alpha`.
     pub fn visibility(&self, alpha: f64) -> Visibility {
         match self.q_share <= alpha {
             false => Visibility::Same,
@@ -137,22 +137,22 @@ impl Change {
         }
     }
 
-    /// Whether it is known to differ by no more than this share of its base.
+    /// Whether its interval lies within plus and minus `share` of the base.
     pub fn is_same_within(&self, share: f64) -> bool {
         let most = share * self.value[0];
         self.value[0] > 0.0 && self.low > -most && self.high < most
     }
 }
 
-/// A difference and how well it is known.
+/// A difference with its standard error.
 #[derive(Clone, Copy, Debug)]
 struct Estimate {
     difference: f64,
     error: f64,
     freedom: f64,
-    /// What the least step of counts makes: half a sample on each side.
+    /// Half a sample on each side: the continuity correction for counts.
     step: f64,
-    /// It is no difference whose direction is in doubt.
+    /// `false`: the direction of the difference is in doubt, so it is not significant.
     agrees: bool,
 }
 
@@ -162,7 +162,7 @@ impl Estimate {
         if self.error > 0.0 && self.agrees { two_sided(clear / self.error, self.freedom) } else { 1.0 }
     }
 
-    /// The interval at this level: 0 is outside where p is no more than the level.
+    /// Returns the interval at this level: it excludes 0 exactly if p is at most the level.
     fn interval(&self, level: f64) -> [f64; 2] {
         let half =
             if level > 0.0 { exceeded(level, self.freedom) * self.error + self.step } else { f64::INFINITY };
@@ -170,7 +170,7 @@ impl Estimate {
         if self.agrees { [low, high] } else { [low.min(0.0), high.max(0.0)] }
     }
 
-    /// The difference that is found four times out of five at this level.
+    /// Returns the difference detected with a power of 80% at this level.
     fn detectable(&self, level: f64) -> f64 {
         if level <= 0.0 || self.error <= 0.0 {
             return f64::INFINITY;
@@ -188,18 +188,18 @@ impl Estimate {
     }
 }
 
-/// What changes are reckoned by.
+/// The context for computing changes.
 pub(super) struct Comparing<'a> {
-    /// Of the base and of the new side.
+    /// Recordings of the base and of the new side.
     runs: &'a [Vec<Run>; 2],
     evidence: Evidence,
     speed: &'a Speed,
-    /// Values are shares, in parts of this.
+    /// Set if values are shares: the number of units in the whole.
     per_share: Option<f64>,
     alpha: f64,
 }
 
-/// A row's change before it is corrected.
+/// A row's change before correction over all rows.
 pub(super) struct Draft {
     change: Change,
     p_share: f64,
@@ -215,7 +215,7 @@ impl Draft {
         self.p_share
     }
 
-    /// The row's part of what may go wrong: its share, which is the same whichever way it changed.
+    /// Returns the row's weight in the correction: its mean share, which does not depend on the direction of the change.
     pub fn weight(&self) -> f64 {
         f64::midpoint(self.change.share[0], self.change.share[1])
     }
@@ -223,13 +223,13 @@ impl Draft {
 
 impl<'a> Comparing<'a> {
     pub fn new(runs: &'a [Vec<Run>; 2], evidence: Evidence, speed: &'a Speed, options: &DiffOptions) -> Self {
-        // Nanoseconds, of a second.
+        // Nanoseconds per second.
         let per_share = (options.per == Per::Second).then_some(1e9);
         Self { runs, evidence, speed, per_share, alpha: options.alpha }
     }
 
-    /// The change of a row that cost `sums` in the recordings of each side; whether it is the kernel's, and what is
-    /// expected if it is the same.
+    /// Computes the change of a row that cost `sums` in the recordings of each side. `is_kernel`: the row is kernel code; `expected`: its
+    /// change if it is unaffected.
     pub fn draft(&self, sums: [&[Sum]; 2], is_kernel: bool, expected: Expected) -> Draft {
         let share = self.share(sums, expected.scatter(is_kernel));
         let shares = self.shares(sums).map(|shares| mean(&shares));
@@ -254,7 +254,7 @@ impl<'a> Comparing<'a> {
         Draft { change, p_share: share.p(), value }
     }
 
-    /// The change, with corrected p values, of a row that is held to `levels`: as the only one that changed, and beside those that did.
+    /// Completes a change with corrected p values. The levels are those of a row that alone changed, and of a row among the marked ones.
     pub fn finish(&self, draft: Draft, [q, q_share]: [f64; 2], [alone, beside]: [f64; 2]) -> Change {
         let Draft { change, value, .. } = draft;
         let least = value.detectable(alone) / change.value[0].max(change.value[1]);
@@ -263,7 +263,7 @@ impl<'a> Comparing<'a> {
         Change { low, high, q, q_share, detectable, ..change }
     }
 
-    /// The change of everything.
+    /// Returns the change of the total.
     pub fn whole(&self) -> Change {
         let wholes = self.runs.each_ref().map(|runs| runs.iter().map(|run| run.whole).collect::<Vec<Sum>>());
         let draft = self.draft([&wholes[0], &wholes[1]], false, self.speed.unknown());
@@ -287,7 +287,7 @@ impl<'a> Comparing<'a> {
         [side(0), side(1)]
     }
 
-    /// Of a row beside what others tell.
+    /// Estimates a row's change relative to what the other rows show.
     fn beside(&self, sums: [&[Sum]; 2], is_kernel: bool, expected: Expected) -> Estimate {
         let varies = self.speed.varies(&sums.concat());
         let scatter = expected.scatter(is_kernel) + expected.variance;
@@ -295,14 +295,14 @@ impl<'a> Comparing<'a> {
         let all = sums.map(|sums| sums.iter().sum());
         let plain = single_time(all, [base, new], varies, 0.0);
         let beside = single_time(all, [base * expected.ratio, new], varies, scatter);
-        // Less time, but more than the others: the machine was slower in the base, or they changed.
+        // If it takes less time but more than the others do, either the machine was slower in the base, or the others changed.
         let agrees = plain.difference * beside.difference > 0.0 && plain.p() <= AGREES;
         let runs = self.between_runs(sums, expected.ratio);
         let (error, freedom) = moderated(&beside, &runs);
         Estimate { error: error * self.apart(), freedom, agrees, ..beside }
     }
 
-    /// How a row differs from run to run of a side, as if all were as fast.
+    /// Estimates a row's scatter between runs of a side, after removing the differences in speed between runs.
     fn between_runs(&self, sums: [&[Sum]; 2], expected: f64) -> Estimate {
         let values = [(0, expected), (1, 1.0)].map(|(side, expected)| {
             let runs = sums[side].iter().zip(&self.runs[side]).zip(&self.speed.of_runs[side]);
@@ -342,7 +342,8 @@ impl<'a> Comparing<'a> {
     }
 }
 
-/// Of two counts, as if both had the same rate; `varies`: as a multiple of chance; `scatter`: variance of the logarithm of their ratio beside that.
+/// Estimates the difference of two counts under the hypothesis of equal rates. `varies`: their variance as a multiple of the Poisson
+/// variance; `scatter`: additional variance of the logarithm of their ratio.
 fn single_time(sums: [Sum; 2], factors: [f64; 2], varies: f64, scatter: f64) -> Estimate {
     let [base, new] = sums;
     let both = base.weight + new.weight;
@@ -359,7 +360,7 @@ fn single_time(sums: [Sum; 2], factors: [f64; 2], varies: f64, scatter: f64) -> 
     }
 }
 
-/// Of two shares, as if both were the same; see [`single_time`].
+/// Estimates the difference of two shares under the hypothesis that they are equal; see [`single_time`].
 fn single_share(sums: [Sum; 2], wholes: [Sum; 2], varies: f64, scatter: f64) -> Estimate {
     let [base, new] = sums;
     let (row, whole) = (base.weight + new.weight, wholes[0].weight + wholes[1].weight);
@@ -379,8 +380,8 @@ fn single_share(sums: [Sum; 2], wholes: [Sum; 2], varies: f64, scatter: f64) -> 
     }
 }
 
-/// The error and the degrees of freedom of a row that may differ more from run to run than others do (a moderated t, as in G. Smyth, Linear
-/// models and empirical Bayes methods, 2004).
+/// Returns the standard error and degrees of freedom of a row that may scatter more between runs than others do (a moderated t, as in G. Smyth,
+/// Linear models and empirical Bayes methods, 2004).
 fn moderated(usual: &Estimate, runs: &Estimate) -> (f64, f64) {
     let more = (runs.error / usual.error).powi(2);
     if more <= 1.0 {
@@ -394,15 +395,15 @@ fn moderated(usual: &Estimate, runs: &Estimate) -> (f64, f64) {
     (square.sqrt(), freedom)
 }
 
-/// Variance of a row's share of a recording, by sampling alone.
+/// Returns the sampling variance of a row's share of a recording.
 fn share_variance(row: &Sum, whole: &Sum) -> f64 {
     let share = ratio(row.weight, whole.weight);
     let others = (whole.square - row.square).max(0.0);
     ratio((1.0 - share).powi(2) * row.square + share.powi(2) * others, whole.weight * whole.weight)
 }
 
-/// Welch's test. `sampling`: the variance of each value by sampling alone, which none is taken to be below. A side with one value is
-/// taken to vary as the other.
+/// Welch's test. `sampling`: the sampling variance of each value, a lower bound of the variance used. A side with one value is
+/// assumed to vary as the other.
 fn several(values: &[Vec<f64>; 2], sampling: &[Vec<f64>; 2]) -> Estimate {
     let own = values.each_ref().map(|values| variance(values));
     let side = |side: usize| {
@@ -435,7 +436,7 @@ fn variance(values: &[f64]) -> Option<f64> {
     (values.len() > 1).then(|| squares / (values.len() - 1) as f64)
 }
 
-/// 0 where there is nothing to divide by.
+/// Returns 0 if the denominator is not positive.
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }

@@ -1,11 +1,11 @@
-//! Many rows at once: some differ by chance.
+//! Multiple testing: among many rows some differ by chance.
 
-/// p values corrected after Benjamini and Hochberg, with weights (Genovese, Roeder and Wasserman 2006): of the rows whose corrected
-/// value is at most a level, on average no larger share than it is there by chance. A row's weight is its part of what may go wrong,
-/// and must not depend on how much its sides differ. In the order of `values`.
+/// Returns p values after the Benjamini-Hochberg correction with weights (Genovese, Roeder and Wasserman 2006): of the rows whose corrected
+/// value is at most a level, the expected share of false discoveries is at most that level. A row's weight must not depend on how much its
+/// sides differ. In the order of `values`.
 pub(super) fn corrected(values: &[f64], weights: &[f64]) -> Vec<f64> {
     let whole: f64 = weights.iter().sum();
-    // By weights that are 1 on average; what weighs nothing is never found.
+    // Normalizes weights to a mean of 1; a row of weight 0 is never significant.
     let weighted: Vec<f64> = values
         .iter()
         .zip(weights)

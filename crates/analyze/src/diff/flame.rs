@@ -1,10 +1,10 @@
-//! The boxes of a differential flame graph: the stacks of both sides merged, with what each side spent in a box.
+//! The boxes of a differential flame graph: the stacks of both sides merged, with each side's cost of a box.
 //!
-//! Paths that only one side has are boxes like all others: nothing that vanished is left out. Whether a box changed, with all that it
-//! called, is tested as rows are, and corrected over all boxes. Where the table has a row for a box's function, the row decides: boxes that
-//! take part in a marked change have its mark, and a box that is mostly the function itself has none if the row has none.
+//! Paths that only one side has are boxes like all others, so vanished code stays visible. A box's change, including its
+//! callees, is tested as rows are, and corrected over all boxes. If the table has a row for a box's function, the row decides: a box that
+//! contributes to a marked change has its mark, and a box that is mostly the function itself has none if the row has none.
 //!
-//! Not here: widths, colours, file formats.
+//! Elsewhere: widths, colours, file formats.
 
 use std::collections::HashMap;
 
@@ -19,52 +19,52 @@ use crate::view::{NodeId, View};
 /// A function called on one path from the root, in either side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiffBox {
-    /// Distance from the root, which has 0. At most one more than that of the box before.
+    /// Distance from the root, whose depth is 0. At most one more than that of the previous box.
     pub depth: u32,
     /// Index of its label.
     pub label: u32,
     /// Source line of one of its frames, in the label's file; 0 if not known.
     pub line: u32,
-    /// Samples in it, not in what it called, of both sides.
+    /// Own samples of both sides, without callees.
     pub samples: u64,
-    /// What each side spent in it, not in what it called: normalised means.
+    /// Own cost in each side, without callees: normalized means.
     pub own: [f64; 2],
-    /// How it changed together with all that it called.
+    /// Change of its cost including callees.
     pub change: Change,
-    /// The mark: that of its function's row in the table where the row has a say, otherwise that of `change`.
+    /// The mark: that of its function's row in the table if the row decides, otherwise that of `change`.
     pub mark: Mark,
 }
 
 /// A differential flame graph.
 #[derive(Clone, Debug)]
 pub struct DiffFlame<'p> {
-    /// What boxes show, in the order of names; the root's label is first.
+    /// The labels of boxes, sorted by name; the root's label is first.
     pub labels: Vec<Label<'p>>,
     /// The boxes in pre-order, the root first.
     pub boxes: Vec<DiffBox>,
 }
 
-/// A box takes part in its function's change with at least this part of it.
+/// Least part of a function's change for a box to have its mark.
 const PART: f64 = 0.02;
-/// A box is mostly its function itself where at least this part of its time is its own.
+/// Least own part of a box's time for the box to count as mostly the function itself.
 const MOSTLY: f64 = 0.5;
 
-/// What makes two boxes under one caller the same: the function, and what the kernel runs it for.
+/// Identifies a box among its siblings: the function, and what the kernel runs it for.
 type Same = (u32, Option<BoxKind>);
 
-/// A box before its place is known.
+/// A box before the boxes are ordered.
 struct Draft {
     label: u32,
-    /// Its function; none of the root.
+    /// Function of the box; `None` for the root.
     function: Option<u32>,
     line: u32,
     callees: Vec<u32>,
-    /// Per recording.
+    /// Own cost, per recording.
     own: Vec<Sum>,
 }
 
 impl<'p> DiffFlame<'p> {
-    /// Whether a box differs by more than chance explains, below the root.
+    /// Whether any box below the root changed significantly.
     pub fn differs(&self) -> bool {
         self.boxes.iter().skip(1).any(|one| one.mark != Mark::Noise)
     }
@@ -114,7 +114,7 @@ impl<'p> DiffFlame<'p> {
     }
 }
 
-/// Of rows that are functions, what became of each.
+/// Returns the change of each row that is a function.
 fn rows_by_function<'d>(diff: &'d Diff<'_, '_>) -> HashMap<u32, &'d Change> {
     let of = |row: &'d DiffRow| match row.subject {
         Subject::Function(number) => Some((number, &row.change)),
@@ -123,10 +123,10 @@ fn rows_by_function<'d>(diff: &'d Diff<'_, '_>) -> HashMap<u32, &'d Change> {
     diff.rows.iter().filter_map(of).collect()
 }
 
-/// What a box is marked as whose function has a row.
+/// Returns the mark of a box whose function has a row.
 fn mark(own: [f64; 2], change: &Change, row: &Change, diff: &Diff<'_, '_>) -> Mark {
     let alpha = diff.options.alpha;
-    // What of the box is in the row.
+    // The part of the box's change that counts in the row.
     let [base, new] = if diff.options.children { change.value } else { own };
     let part = (new - base) / row.difference();
     match row.mark(alpha) {
@@ -149,7 +149,7 @@ struct Merger<'p> {
     labels: Vec<Label<'p>>,
     label_numbers: HashMap<Same, u32>,
     callees: HashMap<(u32, u32), u32>,
-    /// The box of each node of the present view.
+    /// The box of each node of the current view.
     known: Vec<Option<u32>>,
 }
 
@@ -177,7 +177,7 @@ impl<'p> Merger<'p> {
         self.boxes.len() as u32 - 1
     }
 
-    /// The box of a node, made with those of its callers where they are missing.
+    /// Returns the box of a node, adding it and missing callers.
     fn find(
         &mut self,
         view: &View<'p>,
@@ -193,7 +193,7 @@ impl<'p> Merger<'p> {
             let frame = view.node(id).frame;
             let number = function(frame);
             let label = match view.frame(frame) {
-                // One address doesn't name all frames without a symbol that are one function here.
+                // A function without a symbol may merge frames of several addresses, so an address cannot label it.
                 nameless if !nameless.named && nameless.kind != Kind::Marker => {
                     let name = functions[number as usize].name.clone().into();
                     &Label { name, ..labels.get(labels.of_node(id)).clone() }
@@ -231,7 +231,7 @@ impl<'p> Merger<'p> {
         made
     }
 
-    /// The labels by name, and the boxes in pre-order: their number here, depth, and label's new number.
+    /// Returns the labels by name, and the boxes in pre-order: their number here, depth, and label's new number.
     fn in_order(&self) -> (Vec<Label<'p>>, Vec<(u32, u32, u32)>) {
         let mut by_name: Vec<usize> = (0..self.labels.len()).collect();
         by_name.sort_by_key(|&index| (index > 0, &self.labels[index]));
@@ -249,7 +249,7 @@ impl<'p> Merger<'p> {
         (by_name.into_iter().map(|index| self.labels[index].clone()).collect(), order)
     }
 
-    /// What each box cost with all that it called, per recording, in the order of `order`.
+    /// Returns each box's total cost including callees, per recording, in the order of `order`.
     fn totals(&self, order: &[(u32, u32, u32)]) -> Vec<Vec<Sum>> {
         let mut totals: Vec<Vec<Sum>> = self.boxes.iter().map(|draft| draft.own.clone()).collect();
         for &(index, ..) in order.iter().rev() {

@@ -1,7 +1,7 @@
-//! Which frames of several recordings are the same function, though the program was built again in between.
+//! Matches functions across recordings, even if the program was rebuilt in between.
 //!
-//! The same is what has the same folded name in the same module; where that is several functions in any recording (static ones of one
-//! name), those with the same source file. Addresses without a symbol are one function a module: they say nothing in another build.
+//! Frames belong to one function if they have the same folded name in the same module; if that names several functions in any recording
+//! (static ones of one name), also the same source file. Addresses without a symbol are one function per module: they mean nothing in another build.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -15,9 +15,9 @@ use crate::view::View;
 /// A function of either side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiffFunction {
-    /// Its name, as the last recording that has it writes it, without what compilers add to copies.
+    /// Name as the last recording that has the function writes it, without compiler suffixes for copies.
     pub name: String,
-    /// Path of the file that its code is in; empty if there is none.
+    /// Path of the file with its code; empty if there is none.
     pub dso: String,
     /// Source file, empty if not known.
     pub source: String,
@@ -25,18 +25,18 @@ pub struct DiffFunction {
     pub kind: Kind,
 }
 
-/// What all frames of one function have in common.
+/// The key under which frames are matched.
 type Key = (Kind, String, String);
 
 /// The functions of several views.
 pub(super) struct Functions {
     pub names: Vec<DiffFunction>,
-    /// Per view and frame.
+    /// The function number per view and frame.
     of: Vec<Vec<u32>>,
 }
 
 impl Functions {
-    /// Of all views, of which `base` are the base's, with what they cost.
+    /// Numbers the functions of all views, of which the first `base` are the base's, with their costs.
     pub fn new(views: &[&View<'_>], spots: &[Vec<(Spot, Sum)>], base: usize) -> Self {
         let renamed = renamed(views, spots, base);
         let keys: Vec<Vec<Key>> = views
@@ -65,14 +65,14 @@ impl Functions {
         functions
     }
 
-    /// The function of a frame of a view, counted over both sides.
+    /// Returns the function of a frame of a view, numbered over both sides.
     pub fn of(&self, view: usize, frame: FrameIndex) -> u32 {
         self.of[view][frame.0 as usize]
     }
 }
 
 impl DiffFunction {
-    /// Takes what a later recording says of it.
+    /// Takes over the details that a later recording has.
     fn learn(&mut self, later: DiffFunction) {
         let source = std::mem::take(&mut self.source);
         *self = later;
@@ -108,14 +108,14 @@ fn key(frame: &ViewFrame<'_>, renamed: Option<&(String, String)>) -> Key {
     (frame.kind, module.to_owned(), name)
 }
 
-/// The source file that a frame's function is defined in.
+/// Returns the source file that a frame's function is defined in.
 fn source<'p>(view: &View<'p>, frame: &ViewFrame<'p>) -> &'p str {
     let profile = view.profile();
     let function = frame.function.map(|id| profile.symbols.functions[id]);
     function.map_or("", |function| profile.strings.get(function.source_file))
 }
 
-/// Names that several functions of one recording have, in different source files.
+/// Returns the keys that several functions of one recording share, in different source files.
 fn several<'k>(views: &[&View<'_>], keys: &'k [Vec<Key>]) -> BTreeSet<&'k Key> {
     let mut several = BTreeSet::new();
     for (view, keys) in views.iter().zip(keys) {
@@ -130,7 +130,7 @@ fn several<'k>(views: &[&View<'_>], keys: &'k [Vec<Key>]) -> BTreeSet<&'k Key> {
     several
 }
 
-/// The program that costs most in the base, and the one that does in the new side, if neither is in the other: its name was changed.
+/// Returns the names of the program that costs most in the base and of that in the new side, if neither occurs in the other side: it was renamed.
 fn renamed(views: &[&View<'_>], spots: &[Vec<(Spot, Sum)>], base: usize) -> Option<(String, String)> {
     let programs = |range: Range<usize>| {
         let mut costs: BTreeMap<&str, f64> = BTreeMap::new();

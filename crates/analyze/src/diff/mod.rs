@@ -1,9 +1,9 @@
-//! What changed between recordings: rows of two sides beside each other, and which of them differ by more than chance.
+//! Differences between recordings: rows of two sides compared, and which of them differ significantly.
 //!
-//! A side is one recording or several of the same work. Rows are matched though the program was built again. Each row's difference has
-//! an interval and a p value, which is corrected over all rows, so that of two recordings of the same program nothing is said to differ.
+//! A side is one recording or several of the same work. Rows are matched even if the program was rebuilt. Each row's difference has
+//! a confidence interval and a p value, corrected over all rows, so that two recordings of the same program show no differences.
 //!
-//! Not here: text, colours, files.
+//! Elsewhere: text, colours, files.
 
 mod change;
 mod fdr;
@@ -34,38 +34,38 @@ use crate::frame::Kind;
 use crate::kernel::Cause;
 use crate::view::View;
 
-/// A row.
+/// A row of the comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiffRow {
-    /// What it is about.
+    /// Subject of the row.
     pub subject: Subject,
-    /// How it changed.
+    /// Change of the row.
     pub change: Change,
-    /// Of a function: where it went, or came from.
+    /// For a function: where it went, or came from.
     pub moved: Option<Moved>,
 }
 
-/// Two sides beside each other.
+/// The comparison of two sides.
 pub struct Diff<'a, 'p> {
     /// All functions of both sides.
     functions: Functions,
-    /// The rows: first those that changed by more than chance, by how much; then the others, by how much they cost.
+    /// The rows: first the significant changes, largest first; then the others, by cost.
     pub rows: Vec<DiffRow>,
-    /// Everything together.
+    /// The change of the total.
     pub whole: Change,
-    /// How far recordings can tell.
+    /// The number and order of the recordings.
     pub evidence: Evidence,
-    /// How it was compared.
+    /// The options of the comparison.
     pub options: DiffOptions,
     sides: [&'a [View<'p>]; 2],
     runs: [Vec<Run>; 2],
     speed: Speed,
-    /// Per view, those of the base first.
+    /// Per view, the base's first.
     spots: Vec<Vec<(Spot, Sum)>>,
 }
 
 impl<'a, 'p> Diff<'a, 'p> {
-    /// Compares views, of which each side has one or more. `name_of`: the names of system calls by number.
+    /// Compares views; each side has at least one. `name_of` maps system call numbers to names.
     pub fn new(
         base: &'a [View<'p>],
         new: &'a [View<'p>],
@@ -115,12 +115,12 @@ impl<'a, 'p> Diff<'a, 'p> {
         diff
     }
 
-    /// All functions, by their numbers.
+    /// Returns all functions, indexed by number.
     pub fn functions(&self) -> &[DiffFunction] {
         &self.functions.names
     }
 
-    /// How what the functions cost together that `wanted` names changed, each sample counted once. q is p: nothing else was asked.
+    /// Returns the change of the combined cost of the functions that `wanted` accepts, each sample counted once. q equals p: it is the only test.
     pub fn together(&self, wanted: impl Fn(&DiffFunction) -> bool) -> Change {
         let wanted: Vec<bool> = self.functions.names.iter().map(wanted).collect();
         let mut sums: Vec<Sum> = Vec::new();
@@ -146,19 +146,19 @@ impl<'a, 'p> Diff<'a, 'p> {
         comparing.finish(draft, [p, p_share], [self.options.alpha; 2])
     }
 
-    /// What did not change takes so many times as long in the new recordings, with the interval of that.
+    /// Returns how many times as long unchanged code takes in the new recordings, with the confidence interval.
     pub fn speed(&self) -> [f64; 3] {
         let expected = self.speed.beside(None);
         let half = student::exceeded(self.options.alpha, f64::INFINITY) * expected.variance.sqrt();
         [expected.ratio, expected.ratio * (-half).exp(), expected.ratio * half.exp()]
     }
 
-    /// Whether anything is called so in either side.
+    /// Whether either side has a function that `wanted` accepts.
     pub fn has_function(&self, wanted: impl Fn(&DiffFunction) -> bool) -> bool {
         self.functions.names.iter().any(wanted)
     }
 
-    /// Whether a row is about the kernel's code.
+    /// Whether a row is about kernel code.
     fn is_kernel(&self, subject: &Subject) -> bool {
         match subject {
             Subject::Cause(cause, _) => *cause != Cause::User,
@@ -175,8 +175,8 @@ impl<'a, 'p> Diff<'a, 'p> {
         Comparing::new(&self.runs, self.evidence, &self.speed, &self.options)
     }
 
-    /// The changes of rows with these sums in the recordings of each side, corrected over all of them; whether each is the kernel's, and
-    /// of which function.
+    /// Returns the changes of rows with these sums in the recordings of each side, corrected over all of them. `about`: whether each is
+    /// kernel code, and its function.
     fn changes(&self, sums: &[[Vec<Sum>; 2]], about: &[(bool, Option<u32>)]) -> Vec<Change> {
         let comparing = self.comparing();
         let draft = |([base, new], &(is_kernel, own)): (&[Vec<Sum>; 2], &(bool, Option<u32>))| {
@@ -187,7 +187,7 @@ impl<'a, 'p> Diff<'a, 'p> {
         let whole: f64 = weights.iter().sum();
         let q = fdr::corrected(&drafts.iter().map(Draft::p).collect::<Vec<_>>(), &weights);
         let q_share = fdr::corrected(&drafts.iter().map(Draft::p_share).collect::<Vec<_>>(), &weights);
-        // Rows that are marked widen the level of all of them (Benjamini and Yekutieli 2005).
+        // The level of all rows grows with the number of marked rows (Benjamini and Yekutieli 2005).
         let marked = q.iter().filter(|&&q| q <= self.options.alpha).count().max(1) as f64;
         let levels = weights.iter().map(|weight| self.options.alpha * weight / whole);
         drafts
@@ -200,7 +200,7 @@ impl<'a, 'p> Diff<'a, 'p> {
             .collect()
     }
 
-    /// Of functions that vanished, or are new, finds the caller that took them up, or gave them away.
+    /// Finds, for functions that vanished or are new, the caller that they were inlined into or split from.
     fn find_moved(&mut self) {
         let base = self.sides[0].len();
         for index in 0..self.rows.len() {
@@ -224,7 +224,8 @@ impl<'a, 'p> Diff<'a, 'p> {
         }
     }
 
-    /// Whether `caller` changed by as much as the row, the other way round: at least half of it, and not by what is no chance in sum.
+    /// Whether `caller` changed in the opposite direction by at least half of the row's change, and their sum did not change
+    /// significantly.
     fn took_over(&self, row: usize, caller: u32) -> bool {
         let lost = self.rows[row].change.difference();
         let subject = Subject::Function(caller);
@@ -257,7 +258,7 @@ impl<'a, 'p> Diff<'a, 'p> {
     }
 }
 
-/// The function that a row is about, the innermost of a path.
+/// Returns the function that a row is about, the innermost of a path.
 fn function_of(subject: &Subject) -> Option<u32> {
     match subject {
         Subject::Function(number) | Subject::Line(number, ..) => Some(*number),
@@ -266,7 +267,7 @@ fn function_of(subject: &Subject) -> Option<u32> {
     }
 }
 
-/// What all functions tell.
+/// Estimates the speed of both sides from all functions.
 fn speed_of(
     views: &[&View<'_>],
     spots: &[Vec<(Spot, Sum)>],
@@ -307,7 +308,7 @@ fn runs(spots: &[Vec<(Spot, Sum)>], per: Per, side: usize) -> Vec<Run> {
         .collect()
 }
 
-/// In which order recordings were made, if all say when.
+/// Returns the order in which recordings were made, if all have a start time.
 fn evidence(base: &[View<'_>], new: &[View<'_>]) -> Evidence {
     if base.len() < 2 && new.len() < 2 {
         return Evidence::Single;
@@ -318,6 +319,6 @@ fn evidence(base: &[View<'_>], new: &[View<'_>]) -> Evidence {
     starts.sort_unstable();
     let is_known = starts.iter().all(|&(start, _)| start > 0);
     let changes = starts.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
-    // A B B A A B changes as often as a side has recordings; A A A B B B once.
+    // A B B A A B changes sides as often as a side has recordings; A A A B B B once.
     if is_known && changes >= base.len().min(new.len()).max(2) { Evidence::Turns } else { Evidence::Blocked }
 }

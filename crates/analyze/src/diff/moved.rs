@@ -1,7 +1,7 @@
-//! Functions that are gone, or new, because the compiler began or ceased to inline them.
+//! Functions that vanished, or are new, because the compiler began or ceased to inline them.
 //!
-//! Where debug information names inlined calls, a function keeps its row, and it is known that it is inlined now. Where there is none, its
-//! time turns up in its caller: that is said as a guess, if the two together cost what they did.
+//! If debug information names inlined calls, a function keeps its row, and its inlining is known. Otherwise its
+//! time turns up in its caller: that is reported as a guess if the two together cost what they did.
 
 use std::collections::HashMap;
 
@@ -10,23 +10,23 @@ use super::rows::Spot;
 use super::sum::Sum;
 use crate::view::View;
 
-/// Where a function went, or came from.
+/// The reason why a function vanished or appeared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moved {
-    /// Its calls are inlined now.
+    /// Calls of the function are inlined now.
     Inlined,
-    /// They were inlined, and no longer are.
+    /// Calls of the function were inlined, and no longer are.
     Outlined,
-    /// It is gone, and its caller, this function, costs as much more: perhaps it is inlined there.
+    /// The function vanished, and its caller, this function, costs as much more: perhaps it is inlined there.
     IntoCaller(u32),
-    /// It is new, and its caller, this function, costs as much less: perhaps it was inlined there.
+    /// The function is new, and its caller, this function, costs as much less: perhaps it was inlined there.
     OutOfCaller(u32),
 }
 
-/// All calls of a function are inlined, but for so small a share.
+/// All calls count as inlined (or none do) if the rest is below this share.
 const RARE: f64 = 0.1;
 
-/// What is known of a function's copies.
+/// Compares the inlined share of a function in both sides.
 pub(super) fn known(base: &[Sum], new: &[Sum]) -> Option<Moved> {
     let share = |sums: &[Sum]| {
         let all: Sum = sums.iter().fold(Sum::default(), |mut all, &sum| {
@@ -42,7 +42,7 @@ pub(super) fn known(base: &[Sum], new: &[Sum]) -> Option<Moved> {
     }
 }
 
-/// The function that called `function` most often, if it did so for at least half of its cost. `first`: the number of the first view.
+/// Returns the function that called `function` most, if at least half of its cost came from there. `first` is the index of the first view.
 pub(super) fn caller(
     views: &[View<'_>],
     spots: &[Vec<(Spot, Sum)>],

@@ -1,13 +1,13 @@
-//! Names as two builds of a program have them in common.
+//! Folds function and module names so that they match across builds.
 //!
-//! Compilers put the kind of a copy behind a function's name (`.constprop.0`, `.cold`), Rust a hash, a library its version behind
-//! its file's. None of it says which function it is.
+//! Compilers append the kind of a copy to a function's name (`.constprop.0`, `.cold`), Rust a hash; a library has its version after its
+//! file's name. None of these identifies the function.
 
-/// What compilers call copies and parts of a function, as GCC and LLVM write it behind a dot.
+/// Suffixes that GCC and LLVM append, after a dot, to copies and parts of a function.
 const COPIES: [&str; 9] =
     ["constprop", "isra", "part", "cold", "llvm", "lto_priv", "localalias", "clone", "__uniq"];
 
-/// The name without what tells copies of a function, or builds of it, apart.
+/// Returns the name without what distinguishes copies of a function, or its builds.
 pub(super) fn folded(name: &str) -> String {
     let mut name = name;
     while let Some(shorter) = without_copy(name).or_else(|| without_hash(name)) {
@@ -16,7 +16,7 @@ pub(super) fn folded(name: &str) -> String {
     without_crate_hashes(name)
 }
 
-/// `f.isra.0`, `f.cold`, `f() [clone .part.1]` and `f() (.llvm.123)` are copies of f. One kind less, if there is one.
+/// Strips one copy suffix, if there is one: `f.isra.0`, `f.cold`, `f() [clone .part.1]` and `f() (.llvm.123)` are copies of f.
 fn without_copy(name: &str) -> Option<&str> {
     for (open, close) in [(" [clone .", ']'), (" (.", ')')] {
         if let Some((plain, copy)) = name.strip_suffix(close).and_then(|name| name.rsplit_once(open))
@@ -31,13 +31,13 @@ fn without_copy(name: &str) -> Option<&str> {
     (COPIES.contains(&copy) && !plain.is_empty()).then_some(plain)
 }
 
-/// `f::h0123456789abcdef` is Rust's f, in its older names.
+/// Strips the hash of Rust's legacy mangling: `f::h0123456789abcdef` is f.
 fn without_hash(name: &str) -> Option<&str> {
     let (plain, hash) = name.rsplit_once("::h")?;
     (hash.len() == 16 && is_hexadecimal(hash)).then_some(plain)
 }
 
-/// `core[0123456789abcdef]::fmt` is Rust's `core::fmt`, in its newer names.
+/// Strips crate hashes of Rust's v0 mangling: `core[0123456789abcdef]::fmt` is `core::fmt`.
 fn without_crate_hashes(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut rest = name;
@@ -58,16 +58,16 @@ fn is_hexadecimal(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
-/// Whether a file is a library, by its name.
+/// Whether a file is a library, judging by its name.
 pub(super) fn is_library(path: &str) -> bool {
     last_part(path).contains(".so")
 }
 
-/// A file's name without its folder, a library's version and the hash that cargo puts behind a program's.
+/// Returns a file's name without its directory, a library's version and the hash that cargo appends to a program's name.
 pub(super) fn module(path: &str) -> &str {
     let name = last_part(path);
     match name.split_once(".so") {
-        // libc-2.31.so was the same as libc.so.6.
+        // libc-2.31.so became libc.so.6.
         Some((stem, _)) => match stem.rsplit_once('-') {
             Some((plain, version)) if version.starts_with(|c: char| c.is_ascii_digit()) => plain,
             _ => stem,
@@ -79,7 +79,7 @@ pub(super) fn module(path: &str) -> &str {
     }
 }
 
-/// What is behind the last slash.
+/// Returns the part after the last slash.
 pub(super) fn last_part(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
@@ -102,7 +102,7 @@ mod tests {
             ("app::parse::h0123456789abcdef", "app::parse"),
             ("core[8f3bc11e2a90d3c4]::fmt::write", "core::fmt::write"),
             ("<app[00ff00ff00ff00ff]::T as core[1122334455667788]::X>::f", "<app::T as core::X>::f"),
-            // No copies.
+            // Not copies.
             ("main.main.func1.2", "main.main.func1.2"),
             ("a[i]", "a[i]"),
             ("[stack deeper than its copy]", "[stack deeper than its copy]"),

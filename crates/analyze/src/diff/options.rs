@@ -1,6 +1,6 @@
-//! How recordings are compared.
+//! The options of a comparison.
 
-/// What rows are.
+/// The kind of row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
     /// Functions.
@@ -10,32 +10,32 @@ pub enum By {
     Path,
     /// Lines of functions.
     Line,
-    /// System calls, and what else the kernel's time goes into.
+    /// System calls, and the kernel's other activities.
     Syscall,
 }
 
-/// What makes values of the two sides comparable.
+/// The normalization that makes values of the two sides comparable.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Per {
-    /// Nothing: both did the same work.
+    /// None: both did the same work.
     #[default]
     Total,
-    /// A second of what was sampled: values are shares.
+    /// Per second sampled: values are shares.
     Second,
-    /// So many iterations of the work, in a recording of the base and in one of the new side.
+    /// Per iteration of the work: the number of iterations in a recording of the base and of the new side.
     Iteration([f64; 2]),
 }
 
-/// How to compare: by default functions themselves, of recordings of the same work.
+/// Options of a comparison: by default functions' own costs, in recordings of the same work.
 #[derive(Clone, Copy, Debug)]
 pub struct DiffOptions {
-    /// What rows are.
+    /// The kind of row.
     pub by: By,
-    /// Functions cost what they called too.
+    /// Functions' costs include their callees.
     pub children: bool,
-    /// What values are in.
+    /// The normalization of values.
     pub per: Per,
-    /// Of what is found, such a share may be there by chance; intervals hold the truth but for it.
+    /// False discovery rate among the marked rows; the confidence level of intervals is one minus this.
     pub alpha: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What rows are about, and what each costs in each recording.
+//! The rows of a comparison, and the cost of each in each recording.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,23 +10,23 @@ use crate::frame::FrameIndex;
 use crate::kernel::{Cause, Places, cause_of};
 use crate::view::{NodeId, View};
 
-/// What a row is about. Functions are numbers in [`Diff::functions`](super::Diff::functions).
+/// The subject of a row. Functions are indices into [`Diff::functions`](super::Diff::functions).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Subject {
     /// A function.
     Function(u32),
-    /// A line of a function: its file without folders; 0 where lines are not known.
+    /// A line of a function: its file name without directories; 0 if lines are not known.
     Line(u32, String, u32),
-    /// Functions from the outermost to the innermost.
+    /// A stack of functions, from the outermost to the innermost.
     Path(Vec<u32>),
-    /// What the kernel's time went into: a system call by its name, or the cause's own.
+    /// An activity of the kernel: a system call by its name, or the cause's name.
     Cause(Cause, String),
 }
 
-/// Samples of a view that can't be told apart: their innermost frame, the system call's number, whether the idle task ran.
+/// The key by which a view's samples are summed: innermost frame, system call number, whether the idle task ran.
 pub(super) type Spot = (NodeId, Option<u32>, bool);
 
-/// What the samples of a view cost by their spot, in the order of spots.
+/// Returns the cost of a view's samples per key, sorted.
 pub(super) fn spots(view: &View<'_>) -> Vec<(Spot, Sum)> {
     let profile = view.profile();
     let grain = grain(profile, view.samples().next().map(|kept| kept.sample).as_ref());
@@ -50,8 +50,8 @@ pub(super) fn spots(view: &View<'_>) -> Vec<(Spot, Sum)> {
     sums
 }
 
-/// The times at which parts of a recording end that have as many samples each, but for the last. `None`: samples are added up, or few, or
-/// have no times.
+/// Returns the end times of parts of a recording with equal numbers of samples; the last part is open. `None`: samples are aggregated,
+/// few, or have no times.
 fn parts(view: &View<'_>, grain: f64) -> Option<Vec<u64>> {
     let is_one = |weight: u64| weight as f64 <= 1.5 * grain;
     let times = view.samples().map(|kept| is_one(kept.sample.weight).then_some(kept.sample.time_ns));
@@ -63,7 +63,7 @@ fn parts(view: &View<'_>, grain: f64) -> Option<Vec<u64>> {
     (ends.len() == BLOCKS - 1 && are_apart).then_some(ends)
 }
 
-/// Rows in the making: their subjects, and their sums in each recording.
+/// Rows being built: their subjects, and their sums in each recording.
 pub(super) struct Rows {
     pub subjects: Vec<Subject>,
     /// Per recording and row.
@@ -72,7 +72,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// The rows of all views, those of the base first. With `children` a function costs what it called too.
+    /// Builds the rows of all views, the base's first. `children`: a function's cost includes its callees.
     pub fn new(
         views: &[&View<'_>],
         spots: &[Vec<(Spot, Sum)>],
@@ -126,7 +126,7 @@ impl Rows {
     }
 }
 
-/// The functions on the stack of `node`, the outermost first.
+/// Returns the functions on the stack of `node`, outermost first.
 pub(super) fn path(view: &View<'_>, node: NodeId, of: impl Fn(FrameIndex) -> u32) -> Vec<u32> {
     let nodes = std::iter::successors(Some(view.node(node)), |node| node.caller.map(|id| view.node(id)));
     let mut path: Vec<u32> = nodes.map(|node| of(node.frame)).collect();

@@ -1,7 +1,7 @@
-//! How fast the runs of one side were beside those of the other, and how far functions scatter around that, told from the runs themselves.
+//! Speed of the runs of one side relative to the other, and the scatter of functions around it, estimated from the runs themselves.
 //!
-//! Most functions cost the same in both, but for the machine's speed at the time, for sampling, and for what differs from run to run of
-//! each. A function changed if it is out of line with the others; it has no part in saying where that line is.
+//! Most functions cost the same in both sides, except for the machine's speed at the time, sampling noise, and each function's variation between
+//! runs. A function changed if it deviates from the common line of the others; it takes no part in estimating that line.
 
 use std::collections::HashMap;
 
@@ -9,83 +9,83 @@ use super::change::Run;
 use super::sum::{Sum, dispersion};
 use crate::share::OVERDISPERSION;
 
-/// How far all of a run's time differs between runs: what differs by less than 23% in single recordings may be chance. (The coefficient of
-/// variation of user+sys that was measured of a program on a busy virtual machine.)
+/// Coefficient of variation of a run's total time: a difference below 23% between single recordings may be chance. (Measured
+/// for user+sys of a program on a busy virtual machine.)
 const RUN_SCATTER: f64 = 0.084;
-/// Means of several runs of a program do not differ by more than so many standard deviations: then it changed, as a run that took longer
-/// is told by the others of its side. Of single ones that isn't known: a host that serves others made a compiler take 1.56 times as long,
-/// 3.7 of them.
+/// Largest difference between the means of several runs, in standard deviations, that is attributed to the machine: beyond it the program
+/// changed, since a single slow run shows against the others of its side. With single runs there is no such bound: a shared host made a compiler
+/// take 1.56 times as long, 3.7 standard deviations.
 const APART: f64 = 1.96;
-/// How far the ratio of a user function's time to the others' differs between two runs, where these say nothing themselves: the usual,
-/// and by what factor it is often more or less.
+/// Prior for the scatter between two runs of a user function's time relative to the others: the usual value,
+/// and the factor by which it is often larger or smaller.
 const USER: (f64, f64) = (0.01, 3.0);
-/// Likewise of the kernel's functions, which work for others too: three quarters of those of a compiler differed by less, where it was
+/// Prior for the scatter of kernel functions, which also work for other processes: three quarters of those of a compiler differed by less when
 /// measured on a busy machine.
 const KERNEL: (f64, f64) = (0.28, 1.5);
-/// So many samples a side a function has to have to say something of the others.
+/// Least number of samples a side for a function to take part in the estimate.
 const TELLING: f64 = 25.0;
-/// No more functions are asked, those that know best.
+/// Largest number of functions used, those with the smallest variance.
 const MOST: usize = 256;
-/// Deviations are taken to have the tails of Student's t with so many degrees of freedom: some functions did change.
+/// Degrees of freedom of the Student's t distribution assumed for deviations: its heavy tails allow for functions that did change.
 const TAILS: f64 = 4.0;
-/// Of which the square of the scale is this part of the variance if they are normal after all.
+/// Ratio of that distribution's squared scale to the variance if deviations are normal after all.
 const SCALE: f64 = 0.6906;
-/// A function that is so many standard errors out of line has no part in saying how far functions scatter, when it is asked whether it
-/// changed.
+/// A function that deviates from the line by more than this many standard errors is left out of the scatter estimate when its own change is
+/// tested.
 const OUT_OF_LINE: f64 = 1.5;
-/// Deviations beyond so many standard errors pull no more than this one does (Huber 1964).
+/// Deviations beyond this many standard errors have no more influence than this one (Huber 1964).
 const PULL: f64 = 1.345;
 
-/// A function: its number, whether it is the kernel's, and what it cost in the recordings of each side.
+/// A function: its number, whether it is kernel code, and its cost in the recordings of each side.
 pub(super) type Cost = (u32, bool, [Vec<Sum>; 2]);
 
-/// A function of both sides.
+/// A function with samples in both sides.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     function: u32,
     is_kernel: bool,
-    /// Logarithm of the ratio of its times in a run.
+    /// Logarithm of the ratio of its times.
     ratio: f64,
-    /// Variance of that by sampling.
+    /// Sampling variance of `ratio`.
     variance: f64,
 }
 
-/// What is known of two sides.
+/// The estimate for two sides.
 #[derive(Clone, Debug)]
 pub(super) struct Speed {
     pairs: Vec<Pair>,
-    /// Where nothing tells.
+    /// Expectation without any information from functions.
     unknown: Expected,
-    /// How far functions scatter is known from several runs of a side.
+    /// The scatter of functions was measured from several runs of a side.
     is_measured: bool,
-    /// What all functions took in each run, those of the base first.
+    /// Total of all functions in each run, the base's first.
     wholes: Vec<Sum>,
-    /// How much more than by chance samples of a function vary.
+    /// Usual variance of a function's samples, as a multiple of the Poisson variance.
     usual: Option<f64>,
-    /// What all say, and what all but one do.
+    /// Estimate from all functions.
     all: Expected,
     but_one: HashMap<u32, Expected>,
-    /// How long all took in each run of a side, as a multiple of what they took in all of them.
+    /// Total time of each run of a side, as a multiple of the side's mean.
     pub of_runs: [Vec<f64>; 2],
-    /// What the weights of a side are multiplied by for its mean value.
+    /// Factor on the sum of a side's weights that gives its mean value.
     pub factors: [f64; 2],
 }
 
-/// What is expected of what did not change.
+/// The expected change of a function that did not change itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected {
     /// The new time as a multiple of the base's.
     pub ratio: f64,
-    /// Variance of its logarithm.
+    /// Variance of the logarithm of `ratio`.
     pub variance: f64,
-    /// Variance between sides of the logarithm of a function's own ratio: of user functions, and of the kernel's.
+    /// Variance between sides of the logarithm of a function's own ratio: of user functions, and of kernel functions.
     scatter: [f64; 2],
-    /// The logarithm of `ratio` is no further from 0 than this.
+    /// Largest absolute logarithm of `ratio`.
     most: f64,
 }
 
 impl Expected {
-    /// Where nothing tells, of means of so many runs as two, one a side, would scatter by `part` of.
+    /// The expectation without information, for means of runs: `part` is their variance relative to one run a side.
     fn unknown(part: f64) -> Self {
         let variance = 2.0 * RUN_SCATTER * RUN_SCATTER * part;
         Self {
@@ -96,14 +96,14 @@ impl Expected {
         }
     }
 
-    /// Variance between runs of the logarithm of a row's own ratio.
+    /// Returns the variance between sides of the logarithm of a row's own ratio.
     pub fn scatter(&self, is_kernel: bool) -> f64 {
         self.scatter[usize::from(is_kernel)]
     }
 }
 
 impl Speed {
-    /// Of functions in these runs.
+    /// Estimates the speed from functions in these runs.
     pub fn new(functions: &[Cost], runs: &[Vec<Run>; 2]) -> Self {
         let wholes: Vec<Sum> = runs.iter().flatten().map(|run| run.whole).collect();
         let usual = usual(functions, &wholes);
@@ -119,7 +119,7 @@ impl Speed {
                 let pairs = self::pairs(functions, &varies, [factors[side], run.factor], of);
                 let unknown = Expected::unknown(1.0);
                 let ratio = line(&pairs, unknown.scatter, unknown).ratio;
-                // A run is part of the mean that it is away from.
+                // A run is itself part of the mean that it deviates from.
                 let free = 1.0 - 1.0 / runs.len() as f64;
                 for pair in pairs.iter().filter(|_| free > 0.0) {
                     let deviation = (pair.ratio - ratio.ln()) / free.sqrt();
@@ -134,7 +134,7 @@ impl Speed {
         let mut unknown = Expected::unknown(part);
         let is_measured = part < 1.0;
         if is_measured {
-            // Two runs scatter twice as much as one does.
+            // The difference of two runs has twice the variance of one.
             let of_one = std::f64::consts::FRAC_1_SQRT_2;
             unknown.scatter = [(0, USER), (1, KERNEL)]
                 .map(|(kernel, (usual, range))| 2.0 * part * scatter(&away[kernel], usual * of_one, range));
@@ -155,29 +155,29 @@ impl Speed {
         speed
     }
 
-    /// How much more than by chance, or less, the samples of a row vary that has these in the runs.
+    /// Returns the variance of a row's samples in the runs, as a multiple of the Poisson variance.
     pub fn varies(&self, sums: &[Sum]) -> f64 {
         varies(sums, &self.wholes, self.usual)
     }
 
-    /// What is expected where nothing tells.
+    /// Returns the expectation without information from functions.
     pub fn unknown(&self) -> Expected {
         self.unknown
     }
 
-    /// What all functions say, but for one if that is given.
+    /// Returns the estimate from all functions, except the given one.
     pub fn beside(&self, function: Option<u32>) -> Expected {
         function.and_then(|function| self.but_one.get(&function)).copied().unwrap_or(self.all)
     }
 
-    /// What functions say that are not `left_out`.
+    /// Returns the estimate from the functions that are not `left_out`.
     pub fn without(&self, left_out: impl Fn(u32) -> bool) -> Expected {
         let others: Vec<Pair> = self.pairs.iter().filter(|pair| !left_out(pair.function)).copied().collect();
         if self.is_measured {
             return line(&others, self.unknown.scatter, self.unknown);
         }
         let mut expected = self.unknown;
-        // Each is needed for the other.
+        // Line and scatter depend on each other, so they are estimated in turns.
         for _ in 0..3 {
             expected = line(&others, expected.scatter, self.unknown);
             expected.scatter = [(0, USER), (1, KERNEL)].map(|(kernel, (_, range))| {
@@ -200,8 +200,8 @@ impl Speed {
     }
 }
 
-/// Functions that say something, those that know best: `of` gives what of them is to be compared, whose weights are to be multiplied by
-/// `factors`; their samples vary by as much more than by chance.
+/// Returns the functions with enough samples, those with the smallest variance. `of` selects the two sums to compare, `factors` scale their
+/// weights, and `varies` is each function's variance as a multiple of the Poisson variance.
 fn pairs(
     functions: &[Cost],
     varies: &[f64],
@@ -225,17 +225,17 @@ fn pairs(
     pairs
 }
 
-/// What a side's weights are multiplied by for its mean value.
+/// Returns the factor on the sum of a side's weights that gives its mean value.
 fn mean_factor(runs: &[Run]) -> f64 {
     let runs_count = runs.len().max(1) as f64;
     runs.iter().map(|run| run.factor).sum::<f64>() / (runs_count * runs_count)
 }
 
-/// The ratio that functions have in common which scatter so.
+/// Estimates the ratio that functions with this scatter have in common.
 fn line(pairs: &[Pair], scatter: [f64; 2], unknown: Expected) -> Expected {
     let variance = |pair: &Pair| pair.variance + scatter[usize::from(pair.is_kernel)];
     let mut told: Vec<(f64, f64)> = pairs.iter().map(|pair| (pair.ratio, variance(pair))).collect();
-    // Nothing else known, runs differ by this.
+    // The prior counts as one more observation.
     told.push((unknown.ratio.ln(), unknown.variance));
     let mut middle = median(&mut told);
     for _ in 0..20 {
@@ -257,7 +257,7 @@ fn varies(sums: &[Sum], wholes: &[Sum], usual: Option<f64>) -> f64 {
     dispersion(sums, wholes, usual).unwrap_or(OVERDISPERSION)
 }
 
-/// By how much more than by chance the functions' samples vary, all together.
+/// Returns the usual variance of functions' samples, as a multiple of the Poisson variance.
 fn usual(functions: &[Cost], wholes: &[Sum]) -> Option<f64> {
     let own = |sums: &[Vec<Sum>; 2]| {
         let sums = sums.concat();
@@ -266,13 +266,13 @@ fn usual(functions: &[Cost], wholes: &[Sum]) -> Option<f64> {
     let all: Option<Vec<(f64, f64)>> = functions.iter().map(|(.., sums)| own(sums)).collect();
     let mut all = all.filter(|all| !all.is_empty())?;
     for one in &mut all {
-        // The median weighs by one over the root of this.
+        // The weighted median uses one over the root of this as the weight.
         one.1 = 1.0 / one.1.max(1.0).powi(2);
     }
     Some(median(&mut all))
 }
 
-/// The middle of values, each with the variance that it is known by: as many in sum of one over the roots of these are below as above.
+/// Returns the weighted median of values with their variances; a weight is one over the root of the variance.
 fn median(values: &mut [(f64, f64)]) -> f64 {
     values.sort_by(|one, other| one.0.total_cmp(&other.0));
     let weight = |&(_, variance): &(f64, f64)| 1.0 / variance.sqrt();
@@ -285,8 +285,8 @@ fn median(values: &mut [(f64, f64)]) -> f64 {
     reaches.map_or(0.0, |value| value.0)
 }
 
-/// The variance between runs that makes deviations, each with its variance by sampling, most likely, where the usual one and its range
-/// are known before: the mode over a grid.
+/// Returns the most probable variance between runs given deviations with their sampling variances and a prior of `usual` times or divided by
+/// `range`: the mode over a grid.
 fn scatter(deviations: &[(f64, f64)], usual: f64, range: f64) -> f64 {
     let steps = (-40..=40).map(|step| usual * range.powf(f64::from(step) / 10.0));
     let likely = |one: f64| {

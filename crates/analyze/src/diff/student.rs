@@ -1,9 +1,9 @@
-//! Student's t distribution, for means of few runs; the normal one is its end.
+//! Student's t distribution, for means of few runs; with infinite degrees of freedom it is the normal one.
 //!
-//! By the regularised incomplete beta function, as a continued fraction (Abramowitz and Stegun, 26.7.1 and 26.5.8; the fraction is
+//! Computed from the regularized incomplete beta function as a continued fraction (Abramowitz and Stegun, 26.7.1 and 26.5.8; the fraction is
 //! evaluated by Lentz' method).
 
-/// How likely |t| is at least this with so many degrees of freedom, which may be infinite.
+/// Returns the probability that |t| is at least this with `freedom` degrees of freedom, which may be infinite.
 pub(super) fn two_sided(t: f64, freedom: f64) -> f64 {
     let t = t.abs();
     if freedom.is_infinite() {
@@ -15,10 +15,10 @@ pub(super) fn two_sided(t: f64, freedom: f64) -> f64 {
     incomplete_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5)
 }
 
-/// The |t| that is exceeded with probability `p`, above 0 and below 1.
+/// Returns the |t| that is exceeded with probability `p`, above 0 and below 1.
 pub(super) fn exceeded(p: f64, freedom: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
-    // With one degree of freedom t is about 2 / (pi p): this ends.
+    // With one degree of freedom t is about 2 / (pi p), so the loop ends.
     while two_sided(high, freedom) > p && high < 1e18 {
         high *= 2.0;
     }
@@ -36,7 +36,7 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x >= 1.0 {
         return 1.0;
     }
-    // The fraction converges fast on this side of the mean.
+    // The fraction converges fast on the other side of the mean.
     if x > (a + 1.0) / (a + b + 2.0) {
         return 1.0 - incomplete_beta(1.0 - x, b, a);
     }

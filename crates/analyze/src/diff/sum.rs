@@ -1,31 +1,31 @@
-//! What a row cost in one recording, and how far chance may have moved that.
+//! The cost of a row in one recording, and how far chance may have moved it.
 
 use plumb_profile::{Profile, Sample};
 
 use crate::coverage::is_clock;
 
-/// Parts of a recording, one after the other, of as many samples each.
+/// Number of successive parts of a recording with equal numbers of samples.
 pub(super) const BLOCKS: usize = 32;
-/// No steadier than this is a function taken to be: sampling may keep step with a program, and does so otherwise in the next run.
+/// Least variance assumed, as a multiple of the Poisson variance: sampling may be in step with a program in one run and not in the next.
 const STEADIEST: f64 = 0.5;
 
 /// A sum over samples, with its variance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sum {
-    /// In the event's unit.
+    /// Sum of weights in the event's unit.
     pub weight: f64,
-    /// Variance of `weight` if samples come by chance: the sum of squares of what each stands for.
+    /// Variance of `weight` if samples come by chance: the sum of squares of the single samples' weights.
     pub square: f64,
-    /// Rows of the profile; several samples may be one.
+    /// Number of sample rows in the profile; several samples may share one.
     pub samples: u64,
-    /// What of it was in inlined copies.
+    /// Part of `weight` in inlined copies.
     pub inlined: f64,
-    /// Samples in each part of the recording; nothing where they are added up, or have no times.
+    /// Samples in each part of the recording; empty if samples are aggregated or have no times.
     pub blocks: [u32; BLOCKS],
 }
 
 impl Sum {
-    /// Adds a sample that stands for `weight`, of which `grain` is one sample's.
+    /// Adds a sample of this `weight`; `grain` is the weight of a single sample, of which it may aggregate several.
     pub fn add_sample(&mut self, weight: u64, grain: f64) {
         let weight = weight as f64;
         self.weight += weight;
@@ -33,15 +33,15 @@ impl Sum {
         self.samples += 1;
     }
 
-    /// How many samples of equal weight would vary as this does by chance.
+    /// Returns the effective number of samples: how many of equal weight would have this relative variance.
     pub fn draws(&self) -> f64 {
         if self.square > 0.0 { self.weight * self.weight / self.square } else { 0.0 }
     }
 
-    /// How far the row's samples vary between the parts of a recording of which all are `whole`: their variance, and what it would be
-    /// if they came by chance. `None`: the parts aren't known.
+    /// Returns the variance of the row's samples between the parts of a recording whose total is `whole`, and the variance
+    /// if they came by chance. `None`: the parts are not known.
     ///
-    /// Sampling is regular, and programs do one thing for a while: the variance of a count is that of successive differences between
+    /// Sampling is regular, and programs have phases: the variance of a count is that of successive differences between
     /// parts (von Neumann; K. Wolter, Introduction to Variance Estimation, chapter 8), not that of drawing samples from an urn.
     fn varies(&self, whole: &Sum) -> Option<(f64, f64)> {
         let count = |blocks: &[u32; BLOCKS]| blocks.iter().map(|&one| f64::from(one)).sum::<f64>();
@@ -52,8 +52,8 @@ impl Sum {
     }
 }
 
-/// How much more than by chance, or less, the samples of a row vary in recordings of which all are `wholes`; `usual`: what rows of them do.
-/// `None`: the parts of a recording aren't known.
+/// Returns the variance of a row's samples as a multiple of chance, in recordings whose totals are `wholes`. `usual` is that of rows in general.
+/// `None`: the parts of a recording are not known.
 pub(super) fn dispersion(sums: &[Sum], wholes: &[Sum], usual: Option<f64>) -> Option<f64> {
     let (mut varies, mut chance) = (0.0, 0.0);
     for (sum, whole) in sums.iter().zip(wholes) {
@@ -62,7 +62,7 @@ pub(super) fn dispersion(sums: &[Sum], wholes: &[Sum], usual: Option<f64>) -> Op
         chance += other;
     }
     let own = if chance > 0.0 { varies / chance } else { 1.0 };
-    // Of few parts it is known badly: what looks steadier than usual is so by chance, in part.
+    // With few parts this is a rough estimate: a value below the usual one is partly chance.
     let own = usual.map_or(own, |usual| own.max(f64::midpoint(own, usual)));
     Some(own.max(STEADIEST))
 }
@@ -86,7 +86,7 @@ impl<'a> std::iter::Sum<&'a Sum> for Sum {
     }
 }
 
-/// The weight of a single sample of the event that `first` is of, where the profile may have added up several; infinite if it has not.
+/// Returns the weight of a single sample of the event of `first`, where the profile may have aggregated several; infinite if it has not.
 pub(super) fn grain(profile: &Profile, first: Option<&Sample>) -> f64 {
     let Some(event) = first.map(|sample| &profile.events[sample.event]) else { return f64::INFINITY };
     match (profile.strings.get(event.unit), profile.meta.frequency_hz) {

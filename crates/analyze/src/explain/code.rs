@@ -1,6 +1,6 @@
-//! The instructions that hold the time of hot functions.
+//! The instructions that take the time of hot functions.
 //!
-//! Weights are adjusted for where a timer's samples land ([`Annotation`]). A class says what an instruction may have waited for; it is no
+//! Weights are adjusted for skid ([`Annotation`]). A class is what an instruction may have waited for, not a
 //! measurement.
 
 use plumb_profile::AddressSpace;
@@ -9,53 +9,53 @@ use crate::annotate::{Annotation, Doubt, SampledFunction, sampled};
 use crate::share::{Sampling, Share};
 use crate::view::View;
 
-/// Functions whose code is worth reading have this share of all at least, in percent.
+/// Least share of the total, in percent, for a function's code to be read.
 const LEAST_PERCENT: f64 = 1.0;
-/// So many functions' code is read at most.
+/// Largest number of functions whose code is read.
 const MOST: usize = 6;
-/// Instructions of one function that are named at most.
+/// Largest number of instructions reported per function.
 const MOST_INSTRUCTIONS: usize = 5;
-/// They hold this share of their function at least, in percent.
+/// Least share of the function, in percent, for an instruction to be reported.
 const LEAST_OF_FUNCTION: f64 = 3.0;
 
-/// A function whose code was read, with the samples beside its instructions.
+/// A function whose code was read, with its annotated instructions.
 #[derive(Clone, Copy)]
 pub struct ReadCode<'a> {
     /// The function.
     pub function: &'a SampledFunction,
-    /// Its instructions.
+    /// Annotated instructions of the function.
     pub annotation: &'a Annotation,
 }
 
-/// What a function's time went into, by its instructions.
+/// A function's time by instruction.
 #[derive(Clone, Debug)]
 pub struct HotCode {
-    /// Share of the function in all.
+    /// The function's share of the total.
     pub share: Share,
     /// The instructions with the most time, heaviest first.
     pub instructions: Vec<HotInstruction>,
-    /// Share of the function that instructions of each class hold, in percent, by the class' words; those with more first. An
+    /// Share of the function, in percent, of the instructions of each class, by the words of the class, largest first. An
     /// instruction may have several words.
     pub classes: Vec<(&'static str, f64)>,
 }
 
-/// An instruction that holds time.
+/// An instruction with a significant share of the time.
 #[derive(Clone, Copy, Debug)]
 pub struct HotInstruction {
-    /// Its number in the function's listing.
+    /// Index in the function's listing.
     pub index: usize,
     /// Share of the function, in percent.
     pub of_function: f64,
-    /// Share of all: of the function times the function's.
+    /// Share of the total: `of_function` times the function's share.
     pub share: Share,
-    /// Why that is to be read with care.
+    /// The reason why the weight is uncertain.
     pub doubt: Option<Doubt>,
 }
 
-/// The functions whose code is to be read, those with more time first.
+/// Returns the functions whose code is worth reading, most expensive first.
 pub fn worth_reading(view: &View<'_>) -> Vec<SampledFunction> {
     let mut functions = sampled(view, None, None);
-    // Of what has no address it isn't even known which function it is.
+    // Code without addresses cannot be assigned to a function.
     let has_address =
         |function: &SampledFunction| view.profile().dsos[function.dso].addresses != AddressSpace::Line;
     functions

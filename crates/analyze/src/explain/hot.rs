@@ -1,4 +1,4 @@
-//! The functions and source lines that samples hit most.
+//! The hottest functions and source lines.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -12,26 +12,26 @@ use crate::report::{Key, Report, ReportOptions};
 use crate::share::{Sampling, Share};
 use crate::view::View;
 
-/// A function.
+/// A hot function.
 #[derive(Clone, Debug)]
 pub struct HotFunction {
     /// One of its frames.
     pub frame: FrameIndex,
-    /// Whether all of them are inlined calls.
+    /// Whether all its frames are inlined calls.
     pub inlined: bool,
-    /// Spent in itself.
+    /// Own cost.
     pub own: Cost,
-    /// The share of that.
+    /// Share of the own cost.
     pub own_share: Share,
-    /// Spent in it and all that it calls.
+    /// Cost including its callees.
     pub total: Cost,
-    /// The share of that.
+    /// Share of that cost.
     pub total_share: Share,
-    /// Its line with the most time, where lines are known.
+    /// Hottest line, where lines are known.
     pub line: Option<(String, u32)>,
 }
 
-/// A source line.
+/// A source line with samples.
 #[derive(Clone, Debug)]
 pub struct SampledLine {
     /// The file, as the debug information calls it.
@@ -40,29 +40,29 @@ pub struct SampledLine {
     pub line: u32,
     /// The innermost function that it is in.
     pub function: String,
-    /// What samples landed there.
+    /// Cost of the samples that landed there.
     pub own: Cost,
-    /// The share of all: where the function's code was read, adjusted for where samples land.
+    /// Share of the total; skid-adjusted where the function's code was read.
     pub share: Share,
-    /// The share of the function's own, in percent; of that which it was inlined into, if its code was read.
+    /// Share of the function's own cost, in percent; if its code was read, of the function that it was inlined into.
     pub of_function: f64,
-    /// It is adjusted.
+    /// Whether the shares are skid-adjusted.
     pub is_adjusted: bool,
 }
 
-/// Where something is in the source.
+/// A source location: file and line.
 type Place<'p> = (&'p str, u32);
 
-/// What samples hit innermost.
+/// The own costs of functions and lines.
 struct Leaves<'p> {
-    /// By function: by line.
+    /// By function, then by line.
     lines: HashMap<SymbolId, HashMap<Place<'p>, (FrameIndex, Cost)>>,
     /// By function.
     own: HashMap<SymbolId, Cost>,
 }
 
 impl<'p> Leaves<'p> {
-    /// All but those that are `left_out`.
+    /// Sums up all leaves except those that are `left_out`.
     fn new(view: &View<'p>, left_out: impl Fn(&ViewFrame<'_>) -> bool) -> Self {
         let mut leaves = Leaves { lines: HashMap::new(), own: HashMap::new() };
         for (_, node, cost) in view.costs_by(|_| 0) {
@@ -77,14 +77,14 @@ impl<'p> Leaves<'p> {
         leaves
     }
 
-    /// A function's line that was hit most.
+    /// Returns a function's line with the most samples.
     fn line_of(&self, symbol: SymbolId) -> Option<Place<'p>> {
         let lines = self.lines.get(&symbol)?;
         lines.iter().map(|(&place, &(_, cost))| (Reverse(cost), place)).min().map(|(_, place)| place)
     }
 }
 
-/// The functions with the most time in themselves, at most `most`, and none below a share in percent.
+/// Returns the functions with the highest own cost, at most `most`, and none below a share in percent.
 pub(super) fn functions(
     view: &View<'_>,
     filter: &Filter,
@@ -118,7 +118,8 @@ pub(super) fn functions(
     .collect()
 }
 
-/// The lines with the most time, likewise: by the instructions of functions whose code was read, by samples of the others.
+/// Returns the lines with the highest own cost, with the same limits: from the instructions of functions whose code was read, from samples
+/// for the others.
 pub(super) fn lines(
     view: &View<'_>,
     code: &[ReadCode<'_>],
@@ -153,7 +154,7 @@ pub(super) fn lines(
     lines
 }
 
-/// The lines of a function whose code was read.
+/// Returns the lines of a function whose code was read.
 fn of_code(annotation: &Annotation, sampling: &Sampling) -> Vec<SampledLine> {
     let line = |line: HotLine| SampledLine {
         share: sampling.at(annotation.share_of_whole(line.adjusted)),

@@ -1,4 +1,4 @@
-//! Lines of the user's own code by what they call in libraries, whose reason no rule need know.
+//! Lines of the user's own code by the library calls they make, for time that no rule explains.
 
 use std::collections::HashMap;
 
@@ -7,9 +7,9 @@ use crate::frame::{FrameIndex, Kind};
 use crate::own_code::{FrameCosts, OwnCode, SourceLine, source_line};
 use crate::view::{NodeId, View};
 
-/// Below this share of all a line says little, in percent.
+/// Lines below this share of the total, in percent, are not reported.
 const LEAST_PERCENT: f64 = 25.0;
-/// Loops of interpreters and what hands on calls stand between a line and what it calls.
+/// Interpreter loops and call trampolines, which are skipped between a line and its callee.
 const HAND_ON: [&str; 9] = [
     "_PyEval_",
     "PyEval_",
@@ -22,19 +22,19 @@ const HAND_ON: [&str; 9] = [
     "vectorcall_",
 ];
 
-/// A line, and what it calls.
+/// A line and its callees.
 #[derive(Clone, Debug)]
 pub struct CallingLine {
     /// The line.
     pub frame: FrameIndex,
-    /// What its calls of functions that aren't the user's took, without code of the user that these call back.
+    /// Cost of its calls into code that is not the user's, without user code that these call back.
     pub cost: Cost,
-    /// The functions that it calls, and what these took: those with more first.
+    /// Callees and their costs, most expensive first.
     pub calls: Vec<(FrameIndex, Cost)>,
 }
 
 impl CallingLine {
-    /// The lines whose calls took a good part of all, those with more first.
+    /// Returns the lines whose calls took a large share of the total, most expensive first.
     pub(super) fn of(view: &View<'_>, own: &OwnCode) -> Vec<Self> {
         let entries = entries(view, own);
         let mut lines: HashMap<SourceLine<'_>, Self> = HashMap::new();
@@ -60,13 +60,13 @@ impl CallingLine {
     }
 }
 
-/// Per node the function of a library that the innermost own code of its stack called: the node's, or one of its callers'.
+/// Returns, for each node, the library function that the innermost own code on its stack called: the node itself or one of its callers.
 fn entries(view: &View<'_>, own: &OwnCode) -> Vec<Option<NodeId>> {
     let mut entries: Vec<Option<NodeId>> = Vec::with_capacity(view.node_count());
     for id in (0..view.node_count()).map(NodeId::from_index) {
         let (node, user) = (view.node(id), own.innermost(id));
         let frame = view.frame(node.frame);
-        // Callers come before what they call.
+        // Callers come before callees.
         let above = node.caller.and_then(|caller| entries[caller.index()]);
         let is_called = || {
             let file = user.map(|user| view.frame(view.node(user).frame).dso_path);
@@ -74,7 +74,7 @@ fn entries(view: &View<'_>, own: &OwnCode) -> Vec<Option<NodeId>> {
             frame.kind == Kind::User
                 && frame.named
                 && !hands_on
-                // What is inlined is a part of the line.
+                // Inlined code is part of the line.
                 && file.is_some_and(|file| file != frame.dso_path || !frame.inlined)
         };
         let entry = match user {

@@ -1,9 +1,9 @@
-//! The hotspot report: what is slow, why, what could be gained at most, and whether to go on.
+//! The hotspot report: what is slow, why, the possible gain, and whether to continue.
 //!
-//! Everything here is of what a filter keeps, and shares are of that. Shares have intervals, and what these can't tell from chance is
-//! neither called a cause nor put above the threshold. Gains are upper bounds.
+//! The report covers what a filter keeps, and shares refer to that. Shares have confidence intervals, and a difference within the
+//! interval is neither called a cause nor put above the threshold. Gains are upper bounds.
 //!
-//! Not here: how any of it is said.
+//! Elsewhere: its wording.
 
 mod code;
 mod gain;
@@ -39,37 +39,37 @@ pub use paths::CallPath;
 pub use quality::Quality;
 pub use verdict::{Bottleneck, Obstacle, Outlook};
 
-/// Functions and lines that are listed at most.
+/// Largest number of functions and lines listed.
 const MOST: usize = 10;
-/// Those below this share are not listed, in percent.
+/// Least share, in percent, for a function or line to be listed.
 const LEAST_PERCENT: f64 = 0.5;
-/// Functions whose callers are looked for.
+/// Number of functions whose callers are searched.
 const MOST_CALLED: usize = 5;
-/// With the calls of a line goes a little of what is done around it: at most this much of the line.
+/// Largest cost that is removed with the calls of a line, as a multiple of the line's cost: the calls and a little of the work around them.
 const MOST_OF_LINES: f64 = 1.15;
-/// From this part of processor time on, in percent, all that lines do may go with their calls.
+/// Share of CPU time, in percent, from which all work of lines may be removed with their calls.
 const GOOD_PART: f64 = 30.0;
-/// What waits could save by less processor time this share of the elapsed time at most, in percent.
+/// Largest share of the elapsed time, in percent, that waits could save through less CPU time.
 const MOST_OF_WAITING: f64 = 50.0;
-/// Events of time off the processor: waiting for something, and waiting for a processor.
+/// Events of off-CPU time: blocked, and waiting in the run queue.
 const WAITS: [&str; 2] = ["off-cpu", "run-queue"];
 
-/// What threads waited for.
+/// The waits of threads.
 pub struct Waits<'p> {
     /// The event: `off-cpu` or `run-queue`.
     pub event: &'p str,
-    /// The samples of it, without idle waits.
+    /// Samples of the event, without idle waits.
     pub view: View<'p>,
-    /// Of time that threads were blocked, what they waited for by kind, and idle waits.
+    /// For blocked time, the waits by kind, and idle waits.
     pub sums: Option<WaitSums<'p>>,
-    /// By cause; costs are nanoseconds off the processor, all threads together.
+    /// Time by cause; costs are off-CPU nanoseconds of all threads together.
     pub time: KernelTime,
-    /// Of its rows, in their order, the user's own code that waited.
+    /// The user's own code that waited, for each row of `time`.
     pub callers: Vec<KernelCallers>,
 }
 
 impl Waits<'_> {
-    /// Whether anything was recorded of it.
+    /// Whether any wait was recorded.
     fn is_some(&self) -> bool {
         let idle = self.sums.as_ref().map_or(0, |sums| sums.idle.part().samples);
         self.view.part().samples + idle > 0
@@ -78,71 +78,71 @@ impl Waits<'_> {
 
 /// The report.
 pub struct Explanation<'p> {
-    /// What all but [`waits`](Self::waits) is of.
+    /// View that everything except [`waits`](Self::waits) is based on.
     pub view: View<'p>,
-    /// What is counted, if it isn't told whether that is processor time: it stands in for that then.
+    /// Name of the counted event, if it is unknown whether that is CPU time: it is used in place of CPU time then.
     pub untold: Option<&'p str>,
-    /// How sure shares of it are.
+    /// Sampling precision of shares of the view.
     pub sampling: Sampling,
-    /// What `--ignore` and other filters left out of the event.
+    /// Cost that `--ignore` and other filters excluded from the event.
     pub left_out: Cost,
-    /// Time on the clock and on processors, with what was ignored.
+    /// Elapsed time and CPU time, including what was ignored.
     pub pace: RunSummary,
-    /// Where processor time went.
+    /// CPU time by cause.
     pub time: KernelTime,
-    /// Of its rows, in their order, the user's own code that they were for.
+    /// The user's own code that caused the kernel time, for each row of `time`.
     pub kernel_callers: Vec<KernelCallers>,
-    /// What user code is made of.
+    /// User code by kind of module.
     pub modules: Vec<Module<'p>>,
-    /// Functions with the most time in themselves.
+    /// Functions with the highest own cost.
     pub functions: Vec<HotFunction>,
-    /// Lines with the most time.
+    /// Lines with the highest own cost.
     pub lines: Vec<SampledLine>,
-    /// Of the functions whose code was read, in their order, the instructions.
+    /// Instructions of the functions whose code was read, in their order.
     pub code: Vec<HotCode>,
-    /// Of the first functions the call paths that bring them.
+    /// Call paths into the first functions.
     pub paths: Vec<Vec<CallPath>>,
-    /// What threads waited for, if that was recorded.
+    /// Waits of threads, if recorded.
     pub waits: Vec<Waits<'p>>,
     /// Causes in user code.
     pub causes: Vec<CodeAdvice>,
     /// The programs that ran.
     pub procs: Procs<'p>,
-    /// Causes in system calls and page faults, if these were watched; those that could gain more first.
+    /// Causes in system calls and page faults, if these were traced; largest gain first.
     pub calls: Vec<CallAdvice>,
-    /// Causes in how programs are started and end.
+    /// Causes in the way programs are started and end.
     pub processes: Vec<Advice>,
-    /// How far all this is to be trusted.
+    /// Quality of the recording.
     pub quality: Quality<'p>,
-    /// What to do next.
+    /// The next step.
     pub outlook: Outlook,
 }
 
-/// What a report is made with.
+/// Inputs of a report.
 pub struct ExplainOptions<'a, 'p> {
-    /// What is above this share of processor time is worth going on for, in percent.
+    /// Share of CPU time, in percent, above which optimizing is worthwhile.
     pub threshold: f64,
-    /// The names of system calls by number.
+    /// Names of system calls by number.
     pub call_name: &'a dyn Fn(u32) -> Option<&'static str>,
-    /// What rules on system calls and page faults found, if these were watched.
+    /// Findings of rules on system calls and page faults, if these were traced.
     pub calls: Vec<CallAdvice>,
     /// Sources of interpreted programs.
     pub sources: &'a ScriptSources,
-    /// The caches of the machine.
+    /// Cache sizes of the machine.
     pub caches: CacheSizes,
-    /// Where time off the processor was recorded, if not beside the time on it.
+    /// Recording of off-CPU time, if it is separate.
     pub waits: Option<&'p Profile>,
 }
 
 impl<'p> Explanation<'p> {
-    /// What a report is made of: what `filter` keeps. Its event has to be one that can be explained ([`explained_event`]).
+    /// Returns the view for a report: what `filter` keeps. Its event must be explainable ([`explained_event`]).
     pub fn view(profile: &'p Profile, filter: &Filter) -> View<'p> {
         let mut view = View::new(profile, filter);
         view.refer_to_part();
         view
     }
 
-    /// Makes the report of such a view. `code`: what was read of the functions that are [`worth_reading`].
+    /// Creates the report of such a view. `code`: the functions [`worth_reading`] whose code was read.
     pub fn new(
         view: View<'p>,
         filter: &Filter,
@@ -159,7 +159,7 @@ impl<'p> Explanation<'p> {
         let mut processes = advise(&procs);
         let own = OwnCode::of(&view);
         let causes = advise_code((&view, &own), (code, options.sources), &sampling, options.caches);
-        // What threads take to end is told with them.
+        // The cost of thread exits is reported with the threads.
         processes.retain(|advice| !advice.is_of_exits() || !causes.iter().any(CodeAdvice::is_of_threads));
         let calls: Vec<CallAdvice> = options
             .calls
@@ -200,16 +200,16 @@ impl<'p> Explanation<'p> {
         }
     }
 
-    /// Whether it is a program in Go, whose goroutines wait, not its threads.
+    /// Whether it is a Go program, whose goroutines wait instead of its threads.
     pub fn has_goroutines(&self) -> bool {
         has_goroutines(&self.view)
     }
 
-    /// What is to be told first, of what is above the threshold.
+    /// Returns the bottleneck to report first, of those above the threshold.
     pub fn first(&self) -> Option<(Bottleneck, Share)> {
         let first = self.outlook.first_of(&self.causes, &self.calls)?;
         let &largest = self.outlook.above.first()?;
-        // Page faults that no line of the user's leads to say less than that a larger part has no names.
+        // Page faults that no line of the user's causes are less important than a larger part without names.
         let says_less = self.is_nameless(largest.0) && self.is_runtimes_faults(first.0);
         Some(if says_less { largest } else { first })
     }
@@ -224,39 +224,39 @@ impl<'p> Explanation<'p> {
         advice.faults && self.callers_of(advice).places.is_empty()
     }
 
-    /// The user's own code that the calls of a rule are made for, and what is done for that.
+    /// Returns the user's own code that makes the calls of a rule, with the cost of these calls.
     pub fn callers_of(&self, advice: &CallAdvice) -> KernelCallers {
         let rows = self.time.rows.iter().zip(&self.kernel_callers);
         let mut of_rule = rows.filter(|(row, _)| verdict::is_about(advice, row));
         of_rule.next().map_or_else(KernelCallers::default, |(_, callers)| callers.clone())
     }
 
-    /// What is predicted to be gained by following a rule on system calls and page faults, of processor time: what is done for the
-    /// lines that make the calls, and some or all of what the functions around them do.
+    /// Predicts the CPU time gained by following a rule on system calls and page faults: the cost of the calls
+    /// of these lines, and some or all of that of the functions around them.
     pub fn prediction_of(&self, advice: &CallAdvice) -> Prediction {
         let rows = self.time.rows.iter().zip(&self.kernel_callers);
         let of_rule: Vec<_> = rows.filter(|(row, _)| verdict::is_about(advice, row)).collect();
         let percent = |cost: Cost| cost.percent_of(self.time.whole);
         let of_rows: f64 = of_rule.iter().map(|(row, _)| percent(row.cost)).sum();
-        // Rules may be about some of the calls only.
+        // Rules may concern only some of the calls.
         let part = if of_rows > 0.0 { (advice.cpu_percent / of_rows).clamp(0.0, 1.0) } else { 1.0 };
         let lines: f64 = of_rule.iter().map(|(_, callers)| percent(callers.lines) * part).sum();
         let lines = lines.max(advice.cpu_percent).min(100.0);
         let around = of_rule.iter().map(|(_, callers)| percent(callers.around)).fold(0.0, f64::max);
         let high = (lines * MOST_OF_LINES + around * part).min(100.0);
-        // What so many calls are made for may go with them, but for what other lines do.
+        // The work that the calls serve may be removed with them, except for that of other lines.
         let others = of_rule.iter().map(|(_, callers)| percent(callers.others)).fold(100.0, f64::min);
         let most = if lines >= GOOD_PART { 100.0 - others } else { 0.0 };
         Prediction { low: lines * 0.9, high: high.max(most), is_cpu_only: false }
     }
 
-    /// What less processor time could save of the elapsed time at most, in percent, where that is below the threshold because the target
-    /// waits: whatever takes processor time is not what makes it slow.
+    /// Returns the largest share of the elapsed time, in percent, that less CPU time could save, if it is below the threshold because the target
+    /// waits: then CPU time is not what makes it slow.
     pub fn saved_at_most(&self) -> Option<f64> {
         let waits = self.pace.class() == Some(BoundBy::Waiting);
         let (_, most) = self.pace.wanted().filter(|_| waits && !self.pace.is_machine)?;
         let threshold = self.outlook.threshold;
-        // Where others had the processors nobody knows what of that wait was for them.
+        // If other processes had the CPUs, the part of the wait due to them is unknown.
         let runs_little = || self.pace.cores().is_some_and(|cores| cores * 100.0 < threshold);
         let is_small = |percent: f64| {
             percent < threshold
@@ -266,7 +266,7 @@ impl<'p> Explanation<'p> {
     }
 }
 
-/// The event to explain: the first with samples that goes by processor time, or else one that may, for all that is told of it.
+/// Returns the event to explain: the first with samples that measures CPU time, otherwise one that possibly does.
 pub fn explained_event(profile: &Profile) -> Option<EventId> {
     let mut sampled = vec![false; profile.events.len()];
     profile.samples.iter().for_each(|sample| sampled[sample.event.index()] = true);
@@ -277,19 +277,19 @@ pub fn explained_event(profile: &Profile) -> Option<EventId> {
     first(is_clock).or_else(|| first(is_untold))
 }
 
-/// Whether the program is one in Go: its threads wait by futex when there is no goroutine to run, and its goroutines don't wait so.
+/// Whether it is a Go program: its threads wait in futex when there is no goroutine to run; goroutines do not wait this way.
 fn has_goroutines(view: &View<'_>) -> bool {
     view.frames()
         .any(|(_, frame)| frame.name.starts_with("runtime.mcall") || frame.name.starts_with("runtime.goexit"))
 }
 
-/// What is counted, if nobody knows what that is.
+/// Returns the name of the counted event if its quantity is unknown.
 fn untold<'p>(profile: &'p Profile, filter: &Filter) -> Option<&'p str> {
     let event = filter.event.map(|event| &profile.events[event]).or(profile.events.rows().first())?;
     Some(profile.strings.get(event.name)).filter(|name| is_untold(name))
 }
 
-/// The pace is that of the whole target: ignored or not, it took its time.
+/// Returns the performance summary of the whole target: ignored or not, it took its time.
 fn pace(view: &View<'_>, filter: &Filter, time: &KernelTime, options: &ExplainOptions<'_, '_>) -> RunSummary {
     if filter.ignore.is_empty() {
         return RunSummary::new(view, time);
@@ -312,7 +312,7 @@ fn waits<'p>(profile: &'p Profile, filter: &Filter, options: &ExplainOptions<'_,
         events.find(|(_, event)| profile.strings.get(event.name) == name).map(|(id, _)| id)
     };
     let of = |event: EventId| {
-        // Who waits is not disturbed by being watched.
+        // Observing a waiting thread does not disturb it.
         let filter = Filter { event: Some(event), except: Vec::new(), ..filter.clone() };
         let mut view = View::new(profile, &filter);
         view.refer_to_part();

@@ -1,4 +1,4 @@
-//! What user code is made of: the program itself, the C library, other libraries, and code that is in no file.
+//! User code by kind of module: the program itself, the C library, other libraries, and code in no file.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -14,15 +14,15 @@ use crate::view::View;
 pub enum ModuleKind {
     /// The executable's own file.
     Program,
-    /// The C library and the loader.
+    /// The C library and the dynamic loader.
     CLibrary,
     /// Another library.
     Library,
-    /// Functions of interpreted programs.
+    /// Functions of an interpreted program.
     Script,
-    /// Memory that belongs to no file, and the kernel's vdso.
+    /// Anonymous memory, and the kernel's vdso.
     Memory,
-    /// No frame tells.
+    /// The module is not known.
     Unknown,
 }
 
@@ -40,18 +40,18 @@ impl ModuleKind {
     }
 }
 
-/// What user code of a kind cost.
+/// The cost of one kind of module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module<'p> {
     /// The kind.
     pub kind: ModuleKind,
-    /// All of it.
+    /// Total cost.
     pub cost: Cost,
-    /// The files, those that cost more first.
+    /// The files, most expensive first.
     pub files: Vec<(&'p str, Cost)>,
 }
 
-/// The kinds of modules that samples in user code are in, those that cost more first. Together they are all of user code.
+/// Returns the kinds of modules that samples in user code are in, most expensive first. They add up to all of user code.
 pub(super) fn modules<'p>(view: &View<'p>) -> Vec<Module<'p>> {
     let profile = view.profile();
     let process = |thread| profile.threads[thread].process;
@@ -82,10 +82,10 @@ fn kind(view: &View<'_>, frame: &ViewFrame<'_>, exe: &str) -> ModuleKind {
         return ModuleKind::Unknown;
     }
     match frame.dso.map(|dso| view.profile().dsos[dso].kind) {
-        // What stands for a file that a profile of another tool doesn't name.
+        // A placeholder for a file that another tool's profile does not name.
         Some(DsoKind::File) if frame.dso_path.starts_with('[') => ModuleKind::Unknown,
         Some(DsoKind::File) if frame.dso_path == exe => ModuleKind::Program,
-        // Recordings of other tools don't say which file was executed; but libraries are named as such.
+        // Recordings of other tools do not name the executable; but a library can be recognized by its file name.
         Some(DsoKind::File) if !frame.dso_name().contains(".so") => ModuleKind::Program,
         Some(DsoKind::File) if is_c_library(frame.dso_name()) => ModuleKind::CLibrary,
         Some(DsoKind::File) => ModuleKind::Library,
@@ -97,7 +97,7 @@ fn kind(view: &View<'_>, frame: &ViewFrame<'_>, exe: &str) -> ModuleKind {
     }
 }
 
-/// glibc and musl, with what they are split into.
+/// Whether this is a file of glibc or musl.
 fn is_c_library(name: &str) -> bool {
     let parts = ["libc", "libm", "libpthread", "ld-linux", "ld-musl"];
     parts.iter().any(|part| {

@@ -1,7 +1,7 @@
-//! How fast a target went: time on the clock, on processors and waiting for one, and which of them it is bound by.
+//! Performance summary of a target: elapsed time, CPU time and run-queue wait, and the resource that it is bound by.
 //!
-//! A target that others keep from the processor uses as little of it as one that sleeps: it is only said to wait where it is known that
-//! it didn't want to run. Not here: what it waited for, which samples of processor time don't tell.
+//! A target kept off the CPU by other processes uses as little CPU time as one that sleeps: it is classified as waiting only if it is known
+//! that it did not want to run. Elsewhere: the reasons of waits, which samples of CPU time do not show.
 
 use plumb_profile::{Queued, QueuedThread, Scope};
 
@@ -9,25 +9,25 @@ use crate::kernel::KernelTime;
 use crate::share::Share;
 use crate::view::View;
 
-/// With less of a processor in use or wanted than this, a target mostly waits. (VTune calls less than half a processor idle.)
+/// CPUs in use or wanted below which a target mostly waits. (VTune calls less than half a CPU idle.)
 const WAITS_BELOW: f64 = 0.5;
-/// With more of a processor in use than this, or by one thread in use or wanted, it hardly waits.
+/// CPUs in use, or in use or wanted by one thread, from which a target hardly waits.
 const BUSY_FROM: f64 = 0.9;
-/// From this share of processor time in the kernel it is bound by that.
+/// Share of CPU time in the kernel, in percent, from which it is kernel-bound.
 const KERNEL_FROM: f64 = 50.0;
-/// Below this share it is bound by user code.
+/// Share of CPU time in the kernel, in percent, below which it is bound by user code.
 const KERNEL_BELOW: f64 = 30.0;
 
-/// What a target is bound by.
+/// The resource that a target is bound by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BoundBy {
-    /// It runs, in user code.
+    /// Running user code.
     Cpu,
-    /// It runs, in the kernel.
+    /// Running kernel code.
     Kernel,
-    /// It sleeps, waiting for something else than a processor.
+    /// Sleeping, waiting for anything but a CPU.
     Waiting,
-    /// More than one of them.
+    /// More than one of these.
     Mixed,
 }
 
@@ -43,33 +43,33 @@ impl BoundBy {
     }
 }
 
-/// Time on the clock and on processors.
+/// Elapsed time and CPU time of a target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunSummary {
-    /// Time on the clock, in nanoseconds, if it is known.
+    /// Elapsed time in nanoseconds, if known.
     pub elapsed_ns: Option<u64>,
-    /// Time on processors, in nanoseconds: the kernel's account of it, or what samples stand for. `None`: samples stand for something
-    /// else, such as cycles.
+    /// CPU time in nanoseconds, from the kernel's account or from samples. `None`: samples measure another quantity,
+    /// such as cycles.
     pub cpu_ns: Option<u64>,
-    /// It is the kernel's account.
+    /// Whether `cpu_ns` is the kernel's account.
     pub is_accounted: bool,
-    /// How long its threads could run and had no processor. `None`: nobody looked, or the report is of a part of them.
+    /// Run-queue wait of its threads. `None`: it was not recorded, or the report covers only some threads.
     pub queued: Option<Queued>,
-    /// What of the samples was in the kernel, in percent; where it wasn't sampled, what of the processor time may have been. See
+    /// Share of samples in the kernel, in percent; if the kernel was not sampled, the share of CPU time that may have been there. See
     /// [`user_only`](Self::user_only).
     pub kernel_percent: f64,
-    /// The kernel was not sampled.
+    /// Whether the kernel was not sampled.
     pub user_only: bool,
-    /// Processors that were there; 0: not known.
+    /// Number of CPUs; 0: not known.
     pub cpus: u32,
-    /// The recording is of the whole machine.
+    /// Whether the recording is of the whole machine.
     pub is_machine: bool,
-    /// The part of the processor time that the report is of, 0 to 1: without what was ignored.
+    /// Part of the CPU time that the report covers, 0 to 1: without what was ignored.
     pub reported: f64,
 }
 
 impl RunSummary {
-    /// Of what `view` keeps, where `time` is where that went.
+    /// Summarizes the samples that `view` keeps; `time` is their kernel time.
     pub fn new(view: &View<'_>, time: &KernelTime) -> Self {
         let meta = view.meta();
         let accounted = time.accounted_ns;
@@ -90,13 +90,13 @@ impl RunSummary {
         }
     }
 
-    /// Processors in use, on average.
+    /// Returns the average number of CPUs in use.
     pub fn cores(&self) -> Option<f64> {
         Some(self.cpu_ns? as f64 / self.elapsed_ns? as f64)
     }
 
-    /// How long threads could run and had no processor, all together, in nanoseconds: at least and at most. Time in which nobody saw
-    /// what they did may be such, but for the processor time in it.
+    /// Returns the bounds of the total run-queue wait of all threads, in nanoseconds. Unobserved time counts
+    /// towards the upper bound, except for the CPU time in it.
     pub fn waited_ns(&self) -> Option<(u64, u64)> {
         let queued = self.queued.as_ref()?;
         let ran_unseen = self.cpu_ns?.saturating_sub(queued.ran_ns);
@@ -104,7 +104,7 @@ impl RunSummary {
         Some((queued.waited_ns, queued.waited_ns.saturating_add(unseen)))
     }
 
-    /// Processors in use or waited for, on average: at least and at most. What was stolen from the machine may have been meant for it.
+    /// Returns the bounds of the average number of CPUs in use or waited for. Time stolen from the machine may have been the target's.
     pub fn wanted(&self) -> Option<(f64, f64)> {
         let (least, most) = self.waited_ns()?;
         let stolen = self.queued.as_ref().map_or(0, |queued| queued.stolen_ns);
@@ -113,45 +113,45 @@ impl RunSummary {
         Some((processors(least), processors(most.saturating_add(stolen))))
     }
 
-    /// The thread that ran and waited longest.
+    /// Returns the thread with the longest CPU time and run-queue wait.
     pub fn busiest(&self) -> Option<&QueuedThread> {
         self.queued.as_ref()?.busiest.as_ref()
     }
 
-    /// Whether only others can have kept [`busiest`](Self::busiest) from the processor: the target's other threads ran too little.
+    /// Whether only other processes can have kept [`busiest`](Self::busiest) off the CPU: the target's other threads ran too little.
     pub fn is_held_up_by_others(&self) -> bool {
         let of = |thread: &QueuedThread| self.cpu_ns.unwrap_or(u64::MAX).saturating_sub(thread.ran_ns);
         self.busiest().is_some_and(|thread| of(thread) < thread.waited_ns / 10)
     }
 
-    /// Whether it hardly waits for anything but a processor.
+    /// Whether the target hardly waits for anything but a CPU.
     pub fn is_busy(&self) -> bool {
-        // Of several threads it isn't known how far they wanted to run at the same time.
+        // For several threads it is not known how far they wanted to run at the same time.
         let alone = self.busiest().map_or(0.0, |thread| {
             thread.ran_ns.saturating_add(thread.waited_ns) as f64 / self.elapsed_ns.unwrap_or(u64::MAX) as f64
         });
         self.used().is_some_and(|used| used.max(alone) >= BUSY_FROM)
     }
 
-    /// Processors in use: of a machine the share of all, of a program as if there were one, as it isn't known whether it could use more.
+    /// Returns the CPUs in use: for a machine as a share of all, for a program as if there were one, as it may not be able to use more.
     fn used(&self) -> Option<f64> {
         let cores = self.cores()?;
         Some(if self.is_machine { cores / f64::from(self.cpus.max(1)) } else { cores })
     }
 
-    /// What it is bound by; `None`: that is not known.
+    /// Returns the resource that it is bound by; `None`: not known.
     pub fn class(&self) -> Option<BoundBy> {
         let used = self.used()?;
         if self.is_busy() {
             return Some(match self.kernel_percent {
-                // It may be the kernel's, or was sampled too little.
+                // The rest may be kernel time, or too few samples.
                 percent if self.user_only && percent >= KERNEL_BELOW => return None,
                 percent if percent >= KERNEL_FROM => BoundBy::Kernel,
                 percent if percent < KERNEL_BELOW => BoundBy::Cpu,
                 _ => BoundBy::Mixed,
             });
         }
-        // Where processors idle, nobody waits for one.
+        // While CPUs are idle, nothing waits for one.
         let wanted = if self.is_machine { Some((used, used)) } else { self.wanted() };
         match wanted? {
             (_, most) if most < WAITS_BELOW => Some(BoundBy::Waiting),
@@ -160,7 +160,7 @@ impl RunSummary {
         }
     }
 
-    /// How [`class`](Self::class) judges, in words.
+    /// Returns the rule of [`class`](Self::class) in words.
     pub fn rule(&self) -> String {
         let (waits, busy) = match self.is_machine {
             true => ("of the processors in use", ""),
@@ -175,7 +175,7 @@ impl RunSummary {
         )
     }
 
-    /// What could be gained at most by not doing what took a share of the processor time.
+    /// Returns the upper bound of the gain from removing a share of the CPU time.
     pub fn gain(&self, share: Share) -> Gain {
         let left = 1.0 - share.high / 100.0;
         Gain {

@@ -1,7 +1,7 @@
-//! Callers that matter: for a hot function the call paths that bring most of its time.
+//! Call paths into hot functions: those that contribute most of a function's time.
 //!
-//! A path is followed from the function outwards as long as one caller brings a good part of the function's time; where the time
-//! comes from many callers it ends. Paths don't overlap, so that their shares can be added up.
+//! A path is followed from the function outwards while one caller contributes a large share of the function's time, and ends where the time
+//! comes from many callers. Paths do not overlap, so their shares add up.
 
 use std::collections::HashSet;
 
@@ -12,24 +12,24 @@ use crate::view::View;
 
 use super::hot::HotFunction;
 
-/// Paths with less of the function's time than this, in percent, are left out.
+/// Paths below this share of the function's time, in percent, are left out.
 const LEAST_PERCENT: f64 = 10.0;
 
-/// A path is followed through no more callers: with samples at each depth of a recursion work would grow with the square of that.
+/// Longest path, in callers: with samples at each depth of a recursion the work would grow with its square.
 const MOST_CALLERS: usize = 1000;
 
 /// A call path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallPath {
-    /// The callers, the innermost first: not the function itself.
+    /// The callers, innermost first, without the function itself.
     pub callers: Vec<FrameIndex>,
-    /// What came by it.
+    /// Cost of the samples with this path.
     pub cost: Cost,
-    /// It reaches the root of the stacks: beyond a path that doesn't, callers are many.
+    /// Whether the path reaches the root of the stacks; otherwise it ends where callers are many.
     pub is_whole: bool,
 }
 
-/// The call paths of each function, those that bring more first.
+/// Returns the call paths of each function, most expensive first.
 pub(super) fn paths(view: &View<'_>, functions: &[HotFunction]) -> Vec<Vec<CallPath>> {
     let least = functions.iter().map(|function| function.own.weight).min().unwrap_or(0);
     let part = |weight: u64| weight as f64 * LEAST_PERCENT / 100.0;
@@ -53,7 +53,7 @@ pub(super) fn paths(view: &View<'_>, functions: &[HotFunction]) -> Vec<Vec<CallP
     functions.iter().map(of).collect()
 }
 
-/// Adds the paths that go on from `root`.
+/// Adds the paths that continue from `root`.
 fn follow(tree: &Tree, root: usize, least: f64, paths: &mut Vec<CallPath>) {
     let mut work = vec![(root, Vec::new())];
     while let Some((at, callers)) = work.pop() {
@@ -63,8 +63,8 @@ fn follow(tree: &Tree, root: usize, least: f64, paths: &mut Vec<CallPath>) {
         let next: Vec<usize> = next.copied().collect();
         let gone: u64 = next.iter().map(|&child| tree.nodes[child].total.weight).sum();
         let left = node.total.weight.saturating_sub(gone);
-        // A stack may be a million calls deep: what comes by one caller alone goes on with the path as it is. More than one big caller there
-        // can only be at a few nodes.
+        // A stack may be a million calls deep: a single caller extends the path in place. Only a few nodes can have
+        // more than one big caller.
         if let (&[child], false) = (&next[..], is_big(Cost { weight: left, samples: 0 })) {
             let mut longer = callers;
             if let Call::Frame { frame, .. } = tree.nodes[child].call {
@@ -79,7 +79,7 @@ fn follow(tree: &Tree, root: usize, least: f64, paths: &mut Vec<CallPath>) {
             longer.push(frame);
             work.push((child, longer));
         }
-        // What no single caller brings much of stops here, and so does what has no caller.
+        // A path ends here without a caller, or if no single caller contributes enough.
         if is_big(Cost { weight: left, samples: 0 }) && !callers.is_empty() {
             let samples = node.children.iter().filter(|&&child| is_big(tree.nodes[child].total));
             let gone: u64 = samples.map(|&child| tree.nodes[child].total.samples).sum();

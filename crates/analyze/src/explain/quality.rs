@@ -1,4 +1,4 @@
-//! How far a recording is to be trusted: what was sampled, lost, cut and left without a name.
+//! The quality of a recording: samples taken, lost, truncated and without a name.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -11,22 +11,22 @@ use crate::share::{Sampling, Share};
 use crate::summary::Summary;
 use crate::view::View;
 
-/// What is known of a recording's worth.
+/// The quality figures of a recording.
 #[derive(Clone, Debug)]
 pub struct Quality<'p> {
-    /// How complete stacks are, and why others are not.
+    /// Completeness of stacks, and the reasons for truncation.
     pub stacks: Summary,
-    /// Samples taken of those that the target's processor time should have given, in percent.
+    /// Samples taken in percent of those due for the target's CPU time.
     pub coverage: Option<f64>,
-    /// What samples hit in code without a name, by file.
+    /// Cost of samples in code without a name, by file.
     pub nameless: Vec<(&'p str, Cost)>,
-    /// All of it together.
+    /// Total of `nameless`, as a share.
     pub nameless_share: Share,
-    /// What samples hit in user code of which no line is known, in percent of all that was hit in user code.
+    /// Share of samples without a known line in user code, in percent of all samples there.
     pub without_line: f64,
-    /// How well a share of 10% is known.
+    /// A share of 10% with its confidence interval.
     pub tenth: Share,
-    /// Times are left out in which something disturbed the target.
+    /// Whether times in which the target was disturbed are left out.
     pub is_partly_left_out: bool,
 }
 

@@ -1,7 +1,7 @@
-//! A flame graph in the order of time: samples of a thread one after the other, neighbours with the same outer frames put together.
+//! A flame chart: a flame graph in time order, in which successive samples of a thread with the same outer frames share boxes.
 //!
-//! Invariant: as of [`Flame`], and boxes of one thread are in the order of their first samples. A box is a run of samples, which may be
-//! several calls in a row: nothing tells these apart. Not here: samples without times of their own, for which there is no such picture.
+//! Invariant: as for [`Flame`], and boxes of one thread are in the order of their first samples. A box is a run of samples, which may cover
+//! several successive calls: samples cannot tell these apart. Does not handle samples without times of their own, which have no time order.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -14,17 +14,17 @@ use crate::cost::Cost;
 use crate::filter::start_ns;
 use crate::view::{NodeId, View, ViewSample};
 
-/// A flame graph in the order of time, by thread.
+/// A flame chart, by thread.
 #[derive(Clone, Debug)]
 pub struct FlameChart<'p> {
-    /// Its boxes, below one for each thread.
+    /// Boxes of all threads, each thread below a box of its own.
     pub flame: Flame<'p>,
-    /// Of each box its time in nanoseconds since the start: from its first sample to one past its last.
+    /// Time range of each box in nanoseconds since the start: from its first sample to one past its last.
     pub times: Vec<Range<u64>>,
 }
 
 impl<'p> FlameChart<'p> {
-    /// The chart of a view, the thread with the largest cost first; `None` if it has more than `most` boxes.
+    /// Creates the chart of a view, most expensive thread first; `None` if it has more than `most` boxes.
     pub fn new(view: &View<'p>, most: usize) -> Option<Self> {
         let labels = Labels::new(view, Grouping::Thread);
         let mut threads: HashMap<ThreadId, (Cost, Vec<ViewSample>)> = HashMap::new();
@@ -53,14 +53,14 @@ impl<'p> FlameChart<'p> {
     }
 }
 
-/// Boxes in the making.
+/// Boxes being built.
 struct Runs<'v, 'p> {
     view: &'v View<'p>,
     labels: &'v Labels<'p>,
     zero: u64,
     boxes: Vec<FlameBox>,
     times: Vec<Range<u64>>,
-    /// The boxes that the last sample was in, from the root on.
+    /// The boxes that contain the last sample, from the root.
     open: Vec<usize>,
 }
 
@@ -72,7 +72,7 @@ impl<'v, 'p> Runs<'v, 'p> {
         runs
     }
 
-    /// Begins a thread.
+    /// Starts a thread.
     fn begin(&mut self, label: u32) {
         self.open.truncate(1);
         self.push(label, 0);

@@ -1,4 +1,4 @@
-//! What a box shows, and which frames share one: those of the same function in the same file and of the same kind.
+//! The labels of boxes. Frames of the same function, file and kind share a label.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -13,7 +13,7 @@ use crate::view::{NodeId, View};
 /// The root's label.
 pub const ROOT: u32 = 0;
 
-/// What a box stands for: what its colour says.
+/// The kind of code in a box, which decides its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BoxKind {
     /// All samples.
@@ -26,24 +26,24 @@ pub enum BoxKind {
     Inlined,
     /// Code of a shared library.
     Library,
-    /// Code in memory that belongs to no file.
+    /// Code in anonymous memory.
     Jit,
-    /// Code of the kernel, for a system call or for none of the causes below.
+    /// Kernel code for a system call, or for none of the causes below.
     Kernel,
-    /// Code of the kernel, for a page fault that came in no system call.
+    /// Kernel code for a page fault outside system calls.
     Fault,
-    /// Code of the kernel, for the beginning or end of a process: fork, exec, exit.
+    /// Kernel code for the start or end of a process: fork, exec, exit.
     Process,
-    /// Code of the kernel, for an interrupt.
+    /// Kernel code for an interrupt.
     Interrupt,
-    /// No code: says what is missing here.
+    /// Not code: the reason why frames are missing.
     Missing,
 }
 
-/// What a box shows.
+/// The label of a box.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label<'p> {
-    /// Function name; `file+address` where no symbol is known; for what is missing its reason in brackets.
+    /// Function name; `file+address` if no symbol is known; for missing frames the reason in brackets.
     pub name: Cow<'p, str>,
     /// Kind of box.
     pub kind: BoxKind,
@@ -56,7 +56,7 @@ pub struct Label<'p> {
 /// The labels of a view's frames and threads.
 pub struct Labels<'p> {
     labels: Vec<Label<'p>>,
-    /// Of each node of the view.
+    /// Per node of the view.
     nodes: Vec<u32>,
     /// Empty without grouping.
     threads: Vec<u32>,
@@ -72,7 +72,7 @@ impl<'p> Labels<'p> {
         let kinds: Vec<BoxKind> =
             view.frames().map(|(_, frame)| kind_of(profile, frame, &programs)).collect();
         let places = Places::new(view);
-        // Most nodes are of a frame that another node has been of, with the same kind.
+        // Most nodes share a frame and kind with another node.
         let mut known: HashMap<(FrameIndex, BoxKind), u32> = HashMap::new();
         let nodes = (0..view.node_count())
             .map(|index| {
@@ -109,17 +109,17 @@ impl<'p> Labels<'p> {
         self.nodes[node.index()]
     }
 
-    /// The label of the thread's group, if there are groups.
+    /// Returns the label of the thread's group, if there are groups.
     pub fn of_thread(&self, thread: ThreadId) -> Option<u32> {
         self.threads.get(thread.index()).copied()
     }
 
-    /// The frame's line, if it is in the label's file: inlined code may come from several.
+    /// Returns the frame's line if it is in the label's file (inlined code may come from several), otherwise 0.
     pub fn line_of(&self, frame: &ViewFrame<'_>, label: u32) -> u32 {
         if frame.file == self.labels[label as usize].file { frame.line } else { 0 }
     }
 
-    /// The labels that are in use by name, the root first, and where each went.
+    /// Returns the labels in use, sorted by name with the root first, and the new number of each.
     pub fn sorted(self, used: impl Iterator<Item = u32>) -> (Vec<Label<'p>>, Vec<u32>) {
         let mut order: Vec<u32> = used.collect();
         order.sort_unstable();
@@ -139,7 +139,7 @@ struct Interner<'p> {
 }
 
 impl<'p> Interner<'p> {
-    /// Labels are the same whatever their source file, of which the first that is known is kept.
+    /// Adds a label, or returns the equal one. The source file does not distinguish labels; the first known one is kept.
     fn add(&mut self, name: Cow<'p, str>, kind: BoxKind, dso: &'p str, file: &'p str) -> u32 {
         let next = self.labels.len() as u32;
         let index = *self.known.entry((name.clone(), kind, dso)).or_insert(next);
@@ -161,7 +161,7 @@ fn kind_of(profile: &Profile, frame: &ViewFrame<'_>, programs: &HashSet<&str>) -
         Kind::User if frame.inlined => BoxKind::Inlined,
         Kind::User => match frame.dso.map(|dso| profile.dsos[dso].kind) {
             Some(DsoKind::File) => {
-                // Recordings of other tools don't say which file was executed; but libraries are named as such.
+                // Recordings of other tools do not name the executable; but a library can be recognized by its file name.
                 let is_library = frame.dso_name().contains(".so");
                 if programs.contains(frame.dso_path) || !is_library {
                     BoxKind::Program
@@ -176,7 +176,7 @@ fn kind_of(profile: &Profile, frame: &ViewFrame<'_>, programs: &HashSet<&str>) -
     }
 }
 
-/// What the kernel runs for. The way into it is not yet for anything.
+/// Returns the kind of box for what the kernel was doing. Its entry code serves no particular cause.
 fn kind_of_kernel(place: &Place<'_>) -> BoxKind {
     match place.cause(None) {
         Cause::Fault => BoxKind::Fault,

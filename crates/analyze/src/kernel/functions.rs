@@ -1,14 +1,14 @@
-//! What functions of the kernel say about why it runs.
+//! The reasons for which kernel functions run.
 //!
-//! The tables here are the one place that knows kernel functions by name: those of Linux 5.15 to 6.18 on x86_64 and
-//! arm64. How those of a stack are weighed against each other is in `place.rs`.
+//! The tables here are the only place with names of kernel functions: those of Linux 5.15 to 6.18 on x86_64 and
+//! arm64. `place.rs` combines the meanings of a stack's functions.
 
 use std::collections::HashMap;
 
 use super::Cause;
 use crate::frame::{Kind, ViewFrame};
 
-/// What stands before a system call's name in the functions that implement it.
+/// Prefixes of the functions that implement system calls.
 const SYSCALL: [&str; 8] = [
     "__x64_sys_",
     "__ia32_sys_",
@@ -20,7 +20,7 @@ const SYSCALL: [&str; 8] = [
     "ksys_",
 ];
 
-/// What functions call a system call that has another name.
+/// System calls whose implementing function has another name.
 const ALIASES: [(&str, &str); 7] = [
     ("newstat", "stat"),
     ("newfstat", "fstat"),
@@ -31,7 +31,7 @@ const ALIASES: [(&str, &str); 7] = [
     ("umount", "umount2"),
 ];
 
-/// System calls that are a cause of their own as a whole.
+/// System calls that are a cause of their own.
 const SYSCALLS: [(&str, Cause); 8] = [
     ("clone", Cause::Fork),
     ("clone3", Cause::Fork),
@@ -43,9 +43,9 @@ const SYSCALLS: [(&str, Cause); 8] = [
     ("exit_group", Cause::Exit),
 ];
 
-/// Other functions that only run for one cause: system calls that were inlined, and what is reached without one.
+/// Other functions that run for one cause only: inlined system calls, and functions reached without one.
 const FUNCTIONS: [(&str, Cause); 36] = [
-    // kernel/fork.c. `schedule_tail` is where a child begins (`ret_from_fork` is also below every kernel thread).
+    // kernel/fork.c. A child starts in `schedule_tail` (`ret_from_fork` is also below every kernel thread).
     ("kernel_clone", Cause::Fork),
     ("_do_fork", Cause::Fork),
     ("copy_process", Cause::Fork),
@@ -91,11 +91,11 @@ const FUNCTIONS: [(&str, Cause); 36] = [
     ("do_idle", Cause::Idle),
 ];
 
-/// What the names of functions begin with that an interrupt enters the kernel by (arch/x86/include/asm/idtentry.h).
+/// Prefixes of interrupt entry functions (arch/x86/include/asm/idtentry.h).
 const INTERRUPT: [&str; 2] = ["asm_sysvec_", "sysvec_"];
 
-/// Functions between which and those that they call an interrupt begins (`true`), or is over while the kernel has not yet gone
-/// back: it looks for another task to run, and for signals.
+/// Functions below which an interrupt begins (`true`), or below which it is over while the kernel has not yet returned
+/// to the interrupted code: it looks for another task to run, and for signals.
 const INTERRUPTS: [(&str, bool); 20] = [
     // arch/x86/include/asm/idtentry.h
     ("asm_common_interrupt", true),
@@ -109,7 +109,7 @@ const INTERRUPTS: [(&str, bool); 20] = [
     ("el1h_64_irq", true),
     ("el0_irq", true),
     ("el1_irq", true),
-    // kernel/softirq.c: in a thread of its own, what interrupts left to do. Called by others (`do_softirq`) it is theirs.
+    // kernel/softirq.c: deferred interrupt work in a thread of its own. Called from elsewhere (`do_softirq`) it belongs to the caller.
     ("run_ksoftirqd", true),
     // kernel/entry/common.c, kernel/sched/core.c
     ("irqentry_exit", false),
@@ -124,32 +124,32 @@ const INTERRUPTS: [(&str, bool); 20] = [
     ("do_notify_resume", false),
 ];
 
-/// Something about a sample that cuts across its cause.
+/// A property of a sample that is independent of its cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark(u16);
 
 impl Mark {
-    /// Copies the parent's page tables: no part of a vfork or posix_spawn.
+    /// Copies the parent's page tables: not part of a vfork or posix_spawn.
     pub(crate) const COPYING: Mark = Mark(1);
-    /// Before the child is there: the sample belongs to a child whose beginning is yet to come.
+    /// The child does not exist yet: the sample belongs to the next child to start.
     pub(crate) const MAKING: Mark = Mark(2);
-    /// Copies a page that was shared since a fork, because it is written to.
+    /// Copies a page shared since a fork, because it is written to.
     pub(crate) const UNSHARING: Mark = Mark(4);
-    /// Waits for children.
+    /// Waits for child processes.
     pub(crate) const WAITING: Mark = Mark(8);
-    /// A page fault, whatever it happened in.
+    /// A page fault, anywhere.
     pub(crate) const FAULTING: Mark = Mark(16);
-    /// Copies a page of a file, because it is written to and the file is not to be.
+    /// Copies a page of a privately mapped file, because it is written to.
     pub(crate) const COPYING_FILE: Mark = Mark(32);
-    /// Reads what is not in memory.
+    /// Reads data that is not in memory.
     pub(crate) const READING: Mark = Mark(64);
-    /// Does what interrupts left to do.
+    /// Runs deferred interrupt work.
     pub(crate) const SOFTIRQ: Mark = Mark(128);
-    /// The way into a system call, and out of it.
+    /// System call entry or exit.
     pub(crate) const ENTRY: Mark = Mark(256);
 }
 
-/// Functions that set a mark.
+/// Marks by function.
 const MARKS: [(&str, Mark); 36] = [
     ("dup_mm", Mark::COPYING),
     ("dup_mmap", Mark::COPYING),
@@ -193,18 +193,18 @@ const MARKS: [(&str, Mark); 36] = [
     ("do_el0_svc", Mark::ENTRY),
 ];
 
-/// What a frame says.
+/// The meaning of a frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Meaning<'v> {
     pub(super) cause: Option<Cause>,
-    /// The system call that it implements, if that is no cause of its own.
+    /// The system call that it implements, if that is not a cause of its own.
     pub(super) call: Option<&'v str>,
-    /// An interrupt begins, or is over.
+    /// An interrupt begins (`true`), or is over.
     pub(super) interrupt: Option<bool>,
     marks: u16,
 }
 
-/// Marks that were set so far.
+/// A set of marks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks(u16);
 
@@ -213,18 +213,18 @@ impl Marks {
         self.0 & mark.0 != 0
     }
 
-    /// With those of one more frame.
+    /// Returns the union with those of one more frame.
     pub(super) fn and(self, meaning: &Meaning<'_>) -> Self {
         Marks(self.0 | meaning.marks)
     }
 }
 
-/// The cause that a system call is by its name.
+/// Returns the cause of a system call by name.
 pub(super) fn cause_of_call(name: &str) -> Cause {
     SYSCALLS.iter().find(|(known, _)| *known == name).map_or(Cause::Call, |&(_, cause)| cause)
 }
 
-/// The tables above, to be looked up in.
+/// The tables above as maps.
 pub(super) struct Functions {
     causes: HashMap<&'static str, Cause>,
     interrupts: HashMap<&'static str, bool>,
@@ -246,7 +246,7 @@ impl Functions {
         if frame.kind != Kind::Kernel {
             return Meaning::default();
         }
-        // Compilers name the pieces and variants of a function `f.isra.0`, `f.cold`, `f.llvm.123`.
+        // Compilers name parts and variants of a function `f.isra.0`, `f.cold`, `f.llvm.123`.
         let name = frame.name.split('.').next().unwrap_or_default();
         let marks = self.marks.get(name).map_or(0, |mark| mark.0);
         if let Some(call) = SYSCALL.iter().find_map(|prefix| name.strip_prefix(prefix)) {

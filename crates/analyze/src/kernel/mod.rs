@@ -1,9 +1,9 @@
-//! Where processor time went: user code, each system call, page faults, the beginnings and ends of processes, interrupts.
+//! CPU time by cause: user code, each system call, page faults, start and end of processes, interrupts.
 //!
-//! The table is closed: each kept sample is in exactly one row. Which system call a sample was in comes from its number, where it
-//! was recorded, else from the functions of its stack.
+//! The table is complete: each kept sample is in exactly one row. The system call of a sample comes from its recorded number,
+//! otherwise from the functions of its stack.
 //!
-//! Not here: counts and durations of calls (they are not sampled), and what numbers of calls mean.
+//! Elsewhere: counts and durations of calls (they are not sampled), and the names of system call numbers.
 
 mod functions;
 mod place;
@@ -21,39 +21,39 @@ pub(crate) use functions::Mark;
 pub use place::Cause;
 pub(crate) use place::{Place, Places};
 
-/// Where processor time went.
+/// CPU time by cause.
 pub struct KernelTime {
-    /// The rows, those that cost more first; each has a cost.
+    /// The rows, most expensive first; each has a cost.
     pub rows: Vec<KernelRow>,
-    /// What all rows but [`Cause::Idle`] cost.
+    /// Cost of all rows except [`Cause::Idle`].
     pub whole: Cost,
-    /// What of it was in the kernel.
+    /// Part of `whole` spent in the kernel.
     pub kernel: Cost,
-    /// What the kernel accounted, in nanoseconds, if that is known: of all that was recorded, not of a part.
+    /// CPU time accounted by the kernel, in nanoseconds, if known: of the whole recording, not of a part.
     pub accounted_ns: Option<u64>,
-    /// Costs are nanoseconds of processor time.
+    /// Whether costs are nanoseconds of CPU time.
     pub is_time: bool,
-    /// Kernel functions have no names.
+    /// Whether kernel functions have no names.
     pub nameless_kernel: bool,
 }
 
-/// A row.
+/// A row of the table.
 #[derive(Clone, Debug)]
 pub struct KernelRow {
     /// The cause that the time belongs to.
     pub cause: Cause,
     /// The system call's name, or [`Cause::name`].
     pub name: String,
-    /// What it cost.
+    /// Cost of the row.
     pub cost: Cost,
-    /// Of page faults and interrupts: what kind, and what it cost.
+    /// For page faults and interrupts: the costs by kind.
     pub kinds: Vec<(&'static str, Cost)>,
-    /// The stacks, those that cost more first: of what the kernel did for a program, the program's part.
+    /// The stacks, most expensive first: for kernel work on behalf of a program, the program's part.
     pub stacks: Vec<(NodeId, Cost)>,
 }
 
 impl KernelTime {
-    /// Sums up what `view` keeps by `filter`. `name_of`: the names of system calls by number.
+    /// Sums up the samples that `view` keeps. `name_of` maps system call numbers to names.
     pub fn new(view: &View<'_>, filter: &Filter, name_of: impl Fn(u32) -> Option<&'static str>) -> Self {
         let places = Places::new(view);
         let rows = rows(view, &places, name_of);
@@ -81,7 +81,7 @@ impl KernelTime {
         time
     }
 
-    /// Where processors that idle are not sampled, the kernel's account tells how long they did.
+    /// If idle CPUs are not sampled, adds their idle time from the kernel's account.
     fn add_idle(&mut self, meta: &Meta) {
         let is_known = self.rows.iter().any(|row| row.cause == Cause::Idle);
         if let (Scope::System, Some(used), false) = (meta.scope, meta.target_cpu_ns, is_known) {
@@ -98,7 +98,7 @@ impl KernelTime {
         }
     }
 
-    /// How far the rows' sum is from what the kernel accounted, in percent of that.
+    /// Returns the deviation of the rows' sum from the kernel's account, in percent of that.
     pub fn off_percent(&self) -> Option<f64> {
         let accounted = self.accounted_ns.filter(|&ns| ns > 0)? as f64;
         Some((self.whole.weight as f64 - accounted) * 100.0 / accounted)
@@ -138,8 +138,8 @@ fn rows(
     rows.into_iter().map(|((cause, name), sums)| sums.row(cause, name)).collect()
 }
 
-/// What the time of samples at `place` went into, and its name: a system call's, or the cause's own. `number`: the call that they
-/// interrupted, if that is known.
+/// Returns the cause of samples at `place`, and its name: a system call's, or the cause's own. `number`: the system call that they
+/// interrupted, if known.
 pub(crate) fn cause_of(
     place: &Place<'_>,
     number: Option<u32>,
@@ -159,7 +159,7 @@ pub(crate) fn cause_of(
     (cause, name.unwrap_or_else(|| cause.name().to_owned()))
 }
 
-/// A row in the making.
+/// A row being summed up.
 #[derive(Default)]
 struct Sums {
     cost: Cost,
@@ -177,10 +177,10 @@ impl Sums {
     }
 }
 
-/// What kind of page fault or interrupt it was.
+/// Returns the kind of a page fault or interrupt.
 fn kind(cause: Cause, place: &Place<'_>) -> Option<&'static str> {
     Some(match cause {
-        // It has to be read first, and then copied too.
+        // A page to copy may have to be read first, which makes the fault a major one.
         Cause::Fault if place.has(Mark::READING) => "major",
         Cause::Fault if place.has(Mark::UNSHARING) || place.has(Mark::COPYING_FILE) => "copy-on-write",
         Cause::Fault => "minor",

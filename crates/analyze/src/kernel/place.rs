@@ -1,47 +1,47 @@
-//! Why the kernel ran, for each node of the tree of stacks.
+//! The cause of kernel time, for each node of the stack tree.
 //!
-//! The outermost function that the tables know decides, so that a page fault inside an exec is exec's, and the old memory that an
-//! exec frees is not an exit's. An interrupt is nobody's but its own, whatever it came in, until it is over.
+//! The outermost function in the tables decides: a page fault inside an exec belongs to the exec, and so does the old memory that an
+//! exec frees, not to an exit. An interrupt is a cause of its own wherever it arrives, until it is over.
 
 use super::functions::{Functions, Mark, Marks, Meaning, cause_of_call};
 use crate::frame::Kind;
 use crate::view::{NodeId, View};
 
-/// What processor time went into.
+/// The purpose that CPU time was spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
-    /// Code of the program, its libraries and loader.
+    /// Code of the program, its libraries and its loader.
     User,
-    /// A system call that is none of the others.
+    /// A system call that is none of the other causes.
     Call,
-    /// A page fault that did not happen inside a system call.
+    /// A page fault outside a system call.
     Fault,
     /// Making a process or thread, on both sides: the parent's call and the child's first steps.
     Fork,
-    /// Replacing a program, freeing the old one's memory included.
+    /// Replacing a program, including the release of the old one's memory.
     Exec,
     /// The end of a process or thread: freeing its memory, closing its files.
     Exit,
-    /// Interrupts, and what they leave to be done right after.
+    /// Interrupts, and the work deferred until right after them.
     Interrupt,
-    /// A thread of the kernel.
+    /// A kernel thread.
     Thread,
-    /// The way into a system call or out of it, where it is not known which.
+    /// System call entry or exit, if the system call is not known.
     Entry,
-    /// Nothing was to be done.
+    /// The idle task.
     Idle,
-    /// Everything else in the kernel: scheduling and signals on the way back from an interrupt, exceptions other than page faults,
+    /// All other kernel code: scheduling and signals on return from an interrupt, exceptions other than page faults,
     /// and functions without a name.
     Other,
 }
 
 impl Cause {
-    /// The cause that a system call is, by its name.
+    /// Returns the cause of a system call by name.
     pub fn of_call(name: &str) -> Self {
         cause_of_call(name)
     }
 
-    /// Stable name, for machine-readable output. Each [`Call`](Cause::Call) has a name of its own.
+    /// Stable name, for machine-readable output. Each [`Call`](Cause::Call) is reported by its own name.
     pub fn name(self) -> &'static str {
         match self {
             Cause::User => "user",
@@ -59,14 +59,14 @@ impl Cause {
     }
 }
 
-/// What a node of the tree of stacks says about samples in it.
+/// The meaning of a node of the stack tree for samples in it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Place<'v> {
-    /// The innermost frame that is not the kernel's.
+    /// The innermost frame outside the kernel.
     pub(crate) user: Option<NodeId>,
-    /// What the outermost function that is known says.
+    /// Cause according to the outermost known function.
     decided: Option<Cause>,
-    /// The system call that it implements.
+    /// The system call that this function implements.
     call: Option<&'v str>,
     in_kernel: bool,
     in_interrupt: bool,
@@ -79,12 +79,12 @@ impl<'v> Place<'v> {
         self.marks.has(mark)
     }
 
-    /// Why the kernel ran. `call`: the name of the system call that it is known to have been in.
+    /// Returns the cause. `call` is the name of the system call that the sample is known to be in.
     pub(crate) fn cause(&self, call: Option<&str>) -> Cause {
         match (self.decided, call) {
             _ if !self.in_kernel => Cause::User,
             _ if self.in_interrupt => Cause::Interrupt,
-            // A signal that ends the process meets it in whatever call it is.
+            // A signal may end the process in any system call.
             (Some(Cause::Exit), _) => Cause::Exit,
             (_, Some(call)) => cause_of_call(call),
             (Some(cause), None) => cause,
@@ -93,12 +93,12 @@ impl<'v> Place<'v> {
         }
     }
 
-    /// The system call that the functions of the stack tell of.
+    /// Returns the system call according to the functions on the stack.
     pub(crate) fn call(&self) -> Option<&'v str> {
         self.call
     }
 
-    /// That of a kernel function with this meaning that is called from here.
+    /// Returns the place of a kernel function with this meaning called from here.
     fn callee(self, meaning: &Meaning<'v>) -> Self {
         Place {
             user: self.user,
@@ -111,10 +111,10 @@ impl<'v> Place<'v> {
     }
 }
 
-/// The places of all nodes, and whether any kernel function has a name.
+/// The places of all nodes.
 pub(crate) struct Places<'v> {
     places: Vec<Place<'v>>,
-    /// Frames of the kernel are there, but none has a name: what they are for can't be told.
+    /// Whether there are kernel frames but none has a name: their causes are unknown.
     pub(crate) nameless: bool,
 }
 

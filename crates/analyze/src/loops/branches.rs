@@ -1,38 +1,38 @@
-//! Loops that take much longer than their instructions can, where nothing is left but branches that were predicted wrongly.
+//! Loops much slower than their instructions allow, where mispredicted branches are the only explanation left.
 //!
-//! How long a round takes is known where a load goes through memory by equal steps, so slowly that two samples are in one pass: the
-//! addresses tell how many rounds went by between them. What else could take the time is ruled out first: loads that miss, chains of
-//! results, divisions, calls. A branch that depends on loaded data is what is left.
+//! The duration of an iteration is known if a load walks through memory in equal steps, slowly enough for two samples to fall into one pass:
+//! the addresses give the iterations between them. The other explanations are ruled out first: loads that miss, dependency
+//! chains, divisions, calls. A branch that depends on loaded data is what remains.
 //!
-//! Where no branch depends on loaded data and the loop computes with numbers, the processor may need help with those that are so near zero that
-//! they have fewer digits (subnormal numbers, IEEE 754-2008, 2.1.48). What they are is not seen: it is what is left, and on processors of
-//! Intel it takes so long that little else does. Those of AMD need a few cycles, which nobody can tell from other things.
+//! If no branch depends on loaded data and the loop does floating-point arithmetic, the processor may need microcode assists for subnormal numbers,
+//! which are so near zero that they have fewer digits (IEEE 754-2008, 2.1.48). The numbers themselves are not seen: it is the explanation left, and
+//! on Intel processors an assist takes longer than almost anything else. AMD's need a few cycles, too few to be told from other causes.
 
 use super::{AddressOrigin, HotLoop, LoopBounds, LoopCause, LoopFinding, Operands};
 use crate::access::{Accesses, nanoseconds_per_byte, working_set};
 use crate::annotate::{Annotation, InstructionKind, Listing};
 
-/// Nanoseconds of a cycle: of processors at 2.5 to 4 GHz, to no more than a factor of 1.3.
+/// Nanoseconds per cycle: for processors at 2.5 to 4 GHz, to within a factor of 1.3.
 const CYCLE_NS: f64 = 0.3;
-/// A wrong prediction costs some 20 cycles: less beyond the bound than a fourth of one is no sign of them.
+/// Least excess over the bound, in cycles: a misprediction costs some 20; an excess below a fourth of that proves none.
 const LEAST_BEYOND: f64 = 5.0;
-/// A round takes so many times as long as its instructions at least.
+/// Least duration of an iteration, as a multiple of the bound.
 const LEAST_TIMES: f64 = 2.5;
-/// No wrong prediction costs more cycles: a loop that is slower for each of its branches is not understood.
+/// Largest excess per branch, in cycles: no misprediction costs more, so a slower loop is not understood.
 const MOST_FOR_BRANCH: f64 = 30.0;
-/// A step that goes to another line each time waits for memory.
+/// Largest step in bytes: one that reaches another line each time waits for memory.
 const LONGEST_STEP: f64 = 32.0;
-/// Memory gives more than that for each nanosecond: a loop that takes as much is bound by it.
+/// A loop that reads more bytes per nanosecond than this is bound by memory bandwidth.
 const MOST_BYTES_PER_NS: f64 = 4.0;
 
-/// A round takes so many times as long as its instructions at least, and so many cycles longer.
+/// Least duration of an iteration for an assist, as a multiple of the bound, and least excess in cycles.
 const ASSISTED_TIMES: f64 = 4.0;
 const LEAST_ASSIST: f64 = 60.0;
-/// No help takes more cycles for one instruction: a loop that is slower is not understood.
+/// Largest excess per instruction, in cycles: no assist takes longer, so a slower loop is not understood.
 const MOST_ASSIST: f64 = 250.0;
 
-/// Cycles of a round of a loop of plain instructions, all of whose loads are near by, one of them in equal steps; `None`: not known, or memory
-/// itself or a division may be what it waits for.
+/// Returns the cycles per iteration of a loop of plain instructions whose loads all hit near caches, one of them strided; `None`: not known, or
+/// memory itself or a division may be what it waits for.
 pub(super) fn pace(
     annotation: &Annotation,
     operands: &[&Operands],
@@ -71,7 +71,7 @@ pub(super) fn pace(
     (!is_memory).then_some(each_ns / CYCLE_NS)
 }
 
-/// Wrong predictions, if nothing else can be.
+/// Returns mispredictions as the cause if nothing else explains the time.
 pub(super) fn branches(
     annotation: &Annotation,
     operands: &[&Operands],
@@ -93,7 +93,7 @@ pub(super) fn branches(
     })
 }
 
-/// Help with subnormal numbers, if nothing else can be.
+/// Returns assists for subnormal numbers as the cause if nothing else explains the time.
 pub(super) fn assists(
     annotation: &Annotation,
     operands: &[&Operands],
@@ -120,7 +120,7 @@ pub(super) fn assists(
     })
 }
 
-/// Whether an instruction adds or multiplies numbers with a point.
+/// Whether an instruction is a floating-point addition or multiplication.
 fn is_arithmetic(listing: &Listing, index: usize) -> bool {
     let name = format!("{:?}", listing.decoded()[index].mnemonic()).to_lowercase();
     let work = name.strip_prefix('v').unwrap_or(&name);
@@ -129,7 +129,7 @@ fn is_arithmetic(listing: &Listing, index: usize) -> bool {
     is_work && ["ss", "sd", "ps", "pd"].iter().any(|end| work.ends_with(end))
 }
 
-/// Bytes by which a strided address goes on in each round: what is added to its registers, as often as they are scaled.
+/// Returns the bytes by which a strided address advances per iteration: the increments of its registers, times their scale.
 pub(super) fn step_of(listing: &Listing, operands: &[&Operands], hot: &HotLoop, load: usize) -> Option<f64> {
     let decoded = listing.decoded();
     let instruction = &decoded[hot.path[load]];
@@ -145,7 +145,7 @@ pub(super) fn step_of(listing: &Listing, operands: &[&Operands], hot: &HotLoop, 
     (step != 0.0).then_some(step)
 }
 
-/// The number that an instruction adds to a register; `None`: it does something else.
+/// Returns the constant that an instruction adds to a register; `None`: it does something else.
 fn added(instruction: &iced_x86::Instruction, register: iced_x86::Register) -> Option<f64> {
     use iced_x86::Mnemonic::{Add, Dec, Inc, Lea, Sub};
     if !super::is_step(instruction, register) {

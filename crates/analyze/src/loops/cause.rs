@@ -1,8 +1,8 @@
-//! Why a function's hot loop takes as long as it does, where its code and the data that it works on tell.
+//! The reason why a function's hot loop takes as long as it does, as far as its code and its data show it.
 //!
-//! A cause is only named where what would look alike was ruled out: a load that holds a function's time may miss the caches, wait for the
-//! result before it, or be where samples of something else land. Which it is depends on how much memory it works on and on where its
-//! address comes from. Where neither tells there is no cause.
+//! A cause is only reported if similar ones are ruled out: a load with most of a function's time may miss the caches, wait for the
+//! result before it, or attract samples of something else. The working set's size and the origin of the address decide between these. If neither is
+//! known, there is no cause.
 
 use super::branches::{assists, branches, pace, step_of};
 use super::dispatch::dispatch;
@@ -12,107 +12,107 @@ use super::{AddressOrigin, HotLoop, LoopBounds, Operands, bounds, is_step, origi
 use crate::access::{Access, Accesses, LineSharing, WorkingSet, sharing, working_set};
 use crate::annotate::{Annotation, InstructionKind, Listing};
 
-/// Why a loop takes its time.
+/// The reason why a loop takes its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LoopCause {
-    /// It reads one place until that changes, and does nothing else.
+    /// The loop reads one location until that changes, and does nothing else.
     BusyWait {
-        /// It tries to take a lock.
+        /// The loop tries to take a lock.
         takes_lock: bool,
     },
-    /// Threads write to one line of the cache at the same time.
+    /// Threads write to one cache line at the same time.
     SharedLine {
-        /// To the same word of it.
+        /// Threads write to the same word of the line.
         same_word: bool,
-        /// So many threads.
+        /// Number of threads.
         threads: usize,
     },
-    /// It compares one element after the other until one fits, and does nothing else.
+    /// The loop compares elements one by one until one matches, and does nothing else.
     LinearSearch,
-    /// It follows pointers, each of which the load before reads, in memory that the nearer caches hold.
+    /// The loop follows pointers, each read by the previous load, in memory that fits into the near caches.
     CachedChase {
-        /// Bytes that they are spread over.
+        /// Bytes over which the pointers are spread.
         working_set: u64,
-        /// Cycles that a round takes at least, each load from the nearest cache.
+        /// Least cycles per iteration, each load from the nearest cache.
         cycles: f64,
     },
-    /// Its loads are on more pages than the processor remembers the places of, a few lines on each.
+    /// The loop's loads touch more pages than the TLB covers, with few lines on each.
     TlbMiss {
         /// Bytes of these pages.
         pages: u64,
     },
-    /// It loads what was just stored in parts, or a few bytes off.
+    /// The loop loads data that was just stored in parts, or at an offset of a few bytes.
     StoreForwarding {
-        /// Bytes of the last store that the load shares some with.
+        /// Bytes of the last store that overlaps the load.
         stored: u64,
         /// Bytes of the load.
         loaded: u64,
     },
-    /// It jumps by a table for each step.
+    /// The loop makes an indirect jump through a table for each step.
     Dispatch {
-        /// Targets with samples.
+        /// Number of targets with samples.
         targets: usize,
     },
-    /// Its branches are predicted wrongly.
+    /// The loop's branches are mispredicted.
     Mispredictions {
-        /// Cycles of a round, as addresses and times of samples tell.
+        /// Cycles per iteration, from the addresses and times of samples.
         cycles: f64,
-        /// Cycles that it takes at least.
+        /// Least cycles per iteration.
         least: f64,
     },
-    /// The processor needs help with its numbers, as with those that are very near zero.
+    /// The loop needs microcode assists, as for subnormal numbers.
     Assists {
-        /// Cycles of a round, as addresses and times of samples tell.
+        /// Cycles per iteration, from the addresses and times of samples.
         cycles: f64,
-        /// Cycles that it takes at least.
+        /// Least cycles per iteration.
         least: f64,
     },
-    /// Its loads don't find their data in the nearer caches.
+    /// The loop's loads miss the near caches.
     CacheMiss {
-        /// How their addresses come about.
+        /// Origin of their addresses.
         pattern: AccessPattern,
-        /// Bytes that they are spread over.
+        /// Bytes over which they are spread.
         working_set: u64,
-        /// It is at least that much.
+        /// `working_set` is a lower bound.
         is_least: bool,
-        /// More than the last level holds.
+        /// The working set exceeds the last-level cache.
         is_beyond_l3: bool,
-        /// Sampled addresses that this rests on.
+        /// Number of sampled addresses that this rests on.
         addresses: usize,
     },
 }
 
-/// A cause, and what of the function it is.
+/// A cause, with its share of the function.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoopFinding {
     /// The cause.
     pub cause: LoopCause,
-    /// Number of the instruction that shows it.
+    /// Index of the instruction that shows it.
     pub instruction: usize,
-    /// Weight of the loop, of what the function itself cost.
+    /// Weight of the loop, out of the function's own cost.
     pub weight: f64,
-    /// Share of that which goes if the cause does, as the code's own bounds tell.
+    /// Share of that weight that would be saved without the cause, according to the code's bounds.
     pub avoidable: f64,
 }
 
-/// A stride of half a page or more: what is fetched ahead ends with the page (Intel's optimization manual, 2.1.5.4).
+/// A stride of half a page or more, in bytes: prefetching stops at the page boundary (Intel's optimization manual, 2.1.5.4).
 const LONG_STRIDE: f64 = 2048.0;
 
-/// Fewer addresses tell nothing.
+/// Least number of addresses for a conclusion.
 const LEAST_ADDRESSES: usize = 30;
-/// A site counts with this share of all samples with registers.
+/// Least share of all samples with registers for a site to count.
 const LEAST_OF_SAMPLES: f64 = 0.1;
-/// A busy wait is no longer than that.
+/// Longest busy wait, in instructions.
 const LONGEST_WAIT: usize = 16;
-/// A search has no more instructions for an element, unrolled as it may be.
+/// Largest number of instructions in a search loop, unrolled or not.
 const LONGEST_SEARCH: usize = 48;
 
-/// Cycles for which a load of the last level of the cache and one of main memory are waited for: of one after the other, and of many at
-/// a time. Measured on machines of 2019 to 2025; a factor of two makes no difference to what is asked of them.
+/// Cycles that a load from the last-level cache and one from main memory cost: dependent loads, and independent loads that
+/// overlap. Measured on machines of 2019 to 2025; a factor of two would not change the conclusions.
 const LATENCY: [f64; 2] = [50.0, 300.0];
 const THROUGHPUT: [f64; 2] = [7.0, 35.0];
 
-/// The cause, if it is one of those. `operands`: those of the function's instructions.
+/// Returns the cause, if it is one of these. `operands` are those of the function's instructions.
 pub(crate) fn cause(
     annotation: &Annotation,
     operands: &[Operands],
@@ -140,9 +140,9 @@ pub(crate) fn cause(
         })
 }
 
-/// What is asked about a loop's instructions again and again.
+/// Facts about a loop that several checks use.
 struct Shape<'o> {
-    /// By place on the path.
+    /// By position on the path.
     operands: Vec<&'o Operands>,
     origins: Vec<Option<AddressOrigin>>,
     bounds: LoopBounds,
@@ -159,13 +159,14 @@ impl<'o> Shape<'o> {
         Shape { operands, origins, bounds }
     }
 
-    /// Whether a strided load goes on by more than processors fetch ahead.
+    /// Whether a strided load advances by more than processors prefetch.
     fn is_long_stride(&self, listing: &Listing, hot: &HotLoop, at: usize) -> bool {
         hot.repeats && step_of(listing, &self.operands, hot, at).is_some_and(|step| step.abs() >= LONG_STRIDE)
     }
 }
 
-/// All loads read fixed places, one of which decides whether to go on; nothing is written but, where a lock is tried, that place.
+/// Finds a busy wait: all loads read fixed locations, one of which decides whether to continue; nothing is written except, if a lock is tried,
+/// that location.
 fn busy_wait(annotation: &Annotation, hot: &HotLoop, shape: &Shape<'_>) -> Option<LoopFinding> {
     let instructions = annotation.listing.instructions();
     let kind = |at: usize| instructions[hot.path[at]].class.kind;
@@ -189,7 +190,7 @@ fn busy_wait(annotation: &Annotation, hot: &HotLoop, shape: &Shape<'_>) -> Optio
     }
     let load = all.clone().find(|&at| shape.operands[at].loads && decides(shape, at, &kind))?;
     let takes_lock = all.clone().any(|at| kind(at) == InstructionKind::Lock);
-    // Counting what is there by an atomic instruction is work.
+    // Counting with an atomic instruction is work, not waiting.
     if takes_lock && !tries_lock(annotation, hot) {
         return None;
     }
@@ -197,7 +198,7 @@ fn busy_wait(annotation: &Annotation, hot: &HotLoop, shape: &Shape<'_>) -> Optio
     Some(LoopFinding { cause, instruction: hot.path[load], weight: hot.weight, avoidable: 1.0 })
 }
 
-/// Elements are loaded in order and compared, a branch leaves upon the result, and nothing is written or added up.
+/// Finds a linear search: elements are loaded in order and compared, a branch on the result leaves the loop, nothing is stored or accumulated.
 fn linear_search(
     annotation: &Annotation,
     operands: &[Operands],
@@ -211,7 +212,7 @@ fn linear_search(
         let operands = &operands[*index];
         let plain =
             matches!(class.kind, InstructionKind::Plain | InstructionKind::Branch | InstructionKind::Jump);
-        // A sum, a product, the largest so far: work that takes all elements.
+        // A sum, a product or a maximum: work that needs all elements.
         let adds_up = operands.writes.iter().any(|register| {
             operands.reads.contains(register) && !is_flow(*register) && !is_step(&decoded[*index], *register)
         });
@@ -237,7 +238,7 @@ fn linear_search(
     })
 }
 
-/// Whether a branch that depends on what a load read leads out of the loop.
+/// Whether a branch that depends on a load's result leaves the loop.
 fn leaves(
     annotation: &Annotation,
     hot: &HotLoop,
@@ -256,12 +257,12 @@ fn leaves(
     })
 }
 
-/// The stack pointer and what is no general register.
+/// Whether it is the stack pointer or not a general-purpose register.
 fn is_flow(register: iced_x86::Register) -> bool {
     !register.is_gpr() || register == iced_x86::Register::RSP
 }
 
-/// A load whose address the same load read in the round before, as it is: not an index into a table.
+/// Finds a load whose address it read itself in the previous iteration, unmodified: a pointer, not an index into a table.
 fn cached_chase(
     annotation: &Annotation,
     hot: &HotLoop,
@@ -282,7 +283,7 @@ fn cached_chase(
         (0..hot.path.len()).find(|&at| shape.origins[at] == Some(AddressOrigin::OwnLoad) && is_direct(at))?;
     let all = accesses.sites.get(&hot.path[at])?;
     let set = working_set(all).filter(|_| all.len() >= LEAST_ADDRESSES)?;
-    // One element alone is no list.
+    // A single element is not a list.
     let is_list = set.bytes >= 8 * crate::access::LINE;
     is_list.then_some(LoopFinding {
         cause: LoopCause::CachedChase { working_set: set.bytes, cycles: bounds.chain },
@@ -292,7 +293,7 @@ fn cached_chase(
     })
 }
 
-/// Whether a branch depends on what a load read: compares it, or what became of it.
+/// Whether a branch depends on a load's result, directly or after computations.
 fn decides(shape: &Shape<'_>, load: usize, kind: &impl Fn(usize) -> InstructionKind) -> bool {
     let mut holds = shape.operands[load].writes.clone();
     let mut is_compared = holds.is_empty();
@@ -303,10 +304,10 @@ fn decides(shape: &Shape<'_>, load: usize, kind: &impl Fn(usize) -> InstructionK
         let operands = shape.operands[at];
         let uses = operands.reads.iter().any(|register| holds.contains(register));
         if operands.writes.is_empty() {
-            // A comparison is what the branch goes by, whatever was before.
+            // The branch depends on the last comparison before it.
             is_compared = if operands.stores { is_compared } else { uses };
         } else if uses {
-            // Arithmetic sets the flags as well, but for that of vectors.
+            // Scalar arithmetic sets the flags as well.
             is_compared |= operands.writes.iter().any(|register| register.is_gpr());
             holds.extend(&operands.writes);
         }
@@ -314,21 +315,21 @@ fn decides(shape: &Shape<'_>, load: usize, kind: &impl Fn(usize) -> InstructionK
     false
 }
 
-/// Whether a loop exchanges or compares and exchanges, and goes round again for the sake of the result.
+/// Whether a loop exchanges or compares and exchanges, and repeats depending on the result.
 fn tries_lock(annotation: &Annotation, hot: &HotLoop) -> bool {
     use iced_x86::Mnemonic::{Bts, Cmpxchg, Xchg};
     let decoded = annotation.listing.decoded();
     hot.path.iter().any(|&index| matches!(decoded[index].mnemonic(), Xchg | Cmpxchg | Bts))
 }
 
-/// Several threads write to a line at the same time.
+/// Finds a cache line that several threads write to at the same time.
 fn shared_line(annotation: &Annotation, hot: &HotLoop, accesses: &Accesses) -> Option<LoopFinding> {
     let instructions = annotation.listing.instructions();
     let mut busiest = accesses.busiest().into_iter();
     let (site, LineSharing { same_word, threads }) = busiest.find_map(|(site, all)| {
         let counts = is_enough(all, accesses);
         let shared = counts.then(|| sharing(all)).flatten()?;
-        // Whoever only reads a line has a copy of it.
+        // Threads that only read a line have their own copies.
         let is_written = hot.path.iter().chain([&site]).any(|&index| {
             let class = instructions[index].class;
             let same = accesses.sites.get(&index).is_some_and(|others| on_same_lines(others, all));
@@ -351,10 +352,10 @@ fn is_enough(all: &[Access], accesses: &Accesses) -> bool {
     all.len() >= LEAST_ADDRESSES && all.len() as f64 >= LEAST_OF_SAMPLES * accesses.samples as f64
 }
 
-/// Bytes that second-level TLBs of today have the places of, with pages of 4 KiB: 1,536 to 4,096 entries.
+/// Bytes covered by the second-level TLBs of current processors with 4 KiB pages: 1,536 to 4,096 entries.
 const TLB_REACH: u64 = 16 << 20;
 
-/// Loads on very many pages, of which the caches hold the few lines that are used.
+/// Finds loads on very many pages, of which the few lines used fit into the caches.
 fn tlb_miss(
     hot: &HotLoop,
     shape: &Shape<'_>,
@@ -369,14 +370,14 @@ fn tlb_miss(
         Some((site, set, pages))
     })?;
     let bounds = shape.bounds;
-    // A walk of the page tables takes as long as a load or two of the second level of the cache.
+    // A page walk takes as long as one or two loads from the second-level cache.
     let waited = THROUGHPUT[1];
     let avoidable = waited / (bounds.chain.max(bounds.issue) + waited);
     let cause = LoopCause::TlbMiss { pages };
     (avoidable >= 0.3).then_some(LoopFinding { cause, instruction: site, weight: hot.weight, avoidable })
 }
 
-/// Loads whose addresses are in no order and spread over more than the second level of the cache.
+/// Finds loads with irregular addresses spread over more than the second-level cache.
 fn cache_miss(
     listing: &Listing,
     hot: &HotLoop,
@@ -398,7 +399,7 @@ fn cache_miss(
         };
         let Some(set) = working_set(all).filter(|set| set.bytes > caches.l2) else { continue };
         let level = usize::from(set.bytes > caches.l3);
-        // Where nobody knows what the address was computed from it may have been another miss.
+        // If the origin of the address is unknown, it may have been another miss.
         let cycles = match pattern {
             AccessPattern::PointerChase => LATENCY[level],
             AccessPattern::Gather | AccessPattern::LongStride => THROUGHPUT[level],

@@ -1,8 +1,8 @@
-//! How long a round of a loop takes at least, in cycles: as long as its chain of results that wait for each other, and as long as
-//! its instructions take where many go on at a time.
+//! Lower bounds for a loop iteration, in cycles: its longest dependency chain, and the issue of its
+//! instructions in parallel.
 //!
-//! Latencies are those that processors of the last ten years have in common, roughly (Agner Fog, Instruction tables; uops.info); loads
-//! are of the nearest cache. They tell a chain from none, and no more.
+//! The latencies are roughly those that processors of the last ten years share (Agner Fog, Instruction tables; uops.info), with loads
+//! from the nearest cache. They are good enough to distinguish a chain from none, and no more.
 
 use std::collections::HashMap;
 
@@ -11,28 +11,28 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use super::origin::Operands;
 use crate::annotate::{InstructionKind, Listing};
 
-/// Instructions that end in a cycle, on processors of today.
+/// Instructions retired per cycle on current processors.
 const WIDTH: f64 = 5.0;
-/// A load that finds its data in the nearest cache.
+/// Latency of a load from the nearest cache, in cycles.
 const LOAD: f64 = 4.5;
-/// Rounds until what the first one waited for makes no difference, and rounds that are measured.
+/// Iterations simulated until the start makes no difference, and iterations measured.
 const WARM: usize = 4;
 const MEASURED: usize = 4;
 
-/// What a round takes at least, in cycles.
+/// Lower bounds for an iteration, in cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct LoopBounds {
-    /// Its longest chain.
+    /// Bound by the longest dependency chain.
     pub chain: f64,
-    /// Its instructions.
+    /// Bound by the issue of the instructions.
     pub issue: f64,
-    /// Of the chain what is division and square root.
+    /// The chain contains divisions or square roots.
     pub has_division: bool,
-    /// Loads are a part of the chain: leaving out what they take makes it shorter.
+    /// The chain contains loads: it is shorter without their latency.
     pub has_loads: bool,
 }
 
-/// The bounds of a round. `operands`: those of the path.
+/// Returns the bounds of an iteration. `operands` are those of the path.
 pub(crate) fn bounds(listing: &Listing, path: &[usize], operands: &[&Operands]) -> LoopBounds {
     let chain = |latency_of: &dyn Fn(usize, f64) -> f64| chain(listing, path, operands, latency_of);
     let whole = chain(&|_, latency| latency);
@@ -53,7 +53,7 @@ pub(crate) fn bounds(listing: &Listing, path: &[usize], operands: &[&Operands]) 
     }
 }
 
-/// The cycles by which a round's last result comes later than that of the round before.
+/// Returns the cycles by which an iteration's last result is later than that of the previous one.
 fn chain(
     listing: &Listing,
     path: &[usize],
@@ -94,10 +94,10 @@ fn chain(
     }
 }
 
-/// A place in the frame.
+/// A stack slot.
 type Slot = (Register, u64);
 
-/// The place in the frame that an instruction's operand names.
+/// Returns the stack slot of an instruction's operand.
 fn slot(instruction: &Instruction) -> Option<Slot> {
     let has_memory = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
     let base = instruction.memory_base().full_register();
@@ -106,7 +106,7 @@ fn slot(instruction: &Instruction) -> Option<Slot> {
     (has_memory && is_frame).then(|| (base, instruction.memory_displacement64()))
 }
 
-/// Cycles from an instruction's inputs to its result.
+/// Returns the cycles from an instruction's inputs to its result.
 fn latency(instruction: &Instruction, kind: InstructionKind) -> f64 {
     let name = format!("{:?}", instruction.mnemonic()).to_lowercase();
     let has_load = instruction.op_count() > 1
@@ -134,7 +134,7 @@ fn latency(instruction: &Instruction, kind: InstructionKind) -> f64 {
     if has_load { work + LOAD } else { work.max(if is_mov(instruction.mnemonic()) { 0.0 } else { 1.0 }) }
 }
 
-/// Moves between registers take no time, as registers are renamed.
+/// Whether it is a move; register moves have no latency, because registers are renamed.
 fn is_mov(mnemonic: Mnemonic) -> bool {
     matches!(
         mnemonic,

@@ -1,6 +1,6 @@
-//! Loops that jump by a table for each step: interpreters, and state machines that are written as one.
+//! Loops that jump through a table for each step: interpreters, and state machines written as one.
 //!
-//! Told from the code: instructions that only an indirect jump leads to, and that lead to one again.
+//! Detected from the code: blocks that are only reached by an indirect jump and lead to another one.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,14 @@ use super::graph::{Graph, weight};
 use super::{LoopCause, LoopFinding};
 use crate::annotate::{Annotation, InstructionKind};
 
-/// Targets with samples: fewer are a switch in some other loop.
+/// Least number of targets with samples: fewer are a switch in some other loop.
 const LEAST_TARGETS: usize = 4;
-/// Jumps with what comes before them, and the first instruction of each target, have this share of the function at least, in percent.
+/// Least share of the function, in percent, of the jumps with the instructions before them and the first instruction of each target.
 const LEAST_SHARE: f64 = 30.0;
-/// Instructions before an indirect jump that find its target.
+/// Instructions before an indirect jump that compute its target.
 const BEFORE: usize = 4;
 
-/// The jumps, if a function does little else.
+/// Returns the dispatch finding, if a function does little else.
 pub(super) fn dispatch(annotation: &Annotation) -> Option<LoopFinding> {
     let instructions = annotation.listing.instructions();
     let graph = Graph::new(&annotation.listing);
@@ -51,7 +51,7 @@ pub(super) fn dispatch(annotation: &Annotation) -> Option<LoopFinding> {
     })
 }
 
-/// The blocks from which one of these is reached without an indirect jump, these among them.
+/// Returns the blocks from which one of these is reached without an indirect jump, including these.
 fn leading_to(graph: &Graph, blocks: &[usize]) -> BTreeSet<usize> {
     let mut met: BTreeSet<usize> = BTreeSet::new();
     let mut open = blocks.to_vec();

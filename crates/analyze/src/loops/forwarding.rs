@@ -1,22 +1,22 @@
-//! Loads of what was just stored in parts, or elsewhere by a few bytes: the processor can't take it from the store and waits until all is in
-//! the cache.
+//! Failed store forwarding: a load of data that was just stored in parts, or at an offset of a few bytes, cannot be served from the store and waits
+//! until the data is in the cache.
 //!
-//! Told from the code alone where both name the same place, by registers that don't change between them (Agner Fog, Microarchitecture:
-//! store forwarding; Intel's optimization manual, 3.6.4). Where registers differ nothing is said.
+//! Detected from the code alone if store and load name the same location by registers that do not change between them (Agner Fog, Microarchitecture:
+//! store forwarding; Intel's optimization manual, 3.6.4). If the registers differ, nothing is reported.
 
 use iced_x86::{Instruction, OpKind, Register};
 
 use super::{HotLoop, LoopBounds, LoopCause, LoopFinding, Operands};
 use crate::annotate::{Annotation, InstructionKind};
 
-/// What was stored longer ago is in the cache.
+/// Largest distance from store to load, in instructions: earlier stores have reached the cache.
 const FARTHEST: usize = 60;
-/// The load and what waits for it have this share of the function at least, in percent.
+/// Least share of the function, in percent, of the load and the instructions that wait for it.
 const LEAST_SHARE: f64 = 30.0;
-/// Cycles until a load that can't be served goes on, beyond one that can.
+/// Cycles that a load loses if it cannot be forwarded.
 const PENALTY: f64 = 12.0;
 
-/// A place in memory as instructions name it.
+/// A memory location as an instruction's operand names it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Place {
     registers: (Register, Register, u32),
@@ -42,20 +42,20 @@ impl Place {
         (bytes > 0).then_some(Place { registers, begin, bytes })
     }
 
-    /// Whether two places share bytes.
+    /// Whether two locations overlap.
     fn meets(&self, other: &Place) -> bool {
         let near = |one: &Place, other: &Place| other.begin.wrapping_sub(one.begin) < one.bytes;
         self.registers == other.registers && (near(self, other) || near(other, self))
     }
 
-    /// Whether all of another place is in this one.
+    /// Whether this location contains the other.
     fn holds(&self, other: &Place) -> bool {
         let offset = other.begin.wrapping_sub(self.begin);
         offset < self.bytes && other.bytes <= self.bytes - offset
     }
 }
 
-/// A load that no single store before it can serve.
+/// Finds a load that no single earlier store can serve.
 pub(super) fn forwarding(
     annotation: &Annotation,
     operands: &[&Operands],
@@ -79,7 +79,7 @@ pub(super) fn forwarding(
     })
 }
 
-/// The last store before a load that shares bytes with it; in a loop the search goes on at its end.
+/// Returns the last store before a load that overlaps it; in a loop the search wraps around.
 fn last_store(
     annotation: &Annotation,
     operands: &[&Operands],
@@ -112,7 +112,7 @@ fn last_store(
     None
 }
 
-/// What the load and the next two instructions have of the function, in percent.
+/// Returns the share of the load and the next two instructions in the function, in percent.
 fn weight_of(annotation: &Annotation, hot: &HotLoop, load: usize) -> f64 {
     let next = (load..hot.path.len()).take(3).map(|at| annotation.rows[hot.path[at]].adjusted);
     annotation.share(next.sum())

@@ -1,23 +1,23 @@
-//! Natural loops of a function (Aho, Lam, Sethi, Ullman: Compilers, 9.6), by blocks.
+//! Natural loops of a function (Aho, Lam, Sethi, Ullman: Compilers, 9.6), by basic block.
 
 use std::collections::BTreeSet;
 
 use crate::annotate::{AnnotatedRow, Annotation, InstructionKind, Listing};
 
-/// Blocks that run again and again, or those of a function without a loop.
+/// The blocks of a loop, or of a function without a loop.
 #[derive(Clone, Debug)]
 pub(super) struct Blocks {
-    /// The block at which a round begins; `None`: there is no loop.
+    /// The block at which an iteration begins; `None` without a loop.
     pub header: Option<usize>,
-    /// Its blocks, without those of loops within it.
+    /// Blocks of the loop, without those of inner loops.
     pub own: BTreeSet<usize>,
-    /// What these cost.
+    /// Cost of these blocks.
     pub weight: f64,
 }
 
-/// The flow of control between blocks.
+/// The control flow graph of basic blocks.
 pub(super) struct Graph {
-    /// First and last instruction.
+    /// Indices of each block's first and last instruction.
     pub extents: Vec<(usize, usize)>,
     pub successors: Vec<Vec<usize>>,
     predecessors: Vec<Vec<usize>>,
@@ -51,12 +51,12 @@ impl Graph {
         graph
     }
 
-    /// The blocks from which control comes to a block.
+    /// Returns the blocks from which control reaches a block.
     pub fn predecessors(&self, block: usize) -> impl Iterator<Item = usize> {
         self.predecessors[block].iter().copied()
     }
 
-    /// Whether control comes to a block by anything but an indirect jump.
+    /// Whether control reaches a block other than by an indirect jump.
     pub fn has_predecessor(&self, block: usize) -> bool {
         !self.predecessors[block].is_empty()
     }
@@ -68,8 +68,8 @@ impl Graph {
         }
     }
 
-    /// The loops: for each jump back to a block on the way to it, that block as the header and all blocks from which the jump is reached
-    /// without passing it. Two jumps back to one header are two loops, one of which may be within the other.
+    /// Returns the loops: one per back edge, with its target as the header and all blocks that reach the edge without passing the header.
+    /// Two back edges to one header are two loops, one of which may be inside the other.
     fn loops(&self, is_sampled: &impl Fn(usize) -> bool) -> Vec<(usize, BTreeSet<usize>)> {
         let mut found: Vec<(usize, BTreeSet<usize>)> = Vec::new();
         for (from, header) in self.back_edges() {
@@ -80,7 +80,7 @@ impl Graph {
         found
     }
 
-    /// Edges to a block that is on the way from an entry, found depth first.
+    /// Returns the edges to a block that is on the depth-first path from an entry.
     fn back_edges(&self) -> Vec<(usize, usize)> {
         const NEW: u8 = 0;
         const OPEN: u8 = 1;
@@ -123,12 +123,12 @@ impl Graph {
         let mut body = BTreeSet::from([header]);
         let mut open = vec![from];
         while let Some(block) = open.pop() {
-            // What nothing leads to is padding, unless an indirect jump does.
+            // A block without predecessors is padding, unless it has samples: then an indirect jump reaches it.
             let is_padding = self.predecessors[block].is_empty() && !is_sampled(block);
             if is_padding || !body.insert(block) {
                 continue;
             }
-            // The function's entry is in no loop but one that it begins.
+            // The function's entry is in no loop except as its header.
             if block == 0 {
                 return None;
             }
@@ -138,12 +138,12 @@ impl Graph {
     }
 }
 
-/// What an instruction cost: where samples landed and what they were adjusted to, half and half, as behind a jump neither is certain.
+/// Returns an instruction's cost: the mean of its own and its adjusted weight, because after a jump neither is certain.
 pub(super) fn weight(row: &AnnotatedRow) -> f64 {
     (row.adjusted + row.own.weight as f64) / 2.0
 }
 
-/// The loop with the most weight outside of loops within it; without any loop all blocks. `None` if nothing has weight.
+/// Returns the loop with the most weight outside of its inner loops; without any loop all blocks. `None` if nothing has weight.
 pub(super) fn innermost(annotation: &Annotation, graph: &Graph) -> Option<Blocks> {
     let weight_of = |block: usize| {
         let (first, last) = graph.extents[block];

@@ -1,6 +1,6 @@
-//! What is known of a machine's caches, and how loads that miss them come by their addresses.
+//! A machine's cache sizes, and the address patterns of loads that miss the caches.
 
-/// Sizes of the caches that a processor has for itself, or shares, in bytes.
+/// Sizes of a processor's private and shared caches, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheSizes {
     /// Second level.
@@ -10,22 +10,22 @@ pub struct CacheSizes {
 }
 
 impl Default for CacheSizes {
-    /// Those of a small server of today.
+    /// The sizes of a small current server.
     fn default() -> Self {
         Self { l2: 1 << 20, l3: 32 << 20 }
     }
 }
 
-/// How the address of a load that misses comes about.
+/// The address pattern of loads that miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AccessPattern {
-    /// The load before read it: one miss is waited for before the next begins.
+    /// The previous load read the address: misses are serialized.
     PointerChase,
-    /// An array of indices has it: several misses go on at a time.
+    /// The address comes from an array of indices: several misses overlap.
     Gather,
-    /// It is computed: a hash, a search, a random number.
+    /// The address is computed: a hash, a search, a random number.
     Scattered,
-    /// It goes on by so many bytes that each load is on another page, or nearly so: columns of an array that is stored by rows.
+    /// A constant stride that takes nearly every load to another page: columns of an array stored by rows.
     LongStride,
 }
 

@@ -1,9 +1,9 @@
-//! The hot loop of a function: which instructions run again and again, how long one round takes at least, and where its loads get their
+//! The hot loop of a function: which instructions repeat, the least time that an iteration takes, and where its loads get their
 //! addresses from.
 //!
-//! All of it is told from the code and the samples' weights alone; what data the loop works on is in [`access`](crate::access).
+//! All of it is derived from the code and the samples' weights alone; the data that the loop accesses is in [`access`](crate::access).
 //!
-//! Invariant: a [`HotLoop`]'s path has each instruction at most once, in the order in which they run.
+//! Invariant: a [`HotLoop`]'s path contains each instruction at most once, in execution order.
 
 mod branches;
 mod cause;
@@ -27,21 +27,21 @@ use crate::annotate::Annotation;
 use graph::{Graph, innermost};
 use path::hot_path;
 
-/// The loop that has most of a function's time, without the loops within it.
+/// The loop with most of a function's time, without its inner loops.
 #[derive(Clone, Debug)]
 pub(crate) struct HotLoop {
-    /// The instructions of the path that most samples took, by number.
+    /// The instructions of the most sampled path, by index.
     pub path: Vec<usize>,
-    /// All instructions of its blocks, by number.
+    /// All instructions of its blocks, by index.
     pub body: Vec<usize>,
-    /// What its instructions cost, of the path or not.
+    /// Cost of its instructions, on the path or not.
     pub weight: f64,
-    /// Whether it is one: not so for code that runs from its beginning to its end.
+    /// Whether it is a loop; `false` for straight-line code.
     pub repeats: bool,
 }
 
 impl HotLoop {
-    /// The hot loop of a function; where it has none, the blocks with the most time.
+    /// Returns the hot loop of a function; without a loop, the blocks with the most time.
     pub fn of(annotation: &Annotation) -> Option<HotLoop> {
         let graph = Graph::new(&annotation.listing);
         let found = innermost(annotation, &graph)?;

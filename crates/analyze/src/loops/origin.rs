@@ -1,4 +1,4 @@
-//! Where the address of a load comes from, and which registers instructions read and write.
+//! The origin of a load's address, and the registers that instructions read and write.
 
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
@@ -15,23 +15,23 @@ const CLOBBERED: [Register; 9] = [
     Register::R11,
 ];
 
-/// What an instruction reads and writes.
+/// The inputs and outputs of an instruction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Operands {
-    /// Registers that it computes with, those of addresses among them.
+    /// Registers that it reads, including those of addresses.
     pub reads: Vec<Register>,
-    /// Registers that it changes.
+    /// Registers that it writes.
     pub writes: Vec<Register>,
-    /// Registers of the address of its memory operand.
+    /// Registers in the address of its memory operand.
     pub address: Vec<Register>,
-    /// It reads memory.
+    /// Reads memory.
     pub loads: bool,
-    /// It changes memory.
+    /// Writes memory.
     pub stores: bool,
 }
 
 impl Operands {
-    /// Of an instruction. Parts of registers are the whole register; flags are no register.
+    /// Returns the operands of an instruction. A part of a register counts as the whole register; flags do not count.
     pub fn of(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Self {
         let info = factory.info(instruction);
         let mut operands = Operands::default();
@@ -61,14 +61,14 @@ impl Operands {
         operands
     }
 
-    /// Of each instruction of a function, in their order.
+    /// Returns the operands of each instruction of a function, in their order.
     pub fn of_all(decoded: &[Instruction]) -> Vec<Self> {
         let mut factory = InstructionInfoFactory::new();
         decoded.iter().map(|one| Operands::of(one, &mut factory)).collect()
     }
 }
 
-/// Whether it reads, and whether it writes.
+/// Returns whether it reads, and whether it writes.
 pub(super) fn access(access: OpAccess) -> (bool, bool) {
     use OpAccess::{CondRead, CondWrite, Read, ReadCondWrite, ReadWrite, Write};
     (
@@ -81,7 +81,7 @@ fn is_ip(register: Register) -> bool {
     matches!(register, Register::RIP | Register::EIP)
 }
 
-/// `xor r, r` and its like: processors know that the result doesn't depend on the register.
+/// Whether it is a zeroing idiom such as `xor r, r`: the result does not depend on the register.
 pub(super) fn is_zero(instruction: &Instruction) -> bool {
     use Mnemonic::{Pxor, Sub, Vpxor, Vpxord, Vpxorq, Vxorpd, Vxorps, Xor, Xorpd, Xorps};
     let clears = matches!(
@@ -96,22 +96,22 @@ pub(super) fn is_zero(instruction: &Instruction) -> bool {
         && instruction.op_register(count - 1) == instruction.op_register(count - 2)
 }
 
-/// Where a load's address comes from, within a loop.
+/// The origin of a load's address within a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum AddressOrigin {
-    /// It is the same in each round.
+    /// Constant: equal in each iteration.
     Fixed,
-    /// It grows by the same step in each round.
+    /// Advances by the same step in each iteration.
     Strided,
-    /// The load itself read it, in an earlier round: one follows pointers.
+    /// Read by the load itself in an earlier iteration: pointer chasing.
     OwnLoad,
-    /// Another load read it, whose own address depends on no earlier one: an array of indices.
+    /// Read by another load, whose own address does not depend on earlier ones: an array of indices.
     OtherLoad,
-    /// It is computed from what none of this tells: a hash, a random number, an argument.
+    /// Computed in another way: a hash, a random number, an argument.
     Computed,
 }
 
-/// The origin of the address of the load at `path[at]`. `decoded`: the function's instructions; `operands`: those of the path.
+/// Returns the origin of the address of the load at `path[at]`. `decoded`: the function's instructions; `operands`: those of the path.
 pub(crate) fn origin(
     decoded: &[Instruction],
     path: &[usize],
@@ -126,12 +126,12 @@ pub(crate) fn origin(
         operands[at].address.iter().map(|&register| (register, at)).collect();
     while let Some((register, user)) = open.pop() {
         let Some(writer) = writer(operands, register, user, repeats) else {
-            // Nothing in a loop changes it; without a loop it came from outside.
+            // In a loop no instruction changes it; without a loop it comes from outside.
             slice.computed |= !repeats;
             continue;
         };
         if met.contains(&(register, writer)) {
-            // It goes on from what it was, by a step that a register has.
+            // The register depends on its own previous value, with a step from a register.
             let adds = matches!(one(writer).mnemonic(), Mnemonic::Add | Mnemonic::Sub | Mnemonic::Lea);
             slice.strided |= adds && operands[writer].reads.contains(&register);
             slice.computed |= !adds && !is_move(one(writer)) && operands[writer].reads.contains(&register);
@@ -152,7 +152,7 @@ pub(crate) fn origin(
             open.extend(writes.address.iter().map(|&part| (part, writer)));
             continue;
         }
-        // A call, or something that takes nothing: nobody knows.
+        // After a call, or an instruction that is neither a move nor scaling, the origin is unknown.
         let is_known = !one(writer).is_call_near() && !one(writer).is_call_near_indirect();
         slice.computed |= !is_known || !is_move(one(writer)) && !is_scaling(one(writer));
         if is_known {
@@ -168,7 +168,7 @@ pub(crate) fn origin(
     }
 }
 
-/// What was met on the way back from an address.
+/// The results of the backward search from an address.
 struct Slice {
     own: bool,
     other: bool,
@@ -176,14 +176,14 @@ struct Slice {
     strided: bool,
 }
 
-/// The last instruction before `user` that changes a register; in a loop the search goes on at its end.
+/// Returns the last instruction before `user` that writes a register; in a loop the search wraps around.
 fn writer(operands: &[&Operands], register: Register, user: usize, repeats: bool) -> Option<usize> {
     let writes = |&at: &usize| operands[at].writes.contains(&register);
     let before = (0..user).rev().find(writes);
     before.or_else(|| (user..operands.len()).rev().filter(|_| repeats).find(writes))
 }
 
-/// Whether it moves a register on by a number that stands in it: `add r, 8`, `inc r`, `lea r, [r+8]`.
+/// Whether it advances a register by a constant: `add r, 8`, `inc r`, `lea r, [r+8]`.
 pub(crate) fn is_step(instruction: &Instruction, register: Register) -> bool {
     let target = instruction.op_count() > 0
         && instruction.op0_kind() == OpKind::Register
@@ -200,7 +200,7 @@ pub(crate) fn is_step(instruction: &Instruction, register: Register) -> bool {
     }
 }
 
-/// Whether a value stays what it was: moves and extensions between registers.
+/// Whether the value is unchanged: moves and extensions between registers.
 fn is_move(instruction: &Instruction) -> bool {
     matches!(
         instruction.mnemonic(),
@@ -208,7 +208,7 @@ fn is_move(instruction: &Instruction) -> bool {
     )
 }
 
-/// Whether what was strided still is: additions, and multiplication by a number.
+/// Whether a strided value stays strided: additions, and multiplication by a constant.
 fn is_scaling(instruction: &Instruction) -> bool {
     matches!(
         instruction.mnemonic(),

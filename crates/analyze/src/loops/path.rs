@@ -1,11 +1,11 @@
-//! The way through a loop that most samples took.
+//! The most sampled path through a loop.
 
 use std::collections::BTreeSet;
 
 use super::graph::{Blocks, Graph, weight};
 use crate::annotate::Annotation;
 
-/// The instructions of one round, by number: from the header on always to the block with the most weight, until there is none left.
+/// Returns the instructions of one iteration, by index: from the header always on to the successor with the most weight, until none is left.
 pub(super) fn hot_path(annotation: &Annotation, graph: &Graph, blocks: &Blocks) -> Vec<usize> {
     let weight_of = |block: usize| {
         let (first, last) = graph.extents[block];
@@ -18,7 +18,7 @@ pub(super) fn hot_path(annotation: &Annotation, graph: &Graph, blocks: &Blocks) 
         return Vec::new();
     };
     let (mut path, mut met, mut at) = (Vec::new(), BTreeSet::new(), begin);
-    // A header all of whose blocks are in loops within it has nothing of its own.
+    // A header all of whose blocks are in inner loops has no path of its own.
     while blocks.own.contains(&at) && met.insert(at) {
         let (first, last) = graph.extents[at];
         path.extend(first..=last);

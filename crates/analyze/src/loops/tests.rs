@@ -1,4 +1,4 @@
-//! Loops as gcc 12 makes them of C at -O2, with samples and addresses that are made up: a cause is found where it is planted, and nowhere else.
+//! Loops as gcc 12 compiles them from C at -O2, with synthetic samples and addresses: each cause is found where it is planted, and nowhere else.
 
 use std::collections::HashMap;
 
@@ -25,13 +25,13 @@ const SUM: &str = "4885f67e1b488d14f731c00f1f4400004803074883c7084839d775f4c30f1
 /// `for (i…) cells[i] = cells[i] * factor + cells[i] * 0.25f;`
 const DECAY: &str = "85f67e354863f6f30f101d290e0000488d04b70f1f440000f30f100f4883c7040f28d1f30f59d0f30f59cbf30f58d1f30f1157fc4839f875dfc3";
 
-/// Four bytes are stored one by one and loaded as a word; and the same with two words stored and the first loaded.
+/// Four bytes are stored one by one and loaded as a word; WORDS: two words are stored and loaded together.
 const PARTS: &str = "4885ff745b31c9be0100000049b8157c4a7fb979379e662e0f1f8400000000004889f040887424f848c1e808884c24f9884424fa4889c84883c10148c1e808884424fb8b4424f84831f0490fafc048c1e8034889c64839cf75c64889f0c36690be010000004889f0c3";
 const WORDS: &str = "4885ff744b31c9be0100000049b8157c4a7fb979379e662e0f1f840000000000897424f8894c24fc8b4424f84883c1014831f0490fafc048c1e8034889c64839cf75dd4889f0c3660f1f840000000000be010000004889f0c3";
 /// `for (;; code++) switch (*code) {…}` with seven cases, on a stack of ints.
 const BYTECODE: &str = "4889f94189d089f731c0488d35a70c00000f1f800000000080390677230fb611486314964801f2ffe20f1f80000000008d50ff4863d2d17c94e8660f1f4400004883c101ebd2662e0f1f840000000000448d48ff83e80248984d63d18b5484e8422b5494e8895484e84489c8ebd26690448d48ff83e80248984d63d18b5484e8420faf5494e8895484e84489c8ebb1908d50ff83e80248984c63ca468b4c8ce844014c84e889d0eb970f1f80000000004863d083c00144894494e8eb830f1f0083e80148988b4484e8c3660f1f4400004863d083c001897c94e8e961ffffff";
 
-/// A function with samples at these offsets.
+/// Annotates a function with samples at these offsets.
 fn annotated(code: &str, sampled: &[(u64, u64)]) -> Annotation {
     let bytes: Vec<u8> =
         (0..code.len() / 2).map(|at| u8::from_str_radix(&code[2 * at..2 * at + 2], 16).unwrap()).collect();
@@ -45,7 +45,7 @@ fn annotated(code: &str, sampled: &[(u64, u64)]) -> Annotation {
     Annotation { listing, rows, own, outside: Cost::default(), whole: own, is_adjusted: true }
 }
 
-/// Addresses of the instruction at an offset: one after the other, or in no order, over so many bytes.
+/// Accesses of the instruction at an offset.
 fn accesses(of: &Annotation, offset: u64, addresses: impl Iterator<Item = u64>) -> Accesses {
     let site = of.listing.index_of(Address(0x1000 + offset)).unwrap();
     let access = |(time_ns, address): (usize, u64)| Access {
@@ -90,7 +90,7 @@ fn reading_in_order_is_no_cause() {
     assert_eq!(found(&sum, &accesses(&sum, 0x10, (0..1000).map(|at| at * 80_000))), None);
 }
 
-/// `for (row…) sum += cells[row * 6000];`, and the same with a stride of 8 bytes as SUM.
+/// `for (row…) sum += cells[row * 6000];`, and SUM's code with a stride of 8 bytes.
 const COLUMN: &str =
     "4885f67e2b4869f680bb000031c0488d1437660f1f4400004803074881c780bb00004839d775f1c30f1f84000000000031c0c3";
 
@@ -113,7 +113,7 @@ fn a_spinning_loop_waits_and_a_search_searches() {
 fn adding_up_what_a_condition_picks_is_no_search() {
     let sum = annotated(SUM_LARGE, &[(0x10, 250), (0x17, 200), (0x1a, 50)]);
     assert_eq!(found(&sum, &Accesses::default()), None);
-    // Where hardly a sample hit the sum.
+    // Few samples hit the sum.
     let sum = annotated(SUM_LARGE, &[(0x10, 500), (0x1a, 50)]);
     assert_eq!(found(&sum, &Accesses::default()), None);
 }
@@ -129,7 +129,7 @@ fn a_load_of_parts_waits_and_one_of_a_whole_store_does_not() {
 
 #[test]
 fn an_interpreter_jumps_for_each_step() {
-    // As a timer hits it: the look-up of the target, and the first instruction of each case.
+    // As a timer samples it: the look-up of the target, and the first instruction of each case.
     let dispatching = [(0x1d, 140), (0x20, 140), (0x27, 80)];
     let cases = [(0x30, 20), (0x60, 15), (0x78, 30), (0x98, 20), (0xb0, 20), (0xd0, 20)];
     let steps = [(0x40, 60), (0x85, 150), (0xa0, 140)];
@@ -137,12 +137,12 @@ fn an_interpreter_jumps_for_each_step() {
     let busy = annotated(BYTECODE, &all(&[&dispatching, &cases, &steps]));
     let cause = found(&busy, &Accesses::default());
     assert!(matches!(cause, Some(LoopCause::Dispatch { targets: 4.. })), "{cause:?}");
-    // One case that has nearly all of the time is no matter of dispatching.
+    // If one case has nearly all of the time, dispatch is not the cause.
     let one = annotated(BYTECODE, &all(&[&[(0x85, 2000)], &dispatching, &cases]));
     assert_eq!(found(&one, &Accesses::default()), None);
 }
 
-/// Samples each 1.001 ms of a loop that goes through so many bytes again and again, with so many nanoseconds for each.
+/// Samples, every 1.001 ms, of a loop that repeatedly walks through `bytes`, at `ns` nanoseconds each.
 fn passes(of: &Annotation, offset: u64, ns: f64, bytes: u64) -> Accesses {
     let times = (0..1500_u64).map(|at| at * 1_001_000 + at * at * 7919 % 8_000);
     let site = of.listing.index_of(Address(0x1000 + offset)).unwrap();
@@ -162,9 +162,9 @@ fn a_loop_that_is_far_slower_than_its_code_mispredicts() {
     assert!(matches!(slow, Some(LoopCause::Mispredictions { .. })), "{slow:?}");
     assert_eq!(found(&sum, &passes(&sum, 0x10, 0.5, 8 << 20)), None, "sorted values: at its own speed");
     assert_eq!(found(&sum, &passes(&sum, 0x10, 2.5, 4000)), None, "passes too short to tell");
-    // Nearly four passes for each sample: as if one took 28 ms.
+    // Nearly four passes for each sample: looks as if one took 28 ms.
     assert_eq!(found(&sum, &passes(&sum, 0x10, 2.5, 100_007)), None);
-    // The same pace without a branch that depends on what was loaded.
+    // Walking at an equal pace, without a branch on loaded data.
     let plain = annotated(SUM, &[(0x10, 500)]);
     assert_eq!(found(&plain, &passes(&plain, 0x10, 2.5, 1 << 20)), None);
 }
@@ -172,11 +172,11 @@ fn a_loop_that_is_far_slower_than_its_code_mispredicts() {
 #[test]
 fn arithmetic_that_is_far_slower_than_its_code_needs_help() {
     let decay = annotated(DECAY, &[(0x18, 100), (0x23, 500), (0x27, 200), (0x2f, 200)]);
-    // 23 ns a byte, that is 300 cycles for each number: Intel's processors take some 150 for each product.
+    // 23 ns a byte, that is 300 cycles per number: Intel's processors take some 150 per product.
     let slow = found(&decay, &passes(&decay, 0x18, 23.0, 1 << 20));
     assert!(matches!(slow, Some(LoopCause::Assists { .. })), "{slow:?}");
     assert_eq!(found(&decay, &passes(&decay, 0x18, 0.4, 8 << 20)), None, "at its own speed");
-    // Integers never need it.
+    // Integers never need assists.
     let sum = annotated(SUM, &[(0x10, 500)]);
     assert_eq!(found(&sum, &passes(&sum, 0x10, 23.0, 1 << 20)), None);
 }

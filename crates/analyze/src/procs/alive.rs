@@ -1,10 +1,10 @@
-//! How many processes there were at one time, at most.
+//! The largest number of processes alive at one time.
 
-/// The most of `spans` (begin and end, the end not part of it) that overlap at one time.
+/// Returns the largest number of `spans` (start and exclusive end) that overlap at one time.
 pub(super) fn most_at_once(spans: &[(u64, u64)]) -> u64 {
     let mut changes: Vec<(u64, i64)> =
         spans.iter().flat_map(|&(begin, end)| [(begin, 1), (end.max(begin), -1)]).collect();
-    // An end comes before a beginning at the same time: the next of a chain is not beside the one before.
+    // At equal times an end comes first: successive processes of a chain do not overlap.
     changes.sort_unstable();
     let (mut alive, mut most) = (0_i64, 0_i64);
     for (_, change) in changes {

@@ -1,4 +1,4 @@
-//! How many processes ran each program, and for how long.
+//! Counts the processes that ran each program, and their run times.
 
 use plumb_profile::{Id, Life};
 
@@ -8,17 +8,17 @@ use super::family::{Family, Run};
 use crate::filter::Filter;
 use crate::view::View;
 
-/// Shorter lives than this count as short.
+/// Lifetime below which a process counts as short-lived.
 const SHORT_NS: u64 = 10_000_000;
 
-/// What a process did in one program: with one life, or several where it execs the program again.
+/// A process' run of one program: one life, or several if it execs the program again.
 #[derive(Clone, Copy)]
 struct Stay {
     program: usize,
     process: usize,
-    /// How long it ran the program. `None` where a beginning or an end is not known.
+    /// Run time of the program. `None` if a start or an end is not known.
     ns: Option<u64>,
-    /// Processor time that the kernel accounted. `None` unless all of it is known.
+    /// CPU time accounted by the kernel. `None` unless all of it is known.
     cpu_ns: Option<u64>,
 }
 
@@ -27,7 +27,7 @@ impl Stay {
         Self { program, process: run.process, ns: Some(0), cpu_ns: Some(0) }
     }
 
-    /// Adds a life, of which `seen` is within the time that is looked at. `is_all`: all samples of it are kept.
+    /// Adds a life, of which `seen` is within the selected time. `is_all`: all its samples are kept.
     fn add(&mut self, run: Run, seen: (u64, u64), is_all: bool) {
         let ns = run.start_ns.zip(run.end_ns).map(|(start, end)| end.saturating_sub(start));
         self.ns = self.ns.zip(ns).map(|(sum, ns)| sum.saturating_add(ns));
@@ -37,8 +37,8 @@ impl Stay {
     }
 }
 
-/// Counts processes, and how long they lived. Returns how many there were, and the most at one time. Where the filter keeps a part of
-/// a process's samples by more than names, processes without any of them don't count.
+/// Counts processes and their lifetimes. Returns their number, and the most at one time. If the filter keeps a part of
+/// a process' samples by more than names, processes without samples do not count.
 pub(super) fn add(
     view: &View<'_>,
     filter: &Filter,
@@ -47,12 +47,12 @@ pub(super) fn add(
     programs: &mut [Program<'_>],
 ) -> (u64, Option<u64>) {
     let mut spans: Vec<Vec<(u64, u64)>> = vec![Vec::new(); programs.len()];
-    // Each under the first life of its process in its program.
+    // By the first life of the process in its program.
     let mut stays: Vec<Option<Stay>> = vec![None; family.lives.len()];
     let profile = view.profile();
     let is_split = filter.splits_processes();
     let sampled = if is_split { sampled(view, family) } else { vec![false; family.lives.len()] };
-    // A name is that of a thread, and of a process that may not have been sampled.
+    // A name is that of a thread, or of a process that may not have been sampled.
     let is_by_name = !Filter { comms: Vec::new(), ..filter.clone() }.splits_processes();
     let is_kept = |index: usize, life: &Life| {
         let (comm, exe) = (profile.strings.get(life.comm), profile.strings.get(life.exe));
@@ -77,7 +77,7 @@ pub(super) fn add(
     (processes, Some(most_at_once(&spans.concat())))
 }
 
-/// Per life whether the view has samples of it.
+/// Returns, for each life, whether the view has samples of it.
 fn sampled(view: &View<'_>, family: &Family) -> Vec<bool> {
     let mut sampled = vec![false; family.lives.len()];
     for kept in view.samples() {
@@ -89,7 +89,7 @@ fn sampled(view: &View<'_>, family: &Family) -> Vec<bool> {
     sampled
 }
 
-/// Per life that a process began with, whether the process lived shortly, with all that it ran.
+/// Returns, for each first life of a process, whether the process was short-lived, over all programs it ran.
 fn short_ones(family: &Family) -> Vec<bool> {
     let mut ends = vec![None; family.lives.len()];
     for run in (0..family.lives.len()).filter_map(|index| family.run(index)) {
@@ -102,7 +102,7 @@ fn short_ones(family: &Family) -> Vec<bool> {
     ends.into_iter().enumerate().map(is_short).collect()
 }
 
-/// Adds the stays to their programs. Returns of how many processes they are.
+/// Adds the runs to their programs. Returns the number of processes.
 fn sum_up<'s>(stays: impl Iterator<Item = &'s Stay>, is_short: &[bool], programs: &mut [Program<'_>]) -> u64 {
     let mut times: Vec<(u64, u64)> = vec![(0, 0); programs.len()];
     let mut is_counted = vec![false; is_short.len()];

@@ -1,62 +1,62 @@
-//! Lives put into a tree of programs: which program each life counts for, and who started it.
+//! The tree of programs: the program that each process life is counted for, and its parent.
 //!
-//! - A process counts for the program that it execs from its fork on: the moments before the exec are part of what
-//!   starting that program costs.
-//! - Unless it forks on its own in between, as a subshell does that runs a command and execs the next: then it is a
+//! - A process counts for the program that it execs, from its fork on: the moments before the exec are part of the
+//!   cost of starting that program.
+//! - Exception: it forks in between, as a subshell does that runs a command and execs the next: then it is a
 //!   process of its parent's program, *forked*, and the exec'd program is below it.
 //! - A program started by the same program in the same way is one line, however often it ran.
-//! - What a process execs later is below the program that it began with, however long the chain; where it is that program
-//!   again, it is the same line, and the process goes on.
+//! - Programs that a process execs later are below its first one, however long the chain; if it execs the first program
+//!   again, the process continues on the same line.
 
 use std::collections::HashMap;
 
 use plumb_profile::{Begin, Id, Life, LifeEnd, ProcessId, Profile, StringId};
 
-/// Levels of the tree. What is deeper (recursion) is put beside the last level.
+/// Depth limit of the tree. Deeper programs (recursion) are siblings of the last level.
 const MAX_DEPTH: u32 = 64;
 
-/// A line of the tree in the making: a program, started by the same program.
+/// A line of the tree: a program with a given parent program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Branch {
     pub(super) parent: Option<usize>,
     pub(super) exe: StringId,
     pub(super) comm: StringId,
-    /// Forked, and never exec'd.
+    /// Forked, without an exec.
     pub(super) forked: bool,
 }
 
-/// A process of a branch: one life, and the moments before its exec.
+/// A process in a branch: one life, including the moments before its exec.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub(super) start_ns: Option<u64>,
     pub(super) end_ns: Option<u64>,
-    /// Processor time that the kernel accounted for it.
+    /// CPU time that the kernel accounted for it.
     pub(super) cpu_ns: Option<u64>,
-    /// The life that its process began with.
+    /// The first life of its process.
     pub(super) process: usize,
     /// The first life of its process in the same branch.
     pub(super) first_here: usize,
 }
 
-/// The lives of a profile, as a tree.
+/// The process lives of a profile, as a tree.
 pub(super) struct Family {
-    /// The lives; of a profile without any, one for each process that was sampled.
+    /// The lives; for a profile without any, one per sampled process.
     pub(super) lives: Vec<Life>,
     /// The branch of each life.
     pub(super) branch_of: Vec<usize>,
     /// Whether a life is only the moments between a fork and an exec.
     pub(super) is_before_exec: Vec<bool>,
-    /// Per life the children it forked, in the order of their beginnings.
+    /// For each life, the children that it forked, in order of their start.
     pub(super) children: Vec<Vec<usize>>,
     /// The branches; a parent comes before its children.
     pub(super) branches: Vec<Branch>,
-    /// Per process of the profile its life.
+    /// For each process of the profile, its life.
     pub(super) life_of_process: Vec<Option<usize>>,
-    /// Per life the life that its process had before.
+    /// For each life, the previous life of its process.
     previous: Vec<Option<usize>>,
-    /// Per life the one that its process began with, the moments before an exec left out.
+    /// For each life, the first one of its process, not counting the moments before an exec.
     first: Vec<usize>,
-    /// Per life the first one of its process in the same branch.
+    /// For each life, the first one of its process in the same branch.
     first_here: Vec<usize>,
 }
 
@@ -110,10 +110,10 @@ impl Family {
         family
     }
 
-    /// Finds the branch of every life. A life's parent and previous life come before it.
+    /// Assigns a branch to every life. A life's parent and previous life come before it.
     fn grow(&mut self) {
         let mut tree = Tree::default();
-        // Where a process was first in a branch.
+        // The first life of a process in a branch.
         let mut entries: HashMap<(usize, usize), usize> = HashMap::new();
         for index in 0..self.lives.len() {
             if self.is_before_exec[index] {
@@ -127,7 +127,7 @@ impl Family {
                     tree.add_exec(&self.lives[index], self.branch_of[self.first[ran]])
                 }
                 None => {
-                    // A parent that has only the moments before an exec has no children.
+                    // A parent that consists only of the moments before an exec has no children.
                     let starter = self.lives[index].parent.map(|parent| self.branch_of[parent.index()]);
                     tree.add(&self.lives[index], starter.filter(|&starter| starter != usize::MAX))
                 }
@@ -143,7 +143,7 @@ impl Family {
         self.branches = tree.branches;
     }
 
-    /// The process that a life stands for. `None` for the moments before an exec, which are part of the next life.
+    /// Returns the process that a life represents. `None` for the moments before an exec, which are part of the next life.
     pub(super) fn run(&self, index: usize) -> Option<Run> {
         if self.is_before_exec[index] {
             return None;
@@ -159,7 +159,7 @@ impl Family {
     }
 }
 
-/// The branches in the making.
+/// The branches being built.
 #[derive(Default)]
 struct Tree {
     branches: Vec<Branch>,
@@ -168,7 +168,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// The branch of a life that `starter` started.
+    /// Returns the branch of a life that `starter` started, adding it if needed.
     fn add(&mut self, life: &Life, starter: Option<usize>) -> usize {
         let forked = life.begin == Begin::Fork;
         let mut parent = starter;
@@ -190,14 +190,14 @@ impl Tree {
         at
     }
 
-    /// The branch of what a process execs that began in the branch `first`.
+    /// Returns the branch of a program exec'd by a process whose first branch is `first`.
     fn add_exec(&mut self, life: &Life, first: usize) -> usize {
         let Branch { exe, comm, forked, .. } = self.branches[first];
         if !forked && (exe, comm) == (life.exe, life.comm) { first } else { self.add(life, Some(first)) }
     }
 }
 
-/// Stands for a life that nobody recorded.
+/// Creates a life for a process of which none was recorded.
 fn unrecorded(profile: &Profile, id: ProcessId, comm: StringId) -> Life {
     let process = &profile.processes[id];
     Life {
@@ -215,7 +215,7 @@ fn unrecorded(profile: &Profile, id: ProcessId, comm: StringId) -> Life {
     }
 }
 
-/// Per life the one before and the one after it in the same process, where an exec parts them.
+/// Returns the previous and the next life of each life in the same process, as separated by execs.
 fn neighbours(lives: &[Life]) -> (Vec<Option<usize>>, Vec<Option<usize>>) {
     let (mut previous, mut next) = (vec![None; lives.len()], vec![None; lives.len()]);
     let mut last: HashMap<u32, usize> = HashMap::new();

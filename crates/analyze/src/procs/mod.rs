@@ -1,8 +1,8 @@
-//! The processes of a recording by program: how many ran, for how long, what each cost and in which part, who started
-//! them and from where.
+//! The processes of a recording by program: number, run time, cost by part, parent program and start
+//! stacks.
 //!
 //! Numbers of processes and their times come from the profile's lives and are exact; costs come from samples. All kept
-//! samples but those of the idle task are in exactly one program and one part.
+//! samples except those of the idle task are in exactly one program and one part.
 
 mod alive;
 mod counts;
@@ -25,103 +25,103 @@ use family::Family;
 
 /// The processes of a view by program.
 pub struct Procs<'p> {
-    /// The programs, each after the one that started it, those that cost more (with what they started) first.
+    /// The programs, each after its parent, most expensive (including children) first.
     pub programs: Vec<Program<'p>>,
-    /// What all programs cost.
+    /// Cost of all programs.
     pub whole: Cost,
-    /// Costs are nanoseconds of processor time: neither another time, such as that off the processor, nor a number of
+    /// Whether costs are nanoseconds of CPU time, and not another time, such as off-CPU time, or a number of
     /// events.
     pub is_time: bool,
-    /// The event that costs are of. Empty if the profile has none.
+    /// Event that costs refer to. Empty if the profile has none.
     pub event: &'p str,
-    /// The unit of costs: `ns`, or what is counted. Empty if not known.
+    /// Unit of costs: `ns`, or the counted event. Empty if not known.
     pub unit: &'p str,
     /// Length of the recording, or of the part of it that the filter keeps, in nanoseconds.
     pub span_ns: u64,
-    /// Processes that lived.
+    /// Number of processes.
     pub processes: u64,
-    /// The most that lived at one time. `None` where lives were not recorded.
+    /// Largest number at one time. `None` if lives were not recorded.
     pub most_alive: Option<u64>,
-    /// Lives were recorded. Otherwise there is only what was sampled.
+    /// Whether lives were recorded. Otherwise only sampled processes are known.
     pub has_lives: bool,
-    /// Kernel functions have no names, so that only user and kernel can be told apart.
+    /// Whether kernel functions have no names, so that only user and kernel time can be distinguished.
     pub nameless_kernel: bool,
 }
 
-/// A program that was started by one other program.
+/// A program started by one other program.
 #[derive(Clone, Debug)]
 pub struct Program<'p> {
-    /// Index of the program that started it.
+    /// Index of the parent program.
     pub parent: Option<usize>,
-    /// Level in the tree, 0 for those that nobody known started.
+    /// Level in the tree, 0 for those without a known parent.
     pub depth: usize,
     /// Path of the executable, empty if not known and for kernel threads.
     pub exe: &'p str,
-    /// The kernel's name for it, of a script the script's.
+    /// The kernel's name for it; for a script, the script's name.
     pub comm: &'p str,
-    /// Forked from the program above, and never exec'd.
+    /// Forked from the parent program, and never exec'd.
     pub forked: bool,
-    /// Processes that ran it: one that execs it again is one.
+    /// Number of processes that ran it, counting one that execs it again once.
     pub processes: u64,
-    /// The most at one time. `None` where lives were not recorded.
+    /// Largest number at one time. `None` if lives were not recorded.
     pub most_alive: Option<u64>,
-    /// Mean time that a process ran it, from fork (or exec, without one) to the end, of those of which that was recorded from
-    /// end to end.
+    /// Mean run time of a process, from fork (or exec, without one) to the end, over those recorded from
+    /// start to end.
     pub mean_life_ns: Option<f64>,
-    /// Processes that lived shortly.
+    /// Short-lived processes.
     pub short: ShortProcesses,
-    /// Per [`Part`], in that order, what its processes cost.
+    /// Cost of its processes per [`Part`], in that order.
     pub parts: [Cost; Part::ALL.len()],
-    /// What of it was spent between fork and exec.
+    /// Part of the cost between fork and exec.
     pub before_exec: Cost,
-    /// What it and all that it started cost.
+    /// Cost including all programs that it started.
     pub total: Cost,
-    /// Processor time that the kernel accounted for those of its processes that it is known of.
+    /// CPU time that the kernel accounted for those of its processes where it is known.
     pub accounted_ns: u64,
-    /// Processes that it is known of, from their beginning to their end.
+    /// Number of processes whose CPU time is known from start to end.
     pub accounted: u64,
-    /// What making its processes cost those that forked them.
+    /// Cost of creating its processes, in their parents.
     pub forking: Cost,
-    /// What of that was spent in copying page tables.
+    /// Part of `forking` spent on copying page tables.
     pub copying: Cost,
-    /// What its page faults cost that copy a page shared since a fork.
+    /// Cost of its page faults that copy a page shared since a fork.
     pub unsharing: Cost,
-    /// What its waiting for children cost, in processor time.
+    /// CPU time of its waiting for children.
     pub waiting: Cost,
-    /// Processes that it forked.
+    /// Number of processes that it forked.
     pub forks: u64,
-    /// The most memory that one of its processes had resident, in bytes, where that was read: of some that fork.
+    /// Peak resident memory of one of its processes, in bytes, if that was read: for some that fork.
     pub peak_rss_bytes: Option<u64>,
-    /// Stacks that its processes were started from, those with more samples first.
+    /// Stacks that its processes were started from, most samples first.
     pub starts: Vec<Start>,
 }
 
-/// Processes that lived for less than 10 ms, with all programs that they ran.
+/// Processes that lived for less than 10 ms, over all programs that they ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShortProcesses {
-    /// Those that ran a program.
+    /// Number of processes that ran a program.
     pub all: u64,
-    /// Those of them that ran no other program before: each process is in one program only.
+    /// Number of these that ran no other program before: each process counts for one program only.
     pub begun: u64,
 }
 
 impl Program<'_> {
-    /// What its processes cost themselves.
+    /// Returns the cost of its own processes.
     pub fn own(&self) -> Cost {
         self.parts.iter().copied().sum()
     }
 
-    /// What a part cost.
+    /// Returns the cost of a part.
     pub fn part(&self, part: Part) -> Cost {
         self.parts[part as usize]
     }
 
-    /// What it did in the kernel.
+    /// Returns its cost in the kernel.
     pub fn in_kernel(&self) -> Cost {
         self.parts[Part::User as usize + 1..].iter().copied().sum()
     }
 
-    /// The file's name, or what else it is called.
+    /// Returns the file's name, or another name if there is none.
     pub fn name(&self) -> &str {
         match self.exe.rsplit('/').next() {
             Some(name) if !name.is_empty() => name,
@@ -131,7 +131,7 @@ impl Program<'_> {
 }
 
 impl<'p> Procs<'p> {
-    /// Sums up what `view` keeps, with the lives that `filter` keeps.
+    /// Sums up the samples that `view` keeps, with the lives that `filter` keeps.
     pub fn new(view: &View<'p>, filter: &Filter) -> Self {
         let profile = view.profile();
         let family = Family::new(profile);
@@ -190,7 +190,7 @@ fn program<'p>(profile: &'p Profile, branch: &family::Branch) -> Program<'p> {
     }
 }
 
-/// The time that is looked at, on the samples' clock.
+/// Returns the selected time range, on the samples' clock.
 fn span(profile: &Profile, filter: &Filter) -> (u64, u64) {
     let start = start_ns(profile);
     let last_sample = profile.samples.len().checked_sub(1).and_then(|last| profile.samples.get(last));
@@ -205,7 +205,7 @@ fn span(profile: &Profile, filter: &Filter) -> (u64, u64) {
     }
 }
 
-/// Gives each sample to its program and part.
+/// Adds each sample to its program and part.
 fn add_samples(view: &View<'_>, family: &Family, places: &Places<'_>, programs: &mut [Program<'_>]) -> Cost {
     let mut whole = Cost::default();
     for (thread, node, cost) in view.costs() {
@@ -229,7 +229,7 @@ fn add_samples(view: &View<'_>, family: &Family, places: &Places<'_>, programs: 
     whole
 }
 
-/// Programs without a process, a sample or a child that has one are left out; the others in the order of their totals,
+/// Leaves out programs without a process, a sample or a child that has one; sorts the others by their totals,
 /// each after its parent.
 fn sorted(mut programs: Vec<Program<'_>>) -> Vec<Program<'_>> {
     let mut counts: Vec<u64> = programs.iter().map(|program| program.processes).collect();

@@ -1,21 +1,21 @@
-//! The parts that a program's processor time is told in: what the kernel does for processes to begin and end, and the rest.
+//! The parts of a program's CPU time: the kernel's work to start and end processes, and the rest.
 
 use crate::kernel::{Cause, Mark, Place};
 
-/// What a sample's time went into.
+/// The part that a sample's time belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     /// Code of the program, its libraries and loader.
     User,
     /// Making a process or thread, on both sides: the parent's call and the child's first steps.
     Fork,
-    /// Replacing a program, freeing the old one's memory included.
+    /// Replacing a program, including the release of the old one's memory.
     Exec,
-    /// Page faults, those inside other system calls included.
+    /// Page faults, including those inside other system calls.
     Fault,
     /// The end of a process: freeing its memory, closing its files.
     Exit,
-    /// Everything else in the kernel: other system calls, interrupts, scheduling.
+    /// All other kernel time: other system calls, interrupts, scheduling.
     Kernel,
 }
 
@@ -35,7 +35,7 @@ impl Part {
         }
     }
 
-    /// The part of samples at a place.
+    /// Returns the part of samples at a place.
     pub(super) fn of(place: &Place<'_>) -> Self {
         match place.cause(None) {
             Cause::User => Part::User,

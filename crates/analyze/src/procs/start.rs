@@ -1,9 +1,9 @@
-//! From which stacks processes were started, by the samples that hit their parents while they forked.
+//! The stacks that processes were started from, from samples of their parents while they forked.
 //!
-//! The record of a fork has no stack, so this is statistics: a fork that no sample hit leaves no trace, and one that
-//! takes longer is hit more often. Which child a sample belongs to is told by time: before the child is there it is the
-//! parent's next one, afterwards its last. Where equal stacks were counted in the kernel, all have the time of the last,
-//! and so does their child: right for a parent that starts one program again and again, else only roughly.
+//! A fork record has no stack, so this is statistical: a fork without a sample leaves no trace, and a slower one
+//! is sampled more often. Time decides which child a sample belongs to: before the child exists it is the
+//! parent's next one, afterwards its last. If equal stacks were aggregated in the kernel, all have the time of the last sample,
+//! and so the same child: correct for a parent that starts one program repeatedly, otherwise only approximate.
 
 use std::collections::HashMap;
 
@@ -19,9 +19,9 @@ use crate::view::{NodeId, View};
 /// A stack that processes were started from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
-    /// Its innermost frame, below the kernel's. `None`: nothing is known of it.
+    /// Innermost user frame. `None` if it is unknown.
     pub node: Option<NodeId>,
-    /// The samples that hit it.
+    /// The samples with this stack.
     pub cost: Cost,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn find(view: &View<'_>, family: &Family, places: &Places<'_>, progra
     }
 }
 
-/// The child that a life was about to fork, or had just forked.
+/// Returns the child that a life was about to fork, or had just forked.
 fn child_of(family: &Family, life: usize, time_ns: u64, making: bool) -> Option<usize> {
     let children = &family.children[life];
     let later = children.partition_point(|&child| family.lives[child].start_ns.unwrap_or(0) < time_ns);

@@ -1,4 +1,4 @@
-//! What rows of a report are told apart by.
+//! Keys that distinguish the rows of a report.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use plumb_profile::{Id, Profile, Thread, ThreadId};
 use crate::frame::{FrameIndex, Kind, ViewFrame};
 use crate::view::View;
 
-/// Something that rows may be distinct by.
+/// A property that distinguishes rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Key {
     /// Name of the thread.
@@ -32,7 +32,7 @@ impl Key {
     /// All keys.
     pub const ALL: [Key; 7] = [Key::Comm, Key::Pid, Key::Tid, Key::Exe, Key::Dso, Key::Symbol, Key::SrcLine];
 
-    /// The name that users give.
+    /// The name used in options.
     pub fn name(self) -> &'static str {
         match self {
             Key::Comm => "comm",
@@ -46,7 +46,7 @@ impl Key {
     }
 }
 
-/// A name that is no [`Key`].
+/// A name that is not a [`Key`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadKey(pub String);
 
@@ -68,8 +68,8 @@ impl std::str::FromStr for Key {
     }
 }
 
-/// What a row is about: one of the threads and one of the frames that are in it. They stand for all in the row only
-/// as far as the report's keys go.
+/// The subject of a row: one of its threads and one of its frames. They represent the others in the row only
+/// for the report's keys.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RowKey {
     /// A thread.
@@ -79,7 +79,7 @@ pub struct RowKey {
 }
 
 impl RowKey {
-    /// The row's text for a key that the report has: long names in full, paths with their folders.
+    /// Returns the row's text for a key of the report: long names in full, paths with their directories.
     pub fn text<'v>(&self, view: &'v View<'_>, key: Key) -> Cow<'v, str> {
         let profile = view.profile();
         let thread = &profile.threads[self.thread];
@@ -93,12 +93,12 @@ impl RowKey {
             Key::Dso => dso_text(frame),
             Key::Symbol => (&*frame.name).into(),
             Key::SrcLine if frame.line > 0 => format!("{}:{}", frame.file, frame.line).into(),
-            // No line: the function is the next best answer to "where".
+            // Without a line the function is the closest location.
             Key::SrcLine => (&*frame.name).into(),
         }
     }
 
-    /// What rows of equal cost are ordered by: numbers by value, everything else by its text.
+    /// Returns the sort key for rows of equal cost: numbers by value, everything else by its text.
     pub(crate) fn order(&self, view: &View<'_>, key: Key) -> (u32, String) {
         let profile = view.profile();
         let thread = &profile.threads[self.thread];
@@ -110,13 +110,13 @@ impl RowKey {
     }
 }
 
-/// Path of the executable that a thread runs.
+/// Returns the path of the executable that a thread runs.
 fn exe_of<'p>(profile: &'p Profile, thread: &Thread) -> Cow<'p, str> {
     let exe = profile.strings.get(profile.processes[thread.process].exe);
     exe_text(exe, profile.strings.get(thread.comm))
 }
 
-/// An executable's path; where none is known the thread's name in brackets.
+/// Returns an executable's path; if it is unknown, the thread's name in brackets.
 pub(crate) fn exe_text<'p>(exe: &'p str, comm: &str) -> Cow<'p, str> {
     if exe.is_empty() { format!("[{comm}]").into() } else { exe.into() }
 }
@@ -129,7 +129,7 @@ fn dso_text<'v>(frame: &'v ViewFrame<'_>) -> Cow<'v, str> {
     }
 }
 
-/// Numbers equal things equally: 0, 1, 2 … in the order of first sight. Remembers the first of each.
+/// Numbers distinct keys 0, 1, 2 … in order of first appearance, with the first value of each.
 struct Numbers<K, T> {
     numbers: Vec<u32>,
     first: Vec<T>,
@@ -151,7 +151,7 @@ impl<K: Eq + Hash, T> Numbers<K, T> {
     }
 }
 
-/// Which frames share a row.
+/// Groups frames into rows.
 pub(super) struct FrameKeys {
     numbers: Vec<u32>,
     first: Vec<FrameIndex>,
@@ -164,7 +164,7 @@ impl FrameKeys {
         let mut numbers = Numbers::new();
         for (index, frame) in view.frames() {
             let line = (has(Key::SrcLine) && frame.line > 0).then_some((frame.file, frame.line));
-            // A place without a line goes by its function, so that it is not lumped together with all others.
+            // A location without a line is identified by its function, so that it is not merged with all others.
             let symbol = (has(Key::Symbol) || has(Key::SrcLine) && line.is_none()).then_some(frame.symbol);
             let dso = (has(Key::Dso) || has(Key::Symbol)).then(|| dso_text(frame));
             numbers.push((dso, symbol, line), index);
@@ -193,7 +193,7 @@ impl FrameKeys {
     }
 }
 
-/// Which threads share rows.
+/// Groups threads into rows.
 pub(super) struct ThreadKeys {
     numbers: Vec<u32>,
     first: Vec<ThreadId>,
@@ -205,7 +205,7 @@ impl ThreadKeys {
         let mut numbers = Numbers::new();
         for (id, thread) in profile.threads.iter() {
             let process = &profile.processes[thread.process];
-            // Without a known executable the name stands for it, see `RowKey::text`.
+            // Without a known executable the thread's name replaces it, see `RowKey::text`.
             let nameless = process.exe == profile.strings.empty();
             let comm = (has(Key::Comm) || has(Key::Exe) && nameless).then_some(thread.comm);
             let pid = has(Key::Pid).then_some(process.pid);

@@ -1,7 +1,6 @@
-//! The table that everyone knows: what each function, file, line, thread or process cost, alone and with what it
-//! called.
+//! The flat profile: own and total cost by function, file, line, thread or process.
 //!
-//! Self costs of all rows add up to the view's part exactly. Total costs count a sample once per row, however often
+//! Own costs of all rows add up to the view's part exactly. Total costs count a sample once per row, however often
 //! the row's function is on its stack.
 
 mod key;
@@ -19,14 +18,14 @@ use crate::view::View;
 use key::{FrameKeys, ThreadKeys};
 use sums::RowSums;
 
-/// What rows are made of, and which are shown.
+/// The keys of rows, and which rows are shown.
 #[derive(Clone, Debug)]
 pub struct ReportOptions {
-    /// What makes rows distinct, and their columns in order.
+    /// The keys that distinguish rows, and their columns in order.
     pub keys: Vec<Key>,
-    /// Whether rows are ordered by their cost with callees, and kept if they have only that.
+    /// Whether rows are sorted by total cost, and kept if they have no own cost.
     pub children: bool,
-    /// Rows below this share of the whole, in percent, are summed up.
+    /// Rows below this share of the whole, in percent, are summed up instead of listed.
     pub min_percent: f64,
 }
 
@@ -39,33 +38,33 @@ impl Default for ReportOptions {
 /// A row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// What it is about.
+    /// Subject of the row.
     pub key: RowKey,
-    /// Whether all frames that the row may be about are inlined calls.
+    /// Whether all frames of the row are inlined calls.
     pub inlined: bool,
-    /// Cost of the samples taken right there.
+    /// Cost of the samples whose innermost frame is in the row.
     pub own: Cost,
-    /// Cost of the samples with it anywhere on their stack.
+    /// Cost of the samples with the row anywhere on their stack.
     pub total: Cost,
 }
 
-/// The table.
+/// A report.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Rows, most expensive first.
     pub rows: Vec<Row>,
-    /// Rows that were below the limit.
+    /// Rows below the limit.
     pub below: Rest,
-    /// Rows that the filter's `dsos` and `symbols` don't name.
+    /// Rows that do not match the filter's `dsos` and `symbols`.
     pub unnamed: Rest,
 }
 
-/// Rows that are not shown.
+/// Rows that are not listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rest {
-    /// How many.
+    /// Number of rows.
     pub rows: usize,
-    /// Their Self cost together.
+    /// Own cost of these rows.
     pub own: Cost,
 }
 
@@ -77,7 +76,7 @@ impl Rest {
 }
 
 impl Report {
-    /// Makes the table. `filter` is the view's: where it names files or functions, only their rows are shown.
+    /// Creates the report. `filter` is the view's: if it selects files or functions, only their rows are listed.
     pub fn new(view: &View<'_>, filter: &Filter, options: &ReportOptions) -> Self {
         let mut rows = all_rows(view, &options.keys);
         let mut report = Report::default();
@@ -107,7 +106,7 @@ impl Report {
     }
 }
 
-/// Whether the filter's files and functions, if it has any, include the row's.
+/// Whether the row matches the filter's files and functions, if it has any.
 fn is_named(view: &View<'_>, filter: &Filter, keys: &[Key], frame: FrameIndex) -> bool {
     let frame = view.frame(frame);
     let dso = !keys.contains(&Key::Dso) && !keys.contains(&Key::Symbol)

@@ -1,7 +1,7 @@
-//! Sums by row: what samples cost where they were taken, and everywhere above.
+//! Own and total costs by row.
 //!
-//! Whether a node is the outermost of its row on its stack depends on the stacks alone. It is found once; after that
-//! a group of threads costs one pass over the nodes that its samples touch.
+//! Whether a node is the outermost of its row on its stack depends on the stacks alone and is computed once; after that
+//! a group of threads costs one pass over the nodes with its samples.
 
 use crate::cost::Cost;
 use crate::cost_tree::{Touched, TreeBuilder};
@@ -9,23 +9,23 @@ use crate::view::{NodeId, View};
 
 use super::key::FrameKeys;
 
-/// Sums of one group of threads after the other, in memory that serves all.
+/// Computes the sums of one group of threads after the other, reusing its allocations.
 pub(super) struct RowSums<'a, 'p> {
     view: &'a View<'p>,
     frames: &'a FrameKeys,
-    /// Per node whether no caller of it belongs to the same row.
+    /// For each node, whether no caller of it belongs to the same row.
     outermost: Vec<bool>,
     touched: Touched,
-    /// Per node what goes through it; all 0 between groups.
+    /// For each node, the cost of its stacks; all 0 between groups.
     through: Vec<Cost>,
-    /// Per frame key: own and total.
+    /// For each frame key, own and total cost.
     sums: Vec<(Cost, Cost)>,
-    /// The keys that have sums.
+    /// The keys with costs.
     keys: Vec<usize>,
 }
 
 impl<'a, 'p> RowSums<'a, 'p> {
-    /// For samples at these nodes and no others.
+    /// Creates the sums for samples at these nodes.
     pub fn new(
         view: &'a View<'p>,
         frames: &'a FrameKeys,
@@ -57,7 +57,7 @@ impl<'a, 'p> RowSums<'a, 'p> {
             }
             if self.outermost[node.index()] {
                 let key = self.key(node);
-                // Samples that weigh nothing have rows too.
+                // Samples of weight 0 have rows too.
                 if self.sums[key].1 == Cost::default() {
                     self.keys.push(key);
                 }
@@ -70,7 +70,7 @@ impl<'a, 'p> RowSums<'a, 'p> {
         self.frames.of(self.view.node(node).frame)
     }
 
-    /// The sums, which are then zero again: key, own, total.
+    /// Returns the sums as key, own, total, and resets them to zero.
     pub fn take(&mut self) -> impl Iterator<Item = (usize, Cost, Cost)> {
         let sums = &mut self.sums;
         self.keys.drain(..).map(move |key| {

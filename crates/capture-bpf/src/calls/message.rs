@@ -1,4 +1,4 @@
-//! What the programs send of a call, read.
+//! Decodes the messages of a system call.
 
 use std::mem::offset_of;
 
@@ -8,7 +8,7 @@ use super::wire::{
     self, CALL_COMPAT, CALL_LATE, CALL_SHOWN, CALL_THREAD_ENDED, CALL_UNFINISHED, PIECE_CUT, PIECE_HEAD,
 };
 
-/// Reads a message; `None`: it is too short.
+/// Decodes a message; `None` if it is too short.
 pub(super) fn read(bytes: &[u8]) -> Option<SystemCall<'_>> {
     let (head, rest) = bytes.split_at_checked(offset_of!(wire::Call, data))?;
     let flags = u32_at(head, offset_of!(wire::Call, flags))?;

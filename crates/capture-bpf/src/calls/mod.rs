@@ -1,9 +1,9 @@
-//! Single system calls of followed threads, from programs at the tracepoints of their beginning and end.
+//! Single system calls of followed threads, from programs at the tracepoints of their start and end.
 //!
-//! Filters work in the kernel. What is seen, kept by filters and dropped for want of room is counted there, each call once, so
-//! that nothing is lost in silence. Loading this slows every system call on the machine a little, whoever is followed.
+//! Filters work in the kernel. Traced calls, those kept by filters, and those dropped for lack of space are counted there, each call once, so
+//! that no loss is silent. Loading this slows every system call on the machine a little, followed or not.
 //!
-//! Not here: what arguments mean (syscalls), who is followed.
+//! Elsewhere: the meaning of arguments (syscalls), the choice of followed processes.
 
 mod message;
 pub mod wire;
@@ -32,7 +32,7 @@ use wire::{
 
 /// The programs, as `xtask/bpf.sh` made them.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/trace.bpf.o");
-/// The structures of the kernel that they look into.
+/// The kernel structures that they read.
 const STRUCTURES: [&str; 3] = ["task_struct", "thread_info", "pt_regs"];
 /// The programs.
 const WATCHES: [Watch; 4] = [
@@ -41,12 +41,12 @@ const WATCHES: [Watch; 4] = [
     ("on_exit", "sys_exit", "btf_trace_sys_exit"),
     ("on_end", "sched_process_exit", "btf_trace_sched_process_exit"),
 ];
-/// Calls that begin another program, and those that return in the child too.
+/// Calls that start another program; below, those that return in the child too.
 const EXECS: [&str; 2] = ["execve", "execveat"];
 const FORKS: [&str; 4] = ["clone", "clone3", "fork", "vfork"];
-/// Calls by which it is found out how long a call that does nothing seems to take.
+/// Number of calls for measuring the apparent duration of a call that does nothing.
 const CALIBRATION: usize = 500;
-/// How often they are made. Of the real time the fastest round counts, as others may have run in between.
+/// Number of measurements. For real time the fastest one counts, as others may have been interrupted.
 const ROUNDS: usize = 10;
 
 // SAFETY: a structure of integers without padding, as `xtask codegen` makes sure: any bytes are valid.
@@ -56,42 +56,42 @@ mod pod {
     unsafe impl aya::Pod for super::Wanted {}
 }
 
-/// What is to be sent.
+/// Filter for the calls to send.
 #[derive(Clone, Copy, Debug)]
 pub struct CallFilter {
-    /// Only calls that take as long, in nanoseconds.
+    /// Shortest duration of a call, in nanoseconds.
     pub min_ns: u64,
     /// Only calls that fail.
     pub failed_only: bool,
-    /// System calls of everybody that the programs run for are counted ([`Calls::met`]).
+    /// Whether all system calls for which the programs run are counted ([`Calls::met`]).
     pub counts_met: bool,
     /// Bytes of the ring; a power of two of at least a page.
     pub ring_bytes: u32,
 }
 
-/// Whether calls of a number are sent, and with what memory.
+/// Whether calls with a number are sent, and the memory to copy.
 #[derive(Clone, Debug, Default)]
 pub struct Want {
-    /// They are asked for.
+    /// Whether they are selected.
     pub show: bool,
-    /// They are sent whatever filters say, if they succeed.
+    /// Whether they are sent despite the filters, if they succeed.
     pub track: bool,
-    /// Memory that is copied: no more than six pieces.
+    /// Memory to copy: at most six pieces.
     pub takes: Vec<Take>,
 }
 
-/// How many calls there were of those that are asked for.
+/// Counts of the selected calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallCounts {
-    /// All.
+    /// All selected calls.
     pub seen: u64,
-    /// Those that filters kept.
+    /// Calls that the filters kept.
     pub kept: u64,
-    /// Those that found no room in the ring.
+    /// Calls dropped because the ring was full.
     pub dropped: u64,
-    /// Calls that are not asked for but tell what descriptors are, likewise.
+    /// Dropped calls that are not selected but affect descriptors.
     pub untracked: u64,
-    /// Those whose beginning could not be remembered: they are told as if they had begun before.
+    /// Calls whose start could not be stored: they are reported as if they had started before the trace.
     pub no_memory: u64,
 }
 
@@ -103,14 +103,14 @@ pub struct Calls {
     counters: Arc<PerCpuArray<MapData, u64>>,
     probes: Arc<Mutex<Probes>>,
     followed: Followed,
-    /// What a call that does nothing takes while nobody looks.
+    /// Duration of a call that does nothing, without tracing.
     bare_ns: f64,
     floor_ns: u64,
     each_ns: f64,
 }
 
 impl Calls {
-    /// Loads the programs and starts them. Nothing is wanted and nobody followed at first.
+    /// Loads the programs and starts them. Initially no call is selected and no process followed.
     pub fn load(filter: CallFilter) -> Result<Self, LoadError> {
         let machine = Machine::find(&STRUCTURES, &WATCHES)?;
         let bare_ns = null_call_ns();
@@ -131,7 +131,7 @@ impl Calls {
         program.load("task", &machine.btf).map_err(refused("a program"))?;
         let mut probes = Probes::default();
         for watch in WATCHES {
-            // Forks are to be followed all the time.
+            // Forks must be followed from the start.
             match watch.0 {
                 "on_enter" | "on_exit" => machine.watch_by(&mut bpf, watch, &mut probes)?,
                 _ => machine.watch(&mut bpf, watch)?,
@@ -170,7 +170,7 @@ impl Calls {
         self.wanted.set(index, wanted, 0).map_err(io::Error::other)
     }
 
-    /// Says what is wanted of the calls of a number; all above 510 count as one.
+    /// Sets the recording of calls with this number; all numbers above 510 count as one.
     pub fn want(&mut self, abi: Abi, number: u32, want: &Want) -> io::Result<()> {
         self.change(abi, number, |wanted| {
             wanted.what &= !(WANT_SHOW | WANT_TRACK);
@@ -184,8 +184,8 @@ impl Calls {
         })
     }
 
-    /// Measures how much longer a call that does nothing seems to take than it does while nobody looks, and takes that off every latency
-    /// from then on, as sums of calls do ([`Overhead::floor_ns`](crate::Overhead::floor_ns)). To be done before anything is wanted or followed.
+    /// Measures the tracing overhead in the apparent duration of a call that does nothing, and subtracts it from every latency
+    /// from then on, as sums of calls do ([`Overhead::floor_ns`](crate::Overhead::floor_ns)). To be called before calls are selected or processes followed.
     pub fn calibrate(&mut self) -> io::Result<()> {
         let Some(number) = number(Abi::X86_64, "getppid") else { return Ok(()) };
         let pidfd = plumb_process::pidfd(std::process::id())?;
@@ -211,73 +211,73 @@ impl Calls {
         Ok(())
     }
 
-    /// What is taken off each latency, in nanoseconds.
+    /// The overhead subtracted from each latency, in nanoseconds.
     pub fn floor_ns(&self) -> u64 {
         self.floor_ns
     }
 
-    /// How long a call that does nothing really took while it was seen, in nanoseconds.
+    /// Real duration of a traced call that does nothing, in nanoseconds.
     pub fn each_ns(&self) -> f64 {
         self.each_ns
     }
 
-    /// Becomes readable when there is much to be taken.
+    /// A descriptor that becomes readable when there are many calls to take.
     pub fn wakes(&self) -> BorrowedFd<'_> {
         self.ring.as_fd()
     }
 
-    /// Keeps to processes that are followed: to none, until one is.
+    /// Restricts tracing to followed processes (initially none).
     pub fn only_followed(&mut self) -> io::Result<()> {
         self.followed.only_some()
     }
 
-    /// Follows this process, by its pidfd, and what it forks from now on, and keeps to it and to others that are told.
+    /// Restricts tracing to followed processes, and adds this one, given by its pidfd, with its future children.
     pub fn follow(&mut self, pid: BorrowedFd<'_>) -> io::Result<()> {
         self.followed.add(pid)
     }
 
-    /// Likewise from its next exec on.
+    /// As [`follow`](Self::follow), from the process' next exec on.
     pub fn follow_from_exec(&mut self, pid: BorrowedFd<'_>) -> io::Result<()> {
         self.followed.add_as(pid, FOLLOW_FROM_EXEC)
     }
 
-    /// Follows a process no longer, by its pidfd; what it forked stays followed.
+    /// Stops following a process, given by its pidfd; its children stay followed.
     pub fn forget(&mut self, pid: BorrowedFd<'_>) -> io::Result<()> {
         self.followed.forget(pid)
     }
 
-    /// Whether a process is one of those that are followed, by its pidfd.
+    /// Whether a process, given by its pidfd, is followed.
     pub fn follows(&self, pid: BorrowedFd<'_>) -> bool {
         self.followed.has(pid)
     }
 
-    /// From now on calls are seen: of those who are followed, or, if nobody was told, of everybody but this process.
+    /// Starts tracing: followed processes, or, if none was given, all but this process.
     pub fn begin(&mut self) -> io::Result<()> {
         self.followed.begin()
     }
 
-    /// What turns them off and on while they are read.
+    /// A switch that turns tracing off and on while the ring is read.
     pub fn switch(&self) -> Switch {
         Switch::new(self.followed.teller(), self.probes.clone(), (self.counters.clone(), CALLS_SEEN))
     }
 
-    /// No call that begins from now on is seen.
+    /// Stops tracing calls that start from now on.
     pub fn end(&mut self) -> io::Result<()> {
         self.followed.end()
     }
 
-    /// Has the calls that have not ended sent, once: they are not told again when they end.
+    /// Sends the calls that have not ended, once: they are not sent again when they end.
     pub fn ask_unfinished(&mut self) -> io::Result<()> {
         let program = self.bpf.program_mut("on_ask").ok_or(io::ErrorKind::NotFound)?;
         let program: &mut Iter = program.try_into().map_err(io::Error::other)?;
         let link = program.attach().map_err(io::Error::other)?;
         let link = program.take_link(link).map_err(io::Error::other)?;
         let mut file = link.into_file().map_err(io::Error::other)?;
-        // Each thread is met as this is read; nothing is written.
+        // Reading runs the program for each thread; it writes no output.
         file.read_to_end(&mut Vec::new()).map(drop)
     }
 
-    /// Takes the calls that are there, in the order of their ends.
+    /// Takes the waiting calls, in order of their ends.
     pub fn take(&mut self, mut each: impl FnMut(&SystemCall<'_>)) -> usize {
         let mut taken = 0;
         while let Some(item) = self.ring.next() {
@@ -292,12 +292,12 @@ impl Calls {
         taken
     }
 
-    /// System calls of everybody that began so far while the programs looked, if they are counted.
+    /// Number of all system calls for which the programs have run, if counted.
     pub fn met(&self) -> u64 {
         sum(&self.counters, CALLS_MET)
     }
 
-    /// How many there were so far.
+    /// The counts so far.
     pub fn counts(&self) -> CallCounts {
         let of = |index| sum(&self.counters, index);
         CallCounts {
@@ -310,7 +310,7 @@ impl Calls {
     }
 }
 
-/// Beside a recording, whose stacks are then those of the calls.
+/// Observes the target of a recording, whose stacks are then those of the calls.
 impl TargetObserver for Calls {
     fn follow_all(&mut self) -> io::Result<()> {
         Ok(())
@@ -333,7 +333,7 @@ impl TargetObserver for Calls {
     }
 }
 
-/// A piece of memory, as the programs know it.
+/// A piece of memory in the programs' format.
 fn told(take: &Take) -> wire::Take {
     let (arg, field) = match take.at {
         At::Argument(arg) => (arg, NO_FIELD),

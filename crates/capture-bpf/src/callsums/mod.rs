@@ -1,9 +1,9 @@
-//! System calls summed up in the kernel: how many, how many failed, how long they took (bpf/callsums.bpf.c).
+//! System calls summed up in the kernel: calls, failures, durations (bpf/callsums.bpf.c).
 //!
-//! Counts are exact. Loading this slows every system call of the machine, whoever is followed; how much is measured first
+//! Counts are exact. Loading this slows every system call of the machine, followed or not; the cost is measured first
 //! ([`Overhead`]).
 //!
-//! Not here: sums for as long as a machine runs (`process_sums`), what numbers of calls mean, tables.
+//! Elsewhere: permanent sums for a machine (`process_sums`), the meaning of call numbers, tables.
 
 mod overhead;
 mod process_sums;
@@ -33,7 +33,7 @@ use wire::{
 
 /// The programs, as `xtask/bpf.sh` made them.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/callsums.bpf.o");
-/// The structures of the kernel that they look into.
+/// The kernel structures that they read.
 const STRUCTURES: [&str; 13] = [
     "task_struct",
     "thread_info",
@@ -49,27 +49,27 @@ const STRUCTURES: [&str; 13] = [
     "super_block",
     "file_system_type",
 ];
-/// The programs that cost next to nothing.
+/// The programs with negligible cost.
 const WATCHES: [Watch; 3] = [
     ("on_fork", "sched_process_fork", "btf_trace_sched_process_fork"),
     ("on_exec", "sched_process_exec", "btf_trace_sched_process_exec"),
     ("on_end", "sched_process_exit", "btf_trace_sched_process_exit"),
 ];
-/// The one that counts.
+/// The program that counts.
 const COUNTING: [Watch; 1] = [("on_count", "sys_exit", "btf_trace_sys_exit")];
-/// Those that measure times too.
+/// The programs that also measure times.
 const TIMING: [Watch; 4] = [
     ("on_switch", "sched_switch", "btf_trace_sched_switch"),
     ("on_wakeup", "sched_wakeup", "btf_trace_sched_wakeup"),
     ("on_time", "sys_exit", "btf_trace_sys_exit"),
     ("on_enter", "sys_enter", "btf_trace_sys_enter"),
 ];
-/// Programs that meet each task there is.
+/// Programs that are run once for each existing task.
 const LOOKS: [&str; 2] = ["on_begin", "on_finish"];
 /// Calls that return in the child too.
 const FORKS: [&str; 4] = ["clone", "clone3", "fork", "vfork"];
 
-/// A sum of no calls.
+/// A sum without calls.
 const NOTHING: Sum = Sum {
     calls: 0,
     failed: 0,
@@ -104,7 +104,7 @@ mod pod {
     unsafe impl aya::Pod for super::Name {}
 }
 
-/// What calls are summed up by, beside their number.
+/// Key of the sums, besides the call's number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Per {
     /// Nothing.
@@ -114,23 +114,23 @@ pub enum Per {
     Thread,
     /// Process.
     Process,
-    /// The file that the first argument is a descriptor of. Calls without one are not counted.
+    /// The file of the descriptor in the first argument. Calls without one are not counted.
     File,
 }
 
-/// What is to be known of a call.
+/// Facts on a call that the programs need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallFacts {
-    /// Which argument is a path or other text, counted from 0: of the longest call it is kept.
+    /// Index of an argument that is a path or other text: kept for the longest call.
     pub text: Option<u8>,
-    /// Its first argument is a descriptor.
+    /// Whether its first argument is a descriptor.
     pub takes_file: bool,
 }
 
-/// What a sum is of.
+/// Key of a sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SummedBy {
-    /// The call's number; `None`: one that is not told apart, or a 32-bit program's.
+    /// The call's number; `None`: a number that is not counted separately, or a 32-bit program's call.
     pub number: Option<u32>,
     /// Thread or process, or the device of the file; 0: all.
     pub who: u32,
@@ -138,20 +138,20 @@ pub struct SummedBy {
     pub file: u64,
 }
 
-/// What the kernel counts of threads itself.
+/// The kernel's own counts for threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Events {
-    /// Page faults that took no reading.
+    /// Page faults without I/O.
     pub minor_faults: u64,
-    /// Page faults that had to read.
+    /// Page faults with I/O.
     pub major_faults: u64,
-    /// Switches of threads that had to wait for something.
+    /// Context switches of threads that had to wait.
     pub voluntary_switches: u64,
-    /// Switches for the sake of other threads.
+    /// Context switches in favour of other threads.
     pub involuntary_switches: u64,
     /// Threads that ended.
     pub ended: u64,
-    /// Calls for which there was no room: they are in no sum.
+    /// Calls that are in no sum, as there was no space for another one.
     pub lost: u64,
 }
 
@@ -173,8 +173,8 @@ pub struct CallSums {
 }
 
 impl CallSums {
-    /// Loads the programs, starts them, and measures what they cost. Nobody is followed at first. `timed`: measure times too.
-    /// `facts`: what is to be known of calls, by their numbers.
+    /// Loads the programs, starts them, and measures their cost. No process is followed initially. `timed`: measure times too.
+    /// `facts`: facts on calls, by number.
     pub fn load(timed: bool, per: Per, facts: impl Fn(u32) -> CallFacts) -> Result<Self, LoadError> {
         let watches = || WATCHES.iter().chain(if timed { &TIMING[..] } else { &COUNTING[..] });
         let machine = Machine::find(&STRUCTURES, watches())?;
@@ -218,7 +218,7 @@ impl CallSums {
             tax: Overhead::default(),
         };
         sums.know(facts).map_err(refused("what is known of calls"))?;
-        // Each call of the machine pays for it from here on.
+        // From here on, every call on the machine pays for it.
         let mut tax = Overhead { bare_ns: bare, attached_ns: null_call_ns(), ..Overhead::default() };
         sums.measure(&mut tax).map_err(refused("to measure what it costs"))?;
         sums.tax = tax;
@@ -239,7 +239,7 @@ impl CallSums {
         Ok(())
     }
 
-    /// What it costs.
+    /// The measured cost.
     pub fn tax(&self) -> Overhead {
         self.tax
     }
@@ -249,7 +249,7 @@ impl CallSums {
         self.timed
     }
 
-    /// The sums so far. Times include what seeing a call costs ([`Overhead::floor_ns`]).
+    /// The sums so far. Times include the tracing overhead ([`Overhead::floor_ns`]).
     pub fn accounts(&self) -> Map<SummedBy, Account> {
         let mut accounts: Map<SummedBy, Account> = Map::new();
         let mut add = |key: SumKey, sums: &[Sum]| {
@@ -286,13 +286,13 @@ impl CallSums {
         Account { calls: sum.calls, failed: sum.failed, given: sum.given, times, ..Account::default() }
     }
 
-    /// The names of files, by device and inode: the kind of file system and the path in it, or the end of that.
+    /// The names of files, by device and inode: the file system type, and the path in it or the end of that.
     pub fn file_names(&self) -> Map<(u32, u64), String> {
         let names = self.names.iter().filter_map(Result::ok);
         names.map(|(key, name)| ((key.device, key.file), path_of(&name))).collect()
     }
 
-    /// What the kernel counted itself.
+    /// The kernel's own counts.
     pub fn events(&self) -> Events {
         let of = |index| sum(&self.counters, index);
         Events {
@@ -305,7 +305,7 @@ impl CallSums {
         }
     }
 
-    /// Forgets all that was counted so far.
+    /// Resets all counts.
     fn forget_sums(&mut self) -> io::Result<()> {
         let cpus = aya::util::nr_cpus().map_err(|(_, error)| error)?;
         let none = |cpus| PerCpuValues::try_from(vec![0; cpus]);
@@ -325,19 +325,19 @@ impl CallSums {
         errors.iter().try_for_each(|key| self.errors.remove(key)).map_err(io::Error::other)
     }
 
-    /// Forgets that a thread, by its pidfd, is in a call: who is found there is taken for followed.
+    /// Removes the mark that a thread, given by its pidfd, is in a call: marked threads count as followed.
     fn forget_in_call(&mut self, pid: BorrowedFd<'_>) {
-        // It may not have been.
+        // The thread may not have been marked.
         let _ = u32::try_from(pid.as_raw_fd()).map(|pid| sys::delete(self.in_call.as_fd(), pid));
     }
 
-    /// Runs a program once for each task that there is.
+    /// Runs a program once for each existing task.
     fn run_look(&mut self, name: &str) -> io::Result<()> {
         let program = look(&mut self.bpf, name)?;
         let link = program.attach().map_err(io::Error::other)?;
         let mut file =
             program.take_link(link).map_err(io::Error::other)?.into_file().map_err(io::Error::other)?;
-        // Nothing is written.
+        // The program writes no output.
         file.read_to_end(&mut Vec::new()).map(drop)
     }
 }
@@ -356,7 +356,7 @@ fn text_of(part: &Part) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
-/// The kind of file system and the path in it: `ext4:/etc/hosts`; `...` stands for what is too deep.
+/// The file system type and the path in it: `ext4:/etc/hosts`; `...` replaces the start of a deep path.
 fn path_of(name: &Name) -> String {
     let parts: Vec<String> = name.parts.iter().map(text_of).collect();
     let whole = parts.iter().position(|part| part.is_empty() || part == "/");

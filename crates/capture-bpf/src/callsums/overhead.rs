@@ -1,6 +1,6 @@
-//! What it costs that calls are seen: measured on a call that does nothing, at the start.
+//! Cost of tracing calls, measured at the start on a call that does nothing.
 //!
-//! Threads of their own make these calls, and it is forgotten that the first was in one meanwhile. The quickest round is taken: others were
+//! Separate threads make these calls, and the mark that the first one is in a call is removed. The fastest round is used: the others were
 //! disturbed.
 
 use std::io;
@@ -13,42 +13,42 @@ use plumb_syscalls::{Abi, number};
 use super::CallSums;
 use super::wire::COUNT_NOW;
 
-/// Calls of a round.
+/// Calls per round.
 const CALLS: u32 = 2000;
-/// Rounds.
+/// Number of rounds.
 pub(super) const ROUNDS: u32 = 9;
 
-/// Nanoseconds that a call which does nothing takes, with the C library's part of it.
+/// Nanoseconds of a call that does nothing, including the C library's part.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Overhead {
-    /// Before calls were seen.
+    /// Before the programs were attached.
     pub bare_ns: f64,
-    /// Of a thread that is not followed.
+    /// For a thread that is not followed.
     pub attached_ns: f64,
-    /// Of one that is.
+    /// For a followed thread.
     pub followed_ns: f64,
-    /// What its time is measured as, from beginning to end, if times are measured.
+    /// Its duration as measured by the programs, from start to end, if times are measured.
     pub measured_ns: Option<f64>,
 }
 
 impl Overhead {
-    /// What each call of others pays.
+    /// Overhead of each call of other threads.
     pub fn others_ns(self) -> f64 {
         (self.attached_ns - self.bare_ns).max(0.0)
     }
 
-    /// What each call that is counted pays.
+    /// Overhead of each counted call.
     pub fn own_ns(self) -> f64 {
         (self.followed_ns - self.bare_ns).max(0.0)
     }
 
-    /// What of each call's measured time is the measuring.
+    /// The tracing overhead within each call's measured time.
     pub fn floor_ns(self) -> u64 {
         self.measured_ns.map_or(0, |measured| (measured - self.bare_ns).max(0.0) as u64)
     }
 }
 
-/// Nanoseconds that a system call which does nothing takes now. It takes some milliseconds to find out.
+/// Nanoseconds of a system call that does nothing, measured now, which takes some milliseconds.
 pub fn null_call_ns() -> f64 {
     (0..ROUNDS).map(|_| round_ns()).fold(f64::INFINITY, f64::min)
 }
@@ -62,7 +62,7 @@ pub(super) fn round_ns() -> f64 {
 }
 
 impl CallSums {
-    /// Measures what following costs, and forgets all of it again.
+    /// Measures the cost of being followed, and resets all counts.
     pub(super) fn measure(&mut self, tax: &mut Overhead) -> io::Result<()> {
         let own = pidfd(std::process::id())?;
         self.followed.add_as(own.as_fd(), COUNT_NOW)?;
@@ -86,7 +86,7 @@ impl CallSums {
         self.forget_sums()
     }
 
-    /// Calls that do nothing, and the time that they took, as summed up so far.
+    /// Number and total time of calls that do nothing, from the sums so far.
     fn null_calls(&self) -> (u64, u64) {
         let getppid = number(Abi::X86_64, "getppid");
         let own = self.accounts().into_iter().filter(|(by, _)| by.number == getppid);

@@ -1,12 +1,12 @@
-//! System calls of each process summed up for as long as the machine runs (bpf/processsums.h): how many, and their time on the processor.
+//! System calls of each process, summed up permanently (bpf/processsums.h): their number and CPU time.
 //!
-//! Invariant: a sum is exact, and stays until it is forgotten, also when its process has ended. The room for them is taken at the start; calls that
-//! found none are counted. Every process counts, this one too.
+//! Invariant: a sum is exact, and is kept until it is removed, even after its process has ended. Memory is allocated at the start; calls
+//! for which there was no space are counted. Every process is included, this one too.
 //!
-//! The account of BPF programs ([`RunStats`](crate::RunStats)) has only the one at switches of threads: what those at system calls cost is measured
-//! here ([`Overhead::own_ns`]), with the kernel's way to them.
+//! The run time of BPF programs ([`RunStats`](crate::RunStats)) only includes the one at context switches: the cost at system calls is measured
+//! here ([`Overhead::own_ns`]), including the kernel's path to the programs.
 //!
-//! Not here: whose process it is, when sums are forgotten, what numbers of calls mean.
+//! Elsewhere: mapping processes to services, when sums are removed, the meaning of call numbers.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -28,9 +28,9 @@ use crate::sys;
 /// The programs at system calls.
 const AT_CALLS: [Watch; 2] =
     [("on_time", "sys_exit", "btf_trace_sys_exit"), ("on_enter", "sys_enter", "btf_trace_sys_enter")];
-/// The one that sees when a thread is off the processor.
+/// The program that tracks when a thread is off the CPU.
 const AT_SWITCH: Watch = ("on_switch", "sched_switch", "btf_trace_sched_switch");
-/// What other ways to sum up keep their sums in.
+/// Maps for other ways to sum up.
 const UNUSED: [&str; 4] = ["sums", "sums_apart", "errors", "names"];
 /// Sums that are read at once.
 const BATCH: usize = 4096;
@@ -44,27 +44,27 @@ mod pod {
     unsafe impl aya::Pod for super::ProcessSum {}
 }
 
-/// The programs, which count from the beginning. Dropping this ends them.
+/// The programs, which count from the start. Dropping this ends them.
 pub struct ProcessSums {
     sums: OwnedFd,
     counters: PerCpuArray<MapData, u64>,
     overhead: Overhead,
     keys: Vec<ProcessCall>,
     values: Vec<ProcessSum>,
-    /// What keeps the programs where they are, and the one in the account.
+    /// Keep the programs attached, and the one whose run time is accounted.
     _links: Vec<OwnedFd>,
     _accounted: OwnedFd,
 }
 
 impl ProcessSums {
-    /// Room for sums that is enough for most machines.
+    /// Number of sums that suffices for most machines.
     pub const ROOM: u32 = MAX_PROCESS_SUMS;
 
-    /// Loads the programs, starts them, and measures what they cost. There is room for `room` sums, each of which takes some 100 bytes: a process has
-    /// one for each call that it ever made, which are a few dozens.
+    /// Loads the programs, starts them, and measures their cost. There is space for `room` sums of some 100 bytes each: a process needs
+    /// one for each kind of call that it ever makes, a few dozen.
     ///
     /// # Errors
-    /// This machine or user can't have them, or the kernel refuses one.
+    /// This machine or user can't load them, or the kernel rejects one.
     pub fn load(room: u32) -> Result<Self, LoadError> {
         let machine = Machine::find(&STRUCTURES, AT_CALLS.iter().chain([&AT_SWITCH]))?;
         let bare_ns = null_call_ns();
@@ -101,10 +101,10 @@ impl ProcessSums {
         Ok(loaded)
     }
 
-    /// Shows all sums that there are. Of those that others add to meanwhile, as of when it comes to them.
+    /// Passes all sums to `each`. Sums that are changing are read at their current value.
     ///
     /// # Errors
-    /// The kernel refuses it.
+    /// The system call fails.
     pub fn read(&mut self, mut each: impl FnMut(ProcessCall, ProcessSum)) -> io::Result<()> {
         let mut position = None;
         loop {
@@ -117,28 +117,28 @@ impl ProcessSums {
         }
     }
 
-    /// Makes room: these are to be of processes that have ended.
+    /// Removes sums; they must belong to ended processes.
     ///
     /// # Errors
-    /// The kernel refuses it.
+    /// The system call fails.
     pub fn forget(&mut self, ended: &[ProcessCall]) -> io::Result<()> {
         sys::delete_all(self.sums.as_fd(), ended)
     }
 
-    /// Calls that found no room so far: they are in no sum.
+    /// Number of calls so far that are in no sum for lack of space.
     pub fn lost(&self) -> u64 {
         sum(&self.counters, SUM_LOST)
     }
 
-    /// What it costs, as measured by a thread of this process that nobody disturbed.
+    /// The cost, measured on an undisturbed thread of this process.
     pub fn overhead(&self) -> Overhead {
         self.overhead
     }
 
-    /// Measures that again, which takes some milliseconds. The lowest counts: others were disturbed, or the kernel kept its account of programs.
+    /// Measures the cost again, in some milliseconds. The lowest value is kept: others were disturbed, or the kernel accounted programs' run time.
     ///
     /// # Errors
-    /// The kernel refuses to start a thread, or to show sums.
+    /// The kernel can't start a thread, or the sums can't be read.
     pub fn measure(&mut self) -> io::Result<()> {
         let mut before = self.null_calls()?;
         for _ in 0..ROUNDS {
@@ -158,7 +158,7 @@ impl ProcessSums {
         Ok(())
     }
 
-    /// Calls of this process that do nothing.
+    /// The sum of this process' calls that do nothing.
     fn null_calls(&mut self) -> io::Result<ProcessSum> {
         let (own, getppid) = (std::process::id(), number(Abi::X86_64, "getppid"));
         let mut all = ProcessSum::default();
@@ -172,7 +172,7 @@ impl ProcessSums {
     }
 }
 
-/// Loads and starts a program, and gives it back: without it the account has nothing of it.
+/// Loads and starts a program, and returns it: its run time is accounted only while the descriptor is open.
 fn attached(
     machine: &Machine,
     bpf: &mut Ebpf,
@@ -186,7 +186,7 @@ fn attached(
     Ok(program)
 }
 
-/// Says which calls return in the child too.
+/// Marks the calls that return in the child too.
 fn know_forks(bpf: &mut Ebpf) -> Result<(), LoadError> {
     let mut known: Array<MapData, u32> = take(bpf, "known")?;
     let mut forks = FORKS.iter().filter_map(|name| number(Abi::X86_64, name));

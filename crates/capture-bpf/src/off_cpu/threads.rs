@@ -1,4 +1,4 @@
-//! What the programs say of a thread that is off the processor, read.
+//! Decodes the programs' output for a thread that is off the CPU.
 
 use std::mem::offset_of;
 
@@ -10,7 +10,7 @@ use crate::wire::{self, NO_CALL, OFF_HAS_USER, OFF_HAS_USER_32, OFF_SINCE_BEGIN}
 /// DWARF number of the stack pointer.
 const SP: usize = 7;
 
-/// Reads one; `None`: it is too short.
+/// Decodes one; `None` if it is too short.
 pub(super) fn read(bytes: &[u8]) -> Option<OffThread> {
     let u32_at = |at: usize| Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
     let u64_at = |at: usize| Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
@@ -35,7 +35,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<OffThread> {
         pid: u32_at(offset_of!(wire::OffThread, pid))?,
         tid: u32_at(offset_of!(wire::OffThread, tid))?,
         time_ns,
-        // Another one for each look.
+        // A different key for each read.
         key: time_ns << 2 | OFF_SINCE_BEGIN,
         kernel: kernel.iter().take(frames).map(|word| u64::from_ne_bytes(*word)).collect(),
         user,
@@ -67,7 +67,7 @@ mod tests {
         assert_eq!((thread.thread_pointer, thread.syscall), (2000, Some(61)));
         assert_eq!(thread.kernel, [77, 0]);
         assert!(read(&bytes[..100]).is_none(), "cut");
-        // More than there is room for is not believed.
+        // Counts beyond the available space are rejected.
         bytes[offset_of!(wire::OffThread, kernel_frames)..][..4].copy_from_slice(&u32::MAX.to_ne_bytes());
         assert_eq!(read(&bytes).map(|thread| thread.kernel.len()), Some(64));
     }

@@ -1,4 +1,4 @@
-//! What tests of the programs share: loading them, programs to record, recordings of them.
+//! Shared parts of tests: loading the programs, programs to record, recordings.
 
 #![allow(dead_code)]
 
@@ -15,7 +15,7 @@ use plumb_process::usage::own_cpu_time;
 use plumb_profile::{FrameKind, Profile, Sample};
 use plumb_target::{Launch, Target};
 
-/// The programs; `None`, having said why, where they can't be had.
+/// Loads the programs; `None`, after saying why, if they are not available.
 pub fn load(options: LoadOptions) -> Option<Programs> {
     if !needs(Requirement::Bpf) || !needs(Requirement::Cc) {
         return None;
@@ -23,29 +23,29 @@ pub fn load(options: LoadOptions) -> Option<Programs> {
     Some(Programs::load(options).unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// What [`plumb_fixtures::host::stolen`] said when this test began to be alone.
+/// Value of [`plumb_fixtures::host::stolen`] when this test got the lock.
 static STOLEN_BEFORE: AtomicU64 = AtomicU64::new(0);
 
-/// What the host took since then, in seconds.
+/// Stolen time since then, in seconds.
 #[allow(dead_code, reason = "not all tests compare samples with an account")]
 pub fn stolen() -> f64 {
     plumb_fixtures::host::stolen() - f64::from_bits(STOLEN_BEFORE.load(Ordering::Relaxed))
 }
 
-/// Samples in a second of processor time: what was asked for, unless the kernel allows less.
+/// Samples per second of CPU time: the requested rate, unless the kernel allows less.
 pub fn rate(recorded: &Recorded) -> f64 {
     f64::from(recorded.setup.frequency_hz)
 }
 
-/// How many samples more or less than the used time asks for chance may make it, of a process that the processors' own timers find: where
-/// others run as well each tick finds it by its share of the time. Three standard deviations, and none where it runs all the time.
+/// Statistical error of the number of samples, for a process sampled by the CPUs' own timers: if others run
+/// as well, each tick hits it with the probability of its share of the time. Three standard deviations, and zero if it runs all the time.
 pub fn chance(recorded: &Recorded) -> f64 {
     let used = recorded.target_cpu.expect("it is accounted").total().as_secs_f64();
     let share = (used * 1e9 / recorded.profile.meta.duration_ns as f64).min(1.0);
     3.0 * (used * rate(recorded) * (1.0 - share)).sqrt()
 }
 
-/// One recording of the machine at a time: two processors have no room for more.
+/// One recording of the machine at a time: two CPUs can't handle more.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,7 +53,7 @@ pub fn alone() -> MutexGuard<'static, ()> {
     alone
 }
 
-/// A folder of a test's own, gone when this is dropped.
+/// A test's own directory, removed when this is dropped.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -67,7 +67,7 @@ impl Folder {
         self.0.join(name).to_string_lossy().into_owned()
     }
 
-    /// Compiles a source of this folder, or with a path from here.
+    /// Compiles a source of this directory, or with a relative path.
     pub fn compile(&self, source: &str, name: &str, options: &[&str]) -> String {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
         let out = self.path(name);
@@ -77,7 +77,7 @@ impl Folder {
         out
     }
 
-    /// The program of capture-perf's tests that burns processor time.
+    /// The program of capture-perf's tests that uses CPU time.
     pub fn burn(&self) -> String {
         self.compile("../../../capture-perf/tests/programs/burn.c", "burn", &[])
     }
@@ -96,13 +96,13 @@ pub fn command(words: &[&str]) -> Target {
     Target::Command(Launch { program: program.into(), arguments, environment: Vec::new() })
 }
 
-/// Records with the programs until the target ends, or for so long.
+/// Records with the programs until the target ends, or for at most `most`.
 pub fn record(programs: Programs, target: &Target, most: Option<Duration>) -> Recorded {
     let options = plumb_capture_perf::SamplingOptions::default();
     record_at(programs, target, most, options)
 }
 
-/// Likewise, with options.
+/// As [`record`], with options.
 pub fn record_at(
     programs: Programs,
     target: &Target,
@@ -112,8 +112,8 @@ pub fn record_at(
     record_awake(programs, target, most, options).0
 }
 
-/// Likewise; also for how long at most the recorder was kept from its rings by others: time in which it neither worked nor chose to
-/// wait, as where there are more programs than processors, or a quota has run out.
+/// As [`record_at`]; also returns how long at most the recorder was kept from its rings: time in which it neither worked nor chose to
+/// wait, as with more programs than CPUs, or an exhausted quota.
 pub fn record_awake(
     programs: Programs,
     target: &Target,
@@ -146,7 +146,7 @@ pub fn user_frames(profile: &Profile, sample: &Sample) -> Vec<(String, u64)> {
     users.map(|frame| (path(&frame), frame.lookup().0)).collect()
 }
 
-/// Whether a sample's stack goes to its root.
+/// Whether a sample's stack reaches its root.
 pub fn is_complete(profile: &Profile, sample: &Sample) -> bool {
     sample.stack.is_some_and(|stack| profile.is_complete(stack))
 }

@@ -1,4 +1,4 @@
-//! What a program in the kernel does for each of a recording's events.
+//! Assigns the role of the BPF programs for each of a recording's events.
 
 use std::io::ErrorKind;
 
@@ -15,8 +15,8 @@ pub(super) fn number_of(place: usize, is_measuring: bool) -> usize {
     if is_measuring { place + 2 } else { place }
 }
 
-/// What an assistant does for each event; `limits` is told of those that it can do nothing for. Those whose samples it takes itself
-/// are copiers from then on. `limit_hz`: how many samples a second there are to be of what is sampled each time and turns out to
+/// Sets up the assistant for each event; a message is added to `limits` for each event that it can't handle. Events whose samples it takes itself
+/// become copiers. `limit_hz`: samples per second of an event that is sampled each time and turns out to
 /// be frequent.
 pub(super) fn assign(
     wanted: &mut [Sampling],
@@ -58,7 +58,7 @@ pub(super) fn assign(
         }));
     }
     let has_said = wanted.iter().any(|one| one.copier.is_some());
-    // One layout for all. And what is copied begins later.
+    // All events need the same layout. Copied stacks begin later.
     let first = programs.iter().position(|program| !matches!(program, Program::Absent)).unwrap_or(0);
     for (number, one) in wanted.iter_mut().enumerate() {
         one.part = Part { has_said, tells: number == first, ..one.part };
@@ -66,7 +66,7 @@ pub(super) fn assign(
     Ok(programs)
 }
 
-/// Has an assistant watch a place.
+/// Lets an assistant observe a probe.
 fn watch(
     number: usize,
     sampling: &mut Sampling,
@@ -94,7 +94,7 @@ fn watch(
     Ok(Program::Takes { copiers, event })
 }
 
-/// The event of a function: one for all processors, as its program runs wherever the function is called.
+/// Opens the event of a function: one for all CPUs, as its program runs wherever the function is called.
 fn open(
     number: usize,
     sampling: &Sampling,

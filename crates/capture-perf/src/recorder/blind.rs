@@ -1,6 +1,6 @@
-//! Samples that the kernel drops because a program of another tool runs: seen by what is missing, and taken by copies from then on.
+//! Samples that the kernel drops while another tool's program runs: detects missing samples, and falls back to copying stacks.
 //!
-//! Not here: which programs ran (`KernelUnwinder::other_programs`).
+//! Elsewhere: finding which programs ran (`KernelUnwinder::other_programs`).
 
 use plumb_capture_api::OtherPrograms;
 use plumb_process::usage::monotonic_ns;
@@ -9,36 +9,36 @@ use super::Recorder;
 use crate::attr::{Counter, period_ns};
 use plumb_profile::Scope;
 
-/// Shortest time between two looks.
+/// Shortest time between two checks.
 const INTERVAL_NS: u64 = 100_000_000;
-/// From this share of the time on, in which such programs ran, or samples are missing, stacks are copied.
+/// Stacks are copied if such programs ran for at least this fraction of the time, or this fraction of samples is missing.
 const TOO_MUCH: f64 = 0.05;
-/// In less processor time of the target than this nobody knows what is missing.
+/// With less CPU time of the target than this, the missing share is unknown.
 const ENOUGH_NS: u64 = 20_000_000;
 
-/// What was seen of it.
+/// Observations so far.
 #[derive(Debug, Default)]
 pub(super) struct Blind {
-    /// When was looked last, and what there was by then.
+    /// Time and totals of the last check.
     before: Sight,
-    /// What kept samples from being taken so far.
+    /// Programs that suppressed samples so far.
     pub others: OtherPrograms,
-    /// Samples are copied.
+    /// Whether stacks are copied now.
     is_over: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Sight {
     now_ns: u64,
-    /// For how long programs of others had run.
+    /// Total run time of other tools' programs.
     others_ns: u64,
-    /// What a clock had counted, for which so many samples should have come, and how many did.
+    /// Count of a clock, from which the expected samples follow, and the time that samples represent.
     clock_ns: Option<u64>,
     sampled_ns: u64,
 }
 
 impl Sight {
-    /// Whether too many samples were dropped since.
+    /// Whether too many samples were dropped since `before`.
     fn is_too_much(self, before: Sight) -> bool {
         let others_ns = self.others_ns.saturating_sub(before.others_ns) as f64;
         let time_ns = self.now_ns.saturating_sub(before.now_ns) as f64;
@@ -54,7 +54,7 @@ impl Sight {
 }
 
 impl Recorder {
-    /// Goes on by copies where programs of others keep too many samples from being taken.
+    /// Falls back to copying where other tools' programs suppress too many samples.
     pub(super) fn heed_other_programs(&mut self) {
         let now_ns = monotonic_ns();
         let is_due = now_ns >= self.copies.blind.before.now_ns + INTERVAL_NS;
@@ -70,7 +70,7 @@ impl Recorder {
         let (clock_ns, sampled_ns) = self.clock_and_samples().unzip();
         let now = Sight { now_ns, others_ns, clock_ns, sampled_ns: sampled_ns.unwrap_or(0) };
         let before = std::mem::replace(&mut self.copies.blind.before, now);
-        // The first look has no other to be held against.
+        // The first check has no earlier one to compare with.
         if before.now_ns == 0 || !now.is_too_much(before) {
             return;
         }
@@ -88,14 +88,14 @@ impl Recorder {
         }
     }
 
-    /// Looks at which programs of others run, if it is time to or `now`, unless it matters no more.
+    /// Checks which programs of other tools run, if due or `now`, unless the fallback is in effect.
     pub(super) fn look_at_other_programs(&mut self, now: bool) {
         if let Some(assisted) = self.assisted.as_mut().filter(|_| !self.copies.blind.is_over) {
             self.copies.blind.others = assisted.other_programs(now);
         }
     }
 
-    /// What the clock counted for the target, and what samples were taken for, where nothing but the target is counted.
+    /// The clock's count for the target and the time that its samples represent, if only the target is counted.
     fn clock_and_samples(&self) -> Option<(u64, u64)> {
         let mut decided = self.sampled.iter().filter(|one| one.events.is_decided());
         let clock = decided

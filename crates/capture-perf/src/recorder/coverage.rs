@@ -1,6 +1,6 @@
-//! The sentence that says why samples account for less, or more, of the target's processor time than they should.
+//! The sentence that explains why samples represent less, or more, of the target's CPU time than they should.
 //!
-//! Not here: coverage itself as readers of a recording see it (analyze).
+//! Elsewhere: the coverage that readers of a recording see (analyze).
 
 use plumb_process::procfs;
 use plumb_process::usage::CpuTime;
@@ -10,15 +10,15 @@ use super::Recorder;
 use crate::account::Account;
 use crate::attr::Code;
 
-/// In percent, between these nothing is said.
+/// Coverage in percent that needs no explanation.
 const FAIR: std::ops::RangeInclusive<f64> = 95.0..=105.0;
-/// With fewer samples asked for than these a coverage says nothing.
+/// Fewest expected samples for a meaningful coverage.
 const ENOUGH: f64 = 100.0;
-/// A cause explains at least such a share of what is missing.
+/// Smallest fraction of the missing samples that a cause has to explain.
 const EXPLAINS: f64 = 0.2;
 
 impl Recorder {
-    /// Why coverage is low or high; `None`: it is not, or is not known.
+    /// The reason for low or high coverage; `None`: normal or unknown.
     pub(super) fn coverage_gap(&self, target_cpu: Option<CpuTime>, meta: &Meta) -> Option<String> {
         let hz = f64::from(meta.frequency_hz?);
         let clock = self.sampled.iter().find(|one| one.is_clock())?;
@@ -31,7 +31,7 @@ impl Recorder {
         let (all, samples) = (self.statistics().samples, &self.profile().samples);
         let samples = match self.sampled.len() {
             1 => all,
-            // Of several events it is not known once a part is out of memory.
+            // With several events it is unknown once a part is no longer in memory.
             _ if samples.len() as u64 != all => return None,
             _ => samples.iter().filter(|sample| sample.event == clock.id).count() as u64,
         };
@@ -68,10 +68,10 @@ impl Recorder {
         procfs::stolen_time().saturating_sub(self.began.stolen).as_secs_f64()
     }
 
-    /// Causes for which so many samples may be missing of so many that were asked for.
+    /// Causes of `missing` samples, of `asked` expected ones.
     fn losses(&self, (missing, asked): (f64, f64), hz: f64, meta: &Meta) -> Vec<String> {
         let explains = |samples: f64| samples >= EXPLAINS * missing;
-        // What happened to the whole machine happened to the target as far as it used that.
+        // Effects on the whole machine are attributed to the target by its share of the CPU time.
         let whole = meta.duration_ns as f64 / 1e9 * f64::from(meta.cpus) * hz;
         let of_machine = |seconds: f64| explains(seconds * hz * (asked / whole.max(1.0)).min(1.0));
         let mut causes = Vec::new();
@@ -114,7 +114,7 @@ impl Recorder {
         causes
     }
 
-    /// Causes for which there may be more samples than the account of processor time has.
+    /// Causes of more samples than the accounted CPU time explains.
     fn excesses(&self, meta: &Meta) -> Vec<String> {
         match (&self.account, meta.scope) {
             (Account::Processes(_) | Account::Command(_), scope) if scope != Scope::Cgroup => {

@@ -1,4 +1,4 @@
-//! When a recording ends: by a signal, with its command, or when those that it goes by have gone.
+//! The end of a recording: by a signal, with its command, or when the observed processes have ended.
 
 use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
@@ -15,35 +15,35 @@ use crate::error::Error;
 use crate::events::Attachment;
 use crate::options::SamplingOptions;
 
-/// What a recording of processes that it didn't start goes by.
+/// The processes that a recording of running processes follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whom {
-    /// The processes that were named; none: it has no end of its own.
+    /// The given processes; without any, the recording has no end of its own.
     Named,
-    /// All that descend from them.
+    /// The given processes and all their descendants.
     Descendants,
-    /// Those that begin to run a program.
+    /// Processes that start a program.
     Awaited,
 }
 
-/// The target, and what ends the recording of it.
+/// The target, and the conditions that end its recording.
 pub(super) struct Observed {
     pub signals: Signals,
     pub policy: SignalPolicy,
     pub child: Option<Child>,
-    /// What the command is called, if it is one.
+    /// Name of the command, if the target is one.
     pub command: Option<String>,
     pub exited: Option<(ExitStatus, CpuTime)>,
-    /// Become readable when the processes to be recorded end.
+    /// Descriptors that become readable when the recorded processes end.
     pub ends: Vec<OwnedFd>,
     pub pids: Vec<u32>,
-    /// Of a cgroup that was there.
+    /// Processes that join an existing cgroup.
     joiners: Joiners,
     whom: Whom,
 }
 
 impl Observed {
-    /// Holds a command before its first instruction, or finds the processes that there are.
+    /// Holds a command before its first instruction, or finds the running processes.
     pub fn hold(target: &Target, options: &SamplingOptions) -> Result<(Self, Option<Held>), Error> {
         let signals = if options.heeds_signals { Signals::watch() } else { Signals::none() };
         let signals = signals.map_err(Error::system("watching for signals"))?;
@@ -65,7 +65,7 @@ impl Observed {
         Ok((observed, held))
     }
 
-    /// From now on it is seen when the processes end.
+    /// Starts to watch for the end of the processes.
     pub fn watch_ends(&mut self) {
         self.ends = self.pids.iter().filter_map(|&pid| pidfd(pid).ok()).collect();
     }
@@ -94,23 +94,23 @@ impl Recorder {
         self.observed.policy.overdue(Instant::now()).map(End::Signal)
     }
 
-    /// What the user is to know of a command that a Ctrl-C didn't end; each only once.
+    /// A notice for the user if Ctrl-C did not end the command; each only once.
     pub fn notice(&mut self) -> Option<Notice> {
         self.observed.policy.notice(Instant::now())
     }
 
     fn reap(&mut self) -> Option<End> {
-        // Until it is waited for, the kernel tells how long it waited for a processor.
+        // Before it is reaped, the kernel still has its run-queue wait.
         self.ingest.look_at_queues(true);
         let exited = self.observed.child?.try_wait().ok()??;
         self.observed.exited = Some(exited);
         Some(End::Exited(exited.0))
     }
 
-    /// Forgets processes that have ended; an end if there is none left.
+    /// Removes ended processes; returns an end if none is left.
     pub(super) fn heed_ends(&mut self, gone: &[bool]) -> Option<End> {
         if self.observed.child.is_some() {
-            // SIGCHLD tells too, unless another thread of the program takes it.
+            // SIGCHLD shows it too, unless another thread of the program takes the signal.
             return if gone.contains(&true) { self.reap() } else { None };
         }
         if let Attachment::Cgroup(cgroup) = &self.ground.attachment {
@@ -125,20 +125,20 @@ impl Recorder {
         if gone.contains(&true) {
             let mut gone = gone.iter();
             self.observed.ends.retain(|_| !gone.next().copied().unwrap_or(false));
-            // A process that has ended shows as a zombie until its parent takes notice.
+            // An ended process stays a zombie until its parent reaps it.
             return self.observed.ends.is_empty().then_some(End::Gone);
         }
-        // Without pidfds (before kernel 5.3) the look at /proc does.
+        // Without pidfds (before kernel 5.3), /proc is polled.
         let all_gone =
             self.observed.ends.is_empty() && !self.observed.pids.iter().any(|&pid| procfs::exists(pid));
         all_gone.then_some(End::Gone)
     }
 
-    /// Some of those that the recording goes by have ended; an end if nobody is left who matters.
+    /// Handles ended processes; returns an end if none is left that matters.
     fn heed_gone(&mut self, gone: &[bool]) -> Option<End> {
         let mut gone = gone.iter();
         self.observed.ends.retain(|_| !gone.next().copied().unwrap_or(false));
-        // Who was forked, or has begun, is in the records.
+        // Processes that were forked, or have started, are in the records.
         self.read(monotonic_ns());
         self.meet_arrived();
         let is_left = match self.observed.whom {
@@ -148,7 +148,7 @@ impl Recorder {
         (!is_left).then_some(End::Gone)
     }
 
-    /// Processes have begun to run the program that is waited for: with the first of them the recording begins.
+    /// Handles processes that have started the awaited program: the first one starts the recording.
     pub(super) fn meet_arrived(&mut self) {
         for pid in self.ingest.take_arrived() {
             if self.observed.pids.is_empty() {
@@ -162,7 +162,7 @@ impl Recorder {
         }
     }
 
-    /// Has processes followed that have come into the cgroup, where what is measured goes by processes. Events are the cgroup's anyway.
+    /// Follows processes that have joined the cgroup, if measurements are per process. Events are attached to the cgroup anyway.
     pub(super) fn meet_joined(&mut self) {
         let (Attachment::Cgroup(cgroup), Some(assisted)) = (&self.ground.attachment, &mut self.assisted)
         else {
@@ -173,7 +173,7 @@ impl Recorder {
         }
     }
 
-    /// Whether it still waits for a process to begin.
+    /// Whether it still waits for a process to start.
     pub fn is_waiting(&self) -> bool {
         self.observed.whom == Whom::Awaited && self.observed.pids.is_empty()
     }

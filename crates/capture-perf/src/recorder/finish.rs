@@ -1,4 +1,4 @@
-//! The end of a recording: what comes late is waited for, and what is known of the whole is put beside the samples.
+//! The end of a recording: waits for late records, and adds facts on the whole recording to the samples.
 
 use std::fs::File;
 use std::time::{Duration, Instant};
@@ -16,45 +16,45 @@ use crate::attr::Code;
 use crate::events::Attachment;
 use crate::setup::Setup;
 
-/// At the end, accounts of processes are waited for until none has come for the first of these times, and no longer than
-/// the second.
+/// Limits for waiting for accounts of processes at the end: the time without any, and the total
+/// time.
 const SETTLE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(1));
 
 /// A finished recording.
 pub struct Recorded {
-    /// What was recorded: addresses, not names. Its `meta` is filled in but for what only the caller knows.
+    /// The profile: addresses, not names. Its `meta` is filled in except for facts that only the caller knows.
     pub profile: Profile,
-    /// What became of the samples.
+    /// Counts of samples.
     pub statistics: Statistics,
-    /// How it was recorded.
+    /// The setup of the recording.
     pub setup: Setup,
-    /// Processor time of the target, user and kernel apart, if it is known.
+    /// CPU time of the target, user and kernel separately, if known.
     pub target_cpu: Option<CpuTime>,
     /// A command that outlives its recording.
     pub running: Option<Running>,
     /// Descendants that outlive a command.
     pub left: Descendants,
-    /// What was walked in the kernel, and what was not; `None`: nothing was to be.
+    /// Counts of stacks unwound in the kernel and of others; `None`: kernel unwinding was not used.
     pub handed_over: Option<UnwindFallbackStats>,
-    /// Times off the processor that are not in the profile; `None`: they were not measured.
+    /// Off-CPU times that are not in the profile; `None`: they were not measured.
     pub unmeasured: Option<Unmeasured>,
     /// Files that were deleted or replaced while the target used them, held open so that symbols can be read.
     pub vanished: Vec<(DsoId, File)>,
-    /// In which control groups processes ended since the profile was taken out last, where the kernel was asked to tell.
+    /// The control groups of processes that ended since the profile was last taken out, if the kernel was asked for them.
     pub cgroups: EndedCgroups,
 }
 
 impl Recorder {
-    /// Learns the stacks of waits that go on and could not be walked as they began: the table may not have been there yet. Nothing once those
-    /// are measured no more.
+    /// Reads the stacks of ongoing waits that could not be unwound at their start: the table may not have been loaded yet. Does nothing once waits
+    /// are no longer measured.
     pub(super) fn look_at_waits(&mut self) {
         if let Some(assisted) = &mut self.assisted {
-            // What can't be told now is in the sum, without a stack.
+            // Waits that can't be read now are in the sum, without a stack.
             let _ = assisted.look_at_threads(&mut self.ingest, true);
         }
     }
 
-    /// Ends the recording.
+    /// Finishes the recording.
     pub fn finish(mut self) -> Recorded {
         self.stop();
         self.look_at_other_programs(true);
@@ -95,12 +95,12 @@ impl Recorder {
         }
     }
 
-    /// Holds what samples weigh together against what the kernel counted.
+    /// Scales the weights of samples to the kernel's counts.
     fn weigh(&mut self) {
         let is_scaled = self.counts_target_only();
         for one in &self.sampled {
             if one.events.is_taken() {
-                // Only what was lost is in no sample, and what came after the last of each processor.
+                // Only lost occurrences are in no sample, and those after the last sample of each CPU.
                 let counted = self.counted(one).filter(|_| one.is_by_frequency());
                 counted.iter().for_each(|&counted| self.ingest.scale(one.id, 0..u64::MAX, counted));
                 continue;
@@ -109,7 +109,7 @@ impl Recorder {
                 continue;
             }
             if !one.is_scaled() {
-                // What a sample says that it stands for may be the period of before it was changed, as with a counter that is a clock.
+                // The weight in a sample may be the period before a change, as for a counter used as a clock.
                 let counted = one.events.counted().filter(|_| one.events.sampling().counter.is_hardware());
                 counted.iter().for_each(|&counted| self.ingest.scale_down(one.id, counted));
                 continue;
@@ -118,7 +118,7 @@ impl Recorder {
                 (Some((since, before, counted)), _) => {
                     self.ingest.scale_parts(one.id, [(0..since, before), (since..u64::MAX, counted)]);
                 }
-                // Each was to be a sample until they are too many, and some may have been lost.
+                // Each occurrence was a sample until they became too many, and some may have been lost.
                 (None, Some(_)) => {
                     let counted = one.events.counted();
                     counted.iter().for_each(|&counted| self.ingest.scale(one.id, 0..u64::MAX, counted));
@@ -128,7 +128,7 @@ impl Recorder {
         }
     }
 
-    /// Who still runs of what a command started, now that it has ended itself.
+    /// Running descendants of a command that has ended itself.
     fn descendants(&self) -> Descendants {
         let Some(name) = self.observed.command.clone().filter(|_| self.observed.exited.is_some()) else {
             return Descendants::default();
@@ -140,7 +140,7 @@ impl Recorder {
         Descendants::new(name, pids).staying()
     }
 
-    /// What is known of the recording as a whole.
+    /// The facts on the recording as a whole.
     pub(super) fn facts(&self, ended_ns: u64, target_cpu: Option<CpuTime>) -> Meta {
         let mut meta = self.ingest.profile().meta.clone();
         meta.host = self.host.name.clone();
@@ -173,7 +173,7 @@ impl Recorder {
         meta
     }
 
-    /// Whether the events count nothing but what happens to the target.
+    /// Whether the events count only the target.
     pub(super) fn counts_target_only(&self) -> bool {
         match self.ground.attachment {
             Attachment::Cgroup(_) | Attachment::Processes(_) => true,
@@ -181,19 +181,19 @@ impl Recorder {
         }
     }
 
-    /// How often an event happened to the target; `None` where it is a clock, or that is not known.
+    /// Number of occurrences of an event in the target; `None` for a clock, or if unknown.
     fn occurrences_of(&self, one: &Sampled) -> Option<u64> {
         let trigger = one.events.sampling().counter.trigger();
         let is_known = trigger.is_some_and(|trigger| !trigger.is_told()) && self.counts_target_only();
         (one.events.is_taken() || is_known).then(|| self.counted(one))?
     }
 
-    /// Takes what comes late: the kernel frees a task, and so closes its account, milliseconds after its exit.
+    /// Handles late records: the kernel frees a task, and closes its account, milliseconds after its exit.
     pub(super) fn settle(&mut self) {
         if self.assisted.is_none() {
             return;
         }
-        // Counts may wait for a message of the last look.
+        // Counts may wait for a message of the last read.
         self.read(u64::MAX);
         let (begin, mut last, mut open) = (Instant::now(), Instant::now(), self.ingest.open_accounts());
         while open > 0 && last.elapsed() < SETTLE.0 && begin.elapsed() < SETTLE.1 {

@@ -1,8 +1,8 @@
-//! What is done about hardware counters while a recording goes on: their periods follow what they count, a storm of interrupts is ended,
-//! and the kernel's limit that one has lowered is set back.
+//! Controls hardware counters during a recording: adjusts their periods, ends interrupt storms,
+//! and restores the kernel's rate limit if a storm has lowered it.
 //!
-//! Invariant: an event that `guard` slows down or stops is named in the recording's limits. Not here: what is a storm (`watchdog`) and
-//! which period is right (`period`).
+//! Invariant: an event that `guard` slows down or stops is named in the recording's limits. Elsewhere: detecting a storm (`watchdog`) and
+//! choosing a period (`period`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,13 +17,13 @@ use super::sampled::Sampled;
 use crate::period::PeriodKeeper;
 use crate::watchdog::{Sight, Storm, Watchdog};
 
-/// Between two looks.
+/// Time between two checks.
 const INTERVAL_NS: u64 = 100_000_000;
-/// After a first storm there are at least so many times fewer samples.
+/// Smallest factor by which samples are reduced after a first storm.
 const FEWER: u64 = 8;
-/// So many interrupts a second on a processor harm none: what a storm of a period that was given is brought down to.
+/// A harmless rate of interrupts per second on a CPU: a storm at a given period is reduced to this.
 const HARMLESS_HZ: u64 = 1000;
-/// Where the kernel keeps the highest rate (Documentation/admin-guide/sysctl/kernel.rst).
+/// File with the kernel's highest rate (Documentation/admin-guide/sysctl/kernel.rst).
 const HIGHEST_RATE: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
 
 /// Guards the machine against the hardware counters of a recording.
@@ -37,16 +37,16 @@ pub(super) struct Guard {
 
 /// A hardware counter of a recording.
 struct Counting {
-    /// Which of the recording's events it is.
+    /// Index of the event in the recording.
     index: usize,
     /// `None`: its period was given.
     keeper: Option<PeriodKeeper>,
-    /// What was counted on each processor at the last look.
+    /// Count on each CPU at the last check.
     counted: BTreeMap<u32, u64>,
 }
 
 impl Guard {
-    /// Guards the hardware counters among the events; `None` if there are none. `cycles_per_ns`: the processor's speed.
+    /// Guards the hardware counters among the events; `None` if there are none. `cycles_per_ns`: the CPU's speed.
     pub fn new(events: &[Sampled], host: &Host, cycles_per_ns: f64) -> Option<Self> {
         let counting = |(index, one): (usize, &Sampled)| {
             let sampling = one.events.sampling();
@@ -69,19 +69,19 @@ impl Guard {
         Some(Self { counters, watchdog, sight, has_slowed: false, highest_before })
     }
 
-    /// The recorder was woken so much later than it asked to be.
+    /// Notes that the recorder was woken this much later than requested.
     pub fn was_late(&mut self, by: Duration) {
         self.sight.late_ns = self.sight.late_ns.max(nanoseconds(by));
     }
 
-    /// Adds the interrupts since the last look, and finds the periods that are better than those there are.
+    /// Adds the interrupts since the last check, and returns better periods.
     fn look(&mut self, events: &[Sampled]) -> Vec<(usize, u64)> {
         let mut better = Vec::new();
         for one in &mut self.counters {
             let events = &events[one.index].events;
             let (counted, running_ns) = events.counted_for();
             let before = |cpu: &u32| one.counted.get(cpu).copied().unwrap_or(0);
-            // Events that were exchanged begin anew.
+            // Replaced events start at zero.
             let since = |(cpu, &count): (&u32, &u64)| count.checked_sub(before(cpu)).unwrap_or(count);
             let busiest = counted.iter().map(since).max().unwrap_or(0);
             let count = counted.values().sum();
@@ -98,7 +98,7 @@ impl Guard {
         better
     }
 
-    /// The periods with which there are so many times fewer samples.
+    /// Returns the periods that reduce samples to 1/`times`.
     fn slow_down(&mut self, times: u64, events: &[Sampled]) -> Vec<(usize, u64)> {
         self.has_slowed = true;
         self.watchdog.ask_fewer(times);
@@ -115,7 +115,7 @@ impl Guard {
 }
 
 impl Recorder {
-    /// Looks after the hardware counters, if there are any and it is time to.
+    /// Checks the hardware counters, if there are any and it is due.
     pub(super) fn guard(&mut self) {
         let Some(guard) = &mut self.guard else { return };
         let now_ns = monotonic_ns();
@@ -128,7 +128,7 @@ impl Recorder {
         guard.sight.late_ns = 0;
         match storm {
             None => better.into_iter().for_each(|(index, period)| {
-                // If that fails, the period stays as it is, which is long enough.
+                // On failure the period stays as it is, which is long enough.
                 let _ = self.sampled[index].events.set_period(period);
             }),
             Some(storm) => self.calm(storm),
@@ -136,7 +136,7 @@ impl Recorder {
         self.belonging.learn(&self.sampled);
     }
 
-    /// A first storm: fewer samples; another one: none.
+    /// On a first storm, reduces the samples; on another one, stops them.
     fn calm(&mut self, storm: Storm) {
         let Some(guard) = &mut self.guard else { return };
         if !guard.has_slowed {
@@ -172,7 +172,7 @@ impl Recorder {
         self.setup.limits.extend(set_back(guard.highest_before));
     }
 
-    /// Sets the kernel's limit back, should interrupts have had it lowered.
+    /// Restores the kernel's limit, if interrupts caused it to be lowered.
     pub(super) fn set_back(&mut self) {
         if let Some(guard) = self.guard.take() {
             self.setup.limits.extend(set_back(guard.highest_before));
@@ -190,7 +190,7 @@ fn highest_rate() -> Option<u32> {
     fs::read_to_string(HIGHEST_RATE).ok()?.trim().parse().ok()
 }
 
-/// Sets the highest rate back to what it was; a sentence if it had been lowered.
+/// Restores the highest rate; returns a message if it had been lowered.
 fn set_back(before: Option<u32>) -> Option<String> {
     let (before, now) = (before?, highest_rate()?);
     (now < before).then(|| {

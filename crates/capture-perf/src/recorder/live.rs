@@ -1,4 +1,4 @@
-//! Looking at a recording while it goes on.
+//! Access to a recording in progress.
 
 use std::fs::File;
 
@@ -13,39 +13,39 @@ use crate::error::Error;
 use crate::session::UnwinderSession;
 
 impl Recorder {
-    /// Works on the profile so far, for as long as that takes: what the kernel writes meanwhile is moved out of its rings. Names may
-    /// be put beside frames; rows must stay as they are.
+    /// Runs `work` on the profile so far, for any length of time: records that arrive are moved out of the rings. `work` may add names
+    /// to frames; rows must stay as they are.
     pub fn meanwhile<R>(&mut self, work: impl FnOnce(&mut Profile) -> R) -> R {
         let Self { rings, ingest, assisted, .. } = self;
         let fetch = || assisted.iter_mut().for_each(UnwinderSession::fetch);
         rings.moving(|| work(ingest.profile_mut()), fetch)
     }
 
-    /// Likewise for work that is done in far less time than the kernel takes to fill its rings: a millisecond or so. Nothing moves what
-    /// comes, which takes a thread each time.
+    /// As [`meanwhile`](Self::meanwhile), for work that takes far less time than the kernel needs to fill its rings: about a
+    /// millisecond. Records are not moved, which saves a thread.
     pub fn briefly<R>(&mut self, work: impl FnOnce(&mut Profile) -> R) -> R {
         work(self.ingest.profile_mut())
     }
 
-    /// Files of frames that no path leads to any more, or none in this mount namespace, held open.
+    /// Frames' files that no path leads to any more, or none in this mount namespace, held open.
     pub fn vanished(&self) -> Vec<(DsoId, File)> {
         self.ingest.vanished()
     }
 
-    /// The clock of the samples, now, in nanoseconds.
+    /// The current time on the clock of the samples, in nanoseconds.
     pub fn now_ns(&self) -> u64 {
         monotonic_ns()
     }
 
-    /// Times off the processor so far that are in no sample; `None`: they are not measured.
+    /// Off-CPU times so far that are in no sample; `None`: they are not measured.
     pub fn unmeasured(&mut self) -> Option<Unmeasured> {
         self.off_cpu().map(|off_cpu| off_cpu.unmeasured())
     }
 
-    /// Takes out what was recorded since the last time, and goes on with a new profile that has the same events: nothing here remembers
-    /// an id of the old one. Counts of lost samples and processor time go on, and are in its `meta` as of the whole recording so far.
+    /// Takes out everything recorded since the last call, and continues with a new profile with the same events: nothing here keeps
+    /// an ID of the old one. Counts of lost samples and CPU time continue, and its `meta` holds them for the whole recording so far.
     ///
-    /// Where times off the processor are measured those that go on are in it up to now.
+    /// If off-CPU times are measured, ongoing ones are included up to now.
     pub fn take(&mut self) -> TakenProfile {
         let Self { rings, ingest, assisted, .. } = self;
         let mut kept = assisted.as_mut().map(|assisted| assisted.end_window(ingest)).unwrap_or_default();
@@ -56,29 +56,29 @@ impl Recorder {
         taken
     }
 
-    /// Goes on with samples that were taken out by [`Recorder::take`] just before, and were folded ([`Profile::fold`]) since. As rows are
-    /// no longer samples, what was recorded can't be held against processor time from now on.
+    /// Puts back samples that [`Recorder::take`] has just returned and that were folded ([`Profile::fold`]) since. As rows are
+    /// no longer single samples, samples can't be compared with CPU time from now on.
     pub fn put_back(&mut self, past: Profile) {
         self.ingest.put_back(past);
         self.has_folded = true;
     }
 
-    /// Whether stacks and samples may be taken out of the profile while the recording goes on. Not so where what samples weigh is
-    /// known at the end only: times off the processor, and events that are no clock.
+    /// Whether stacks and samples may be taken out of the profile during the recording. False if the weight of samples is
+    /// known only at the end: off-CPU times, and events that are not clocks.
     pub fn can_be_in_parts(&mut self) -> bool {
         let is_weighed_later = |one: &Sampled| one.is_scaled() || one.events.is_taken();
         self.off_cpu().is_none() && !self.sampled.iter().any(is_weighed_later)
     }
 
-    /// Samples by the clock so many times a second of processor time from now on. A sample weighs the period at which it was taken; less
-    /// than one period of each processor is cut off at each change.
+    /// Changes the clock's frequency to `hz` per second of CPU time. A sample weighs the period at which it was taken; each change
+    /// loses less than one period per CPU.
     ///
     /// # Errors
-    /// The kernel opens no new events: those that are there go on as they were.
+    /// The kernel opens no new events: the old ones continue.
     pub fn set_frequency(&mut self, hz: u32) -> Result<(), Error> {
         let hz = hz.max(1);
         if self.sampled.iter().any(|one| one.events.sampling().period().is_some()) {
-            // Records that don't say what they count are of the old frequency so far.
+            // Records without a period belong to the old frequency up to here.
             self.read(monotonic_ns());
         }
         for one in &mut self.sampled {
@@ -92,8 +92,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Ends a part of the recording: no stack and no sample that is in the profile now is looked at or changed any more, so that
-    /// [`Recorder::meanwhile`] may take all of them out, next.
+    /// Ends a part of the recording: no stack or sample now in the profile is read or changed any more, so that
+    /// [`Recorder::meanwhile`] may take all of them out next.
     pub fn end_part(&mut self) {
         let ingest = &mut self.ingest;
         if let Some(assisted) = &mut self.assisted {
@@ -102,19 +102,19 @@ impl Recorder {
         ingest.end_part();
     }
 
-    /// Takes what is known of processes that have ended out of the profile: their lives and mappings, which are to be kept elsewhere
-    /// by now.
+    /// Removes lifetimes and mappings of ended processes from the profile; the caller must have stored them
+    /// elsewhere.
     pub fn forget_ended(&mut self) {
         self.ingest.forget_ended();
     }
 
-    /// What is known of the recording as a whole, as if it had ended now.
+    /// The facts about the whole recording, as if it had ended now.
     pub fn facts_so_far(&mut self) -> Meta {
         let target_cpu = self.target_cpu();
         self.facts(monotonic_ns(), target_cpu)
     }
 
-    /// The recording so far, as if it had ended now. Stacks that later samples might complete are cut in it.
+    /// The recording so far, as if it had ended now. Stacks that later samples might complete are truncated in it.
     pub fn so_far(&mut self) -> Profile {
         let target_cpu = self.target_cpu();
         let mut profile = self.meanwhile(|profile| profile.clone());

@@ -1,4 +1,4 @@
-//! The events of a recording: which of them a sample belongs to, and how often each happened.
+//! The events of a recording: maps samples to events, and scales them to the kernel's counts.
 
 use linux_perf_event_reader::constants::PERF_SAMPLE_IDENTIFIER;
 use linux_perf_event_reader::{RawData, RawEventRecord, RecordType};
@@ -12,68 +12,68 @@ use crate::limit::Limit;
 use crate::setup::SampledEvent;
 use crate::trigger::Trigger;
 
-/// One event.
+/// One event of the recording.
 pub(super) struct Sampled {
-    /// What the profile calls it.
+    /// The event's ID in the profile.
     pub id: EventId,
     pub events: Events,
-    /// Until when each occurrence is a sample.
+    /// The limit until which each occurrence is a sample.
     pub limit: Option<Limit>,
 }
 
 impl Sampled {
-    /// Whether what the kernel counted is what its samples are to weigh together: of what is no clock and not counted by the
-    /// processor.
+    /// Whether the total weight of its samples is the kernel's count: true for events other than clocks and hardware
+    /// counters.
     pub fn is_scaled(&self) -> bool {
         self.events.sampling().counter.trigger().is_some_and(|trigger| !trigger.is_hardware())
     }
 
-    /// Whether not each time that it happens is a sample, or not each single one must be.
+    /// Whether the event is sampled by frequency, so that not every occurrence need be a sample.
     pub fn is_by_frequency(&self) -> bool {
         self.limit.is_some() || matches!(self.events.sampling().pace, SamplingRate::Frequency(_))
     }
 
-    /// Whether it is time off the processor, which a program tells of.
+    /// Whether it is off-CPU time, which a program reports.
     pub fn is_told(&self) -> bool {
         self.events.sampling().counter.trigger().is_some_and(Trigger::is_told)
     }
 
-    /// Whether it goes by the passing of processor time, by frequency.
+    /// Whether it is a clock, sampled by frequency.
     pub fn is_clock(&self) -> bool {
         let sampling = self.events.sampling();
         sampling.counter.trigger().is_none() && matches!(sampling.pace, SamplingRate::Frequency(_))
     }
 
-    /// What the setup says of it.
+    /// Description of the event for the setup.
     pub fn setup(&self) -> SampledEvent {
         let Sampling { counter, code, pace, .. } = self.events.sampling();
         SampledEvent { id: self.id, counter: counter.clone(), code: *code, pace: *pace }
     }
 }
 
-/// Of which event records are.
+/// Maps records to events.
 #[derive(Default)]
 pub(super) struct Belonging {
-    /// By what samples say of themselves. The first event has all that say nothing.
+    /// Events by the ID in samples. Records without an ID belong to the first event.
     ids: FxHashMap<u64, EventId>,
 }
 
 impl Belonging {
-    /// What samples of these events say.
+    /// Learns the IDs of these events.
     pub fn of_events(all: &[Sampled]) -> Self {
         let mut belonging = Self::default();
         belonging.learn(all);
         belonging
     }
 
-    /// Learns by what samples of the events say that they are theirs. What was learnt before stays.
+    /// Learns the IDs in samples of the events. Earlier ones stay.
     pub fn learn(&mut self, all: &[Sampled]) {
         if all.len() > 1 {
             all.iter().for_each(|one| self.ids.extend(one.events.ids().map(|id| (id, one.id))));
         }
     }
 
-    /// The event of a record; `first`: that of records which don't say.
+    /// The event of a record; `first`: the event of records without an ID.
     pub fn of(&self, record: &RawEventRecord<'_>, first: EventId) -> EventId {
         if record.record_type != RecordType::SAMPLE {
             return first;

@@ -1,4 +1,4 @@
-//! The beginning of a recording: events are opened, the target is held or found, and let go once they count.
+//! The start of a recording: opens events, holds or finds the target, and releases it once the events count.
 
 use std::io;
 use std::sync::Arc;
@@ -32,20 +32,20 @@ use crate::setup::{self, Setup};
 use crate::stack_copy::StackCopySizer;
 use crate::trigger::Trigger;
 
-/// Before a recording of what runs already, what walks stacks in the kernel gets the tables that it wants: until it has
-/// wanted none for the first of these times, and no longer than the second.
+/// Limits for loading requested tables before a recording of running processes: the time without a request,
+/// and the total time.
 const WARM_UP: (Duration, Duration) = (Duration::from_millis(30), Duration::from_secs(1));
-/// A ring holds at least this many samples, so that the recorder may sleep a while.
+/// Smallest number of samples that fit in a ring, so that the recorder may sleep a while.
 const SAMPLES_IN_RING: usize = 64;
 
 impl Recorder {
-    /// Begins to record. A command has begun its program when this returns.
+    /// Starts to record. A command has started its program when this returns.
     pub fn start(target: &Target, options: &SamplingOptions) -> Result<Self, Error> {
         Self::start_with(target, options, None)
     }
 
-    /// Begins to record with something that walks stacks in the kernel, if there is such a thing. If it measures time off the
-    /// processor, that is recorded too, or alone where `options` names no counter.
+    /// Starts to record with a kernel unwinder, if one is given. If it measures off-CPU time, that is recorded too, or alone
+    /// if `options` names no counter.
     pub fn start_with(
         target: &Target,
         options: &SamplingOptions,
@@ -54,7 +54,7 @@ impl Recorder {
         Self::start_beside(target, options, assistant, None)
     }
 
-    /// Likewise; what watches the target beside begins with the recording, and its end is the caller's.
+    /// As [`start_with`](Self::start_with), with an observer of the target that starts with the recording and is ended by the caller.
     pub fn start_beside(
         target: &Target,
         options: &SamplingOptions,
@@ -115,7 +115,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Has the target run, once all is in place.
+    /// Releases the target, once all is in place.
     fn let_go(
         &mut self,
         target: &Target,
@@ -128,7 +128,7 @@ impl Recorder {
         let begun = beside.map_or(Ok(()), TargetObserver::begin);
         begun.map_err(Error::system("starting what watches beside"))?;
         if held.is_some() {
-            // It was held while all of this was made ready: that is not the command's time.
+            // The preparation time, while it was held, does not belong to the command.
             self.began = Began::now(self.began.own, &self.observed.pids);
         }
         self.ingest.profile_mut().meta.start_ns = self.began.monotonic_ns;
@@ -138,7 +138,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Has samples count from now on.
+    /// Starts counting samples.
     fn begin(&mut self, target: &Target) -> Result<(), Error> {
         if self.assisted.is_none() {
             return Ok(());
@@ -152,7 +152,7 @@ impl Recorder {
         late.into_iter().try_for_each(Events::start)?;
         let Some(assisted) = &mut self.assisted else { return Ok(()) };
         assisted.start().map_err(Error::system("starting what walks stacks"))?;
-        // A command is held, and has not begun to wait for anything of its own.
+        // A command is held, and has not waited for anything of its own yet.
         if !matches!(target, Target::Command(_))
             && let Err(error) = assisted.look_at_threads(&mut self.ingest, false)
         {
@@ -163,7 +163,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Supplies tables until nothing that runs wants any, so that the first samples need not be copied.
+    /// Loads tables until no running process requests one, so that the first samples need not be copied.
     fn warm_up(&mut self) -> Result<(), Error> {
         let begin = Instant::now();
         let (mut wants, mut last) = (0, begin);
@@ -182,15 +182,15 @@ impl Recorder {
     }
 }
 
-/// What is sampled of what may be, and whether the whole machine may be.
+/// Chooses the events, and whether the whole machine may be sampled.
 fn choose(host: &Host, options: &SamplingOptions) -> Result<(setup::Choice, io::Result<()>), Error> {
     let mut abilities = Abilities::find(host, false);
     let machine = std::mem::replace(&mut abilities.machine, Ok(()));
     Ok((setup::choose(host, abilities, options)?, machine))
 }
 
-/// The options, with the event that goes with what walks stacks: if that measures time off the processor, beside the events that are
-/// asked for, or alone if none is.
+/// The options, with the kernel unwinder's own event: if it measures off-CPU time, together with the requested events, or alone
+/// without any.
 fn options_with(
     options: &SamplingOptions,
     assistant: &mut Option<Box<dyn KernelUnwinder>>,
@@ -209,7 +209,7 @@ fn options_with(
     options
 }
 
-/// The events by the numbers that programs have for them: of time off the processor two, which come first.
+/// The events by program number: for off-CPU time two, which come first.
 fn numbered(sampled: &[Sampled]) -> Vec<EventId> {
     let told = sampled.iter().filter(|one| one.is_told()).flat_map(|one| {
         let waited = EventId::from_index(one.id.index() + 1);
@@ -218,7 +218,7 @@ fn numbered(sampled: &[Sampled]) -> Vec<EventId> {
     told.chain(sampled.iter().filter(|one| !one.is_told()).map(|one| one.id)).collect()
 }
 
-/// Opens all events, and starts those that may start before it is said that samples count. What walks stacks comes back if any event
+/// Opens all events, and starts those that may start before samples count. Returns the kernel unwinder if any event
 /// uses it.
 #[allow(clippy::type_complexity, reason = "events with their limits, and what came in")]
 fn open_all(
@@ -236,7 +236,7 @@ fn open_all(
     let assistant = assistant.filter(|_| is_used);
     let open = |(sampling, program)| open_events(ground, sampling, program, by_frequency);
     let all = wanted.into_iter().zip(programs).map(open).collect::<Result<Vec<_>, _>>()?;
-    // What no program sees would count before it is said that samples do.
+    // Events that no program handles would count too early.
     let is_early = |events: &Events| assistant.is_none() || events.is_assisted();
     all.iter().filter(|(events, _)| is_early(events)).try_for_each(|(events, _)| events.start())?;
     Ok((all, assistant))
@@ -250,7 +250,7 @@ fn ingest_for(target: &Target, attachment: &Attachment, pids: &[u32], options: &
         _ => Filter::All,
     };
     let mut ingest = Ingest::new(Source::Live, filter);
-    // After the events have started: what happens from then on comes as records.
+    // After the events have started: later changes come as records.
     if let Target::Machine = target {
         ingest.read_all_processes();
     }
@@ -258,7 +258,7 @@ fn ingest_for(target: &Target, attachment: &Attachment, pids: &[u32], options: &
         (Attachment::Cgroup(cgroup), Target::Cgroup(_)) => cgroup.pids(),
         _ => Vec::new(),
     };
-    // Also where all are kept: when the last of them ends matters.
+    // Also if all processes are recorded: the end of the last one matters.
     tree.iter().for_each(|&pid| ingest.follow(pid));
     tree.into_iter().chain(inside).for_each(|pid| ingest.read_process(pid));
     ingest.scan_stacks(options.scan);
@@ -271,7 +271,7 @@ fn ingest_for(target: &Target, attachment: &Attachment, pids: &[u32], options: &
     ingest
 }
 
-/// Has all that is there beside the events follow the target.
+/// Lets everything except the events follow the target.
 fn follow_target(
     target: &Target,
     attachment: &Attachment,
@@ -287,8 +287,8 @@ fn follow_target(
     }
 }
 
-/// Has an assistant follow the target, where the events are everybody's, or what it measures does not come from them. Of a command in a
-/// cgroup of its own it follows the processes as well: it looks at each exec, and on a busy machine most are of others.
+/// Lets an assistant follow the target, if the events cover all processes, or its measurements do not come from events. For a command in
+/// a cgroup of its own it follows the processes as well: it inspects each exec, and on a busy machine most belong to others.
 fn follow_with(
     assistant: &mut dyn KernelUnwinder,
     target: &Target,
@@ -311,14 +311,14 @@ fn follow_with(
     .map_err(Error::system("following processes"))
 }
 
-/// Has what watches beside follow the target.
+/// Lets an observer follow the target.
 fn follow_beside(
     beside: &mut dyn TargetObserver,
     target: &Target,
     attachment: &Attachment,
     pids: &[u32],
 ) -> Result<(), Error> {
-    // What a command does before its exec is the recorder's.
+    // Before its exec, a command is part of the recorder.
     let from_exec = matches!(target, Target::Command(_));
     let inside = match (target, attachment) {
         (Target::Cgroup(_), Attachment::Cgroup(cgroup)) => Some(cgroup.pids()),
@@ -333,7 +333,7 @@ fn follow_beside(
     followed.map_err(Error::system("following processes"))
 }
 
-/// Opens an event. `by_frequency`: at what pace it is to go on if it is sampled each time and turns out to be frequent.
+/// Opens an event. `by_frequency`: the sampling rate to fall back to if each occurrence is sampled and it turns out to be frequent.
 fn open_events(
     ground: &Arc<EventContext>,
     sampling: Sampling,

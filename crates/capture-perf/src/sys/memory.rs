@@ -1,12 +1,12 @@
-//! The memory of this process: how much is resident, and giving back what was freed or is not needed any more.
+//! The memory of this process: reads its resident size, and returns free or unneeded memory to the system.
 
 #![allow(unsafe_code)]
 
 use plumb_process::{MapLine, parse_maps};
 
-/// Has the allocator keep little of what is freed: few heaps, and blocks of some size straight from the system, to which they return
-/// when they are freed. Otherwise glibc's threshold for these grows with the largest block that was ever freed, and what symbol
-/// tables took stays for ever. For a program's beginning, before it has threads.
+/// Configures the allocator to return freed memory: few heaps, and larger blocks mapped directly, so that freeing
+/// unmaps them. Otherwise glibc's threshold for these grows with the largest block ever freed, and the memory of symbol
+/// tables is never returned. To be called at the program's start, before there are threads.
 pub fn return_freed_memory() {
     #[cfg(target_env = "gnu")]
     {
@@ -21,7 +21,7 @@ pub fn return_freed_memory() {
     }
 }
 
-/// Gives back to the system what the allocator holds free. It takes some milliseconds.
+/// Returns the allocator's free memory to the system. Takes some milliseconds.
 pub fn trim_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it takes a number, locks what it looks at, and touches only memory that is free.
@@ -30,8 +30,8 @@ pub fn trim_memory() {
     }
 }
 
-/// Gives back the pages of this program's code and constants, of which beginning takes much that nothing needs later. What is needed is there again
-/// at the first touch, from the page cache.
+/// Drops the pages of this program's code and constants, many of which only start-up needs. Needed ones come back
+/// at the first access, from the page cache.
 pub fn release_program() {
     let Ok(maps) = std::fs::read("/proc/self/maps") else { return };
     let here = release_program as *const () as u64;
@@ -39,7 +39,7 @@ pub fn release_program() {
         return;
     };
     let is_own = |mapping: &MapLine<'_>| mapping.inode != 0 && mapping.inode == code.inode;
-    // What the linker has filled in is read-only by now too, and is behind the code.
+    // The linker's relocated data is read-only by now too, and follows the code.
     let is_as_in_file = |mapping: &MapLine<'_>| !mapping.writable && mapping.start <= code.start;
     for mapping in parse_maps(&maps).filter(|mapping| is_own(mapping) && is_as_in_file(mapping)) {
         let length = (mapping.end - mapping.start) as usize;
@@ -51,8 +51,8 @@ pub fn release_program() {
     }
 }
 
-/// Memory of this process that is resident, and the most that ever was, in bytes: VmRSS and VmHWM in /proc/self/status. `None` if
-/// that can't be read.
+/// Resident memory of this process, and its peak, in bytes: VmRSS and VmHWM in /proc/self/status. `None` if
+/// the file can't be read.
 pub fn resident_memory() -> Option<(u64, u64)> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let bytes = |name| {

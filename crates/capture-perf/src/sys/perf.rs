@@ -12,23 +12,23 @@ use perf_event_open_sys::bindings::{
 };
 use perf_event_open_sys::ioctls;
 
-/// Whom an event counts.
+/// The tasks that an event counts.
 #[derive(Clone, Copy, Debug)]
 pub enum Whom<'a> {
-    /// The thread of this id, 0 for the calling one.
+    /// The thread with this ID; 0: the calling one.
     Thread(u32),
-    /// Every thread on the processor.
+    /// Every thread on the CPU.
     Everyone,
-    /// The threads in the cgroup whose directory this is, and below it.
+    /// The threads in the cgroup with this directory, and below it.
     Cgroup(BorrowedFd<'a>),
 }
 
-/// An open event. Closing it ends the event; what it wrote to a ring stays there.
+/// An open event. Closing it ends the event; records it wrote to a ring stay there.
 #[derive(Debug)]
 pub(crate) struct Event {
     file: File,
     cpu: u32,
-    /// What a read of it gives (`PERF_FORMAT_*`).
+    /// The fields that a read returns (`PERF_FORMAT_*`).
     read_format: u64,
     /// Keeps a program attached that was attached with a number.
     link: Option<OwnedFd>,
@@ -44,7 +44,7 @@ struct Link {
     cookie: u64,
 }
 
-/// Likewise for `BPF_MAP_UPDATE_ELEM`.
+/// The fields of `union bpf_attr` for `BPF_MAP_UPDATE_ELEM`.
 #[repr(C)]
 struct Update {
     map: u32,
@@ -59,7 +59,7 @@ const BPF_LINK_CREATE: libc::c_long = 28;
 const BPF_PERF_EVENT: u32 = 41;
 
 impl Event {
-    /// Opens an event on processor `cpu`.
+    /// Opens an event on CPU `cpu`.
     pub fn open(attr: &perf_event_attr, whom: Whom<'_>, cpu: u32) -> io::Result<Self> {
         let mut attr = *attr;
         let number = i32::try_from(cpu).map_err(|_| io::ErrorKind::InvalidInput)?;
@@ -80,7 +80,7 @@ impl Event {
         Ok(Self { file, cpu, read_format: attr.read_format, link: None })
     }
 
-    /// The processor on which it counts.
+    /// The CPU on which it counts.
     pub fn cpu(&self) -> u32 {
         self.cpu
     }
@@ -97,14 +97,14 @@ impl Event {
         check(unsafe { ioctls::DISABLE(self.file.as_raw_fd(), 0) })
     }
 
-    /// Has the program decide on each sample: those for which it returns 0 are not written.
+    /// Attaches a program that decides on each sample: those for which it returns 0 are not written.
     pub fn attach(&self, program: BorrowedFd<'_>) -> io::Result<()> {
         let program = u64::try_from(program.as_raw_fd()).map_err(|_| io::ErrorKind::InvalidInput)?;
         // SAFETY: takes a descriptor, no pointer.
         check(unsafe { ioctls::SET_BPF(self.file.as_raw_fd(), program as _) })
     }
 
-    /// Likewise a program that is to know which event a sample is of: it can ask for this number.
+    /// Attaches a program that can ask for this number to know which event a sample belongs to.
     pub fn attach_as(&mut self, program: BorrowedFd<'_>, number: u64) -> io::Result<()> {
         let descriptor = |fd: i32| u32::try_from(fd).map_err(|_| io::ErrorKind::InvalidInput);
         let attr = Link {
@@ -122,7 +122,7 @@ impl Event {
         Ok(())
     }
 
-    /// Enters it in a map of events, by processor, through which programs write records.
+    /// Enters it in a map of events, by CPU, through which programs write records.
     pub fn enter_in(&self, map: BorrowedFd<'_>) -> io::Result<()> {
         let address = |word: &u32| (&raw const *word).addr() as u64;
         let descriptor = |fd: i32| u32::try_from(fd).map_err(|_| io::ErrorKind::InvalidInput);
@@ -135,13 +135,13 @@ impl Event {
         } as i32)
     }
 
-    /// Sends this event's records to the ring of `owner`, which must be an event of the same processor and clock.
+    /// Sends this event's records to the ring of `owner`, which must be an event of the same CPU and clock.
     pub fn output_to(&self, owner: &Event) -> io::Result<()> {
         // SAFETY: takes a descriptor, no pointer.
         check(unsafe { ioctls::SET_OUTPUT(self.file.as_raw_fd(), owner.file.as_raw_fd()) })
     }
 
-    /// By what samples say that they are this event's, or of one that was inherited from it.
+    /// The ID in samples of this event, and of events inherited from it.
     pub fn id(&self) -> Option<u64> {
         let mut id = 0;
         // SAFETY: the kernel writes a u64 to where the pointer leads, which lives through the call.
@@ -149,7 +149,7 @@ impl Event {
         Some(id)
     }
 
-    /// Takes a sample each time that so much was counted, from now on. What children inherited keeps its period.
+    /// Sets the count between two samples, from now on. Events inherited by children keep their period.
     pub fn set_period(&self, period: u64) -> io::Result<()> {
         let address = (&raw const period).expose_provenance() as u64;
         // SAFETY: the kernel reads a u64 from this address, which is that of `period` and lives through the call. (The crate has the
@@ -157,25 +157,25 @@ impl Event {
         check(unsafe { ioctls::PERIOD(self.file.as_raw_fd(), address) })
     }
 
-    /// How many records of this event found no room in the ring, if the kernel counts that (6.0 and newer).
+    /// Number of records of this event lost because the ring was full, if the kernel counts that (6.0 and newer).
     pub fn lost(&self) -> Option<u64> {
         self.read(PERF_FORMAT_LOST)
     }
 
-    /// How much this event has counted, sampled or not.
+    /// The event's count, sampled or not.
     pub fn counted(&self) -> Option<u64> {
         self.read(0)
     }
 
-    /// What an event has counted that was opened to say for how long: the count, and the nanoseconds for which it was on and for
-    /// which it was counted (`PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING`).
+    /// The count of an event opened with time fields, and the nanoseconds for which it was enabled and for
+    /// which it ran (`PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING`).
     pub fn counted_for(&self) -> Option<[u64; 3]> {
         let words = self.words()?;
         let at = |bit: u32| words.get(self.place(bit)?).copied();
         Some([words[0], at(PERF_FORMAT_TOTAL_TIME_ENABLED)?, at(PERF_FORMAT_TOTAL_TIME_RUNNING)?])
     }
 
-    /// The word of what can be read that this bit of `read_format` asks for; 0: the count.
+    /// The word that this bit of `read_format` adds to a read; 0: the count.
     fn read(&self, bit: u32) -> Option<u64> {
         self.words()?.get(self.place(bit)?).copied()
     }
@@ -187,7 +187,7 @@ impl Event {
         (read > 0).then(|| [0, 1, 2, 3].map(|index: usize| u64::from_ne_bytes(words[index])))
     }
 
-    /// Where the word is that a bit asks for: after the count, in the order of the bits (perf_event_open(2)).
+    /// Index of the word that a bit adds: after the count, in the order of the bits (perf_event_open(2)).
     fn place(&self, bit: u32) -> Option<usize> {
         let bit = u64::from(bit);
         (bit == 0 || self.read_format & bit != 0)

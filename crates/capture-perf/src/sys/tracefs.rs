@@ -1,7 +1,7 @@
-//! The kernel's file system of tracepoints, also where nobody has mounted it.
+//! The kernel's tracing file system, even if it is not mounted.
 //!
-//! As root it is mounted for this process alone, at no place in any folder: open_tree(2) calls such a mount detached. It is
-//! gone with its descriptor.
+//! As root it is mounted for this process alone, at no path: open_tree(2) calls such a mount detached. It
+//! ends with its descriptor.
 
 #![allow(unsafe_code)]
 
@@ -11,26 +11,26 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Where it is mounted, most often.
+/// The usual mount points.
 const USUAL: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// `FSOPEN_CLOEXEC`, `FSMOUNT_CLOEXEC` and `FSCONFIG_CMD_CREATE` of include/uapi/linux/mount.h.
 const CLOEXEC: libc::c_long = 1;
 const CREATE: libc::c_long = 6;
 
-/// The file system, as long as this lives.
+/// The file system, available as long as this value lives.
 pub struct Tracefs {
     path: PathBuf,
     _mount: Option<OwnedFd>,
 }
 
 impl Tracefs {
-    /// Its root folder.
+    /// Path of its root directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Finds it, or mounts it for this process.
+    /// Finds a mount, or mounts it for this process.
     pub fn open() -> io::Result<Self> {
         open()
     }
@@ -57,7 +57,7 @@ fn open() -> io::Result<Tracefs> {
     }
 }
 
-/// A mount of it that is at no place (kernel 5.2 and newer).
+/// A detached mount (kernel 5.2 and newer).
 fn mount() -> io::Result<OwnedFd> {
     let name: &CStr = c"tracefs";
     // SAFETY: `name` is a live, terminated string.

@@ -1,4 +1,4 @@
-//! What things cost on this machine: measured when first asked for, and kept.
+//! Costs of system calls, page faults and the like on this machine: measured on first use, then cached.
 
 use std::fs::{self, File};
 use std::hint::black_box;
@@ -9,20 +9,20 @@ use plumb_analyze::Costs;
 use plumb_process::DiskCache;
 use serde_json::{Value, json};
 
-/// Measurements of one thing, of which the fastest counts, and how often it is done in each.
+/// Number of measurements, of which the fastest counts, and repetitions in each.
 const CALLS: (u32, u32) = (7, 5000);
 const READS: (u32, u32) = (7, 200);
 const OPENS: (u32, u32) = (7, 200);
 /// Bytes of a large read.
 const LARGE: usize = 64 << 10;
-/// Bytes that are touched: more than the C library would keep for itself.
+/// Bytes touched to cause page faults: more than the C library would keep in its own pool.
 const TOUCHED: usize = 64 << 20;
-/// What is kept, and the most bytes of all.
+/// Kind and version of the cached file, and the size limit of all of them.
 const KIND: (&str, u32, u64) = ("costs", 1, 1 << 20);
-/// Longest name of a machine.
+/// Longest machine name in a cache key.
 const KEY: usize = 90;
 
-/// The costs: those that were kept, or measured now, which takes some 50 ms.
+/// The costs: from the cache, or measured now, which takes some 50 ms.
 pub(super) fn measured() -> Costs {
     let kept = DiskCache::open(KIND.0, KIND.1, KIND.2);
     let key = machine();
@@ -35,15 +35,15 @@ pub(super) fn measured() -> Costs {
     costs
 }
 
-/// What a system call that does nothing takes now, in nanoseconds.
+/// Cost of a system call that does nothing, measured now, in nanoseconds.
 pub fn call_ns() -> f64 {
-    // getppid(2), which the C library never answers by itself.
+    // getppid(2), which the C library always passes on to the kernel.
     fastest(CALLS, || {
         black_box(std::os::unix::process::parent_id());
     })
 }
 
-/// Kernel and processor.
+/// The kernel and the CPU model.
 fn machine() -> Vec<u8> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -73,7 +73,7 @@ fn measure() -> Costs {
     Costs { call: call_ns(), byte, fault: fault_ns().unwrap_or(0.0), open }
 }
 
-/// What a page fault takes, where memory is touched one page after the other.
+/// Cost of a page fault in nanoseconds, when memory is touched page by page.
 fn fault_ns() -> Option<f64> {
     let before = faults()?;
     let begin = Instant::now();
@@ -94,7 +94,7 @@ fn faults() -> Option<u64> {
     after.split_whitespace().nth(7)?.parse().ok()
 }
 
-/// Nanoseconds of one `work`, in the fastest of some rounds.
+/// Nanoseconds per call of `work`, from the fastest of several measurements.
 fn fastest((rounds, times): (u32, u32), mut work: impl FnMut()) -> f64 {
     let round = |_| {
         let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! Calls and faults in the order of their time, from two rings.
+//! Merges calls and faults from two rings in order of time.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -36,20 +36,20 @@ impl Call {
     }
 }
 
-/// What happened.
+/// A traced call or fault.
 pub(super) enum Event<'e> {
     /// A call returned.
     Call(&'e Call),
-    /// A page was not there.
+    /// A page fault.
     Fault(&'e FaultEvent),
 }
 
-/// Both rings.
+/// Both rings, with the events read from them.
 pub(super) struct Events {
     calls: Calls,
     faults: Faults,
     paths: Paths,
-    /// Taken, and not yet given on: each in its order.
+    /// Events read from the rings and not yet delivered, each queue in order of time.
     waiting: (VecDeque<Call>, VecDeque<FaultEvent>),
 }
 
@@ -58,12 +58,12 @@ impl Events {
         Self { calls, faults, paths, waiting: Default::default() }
     }
 
-    /// Forgets what descriptors are: calls went by that nobody saw.
+    /// Forgets which files the descriptors refer to: there were calls that the trace did not record.
     pub fn forget_descriptors(&mut self) {
         self.paths.forget();
     }
 
-    /// Gives on what happened before `now_ns`, by which both rings have it; at the `last` time all of it.
+    /// Delivers all events before `now_ns`, up to which both rings have been read; if `last`, delivers all that remain.
     pub fn take(&mut self, now_ns: u64, last: bool, mut each: impl FnMut(Event<'_>)) {
         let (calls, faults) = (&mut self.waiting.0, &mut self.waiting.1);
         let paths = &mut self.paths;
@@ -107,7 +107,7 @@ impl Events {
         }
     }
 
-    /// What found no room in the rings.
+    /// Number of calls and faults dropped because a ring was full.
     pub fn dropped(&self) -> u64 {
         self.calls.counts().dropped + self.faults.dropped()
     }

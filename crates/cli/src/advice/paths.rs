@@ -1,4 +1,4 @@
-//! Which files calls are about: by the path that they are given, or by what their descriptor is.
+//! The files that calls refer to: by path argument, or by descriptor.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,11 +10,11 @@ use plumb_syscalls::{Abi, Descriptors, Signature, SystemCall, What, number, trac
 use crate::call_formats::described;
 use crate::descriptor_links::Proc;
 
-/// Calls for whose rules it matters what their descriptor is.
+/// Calls whose rules depend on the file of their descriptor.
 const BY_DESCRIPTOR: [&str; 9] =
     ["read", "readv", "write", "writev", "pread64", "pwrite64", "getdents64", "getdents", "close"];
 
-/// What is known of calls: of those that are looked at, and of those that say what descriptors are.
+/// Signatures of the examined calls, and of those that change descriptors.
 pub(super) struct Known {
     /// By number.
     signatures: HashMap<u32, Signature>,
@@ -22,13 +22,13 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Of calls by their names.
+    /// Looks up calls by name.
     pub fn of(names: impl Iterator<Item = &'static str>) -> Self {
         let numbers = |names: &mut dyn Iterator<Item = &'static str>| -> Vec<(u32, &str)> {
             names.filter_map(|name| Some((number(Abi::X86_64, name)?, name))).collect()
         };
         let (looked_at, tracked) = (numbers(&mut { names }), numbers(&mut tracked()));
-        // Without it paths are not known, and rules on files don't speak.
+        // Without it paths are unknown, and rules on files don't apply.
         let tracefs = Tracefs::open().ok();
         let all = looked_at.iter().chain(&tracked);
         let signatures =
@@ -37,7 +37,7 @@ impl Known {
         Self { signatures, looked_at: looked_at.into_iter().map(|(number, _)| number).collect() }
     }
 
-    /// What is wanted of each call: memory only where it tells of files.
+    /// The recording options of each call: memory is copied only for paths.
     pub fn wants(&self) -> impl Iterator<Item = (u32, Want)> {
         let tracked: Vec<u32> = tracked().filter_map(|name| number(Abi::X86_64, name)).collect();
         let mut numbers: Vec<u32> = self.looked_at.iter().chain(&tracked).copied().collect();
@@ -52,7 +52,7 @@ impl Known {
     }
 }
 
-/// What descriptors are, from call to call.
+/// The descriptors of processes, updated from call to call.
 pub(super) struct Paths {
     known: Known,
     descriptors: Descriptors,
@@ -63,12 +63,12 @@ impl Paths {
         Self { known, descriptors: Descriptors::new(Box::<Proc>::default()) }
     }
 
-    /// Forgets what descriptors are: calls went by that were not seen.
+    /// Forgets the descriptors: some calls were not recorded.
     pub fn forget(&mut self) {
         self.descriptors = Descriptors::new(Box::<Proc>::default());
     }
 
-    /// The path of a call, of which is seen meanwhile what it does to descriptors.
+    /// The path of a call, whose effect on descriptors is applied at the same time.
     pub fn of(&mut self, name: &str, call: &SystemCall<'_>) -> Option<Rc<str>> {
         let signature = self.known.signatures.get(&call.number).filter(|_| call.abi == Abi::X86_64)?;
         let own = BY_DESCRIPTOR.contains(&name).then(|| self.descriptors.name(call.pid, call.args[0] as i32));
@@ -77,7 +77,7 @@ impl Paths {
         if own.is_some() {
             return own;
         }
-        // As it is from the root, if it was opened.
+        // As an absolute path, if it was opened.
         let opened = call.value().filter(|_| name.starts_with("open"));
         if let Some(path) = opened.and_then(|fd| self.descriptors.name(call.pid, i32::try_from(fd).ok()?)) {
             return Some(path.into());

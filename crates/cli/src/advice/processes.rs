@@ -1,6 +1,6 @@
-//! Advice on processes that are started: which programs, what it costs, what to do.
+//! Advice on started processes: which programs, their cost, what to do.
 //!
-//! Not here: the rules (analyze), advice on single system calls.
+//! Elsewhere: the rules (analyze), advice on single system calls.
 
 use std::io;
 
@@ -13,11 +13,11 @@ use crate::render::duration::time;
 use crate::render::{label, rule};
 use crate::terminal::Output;
 
-/// What is to be done about processes that are started, most worthwhile first.
+/// Advice on started processes, most worthwhile first.
 pub struct ProcessAdvice(Vec<Advice>);
 
 impl ProcessAdvice {
-    /// What the rules say of these processes.
+    /// Applies the rules to these processes.
     pub fn new(procs: &Procs<'_>) -> Self {
         Self(advise(procs))
     }
@@ -27,7 +27,7 @@ impl ProcessAdvice {
         self.0.iter().try_for_each(|advice| write_one(procs, advice, out))
     }
 
-    /// The same for programs, each with the name of the program and its place among those that are listed.
+    /// The advice as JSON, each with the name of the program and its index among the listed programs.
     pub fn json(&self, procs: &Procs<'_>, place: impl Fn(usize) -> Option<usize>) -> Vec<Value> {
         let one = |advice: &Advice| {
             let about = procs.programs[advice.program].name();
@@ -50,7 +50,7 @@ pub fn write(profile: &Profile, filter: &Filter, out: &mut Output<'_>) -> io::Re
     Ok(!advice.0.is_empty())
 }
 
-/// The same for programs.
+/// The advice on a profile's processes as JSON.
 pub fn json(profile: &Profile, filter: &Filter) -> Vec<Value> {
     let view = View::new(profile, filter);
     let procs = Procs::new(&view, filter);
@@ -67,7 +67,7 @@ fn write_one(procs: &Procs<'_>, advice: &Advice, out: &mut Output<'_>) -> io::Re
     rule::write(&title, advice.rule, &advice.measured, &gain, out)
 }
 
-/// What the samples stand for: time on the processor, another time (that of an event such as `off-cpu`), or a number of
+/// The quantity that sample weights represent: CPU time, another time (that of an event such as `off-cpu`), or a number of
 /// events.
 pub fn weighed<'p>(procs: &Procs<'p>) -> &'p str {
     match procs {

@@ -1,4 +1,4 @@
-//! Advice for people and for programs.
+//! Prints advice as text and as JSON.
 
 use std::io::{self, Write};
 
@@ -10,10 +10,10 @@ use crate::render::duration::time;
 use crate::render::rule;
 use crate::terminal::{Output, printable};
 
-/// Seeing calls and faults that takes more of the processor time than this, in percent, is said.
+/// Tracing overhead above this share of the CPU time, in percent, is reported.
 const DEAR: f64 = 5.0;
 
-/// Writes it for people. `has_other`: other rules hold.
+/// Writes the advice as text. `has_other`: other rules hold.
 pub fn text(verdict: &Verdict, has_other: bool, out: &mut Output<'_>) -> io::Result<()> {
     verdict.advice.iter().try_for_each(|advice| one(advice, out))?;
     if verdict.advice.is_empty() && !has_other {
@@ -48,12 +48,12 @@ fn one(advice: &CallAdvice, out: &mut Output<'_>) -> io::Result<()> {
     if advice.wall_ns > 0.0 {
         gains.push(format!("{} of waiting, all threads together", time(advice.wall_ns)));
     }
-    // That memory stays warm, or that others wait less, may come on top.
+    // Warm memory and shorter waits of other threads may come on top.
     let gain = format!("{} directly", gains.join(" and "));
     rule::write(&title, advice.rule, &advice.measured, &gain, out)
 }
 
-/// For programs.
+/// The advice as JSON.
 pub fn json(verdict: &Verdict) -> Value {
     let advice: Vec<Value> = verdict
         .advice

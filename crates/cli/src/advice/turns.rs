@@ -1,9 +1,9 @@
-//! Watching in turns: most of the time nobody watches, and what the target does then is undisturbed.
+//! Traces in turns: tracing is off most of the time, so that the target runs undisturbed.
 //!
-//! Where system calls are few, those that begin in a turn are seen to end, however long they take. Where they are many, their ends would
-//! disturb as much as their beginnings, and those that outlast their turn are not seen.
+//! Where system calls are few, calls that begin in a turn are traced to their end, however long they take. Where they are many, tracing
+//! their ends would disturb the target as much as their beginnings, and calls that outlast their turn are lost.
 //!
-//! A thread of its own turns the programs off and on: who reads what they send may be late by seconds.
+//! A separate thread switches the BPF programs on and off, since the reader of the rings may be late by seconds.
 
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -13,13 +13,13 @@ use std::time::Duration;
 use plumb_capture_bpf::Switch;
 use plumb_process::usage::monotonic_ns;
 
-/// So long it is watched, and then not for so long.
+/// Length of a turn with tracing on, and of the pause after it.
 const ON: Duration = Duration::from_millis(30);
 const OFF: Duration = Duration::from_millis(170);
-/// Calls of a turn from which on they are many: seeing the ends of 10,000 a second takes a tenth of a percent of a processor.
+/// Calls per turn that count as many: tracing the ends of 10,000 calls a second takes a tenth of a percent of a CPU.
 const MANY: u64 = 10_000 * ON.as_millis() as u64 / 1000;
 
-/// The turns, and the thread that takes them.
+/// The turns, and the thread that switches them.
 pub(super) struct Turns {
     shared: Arc<(Mutex<State>, Condvar)>,
     thread: Option<JoinHandle<()>>,
@@ -29,12 +29,12 @@ pub(super) struct Turns {
 struct State {
     has_started: bool,
     is_over: bool,
-    /// When it was watched, on the clock of samples.
+    /// Intervals in which tracing was on, in sample time.
     turns: Vec<Range<u64>>,
 }
 
 impl Turns {
-    /// All is watched until [`start`](Self::start). Where no thread can be had, it stays so.
+    /// Tracing stays on until [`start`](Self::start); for good if no thread can be created.
     pub fn new(calls: Switch, faults: Switch) -> Self {
         let shared = Arc::new((Mutex::new(State::default()), Condvar::new()));
         let own = shared.clone();
@@ -43,17 +43,17 @@ impl Turns {
         Self { shared, thread: thread.ok() }
     }
 
-    /// The first call was seen: from now on it goes by turns.
+    /// Starts the turns, at the first traced call.
     pub fn start(&self) {
         self.change(|state| state.has_started = true);
     }
 
-    /// Turns that have ended.
+    /// Number of turns that have ended.
     pub fn count(&self) -> usize {
         self.shared.0.lock().unwrap_or_else(PoisonError::into_inner).turns.len()
     }
 
-    /// Ends it. When it was watched, in order.
+    /// Stops the turns. Returns the intervals in which tracing was on, in order.
     pub fn end(&self) -> Vec<Range<u64>> {
         self.change(|state| state.is_over = true);
         std::mem::take(&mut self.shared.0.lock().unwrap_or_else(PoisonError::into_inner).turns)
@@ -84,7 +84,7 @@ fn take_turns((state, changed): &(Mutex<State>, Condvar), calls: &Switch, faults
         let (begin, seen) = (monotonic_ns(), calls.seen());
         state = wait(state, ON).unwrap_or_else(PoisonError::into_inner).0;
         let is_many = calls.seen().saturating_sub(seen) >= MANY;
-        // What can't be turned off is watched on.
+        // If switching off fails, tracing stays on.
         if calls.turn_off().and_then(|()| faults.turn_off()).is_err() {
             return;
         }

@@ -1,4 +1,4 @@
-//! How a client gets into a server: its token, and the certificates that it trusts.
+//! Options for access to a server: its token, and the certificates to verify it by.
 
 use std::path::PathBuf;
 
@@ -18,12 +18,12 @@ pub struct AccessArgs {
 }
 
 impl AccessArgs {
-    /// The file with the token: the one that was named, or that of the variable.
+    /// The token file: the one given, or that of the environment variable.
     pub fn token(&self) -> Option<PathBuf> {
         self.token.clone().or_else(|| variable("PLUMB_TOKEN_FILE"))
     }
 
-    /// The file with certificates, likewise.
+    /// The file with certificates: the one given, or that of the environment variable.
     pub fn ca_cert(&self) -> Option<PathBuf> {
         self.ca_cert.clone().or_else(|| variable("PLUMB_CA_CERT"))
     }

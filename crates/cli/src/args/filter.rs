@@ -1,11 +1,11 @@
-//! The filter options that every reader of profiles has.
+//! The filter options of every command that reads profiles.
 
 use anyhow::Result;
 use plumb_analyze::{Filter, Selection, SelectionWord};
 use plumb_profile::Profile;
 use plumb_report::answers::Parameters;
 
-/// Which part of a profile to look at.
+/// Options that select a part of a profile.
 #[derive(clap::Args, Clone, Debug, Default)]
 #[group(skip)]
 #[command(next_help_heading = "Filters (TEXT matches exactly, /TEXT/ is a regular expression)")]
@@ -104,7 +104,7 @@ impl SampleFilterArgs {
         selection
     }
 
-    /// One filter for each event that has samples (or the one that was asked for): the weights of different events
+    /// One filter for each event that has samples (or only for the one asked for): weights of different events
     /// can't be added up. Never empty.
     pub fn filter_per_event(&self, profile: &Profile) -> Result<Vec<Filter>> {
         Ok(self.selection().filter_per_event(profile)?)
@@ -128,7 +128,7 @@ impl FilterArgs {
         self.selection().typed()
     }
 
-    /// The options as parameters of the page's answers.
+    /// The options as query parameters for the page.
     pub fn parameters(&self) -> Parameters {
         self.selection().iter().map(|(word, text)| (word.name().to_owned(), text.to_owned())).collect()
     }

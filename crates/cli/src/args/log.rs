@@ -1,6 +1,6 @@
-//! Log lines on standard error, of the commands that go on until they are stopped.
+//! Log lines on standard error, for commands that run until they are stopped.
 //!
-//! Not here: what is logged, which is told by `tracing`.
+//! Elsewhere: the logged messages, which are `tracing` events.
 
 /// Log format and level.
 #[derive(clap::Args, Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ pub struct LogArgs {
     log_level: LogLevel,
 }
 
-/// How log lines are written.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum LogFormat {
     /// For people
@@ -23,7 +23,7 @@ enum LogFormat {
     Json,
 }
 
-/// How much is logged.
+/// Least severe level that is logged.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum LogLevel {
     /// Errors only
@@ -37,7 +37,7 @@ enum LogLevel {
 }
 
 impl LogArgs {
-    /// The same as arguments of another command.
+    /// The options as arguments for another command.
     #[cfg(all(feature = "agent", feature = "server"))]
     pub fn arguments(self) -> Vec<String> {
         use clap::ValueEnum;
@@ -50,7 +50,7 @@ impl LogArgs {
         pairs.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?])).flatten().collect()
     }
 
-    /// Has this process log so from now on.
+    /// Sets up logging for this process.
     pub fn init(self) {
         let level = match self.log_level {
             LogLevel::Error => tracing::Level::ERROR,
@@ -59,7 +59,7 @@ impl LogArgs {
             LogLevel::Debug => tracing::Level::DEBUG,
         };
         let lines = tracing_subscriber::fmt().with_max_level(level).with_target(false);
-        // What can't be logged because the disk is full must not end the thread that tried.
+        // A log line that can't be written because the disk is full must not end the thread that logs.
         let lines = lines.with_ansi(false).with_writer(std::io::stderr).log_internal_errors(false);
         match self.log {
             LogFormat::Text => lines.init(),

@@ -1,6 +1,6 @@
-//! What an agent sends beside CPU time.
+//! Profiles that an agent sends besides CPU time.
 //!
-//! Not here: how an agent samples and where it sends to, which are options of `plumb agent` alone.
+//! Elsewhere: how an agent samples and where it sends to, which are options of `plumb agent` alone.
 
 use plumb_agent::ProfileOptions;
 
@@ -59,7 +59,7 @@ impl ProfileArgs {
         }
     }
 
-    /// The same as arguments of another command.
+    /// The options as arguments for another command.
     #[cfg(feature = "server")]
     pub fn arguments(self) -> Vec<String> {
         let switches = [

@@ -1,6 +1,6 @@
-//! How to record: the options of all commands that take samples, and those of the two that let the event be chosen.
+//! Recording options: those of all commands that sample, and those of the two that allow choosing events.
 //!
-//! Not here: whom to record ([`TargetArgs`](super::TargetArgs)).
+//! Elsewhere: the target ([`TargetArgs`](super::TargetArgs)).
 
 use clap::value_parser;
 
@@ -9,7 +9,7 @@ use crate::recording::capture::Capture;
 
 /// Memory for unwind tables in the kernel, in MiB.
 const TABLES_MIB: u16 = 64;
-/// Memory of the recorder.
+/// Memory limit of the recorder, in bytes.
 const MAX_MEMORY: u64 = 256 << 20;
 
 /// How to record, in every command that samples.

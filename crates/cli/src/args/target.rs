@@ -1,6 +1,6 @@
-//! Whom to observe: the options, and the target that they name.
+//! Options that choose the processes to observe, and the target that they name.
 //!
-//! Invariant: `-p` observes processes in every command; `--pid` filters what was recorded. Not here: following the target (target).
+//! Invariant: `-p` observes processes in every command; `--pid` filters what was recorded. Elsewhere: following the target (target).
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -12,7 +12,7 @@ use plumb_target::{Launch, Program, Target};
 
 use super::value;
 
-/// Whom to observe, and for how long. The group `target` holds those options that exclude each other, a command and a file.
+/// Options that name the target and the duration. Options in the group `target` exclude each other, a command and a file.
 #[derive(clap::Args, Clone, Debug, Default)]
 #[group(skip)]
 #[command(next_help_heading = "Target")]
@@ -44,7 +44,7 @@ pub struct TargetArgs {
     pub duration: Option<Duration>,
 }
 
-/// A command to start and observe, in place of a target that runs already: all words from the first that is no option.
+/// A command to start and observe, in place of a running target: all words from the first that is not an option.
 #[derive(clap::Args, Clone, Debug, Default)]
 #[group(skip)]
 pub struct CommandArgs {
@@ -68,7 +68,7 @@ impl TargetArgs {
             || self.name.is_some()
     }
 
-    /// The options that name the target, for another command: they mean the same in each. Empty: none does.
+    /// The options that name the target, as arguments for another command, in which they mean the same. Empty: none was given.
     pub fn words(&self) -> Vec<String> {
         let named = |name: &str, value: &OsStr| vec![name.to_owned(), value.to_string_lossy().into_owned()];
         let pids: Vec<String> = self.attach.iter().map(u32::to_string).collect();
@@ -82,7 +82,7 @@ impl TargetArgs {
         }
     }
 
-    /// The target that the options name, otherwise the command. `wait`: a program of that name may start later.
+    /// The target that the options name, otherwise the command. `wait`: the program may start later.
     ///
     /// # Errors
     /// No target is named, or no process runs the program.
@@ -112,7 +112,7 @@ impl TargetArgs {
     }
 }
 
-/// The processes that run a program now.
+/// Processes that run a program now.
 fn running(program: &Program, name: &OsStr) -> Result<Target> {
     let runs = |&pid: &u32| {
         let by_comm = plumb_process::comm(pid, pid).is_some_and(|comm| program.is_comm(&comm));
@@ -128,7 +128,7 @@ fn running(program: &Program, name: &OsStr) -> Result<Target> {
     Ok(Target::Processes(pids))
 }
 
-/// The command of these words, which may begin with variables to set.
+/// Builds the command from these words, which may begin with variables to set.
 pub fn launch(words: &[OsString]) -> Result<Launch> {
     let variables = words.iter().map_while(|word| variable(word));
     let environment: Vec<(OsString, OsString)> = variables.collect();
@@ -143,7 +143,7 @@ pub fn launch(words: &[OsString]) -> Result<Launch> {
     Ok(Launch { program, arguments: words.collect(), environment })
 }
 
-/// The name and value of a word like `VAR=x`.
+/// Splits a word like `VAR=x` into name and value.
 fn variable(word: &OsStr) -> Option<(OsString, OsString)> {
     let bytes = word.as_bytes();
     let equals = bytes.iter().position(|&byte| byte == b'=')?;

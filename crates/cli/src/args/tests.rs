@@ -1,10 +1,10 @@
-//! One option, one meaning: walks over all commands, as clap knows them.
+//! One option, one meaning: compares the options of all commands, as clap knows them.
 
 use std::collections::BTreeMap;
 
 use clap::{Arg, Command, CommandFactory};
 
-/// Options that mean different things in different commands, and why.
+/// Options that mean different things in different commands, with the reason.
 const EXCEPTIONS: [(&str, &str); 13] = [
     ("alpha", "diff bounds the share of false rows, compare the chance of one false verdict"),
     ("attach", "stack looks at a process once, at this moment"),
@@ -24,7 +24,7 @@ const EXCEPTIONS: [(&str, &str); 13] = [
     ("stacks", "a switch of kernel's table, a number in procs"),
 ];
 
-/// What a user sees of an option.
+/// The user-visible parts of an option.
 #[derive(PartialEq, Debug)]
 struct Face {
     short: Option<char>,
@@ -72,7 +72,7 @@ fn an_option_of_one_name_is_one_option() {
         let (command, first) = &faces[0];
         for (other, face) in faces.iter().filter(|(_, face)| face != first) {
             match EXCEPTIONS.iter().find(|(name, _)| *name == long.replace('-', "_")) {
-                // Another sentence or value may have its reason, another letter has none.
+                // A different sentence or value may have its reason; a different letter never has.
                 Some((name, _)) if face.short == first.short || *name == "event" => needed.push(*name),
                 _ => different.push(format!("--{long}: {command} {first:?}, {other} {face:?}")),
             }
@@ -83,7 +83,7 @@ fn an_option_of_one_name_is_one_option() {
     assert!(unneeded.is_empty(), "no exception any more: {unneeded:?}");
 }
 
-/// What a letter observes or filters is the same everywhere: these have one meaning.
+/// Letters that choose a target or a filter mean the same in every command.
 #[test]
 fn letters_of_targets_mean_nothing_else() {
     for (letter, name) in [('p', "attach"), ('G', "cgroup"), ('a', "all"), ('o', "output")] {

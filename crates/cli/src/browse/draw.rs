@@ -1,4 +1,4 @@
-//! The picture: facts, what is shown, lines, keys. Works from 40 columns and 15 lines on, with the terminal's own colours.
+//! Draws the screen: facts, tabs, lines, keys. Works from 40 columns and 15 lines up, in the terminal's own colours.
 
 use plumb_analyze::{cut_middle, shorten};
 use ratatui::Frame;
@@ -15,21 +15,21 @@ use super::keys::{FILE_HELP, HELP, LIVE_HELP};
 use super::state::{State, Tab, Typing, Window};
 use super::table::{self, Table};
 
-/// Narrowest column of names.
+/// Narrowest column for names.
 const NARROWEST: usize = 16;
 
-/// All that is drawn.
+/// Everything that is drawn.
 pub struct Picture<'a> {
     /// The command.
     pub title: &'a str,
-    /// What there is to know about the recording.
+    /// Facts about the recording, for the header.
     pub facts: &'a [String],
     pub table: &'a Table,
-    /// Whether colours are wanted.
+    /// Whether to use colours.
     pub colours: bool,
 }
 
-/// Draws it, and notes in the state what is on the screen.
+/// Draws the screen, and stores its size in the state.
 pub fn draw(frame: &mut Frame<'_>, state: &mut State, picture: &Picture<'_>) {
     let area = frame.area();
     let width = usize::from(area.width);
@@ -72,7 +72,7 @@ fn last_line(area: Rect) -> Rect {
     Rect { y: area.bottom().saturating_sub(1), height: area.height.min(1), ..area }
 }
 
-/// The flame graph under these lines; what the cursor is on at the bottom.
+/// The flame graph under these lines, with the call under the cursor at the bottom.
 fn flame_graph<'a>(
     frame: &mut Frame<'_>,
     state: &mut State,
@@ -101,7 +101,7 @@ fn scroll(state: &mut State, lines: usize, page: usize) {
     state.top = state.top.min(state.cursor).max((state.cursor + 1).saturating_sub(state.page));
 }
 
-/// The facts in as many lines as it takes.
+/// The facts, wrapped into lines.
 fn wrap(title: &str, facts: &[String], width: usize) -> Vec<Line<'static>> {
     let mut lines: Vec<String> = vec![title.into()];
     for fact in facts {
@@ -116,7 +116,7 @@ fn wrap(title: &str, facts: &[String], width: usize) -> Vec<Line<'static>> {
     lines.into_iter().map(Line::from).collect()
 }
 
-/// Which lines are shown, of what, and whether the picture stands still.
+/// The tab bar: the current view, its filters, and whether the display is paused.
 fn tabs(state: &State, width: usize) -> Line<'static> {
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let mut spans = Vec::new();
@@ -125,7 +125,7 @@ fn tabs(state: &State, width: usize) -> Line<'static> {
     }
     let filters: String =
         state.narrowed.iter().map(|(narrow, _)| format!("> {} ", cut_middle(&narrow.text(), 24))).collect();
-    // What is filtered has to be seen; the names of other views are in the help too.
+    // The filters must be visible; the names of other views are in the help too.
     let names: usize = Tab::ALL.iter().map(|tab| tab.key().1.len() + 3).sum();
     let is_narrow = names + columns::width(&filters) > width;
     for tab in Tab::ALL {
@@ -151,7 +151,7 @@ fn titles(state: &State, width: usize) -> Line<'static> {
     Line::styled(text, Style::new().add_modifier(Modifier::BOLD))
 }
 
-/// Widths of names and places, the latter 0 where there is no room for them.
+/// Widths of the name and place columns; the latter is 0 where it does not fit.
 fn columns(state: &State, width: usize) -> (usize, usize) {
     let shares = if state.has_total() { 20 } else { 10 };
     let room = width.saturating_sub(shares);
@@ -187,13 +187,13 @@ fn name(state: &State, table: &Table, line: &table::Line, index: usize, width: u
         (_, true) => "▾ ",
         (_, false) => "▸ ",
     };
-    // However deep it is, there is room for something of its name.
+    // However deep the line is, some of its name stays visible.
     let indent = line.indent.min(width.saturating_sub(NARROWEST) / 2);
     let room = width.saturating_sub(2 * indent + 2);
     format!("{}{mark}{}", "  ".repeat(indent), shorten(&line.name, room))
 }
 
-/// The colours that reports give to shares; they can be read on dark and light.
+/// The colours that reports use for shares, readable on dark and light.
 fn heat(hundredths: u32) -> Style {
     match Heat::of(f64::from(hundredths) / 100.0) {
         Heat::Hot => Style::new().fg(Color::Red).add_modifier(Modifier::BOLD),

@@ -1,7 +1,7 @@
 //! The flame graph on the terminal: the tree of stacks with its roots on top, widths by share.
 //!
-//! The cursor is on a call. Calls that get no whole column are left out, but for the one that the cursor is on: whoever zooms in sees
-//! them. Not here: the tree (`table`), colours of shares (`draw`).
+//! The cursor is on a call. Calls narrower than a column are left out, except the one under the cursor: zooming in shows
+//! them. Elsewhere: the tree (`table`), colours of shares (`draw`).
 
 use plumb_analyze::shorten;
 use ratatui::crossterm::event::KeyCode;
@@ -11,10 +11,10 @@ use ratatui::text::{Line, Span};
 use super::table::Table;
 use crate::render::columns::left;
 
-/// Where the user is in it, by [`Line::id`](super::table::Line::id)s: the numbers of lines change when samples come in.
+/// The user's position in the flame graph, by [`Line::id`](super::table::Line::id)s: line numbers change when samples come in.
 #[derive(Clone, Debug, Default)]
 pub struct Position {
-    /// The call that the cursor is on; of none the widest root.
+    /// The call under the cursor; `None`: the widest root.
     pub at: Option<String>,
     /// The call that is as wide as the screen, with its callers above it.
     pub zoom: Option<String>,
@@ -22,18 +22,18 @@ pub struct Position {
     pub top: usize,
 }
 
-/// A call as it is drawn.
+/// A drawn call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cell {
-    /// Its line in the table.
+    /// Index of its line in the table.
     pub line: usize,
-    /// Its first column.
+    /// First column of the cell.
     pub from: usize,
     /// The column after its last one.
     pub to: usize,
 }
 
-/// The calls of each level, from the roots on and from left to right.
+/// The calls of each level, from the roots down and from left to right.
 pub(super) fn levels(table: &Table, position: &Position, width: usize) -> Vec<Vec<Cell>> {
     let find =
         |id: &Option<String>| id.as_ref().and_then(|id| table.lines.iter().position(|line| line.id == *id));
@@ -41,7 +41,7 @@ pub(super) fn levels(table: &Table, position: &Position, width: usize) -> Vec<Ve
     let at = find(&position.at);
     let callers: Vec<usize> = std::iter::successors(zoom, |&line| table.lines[line].parent).collect();
     let mut levels: Vec<Vec<Cell>> = Vec::new();
-    // Of each line: its level, where it begins and how wide it is in columns, and where its next callee begins.
+    // For each line: its level, its start and width in columns, and where its next callee starts.
     let mut places: Vec<Option<(usize, f64, f64, f64)>> = Vec::with_capacity(table.lines.len());
     let whole: u32 = table.lines.iter().filter(|line| line.parent.is_none()).map(|line| line.total).sum();
     let mut roots = 0.0;
@@ -79,7 +79,7 @@ pub(super) fn levels(table: &Table, position: &Position, width: usize) -> Vec<Ve
     levels
 }
 
-/// The cell with the cursor: its level and its number there.
+/// The cell under the cursor: its level and its index there.
 fn cursor(levels: &[Vec<Cell>], table: &Table, position: &Position) -> (usize, usize) {
     let is_at = |cell: &Cell| position.at.as_ref() == Some(&table.lines[cell.line].id);
     let found =
@@ -91,7 +91,7 @@ fn cursor(levels: &[Vec<Cell>], table: &Table, position: &Position) -> (usize, u
     })
 }
 
-/// What the keys of directions, Enter and Esc do. Whether it was one that means something here.
+/// Handles the arrow keys, Enter and Esc. Returns whether the key has a meaning here.
 pub(super) fn key(code: KeyCode, table: &Table, position: &mut Position, width: usize) -> bool {
     let levels = levels(table, position, width);
     if levels.is_empty() {
@@ -126,15 +126,15 @@ pub(super) fn key(code: KeyCode, table: &Table, position: &mut Position, width: 
     true
 }
 
-/// The line of the table that the cursor is on.
+/// The table line of the call under the cursor.
 pub(super) fn line_at(table: &Table, position: &Position, width: usize) -> Option<usize> {
     let levels = levels(table, position, width);
     let (level, number) = cursor(&levels, table, position);
     levels.get(level).and_then(|cells| cells.get(number)).map(|cell| cell.line)
 }
 
-/// The picture in so many lines, and what is to be said of the call that the cursor is on. `wanted`: text, in small letters, that is
-/// looked for.
+/// The drawn lines, and the text about the call under the cursor. `wanted`: the searched text, in
+/// lower case.
 pub(super) fn draw(
     table: &Table,
     position: &mut Position,
@@ -169,7 +169,7 @@ fn row(
     let mut spans = Vec::new();
     let mut column = 0;
     for cell in cells {
-        // What begins in the column where another one ends that had to be seen.
+        // Two cells may share a column if the earlier one was widened to be visible.
         let from = cell.from.max(column);
         if from >= cell.to.min(width) {
             continue;
@@ -177,7 +177,7 @@ fn row(
         spans.push(Span::raw(" ".repeat(from - column)));
         let line = &table.lines[cell.line];
         let room = cell.to - from;
-        // A gap between neighbours, where there is room for one.
+        // Leave a gap between neighbours where it fits.
         let text = if room > 2 { room - 1 } else { room };
         let name = if text < 3 { " ".repeat(text) } else { shorten(&line.name, text).into_owned() };
         let name: String = name.chars().take(text).collect();
@@ -195,8 +195,8 @@ fn row(
     Line::from(spans)
 }
 
-/// One of a few warm colours, the same for the same file; the kernel's is apart. Without colours frames are underlined, so that
-/// they can be told from the room beside them.
+/// One of a few warm colours, the same for the same file; the kernel has its own. Without colours frames are underlined, so that
+/// they stand out from the empty space beside them.
 fn colour(name: &str, place: &str, colours: bool) -> Style {
     if !colours {
         return Style::new().add_modifier(Modifier::UNDERLINED);

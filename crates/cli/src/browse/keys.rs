@@ -1,4 +1,4 @@
-//! What keys do.
+//! Maps keys to actions.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -6,18 +6,18 @@ use super::flame;
 use super::state::{Narrow, State, Tab, Typing, typed_filter};
 use super::table::Table;
 
-/// What has to be done after a key, besides drawing.
+/// The work that a key asks for, besides drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Nothing.
     Draw,
-    /// Make the lines anew.
+    /// Recompute the lines.
     Count,
-    /// Stop the picture, or let it go on.
+    /// Pause or resume the display.
     Pause,
     /// Write the recording.
     Save,
-    /// Begin anew.
+    /// Discard the samples so far and start over.
     Reset,
     /// Show the samples of the next event.
     NextEvent,
@@ -43,7 +43,7 @@ pub const HELP: [(&str, &str); 10] = [
     ("?", "this help; q and Ctrl-C leave"),
 ];
 
-/// Keys for a recording that goes on.
+/// Keys for a live recording.
 pub const LIVE_HELP: [(&str, &str); 5] = [
     ("d", "look back: a while, a minute, all"),
     ("Space", "pause; sampling goes on"),
@@ -52,7 +52,7 @@ pub const LIVE_HELP: [(&str, &str); 5] = [
     ("", "Shares are of all time sampled."),
 ];
 
-/// Keys for a recording that is done.
+/// Keys for a finished recording.
 pub const FILE_HELP: [(&str, &str); 5] = [
     (":", "filter, as options have it: time 1-2, comm NAME, focus REGEX"),
     ("a", "annotate: the function's instructions and lines"),
@@ -62,7 +62,7 @@ pub const FILE_HELP: [(&str, &str); 5] = [
 ];
 
 impl State {
-    /// Does what a key means. `table` is what is shown.
+    /// Handles a key. `table` is the one shown.
     pub fn key(&mut self, key: KeyEvent, table: &Table) -> Action {
         self.message = None;
         if key.modifiers.contains(KeyModifiers::CONTROL) {
@@ -140,7 +140,7 @@ impl State {
         Action::Draw
     }
 
-    /// Types a filter; Enter adds it to those that there are.
+    /// Edits a filter; Enter adds it to the existing ones.
     fn filter_key(&mut self, code: KeyCode) -> Action {
         let Typing::Filter(text) = &mut self.typing else { return Action::Draw };
         match code {
@@ -183,7 +183,7 @@ impl State {
         }
     }
 
-    /// Closes a branch; what is closed already, or has nothing under it, leads to what it is under.
+    /// Closes a branch. On a closed branch or a leaf, moves to the parent.
     fn fold(&mut self, table: &Table, visible: &[usize]) {
         let Some(&index) = visible.get(self.cursor) else { return };
         let line = &table.lines[index];
@@ -196,7 +196,7 @@ impl State {
         }
     }
 
-    /// Narrows down: a program or process to its functions, a function to the stacks that it is on.
+    /// Narrows down: from a program or process to its functions, from a function to the stacks that contain it.
     fn enter(&mut self, table: &Table, visible: &[usize]) -> Action {
         let narrow = visible.get(self.cursor).and_then(|&index| table.lines[index].narrow.clone());
         let Some(narrow) = narrow else {

@@ -1,6 +1,6 @@
-//! What is shown and how: changed by keys (`keys`), drawn by `draw`.
+//! State of the display: changed by keys (`keys`), drawn by `draw`.
 //!
-//! Not here: samples, the terminal.
+//! Elsewhere: samples, the terminal.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use plumb_profile::{Process, Profile};
 use super::flame;
 use super::table::{Line, Table};
 
-/// What lines are about.
+/// The views, by the kind of their lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Tab {
     /// Executables
@@ -31,11 +31,11 @@ pub enum Tab {
 }
 
 impl Tab {
-    /// All, in the order in which they are shown.
+    /// All views, in the order of the tab bar.
     pub const ALL: [Tab; 7] =
         [Tab::Executables, Tab::Processes, Tab::Threads, Tab::Symbols, Tab::Stacks, Tab::Callers, Tab::Flame];
 
-    /// The key that shows it, and its name.
+    /// The view's key and name.
     pub fn key(self) -> (char, &'static str) {
         match self {
             Tab::Executables => ('e', "executables"),
@@ -48,7 +48,7 @@ impl Tab {
         }
     }
 
-    /// What stands above names and places.
+    /// Titles of the name and place columns.
     pub fn titles(self) -> (&'static str, &'static str) {
         match self {
             Tab::Executables => ("Executable", "Path"),
@@ -60,23 +60,23 @@ impl Tab {
         }
     }
 
-    /// Whether lines are under others.
+    /// Whether the lines form a tree.
     pub fn is_tree(self) -> bool {
         matches!(self, Tab::Stacks | Tab::Callers | Tab::Flame)
     }
 }
 
-/// How far is looked back.
+/// The part of the recording that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
-    /// So long.
+    /// The last stretch of this length.
     Last(Duration),
-    /// To the start, or to the last reset.
+    /// Everything since the start or the last reset.
     All,
 }
 
 impl Window {
-    /// Its length, if it has one.
+    /// Length in nanoseconds; `None` for [`All`](Self::All).
     pub fn nanoseconds(self) -> Option<u64> {
         match self {
             Window::Last(length) => Some(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)),
@@ -85,10 +85,10 @@ impl Window {
     }
 }
 
-/// A part of what was sampled.
+/// A part of the samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Narrow {
-    /// Processes that run this.
+    /// Processes that run this executable.
     Executable(String),
     /// The process with this id.
     Process(u32),
@@ -96,12 +96,12 @@ pub enum Narrow {
     Thread(u32),
     /// Stacks with this function.
     Symbol(String),
-    /// A filter that was typed, as an option of commands has it.
+    /// A typed filter, in the form of a command's option.
     Typed(SelectionWord, String),
 }
 
 impl Narrow {
-    /// For people.
+    /// The text for the tab bar.
     pub fn text(&self) -> String {
         match self {
             Narrow::Executable(path) => path.rsplit('/').next().unwrap_or(path).to_owned(),
@@ -114,7 +114,7 @@ impl Narrow {
     }
 }
 
-/// The filter that was typed: a word and its text.
+/// Parses a typed filter: a word and its text.
 pub(super) fn typed_filter(text: &str) -> Result<Narrow, String> {
     let text = text.trim().trim_start_matches('-');
     let (word, text) = text.split_once([' ', '=']).unwrap_or((text, ""));
@@ -125,41 +125,41 @@ pub(super) fn typed_filter(text: &str) -> Result<Narrow, String> {
     })
 }
 
-/// What is being typed.
+/// The text being typed, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Typing {
-    /// Nothing: keys do what the help says.
+    /// None: keys do what the help says.
     Nothing,
-    /// The text that lines have to have.
+    /// The text to search lines for.
     Text,
     /// A filter.
     Filter(String),
 }
 
-/// What is shown and how.
+/// State of the display.
 #[derive(Clone, Debug)]
 pub struct State {
-    /// Whether samples come as it is looked at: then a part of their time is shown, which can be stopped, kept and left.
+    /// Whether the recording is live: then a window of its time is shown, which can be paused, saved and reset.
     pub is_live: bool,
-    /// The samples that there are to be looked at.
+    /// The filter given on the command line.
     pub base: Filter,
-    /// Which lines.
+    /// Current view.
     pub tab: Tab,
-    /// Whether functions are ordered by what was spent in them alone.
+    /// Whether functions are ordered by self time.
     pub by_self: bool,
-    /// How far is looked back.
+    /// The part of the recording that is shown.
     pub window: Window,
-    /// The parts that were entered, and from where.
+    /// The parts that the user has narrowed down to, each with the view left for it.
     pub narrowed: Vec<(Narrow, Tab)>,
-    /// Text that lines have to have.
+    /// Text that the lines must contain.
     pub wanted: String,
-    /// What is being typed.
+    /// The text being typed.
     pub typing: Typing,
-    /// The window that stands still, while it does.
+    /// The frozen window, while paused.
     pub paused: Option<Rates>,
-    /// Whether the keys are explained.
+    /// Whether the help is shown.
     pub help: bool,
-    /// The line that the cursor is on: its number among those shown.
+    /// The line under the cursor: its index among the visible lines.
     pub cursor: usize,
     /// The first line on the screen.
     pub top: usize,
@@ -167,22 +167,22 @@ pub struct State {
     pub page: usize,
     /// Columns of the screen at the last drawing.
     pub width: usize,
-    /// Where the user is in the flame graph.
+    /// Position in the flame graph.
     pub flame: flame::Position,
     /// Branches that the user has opened or closed.
     pub opened: HashMap<String, bool>,
-    /// What the user is to be told, until the next key.
+    /// Message for the user, shown until the next key.
     pub message: Option<String>,
     window_first: Window,
 }
 
 impl State {
-    /// The first picture of a recording that is done, of the samples that a filter keeps.
+    /// The initial state for a finished recording, restricted to the samples that a filter keeps.
     pub fn of_file(tab: Tab, base: Filter) -> Self {
         Self { is_live: false, base, ..Self::new(tab, Window::All) }
     }
 
-    /// The first picture of one that goes on.
+    /// The initial state for a live recording.
     pub fn new(tab: Tab, window: Window) -> Self {
         Self {
             is_live: true,
@@ -206,10 +206,10 @@ impl State {
         }
     }
 
-    /// The samples that are to be looked at.
+    /// The filter for the samples to show.
     ///
     /// # Errors
-    /// What was typed is no filter.
+    /// A typed filter is invalid.
     pub fn filter(&self, profile: &Profile) -> Result<Filter, BadSelection> {
         let mut filter = self.base.clone();
         for (narrow, _) in &self.narrowed {
@@ -222,24 +222,24 @@ impl State {
                 Narrow::Thread(tid) => filter.threads = vec![ThreadPattern::Tid(*tid)],
                 Narrow::Executable(path) => filter.exes.push(Pattern::Exact(path.clone())),
                 Narrow::Process(pid) => filter.pids.push(*pid),
-                // Of several each has to be there, which is what focus can't say: the innermost one counts.
+                // All of several functions must be in the stack, which `focus` can't express: the innermost one is used.
                 Narrow::Symbol(name) => filter.focus = vec![Pattern::Exact(name.clone())],
             }
         }
         Ok(filter)
     }
 
-    /// Whether lines have a share with what they called.
+    /// Whether lines have a total share, callees included.
     pub fn has_total(&self) -> bool {
         matches!(self.tab, Tab::Symbols | Tab::Stacks | Tab::Flame)
     }
 
-    /// What stands above the share that all lines have. Of a caller it is what it brought to the function above it.
+    /// Title of the share column. For a caller, the share is the part of the function's weight that came through that caller.
     pub fn share_title(&self) -> &'static str {
         if self.tab == Tab::Callers { "Share" } else { "Self" }
     }
 
-    /// The next window: the one that was asked for, a minute, all.
+    /// Switches to the next window: the configured one, a minute, all.
     pub fn turn_window(&mut self) {
         let minute = Window::Last(Duration::from_secs(60));
         self.window = match self.window {
@@ -249,20 +249,20 @@ impl State {
         };
     }
 
-    /// Shows other lines.
+    /// Switches to another view.
     pub fn show(&mut self, tab: Tab) {
         self.tab = tab;
         self.cursor = 0;
         self.top = 0;
     }
 
-    /// The lines to show, by their numbers.
+    /// Indices of the lines to show.
     pub fn visible(&self, table: &Table) -> Vec<usize> {
         let wanted = self.wanted.to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&wanted);
         let mut shown = vec![wanted.is_empty(); table.lines.len()];
         if !wanted.is_empty() {
-            // What is under a line comes after it.
+            // Children come after their parent.
             for (index, line) in table.lines.iter().enumerate().rev() {
                 shown[index] |= has(&line.name) || has(&line.place);
                 if let (true, Some(parent)) = (shown[index], line.parent) {
@@ -279,7 +279,7 @@ impl State {
         (0..shown.len()).filter(|&index| shown[index]).collect()
     }
 
-    /// The line that the cursor is on.
+    /// The line under the cursor.
     pub fn current<'t>(&self, table: &'t Table) -> Option<&'t Line> {
         let index = match self.tab {
             Tab::Flame => flame::line_at(table, &self.flame, self.width),
@@ -288,7 +288,7 @@ impl State {
         index.and_then(|index| table.lines.get(index))
     }
 
-    /// Whether what is under a line is shown.
+    /// Whether the children of a line are shown.
     pub fn is_open(&self, table: &Table, index: usize) -> bool {
         let Some(line) = table.lines.get(index) else { return false };
         let by_itself = line.parent.is_none() || line.children == 1;

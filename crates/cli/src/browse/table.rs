@@ -1,4 +1,4 @@
-//! What is shown, as lines of text with their shares: made from a view, sorted, not yet filtered by what the user types.
+//! The lines of a view with their shares: computed from a profile view and sorted, not yet filtered by the user's text.
 
 use std::cmp::Reverse;
 
@@ -14,50 +14,50 @@ use crate::terminal::printable;
 
 use super::state::{Narrow, State, Tab};
 
-/// Branches of trees below this share are left out, in percent: nobody scrolls that far.
+/// Branches of trees below this share, in percent, are left out: nobody scrolls that far.
 const BRANCHES: TreeOptions = TreeOptions::above(0.1);
 
 /// A line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// What tells it from others, whatever its shares are.
+    /// Identifies the line, independent of its shares.
     pub id: String,
-    /// Its name.
+    /// Function, executable, process or thread.
     pub name: String,
-    /// The file that a function is in; how many processes run an executable.
+    /// The file of a function; the number of processes of an executable.
     pub place: String,
-    /// Share with all that it called, in hundredths of a percent.
+    /// Total share, callees included, in hundredths of a percent.
     pub total: u32,
-    /// Share in itself.
+    /// Self share, in hundredths of a percent.
     pub own: u32,
-    /// Steps to the right, in a tree.
+    /// Indentation steps, in a tree.
     pub indent: usize,
-    /// The line it is under, in a tree.
+    /// Index of the parent line, in a tree.
     pub parent: Option<usize>,
-    /// Lines under it.
+    /// Number of child lines.
     pub children: usize,
-    /// What narrows down to it.
+    /// The filter that narrows down to this line.
     pub narrow: Option<Narrow>,
 }
 
 /// The lines of a tab.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// In order.
+    /// The lines in display order.
     pub lines: Vec<Line>,
-    /// The digits of shares.
+    /// Number of digits of shares.
     pub precision: Precision,
 }
 
 impl Table {
-    /// A share that is given in hundredths of a percent.
+    /// Formats a share given in hundredths of a percent.
     pub fn percent(&self, hundredths: u32) -> String {
         self.precision.percent(f64::from(hundredths) / 100.0)
     }
 
-    /// Of the profile, as the state wants it.
+    /// Computes the lines of a profile for the current state.
     pub fn new(profile: &Profile, state: &State) -> Self {
-        // Whoever takes a typed filter has looked whether it is one.
+        // A typed filter was checked when it was entered.
         let filter = &state.filter(profile).unwrap_or_default();
         let view = &View::new(profile, filter);
         match state.tab {
@@ -65,7 +65,7 @@ impl Table {
             Tab::Processes => flat(view, filter, &[Key::Pid, Key::Exe], false),
             Tab::Threads => flat(view, filter, &[Key::Tid, Key::Comm, Key::Exe], false),
             Tab::Symbols => {
-                // Also in the order of self all are there: who looks for a function doesn't know that it only calls others.
+                // Keep all functions even when sorted by self: the user may look for one that only calls others.
                 let mut table = flat(view, filter, &[Key::Symbol], true);
                 if state.by_self {
                     table.lines.sort_by_key(|line| Reverse((line.own, line.total)));
@@ -86,7 +86,7 @@ fn flat(view: &View<'_>, filter: &Filter, keys: &[Key], children: bool) -> Table
     let options = ReportOptions { keys: keys.to_vec(), children, min_percent: 0.0 };
     let report = Report::new(view, filter, &options);
     let parts: Vec<u64> = report.rows.iter().map(|row| row.own.weight).collect();
-    // In steps of what is printed, so that it adds up.
+    // Rounded to the printed precision, so that the figures add up.
     let precision = precision(view);
     let steps = precision.per_percent();
     let shares = rounded_shares(&parts, view.whole().weight, steps);
@@ -114,12 +114,12 @@ fn flat(view: &View<'_>, filter: &Filter, keys: &[Key], children: bool) -> Table
     Table { lines: lines.collect(), precision }
 }
 
-/// Of the samples that are shown; pictures of a few seconds carry no more than tenths.
+/// Precision for the shown samples; windows of a few seconds carry no more than tenths.
 fn precision(view: &View<'_>) -> Precision {
     Precision::of(view).min(Precision::TENTHS)
 }
 
-/// Name, place and what narrows down to an executable, a process or a thread.
+/// Name, place and filter of an executable, a process or a thread.
 fn task(view: &View<'_>, key: RowKey, keys: &[Key]) -> (String, String, Option<Narrow>) {
     let exe = key.text(view, Key::Exe).into_owned();
     if keys == [Key::Exe] {
@@ -141,7 +141,7 @@ fn task(view: &View<'_>, key: RowKey, keys: &[Key]) -> (String, String, Option<N
     (format!("{pid:>7} {short}"), exe, narrow)
 }
 
-/// A function, marked as in reports.
+/// A function's name, marked as in reports.
 fn symbol(frame: &ViewFrame<'_>, inlined: bool) -> String {
     let mode = match frame.kind {
         Kind::Kernel => "[k]",
@@ -191,7 +191,7 @@ fn tree(view: &View<'_>, tree: &Tree) -> Table {
             children: node.children.len(),
             narrow,
         });
-        // An only call stands right under its caller, so that deep stacks stay on the screen.
+        // An only child is not indented, so that deep stacks stay on the screen.
         let indent = if node.children.len() == 1 && parent.is_some() { indent } else { indent + 1 };
         pending.extend(node.children.iter().rev().map(|&child| (child, Some(number), indent)));
     }

@@ -1,4 +1,4 @@
-//! `plumb agent`: profiles the whole machine until it is stopped, and sends what it sees to a server.
+//! `plumb agent`: profiles the whole machine until it is stopped, and sends the profiles to a server.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -84,7 +84,7 @@ pub struct Args {
 /// Default memory limit of one recorder, in bytes.
 const MEMORY: u64 = 80 << 20;
 
-/// Where profiles go.
+/// The server that receives the profiles, and access to it.
 #[derive(clap::Args, Debug)]
 struct ServerArgs {
     /// URL of the server
@@ -103,7 +103,7 @@ struct ServerArgs {
     ca_cert: Option<PathBuf>,
 }
 
-/// Who names functions.
+/// The side that looks up function names.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Symbols {
     /// The server if it asks for symbols, otherwise the agent
@@ -124,14 +124,14 @@ impl Symbols {
     }
 }
 
-/// Has the kernel end this process with its parent, as SIGTERM does.
+/// Makes the kernel send this process SIGTERM when its parent ends.
 fn end_with(parent: Option<u32>) -> Result<()> {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
     let Some(parent) = parent else { return Ok(()) };
-    // The kernel sends it again with each thread of the parent that the others outlive: the last window is to be kept all the same.
+    // The kernel sends the signal again for each thread of the parent that other threads outlive; the last window must be kept even so.
     block_termination();
     set_parent_process_death_signal(Some(Signal::TERM)).context("cannot ask to be ended with the parent")?;
-    // It may have ended before.
+    // The parent may have ended before.
     let is_there = getppid().is_some_and(|pid| pid.as_raw_pid().cast_unsigned() == parent);
     anyhow::ensure!(is_there, "process {parent}, which started this agent, has ended");
     Ok(())
@@ -161,7 +161,7 @@ pub fn run(args: Args) -> Result<Exit> {
     let ca_pem = ca_pem.transpose()?;
     end_with(args.parent)?;
     let meter = CostMeter::open(args.profiles.off_cpu);
-    // Before there are threads; after what only root may read.
+    // After everything that only root may read, and before any thread starts.
     let retained = drop_capabilities()?;
     args.log.init();
     if retained == RetainedCapabilities::SysAdminForPerf {

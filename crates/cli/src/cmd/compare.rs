@@ -1,7 +1,7 @@
 //! `plumb compare`: is one command faster than another, by how much, and how sure is that?
 //!
-//! Runs take turns, A B B A: what the machine does meanwhile is in both. Nothing is said of a difference that such runs show by chance as
-//! well. Not here: running and counting (capture-perf), statistics (analyze).
+//! Runs alternate, A B B A, so that disturbances of the machine affect both. A difference that chance explains as well is
+//! not reported. Elsewhere: running and counting (capture-perf), statistics (analyze).
 
 mod args;
 mod figures;
@@ -79,12 +79,12 @@ pub fn run(args: Args) -> Result<Exit> {
     Ok(if exceeded.count() > 0 { Exit::LimitExceeded } else { Exit::Success })
 }
 
-/// Whose turn it is: A B, B A, A B ...
+/// The side of a turn: A B, B A, A B ...
 fn side_of(turn: u32) -> usize {
     usize::from(turn.div_ceil(2) % 2 == 1)
 }
 
-/// Runs each some times. Returns how many system calls they made in the last of these runs.
+/// Runs each side a few times as a warm-up. Returns the number of system calls in the last of these runs.
 fn warm_up(sides: &[Side; 2], args: &Args) -> Result<[Option<u64>; 2]> {
     let (watcher, _) = watcher(true);
     let mut tally = StatRunner::new(watcher, notice::say)?;
@@ -102,7 +102,7 @@ fn warm_up(sides: &[Side; 2], args: &Args) -> Result<[Option<u64>; 2]> {
     Ok(calls)
 }
 
-/// What counts in the kernel, or why there is nothing.
+/// The kernel counters, or the reason why they are not available.
 fn watcher(calls: bool) -> (Option<Box<dyn StatCounters>>, Option<String>) {
     match Stat::load(calls) {
         Ok(stat) => (Some(Box::new(stat)), None),
@@ -110,7 +110,7 @@ fn watcher(calls: bool) -> (Option<Box<dyn StatCounters>>, Option<String>) {
     }
 }
 
-/// A run, and what it printed, if that is looked at.
+/// Runs a side once. Also returns its output, if that is needed.
 fn one(tally: &mut StatRunner, side: &Side, args: &Args) -> Result<(RunStats, Option<String>)> {
     let prints = prints::prints(args)?;
     let run = tally.run(&side.launch, &prints)?;
@@ -121,7 +121,7 @@ fn one(tally: &mut StatRunner, side: &Side, args: &Args) -> Result<(RunStats, Op
     Ok((run, prints::text(&prints)?))
 }
 
-/// The number that a command printed.
+/// Parses the number that a command printed.
 fn metric(text: &str, args: &Args) -> Result<f64> {
     let Some(expression) = args.metric.as_ref().or(args.metric_less.as_ref()) else { bail!("no metric") };
     let Some(found) = expression.captures(text) else {
@@ -137,7 +137,7 @@ fn metric(text: &str, args: &Args) -> Result<f64> {
     }
 }
 
-/// A line that the next one takes the place of, if a person looks on.
+/// Shows a progress line that the next one overwrites, if standard error is a terminal.
 fn progress(text: &str) {
     if stderr().is_terminal() {
         status(text);

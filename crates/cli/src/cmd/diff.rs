@@ -1,6 +1,6 @@
-//! `plumb diff`: what changed between recordings, and what of it is no chance.
+//! `plumb diff`: significant changes between recordings.
 //!
-//! Not here: matching rows and testing them (analyze), making recordings.
+//! Elsewhere: matching rows and testing them (analyze), making recordings.
 
 mod limit;
 pub(in crate::cmd) mod machine;
@@ -29,10 +29,10 @@ use plumb_report::kernel_time;
 pub use shown::Args;
 use shown::{PerWhat, Recording, Shown};
 
-/// What is compared if nothing is named: the recording before, as `plumb record` keeps it, and the last.
+/// Files compared by default: the previous recording, as `plumb record` keeps it, and the last.
 const LAST_TWO: [&str; 2] = ["profile.plumb.old", "profile.plumb"];
 
-/// Writes for people what changed from one recording to another.
+/// Writes the changes from one recording to another as text.
 pub fn written(base: &Path, new: &Path, filters: &FilterArgs, out: &mut Output<'_>) -> Result<()> {
     let args = Args { filters: filters.clone(), ..parsed("diff", &[base, new])? };
     compare(&args, out).map(drop)
@@ -48,7 +48,7 @@ pub fn run(args: Args) -> Result<Exit> {
 }
 
 fn compare(args: &Args, out: &mut Output<'_>) -> Result<Exit> {
-    // Before the work: a name that says nothing is known at once.
+    // Before the work: an unknown file extension is reported at once.
     let format = args.output.as_deref().map(flame::format_of).transpose()?;
     let [base, new] = sides(args)?;
     let [base, new] = [read(&base, args)?, read(&new, args)?];
@@ -114,7 +114,7 @@ fn sides(args: &Args) -> Result<[Vec<PathBuf>; 2]> {
     }
 }
 
-/// A file that is on both sides, under whatever name.
+/// A file that is given on both sides, under whatever name.
 fn in_both([base, new]: &[Vec<PathBuf>; 2]) -> Option<&Path> {
     let identity = |path: &PathBuf| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
     let known: Vec<_> = base.iter().filter_map(identity).collect();
@@ -125,7 +125,7 @@ fn read(paths: &[PathBuf], args: &Args) -> Result<Vec<Recording>> {
     let one = |path: &PathBuf| {
         let profile = Arc::new(crate::load::load(path)?);
         let mut filters = args.filters.filter_per_event(&profile)?;
-        // Of several events the one that goes by processor time.
+        // Of several events, the one that counts CPU time.
         let by_clock = |filter: &Filter| {
             filter.event.is_none_or(|event| is_clock(profile.strings.get(profile.events[event].name)))
         };
@@ -135,7 +135,7 @@ fn read(paths: &[PathBuf], args: &Args) -> Result<Vec<Recording>> {
     paths.iter().map(one).collect()
 }
 
-/// Name and unit of the event, which has to be the same in all recordings but for what perf writes behind a colon.
+/// Name and unit of the event, which must be the same in all recordings except for perf's modifiers after a colon.
 fn the_event<'r>(recordings: impl Iterator<Item = &'r Recording>) -> Result<(String, String)> {
     let mut found: Option<(String, String)> = None;
     for one in recordings {
@@ -146,7 +146,7 @@ fn the_event<'r>(recordings: impl Iterator<Item = &'r Recording>) -> Result<(Str
         let name = name.split(':').next().unwrap_or_default().to_owned();
         match &found {
             None => found = Some((name, unit)),
-            // Clocks of different names count the same.
+            // Clocks with different names count the same.
             Some((known, same)) if *known == name || *same == unit && is_clock(known) && is_clock(&name) => {}
             Some((known, _)) => bail!(
                 "{}: samples of {name} can't be compared with samples of {known}; --event chooses",

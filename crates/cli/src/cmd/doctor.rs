@@ -1,4 +1,4 @@
-//! `plumb doctor`: what this user may record here and what would allow more, or what a recording lacks and why.
+//! `plumb doctor`: what this user may record here and how to allow more, or the gaps in a recording and their causes.
 
 mod facts;
 mod features;
@@ -35,19 +35,19 @@ pub struct Args {
     verbose: bool,
 }
 
-/// The version of the JSON: the first number changes where something that was there is gone or means something else.
+/// Version of the JSON structure. The first number changes when a field is removed or changes its meaning.
 const SCHEMA: &str = "1.0";
 
-/// How well something stands.
+/// State of a checked feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum State {
-    /// Nothing to be wished for.
+    /// It works fully.
     #[serde(rename = "ok")]
     Good,
-    /// It works with less than there could be.
+    /// It works in part.
     Limited,
-    /// It doesn't work.
+    /// It does not work.
     Missing,
 }
 
@@ -55,11 +55,11 @@ enum State {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Finding {
     state: State,
-    /// What was looked at.
+    /// The checked feature.
     what: String,
-    /// What was found.
+    /// The result.
     says: String,
-    /// What to do, most often what to type; empty if there is nothing.
+    /// The remedy, usually a command to type; empty if none is needed.
     remedy: String,
 }
 
@@ -74,21 +74,21 @@ impl Finding {
     }
 }
 
-/// What is printed.
+/// The whole output.
 #[derive(Serialize)]
 struct Diagnosis {
-    /// As of all JSON.
+    /// Version of plumb's JSON as a whole.
     version: u32,
     /// Version of this structure.
     schema: &'static str,
     /// Version of plumb.
     plumb: &'static str,
-    /// What was looked at, in a line.
+    /// The checked machine or recording, in one line.
     subject: String,
-    /// What the machine is; not there of a recording.
+    /// Facts about the machine; missing for a recording.
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<Facts>,
-    /// What became of the programs for the kernel; empty of a recording.
+    /// Result of loading each BPF program; empty for a recording.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     programs: Vec<Tried>,
     findings: Vec<Finding>,
@@ -199,7 +199,7 @@ mod tests {
         );
     }
 
-    /// What docs/doctor.md promises of this machine, whatever it allows.
+    /// The fields that docs/doctor.md documents are present, whatever the machine allows.
     #[test]
     fn the_machine_is_described_as_documented() {
         let json = read(&printed(&machine::diagnosis(), true, false));

@@ -1,6 +1,6 @@
 //! `plumb explain`: the hotspot report: what is slow, why, what could be gained at most, whether to go on.
 //!
-//! The report is made once, as a document; text, Markdown and HTML are three ways to write it. Not here: the analysis (analyze), the
+//! The report is built once, as a document, and written as text, Markdown or HTML. Elsewhere: the analysis (analyze), the
 //! recording (`plumb record`, which this runs for a command).
 
 mod again;
@@ -49,7 +49,7 @@ pub fn run(args: Args) -> Result<Exit> {
     }
     let request = RecordRequest::new(&args.target, &args.recording, &args.command)?
         .printing(prints_beside(args.json || args.md || args.html));
-    // Without the privilege there are samples alone, as of a file.
+    // Without the privilege there are only samples, as in a file.
     let watching = Watching::begin_in_turns(&request.target).ok();
     let mut second = SecondLook::beside(&request);
     let observer = second.as_mut().map(|second| second as &mut dyn TargetObserver);
@@ -63,7 +63,7 @@ pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Res
     write_watched(profile, (None, None), args, out)
 }
 
-/// The report, with advice from the system calls and page faults that were watched, and with the recorded waits.
+/// Writes the report, with advice from the traced system calls and page faults, and with the recorded waits.
 fn write_watched(
     profile: &Profile,
     (watching, second): (Option<Watching>, Option<Profile>),
@@ -75,7 +75,7 @@ fn write_watched(
     let waits = args.waits.as_deref().map(recorded_waits).transpose()?.or(second);
     let watched = watching.map(|watching| watching.judge(profile, &filter)).transpose()?;
     let (calls, except) = watched.map_or_else(Default::default, |verdict| (verdict.advice, verdict.turns));
-    // What ran slower for being watched is no part of the answer.
+    // Samples taken during tracing are slowed by it, and left out.
     let filter = Filter { except, ..filter };
     let view = Explanation::view(profile, &filter);
     let sources = document::sources(&view);
@@ -93,7 +93,7 @@ fn write_watched(
         if report.left_out.samples > 0 {
             bail!("nothing to explain: no sample passes the filters");
         }
-        // What waits all the time has none.
+        // A target that waits all the time has no samples.
         if report.saved_at_most().is_none() {
             let failure = command_failure(&profile.meta).map_or_else(String::new, |failure| failure + "; ");
             bail!(
@@ -134,7 +134,7 @@ fn recorded_waits(file: &Path) -> Result<Profile> {
     Ok(profile)
 }
 
-/// Of the event that was asked for, or else of the first that goes by processor time, or may do so. Nobody's process idles.
+/// The filter for the requested event, or the first event that counts CPU time, or may do so. Without the idle task.
 fn filter(profile: &Profile, args: &Args) -> Result<Filter> {
     let filter = args.filters.filter(profile)?;
     let name = |event| profile.strings.get(profile.events[event].name);

@@ -1,6 +1,6 @@
-//! `plumb export`: a recording in the format of another tool.
+//! `plumb export`: converts a recording to the format of another tool.
 //!
-//! Not here: the formats.
+//! Elsewhere: the formats.
 
 mod format;
 
@@ -58,7 +58,7 @@ pub fn run(args: Args) -> Result<Exit> {
         write(&profile, format, &args.filters, &mut out)
     };
     let written = written.and_then(|()| Ok(out.flush()?));
-    // What a failure left in it has nowhere to go.
+    // Dropped without flushing: after a failure, buffered bytes can't be written.
     drop(out.into_parts());
     finish(written.and_then(|()| Ok(file.commit()?)).with_context(cannot))
 }
@@ -82,7 +82,7 @@ fn write(profile: &Profile, format: Format, filters: &FilterArgs, out: &mut impl
     Ok(written?)
 }
 
-/// A picture over time needs times.
+/// Fails if a timeline format is asked for and samples have no times.
 fn check_times(profile: &Profile) -> Result<()> {
     let mut times = profile.samples.iter().map(|sample| sample.time_ns);
     let first = times.next();

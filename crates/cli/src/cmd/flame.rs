@@ -1,4 +1,4 @@
-//! `plumb flame`: a flame graph as one file, a page or an SVG.
+//! `plumb flame`: writes a flame graph to one file, HTML or SVG.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -43,7 +43,7 @@ pub struct Args {
     filters: FilterArgs,
 }
 
-/// What stacks can be kept apart by.
+/// Groups that stacks can be split into.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 enum By {
     /// By thread
@@ -69,7 +69,7 @@ impl From<By> for Grouping {
 
 /// Runs `plumb flame`.
 pub fn run(args: Args) -> Result<Exit> {
-    // Before the work: a name that says nothing is known at once.
+    // Before the work: an unknown file extension is reported at once.
     let format = format_of(&args.output)?;
     let recording = loaded::load(&args.file)?;
     let filter = filter_of(&recording.profile, &args.filters)?;
@@ -81,7 +81,7 @@ pub fn run(args: Args) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// The filter for one event: a picture can't add nanoseconds to page faults.
+/// The filter for one event: a flame graph can't add nanoseconds to page faults.
 fn filter_of(profile: &Profile, filters: &FilterArgs) -> Result<Filter> {
     let mut per_event = filters.filter_per_event(profile)?;
     if per_event.len() > 1 {
@@ -126,7 +126,7 @@ fn facts(view: &View<'_>, filter: &Filter, args: &Args) -> Facts {
     Facts { title, filters, icicle: args.icicle, ..facts }
 }
 
-/// Hands the file to the desktop's viewer, which lives on by itself.
+/// Opens the file in the desktop's viewer, which outlives this process.
 fn open(path: &Path) -> Result<()> {
     let viewer = Command::new("xdg-open").arg(path).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     viewer.with_context(|| format!("--open: cannot start xdg-open; open {} by hand", path.display()))?;

@@ -1,7 +1,7 @@
-//! `plumb kernel`: where processor time went: user code, each system call, page faults, the beginnings and ends of processes,
-//! interrupts. One table that is closed, with the kernel's own account beside it.
+//! `plumb kernel`: the distribution of CPU time over user code, each system call, page faults, starts and ends of processes, and
+//! interrupts. One table that adds up, with the kernel's own accounting beside it.
 //!
-//! Not here: what the functions of the kernel mean (analyze), the recording (`plumb record`, which this runs).
+//! Elsewhere: the meaning of kernel functions (analyze), the recording (`plumb record`, which this runs).
 
 mod calls;
 mod counted;
@@ -110,7 +110,7 @@ pub fn run(args: Args) -> Result<Exit> {
     }
     let mut sums =
         if args.calls || args.latency { Some(counted::load(args.latency, args.per)?) } else { None };
-    // Which call a sample was in is known in no other way.
+    // Only kernel unwinding records the system call of a sample.
     let capture = args.recording.capture.or(support(&Host::read()).is_ok().then_some(Capture::Bpf));
     let recording = RecordArgs { capture, ..args.recording.clone() };
     let request = RecordRequest::new(&args.target, &recording, &args.command)?
@@ -123,14 +123,14 @@ pub fn run(args: Args) -> Result<Exit> {
     Ok(exit)
 }
 
-/// What was seen beside the samples.
+/// Measurements besides the samples.
 #[derive(Default)]
 struct Seen {
     counted: Option<Counted>,
     watching: Option<Watching>,
 }
 
-/// What is shown.
+/// The data of the report.
 struct Shown<'p> {
     view: View<'p>,
     filter: Filter,
@@ -147,7 +147,7 @@ impl<'p> Shown<'p> {
 }
 
 impl Shown<'_> {
-    /// Whether samples hit a row of this name.
+    /// Whether a row with this name has samples.
     fn has_row(&self, name: &str) -> bool {
         self.time.rows.iter().any(|row| row.name == name)
     }
@@ -172,7 +172,7 @@ fn write(profile: &Profile, seen: Seen, args: &Args, out: &mut Output<'_>) -> Re
     Ok(())
 }
 
-/// The event that was asked for, or else the first that goes by processor time.
+/// The filter for the requested event, or the first event that counts CPU time.
 fn filter(profile: &Profile, args: &Args) -> Result<Filter> {
     let mut filters = args.filters.filter_per_event(profile)?;
     let is_of_clock = |filter: &Filter| {

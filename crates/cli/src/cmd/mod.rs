@@ -31,5 +31,5 @@ pub mod top;
 pub mod trace;
 pub mod view;
 
-/// What `plumb view` shows of other commands.
+/// Functions of other commands that `plumb view` shows.
 pub const LISTINGS: view::Listings = view::Listings { annotate: annotate::listing, diff: diff::written };

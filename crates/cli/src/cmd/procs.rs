@@ -1,7 +1,7 @@
-//! `plumb procs`: which programs ran how often and for how long, what their processes cost and in which part, who
-//! started them and from which stack.
+//! `plumb procs`: how often and how long programs ran, the cost of their processes by part, the processes that started
+//! them, and from which stack.
 //!
-//! Not here: the counting (analyze), the recording (`plumb record`, which this runs for a command).
+//! Elsewhere: the counting (analyze), the recording (`plumb record`, which this runs for a command).
 
 mod machine;
 mod text;
@@ -75,12 +75,12 @@ pub fn run(args: Args) -> Result<Exit> {
     Ok(exit)
 }
 
-/// What is shown.
+/// The report with the options for its output.
 struct Shown<'p> {
     view: View<'p>,
     procs: Procs<'p>,
     advice: ProcessAdvice,
-    /// Programs with less of the whole than this many percent are summed up.
+    /// Programs below this share of the whole, in percent, are summed up.
     min: f64,
 }
 
@@ -91,7 +91,7 @@ impl<'p> Shown<'p> {
         Shown { advice: ProcessAdvice::new(&procs), view, procs, min: 0.0 }
     }
 
-    /// Whether a program has a line.
+    /// Whether a program has a line of its own.
     fn has_line(&self, index: usize) -> bool {
         self.min == 0.0 || self.procs.programs[index].total.percent_of(self.procs.whole) >= self.min
     }
@@ -103,7 +103,7 @@ pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Res
     if !others.is_empty() {
         say!("{} events more in the profile: choose with --event", others.len());
     }
-    // Nobody's process idles.
+    // The idle task belongs to no process.
     let filter = plumb_analyze::Filter { no_idle: true, ..filter.clone() };
     let shown = Shown::new(profile, &filter);
     let is_text = !args.json && !args.csv;

@@ -1,4 +1,4 @@
-//! `plumb query`: asks a server for functions, callers, series, findings, a verdict or a whole profile.
+//! `plumb query`: queries a server for functions, callers, series, findings, a verdict or a whole profile.
 
 mod findings;
 mod options;
@@ -20,9 +20,9 @@ use crate::http::Client;
 use crate::newfile;
 use crate::terminal::{Output, finish, printable, stdout_bytes};
 
-/// Rows that are shown where no number is given.
+/// Default number of rows.
 const ROWS: usize = 20;
-/// Services that an error names.
+/// Most services named in an error.
 const SERVICES: usize = 8;
 
 /// Arguments of `plumb query`.
@@ -147,17 +147,17 @@ struct CallRow {
     total: i64,
 }
 
-/// The command line of another command that shows what is asked for, if there is one.
+/// The command line of another command that prints the answer, if there is one.
 ///
 /// # Errors
-/// An option is given that the answer does not take.
+/// An option does not apply to the answer.
 pub fn passed_on(args: &Args) -> Result<Option<Vec<String>>> {
     options::check(args)?;
     passed_on::words(args)
 }
 
 impl Args {
-    /// Most rows.
+    /// Most rows to print.
     fn rows(&self) -> usize {
         self.limit.unwrap_or(ROWS)
     }
@@ -320,7 +320,7 @@ fn show_neighbours(found: &Neighbours, limit: usize, out: &mut impl Write) -> Re
     Ok(())
 }
 
-/// The URL at which other commands read what is selected.
+/// The URL from which other commands read the selection.
 fn url(args: &Args, selector: &str, kind: &str) -> String {
     url_of(args, selector, (&args.from, &args.until), Some(kind))
 }
@@ -333,7 +333,7 @@ fn url_of(args: &Args, selector: &str, (from, until): (&str, &str), kind: Option
     format!("{}/?{}", args.to.trim_end_matches('/'), parameters.finish())
 }
 
-/// The error for a label that no profile has, if it is that.
+/// The error for a label that no profile has, if that is the case.
 fn no_label(args: &Args, client: &Client) -> Result<()> {
     let Some(name) = args.name.as_deref().filter(|_| args.what == What::Labels) else { return Ok(()) };
     let parameters =
@@ -354,7 +354,7 @@ fn nothing(args: &Args, client: &Client) -> Result<()> {
         "no profiles match {} from {} until {}; choose another time by --from",
         args.query, args.from, args.until
     );
-    // A server may refuse to look through all times.
+    // A server may refuse to search all of time.
     let Ok(all) = client.get("/api/v1/services", &[("from", "1"), ("until", "now")]) else { bail!(none) };
     let all: Vec<String> = serde_json::from_slice(&all).with_context(|| unexpected(args))?;
     if all.is_empty() {

@@ -1,4 +1,4 @@
-//! `plumb report`: where the time went, as a table or a tree, for people or for programs.
+//! `plumb report`: the distribution of time, as a table or a tree, as text, JSON or CSV.
 
 mod flat;
 mod header;
@@ -103,10 +103,10 @@ enum Percentage {
     Relative,
 }
 
-/// What less went into than this, in percent, is put together.
+/// Causes below this share, in percent, are summed up.
 const LEAST_WENT_INTO: f64 = 0.5;
 
-/// So many things are named that time went into, where nothing scrolls them back.
+/// Most causes of time that are named, without a pager.
 const FEW: usize = 4;
 
 /// Runs `plumb report`.
@@ -153,7 +153,7 @@ pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Res
     Ok(())
 }
 
-/// Where the time went, in a few lines: what the kernel did is spread over many functions.
+/// The distribution of time, in a few lines: the kernel's part is spread over many functions.
 fn went_into(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
     let Some(time) = kernel_time::section(&shown.view, &shown.filter) else { return Ok(()) };
     writeln!(out, "#\n# Processor time went into (more: plumb kernel):")?;
@@ -206,7 +206,7 @@ fn body(view: &View<'_>, filter: &Filter, args: &Args, on_terminal: bool) -> Res
     Ok(Body::Rows(report))
 }
 
-/// The pattern, if any function is called so; otherwise an error that names similar ones.
+/// The pattern, if any function matches; otherwise an error that names similar ones.
 fn function_pattern(view: &View<'_>, text: &str) -> Result<Pattern> {
     let pattern = Pattern::parse(text)?;
     if view.frames().any(|(_, frame)| pattern.matches_function(&frame.name)) {

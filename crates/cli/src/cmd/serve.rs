@@ -1,4 +1,4 @@
-//! `plumb serve`: shows recordings in the browser, or keeps profiles of many services and answers queries, over HTTP.
+//! `plumb serve`: shows recordings in the browser, or stores profiles of many services and answers queries, over HTTP.
 
 #[cfg(feature = "agent")]
 mod inside;
@@ -22,10 +22,10 @@ use crate::loaded;
 use crate::showing::{self, ShowArgs};
 use crate::terminal::say;
 
-/// Where a store listens unless told.
+/// Default address of a server with a store.
 const STORE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4041);
 
-/// Where the agent's requests wait, in the directory of the store.
+/// Directory for the agent's waiting requests, inside the store's directory.
 #[cfg(feature = "agent")]
 const SPOOL: &str = "agent";
 
@@ -87,7 +87,7 @@ pub struct Args {
     log: LogArgs,
 }
 
-/// The agent inside.
+/// Options of the built-in agent.
 #[cfg(feature = "agent")]
 #[derive(clap::Args, Debug)]
 struct InsideArgs {
@@ -145,7 +145,7 @@ pub fn run(args: Args) -> Result<Exit> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.context("cannot start the server's threads")?;
     let served = runtime.block_on(serve(store.clone(), options, listen, agent));
-    // Whoever still has the store lets go of it before it is closed.
+    // Tasks that still hold the store end before it is closed.
     drop(runtime);
     drop(store);
     served
@@ -174,7 +174,7 @@ async fn serve(
     Ok(Exit::Success)
 }
 
-/// Done when asked to stop, and the agent has sent its last window. `url`: where anybody may send.
+/// Returns when asked to stop, after the agent has sent its last window. `url`: an address that accepts profiles without a token.
 #[cfg(feature = "agent")]
 async fn with_agent(
     agent: Option<(PathBuf, Vec<String>)>,
@@ -194,7 +194,7 @@ async fn with_agent(
     })
 }
 
-/// Done when asked to stop.
+/// Returns when asked to stop.
 #[cfg(not(feature = "agent"))]
 async fn with_agent(
     _: Option<(PathBuf, Vec<String>)>,

@@ -1,6 +1,6 @@
-//! `plumb stack`: the stacks that running processes have right now, as pstack prints them.
+//! `plumb stack`: prints the current stacks of running processes, as pstack does.
 //!
-//! Not here: stopping threads and unwinding (capture-perf), names (symbolize).
+//! Elsewhere: stopping threads and unwinding (capture-perf), names (symbolize).
 
 mod json;
 mod text;
@@ -67,7 +67,7 @@ pub fn run(args: Args) -> Result<Exit> {
     Ok(if failed { Exit::Failure } else { code })
 }
 
-/// A frame of machine code, or a call inlined in one, and its address in the process.
+/// A native frame, or a call inlined in one, and its address in the process.
 type Native<'t, 'p> = (u64, &'t ViewFrame<'p>);
 
 /// The named frames of a snapshot.
@@ -85,7 +85,7 @@ impl<'p> Stacks<'p> {
         Self { view: View::new(profile, &Filter::default()), mappings }
     }
 
-    /// The frames of a thread of a process, innermost first. Empty if none is known.
+    /// The frames of a thread, innermost first. Empty if none is known.
     fn of<'t>(
         &'t self,
         process: &StoppedProcess,
@@ -94,7 +94,7 @@ impl<'p> Stacks<'p> {
         let mut natives = Vec::new();
         let mut inlined = Vec::new();
         for frame in self.native(thread) {
-            // Calls that were inlined come before the frame that they are in.
+            // Inlined calls precede the frame that they are in.
             inlined.push(frame);
             if !frame.1.inlined {
                 natives.push(std::mem::take(&mut inlined));
@@ -105,7 +105,7 @@ impl<'p> Stacks<'p> {
             return natives.into_iter().flatten().map(Merged::Native).collect();
         };
         let name = interpreter.native_loop();
-        // By name where the stack does not say: parts of the loop that a compiler put elsewhere may have none.
+        // By name where the stack does not mark them: parts of the loop that the compiler moved may have no mark.
         let is_loop = |(index, frames): &(usize, Vec<Native<'_, '_>>)| {
             let rest = frames.last().and_then(|(_, frame)| frame.name.strip_prefix(name));
             match thread.loops.is_empty() {
@@ -123,7 +123,7 @@ impl<'p> Stacks<'p> {
         merged
     }
 
-    /// The frames of machine code of a thread, innermost first.
+    /// The native frames of a thread, innermost first.
     fn native(&self, thread: &StoppedThread) -> Vec<Native<'_, 'p>> {
         let sample = thread.sample.ok().and_then(|index| self.view.samples().nth(index));
         let Some(sample) = sample else { return Vec::new() };
@@ -137,21 +137,21 @@ impl<'p> Stacks<'p> {
     }
 }
 
-/// How far a frame is to be trusted: no further than those before it.
+/// Confidence in a frame: never more than in the frames before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Trust {
-    /// It may be missing callers before it, or have returned already.
+    /// Callers before it may be missing, or it may have returned already.
     Guessed,
-    /// By a convention that the code may not keep.
+    /// By a convention that the code may not follow.
     Assumed,
-    /// By what the file or the kernel says.
+    /// According to unwind information of the file, or the kernel.
     Stated,
-    /// A fact.
+    /// Certain.
     Certain,
 }
 
 impl Trust {
-    /// That of a frame found this way, if those before it are certain.
+    /// The confidence in a frame found by this method, if the frames before it are certain.
     fn of(found: Found) -> Trust {
         match found {
             Found::Sampled => Trust::Certain,
@@ -171,7 +171,7 @@ impl Trust {
     }
 }
 
-/// What a one-letter state means.
+/// The meaning of a process state's letter.
 fn state_text(state: Option<char>) -> &'static str {
     match state {
         Some('R') => "running",

@@ -1,7 +1,7 @@
-//! `plumb stat`: what a command takes, measured once or several times.
+//! `plumb stat`: measures the cost of a command, once or several times.
 //!
-//! Sums are exact, as the kernel accounts them. How processor time divides into user code and the kernel is sampled: the kernel's
-//! own division goes by its tick, and is wrong for what is shorter. Not here: running and counting (capture-perf, capture-bpf).
+//! Sums are exact, as the kernel accounts them. The split of CPU time into user code and kernel is sampled: the kernel's own split
+//! is by timer tick, and wrong for shorter periods. Elsewhere: running and counting (capture-perf, capture-bpf).
 
 mod gather;
 mod json;
@@ -70,7 +70,7 @@ pub fn run(args: Args) -> Result<Exit> {
         args.output.as_deref().map(|path| Destination::check(path, Access::Usual)).transpose()?;
     let prints = match &destination {
         _ if args.silent => Prints::Nowhere,
-        // The result's place is for nothing else.
+        // Standard output is reserved for the result.
         Some(Destination::Stdout) => Prints::AsErrors,
         _ => Prints::Through,
     };
@@ -85,7 +85,7 @@ pub fn run(args: Args) -> Result<Exit> {
             (true, runs) => format!("run {} of {runs}", number - args.warmup + 1),
         });
         let tallied = tally.run(&launch, &prints).inspect_err(|_| progress(""))?;
-        // A shell ends with 128 and the number of the signal that its command ended by.
+        // A shell exits with 128 plus the number of the signal that ended its command.
         let code = Exit::of_status(tallied.status).code();
         let stops = tallied.interrupted || code > 128;
         if is_measured {
@@ -105,14 +105,14 @@ pub fn run(args: Args) -> Result<Exit> {
         _ => write(&gathered, &args, &mut Output::stderr()),
     };
     finish(shown)?;
-    // JSON on standard error is for a program.
+    // JSON on standard error is meant for a program.
     if !args.json || args.output.is_some() {
         notice::say_left(gathered.runs.last().map(|run| run.left.clone()));
     }
     Ok(exit)
 }
 
-/// What counts in the kernel; or why there is nothing, and what it would cost to count a system call, if they are.
+/// The kernel counters, or the reason why they are not available; with system calls, also the cost of counting one, in nanoseconds.
 fn watcher(calls: bool) -> (Option<Box<dyn StatCounters>>, Option<String>, Option<f64>) {
     let before = call_ns();
     match Stat::load(calls) {
@@ -124,7 +124,7 @@ fn watcher(calls: bool) -> (Option<Box<dyn StatCounters>>, Option<String>, Optio
     }
 }
 
-/// Writes the result to a file, all of it or nothing.
+/// Writes the result to a file, completely or not at all.
 fn save(gathered: &Gathered, args: &Args, destination: &Destination) -> Result<()> {
     let mut file = NewFile::to(destination)?;
     write(gathered, args, &mut Output::plain(BufWriter::new(&mut file)))?;
@@ -140,7 +140,7 @@ fn write(gathered: &Gathered, args: &Args, out: &mut Output<'_>) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// A line that the next one takes the place of, if a person looks on.
+/// Shows a progress line that the next one overwrites, if standard error is a terminal.
 fn progress(text: &str) {
     if stderr().is_terminal() {
         status(text);

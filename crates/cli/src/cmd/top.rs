@@ -1,6 +1,6 @@
-//! `plumb top`: where the time goes, as it goes: in the terminal, or as plain text (`--batch`).
+//! `plumb top`: the profile of the last seconds, live on the terminal or as plain text (`--batch`).
 //!
-//! One thread samples, another looks and draws; names are found and recordings saved by others. Not here: sampling (capture-perf),
+//! One thread samples, another draws; separate threads look up names and save recordings. Elsewhere: sampling (capture-perf),
 //! the tables and trees (analyze).
 
 mod batch;
@@ -25,7 +25,7 @@ use crate::exit::Exit;
 use crate::recording::{LiveSession, RecordRequest, notice};
 use crate::terminal::say;
 
-/// What `--help` says below the options.
+/// Text of `--help` below the options.
 const NOTE: &str = "\
 Without a command or a process, plumb top samples the whole machine, or this user's own processes if the whole
 machine is not allowed. Percentages are of all CPU time sampled in the window, as in plumb report.
@@ -95,13 +95,13 @@ pub struct Args {
     events: EventArgs,
 }
 
-/// Why the picture ended.
+/// Reason why the display ended.
 enum Left {
-    /// The user wants no more, or has seen as many tables as were asked for.
+    /// The user pressed quit, or the requested number of tables was printed.
     Quit,
     /// `--duration` is over.
     TimeUp,
-    /// There is no more.
+    /// The observation ended.
     End(End),
 }
 
@@ -153,7 +153,7 @@ fn start(args: &Args) -> Result<(RecordRequest, LiveSession, Vec<String>)> {
     }
 }
 
-/// The processes of this user but this one.
+/// This user's processes except this one.
 fn own_processes() -> Vec<u32> {
     use std::os::unix::fs::MetadataExt;
     let user = |pid: u32| std::fs::metadata(format!("/proc/{pid}")).ok().map(|meta| meta.uid());

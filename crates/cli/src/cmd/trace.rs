@@ -1,6 +1,6 @@
 //! `plumb trace`: system calls as they are made.
 //!
-//! Not here: how calls are seen (capture-bpf), what arguments mean (syscalls).
+//! Elsewhere: recording calls (capture-bpf), the meaning of arguments (syscalls).
 
 mod line;
 mod select;
@@ -29,10 +29,10 @@ use shown::Shown;
 use tables::Wanted;
 use watched::Watched;
 
-/// How long to sleep between looks, when there is something to see and when there is not.
+/// Time between two reads of the ring, after one that found calls and after one that found none.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
 
-/// `--cgroup`, where it means less than for a recording.
+/// Help of `--cgroup`, which covers less here than in a recording.
 const CGROUP: &str = "Observe the processes now in this cgroup or below it, and their children";
 
 /// Arguments of `plumb trace`.
@@ -120,7 +120,7 @@ pub fn run(args: Args) -> Result<Exit> {
     let written = written.and_then(|()| shown.finish(profile.as_ref()));
     let end = match (end, written) {
         (Ok(end), Ok(())) => end,
-        // Who read the lines has seen enough.
+        // The reader of the output has closed it.
         (Err(error), _) | (_, Err(error)) if is_broken_pipe(&error) => Some(End::Gone),
         (Err(error), _) | (_, Err(error)) => return Err(error),
     };
@@ -155,7 +155,7 @@ fn refusal(error: &LoadError) -> anyhow::Error {
     )
 }
 
-/// Shows calls until an end, `None`: until the time is up.
+/// Shows calls until an end; `None`: the time is up.
 fn watch(
     args: &Args,
     target: &Target,
@@ -181,9 +181,9 @@ fn watch(
         let end = watched.wait(calls, is_busy, left.map_or(step, |left| left.min(step)))?;
         is_busy = look(calls, shown)?;
         let joined = cgroup.as_ref().map(|cgroup| joiners.look(cgroup)).unwrap_or_default();
-        // Who has ended again has no calls.
+        // A process that has exited makes no more calls.
         joined.into_iter().filter_map(|pid| pidfd(pid).ok()).for_each(|pid| drop(calls.follow(pid.as_fd())));
-        // Descendants that began meanwhile go on.
+        // Descendants that started since then are traced on.
         if matches!((target, end), (Target::Tree(_), Some(End::Gone)))
             && watched.goes_on_with(followed(calls))
         {
@@ -196,13 +196,13 @@ fn watch(
     }
 }
 
-/// The processes whose calls are seen.
+/// The processes whose calls are traced.
 fn followed(calls: &Calls) -> Vec<u32> {
     let is_followed = |&pid: &u32| pidfd(pid).is_ok_and(|process| calls.follows(process.as_fd()));
     plumb_process::pids().into_iter().filter(is_followed).collect()
 }
 
-/// Shows the calls that are there. Returns whether there were any.
+/// Shows the calls in the ring. Returns whether there were any.
 fn look(calls: &mut Calls, shown: &mut Shown) -> Result<bool> {
     let mut result = Ok(());
     let taken = calls.take(|call| {
@@ -216,14 +216,14 @@ fn look(calls: &mut Calls, shown: &mut Shown) -> Result<bool> {
     Ok(taken > 0)
 }
 
-/// Shows what is left, and calls that have not ended.
+/// Shows the remaining calls, and those that have not ended.
 fn finish(calls: &mut Calls, shown: &mut Shown) -> Result<()> {
     calls.end()?;
     calls.ask_unfinished()?;
     look(calls, shown).map(drop)
 }
 
-/// Says how many calls there were, and what is missing. `no_stack`: how many stacks were lost.
+/// Reports the number of calls and of those lost. `no_stack`: number of lost stacks.
 fn say(calls: &Calls, no_stack: u64) {
     let CallCounts { seen, kept, dropped, untracked, no_memory } = calls.counts();
     let mut text = format!("{seen} calls");

@@ -1,6 +1,6 @@
-//! `plumb view`: a recording in the terminal, to be looked through by keys.
+//! `plumb view`: browses a recording in the terminal.
 //!
-//! Tables, trees, keys and pictures are those of `plumb top` (`browse`).
+//! Tables, trees, keys and drawing are shared with `plumb top` (`browse`).
 
 mod listing;
 
@@ -50,12 +50,12 @@ pub struct Args {
     filters: FilterArgs,
 }
 
-/// What other commands write, and this one shows: given by whoever knows all commands.
+/// Output of other commands that this one shows: set by the caller, which knows all commands.
 #[derive(Clone, Copy)]
 pub struct Listings {
-    /// The instructions of a function, of the samples that a filter keeps.
+    /// The instructions of a function, from the samples that a filter keeps.
     pub annotate: fn(&Profile, &Filter, &str, &mut Output<'_>) -> Result<()>,
-    /// What changed from a recording to another.
+    /// The changes from one recording to another.
     pub diff: fn(&Path, &Path, &FilterArgs, &mut Output<'_>) -> Result<()>,
 }
 
@@ -79,7 +79,7 @@ pub fn run(args: Args, listings: Listings) -> Result<Exit> {
     }
 }
 
-/// What is shown of a profile.
+/// State of the view of a profile.
 struct Shown<'p> {
     args: &'p Args,
     listings: Listings,
@@ -90,7 +90,7 @@ struct Shown<'p> {
     state: State,
     facts: Vec<String>,
     table: Table,
-    /// What is shown instead of all that.
+    /// The listing that covers the view, if any.
     listing: Option<Listing>,
 }
 
@@ -114,7 +114,7 @@ impl<'p> Shown<'p> {
         draw::draw(frame, &mut self.state, &Picture { title, facts, table, colours });
     }
 
-    /// Does what a key means; whether it goes on.
+    /// Handles a key; returns whether to go on.
     fn key(&mut self, key: KeyEvent) -> bool {
         if let Some(listing) = &mut self.listing {
             let then = listing.key(key);
@@ -129,13 +129,13 @@ impl<'p> Shown<'p> {
             Action::NextEvent => self.next_event(),
             Action::Annotate => self.annotate(),
             Action::Diff => self.diff(),
-            // Of a recording that goes on.
+            // For live recordings only.
             Action::Draw | Action::Pause | Action::Save | Action::Reset => {}
         }
         true
     }
 
-    /// Shows the instructions of the function under the cursor, or why that can't be.
+    /// Shows the instructions of the function under the cursor, or the error.
     fn annotate(&mut self) {
         let line = self.state.current(&self.table);
         let Some((name, file)) = line.and_then(|line| match &line.narrow {
@@ -151,7 +151,7 @@ impl<'p> Shown<'p> {
         self.list(|out| annotate(profile, &filter, &function, out));
     }
 
-    /// Shows what changed from the base.
+    /// Shows the changes from the base.
     fn diff(&mut self) {
         let Some(base) = &self.args.base else {
             let file = self.args.file.display();
@@ -163,7 +163,7 @@ impl<'p> Shown<'p> {
         self.list(|out| diff(base, &args.file, &args.filters, out));
     }
 
-    /// Shows what `write` writes, or why it can't.
+    /// Shows the output of `write`, or its error.
     fn list(&mut self, write: impl FnOnce(&mut Output<'_>) -> Result<()>) {
         let mut text = Vec::new();
         let written = write(&mut Output::lines(&mut text, self.state.width, has_colours()));
@@ -183,7 +183,7 @@ impl<'p> Shown<'p> {
         self.count();
     }
 
-    /// Makes lines and facts anew. A filter that was typed and is none is taken back.
+    /// Recomputes lines and facts. An invalid typed filter is removed.
     fn count(&mut self) {
         if let Err(error) = self.state.filter(self.profile) {
             self.state.narrowed.pop();
@@ -194,7 +194,7 @@ impl<'p> Shown<'p> {
     }
 }
 
-/// What there is to know about the samples of an event, most important first.
+/// Facts on the samples of an event, most important first.
 fn facts(profile: &Profile, filter: &Filter) -> Vec<String> {
     let view = View::new(profile, filter);
     let event = filter.event.or_else(|| profile.events.iter().next().map(|(id, _)| id));

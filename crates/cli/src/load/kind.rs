@@ -1,28 +1,28 @@
-//! What a file is, by its first bytes.
+//! Recognises file formats by their first bytes.
 
 use plumb_formats::native::UNFINISHED;
 
-/// Bytes that [`Kind::of`] wants to see, if the file has as many.
+/// Number of bytes that [`Kind::of`] needs, if the file has as many.
 pub const BYTES: u64 = 512;
 
-/// What a file is.
+/// A recognised kind of file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A zip archive, which recordings are.
     Recording,
-    /// A recording that goes on, or was not finished.
+    /// A recording in progress, or one that was not finished.
     Unfinished,
     /// perf.data in file or pipe mode.
     PerfData,
-    /// Any of these, compressed.
+    /// A compressed file of one of these kinds.
     Packed,
-    /// Possibly a profile of another tool: what it holds has to be looked at.
+    /// Possibly a profile of another tool: its content has to be inspected.
     Foreign,
-    /// Something that can't be read, and what it looks like.
+    /// An unsupported file, with a description.
     Other(&'static str),
 }
 
-/// Beginnings that people are likely to give by mistake, and what to say.
+/// Magic bytes of unsupported files that are likely given by mistake, with a description.
 const KNOWN: [(&[u8], &str); 9] = [
     (b"BZh", "compressed with bzip2: unpack it with `bzip2 -d` first"),
     (b"\x7fELF", "a program, not a profile of one: record it with `plumb record -- CMD`"),
@@ -38,7 +38,7 @@ const KNOWN: [(&[u8], &str); 9] = [
 const PAGE: &str = "an HTML or SVG page";
 
 impl Kind {
-    /// What a file is that begins with `start`.
+    /// Recognises a file by its first bytes.
     pub fn of(start: &[u8]) -> Self {
         if start.starts_with(b"PK\x03\x04") || start.starts_with(b"PK\x05\x06") {
             return Kind::Recording;

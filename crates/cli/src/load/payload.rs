@@ -1,4 +1,4 @@
-//! What `plumb push` sends of a file: a profile, or OpenTelemetry's profiles as they are.
+//! The content that `plumb push` sends: a profile, or an OpenTelemetry request unchanged.
 
 use std::fs::File;
 use std::io::{Cursor, Read};
@@ -11,15 +11,15 @@ use plumb_profile::Profile;
 use super::kind::{BYTES, Kind};
 use super::{load, read};
 
-/// A file to push, read.
+/// The content of a file to push.
 pub enum Payload {
     /// A profile of one service.
     Profile(Box<Profile>),
-    /// A request of OpenTelemetry's exporters, which may hold profiles of several.
+    /// A request of an OpenTelemetry exporter, which may hold profiles of several services.
     Otlp(Box<ExportRequest>),
 }
 
-/// Reads a file to push, or standard input if the path is `-`. All that is no OTLP request is read by [`load`].
+/// Reads a file to push, or standard input if the path is `-`. Anything but an OTLP request is read by [`load`].
 pub fn payload(path: &Path) -> Result<Payload> {
     let profile = |profile| Payload::Profile(Box::new(profile));
     let mut bytes = Vec::new();
@@ -39,7 +39,7 @@ pub fn payload(path: &Path) -> Result<Payload> {
     }
 }
 
-/// Whether the file may be another tool's. A file that can't be read is not: [`load`] has the error.
+/// Whether the file may be another tool's. False for an unreadable file: [`load`] reports the error.
 fn may_be_foreign(path: &Path) -> bool {
     let mut start = Vec::new();
     let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|meta| meta.is_file()));

@@ -1,16 +1,16 @@
-//! Profiles at a URL: what a plumb server selects, or whatever a program serves itself, such as Go's `/debug/pprof/profile`.
+//! Profiles at a URL: a selection on a plumb server, or a program's own endpoint, such as Go's `/debug/pprof/profile`.
 //!
-//! Not here: what the bytes mean (`load`).
+//! Elsewhere: parsing the bytes (`load`).
 
 use anyhow::{Context, Result};
 
 use crate::args::AccessArgs;
 use crate::http::Client;
 
-/// Where a server gives all that it selects.
+/// Path at which a plumb server exports a selection.
 const EXPORT: &str = "/api/v1/export";
 
-/// The profile at a URL. A URL without a path is a plumb server's: its parameters `query`, `type`, `from` and `until` select.
+/// Downloads the profile at a URL. A URL without a path is a plumb server's: its parameters `query`, `type`, `from` and `until` select.
 pub(super) fn fetch(url: &str) -> Result<Vec<u8>> {
     let (server, path, parameters) = split(url);
     let client = Client::new(server, &AccessArgs::default())?;

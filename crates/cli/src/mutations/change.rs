@@ -1,4 +1,4 @@
-//! How an input is changed: bits, bytes, words that say how long something is, cuts, pieces moved and copied, numbers in texts.
+//! Mutates inputs: bits, bytes, length words, truncation, moved and copied pieces, numbers in texts.
 
 /// A small reproducible source of numbers (SplitMix64).
 pub struct Dice(pub u64);
@@ -17,10 +17,10 @@ impl Dice {
     }
 }
 
-/// No input gets longer than its seed and this.
+/// Most bytes that an input may grow beyond its seed.
 const MOST_MORE: usize = 1 << 16;
 
-/// Words that lengths, counts and offsets are likely not to bear.
+/// Values that code is likely to mishandle as length, count or offset.
 const WORDS: [u64; 10] = [
     0,
     1,
@@ -34,7 +34,7 @@ const WORDS: [u64; 10] = [
     0x8000_0000_0000_0000,
 ];
 
-/// Numbers that texts are likely not to bear.
+/// Values that text parsers are likely to mishandle.
 const NUMBERS: [&str; 10] = [
     "-1",
     "0",
@@ -48,10 +48,10 @@ const NUMBERS: [&str; 10] = [
     "9223372036854775807",
 ];
 
-/// The seed with some changes. `other` is one to take pieces from.
+/// Returns the seed with some mutations. `other` is an input to copy pieces from.
 pub fn changed(seed: &[u8], other: &[u8], dice: &mut Dice) -> Vec<u8> {
     let mut bytes = seed.to_vec();
-    // Where much is changed hardly anything is read to its end.
+    // Heavily mutated inputs are rejected early, so half of the inputs get a small change.
     if dice.below(2) == 0 {
         change_little(&mut bytes, dice);
         return bytes;
@@ -66,7 +66,7 @@ pub fn changed(seed: &[u8], other: &[u8], dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-/// One number, word, byte or bit.
+/// Changes one number, word, byte or bit.
 fn change_little(bytes: &mut Vec<u8>, dice: &mut Dice) {
     let at = dice.below(bytes.len());
     let is_text = bytes.iter().take(512).all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
@@ -103,7 +103,7 @@ fn change(bytes: &mut Vec<u8>, other: &[u8], dice: &mut Dice) {
 }
 
 fn word(bytes: &mut [u8], at: usize, dice: &mut Dice) {
-    // Most such words begin at a multiple of their size.
+    // Most such words are aligned to their size.
     let size = [2, 4, 8][dice.below(3)];
     let at = if dice.below(4) > 0 { at / size * size } else { at };
     let any = dice.next() % (2 * bytes.len() as u64);
@@ -118,7 +118,7 @@ fn piece(bytes: &[u8], dice: &mut Dice) -> Vec<u8> {
     bytes[at..].iter().take(1 + dice.below(length)).copied().collect()
 }
 
-/// Puts another number in the place of the next one.
+/// Replaces the next number by another.
 fn number(bytes: &mut Vec<u8>, at: usize, dice: &mut Dice) {
     let Some(begin) = bytes[at..].iter().position(u8::is_ascii_digit).map(|digits| at + digits) else {
         return;
@@ -130,8 +130,8 @@ fn number(bytes: &mut Vec<u8>, at: usize, dice: &mut Dice) {
     bytes.splice(begin..end, NUMBERS[dice.below(NUMBERS.len())].bytes());
 }
 
-/// Sets the checksum of each entry that a zip archive's directory lists to what its bytes give: without that hardly any change would be seen
-/// by what reads the entries.
+/// Updates the checksums of all entries in a zip archive's directory: otherwise hardly any mutation would reach
+/// the readers of the entries.
 pub fn with_checksums(mut bytes: Vec<u8>) -> Vec<u8> {
     let mut at = 0;
     while let Some(found) = bytes[at..].windows(4).position(|window| window == b"PK\x01\x02") {

@@ -1,4 +1,4 @@
-//! What is changed: a file in each format that plumb reads, and who reads it.
+//! The inputs to mutate: a file in each format that plumb reads, with its reader.
 
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
@@ -23,13 +23,13 @@ use plumb_fixtures::Made;
 pub struct Format {
     pub name: &'static str,
     pub seeds: Vec<Vec<u8>>,
-    /// What is done to bytes after they are changed.
+    /// Applied to the bytes after a mutation.
     pub finish: fn(Vec<u8>) -> Vec<u8>,
-    /// Reads it: a profile, or that it was refused or how.
+    /// Reads the bytes: returns a profile, `None` for a rejected file, or an error.
     pub read: fn(&[u8], &Path) -> Result<Option<Profile>, String>,
 }
 
-/// All formats that this machine can make files of.
+/// All formats of which this machine can make files.
 pub fn all() -> Vec<Format> {
     let profile = made();
     let write = |write: &dyn Fn(&mut Vec<u8>)| {
@@ -90,7 +90,7 @@ pub fn all() -> Vec<Format> {
     formats
 }
 
-/// Formats that are read like others, with their seeds.
+/// Formats without special handling, with their seeds.
 fn more(profile: &Profile) -> [(&'static str, Vec<Vec<u8>>); 9] {
     let write = |write: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = Vec::new();
@@ -146,7 +146,7 @@ const MAP: &str =
 const KALLSYMS: &str = "ffffffff81000000 T _stext\nffffffff81000010 t do_work\nffffffff81000200 T vfs_read\nffffffff81000400 T _etext\n\
                         ffffffffc0000000 t init_it\t[module]\nffffffffc0000100 t work_it\t[module]\n";
 
-/// Some of everything.
+/// A profile with some of everything.
 fn made() -> Profile {
     let mut made = Made::new();
     for number in 0..12 {
@@ -166,7 +166,7 @@ fn made() -> Profile {
 fn loaded(bytes: &[u8], _: &Path) -> Result<Option<Profile>, String> {
     let mut profile = load::parsed(Cursor::new(bytes), "input").map_err(|error| format!("{error:#}"))?;
     if !profile.meta.symbolized {
-        // The kernel's own table is no input, and long.
+        // The kernel's symbol table is not an input, and long.
         plumb_symbolize::symbolize(&mut profile, &Options { kernel: false, ..options() }, &mut |_| {});
     }
     plumb_symbolize::make_readable(&mut profile);
@@ -217,7 +217,7 @@ fn with_frames(path: &str, kind: DsoKind, addresses: AddressSpace, at: impl Iter
     profile
 }
 
-/// Names the frames; what the crate caught of a parser's panics is an error of ours all the same.
+/// Looks up the frames' names; a parser's panic that the crate caught is a failure.
 fn named(mut profile: Profile, options: &Options) -> Result<Option<Profile>, String> {
     let summary = plumb_symbolize::symbolize(&mut profile, options, &mut |_| {});
     plumb_symbolize::make_readable(&mut profile);
@@ -261,7 +261,7 @@ fn elf(bytes: &[u8], folder: &Path) -> Result<Option<Profile>, String> {
     named(with_frames(&path.to_string_lossy(), DsoKind::File, AddressSpace::Svma, at), &options())
 }
 
-/// Small programs: with DWARF of two versions, compressed, and without.
+/// Small programs: with two versions of DWARF, compressed, and without.
 fn programs() -> Vec<Vec<u8>> {
     let folder = std::env::temp_dir().join(format!("plumb-mutations-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

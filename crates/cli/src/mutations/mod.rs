@@ -1,8 +1,8 @@
-//! Changed inputs for all readers: whatever the bytes are, what comes is a profile, and reports of it, or a refusal in a sentence. Never a
-//! panic, and no memory beyond what the bytes could mean.
+//! Mutated inputs for all readers. Whatever the bytes are, the result is a profile with reports, or a one-sentence error. Never a
+//! panic, and memory stays bounded by the size of the input.
 //!
-//! `PLUMB_MUTATIONS` is their number; without it it is some seconds' worth, the same every time. By hand, the figures as a table:
-//! `PLUMB_MUTATIONS=100000 cargo test -p plumb --bin plumb mutated -- --nocapture`. `PLUMB_MUTATIONS_OF` names one format.
+//! `PLUMB_MUTATIONS` sets their number; the default takes some seconds, with the same inputs every time. To run by hand, with a table of results:
+//! `PLUMB_MUTATIONS=100000 cargo test -p plumb --bin plumb mutated -- --nocapture`. `PLUMB_MUTATIONS_OF` restricts it to one format.
 
 mod change;
 mod corpus;
@@ -23,15 +23,15 @@ use crate::cmd;
 use crate::terminal::Output;
 use crate::words::parsed;
 
-/// Without being told otherwise.
+/// Default number of inputs.
 const FEW: usize = 1400;
-/// What reading any of these small inputs may take: the readers' own bounds are 64 MiB, and a small multiple of the input; counts become up
+/// Memory limit for reading any of these small inputs: the readers' own bounds are 64 MiB and a small multiple of the input; counts become up
 /// to two million samples.
 const MOST_KB: u64 = 600 << 10;
-/// Larger profiles are read, but not reported on.
+/// Larger profiles are read, but no reports are made.
 const MOST_SAMPLES: usize = 20_000;
 
-/// What came of the inputs of a format.
+/// Results for the inputs of one format.
 #[derive(Default)]
 struct Outcome {
     inputs: usize,
@@ -85,7 +85,7 @@ fn run(format: &Format, other: &[u8], share: usize, number: u64, folder: &Path) 
     for round in 0..share {
         let mut dice = Dice(number << 32 | round as u64);
         let seed = &format.seeds[round % format.seeds.len()];
-        // The seeds themselves first: a corpus that is refused would prove nothing.
+        // The seeds themselves come first: a corpus that is rejected would prove nothing.
         let is_seed = round < format.seeds.len();
         let bytes = if is_seed { seed.clone() } else { changed(seed, other, &mut dice) };
         let bytes = (format.finish)(bytes);
@@ -128,13 +128,13 @@ fn run(format: &Format, other: &[u8], share: usize, number: u64, folder: &Path) 
     outcome
 }
 
-/// Does one of the things that are done with profiles, in turn: all of them with each would take long.
+/// Makes one kind of report, in turn: all of them for each input would take long.
 fn report(profile: &Profile, round: usize) {
     if profile.samples.len() > MOST_SAMPLES {
         return;
     }
     let mut out = Output::plain(std::io::sink());
-    // Whatever they say, they end.
+    // Success or error, the report must return.
     let _ = match round % 16 {
         0 => cmd::report::write(profile, &parsed("report", &["--full-names"]).unwrap(), &mut out),
         1 => cmd::report::write(profile, &parsed("report", &["--top-down", "--min", "0"]).unwrap(), &mut out),
@@ -174,7 +174,7 @@ fn report(profile: &Profile, round: usize) {
     };
 }
 
-/// Resident memory now; from now on the peak counts anew.
+/// Resident memory now, in KB. Also resets the peak.
 fn resident_kb() -> u64 {
     let _ = fs::write("/proc/self/clear_refs", "5");
     status_kb("VmRSS:")

@@ -1,4 +1,4 @@
-//! What is there after a file was written, or was not.
+//! Directory contents after a file was written, or writing failed.
 
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -7,7 +7,7 @@ use plumb_fixtures::{Requirement, skip};
 
 use super::*;
 
-/// An empty folder.
+/// An empty directory.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("plumb-newfile-{}-{name}", std::process::id()));
     let _ = fs::remove_dir_all(&folder);
@@ -45,7 +45,7 @@ fn what_is_not_committed_leaves_what_was_there() {
     let _ = fs::remove_dir_all(folder);
 }
 
-/// What kills a command leaves no half of a file.
+/// A command killed while writing leaves no partial file.
 #[test]
 fn what_is_being_written_has_no_name() {
     let folder = folder("nameless");
@@ -71,7 +71,7 @@ fn modes_are_the_old_files_or_the_umasks() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("it is ours");
     write(&path, b"new").expect("it can be written");
     assert_eq!(mode(&path), 0o640);
-    // What the umask makes of a file is what it makes of any.
+    // The umask applies as for any other file.
     File::create(folder.join("any")).expect("it can be made");
     write(&usual, b"new").expect("it can be written");
     assert_eq!(mode(&usual), mode(&folder.join("any")));
@@ -132,7 +132,7 @@ fn devices_pipes_and_descriptors_are_written_as_they_are() {
         assert!(!kind.is_file() && !kind.is_symlink(), "{device} is what it was");
     }
     let folder = folder("streams");
-    // An open file, by its descriptor: it stays the file that it is, with what stands there.
+    // An open file given by descriptor is appended to, not replaced.
     let path = folder.join("open");
     fs::write(&path, "head ").expect("it is written");
     let open = File::open(&path).expect("it is there");

@@ -1,4 +1,4 @@
-//! How stacks are captured: walked in the kernel where that is possible, else copied.
+//! Chooses how stacks are captured: unwound in the kernel where possible, otherwise copied.
 
 use plumb_capture_api::{KernelUnwinder, UnwindFallbackStats};
 use plumb_capture_bpf::{LoadError, Programs};
@@ -7,7 +7,7 @@ use plumb_target::Target;
 
 use crate::render::precision::part_of;
 
-/// How to capture.
+/// Methods of capturing stacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Capture {
     /// bpf where it is available, otherwise perf
@@ -19,8 +19,8 @@ pub enum Capture {
     Bpf,
 }
 
-/// Whether the kernel aggregates identical stacks, which lose their timestamps. A machine or a group may give any number of samples;
-/// commands and processes are looked at over time.
+/// Whether the kernel aggregates identical stacks, which lose their timestamps. True for a machine or a cgroup, which may give any number of samples;
+/// commands and processes are shown over time.
 fn aggregates(target: &Target) -> bool {
     match target {
         Target::Machine | Target::Cgroup(_) | Target::Tree(_) | Target::Awaited(_) => true,
@@ -28,7 +28,7 @@ fn aggregates(target: &Target) -> bool {
     }
 }
 
-/// What walks stacks in the kernel, if something does, and what to say if it was asked for and can't be, or fails.
+/// Loads the kernel unwinder, if it is available. Also returns a message if it was asked for and is not available, or if loading failed.
 pub fn assistant(
     capture: Capture,
     target: &Target,
@@ -46,13 +46,13 @@ pub fn assistant(
     };
     match Programs::load(options) {
         Ok(programs) => (Some(Box::new(programs)), None),
-        // `plumb doctor` says so.
+        // `plumb doctor` reports this.
         Err(LoadError::Unsupported(_)) if capture == Capture::Auto => (None, None),
         Err(error) => (None, Some(format!("stacks are copied, not walked in the kernel: {error}"))),
     }
 }
 
-/// How stacks are to be walked in the kernel.
+/// Options for unwinding in the kernel.
 pub fn options(timeline: bool, table_mib: u16) -> plumb_capture_bpf::LoadOptions {
     plumb_capture_bpf::LoadOptions {
         counting: !timeline,
@@ -61,12 +61,12 @@ pub fn options(timeline: bool, table_mib: u16) -> plumb_capture_bpf::LoadOptions
     }
 }
 
-/// Whether the summary shows it without `--capture bpf`.
+/// Whether the summary mentions kernel unwinding without `--capture bpf`.
 pub fn is_noteworthy(handed_over: &UnwindFallbackStats) -> bool {
     handed_over.evicted > 0 || handed_over.unseen > 0 || handed_over.damaged > 0
 }
 
-/// What was walked in the kernel and what was not, in one line. `None`: there was nothing to walk, as where a process hangs.
+/// The number of stacks unwound in the kernel and of others, in one line. `None`: there were no stacks to unwind, such as of a hanging process.
 pub fn line(handed_over: &UnwindFallbackStats) -> Option<String> {
     let UnwindFallbackStats { walked, reasons, unseen, table_bytes, evicted, damaged, .. } = handed_over;
     let others: u64 = reasons.iter().map(|(_, samples)| samples).sum();

@@ -1,4 +1,4 @@
-//! What `-e` names: the event to take samples by, and the file that a function is looked for in.
+//! Parses `-e`: the event to sample, and the file that contains a function.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,7 +11,7 @@ use plumb_capture_perf::{Code, Counter, Named, Trigger};
 use plumb_process::parse_maps;
 use plumb_target::Target;
 
-/// Folders of libraries, beside those that /etc/ld.so.conf names.
+/// Library directories, besides those in /etc/ld.so.conf.
 const LIBRARIES: [&str; 8] = [
     "/lib/x86_64-linux-gnu",
     "/usr/lib/x86_64-linux-gnu",
@@ -23,7 +23,7 @@ const LIBRARIES: [&str; 8] = [
     "/usr/lib",
 ];
 
-/// What the names of events mean here: what to sample, and in which code, if a name says so. A name may be a list of names.
+/// Parses event names: the counter, and the code if the name restricts it. A name may be a list of names.
 pub(super) fn counters(names: &[String], target: &Target) -> Result<Vec<(Counter, Option<Code>)>> {
     let mut counters: Vec<(Counter, Option<Code>)> = Vec::new();
     for name in names.iter().flat_map(|name| list(name)) {
@@ -35,7 +35,7 @@ pub(super) fn counters(names: &[String], target: &Target) -> Result<Vec<(Counter
     Ok(counters)
 }
 
-/// The names in a list, as perf takes it. Names of functions may hold commas, in brackets (`f<int, int>`) and as `operator,`.
+/// Splits a list in perf's syntax. Function names may contain commas, in brackets (`f<int, int>`) and as `operator,`.
 fn list(text: &str) -> Vec<&str> {
     let is_function = text.starts_with("uprobe:");
     let mut depth = 0_u32;
@@ -69,7 +69,7 @@ fn counter(name: &str, target: &Target) -> Result<(Counter, Option<Code>)> {
     })
 }
 
-/// The file that `name` means: a path, a file that the target has mapped, a program, or a library.
+/// Finds the file called `name`: a path, a file that the target has mapped, a program, or a library.
 fn find_file(name: &str, target: &Target) -> Result<PathBuf> {
     if name.contains('/') {
         return fs::canonicalize(name).with_context(|| name.to_owned());
@@ -87,7 +87,7 @@ fn find_file(name: &str, target: &Target) -> Result<PathBuf> {
     }
 }
 
-/// A file of this name in the memory of the processes to be recorded: what they really use.
+/// A file of this name that is mapped in the processes to be recorded: the one they really use.
 fn mapped(name: &str, target: &Target) -> Option<PathBuf> {
     let Target::Processes(pids) = target else { return None };
     let is_it = |path: &Path| path.file_name() == Some(OsStr::new(name));
@@ -95,7 +95,7 @@ fn mapped(name: &str, target: &Target) -> Option<PathBuf> {
         let maps = plumb_process::mappings(pid)?;
         let path =
             parse_maps(&maps).map(|line| Path::new(OsStr::from_bytes(line.path))).find(|path| is_it(path))?;
-        // In its own mount namespace.
+        // In the process' mount namespace.
         let root = format!("/proc/{}/root", plumb_process::living_thread(pid));
         let inside = Path::new(&root).join(path.strip_prefix("/").ok()?);
         let outside = path.to_owned();
@@ -103,7 +103,7 @@ fn mapped(name: &str, target: &Target) -> Option<PathBuf> {
     })
 }
 
-/// The command to be recorded, if that is its name.
+/// The command to be recorded, if it has that name.
 fn command(name: &str, target: &Target) -> Option<PathBuf> {
     let Target::Command(launch) = target else { return None };
     let path = Path::new(&launch.program);
@@ -114,11 +114,11 @@ fn command(name: &str, target: &Target) -> Option<PathBuf> {
 }
 
 fn in_folders(name: &str, folders: &[PathBuf]) -> Option<PathBuf> {
-    // A real path: the kernel probes the file, whatever it is called.
+    // A canonical path: the kernel probes the file, whatever its name.
     folders.iter().find_map(|folder| fs::canonicalize(folder.join(name)).ok().filter(|path| is_native(path)))
 }
 
-/// Whether it is a file of code for this processor. Libraries for 32 bits may have the same names.
+/// Whether it is a file of code for this CPU. 32-bit libraries may have the same names.
 fn is_native(path: &Path) -> bool {
     let elf = |path: &Path| plumb_process::Elf::read(fs::File::open(path).ok()?).ok();
     match (elf(path), elf(Path::new("/proc/self/exe"))) {
@@ -128,7 +128,7 @@ fn is_native(path: &Path) -> bool {
     }
 }
 
-/// Where the loader looks for libraries: ld.so(8), but for its cache, whose folders these are.
+/// The loader's search path for libraries: ld.so(8), except its cache, which covers these directories.
 fn library_folders() -> Vec<PathBuf> {
     let set = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> =

@@ -1,7 +1,7 @@
-//! The recording's journal: while a recording goes on, what is new is appended to a file beside the one to be (`FILE.part`), so that
-//! a recorder that is killed loses seconds and not hours, and what grows without end need not stay in memory.
+//! The recording's journal: during a recording, new data is appended to a file next to the output (`FILE.part`), so that
+//! a killed recorder loses seconds rather than hours, and a long recording need not stay in memory.
 //!
-//! Not here: the journal's form (`plumb_formats::native`).
+//! Elsewhere: the journal's format (`plumb_formats::native`).
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -22,30 +22,30 @@ use crate::newfile::{self, NewFile};
 use crate::stack_quality::StackCounts;
 use crate::terminal::say;
 
-/// Shortest and longest time between two times that is written.
+/// Shortest and longest pause between two writes.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
-/// The pause is at least so many times the processor time that writing took last.
+/// The pause is at least this multiple of the CPU time of the last write.
 const PAUSE_TIMES: u32 = 200;
-/// About how many bytes a sample and a node of a stack take in memory, with what finds equal nodes.
+/// Approximate memory of a sample and of a stack node, in bytes, including the table that finds equal nodes.
 const SAMPLE: u64 = 64;
 const NODE: u64 = 56;
 
-/// Keeps what was recorded so far.
+/// The journal of a recording in progress.
 pub(super) struct Keeping {
     journal: Option<Journal<File>>,
-    /// The journal's file, if it has a name.
+    /// Path of the journal's file, if it has a name.
     path: Option<PathBuf>,
     words: Vec<String>,
-    /// Bytes of samples and stacks in memory, at the most.
+    /// Limit for samples and stacks in memory, in bytes.
     most: u64,
     next: Instant,
-    /// What was counted in the parts that are in memory no more.
+    /// Counts of the parts that are no longer in memory.
     earlier: StackCounts,
     failure: Option<String>,
 }
 
 impl Keeping {
-    /// Begins for a recording of the command with these words. Where no journal can be, nothing is kept but in memory, and that is said.
+    /// Starts the journal of a command with these words. If no journal can be written, data stays in memory only, with a warning.
     pub fn begin(output: Option<&Output>, bound: u64, words: Vec<String>) -> Self {
         let opened = match output.and_then(Output::file) {
             Some(path) => beside(path).map(|(file, path)| (file, Some(path))),
@@ -71,8 +71,8 @@ impl Keeping {
         keeping
     }
 
-    /// Writes what is new, if it is time to, and takes stacks and samples out of memory if they are many. `is_scarce`: there is little
-    /// memory left.
+    /// Writes new data if it is due, and drops stacks and samples from memory if they are large. `is_scarce`: little
+    /// memory is left.
     pub fn look(&mut self, recorder: &mut Recorder, is_scarce: bool) {
         let profile = recorder.profile();
         let bytes = profile.samples.len() as u64 * SAMPLE + profile.stacks.len() as u64 * NODE;
@@ -114,13 +114,13 @@ impl Keeping {
         if is_part {
             recorder.forget_ended();
             journal.forget(recorder.profile());
-            // Its tables were made once more to be written.
+            // Writing made another copy of the tables.
             recorder.meanwhile(|_| plumb_capture_perf::trim_memory());
         }
         Ok(())
     }
 
-    /// It can't be written any more. What is in it stays.
+    /// Handles a failed write. Data written so far stays.
     fn fail(&mut self, error: &anyhow::Error) {
         let has_parts = self.journal.as_ref().is_some_and(|journal| journal.parts() > 0);
         let text = format!(
@@ -130,7 +130,7 @@ impl Keeping {
         say!("{text}");
         self.failure = Some(text);
         if has_parts {
-            // They are needed at the end. Until then it is tried again, as there may be room by then.
+            // The parts are needed at the end. Writing is retried until then, as there may be space again.
             self.next = Instant::now() + PAUSE.1;
         } else {
             self.journal = None;
@@ -138,7 +138,7 @@ impl Keeping {
         }
     }
 
-    /// What went wrong, for the recording.
+    /// Takes the error message, for the recording.
     pub fn failure(&mut self) -> Option<String> {
         self.failure.take()
     }
@@ -148,7 +148,7 @@ impl Keeping {
         output.write_by(&mut |file| self.write_to(profile, file))
     }
 
-    /// Writes a newer version of the recording to its place.
+    /// Replaces a written recording by a newer version.
     pub fn replace(&mut self, profile: &Profile, written: &mut Written) -> Result<()> {
         written.replace_by(&mut |file| self.write_to(profile, file))
     }
@@ -163,7 +163,7 @@ impl Keeping {
             out.flush()?;
             return Ok(());
         }
-        // A pipe can't be gone back in.
+        // A pipe can't be rewound.
         let mut whole = nameless()?;
         journal.finish(profile, &mut whole)?;
         whole.rewind()?;
@@ -171,14 +171,14 @@ impl Keeping {
         Ok(())
     }
 
-    /// The recording is in its place: the journal's file is not needed any more. Gives back what was counted in parts.
+    /// Removes the journal's file once the recording is written. Returns the counts of its parts.
     pub fn end(&mut self) -> StackCounts {
         self.remove();
         std::mem::take(&mut self.earlier)
     }
 
-    /// The whole profile. A recording in parts is put together in a file without a name: its samples were not all in memory until now, and
-    /// stacks of different parts are numbered anew.
+    /// Returns the whole profile. A recording in parts is assembled in a nameless file: its samples were never all in memory, and
+    /// stacks of different parts get new numbers.
     pub fn into_profile(mut self, profile: Profile) -> Result<Profile> {
         let Some(journal) = self.journal.as_mut().filter(|journal| journal.parts() > 0) else {
             return Ok(profile);
@@ -197,8 +197,8 @@ impl Keeping {
     }
 }
 
-/// Opens the journal of a recording to be at `path`. One that is there is kept as `FILE.part.old` unless its recorder still runs, which is
-/// told by its lock.
+/// Opens the journal for a recording at `path`. An existing one is kept as `FILE.part.old`, unless its recorder still runs, which holds
+/// a lock on it.
 fn beside(path: &Path) -> std::io::Result<(File, PathBuf)> {
     let with = |more: &str| {
         let mut name = path.as_os_str().to_owned();
@@ -212,12 +212,12 @@ fn beside(path: &Path) -> std::io::Result<(File, PathBuf)> {
         fs::rename(&part, with(".part.old"))?;
     }
     let file = create(&part)?;
-    // Without locks another recorder of the same file would move it away, which loses nothing.
+    // Without locks, another recorder of the same file would rename it, which loses nothing.
     let _ = file.try_lock();
     Ok((file, part))
 }
 
-/// A file that is gone when it is closed, in the first folder that takes it.
+/// Creates a file that disappears when it is closed, in the first writable directory.
 fn nameless() -> std::io::Result<File> {
     let mut name = OsString::from(".plumb-");
     name.push(format!("{}-{:?}.part", std::process::id(), Instant::now()));
@@ -239,7 +239,7 @@ fn create(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Processor time of this thread; none if the kernel doesn't count it.
+/// CPU time of this thread; zero if the kernel doesn't count it.
 fn cpu_time() -> Duration {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     Duration::from_nanos(text.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0))

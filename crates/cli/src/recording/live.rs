@@ -1,8 +1,8 @@
-//! A recording that is looked at while it goes on: what was sampled in a window of its past, summed up, with names as they are found,
-//! and how it goes.
+//! A live recording: sums of the samples in a window, with names as they are found,
+//! and rates.
 //!
-//! Invariant: memory is bounded however long it goes on: the past is taken out, folded and put back without anything that no sample has, and
-//! sums of windows that begin and end at looks stay right. Not here: drawing.
+//! Invariant: memory is bounded for any duration: the past is taken out, folded and put back without rows that no sample uses, and
+//! sums of windows between ticks stay correct. Elsewhere: drawing.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -24,34 +24,34 @@ use super::session::{Session, Step};
 use crate::render::label;
 use crate::render::precision::Precision;
 
-/// Shortest time between two looks for frames without names. Names of the first are wanted at once.
+/// Shortest time between two look-ups of unnamed frames. The first is done at once.
 const NAMES: Duration = Duration::from_millis(300);
 
-/// Bytes that a sample, a node of a stack, a life, and a frame with its function and name take about, with what finds equal ones.
+/// Approximate bytes of a sample, a stack node, a lifetime, and a frame with its function and name, including the tables that find equal ones.
 const BYTES: Rows = Rows { samples: 50, nodes: 50, lives: 100, frames: 250 };
 
-/// Longest wait for names before the profile that they belong to is taken out.
+/// Longest wait for names before their profile is taken out.
 const LAST_NAMES: Duration = Duration::from_millis(300);
 
-/// Longest wait for names of a table that is printed: reading the kernel's takes as long on a busy machine.
+/// Longest wait for names of a printed table: reading the kernel's takes that long on a busy machine.
 const PRINTED_NAMES: Duration = Duration::from_secs(2);
 
-/// Longest time between two looks at how it goes, also where nobody asks.
+/// Longest time between two ticks, even without a query.
 const TICK: Duration = Duration::from_secs(2);
 
-/// What was sampled in a window of a recording.
+/// The samples in a window of a recording, summed up.
 #[derive(Default)]
 pub struct WindowSum {
-    /// How it went.
+    /// Rates in the window.
     pub rates: Rates,
-    /// Samples a second, if they are taken by processor time.
+    /// Samples per second, if a clock is sampled.
     pub clock_hz: Option<u32>,
-    /// What was sampled, summed up.
+    /// The summed samples.
     pub profile: Profile,
 }
 
 impl WindowSum {
-    /// What there is to know about it, most important first.
+    /// Facts on the window, most important first.
     pub fn facts(&self, interval: Duration) -> Vec<String> {
         let WindowSum { rates, clock_hz, .. } = self;
         let mut facts = vec![label::samples(rates.samples), format!("{} lost", rates.lost)];
@@ -66,7 +66,7 @@ impl WindowSum {
     }
 }
 
-/// Rows of a profile that grow, by kind.
+/// Numbers of rows of the growing tables of a profile.
 #[derive(Clone, Copy, Debug)]
 struct Rows {
     samples: usize,
@@ -99,7 +99,7 @@ impl Rows {
         }
     }
 
-    /// Whether there are as many of any kind.
+    /// Whether any number exceeds its limit.
     fn exceed(self, most: Self) -> bool {
         self.samples >= most.samples
             || self.nodes >= most.nodes
@@ -108,7 +108,7 @@ impl Rows {
     }
 }
 
-/// Folds all but the last quarter of the samples. Looks between which sums are kept become fewer where that is not enough.
+/// Folds all but the last quarter of the samples. If that is not enough, sums are kept for fewer ticks.
 fn fold_past(profile: &mut Profile, mut running: HashSet<ProcessId>, pulse: &mut Pulse, limits: Rows) {
     let kept = profile.samples.len() / 4;
     loop {
@@ -121,37 +121,37 @@ fn fold_past(profile: &mut Profile, mut running: HashSet<ProcessId>, pulse: &mut
     }
 }
 
-/// A recording that goes on, and can be asked what was sampled.
+/// A live recording that can be queried.
 pub struct LiveSession {
     session: Session,
     symbols: plumb_symbolize::Session,
     named: Instant,
     ticked: Instant,
     pulse: Pulse,
-    /// With so many rows of a kind the past is folded next.
+    /// Numbers of rows at which the past is folded next.
     most: Rows,
-    /// Rows of each kind that there is memory for.
+    /// Numbers of rows that fit in memory.
     limits: Rows,
     command: Vec<String>,
-    /// Nothing is drawn on the terminal where messages go.
+    /// Whether messages may be printed, as nothing is drawn on their terminal.
     may_say: bool,
-    /// Longest wait at a look for names that were asked for.
+    /// Longest wait for requested names at a tick.
     name_wait: Duration,
 }
 
 impl LiveSession {
-    /// Begins, and gives back what is to be said about it. `may_say`: nothing is drawn on the terminal where messages go. What a command
-    /// prints goes nowhere.
+    /// Starts, and returns messages on the setup. `may_say`: messages may be printed, as nothing is drawn on their terminal. The command's output
+    /// is discarded.
     ///
     /// # Errors
-    /// As [`record`](super::record); windows are of one event.
+    /// As [`record`](super::record); windows cover one event.
     pub fn start(mut request: RecordRequest, may_say: bool) -> Result<(Self, Vec<String>)> {
         ensure!(request.sampling.also.is_empty(), "plumb top shows one event: give one -e");
         request.sampling.prints = Prints::Nowhere;
         let (session, mut notes) = Session::start(&request, None)?;
         notes.extend(session.recorder.setup().limits.iter().cloned());
-        // Pictures, and names of all that was ever seen, take half of what others have for samples and files. What a worker
-        // reads of a large file, such as a compiler, is the most that comes and goes: there is one.
+        // The display, and names of everything ever seen, get half of the memory that other commands use for samples and files. A large file read by
+        // a worker, such as a compiler, is the largest temporary use: there is one worker.
         let names = request.symbols();
         let names = Options { max_memory: names.max_memory.map(|most| most / 2), threads: 1, ..names };
         let share = memory::for_samples(request.max_memory) / 2;
@@ -172,10 +172,10 @@ impl LiveSession {
         Ok((live, notes))
     }
 
-    /// Sleeps until there is something to do, `timeout` at most, and does it.
+    /// Sleeps until there is work, at most for `timeout`, and does it.
     ///
     /// # Errors
-    /// The system refuses to go on.
+    /// The recording can't go on.
     pub fn step(&mut self, timeout: Duration) -> Result<Step> {
         let step = self.session.step(timeout)?;
         let is_end = matches!(step, Step::Ended(_));
@@ -194,7 +194,7 @@ impl LiveSession {
         Ok(step)
     }
 
-    /// Looks at how it goes, and writes down the names that were found.
+    /// Notes the current rates, and stores the names that were found.
     fn tick(&mut self) {
         self.ticked = Instant::now();
         let (symbols, name_wait) = (&mut self.symbols, self.name_wait);
@@ -218,8 +218,8 @@ impl LiveSession {
         });
     }
 
-    /// Takes out what was recorded since the last time, with the names that were found for it, and goes on with an empty profile: nothing
-    /// remembers ids of the old one, which may be kept, sent away or dropped. Figures of how it goes are not touched.
+    /// Takes out everything recorded since the last call, with the names found for it, and continues with an empty profile: nothing
+    /// keeps IDs of the old one, which may be stored, sent or dropped. Rates are not affected.
     pub fn take(&mut self) -> TakenProfile {
         let symbols = &mut self.symbols;
         self.session.recorder.meanwhile(|profile| {
@@ -234,10 +234,10 @@ impl LiveSession {
         taken
     }
 
-    /// Keeps memory in bounds: all but the last quarter of samples is summed up between looks, and what no sample has goes. Windows begin
-    /// and end at looks, so that their sums stay right.
+    /// Bounds memory: all but the last quarter of the samples is summed up between ticks, and unused rows are removed. Windows begin
+    /// and end at ticks, so that their sums stay correct.
     fn fold(&mut self) {
-        // Of what was folded last there is half of that at the most.
+        // At most half of it was folded last time.
         let most = if self.session.is_scarce() { self.most.map(|rows| rows / 3 * 2) } else { self.most };
         if !Rows::of(self.session.recorder.profile()).exceed(most) {
             return;
@@ -248,28 +248,28 @@ impl LiveSession {
             fold_past(&mut profile, running, pulse, limits);
             let past = profile.compacted();
             drop(profile);
-            // What was folded was there twice.
+            // The folded part existed twice.
             trim_memory();
             past
         });
-        // Should there be so many different ones, it is done again when there are twice as many.
+        // If there are so many distinct rows, the next folding happens at twice as many.
         self.most = Rows::of(&past).map(|rows| rows * 2).max(self.limits);
         self.session.recorder.put_back(past);
     }
 
-    /// Waits at each look for the names of what was sampled: a table that is printed once can't be corrected later.
+    /// Waits at each tick for the names of new samples: a printed table can't be corrected later.
     pub fn wait_for_names(&mut self) {
         self.name_wait = PRINTED_NAMES;
     }
 
-    /// Everything begins now.
+    /// Discards the samples so far.
     pub fn reset(&mut self) {
         self.tick();
         self.pulse.reset();
     }
 
-    /// What was sampled in a window that ends now, or with the last look before `until_ns`. `length_ns`: of the window; `None`: all since
-    /// the beginning, or the last [`reset`](Self::reset).
+    /// The samples in a window that ends now, or with the last tick before `until_ns`. `length_ns`: length of the window; `None`: everything since
+    /// the start, or the last [`reset`](Self::reset).
     pub fn sum_of_window(&mut self, length_ns: Option<u64>, until_ns: Option<u64>) -> WindowSum {
         self.tick();
         let rates = self.pulse.rates_until(until_ns.unwrap_or(u64::MAX), length_ns);
@@ -284,7 +284,7 @@ impl LiveSession {
         }
     }
 
-    /// All that was recorded so far.
+    /// Everything recorded so far.
     pub fn so_far(&mut self) -> Profile {
         let mut profile = self.session.recorder.so_far();
         profile.meta.recorder = RecordRequest::RECORDER.into();
@@ -292,12 +292,12 @@ impl LiveSession {
         profile
     }
 
-    /// A sentence, if more memory was taken than the bound.
+    /// A warning, if more memory was used than the limit.
     pub fn exceeded(&self) -> Option<String> {
         self.session.exceeded()
     }
 
-    /// Stops it. A command that still runs is given back, and who outlives one that doesn't.
+    /// Stops the recording. Returns a command that still runs, and the descendants of one that has ended.
     pub fn stop(self) -> (Option<Running>, Descendants) {
         let (recorded, _) = self.session.stop();
         (recorded.running, recorded.left)

@@ -1,64 +1,64 @@
-//! `--max-memory`: the recorder's own memory is looked at while it records, and what can be given back is.
+//! `--max-memory`: monitors the recorder's memory during a recording, and returns free memory to the system.
 //!
-//! Not here: what each part does with its share (names: symbolize; samples: `keeping`).
+//! Elsewhere: how each part keeps to its share (names: symbolize; samples: `keeping`).
 
 use std::time::{Duration, Instant};
 
 use plumb_capture_perf::{resident_memory, trim_memory};
 
-/// Time between two looks.
+/// Time between two checks.
 const LOOK: Duration = Duration::from_millis(250);
-/// Shortest times between two times that freed memory is given back, where there is still much room and where there isn't: looking
-/// for it takes some milliseconds.
+/// Shortest time between two trims of the heap, with much room left and with little: a trim takes
+/// some milliseconds.
 const TRIM: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(1)];
 
-/// What of a bound files that names are read from may take.
+/// Share of the limit for files that names are read from, in bytes.
 pub fn for_names(bound: u64) -> u64 {
-    // Half as much again is held by the allocator between what is in use.
+    // Allocator fragmentation adds another half.
     bound / 8
 }
 
-/// What of a bound files' unwind information may take that is not in use.
+/// Share of the limit for cached unwind information that is not in use, in bytes.
 pub fn for_unwinding(bound: u64) -> usize {
     usize::try_from(bound / 16).unwrap_or(usize::MAX)
 }
 
-/// What of a bound tables may take that stacks are walked by in the kernel, in MiB.
+/// Share of the limit for the unwind tables in the kernel, in MiB.
 pub fn for_tables(bound: u64) -> u16 {
-    // They come in steps.
+    // A multiple of 8 MiB.
     let steps = (bound >> 20) / 6 / 8;
     u16::try_from(steps.max(1) * 8).unwrap_or(u16::MAX)
 }
 
-/// What of a bound samples and stacks may take before they go to disk, or are folded: as much again is needed to do so.
+/// Share of the limit for samples and stacks, in bytes, before they are written to disk or folded, which needs as much again.
 pub fn for_samples(bound: u64) -> u64 {
     bound / 16
 }
 
-/// Looks at memory from time to time.
+/// Periodic checks of this process' memory.
 pub struct Memory {
     bound: u64,
     looked: Instant,
     trimmed: Instant,
-    /// The least that was resident since then.
+    /// Lowest resident memory since the last trim.
     least: u64,
     is_scarce: bool,
 }
 
 impl Memory {
-    /// Memory is to stay below `bound` bytes.
+    /// Limits memory to `bound` bytes.
     pub fn new(bound: u64) -> Self {
         let now = Instant::now();
         Self { bound, looked: now, trimmed: now, least: 0, is_scarce: false }
     }
 
-    /// Whether it is time to look.
+    /// Whether a check is due.
     pub fn is_due(&self) -> bool {
         self.looked.elapsed() >= LOOK
     }
 
-    /// Looks at it, if it is time to, and gives back what is free: of files whose names were read the allocator keeps as much as all
-    /// the rest takes.
+    /// Checks memory, if due, and returns free memory to the system: after reading names from files, the allocator holds as much as
+    /// everything else uses.
     pub fn look(&mut self) {
         if !self.is_due() {
             return;
@@ -74,19 +74,19 @@ impl Memory {
         self.is_scarce = resident > self.bound / 8 * 7;
     }
 
-    /// Whether enough came since the last time, once that matters.
+    /// Whether memory has grown enough since the last trim, once that matters.
     fn is_worth_trimming(&self, resident: u64) -> bool {
         let pause = TRIM[usize::from(resident > self.bound / 8 * 5)];
         let has_grown = resident > self.least.saturating_add(self.bound / 16);
         resident > self.bound / 2 && has_grown && self.trimmed.elapsed() >= pause
     }
 
-    /// Whether little was left when it was looked last.
+    /// Whether the last check found little memory left.
     pub fn is_scarce(&self) -> bool {
         self.is_scarce
     }
 
-    /// A sentence, if more than the bound was taken.
+    /// A warning, if the limit was exceeded.
     pub fn exceeded(&self) -> Option<String> {
         let (_, peak) = resident_memory()?;
         let mb = |bytes: u64| bytes.div_ceil(1 << 20);

@@ -1,9 +1,9 @@
 //! Recording: from a typed request to a profile in memory, for every command that records.
 //!
-//! Invariant: what is recorded depends on the [`RecordRequest`] alone; nothing here reads a command line. The profile is handed over in
+//! Invariant: a recording depends only on the [`RecordRequest`]; nothing here reads a command line. The profile is passed on in
 //! memory. Only a recording that outgrows `--max-memory` goes through a file, its journal, because its samples don't fit otherwise.
 //!
-//! Not here: sampling (capture-perf), names (symbolize), the file's format (formats), what is printed of a recording (`cmd`).
+//! Elsewhere: sampling (capture-perf), names (symbolize), the file's format (formats), printed reports (`cmd`).
 
 pub mod capture;
 mod event;
@@ -46,19 +46,19 @@ pub use request::{RecordRequest, prints_beside};
 pub use second_look::SecondLook;
 pub use session::Step;
 
-/// How often the recorder looks around when nothing wakes it: files that the target deletes are opened before.
+/// Longest sleep of the recorder: files must be opened before the target deletes them.
 const STEP: Duration = Duration::from_millis(100);
 
-/// What signals do, for the help of all commands that run one.
+/// Help on the effect of signals, for all commands that run one.
 pub const CTRL_C: &str = "Ctrl-C goes to the command: plumb waits until the command ends, keeps what was measured, and exits \
                           with the command's status. The third Ctrl-C kills the command.";
 
-/// Where a recording stays.
+/// The place where a recording is kept.
 #[derive(Clone, Copy)]
 pub enum Keep<'a> {
-    /// In memory, for the command that asked for it.
+    /// In memory only, for the calling command.
     InMemory,
-    /// In a file, or in what its path names.
+    /// In a file, or whatever its path refers to.
     In(&'a Output),
 }
 
@@ -71,32 +71,32 @@ impl<'a> Keep<'a> {
     }
 }
 
-/// A recording that has ended.
+/// A finished recording.
 pub struct Recording {
-    /// Samples with names. Of a recording in parts these are the last ones: see [`Recording::into_profile`].
+    /// Samples with names. For a recording in parts these are the last ones: see [`Recording::into_profile`].
     pub profile: Profile,
-    /// How it was recorded.
+    /// The setup of the recording.
     pub setup: Setup,
-    /// What was counted of samples that are in the journal and not in `profile`.
+    /// Counts of samples that are in the journal and not in `profile`.
     pub earlier: StackCounts,
-    /// Processor time of the target, if it is known.
+    /// CPU time of the target, if known.
     pub target_cpu: Option<CpuTime>,
-    /// Processor time that plumb used before it began to look for names.
+    /// CPU time that plumb used before it looked up names.
     pub recording_cpu: Duration,
-    /// How many stacks the kernel walked, and why not the others, if the summary shows it.
+    /// Counts of stacks unwound in the kernel and of others, with reasons, if the summary shows them.
     pub unwinding: Option<UnwindFallbackStats>,
     /// Descendants that outlive the command.
     pub left: Descendants,
-    /// The file, if there is one.
+    /// The file, if any.
     pub written: Option<Written>,
     keeping: Keeping,
 }
 
 impl Recording {
-    /// The whole profile, readable, as it would be read from the file.
+    /// The whole profile, as it would be read from the file.
     ///
     /// # Errors
-    /// What had to leave memory can't be read back.
+    /// Data that had to leave memory can't be read back.
     pub fn into_profile(self) -> Result<Profile> {
         let mut profile = self.keeping.into_profile(self.profile)?;
         plumb_symbolize::make_readable(&mut profile);
@@ -104,20 +104,20 @@ impl Recording {
     }
 }
 
-/// How a recording ended, and a command that may still run.
+/// The end of a recording, and a command that may still run.
 pub struct Ending {
     end: Result<Option<End>>,
     running: Option<Running>,
     target: Target,
-    /// A sentence, if more memory was taken than the bound.
+    /// A warning, if more memory was used than the limit.
     pub exceeded: Option<String>,
 }
 
 impl Ending {
-    /// Ends a command that outlives its recording because the time is up, and gives back how plumb is to exit.
+    /// Ends a command that outlives its recording because the time is up, and returns plumb's exit status.
     ///
     /// # Errors
-    /// Why the recording ended early.
+    /// The reason why the recording ended early.
     pub fn exit(self) -> Result<Exit> {
         let is_command = matches!(self.target, Target::Command(_));
         Ok(match self.end? {
@@ -135,7 +135,7 @@ impl Ending {
     }
 }
 
-/// The exit status of a command whose end ended its recording.
+/// The exit status of a command that ended its recording by ending.
 fn exit_status(target: &Target, end: Option<End>) -> Option<u8> {
     match (target, end?) {
         (Target::Command(_), End::Exited(status)) => Some(Exit::of_status(status).code()),
@@ -148,11 +148,11 @@ pub fn end(running: Running, target: &Target) {
     notice::say_refused(target, running.end(|notice| notice::say_of(target, notice)).ok());
 }
 
-/// Records. `observer` watches the target as long. The recording is an error where it could not be written, which has to be said; how it
-/// ended is known even so.
+/// Records. `observer` observes the target during the recording. If the recording could not be written, it is an error, which must be reported; its
+/// end is returned even so.
 ///
 /// # Errors
-/// Nothing can be recorded, or the command can't be started: [`Exit::of_error`] knows the status.
+/// Nothing can be recorded, or the command can't be started: [`Exit::of_error`] has the status.
 pub fn record(
     request: &RecordRequest,
     keep: Keep<'_>,
@@ -177,7 +177,7 @@ pub fn record(
     let (mut recorded, exceeded) = session.stop();
     looks.progress.clear();
     looks.progress.has_terminal();
-    // Names take what the recorder had.
+    // Looking up names reuses the recorder's memory.
     plumb_capture_perf::trim_memory();
     recorded.profile.meta.exit_status = exit_status;
     let running = recorded.running.take();
@@ -186,10 +186,10 @@ pub fn record(
     Ok((recording, Ending { end, running, target: request.target.clone(), exceeded }))
 }
 
-/// Records for a command that shows the profile. `file`: where the recording stays as well. The exit status is the command's.
+/// Records for a command that shows the profile. `file`: also write the recording there. Returns the command's exit status.
 ///
 /// # Errors
-/// As [`record`]; `file` is no place for a file, or could not be written.
+/// As [`record`]; `file` can't be a file, or could not be written.
 pub fn record_profile(
     request: &RecordRequest,
     file: Option<&std::path::Path>,
@@ -218,17 +218,17 @@ pub fn record_profile(
     Ok((recording.into_profile()?, exit))
 }
 
-/// Less than 1/OWN_PROBES of the samples in plumb's own probes is not said.
+/// Fewer than 1/OWN_PROBES of the samples in plumb's own probes are not reported.
 const OWN_PROBES: usize = 100;
 
-/// Who looks at a recording while it goes on.
+/// Periodic work during a recording.
 struct Looks {
     progress: ProgressLine,
     symbols: SymbolLookup,
     keeping: Keeping,
 }
 
-/// Records until an end, `None`: until the time is up.
+/// Records until an end; `None`: the time is up.
 fn watch(session: &mut Session, looks: &mut Looks) -> Result<Option<End>> {
     loop {
         match session.step(STEP)? {
@@ -250,7 +250,7 @@ fn watch(session: &mut Session, looks: &mut Looks) -> Result<Option<End>> {
     }
 }
 
-/// Finds names, and writes the recording where it is to stay.
+/// Looks up names, and writes the recording to its destination.
 fn finish(request: &RecordRequest, recorded: Recorded, looks: Looks, keep: Keep<'_>) -> Result<Recording> {
     let Looks { mut progress, mut symbols, mut keeping } = looks;
     let Recorded { mut profile, target_cpu, setup, left, handed_over, unmeasured, vanished, .. } = recorded;
@@ -262,8 +262,8 @@ fn finish(request: &RecordRequest, recorded: Recorded, looks: Looks, keep: Keep<
     let own = || plumb_process::usage::own_cpu_time().total();
     let recording_cpu = own().saturating_sub(symbols.early());
     symbols.close(&profile, &vanished);
-    // Names are there by now, but for those of large files met last, or of a server. Where they take longer the recording
-    // is first written without: should finding them be interrupted, or need more disk than there is, this stays.
+    // Most names are found by now, except those of large files met last, or from a server. If they take longer, the recording
+    // is first written without them: it remains if the look-up is interrupted, or the disk becomes full.
     let output = keep.output();
     let early = output.filter(|output| !symbols.are_found() && output.is_replaceable());
     let mut written = early.map(|output| keeping.write(&profile, output)).transpose()?;
@@ -276,7 +276,7 @@ fn finish(request: &RecordRequest, recorded: Recorded, looks: Looks, keep: Keep<
         profile.meta.warnings.push(text);
     }
     progress.clear();
-    // Tables are made once more as they are written: what names took is free by now.
+    // Writing makes another copy of the tables: the memory of the look-up is free by now.
     plumb_capture_perf::trim_memory();
     if request.off_cpu_min_ns.is_some() {
         plumb_symbolize::name_reasons(&mut profile);

@@ -1,15 +1,15 @@
-//! What the user is told of a command that a Ctrl-C didn't end, and of those that outlive it.
+//! Messages about a command that Ctrl-C did not end, and about processes that outlive it.
 
 use plumb_target::{Descendants, End, Notice, Target};
 
 use crate::terminal::say;
 
-/// Says it of a command of this name.
+/// Prints the message for a command of this name.
 pub fn say(name: &str, notice: Notice) {
     say!("{}", text(name, notice));
 }
 
-/// Says who outlives a command, if somebody does.
+/// Prints which processes outlive a command, if any.
 pub fn say_left(left: Option<Descendants>) {
     let text = left.map(|left| left.living().to_string()).unwrap_or_default();
     if !text.is_empty() {
@@ -17,7 +17,7 @@ pub fn say_left(left: Option<Descendants>) {
     }
 }
 
-/// Says that a command goes on which was to end with its recording, if it does.
+/// Says that a command keeps running although it should have ended with its recording, if so.
 pub fn say_refused(target: &Target, end: Option<End>) {
     if matches!(end, Some(End::Signal(_))) {
         say_goes_on(target);
@@ -31,7 +31,7 @@ pub fn say_goes_on(target: &Target) {
     }
 }
 
-/// Says it of a target, which is a command.
+/// Prints the message for a target that is a command.
 pub fn say_of(target: &Target, notice: Notice) {
     if let Target::Command(launch) = target {
         say(&launch.name(), notice);

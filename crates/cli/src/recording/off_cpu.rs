@@ -1,4 +1,4 @@
-//! `--off-cpu`: what measures, and what is shown of it.
+//! `--off-cpu`: loads the measurement, and summarizes its results.
 
 use anyhow::{Result, anyhow};
 use plumb_capture_api::{KernelUnwinder, Unmeasured};
@@ -7,9 +7,9 @@ use plumb_profile::Profile;
 
 use crate::exit;
 
-/// The event of time that was slept or waited.
+/// The event of blocked time.
 const BLOCKED: &str = "off-cpu";
-/// What measures time off the processor.
+/// Loads the programs that measure off-CPU time.
 pub fn measure(options: LoadOptions) -> Result<Box<dyn KernelUnwinder>> {
     match Programs::load(options) {
         Ok(programs) => Ok(Box::new(programs)),
@@ -21,20 +21,20 @@ pub fn measure(options: LoadOptions) -> Result<Box<dyn KernelUnwinder>> {
     }
 }
 
-/// A sum of times that is worth a word.
+/// Smallest total time that is reported.
 const NOTABLE_NS: u64 = 1_000_000;
 
-/// Whether an event is time off the processor, by its name.
+/// Whether an event is off-CPU time, by its name.
 pub fn is_it(event: &str) -> bool {
     event == BLOCKED
 }
 
-/// Whether a recording is of time off the processor alone.
+/// Whether a recording has only off-CPU time.
 pub fn is_off_cpu(profile: &Profile) -> bool {
     profile.events.rows().first().is_some_and(|event| is_it(profile.strings.get(event.name)))
 }
 
-/// How much of which was recorded, in one line.
+/// The recorded times by event, in one line.
 pub fn line(profile: &Profile) -> String {
     let seconds = |event: &str| {
         let is_it =
@@ -56,7 +56,7 @@ pub fn line(profile: &Profile) -> String {
     )
 }
 
-/// What is in none of the samples, as sentences for the recording.
+/// The times that are in no sample, as sentences for the recording.
 pub fn left_out(unmeasured: &Unmeasured) -> Vec<String> {
     let mut texts = Vec::new();
     if unmeasured.short > 0 {

@@ -1,5 +1,5 @@
-//! Puts a recording in place: an older one is kept, nobody but its owner may read it (it holds command lines), and it goes somewhere else
-//! when the disk is full.
+//! Writes the recording's file. An older one is kept, only the owner may read it (it holds command lines), and other
+//! directories are tried if the disk is full.
 
 use std::fs;
 use std::io::{self, Cursor, ErrorKind, IsTerminal as _, Write as _};
@@ -11,14 +11,14 @@ use plumb_profile::Profile;
 use crate::exit;
 use crate::newfile::{self, Access, Destination, NewFile};
 
-/// Where a recording is to go.
+/// The destination of a recording.
 pub struct Output {
     path: PathBuf,
     destination: Destination,
 }
 
 impl Output {
-    /// Makes sure, before anything is recorded, that a file can be written there.
+    /// Checks, before recording, that a file can be written there.
     pub fn check(path: &Path) -> Result<Self> {
         let destination =
             Destination::check(path, Access::Private).map_err(|error| match is_refused(&error) {
@@ -32,12 +32,12 @@ impl Output {
         Ok(Self { path: path.to_owned(), destination })
     }
 
-    /// Whether it goes to standard output, where nothing else may be printed.
+    /// Whether the recording goes to standard output, where nothing else may be printed.
     pub fn is_stdout(&self) -> bool {
         self.destination == Destination::Stdout
     }
 
-    /// The file that it is to be, if it is one.
+    /// Path of the destination if it is a file.
     pub fn file(&self) -> Option<&Path> {
         match &self.destination {
             Destination::File(path) => Some(path),
@@ -45,18 +45,18 @@ impl Output {
         }
     }
 
-    /// Whether it can be written a second time.
+    /// Whether the recording can be replaced by a newer version.
     pub fn is_replaceable(&self) -> bool {
         self.file().is_some()
     }
 
-    /// Writes a recording, and keeps an older one as `FILE.old`. If the place doesn't take it, others are tried: a
-    /// recording can't be made again.
+    /// Writes a recording, and keeps an older one as `FILE.old`. If that fails, other directories are tried: a
+    /// recording can't be repeated.
     pub fn write(&self, profile: &Profile) -> Result<Written> {
         self.write_by(&mut |file| write(profile, file))
     }
 
-    /// Likewise by what writes it to a file, from the beginning.
+    /// As [`write`](Self::write), with a function that writes the file from its beginning.
     pub fn write_by(&self, write: WriteTo<'_>) -> Result<Written> {
         let error = match put(&self.destination, write) {
             Ok(()) => return Ok(Written::at(&self.path, &self.destination, None)),
@@ -78,7 +78,7 @@ impl Output {
     }
 }
 
-/// Writes a recording to a new file, from the beginning.
+/// A function that writes a recording to a new file, from its beginning.
 pub(super) type WriteTo<'a> = &'a mut dyn FnMut(&mut NewFile) -> Result<()>;
 
 /// Writes a recording, and keeps an older one that is a file.
@@ -89,19 +89,19 @@ fn put(destination: &Destination, write: WriteTo<'_>) -> Result<()> {
     };
     let mut file = NewFile::beside(path, Access::Private)?;
     write(&mut file)?;
-    // A directory may have come to stand there meanwhile, and that is not ours to move.
+    // A directory may have been created there since the check; it is not moved.
     if path.is_file() {
         fs::rename(path, old(path)).context("keeping the older recording")?;
     }
     Ok(file.commit()?)
 }
 
-/// A recording that is in place.
+/// A written recording.
 pub struct Written {
     path: PathBuf,
     destination: Destination,
     bytes: u64,
-    /// Why it isn't where it was to be.
+    /// The reason why it is not at the requested path.
     elsewhere: Option<String>,
 }
 
@@ -111,7 +111,7 @@ impl Written {
         Self { path: path.to_owned(), destination: destination.clone(), bytes, elsewhere }
     }
 
-    /// Puts a newer version of the recording in its place, which is a file.
+    /// Replaces the recording, which must be a file, by a newer version.
     pub fn replace_by(&mut self, write: WriteTo<'_>) -> Result<()> {
         let Destination::File(path) = &self.destination else { bail!("no file can be replaced") };
         let mut file = NewFile::beside(path, Access::Private)?;
@@ -121,17 +121,17 @@ impl Written {
         Ok(())
     }
 
-    /// Where it is, and its size in bytes.
+    /// The recording's path, and its size in bytes.
     pub fn place(&self) -> (&Path, u64) {
         (&self.path, self.bytes)
     }
 
-    /// Whether it is somewhere else than it was to be: that has to be said.
+    /// Whether it was written elsewhere than requested, which must be reported.
     pub fn is_elsewhere(&self) -> bool {
         self.elsewhere.is_some()
     }
 
-    /// Where it is, how large, and how to look at it.
+    /// A message with the path, the size, and the command to view it.
     pub fn text(&self) -> String {
         let mut text = String::new();
         if let Some(reason) = &self.elsewhere {
@@ -155,14 +155,14 @@ impl Written {
 
 /// Writes a recording to a file.
 pub(super) fn write(profile: &Profile, file: &mut NewFile) -> Result<()> {
-    // It is small, and so a full disk is met once and not somewhere between the parts of an archive.
+    // Built in memory, as it is small: a full disk then fails one write rather than one inside the archive.
     let mut bytes = Cursor::new(Vec::new());
     plumb_formats::native::write(profile, &mut bytes)?;
     file.write_all(bytes.get_ref())?;
     Ok(())
 }
 
-/// Whether it is the place that takes no file of this user.
+/// Whether this user can't create a file at that location.
 fn is_refused(error: &anyhow::Error) -> bool {
     let kind = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
     matches!(kind, Some(ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem))

@@ -1,10 +1,10 @@
-//! Plumb's own BPF programs in the stacks of the target: the target did not ask for them.
+//! Removes plumb's own BPF programs from the target's stacks: they are not part of the target.
 //!
-//! Invariant: programs of others stay where they are. Not here: times in which the target is watched (`advice`).
+//! Invariant: programs of other tools stay. Elsewhere: intervals in which the target is traced (`advice`).
 
 use plumb_profile::{FrameId, Id, Profile, StackId};
 
-/// Functions of the programs in `capture-bpf`, as the kernel names them: `bpf_prog_0123456789abcdef_on_enter`.
+/// Functions of the programs in `capture-bpf`, as named by the kernel: `bpf_prog_0123456789abcdef_on_enter`.
 const PROGRAMS: [&str; 15] = [
     "on_ask",
     "on_call",
@@ -22,13 +22,13 @@ const PROGRAMS: [&str; 15] = [
     "on_wakeup",
     "sample",
 ];
-/// Functions by which tracepoints call programs begin with these.
+/// Prefixes of the functions by which tracepoints call programs.
 const CALLERS: [&str; 3] = ["bpf_trace_run", "__bpf_trace_", "__traceiter_"];
 
 /// A part of a probe in a stack.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Probe {
-    /// What calls a program: whose that is has to be seen.
+    /// The caller of a program that is not yet known.
     Caller,
     Own,
     Foreign,
@@ -44,16 +44,16 @@ fn probe(profile: &Profile, frame: FrameId) -> Option<Probe> {
     CALLERS.iter().any(|caller| name.starts_with(caller)).then_some(Probe::Caller)
 }
 
-/// A stack as far as it is looked at.
+/// State of a stack's examination.
 #[derive(Clone, Copy, Default)]
 struct Seen {
-    /// Outside of the first frame of a probe.
+    /// The stack outside of the first probe frame.
     outside: Option<StackId>,
     is_in_probe: bool,
     is_foreign: bool,
 }
 
-/// Gives samples in plumb's own probes to the functions that these are attached to, and says how many there were.
+/// Attributes samples in plumb's own probes to the functions that these are attached to, and returns their number.
 pub fn leave_out(profile: &mut Profile) -> usize {
     let probes: Vec<Option<Probe>> = profile.frames.iter().map(|(id, _)| probe(profile, id)).collect();
     if !probes.contains(&Some(Probe::Own)) {
@@ -61,7 +61,7 @@ pub fn leave_out(profile: &mut Profile) -> usize {
     }
     let mut stacks: Vec<Seen> = Vec::with_capacity(profile.stacks.len());
     for (_, node) in profile.stacks.iter() {
-        // Callers come before what they call.
+        // Callers precede their callees.
         let mut seen = node.caller.map_or_else(Seen::default, |caller| stacks[caller.index()]);
         if let Some(probe) = probes[node.frame.index()] {
             if !seen.is_in_probe {

@@ -1,5 +1,5 @@
-//! The one line on the terminal while a recording goes on. Nothing at all where stderr is no terminal, and none while a command writes there:
-//! what two programs draw on one line nobody can read.
+//! The progress line on the terminal during a recording. Omitted if standard error is not a terminal, and while a command uses the terminal:
+//! two programs writing to one line make it unreadable.
 
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
@@ -13,40 +13,40 @@ use crate::render::label;
 use crate::render::precision::part_of;
 use crate::terminal::{begin_line, say, status};
 
-/// Time between two changes of the line.
+/// Time between two updates of the line.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// The line.
+/// The progress line.
 pub(super) struct ProgressLine {
     enabled: bool,
-    /// A command that is recorded writes on the terminal too.
+    /// Whether the recorded command also writes to the terminal.
     shares: bool,
     shown: Option<Instant>,
 }
 
 impl ProgressLine {
-    /// A line, unless nobody would see it or it isn't wanted.
+    /// Creates the line, unless it would not be seen or is not wanted.
     pub fn new(request: &RecordRequest) -> Self {
         let is_command = matches!(request.target, Target::Command(_));
         let shares = is_command && !matches!(request.sampling.prints, Prints::Nowhere);
         Self { enabled: !request.is_quiet && stderr().is_terminal(), shares, shown: None }
     }
 
-    /// The command has ended: the terminal is plumb's own again. The command's last line may lack its end.
+    /// The command has ended, and the terminal is plumb's own again. The command's last line may lack a line break.
     pub fn has_terminal(&mut self) {
         if std::mem::take(&mut self.shares) && self.enabled {
             begin_line();
         }
     }
 
-    /// Prints a sentence that stays.
+    /// Prints a sentence that stays on the screen.
     pub fn note(&self, text: &str) {
         if self.enabled {
             say!("{text}");
         }
     }
 
-    /// Shows how the recording goes.
+    /// Shows the state of the recording.
     pub fn show(&mut self, elapsed: Duration, statistics: &Statistics) {
         if self.shares || !self.due() {
             return;
@@ -61,7 +61,7 @@ impl ProgressLine {
         ));
     }
 
-    /// Shows how finding names goes.
+    /// Shows the progress of looking up names.
     pub fn progress(&mut self, progress: &Progress) {
         if !self.due() {
             return;
@@ -72,7 +72,7 @@ impl ProgressLine {
         });
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn clear(&mut self) {
         if self.shown.take().is_some() {
             status("");
@@ -85,7 +85,7 @@ impl ProgressLine {
 
     fn line(&mut self, text: &str) {
         self.shown = Some(Instant::now());
-        // A line that wraps can't be taken back: 79 characters fit almost everywhere.
+        // A line that wraps can't be removed: 79 characters fit almost everywhere.
         let text: String = text.chars().take(79).collect();
         status(&text);
     }

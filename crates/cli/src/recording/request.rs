@@ -1,6 +1,6 @@
-//! What to record, and how, as a value: made of the options of a command line, or by a command for its own purpose.
+//! A request for a recording, built from the options of a command line, or by a command for its own purpose.
 //!
-//! Not here: the options themselves (`args`).
+//! Elsewhere: the options themselves (`args`).
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -15,54 +15,54 @@ use super::{capture, event, memory, off_cpu};
 use crate::args::{EventArgs, RecordArgs, TargetArgs};
 use capture::Capture;
 
-/// A recording to be made.
+/// A request for a recording.
 #[derive(Clone, Debug)]
 pub struct RecordRequest {
-    /// Whom to record.
+    /// The target.
     pub target: Target,
-    /// Until when; `None`: until the target ends, or Ctrl-C.
+    /// Duration; `None`: until the target ends, or Ctrl-C.
     pub duration: Option<Duration>,
-    /// What triggers samples, and how many.
+    /// The sampled events and their rates.
     pub sampling: SamplingOptions,
-    /// How stacks are captured.
+    /// The method of capturing stacks.
     pub capture: Capture,
-    /// Each sample keeps its time.
+    /// Whether each sample keeps its time.
     pub timeline: bool,
-    /// Time off the processor is recorded, from so many nanoseconds on; beside the events that are named, or alone if none is.
+    /// Off-CPU time is recorded for times of at least this many nanoseconds; together with the requested events, or alone without any.
     pub off_cpu_min_ns: Option<u64>,
-    /// Bytes of memory to stay below.
+    /// Memory limit in bytes.
     pub max_memory: u64,
-    /// MiB for unwind tables in the kernel, at most.
+    /// Limit for unwind tables in the kernel, in MiB.
     pub max_table_memory: u16,
-    /// Servers are asked for missing symbols.
+    /// Whether debuginfod servers are queried for missing symbols.
     pub debuginfod: bool,
-    /// The words of the command, for the recording to remember.
+    /// The words of the command, to be stored in the recording.
     pub command: Vec<String>,
-    /// No progress is shown.
+    /// Whether to show no progress.
     pub is_quiet: bool,
 }
 
-/// Where what a command prints goes whose report goes to standard output. `is_data`: that is for a program or a file, in which nothing
-/// else may stand.
+/// The destination of a command's output if its report goes to standard output. `is_data`: the report is for a program or a file, and must not
+/// be mixed with other output.
 pub fn prints_beside(is_data: bool) -> Prints {
     if is_data { Prints::AsErrors } else { Prints::Through }
 }
 
 impl RecordRequest {
-    /// What recordings say of who made them.
+    /// Name of the recorder in recordings.
     pub const RECORDER: &str = concat!("plumb ", env!("CARGO_PKG_VERSION"));
 
-    /// A recording of processor time of the target that options or words name, for another command to show.
+    /// A request to record the CPU time of the target given by options or words, for another command to show.
     ///
     /// # Errors
-    /// No target is named, or it does not exist.
+    /// No target is given, or it does not exist.
     pub fn new(target: &TargetArgs, recording: &RecordArgs, command: &[OsString]) -> Result<Self> {
         let words = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let whom = target.target(recording.wait, command)?;
         Ok(Self { duration: target.duration, ..Self::of(whom, words, recording) })
     }
 
-    /// A recording of processor time of a command.
+    /// A request to record the CPU time of a command.
     pub fn of_command(launch: &Launch, recording: &RecordArgs) -> Self {
         let variables =
             launch.environment.iter().map(|(name, value)| format!("{}={}", name.display(), value.display()));
@@ -71,7 +71,7 @@ impl RecordRequest {
         Self::of(Target::Command(launch.clone()), words, recording)
     }
 
-    /// A recording of processor time of a target.
+    /// A request to record the CPU time of a target.
     pub fn of(target: Target, command: Vec<String>, recording: &RecordArgs) -> Self {
         let default = SamplingOptions::default();
         let sampling = SamplingOptions {
@@ -97,16 +97,16 @@ impl RecordRequest {
         }
     }
 
-    /// The same with what a command prints going there.
+    /// Sets the destination of the command's output.
     pub fn printing(mut self, prints: Prints) -> Self {
         self.sampling.prints = prints;
         self
     }
 
-    /// The same with samples of other events, or of a part of the code.
+    /// Sets other events, or restricts the code.
     ///
     /// # Errors
-    /// There is no such event, or the target has no such function.
+    /// The event does not exist, or the target has no such function.
     pub fn with_events(mut self, events: &EventArgs) -> Result<Self> {
         let code = match (events.user_only, events.kernel_only) {
             (true, _) => Code::User,
@@ -126,7 +126,7 @@ impl RecordRequest {
         Ok(self)
     }
 
-    /// Where to look for names.
+    /// Options for looking up names.
     pub fn symbols(&self) -> plumb_symbolize::Options {
         plumb_symbolize::Options {
             debuginfod: self.debuginfod,
@@ -136,7 +136,7 @@ impl RecordRequest {
         }
     }
 
-    /// What samples and walks stacks, as far as it can be had here.
+    /// The available means for sampling and unwinding.
     pub(super) fn setup(&self) -> Result<Capturing> {
         let options = self.sampling.clone();
         let tables = self.max_table_memory.min(memory::for_tables(self.max_memory));
@@ -160,11 +160,11 @@ impl RecordRequest {
     }
 }
 
-/// How a request is met.
+/// The setup for a request.
 pub(super) struct Capturing {
     pub options: SamplingOptions,
     pub unwinder: Option<Box<dyn KernelUnwinder>>,
-    /// Why that is less than what was asked for.
+    /// The reason why it is less than requested.
     pub note: Option<String>,
 }
 

@@ -1,7 +1,7 @@
-//! What a target waits for, recorded beside its processor time: only once it waits for most of the time, so that nothing else is disturbed.
+//! Records the waits of a target in addition to its CPU time: only once it waits most of the time, so that nothing else is disturbed.
 //!
-//! Invariant: a target that keeps half a processor busy is never looked at, and what the first recording says does not depend on this one: where
-//! it can't be made there is none. Not here: what is told of it (analyze).
+//! Invariant: a target that keeps half a CPU busy is never recorded here, and the first recording does not depend on this one: if
+//! it is not possible, it is omitted. Elsewhere: reporting the waits (analyze).
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -19,14 +19,14 @@ use super::progress::ProgressLine;
 use super::session::{Session, Step};
 use super::{Keep, Keeping, Looks, RecordRequest, SymbolLookup, finish};
 
-/// How long it is watched before it is said to wait, and how often again.
+/// Observation time before a target counts as waiting, and interval of repetition.
 const WINDOW: Duration = Duration::from_millis(400);
-/// With less of a processor than this it waits: see `plumb_analyze::BoundBy`.
+/// A target that uses less of a CPU than this waits: see `plumb_analyze::BoundBy`.
 const WAITS_BELOW: f64 = 0.5;
-/// How often it is looked whether it is over.
+/// Interval of checks for the end.
 const STEP: Duration = Duration::from_millis(50);
 
-/// A recording of waits that begins by itself.
+/// A recording of waits that starts automatically.
 pub struct SecondLook {
     request: RecordRequest,
     pids: Vec<u32>,
@@ -35,7 +35,7 @@ pub struct SecondLook {
 }
 
 impl SecondLook {
-    /// Beside the recording of a request. `None`: its target is not made of processes that can be followed.
+    /// Prepares one for a request. `None`: its target does not consist of processes that can be followed.
     pub fn beside(request: &RecordRequest) -> Option<Self> {
         let is_followed =
             matches!(request.target, Target::Command(_) | Target::Processes(_) | Target::Tree(_));
@@ -98,7 +98,7 @@ fn begins_to_wait(pids: &[u32], stop: &AtomicBool) -> bool {
         let elapsed = last.0.elapsed();
         if elapsed >= WINDOW {
             let now = wanted(pids);
-            // It is less than before where a thread has ended that waited for a processor: how busy it was isn't known.
+            // The total falls if a thread ended that was waiting for a CPU: then the load is unknown.
             let wanted = now.checked_sub(last.1);
             if wanted.is_some_and(|wanted| wanted.as_secs_f64() < WAITS_BELOW * elapsed.as_secs_f64()) {
                 return true;
@@ -123,7 +123,7 @@ fn wanted(pids: &[u32]) -> Duration {
 /// Records until `stop` is set. `None`: off-CPU time can't be recorded here; the report then has no waits.
 fn record(request: &RecordRequest, stop: &AtomicBool) -> Option<Profile> {
     let (mut session, _) = Session::start(request, None).ok()?;
-    // What it told of would come after the recording that it belongs to.
+    // A message from here would come after the end of its recording.
     if stop.load(Ordering::Acquire) {
         return None;
     }

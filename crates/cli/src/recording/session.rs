@@ -1,7 +1,7 @@
-//! A recording that goes on: started, waited for, looked at, stopped. Every command that samples has one: `record` and what shows a
-//! profile of a command keep what comes (`super::record`), `top` looks at it meanwhile (`live`).
+//! A running recording: starting, waiting, inspecting, stopping. Used by every command that samples: `record` and the commands that show
+//! a profile of a command keep the samples (`super::record`), `top` reads them during the recording (`live`).
 //!
-//! Not here: what becomes of the samples.
+//! Elsewhere: processing of the samples.
 
 use std::time::Duration;
 
@@ -14,36 +14,36 @@ use plumb_target::{End, Target};
 use super::memory::Memory;
 use super::request::{Capturing, RecordRequest};
 
-/// A recording that goes on.
+/// A running recording.
 pub(super) struct Session {
-    /// What samples.
+    /// The recorder.
     pub recorder: Recorder,
     target: Target,
     memory: Memory,
     duration: Option<Duration>,
 }
 
-/// What a step led to.
+/// The result of a step.
 pub enum Step {
-    /// There is more to come.
+    /// The recording goes on.
     GoesOn,
-    /// The duration that was asked for is over.
+    /// The requested duration is over.
     TimeUp,
     /// The target has ended, or a signal came.
     Ended(End),
 }
 
 impl Session {
-    /// Starts it. Also gives back what is to be said: why it is less than what was asked for.
+    /// Starts the recording. Also returns messages on why it records less than requested.
     ///
     /// # Errors
-    /// The kernel or the user's rights don't allow it, or the command can't be started.
+    /// The kernel or the user's privileges don't allow it, or the command can't be started.
     pub fn start(
         request: &RecordRequest,
         observer: Option<&mut dyn TargetObserver>,
     ) -> Result<(Self, Vec<String>)> {
         plumb_capture_perf::return_freed_memory();
-        // On a busy machine the time that was asked for would be over before it has begun. A command would inherit it.
+        // On a busy machine the requested time would be over before sampling starts. A command would inherit the priority.
         let _priority = match request.target {
             Target::Command(_) => None,
             _ => Priority::raise(),
@@ -59,7 +59,7 @@ impl Session {
         Ok((session, note.into_iter().collect()))
     }
 
-    /// Sleeps until there is something to do, `most` at most, and does it.
+    /// Sleeps until there is work, at most for `most`, and does it.
     pub fn step(&mut self, most: Duration) -> Result<Step> {
         let left = self.duration.map(|duration| duration.saturating_sub(self.recorder.elapsed()));
         if left.is_some_and(|left| left.is_zero()) {
@@ -69,7 +69,7 @@ impl Session {
         Ok(end.map_or(Step::GoesOn, Step::Ended))
     }
 
-    /// Gives back freed memory, if it is time to. Returns whether little is left.
+    /// Returns freed memory to the system, if due. Returns whether little memory is left.
     pub fn look_at_memory(&mut self) -> bool {
         if self.memory.is_due() {
             let memory = &mut self.memory;
@@ -78,22 +78,22 @@ impl Session {
         self.memory.is_scarce()
     }
 
-    /// Whether little memory was left when it was looked last.
+    /// Whether the last check found little memory left.
     pub fn is_scarce(&self) -> bool {
         self.memory.is_scarce()
     }
 
-    /// Who is observed.
+    /// The observed target.
     pub fn target(&self) -> &Target {
         &self.target
     }
 
-    /// A sentence, if more memory was taken than the bound.
+    /// A warning, if more memory was used than the limit.
     pub fn exceeded(&self) -> Option<String> {
         self.memory.exceeded()
     }
 
-    /// Stops it, and gives back what was recorded and [`exceeded`](Self::exceeded), as of then.
+    /// Stops the recording, and returns the result and [`exceeded`](Self::exceeded) at that time.
     pub fn stop(self) -> (Recorded, Option<String>) {
         let recorded = self.recorder.finish();
         (recorded, self.memory.exceeded())

@@ -1,4 +1,4 @@
-//! SymbolLookup, found while the recording goes on, so that there is little left to do when the target ends.
+//! Looks up names during the recording, so that little work is left when the target ends.
 
 use std::fs::File;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use plumb_symbolize::{Options, Session};
 
 use super::progress::ProgressLine;
 
-/// When the first frames are looked at: what ends before is not worth a thread of its own.
+/// Time of the first look-up: a shorter recording is not worth a thread.
 const FIRST: Duration = Duration::from_millis(200);
-/// Shortest time between two looks at what is new.
+/// Shortest time between two look-ups of new frames.
 const INTERVAL: Duration = Duration::from_millis(400);
-/// The longer the recording, the rarer: a look costs something where little is new too.
+/// The interval is this fraction of the elapsed time: a look-up has a cost even if little is new.
 const SHARE: u32 = 3;
-/// Longest time between two looks: until then names are in no journal, and files may go away.
+/// Longest time between two look-ups: until then names are missing in the journal, and files may be deleted.
 const LONGEST: Duration = Duration::from_secs(30);
-/// How long names may take at the end before the recording is written without them.
+/// Longest wait for names at the end before the recording is written without them.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The names of a recording.
@@ -28,12 +28,12 @@ pub(super) struct SymbolLookup {
 }
 
 impl SymbolLookup {
-    /// None yet.
+    /// Starts without names.
     pub fn begin(options: Options) -> Self {
         Self { session: Session::begin(options), next: FIRST }
     }
 
-    /// Has names found for what is new, and those that were found put into the profile, if it is time to.
+    /// If due, requests names for new frames, and stores those found in the profile.
     pub fn look(&mut self, recorder: &mut Recorder) {
         let elapsed = recorder.elapsed();
         if elapsed >= self.next {
@@ -46,18 +46,18 @@ impl SymbolLookup {
         }
     }
 
-    /// Processor time that names took while the recording went on.
+    /// CPU time spent on names during the recording.
     pub fn early(&self) -> Duration {
         self.session.cpu_time()
     }
 
-    /// Has names found for all frames. `vanished` are files that can't be reached by their paths, held open by us.
+    /// Requests names for all remaining frames. `vanished`: files that can't be reached by path, which this process holds open.
     pub fn close(&mut self, profile: &Profile, vanished: &[(DsoId, File)]) {
         self.session
             .close(profile, vanished.iter().map(|(dso, file)| (*dso, vec![path_of_open(file)])).collect());
     }
 
-    /// Whether all is found, or will be in a moment.
+    /// Whether all names are found, or will be shortly.
     pub fn are_found(&mut self) -> bool {
         self.session.wait(Some(PATIENCE), &mut |_| {})
     }

@@ -4,10 +4,10 @@ use plumb_analyze::{Change, Diff, DiffRow, Evidence, Kind, Mark, Moved, Per, Sub
 
 use crate::run_metrics::Unit;
 
-/// What changes by less than this, and is known to, is said to be unchanged.
+/// A change that is known to be smaller than this fraction is reported as unchanged.
 const UNCHANGED: f64 = 0.1;
 
-/// The word for what happened to a row; empty where there is nothing to say that is no noise.
+/// The word for a row's change; empty if there is only noise.
 pub fn note(row: &DiffRow, diff: &Diff<'_, '_>) -> String {
     let alpha = diff.options.alpha;
     let change = &row.change;
@@ -39,7 +39,7 @@ pub fn note(row: &DiffRow, diff: &Diff<'_, '_>) -> String {
     parts.join(", ")
 }
 
-/// What a row is about, in one line.
+/// The subject of a row, in one line.
 pub fn title(subject: &Subject, diff: &Diff<'_, '_>) -> String {
     let function = |number: u32| {
         let function = &diff.functions()[number as usize];
@@ -81,38 +81,38 @@ pub fn signed(difference: f64, unit: &str) -> String {
     if difference > 0.0 { format!("+{text}") } else { text }
 }
 
-/// The interval of a difference. Nothing falls by more than the base, whatever the statistics give.
+/// The confidence interval of a difference, cut off at minus the base.
 pub fn interval(change: &Change, unit: &str) -> String {
     let [low, high] = [change.low, change.high].map(|end| signed(end.max(-change.value[0]), unit));
     format!("{low} .. {high}")
 }
 
-/// The difference as a share of the base; of what is many times the base, how many.
+/// The difference relative to the base: a percentage, or a factor if it is large.
 pub fn relative(change: &Change) -> String {
     match change.relative() {
         Some(share) if share >= 9.0 => format!("{:.0}x", share + 1.0),
         Some(share) => format!("{:+.1}%", share * 100.0),
-        // Whether it is new is for the note to say.
+        // The note says whether the row is new.
         None => "-".into(),
     }
 }
 
-/// A difference within this part of the base is small enough to be given as a limit.
+/// A difference within this fraction of the base is small enough to be reported as a bound.
 pub const LITTLE: f64 = 0.05;
 
-/// A share in percent, without a decimal that is 0.
+/// A share in percent, without a zero decimal.
 pub fn percent(share: f64) -> String {
     let text = format!("{:.1}", share * 100.0);
     format!("{}%", text.strip_suffix(".0").unwrap_or(&text))
 }
 
-/// A relative change with its interval: `-20.1% [-22.0% .. -18.3%]`. Nothing falls by more than all of it, whatever the statistics give.
+/// A relative change with its interval: `-20.1% [-22.0% .. -18.3%]`, cut off at -100%.
 pub fn with_interval([change, low, high]: [f64; 3]) -> String {
     let signed = |share: f64| format!("{:+.1}%", share.max(-1.0) * 100.0);
     format!("{} [{} .. {}]", signed(change), signed(low), signed(high))
 }
 
-/// How everything changed, in the words of `plumb compare`.
+/// The overall change, in the words of `plumb compare`.
 pub fn verdict(diff: &Diff<'_, '_>, event: &str, unit: &str) -> String {
     let whole = &diff.whole;
     if diff.options.per == Per::Second {
@@ -152,7 +152,7 @@ pub fn speed(diff: &Diff<'_, '_>) -> Option<String> {
     }
     let [ratio, low, high] = diff.speed();
     let more = match diff.evidence {
-        // More than two runs of the same program mostly differ by.
+        // Two runs of the same program mostly differ by less.
         Evidence::Single if !(1.0 / 1.23..=1.23).contains(&ratio) => {
             "; so much may be the machine or a change of the whole program: several recordings a side tell"
         }

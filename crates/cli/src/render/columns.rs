@@ -1,33 +1,33 @@
-//! Text in columns: how wide it is on a screen, and how it is made as wide as its column.
+//! Text in columns: its width on a screen, and padding it to that of its column.
 //!
-//! Not `format!`'s widths: those count characters, of which some take two columns, and above 65,535 they panic.
+//! Unlike the widths of `format!`, which count characters (some take two columns) and panic above 65,535.
 
 use unicode_width::UnicodeWidthStr;
 
-/// No cell is made wider than this. A longer one sticks out: what stands beside it need not be as long as the longest name.
+/// Widest padded cell. A longer one sticks out, so that one long name does not widen the whole column.
 pub const WIDEST: usize = 300;
 
-/// The columns that a text takes.
+/// The number of columns that a text takes.
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// The text with spaces behind it.
+/// The text, padded with spaces on the right.
 pub fn left(text: &str, columns: usize) -> String {
     let mut padded = text.to_owned();
     padded.extend(std::iter::repeat_n(' ', missing(text, columns)));
     padded
 }
 
-/// The text with spaces before it.
+/// The text, padded with spaces on the left.
 pub fn right(text: &str, columns: usize) -> String {
     let mut padded = " ".repeat(missing(text, columns));
     padded.push_str(text);
     padded
 }
 
-/// A line in lines of at most `width` columns, broken at spaces; those after the first are indented by `hanging` more than the first is. A longer
-/// word has a line of its own, which sticks out.
+/// Wraps a line at spaces to at most `width` columns; continuation lines are indented by `hanging` more than the first. A longer
+/// word gets a line of its own, which sticks out.
 pub fn fold(line: &str, width: usize, hanging: usize) -> Vec<String> {
     if self::width(line) <= width {
         return vec![line.to_owned()];
@@ -46,7 +46,7 @@ pub fn fold(line: &str, width: usize, hanging: usize) -> Vec<String> {
     lines
 }
 
-/// Which columns stay in a line of at most `limit`, each with two spaces before it: those of the highest rank go first, rank 0 stays.
+/// The columns that fit in a line of at most `limit`, each with two spaces before it: the highest rank is dropped first, rank 0 stays.
 pub fn that_fit(widths: &[usize], ranks: &[u8], limit: usize) -> Vec<bool> {
     let mut stay = vec![true; widths.len()];
     for rank in (1..=ranks.iter().copied().max().unwrap_or(0)).rev() {
@@ -60,7 +60,7 @@ pub fn that_fit(widths: &[usize], ranks: &[u8], limit: usize) -> Vec<bool> {
     stay
 }
 
-/// A line that names the columns which do not stay; `None`: all do.
+/// A line that names the dropped columns; `None` if there are none.
 pub fn not_shown(titles: &[&str], stay: &[bool]) -> Option<String> {
     let gone = titles.iter().zip(stay).filter(|(_, stay)| !**stay).map(|(title, _)| title.trim());
     let gone = gone.collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! What rows are called: causes of kernel time, programs, stacks in one line.
+//! Names of rows: causes of kernel time, programs, stacks in one line.
 
 use plumb_analyze::{Cause, Filter, NodeId, Program, View, without_parameters};
 use plumb_profile::Meta;
@@ -7,11 +7,11 @@ use crate::terminal::printable;
 
 pub use plumb_report::label::{cause, samples};
 
-/// Frames of a stack in one line; of more those in the middle are left out.
+/// Most frames of a stack in one line; others are left out of the middle.
 const FRAMES: usize = 12;
 
-/// The name of what a thread waited for; `event` is `off-cpu` or `run-queue`. A thread blocks in the kernel: if an off-CPU stack has no kernel
-/// frame, it was not recorded.
+/// The name of a thread's reason to wait; `event` is `off-cpu` or `run-queue`. A thread blocks in the kernel: if an off-CPU stack has no kernel
+/// frame, kernel frames were not recorded.
 pub fn wait<'a>(event: &str, of: Cause, name: &'a str) -> &'a str {
     match of {
         Cause::User if event == "off-cpu" => "no stack recorded",
@@ -19,7 +19,7 @@ pub fn wait<'a>(event: &str, of: Cause, name: &'a str) -> &'a str {
     }
 }
 
-/// Samples that the kernel dropped: of which part of a recording is not known.
+/// Number of samples that the kernel dropped: their place in the recording is unknown.
 pub fn lost(meta: &Meta, filter: &Filter) -> String {
     match meta.lost_samples {
         lost if lost == 0 || filter.is_whole() => format!("{lost} lost"),
@@ -27,12 +27,12 @@ pub fn lost(meta: &Meta, filter: &Filter) -> String {
     }
 }
 
-/// What a program is called ([`plumb_report::label::program`]), without what would steer a terminal.
+/// The name of a program ([`plumb_report::label::program`]), without terminal control characters.
 pub fn program(one: &Program<'_>, full: bool) -> String {
     printable(&plumb_report::label::program(one, full)).into_owned()
 }
 
-/// A stack in one line, innermost function first. `full`: however long it is.
+/// A stack in one line, innermost function first. `full`: without a limit.
 pub fn stack(view: &View<'_>, node: NodeId, full: bool) -> String {
     let names: Vec<String> =
         view.stack(node).map(|frame| printable(without_parameters(&frame.name)).into_owned()).collect();

@@ -1,6 +1,6 @@
-//! How things are written for people and programs, whichever command says them: tables, durations, names, documents, pages, pictures.
+//! Output formats shared by all commands: tables, durations, names, documents, pages, flame graphs.
 //!
-//! Invariant: nothing here computes what it writes, and no command writes HTML or escapes it by itself. Not here: the terminal
+//! Invariant: nothing here computes what it writes, and no command writes or escapes HTML on its own. Elsewhere: the terminal
 //! ([`crate::terminal`]).
 
 pub mod change;

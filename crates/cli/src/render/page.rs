@@ -1,6 +1,6 @@
-//! Pages: the frame that all of them have, the one escaper, and where a command's `--html` goes: the same in every command.
+//! HTML pages: their common frame, the only escaping function, and the destination of `--html`, the same in every command.
 //!
-//! Invariant: a page loads nothing and runs no script: its policy allows its own style alone. Not here: what is on a page, the flame
+//! Invariant: a page loads nothing and runs no script: its policy allows only its own style. Elsewhere: the content of pages, and the flame
 //! graph's page (`flame`), which is built in web/.
 
 use std::io::Write;
@@ -12,10 +12,10 @@ use maud::{Markup, PreEscaped, Render, html};
 use crate::newfile;
 use crate::terminal::{Output, say};
 
-/// What a page may do: show itself, in its own style.
+/// Content security policy of a page: only its own inline style is allowed.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-/// A whole page.
+/// A complete page.
 pub fn page(title: &str, style: &str, body: &Markup) -> Markup {
     html! {
         (PreEscaped("<!doctype html>\n"))
@@ -35,12 +35,12 @@ pub fn page(title: &str, style: &str, body: &Markup) -> Markup {
     }
 }
 
-/// Text as it may stand in an element or an attribute.
+/// Escapes text for an element or an attribute.
 pub fn escape(text: &str) -> String {
     text.render().into_string()
 }
 
-/// Writes a page to the file that was named; otherwise to standard output, or, where that is a terminal, to `COMMAND.html`.
+/// Writes a page to the named file; otherwise to standard output, or, if that is a terminal, to `COMMAND.html`.
 pub fn deliver(page: &[u8], named: Option<&Path>, command: &str, out: &mut Output<'_>) -> Result<()> {
     let own = || out.width.map(|_| PathBuf::from(format!("{command}.html")));
     match named.map(Path::to_path_buf).or_else(own) {

@@ -1,24 +1,24 @@
-//! Shares in percent with no more digits than samples carry: 12.4% of 900 samples, not 12.38%.
+//! Percentages with no more digits than samples justify: 12.4% of 900 samples, not 12.38%.
 //!
 //! All shares of a table have the same number of digits, so that their points line up. The last one is worth at most half the standard error
-//! of a share of 10%: what rounding takes is little beside what isn't known. Times off the processor are measured, not sampled. Not here:
+//! of a share of 10%: rounding then loses little compared with the sampling error. Off-CPU times are measured, not sampled. Elsewhere:
 //! JSON and CSV, which have all digits.
 
 use plumb_analyze::{Cost, Sampling, View};
 
 use crate::recording::off_cpu;
 
-/// How many decimals a share has.
+/// Number of decimals of a share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Precision {
     decimals: usize,
 }
 
 impl Precision {
-    /// Of figures that are no shares of samples, and of pictures that change.
+    /// For figures that are not shares of samples, and for live displays.
     pub const TENTHS: Self = Self { decimals: 1 };
 
-    /// For shares of this many samples, each of which is a draw.
+    /// For shares of this many independent samples.
     pub fn of_samples(samples: u64) -> Self {
         Self::of_draws(samples as f64)
     }
@@ -33,7 +33,7 @@ impl Precision {
         Self::of_part(view, view.part())
     }
 
-    /// Of shares of a part of that.
+    /// For shares of a part of those samples.
     pub fn of_part(view: &View<'_>, part: Cost) -> Self {
         if off_cpu::is_off_cpu(view.profile()) {
             return Self::TENTHS;
@@ -41,7 +41,7 @@ impl Precision {
         Self::of_sampling(&Sampling::of(view), part)
     }
 
-    /// Of shares of two amounts: as the one that is known less well.
+    /// For shares in a comparison: the precision of the side that is known less well.
     pub fn of_sides<'v, 'p: 'v>(sides: [&'v [View<'p>]; 2]) -> Self {
         let draws = sides.map(|side| {
             let each = side.iter().map(Sampling::of);
@@ -66,7 +66,7 @@ impl Precision {
         10_u32.pow(self.decimals as u32)
     }
 
-    /// A share. One that is there but would be rounded to nothing is said to be less than the last digit.
+    /// A share. A positive one that would be rounded to zero is shown as less than the last digit.
     pub fn percent(self, percent: f64) -> String {
         let steps = (percent * f64::from(self.per_percent())).round();
         match steps == 0.0 && percent > 0.0 {
@@ -75,12 +75,12 @@ impl Precision {
         }
     }
 
-    /// A share without its sign, for columns and intervals that have one.
+    /// A share without a percent sign, for columns and intervals that have one.
     pub fn digits(self, percent: f64) -> String {
         format!("{percent:.*}", self.decimals)
     }
 
-    /// A share in steps; `is_some`: it is more than nothing.
+    /// A share given in steps; `is_some`: it is greater than zero.
     pub fn steps(self, steps: u32, is_some: bool) -> String {
         match steps == 0 && is_some {
             true => self.least(),
@@ -93,7 +93,7 @@ impl Precision {
     }
 }
 
-/// `part` of so many samples, such as `99.3%`; never rounded up to all or down to none.
+/// `part` as a percentage of `samples`, such as `99.3%`; never rounded up to 100 or down to 0.
 pub fn part_of(part: u64, samples: u64) -> String {
     if samples == 0 {
         return "-".into();
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_share_has_the_digits_that_its_samples_carry() {
-        // The root of 0.1238 * 0.8762 / n: 3.3%, 1.1% and 0.1%.
+        // The square root of 0.1238 * 0.8762 / n: 3.3%, 1.1% and 0.1%.
         for (draws, text) in [(100.0, "12%"), (900.0, "12.4%"), (100_000.0, "12.38%")] {
             assert_eq!(Precision::of_draws(draws).percent(12.38), text);
         }

@@ -1,6 +1,6 @@
-//! What all advice says to people, whatever its rule goes by: what was seen, measured and is to be done.
+//! Text of an advice, common to all rules: evidence, measurements, and what to do.
 //!
-//! Not here: what the gain is counted in, which is the caller's; the same for programs (`plumb_report::rule`).
+//! Elsewhere: the unit of the gain, which the caller chooses; the same as JSON (`plumb_report::rule`).
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use plumb_analyze::{Measure, Rule};
 use crate::render::duration::time;
 use crate::terminal::Output;
 
-/// Writes a rule that holds under this title. `gain` is what is bounded.
+/// Writes a matching rule under this title. `gain`: text for the largest possible gain.
 pub fn write(
     title: &str,
     rule: &Rule,
@@ -27,7 +27,7 @@ pub fn write(
     writeln!(out, "  source     {}", rule.source)
 }
 
-/// `forks: 12/s`.
+/// A measurement such as `forks: 12/s`.
 pub fn number(measure: &Measure) -> String {
     let Measure { what, value, unit } = measure;
     match *unit {

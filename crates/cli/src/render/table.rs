@@ -1,4 +1,4 @@
-//! Tables in perf's look: a head behind `#`, a dotted line, columns two spaces apart.
+//! Tables in perf's style: titles behind `#`, a dotted line, columns two spaces apart.
 
 use std::io::{self, Write};
 
@@ -8,19 +8,19 @@ use plumb_analyze::{collapse_templates, cut_middle, shorten};
 use crate::render::columns::{self as text, left};
 use crate::terminal::{Heat, Output};
 
-/// Bars within a line, the lowest first: of histograms and of sums over time.
+/// Bars of increasing height, for histograms and sums over time.
 pub const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// How a column's text is laid out, and made shorter where a line is too long.
+/// Alignment of a column's text, and how it is shortened where a line is too long.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     /// Right-aligned, never shortened.
     Number,
     /// Never shortened.
     Word,
-    /// A file: the middle goes first.
+    /// A file: shortened in the middle.
     Path,
-    /// A function: template arguments go first.
+    /// A function: template arguments are folded first.
     Function,
 }
 
@@ -31,20 +31,20 @@ pub struct Column {
     pub layout: Layout,
 }
 
-/// A line's cells.
+/// The cells of a line.
 pub type Line = Vec<String>;
 
-/// No column gets narrower than this to fit a terminal; the kernel's name still has room.
+/// Narrowest column when fitting a terminal; the kernel's name still fits.
 const NARROWEST: usize = 18;
 
-/// What stands behind the name of an inlined function.
+/// Suffix of an inlined function's name.
 pub const INLINED: &str = " (inlined)";
 
-/// A function's name of more columns has its template arguments folded, whoever reads it.
+/// A longer function name, in columns, has its template arguments folded, on a terminal or not.
 pub const LONG: usize = 80;
 
-/// Writes the table; on a terminal no line is wider than it, and nowhere are there template arguments in long names, unless `full`
-/// asks for all of every name. A last line names the columns for which a terminal has no room.
+/// Writes the table. On a terminal no line is wider than it, and template arguments in long names are folded everywhere, unless `full`
+/// asks for complete names. A last line names the columns that do not fit the terminal.
 pub fn write(columns: &[Column], lines: &[Line], full: bool, out: &mut Output<'_>) -> io::Result<()> {
     let mut folded = Vec::new();
     let lines = if full {
@@ -74,14 +74,14 @@ pub fn write(columns: &[Column], lines: &[Line], full: bool, out: &mut Output<'_
     if let Some(limit) = out.width.filter(|_| cuts) {
         fit(columns, lines, &mut widths, limit);
     } else if let Some(last) = widths.last_mut() {
-        // The dotted line under the last column need not be as long as the longest name.
+        // One long name must not lengthen the dotted line under the last column.
         *last = (*last).min(60);
     }
     let titles: Vec<String> = columns.iter().map(|column| column.title.to_owned()).collect();
     let dots: Vec<String> = widths.iter().map(|&width| ".".repeat(width)).collect();
     for head in [titles, dots] {
         let text = layout(columns, &widths, &head, cuts, out);
-        // Where the mark stands there would be the space before the first column.
+        // The `#` takes the place of the space before the first column.
         writeln!(out, "# {}", text.strip_prefix("  ").unwrap_or(&text).trim_end())?;
     }
     writeln!(out, "#")?;
@@ -113,7 +113,7 @@ fn layout(columns: &[Column], widths: &[usize], line: &Line, cuts: bool, out: &O
     text
 }
 
-/// Shortens a function's name, but not what stands before and behind it: `[.] name (inlined)`.
+/// Shortens a function's name, but not the text around it: `[.] name (inlined)`.
 fn shorten_function(cell: &str, width: usize) -> String {
     let (name, after) = cell.strip_suffix(INLINED).map_or((cell, ""), |name| (name, INLINED));
     let (before, name) =
@@ -126,7 +126,7 @@ fn cell_heat(cell: &str) -> Style {
     cell.strip_suffix('%').and_then(|share| share.trim().parse().ok()).map_or(Style::new(), heat)
 }
 
-/// The colours that perf gives to shares.
+/// The colours that perf uses for shares.
 pub fn heat(percent: f64) -> Style {
     match Heat::of(percent) {
         Heat::Hot => AnsiColor::Red.on_default().bold(),
@@ -135,7 +135,7 @@ pub fn heat(percent: f64) -> Style {
     }
 }
 
-/// Which columns stay where even short names leave no room: first files go, then numbers but for the first, from the right.
+/// The columns to keep where even shortened names do not fit: files are dropped first, then numbers except the first, from the right.
 fn that_fit(columns: &[Column], widths: &[usize], limit: usize) -> Vec<bool> {
     let mut stay = vec![true; columns.len()];
     let least = |index: usize| match columns[index].layout {
@@ -155,8 +155,8 @@ fn that_fit(columns: &[Column], widths: &[usize], limit: usize) -> Vec<bool> {
     stay
 }
 
-/// Makes columns narrower until a line fits: functions by their template arguments, then whichever is widest.
-/// Functions are worth three times the width of files.
+/// Narrows columns until a line fits: functions by folding template arguments, then the widest column.
+/// Functions get three times the width of files.
 fn fit(columns: &[Column], lines: &[Line], widths: &mut [usize], limit: usize) {
     let mut excess = widths.iter().map(|width| width + 2).sum::<usize>().saturating_sub(limit);
     for (index, _) in columns.iter().enumerate().filter(|(_, column)| column.layout == Layout::Function) {

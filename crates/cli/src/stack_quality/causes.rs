@@ -1,4 +1,4 @@
-//! How many stacks of a profile are complete, and why the others are not: by reason and by the file to blame.
+//! The share of complete stacks in a profile, and the causes of truncation by reason and file.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,46 +18,46 @@ use crate::render::precision::part_of;
 const TABLES: &str = "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer";
 const TABLES_OR_SCAN: &str =
     "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer, or guess callers with --scan";
-/// Where no compiler's option and no scan helps.
+/// Remedies for code that no compiler option and no scan helps.
 const HASKELL: &str = "none: Haskell keeps callers on a stack of its own, which plumb does not read";
 const POLY_ML: &str = "none: code of Poly/ML has neither unwind information nor frame pointers";
 const SBCL: &str = "none: SBCL runs Lisp on a stack of its own, and plumb does not find the way back from it";
 
-/// What became of the stacks of a profile, counted in samples.
+/// Numbers of samples by the completeness of their stacks.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Stacks {
     /// All samples.
     pub samples: u64,
-    /// With a stack that reaches its root.
+    /// Samples with a stack that reaches its root.
     pub complete: u64,
-    /// Of the complete ones, those with frames taken from earlier samples.
+    /// Complete ones with frames taken from earlier samples.
     pub stitched: u64,
-    /// Of the complete ones, those with a caller that was found by scanning the stack.
+    /// Complete ones with a caller that was found by scanning the stack.
     pub scanned: u64,
-    /// Of the complete ones, those with functions of an interpreted program apart from the native frames that ran them.
+    /// Complete ones with script frames whose native frames are not known.
     pub apart: u64,
-    /// Why the others don't, most frequent first.
+    /// Causes of truncation, most frequent first.
     pub causes: Vec<Cause>,
 }
 
-/// A reason for incomplete stacks.
+/// A cause of truncated stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
     /// The reason.
     pub cut: Truncation,
-    /// The file that is to blame, if one is.
+    /// The file responsible, if any.
     pub file: Option<String>,
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
-    /// Whether stacks were copied as far as the kernel does at all.
+    /// Whether stacks were copied up to the kernel's limit.
     full_copy: bool,
-    /// Whether stacks were walked in the kernel where that was possible.
+    /// Whether stacks were unwound in the kernel where possible.
     by_kernel: bool,
-    /// Whether samples are times off the processor.
+    /// Whether samples are off-CPU times.
     off_cpu: bool,
-    /// Stacks were scanned wherever unwind information is missing.
+    /// Whether stacks were scanned wherever unwind information is missing.
     by_guesses: bool,
-    /// What helps where a compiler of a runtime made the code, or one whose code has no unwind information.
+    /// Remedy for JIT code of a runtime, or code of a compiler that writes no unwind information.
     runtime: Option<&'static str>,
 }
 
@@ -68,18 +68,18 @@ enum Outcome {
 }
 
 impl Stacks {
-    /// Counts.
+    /// Counts the stacks of a profile.
     pub fn of(profile: &Profile) -> Self {
         StackCounts::default().and(profile).stacks(profile)
     }
 
-    /// How stacks of a view's samples end.
+    /// Counts the stacks of a view's samples.
     pub fn of_view(view: &View<'_>) -> Self {
         let samples = view.samples().map(|kept| kept.sample);
         StackCounts::default().with(view.profile(), samples).stacks(view.profile())
     }
 
-    /// Shares of samples whose complete stacks are not by unwind information alone, such as `3% stitched from earlier samples`.
+    /// Shares of samples whose complete stacks do not rely on unwind information alone, such as `3% stitched from earlier samples`.
     pub fn limits(&self) -> Vec<String> {
         let limits = [
             (self.stitched, "stitched from earlier samples"),
@@ -91,7 +91,7 @@ impl Stacks {
     }
 }
 
-/// What was counted of the stacks of a profile, which may be one after the other.
+/// Counts of the stacks of a profile, or of successive parts of one.
 #[derive(Clone, Debug, Default)]
 pub struct StackCounts {
     samples: u64,
@@ -100,16 +100,16 @@ pub struct StackCounts {
     scanned: u64,
     apart: u64,
     causes: BTreeMap<(Truncation, Option<DsoId>), u64>,
-    /// Stacks were walked in the kernel where that was possible.
+    /// Whether stacks were unwound in the kernel where possible.
     pub by_kernel: bool,
-    /// Stacks were scanned wherever unwind information is missing.
+    /// Whether stacks were scanned wherever unwind information is missing.
     by_guesses: bool,
-    /// Samples of each event, and what they weigh together.
+    /// Number of samples of each event, and their total weight.
     events: BTreeMap<EventId, (u64, u64)>,
 }
 
 impl StackCounts {
-    /// With the samples that the profile has now.
+    /// Adds the samples that the profile has now.
     pub fn and(&self, profile: &Profile) -> Self {
         self.with(profile, profile.samples.iter())
     }
@@ -138,17 +138,17 @@ impl StackCounts {
         stacks
     }
 
-    /// Samples of an event, and what they weigh together.
+    /// Number of samples of an event, and their total weight.
     pub fn of_event(&self, event: EventId) -> (u64, u64) {
         self.events.get(&event).copied().unwrap_or_default()
     }
 
-    /// The same of a recording whose stacks were walked in the kernel and were scanned for guesses, or were not.
+    /// Sets whether stacks were unwound in the kernel, and whether they were scanned for guesses.
     pub fn walked(self, by_kernel: bool, by_guesses: bool) -> Self {
         Self { by_kernel, by_guesses, ..self }
     }
 
-    /// In all, with the files to blame.
+    /// The summary, with the files responsible.
     pub fn stacks(self, profile: &Profile) -> Stacks {
         let Self { samples, complete, stitched, scanned, apart, causes, by_kernel, by_guesses, .. } = self;
         let mut causes = by_file(profile, causes);
@@ -165,7 +165,7 @@ fn outcome(profile: &Profile, stack: StackId) -> Outcome {
     let root = &profile.frames[profile.stacks.root(stack)];
     match root.cut() {
         Some(Truncation::OtherStack) if root.dso.is_none() => {
-            // Of what left for the other stack.
+            // The frames of the code that switched to the other stack.
             let frames = profile.frames_of(Some(stack)).map(|frame| profile.frames[frame]);
             let outermost = frames.filter(|frame| frame.cut().is_none()).last();
             Outcome::Truncation(Truncation::OtherStack, outermost.and_then(|frame| frame.dso))
@@ -187,7 +187,7 @@ fn by_file(profile: &Profile, counts: BTreeMap<(Truncation, Option<DsoId>), u64>
     let mut merged: BTreeMap<(Truncation, Option<String>), u64> = BTreeMap::new();
     let mut runtimes: BTreeMap<String, &'static str> = BTreeMap::new();
     for ((cut, dso), samples) in counts {
-        // A deep stack is no file's fault.
+        // The depth of a stack is not caused by a file.
         let file = dso.filter(|_| cut != Truncation::CopyTooShort).map(|dso| name(profile, dso));
         let remedy = match (cut, dso.map(|dso| (dso, profile.dsos[dso].kind))) {
             (Truncation::JitCode, Some((_, DsoKind::Anonymous { pid }))) => of_runtime(profile, pid),
@@ -218,12 +218,12 @@ fn by_file(profile: &Profile, counts: BTreeMap<(Truncation, Option<DsoId>), u64>
     causes
 }
 
-/// What helps where a process made the code. `None`: nothing is known of the process.
+/// Remedy for code generated by a process. `None`: nothing is known of the process.
 fn of_runtime(profile: &Profile, pid: u32) -> Option<&'static str> {
     let told = Told::of(profile, pid);
     match Runtime::of(profile, pid) {
         Some(runtime) => Some(runtime.frames(&told)),
-        // Such as python -X perf: what can be told to it was.
+        // For example python -X perf: its option is already set.
         None if told.has_map => Some(""),
         None => None,
     }
@@ -239,7 +239,7 @@ fn name(profile: &Profile, dso: DsoId) -> String {
 }
 
 impl Cause {
-    /// What it is, for people.
+    /// The cause as text.
     pub fn text(&self) -> String {
         match &self.file {
             Some(file) => format!("{}: {file}", self.cut.text()),
@@ -247,7 +247,7 @@ impl Cause {
         }
     }
 
-    /// What the user can do about it; empty if nothing.
+    /// The remedy; empty if there is none.
     pub fn remedy(&self) -> &'static str {
         match self.cut {
             Truncation::CopyTooShort if self.full_copy && self.by_kernel => {

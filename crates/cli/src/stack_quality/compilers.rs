@@ -1,20 +1,20 @@
-//! Which compiler made a file, where remedies depend on that.
+//! Detects the compiler of a file, where remedies depend on it.
 //!
-//! Not here: runtimes that make code while they run, see `runtimes`.
+//! Elsewhere: runtimes that generate code at run time, see `runtimes`.
 
 use std::fs::File;
 
 use plumb_process::Elf;
 use plumb_profile::{DsoId, Mapping, Profile};
 
-/// Whether a file has code of GHC, as its `.comment` says. False where it can't be read any more.
+/// Whether a file has code of GHC, according to its `.comment` section. False if it can't be read any more.
 pub(super) fn is_haskell(profile: &Profile, dso: DsoId) -> bool {
     let file = File::open(profile.strings.get(profile.dsos[dso].path));
     let compilers = file.ok().and_then(|file| Some(Elf::read(&file).ok()?.compilers(&file)));
     compilers.is_some_and(|compilers| compilers.lines().any(|line| line.starts_with("GHC ")))
 }
 
-/// Whether a file is a program of Poly/ML: a process that runs it has mapped that library.
+/// Whether a file is a Poly/ML program: a process that runs it has mapped Poly/ML's library.
 pub(super) fn is_poly_ml(profile: &Profile, dso: DsoId) -> bool {
     let program = profile.dsos[dso].path;
     let runs_it = |mapping: &&Mapping| profile.processes[mapping.process].exe == program;

@@ -1,7 +1,7 @@
-//! Programs in languages of whose functions plumb has no frames: that C functions of the interpreter are shown, or that callers are not, and
-//! what shows the language's own.
+//! Programs in languages whose functions the recording lacks: reports that the interpreter's C functions are shown instead, or that callers
+//! are missing, and how to record the language's own functions.
 //!
-//! Not here: code that a compiler makes at run time, see `runtimes`.
+//! Elsewhere: code compiled at run time, see `runtimes`.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use plumb_profile::{DsoKind, Profile, StackId};
 
 use super::nameless::NOTABLE;
 
-/// A language, and the files that its interpreter is in: how their names begin.
+/// A language, and prefixes of its interpreter's file names.
 struct Language {
     name: &'static str,
     files: &'static [&'static str],
@@ -21,11 +21,11 @@ const PYTHON: &str = Known::PYTHON.language;
 const PHP: &str = Known::PHP.language;
 const RUBY: &str = Known::RUBY.language;
 const PERL: &str = Known::PERL.language;
-/// Those whose functions the kernel's programs read.
+/// Languages whose frames the BPF unwinder reads.
 const READ: [Known; 4] = [Known::PYTHON, Known::PHP, Known::RUBY, Known::PERL];
-/// Of Chez, with which Racket is built: its code is compiled, and runs on segments of its own in the heap.
+/// Chez Scheme, on which Racket is built: its code is compiled, and runs on separate stack segments in the heap.
 const SCHEME: &str = "Scheme";
-/// The shell comes last: it runs the others, and is told by its whole name.
+/// The shell comes last: it runs the others, and is matched by its whole name.
 const LANGUAGES: [Language; 15] = [
     Language { name: PYTHON, files: &["python2", "python3", "libpython"] },
     Language { name: RUBY, files: &["ruby", "libruby"] },
@@ -44,14 +44,14 @@ const LANGUAGES: [Language; 15] = [
     Language { name: "bash", files: &["bash"] },
 ];
 
-/// A language of whose functions none are in the recording, or few.
+/// A language of which the recording has no or few functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interpreted {
-    /// Its name.
+    /// Name of the language.
     pub language: &'static str,
     /// Samples with a frame of its interpreter and none of its functions.
     pub samples: u64,
-    /// What shows its functions, empty if nothing is known to.
+    /// The way to record its functions; empty if none is known.
     pub remedy: String,
 }
 
@@ -65,16 +65,16 @@ impl Interpreted {
     }
 }
 
-/// How stacks were captured, and how they could be: advice on some languages depends on it.
+/// How stacks were captured, and whether the kernel could unwind them: advice on some languages depends on it.
 #[derive(Clone, Copy)]
 pub struct Way<'w> {
-    /// Stacks were walked in the kernel.
+    /// Stacks were unwound in the kernel.
     pub by_kernel: bool,
-    /// Why they can't be walked there, if that is so. It is asked only where it matters, as the answer takes a while.
+    /// The reason why the kernel can't unwind here, if so. Called only if needed, as the check takes a while.
     pub refusal: &'w dyn Fn() -> Option<Unsupported>,
 }
 
-/// The languages with a notable share of the samples, largest first, and how many samples there are.
+/// The languages with a notable share of the samples, largest first, and the number of samples in the recording.
 pub fn interpreted(profile: &Profile, way: Way<'_>) -> (Vec<Interpreted>, u64) {
     let mut known: HashMap<StackId, Option<usize>> = HashMap::new();
     let (mut counts, mut all) = ([0_u64; LANGUAGES.len()], 0_u64);
@@ -108,7 +108,7 @@ pub fn interpreted(profile: &Profile, way: Way<'_>) -> (Vec<Interpreted>, u64) {
     (found, all)
 }
 
-/// The place in [`LANGUAGES`] of the language whose interpreter is in a file.
+/// Index in [`LANGUAGES`] of the language whose interpreter is in a file.
 fn language_of(profile: &Profile, dso: &plumb_profile::Dso) -> Option<usize> {
     let path = Some(profile.strings.get(dso.path)).filter(|_| dso.kind == DsoKind::File)?;
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -116,14 +116,14 @@ fn language_of(profile: &Profile, dso: &plumb_profile::Dso) -> Option<usize> {
     LANGUAGES.iter().position(|language| language.files.iter().any(&is_of))
 }
 
-/// The language that a stack is in the interpreter of, if no frame of it is a function of a program that is interpreted.
+/// The language of the interpreter in a stack, unless a frame of the stack is a function of the interpreted program.
 fn language(profile: &Profile, of_file: &[Option<usize>], stack: StackId) -> Option<usize> {
     let mut found = None;
     for id in profile.frames_of(Some(stack)) {
         let Some(dso) = profile.frames[id].dso else { continue };
         match profile.dsos[dso].kind {
             DsoKind::Script => return None,
-            // Of a map: as `python -X perf` writes one.
+            // Named by a map, as `python -X perf` writes one.
             DsoKind::Anonymous { .. } if !profile.symbols.of(id).is_empty() => return None,
             DsoKind::File if found.is_none() => found = of_file[plumb_profile::Id::index(dso)],
             _ => {}
@@ -132,7 +132,7 @@ fn language(profile: &Profile, of_file: &[Option<usize>], stack: StackId) -> Opt
     found
 }
 
-/// How to record the program's own functions: with stacks walked in the kernel. Where the kernel can't do that, what shows them instead.
+/// How to record the program's own functions: with stacks unwound in the kernel, or, if it can't do that, by other means.
 fn by_kernel(way: Way<'_>, known: &Known) -> String {
     match (way.refusal)() {
         None => format!("record with --capture bpf: {}", known.versions),
@@ -141,7 +141,7 @@ fn by_kernel(way: Way<'_>, known: &Known) -> String {
     }
 }
 
-/// How to see Python functions. Since 3.12 Python itself makes a named stub for each with `-X perf`.
+/// How to see Python functions. Since 3.12, Python itself makes a named stub for each with `-X perf`.
 fn python(profile: &Profile, way: Way<'_>) -> String {
     let by_kernel = by_kernel(way, &Known::PYTHON);
     match stub_version(profile) {
@@ -150,7 +150,7 @@ fn python(profile: &Profile, way: Way<'_>) -> String {
     }
 }
 
-/// The Python that is in the recording as it is called, if it knows `-X perf`.
+/// Name of the recorded Python, if its version supports `-X perf`.
 fn stub_version(profile: &Profile) -> Option<String> {
     let paths = profile.dsos.iter().map(|(_, dso)| profile.strings.get(dso.path));
     let names = paths.map(|path| path.rsplit('/').next().unwrap_or(path));
@@ -168,7 +168,7 @@ mod tests {
         Address, AddressSpace, Dso, Event, Found, Frame, FrameKind, Process, Sample, Thread,
     };
 
-    /// A profile with so many samples of stacks with frames of these files, outermost last.
+    /// A profile with stacks of frames in these files, outermost last, and their numbers of samples.
     fn profile(stacks: &[(&[(&str, DsoKind)], u64)]) -> Profile {
         let mut profile = Profile::default();
         let name = profile.strings.add("cpu-clock");

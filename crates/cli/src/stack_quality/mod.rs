@@ -1,6 +1,6 @@
-//! How good the stacks of a recording are: how many are complete, why others are not, where names are missing, and what helps.
+//! Quality of a recording's stacks: the share of complete ones, causes of truncation, missing names, and remedies.
 //!
-//! Not here: how that is said at the end of a recording (`plumb record`) and later (`plumb doctor`).
+//! Elsewhere: how this is reported, at the end of a recording (`plumb record`) and later (`plumb doctor`).
 
 mod causes;
 mod compilers;

@@ -1,6 +1,6 @@
-//! The command that gets the debug symbols of a file of the system: of its package here, or by debuginfod.
+//! The command that installs the debug symbols of a system file: from its package, or by debuginfod.
 //!
-//! Invariant: there is one only where the recorded file is the one that lies here, belongs to a package, and has no debug file yet.
+//! Invariant: only if the recorded file is the one installed here, belongs to a package, and has no debug file yet.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,20 +9,20 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use plumb_profile::BuildId;
 
-/// What was found, by path: package managers take a while.
+/// Results by path: package managers take a while.
 static KNOWN: LazyLock<Mutex<HashMap<String, Option<String>>>> = LazyLock::new(Mutex::default);
 
-/// What a package manager or the system's description says.
+/// Access to the package manager and the system's description.
 trait System {
-    /// Prints what a command prints; empty if it fails.
+    /// The output of a command; empty if it fails.
     fn output(&self, program: &str, args: &[&str]) -> String;
-    /// Reads a text file; empty if it isn't there.
+    /// The content of a text file; empty if it doesn't exist.
     fn read(&self, path: &str) -> String;
-    /// The package of Debian that a file belongs to.
+    /// The Debian package that a file belongs to.
     fn debian_owner(&self, path: &str) -> Option<String>;
 }
 
-/// The command for the file at `path` with this build id.
+/// The command for the file at `path` with this build ID.
 pub fn debug_symbols(path: &str, build_id: Option<&BuildId>) -> Option<String> {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = known.get(path) {
@@ -73,7 +73,7 @@ fn command(system: &dyn System, path: &str) -> Option<String> {
     }
 }
 
-/// Debug symbols are in a package beside the one of the file, which another archive may have.
+/// Debug symbols are in a package next to the file's own, possibly in another archive.
 fn of_debian(system: &dyn System, package: &str, release: &str, is_ubuntu: bool) -> String {
     let names = ["dbgsym", "dbg"].map(|ending| format!("{package}-{ending}"));
     let policy = system.output("apt-cache", &["policy", &names[0], &names[1]]);
@@ -116,7 +116,7 @@ impl System for Here {
     }
 }
 
-/// The package whose list of files in `folder` has a file: `zlib1g` of `zlib1g:amd64.list`. Lists of old packages have no `/usr` before `/lib`.
+/// The package whose file list in `folder` contains a file: `zlib1g` for `zlib1g:amd64.list`. Lists of old packages have no `/usr` before `/lib`.
 fn owner_in(folder: &Path, path: &str) -> Option<String> {
     let old = path.strip_prefix("/usr").filter(|rest| rest.starts_with('/'));
     for entry in std::fs::read_dir(folder).ok()?.flatten() {
@@ -135,7 +135,7 @@ fn owner_in(folder: &Path, path: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A system with this description, whose package manager prints this.
+    /// A system with this description and package manager output.
     struct Other(&'static str, &'static str);
 
     impl System for Other {

@@ -1,13 +1,13 @@
-//! Which runtime made the JIT code of a process, by the files that its samples fell into, and what makes that runtime keep frame pointers
-//! or say the names of its code. What it was told already is no advice.
+//! Identifies the runtime that made a process' JIT code, by the files of its samples, and the option that makes the runtime keep frame
+//! pointers or write names of its code. An option that is already set is not suggested.
 //!
-//! Not here: how that is known, see `told`; programs that are interpreted, see `interpreted`.
+//! Elsewhere: the options of a process, see `told`; interpreted programs, see `interpreted`.
 
 use plumb_profile::{DsoKind, Profile};
 
 use super::told::Told;
 
-/// A runtime with a compiler.
+/// A runtime with a JIT compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runtime {
     Java,
@@ -29,7 +29,7 @@ pub enum Runtime {
 /// Prefixes of file names, by runtime.
 const FILES: [(&str, Runtime); 23] = [
     ("libjvm.so", Runtime::Java),
-    // Of a JVM all of whose samples are in code that it made, only the program is known.
+    // If all samples of a JVM are in JIT code, only the program is known.
     ("java", Runtime::Java),
     ("libcoreclr.so", Runtime::DotNet),
     ("libnode.so", Runtime::Node),
@@ -54,11 +54,11 @@ const FILES: [(&str, Runtime); 23] = [
     ("sbcl", Runtime::Sbcl),
 ];
 
-/// Of a runtime that names none of its code.
+/// Remedy for a runtime that names none of its code.
 const NO_MAP: &str = "none: this runtime writes no map in perf's format";
 
 impl Runtime {
-    /// The runtime of a process, if it is one of these.
+    /// The runtime of a process, if it is a known one.
     pub fn of(profile: &Profile, pid: u32) -> Option<Self> {
         let is_own = |process: plumb_profile::ProcessId| profile.processes[process].pid == pid;
         let mapped = profile.mappings.iter().filter(|mapping| is_own(mapping.process));
@@ -76,7 +76,7 @@ impl Runtime {
         })
     }
 
-    /// How stacks go on through its code, for a process that was told this; empty if nothing more helps.
+    /// The remedy that lets stacks continue through JIT code, for a process with these options; empty if nothing more helps.
     pub fn frames(self, told: &Told) -> &'static str {
         let (option, advice) = match self {
             Runtime::Java => ("+PreserveFramePointer", "run it with java -XX:+PreserveFramePointer"),
@@ -84,8 +84,8 @@ impl Runtime {
                 "--interpreted-frames-native-stack",
                 "run it with node --interpreted-frames-native-stack --perf-basic-prof",
             ),
-            // Inside another program, such as an editor. No scan helps: its interpreter, which was called by its name, jumps to the code, and
-            // with that call the scan passes over its callers.
+            // Embedded in another program, such as an editor. Scanning does not help: the interpreter, called by name, jumps to the code, and
+            // after that call the scan skips its callers.
             Runtime::LuaJit if !told.has("luajit") => ("jit.off()", "have it call jit.off() as it begins"),
             Runtime::LuaJit => ("-joff", "run it with luajit -joff"),
             Runtime::PyPy => ("--jit", "run it with pypy --jit off, or record with --scan"),
@@ -94,11 +94,11 @@ impl Runtime {
                 "run it with GUILE_JIT_THRESHOLD=-1 in its environment: its code is interpreted then",
             ),
             Runtime::DotNet | Runtime::Php => return "record with --scan",
-            // Nor does a scan find the callers of what its schedulers run between processes.
+            // A scan does not find the callers of code that its schedulers run between processes either.
             Runtime::Erlang if told.has("+JPperf") => {
                 return "none: code of Erlang's own runtime keeps no frame pointer";
             }
-            // As `interpreted` says of its samples.
+            // The same text as in `interpreted`.
             Runtime::Chez => return "none: it keeps callers on a stack of its own",
             Runtime::Chromium
             | Runtime::Deno
@@ -110,7 +110,7 @@ impl Runtime {
         if told.has(option) { "" } else { advice }
     }
 
-    /// How its code gets names, for a process that was told this; empty if nothing more helps: what its map does not have it never names.
+    /// The remedy that gives JIT code names, for a process with these options; empty if nothing more helps: code missing in an existing map never gets a name.
     pub fn names(self, told: &Told) -> String {
         if told.has_map {
             return String::new();
@@ -141,10 +141,10 @@ impl Runtime {
     }
 }
 
-/// Of Mono with its option: the map is written in pieces of 4 KiB, and to its end only as the process exits.
+/// For Mono with its option: the map is written in pieces of 4 KiB, and completed only as the process exits.
 const MONO_AT_EXIT: &str = "record until the process ends: mono --jitmap completes its map only then";
 
-/// Who starts Erlang for Elixir has no option of Erlang's, but one that passes them on.
+/// The launchers of Elixir don't take Erlang's options themselves, but have one that passes them on.
 fn erlang_names(told: &Told) -> &'static str {
     match () {
         () if told.runs("mix") => "run it with elixir --erl '+JPperf true' -S mix",
@@ -154,7 +154,7 @@ fn erlang_names(told: &Told) -> &'static str {
     }
 }
 
-/// A JVM writes its map when it is asked to, and as it exits if it was started so.
+/// A JVM writes its map on request, and at exit if started with that option.
 fn java_names(told: &Told) -> String {
     let has_option = told.has("+DumpPerfMapAtExit");
     match told.running {

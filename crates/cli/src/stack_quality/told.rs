@@ -1,13 +1,13 @@
-//! What a process was told when it was started, and whether its runtime has named its code: an option that it has already is no advice.
+//! The options that a process was started with, and whether its runtime has named its code: an option already set is not suggested.
 //!
-//! Not here: which options help, see `runtimes`.
+//! Elsewhere: the options that help, see `runtimes`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use plumb_profile::{DsoKind, Profile};
 
-/// Variables that runtimes take options from.
+/// Environment variables that runtimes take options from.
 const VARIABLES: [&str; 7] = [
     "NODE_OPTIONS",
     "JAVA_TOOL_OPTIONS",
@@ -18,19 +18,19 @@ const VARIABLES: [&str; 7] = [
     "GUILE_JIT_THRESHOLD",
 ];
 
-/// What is known of one process.
+/// Options and state of a process.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
-    /// The words of its command, and of variables.
+    /// The words of its command line and of those variables.
     words: Vec<String>,
-    /// Some of its code has names from a map.
+    /// Whether some of its code has names from a map.
     pub has_map: bool,
-    /// Its number, if it still runs the program that was recorded.
+    /// Its process ID, if it still runs the recorded program.
     pub running: Option<u32>,
 }
 
 impl Told {
-    /// Of the process with this id. If it has ended, the recorded command says what is known.
+    /// Looks up the process with this ID. If it has ended, the recorded command is used.
     pub fn of(profile: &Profile, pid: u32) -> Self {
         let own = running(profile, pid);
         let running = own.is_some().then_some(pid);
@@ -49,7 +49,7 @@ impl Told {
         self.words.iter().any(|word| word.rsplit('/').next() == Some(program))
     }
 
-    /// Whether one of the words has this text in it.
+    /// Whether one of the words contains this text.
     pub fn has(&self, text: &str) -> bool {
         self.words.iter().any(|word| word.contains(text))
     }
@@ -59,7 +59,7 @@ fn assignment(name: &str, value: &str) -> String {
     format!("{name}={value}")
 }
 
-/// The words of a process that still runs the program which was recorded.
+/// The words of a process that still runs the recorded program.
 fn running(profile: &Profile, pid: u32) -> Option<Vec<String>> {
     let thread = plumb_process::living_thread(pid);
     let executable = std::fs::read_link(format!("/proc/{thread}/exe")).ok()?;
@@ -75,7 +75,7 @@ fn running(profile: &Profile, pid: u32) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// Processes of which code without a file has names.
+/// Processes with named code outside of files.
 fn mapped(profile: &Profile) -> BTreeSet<u32> {
     let frames = profile.frames.iter().filter(|(id, _)| !profile.symbols.of(*id).is_empty());
     let owners = frames.filter_map(|(_, frame)| match profile.dsos[frame.dso?].kind {
@@ -98,7 +98,7 @@ mod tests {
             .spawn()
             .expect("there is sleep");
         let pid = child.id();
-        // The kernel shows its words once it has them all.
+        // The kernel shows the command line once it is complete.
         while std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|words| !words.ends_with(b"1000\0")) {
             std::thread::yield_now();
         }

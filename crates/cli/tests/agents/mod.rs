@@ -1,4 +1,4 @@
-//! Agents and servers as processes of a test, and what they log.
+//! Agents and servers as processes of a test, and their logs.
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 
@@ -13,10 +13,10 @@ use serde_json::Value;
 
 use crate::spun::succeeds;
 
-/// Profile type of processor time.
+/// Profile type of CPU time.
 pub const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 
-/// A process that ends with the test.
+/// A process that is killed at the end of the test.
 pub struct Running(pub Child);
 
 impl Drop for Running {
@@ -27,7 +27,7 @@ impl Drop for Running {
 }
 
 impl Running {
-    /// Starts plumb in a folder; its stderr is piped.
+    /// Starts plumb in a directory; its stderr is piped.
     pub fn plumb(folder: &Path, arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
         Self(
@@ -35,7 +35,7 @@ impl Running {
         )
     }
 
-    /// Starts an agent in a folder, and reads its log until it samples.
+    /// Starts an agent in a directory, and reads its log until it samples.
     pub fn agent(folder: &Path, arguments: &[&str]) -> (Self, AgentLog) {
         let mut agent = Self::plumb(folder, arguments);
         let mut log = AgentLog::of(&mut agent);
@@ -50,7 +50,7 @@ impl Running {
     }
 }
 
-/// A server at an address, once it listens.
+/// Starts a server at an address, and waits until it listens.
 pub fn serve(folder: &Path, address: &str) -> Running {
     let mut server =
         Running::plumb(folder, &["serve", "--listen", address, "--store", "store", "--no-agent"]);
@@ -61,7 +61,7 @@ pub fn serve(folder: &Path, address: &str) -> Running {
     server
 }
 
-/// A number of the line that an agent ends with.
+/// A number in the last line of an agent's log.
 pub fn figure(log: &str, name: &str) -> u64 {
     let last = log
         .lines()
@@ -71,10 +71,10 @@ pub fn figure(log: &str, name: &str) -> u64 {
     value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {name} in {last}"))
 }
 
-/// The lines that an agent logs, as they come.
+/// The log lines of an agent, as they arrive.
 pub struct AgentLog {
     lines: Receiver<String>,
-    /// What was read so far.
+    /// The text read so far.
     pub text: String,
 }
 
@@ -89,7 +89,7 @@ impl AgentLog {
         Self { lines, text: String::new() }
     }
 
-    /// Reads on to the next line that has these words, and gives it back.
+    /// Reads up to the next line with these words, and returns it.
     pub fn until(&mut self, words: &str) -> String {
         loop {
             let line = self.lines.recv_timeout(Duration::from_secs(120));
@@ -103,19 +103,19 @@ impl AgentLog {
     }
 }
 
-/// Processor time of a process, in seconds.
+/// CPU time of a process, in seconds.
 pub fn cpu_seconds(pid: u32) -> f64 {
     let (own, _) = plumb_process::procfs::cpu_time(pid).expect("it runs");
     own.total().as_secs_f64()
 }
 
-/// A server's address and URL that are free.
+/// A free address for a server, and its URL.
 pub fn free_address() -> (String, String) {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("there is a port");
     (port.to_string(), format!("http://{port}"))
 }
 
-/// The functions that a server has of a type of profiles, all of them.
+/// All functions of a profile type on a server.
 pub fn stored_functions(folder: &Path, url: &str, kind: &str, selector: &str) -> Value {
     let query =
         ["query", "--to", url, "--type", kind, "--json", "functions", "--limit", "500", "--query", selector];

@@ -1,4 +1,4 @@
-//! Recording Python programs of the tests, and reading what they and plumb print of their functions.
+//! Records Python programs of the tests, and reads their own figures and plumb's.
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 
@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plumb_fixtures::{Requirement, needs};
 
-/// One recording at a time: two processors have no room for more.
+/// One recording at a time: two CPUs can't handle more.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -29,7 +29,7 @@ pub fn program(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name).to_string_lossy().into_owned()
 }
 
-/// Records a program with stacks walked in the kernel. What it printed; `None`, having said why, if that can't be done.
+/// Records a program with stacks unwound in the kernel. Returns its output; `None`, after saying why, if that is not possible.
 pub fn record(folder: &Path, options: &[&str], words: &[&str]) -> Option<String> {
     if !needs(Requirement::Bpf) {
         return None;
@@ -42,16 +42,16 @@ pub fn record(folder: &Path, options: &[&str], words: &[&str]) -> Option<String>
     Some(text(&output.stdout))
 }
 
-/// What a program spent in something, by its own clocks, in nanoseconds.
+/// Time that a program spent in a function, by its own clocks, in nanoseconds.
 ///
-/// Where a hypervisor takes the processor away, the clock that samples goes on and the thread's doesn't: samples are between the two times.
+/// If a hypervisor takes the CPU away, the sampling clock continues and the thread's clock stops: samples are between the two times.
 pub struct Spent {
     processor: u64,
     elapsed: u64,
 }
 
 impl Spent {
-    /// Fails if this many samples, at 999 a second, are further away than so many samples and this share.
+    /// Fails if the number of samples, at 999 a second, differs by more than `slack` samples and this share.
     pub fn hold(&self, name: &str, samples: u64, slack: f64, share: f64) {
         let expected = |nanoseconds: u64| nanoseconds as f64 * 999.0 / 1e9;
         let (least, most) = (expected(self.processor), expected(self.elapsed));
@@ -60,7 +60,7 @@ impl Spent {
     }
 }
 
-/// Lines with the two times at the end, by what is before them.
+/// Parses lines with the two times at the end, by the text before them.
 pub fn spent(text: &str) -> BTreeMap<String, Spent> {
     let number = |word: &str| word.parse().expect("it is a number");
     let line = |line: &str| {
@@ -73,13 +73,13 @@ pub fn spent(text: &str) -> BTreeMap<String, Spent> {
     text.lines().map(line).collect()
 }
 
-/// The functions of measured ways, each once.
+/// The functions of measured call paths, each once.
 pub fn functions(measured: &BTreeMap<String, Spent>) -> Vec<&str> {
     let all: BTreeSet<&str> = measured.keys().flat_map(|way| way.split(';')).collect();
     all.into_iter().collect()
 }
 
-/// Lines with a number at the end, summed up by what is before it.
+/// Parses lines with a number at the end, summed up by the text before it.
 pub fn counts(text: &str) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for line in text.lines() {

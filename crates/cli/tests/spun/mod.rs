@@ -1,4 +1,4 @@
-//! A recording of a small program, for tests of what reads and writes recordings in other formats.
+//! A recording of a small program, for tests of readers and writers of other formats.
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 
@@ -9,13 +9,13 @@ use std::process::{Command, Output, Stdio};
 use plumb_fixtures::{Requirement, compiles, needs};
 use serde_json::Value;
 
-/// Runs plumb in a folder.
+/// Runs plumb in a directory.
 pub fn plumb(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
     command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("plumb runs")
 }
 
-/// Runs plumb with a hundred variables more in its environment: what getenv costs its command depends on how many there are.
+/// Runs plumb with a hundred more environment variables, which make getenv slower in its command.
 pub fn plumb_among_variables(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
     command.envs((0..100).map(|number| (format!("SETTING_{number}"), "value")));
@@ -33,7 +33,7 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The folder of a test, empty.
+/// The empty directory of a test.
 pub fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -41,24 +41,24 @@ pub fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Whether this user may record own programs; skips where not.
+/// Whether this user may record their own programs; skips the test if not.
 pub fn may_record() -> bool {
     needs(Requirement::Perf)
 }
 
-/// Whether samples have what the kernel does for own programs; skips where not.
+/// Whether samples include kernel frames for this user's programs; skips the test if not.
 pub fn sees_kernel() -> bool {
     needs(Requirement::KernelSamples)
 }
 
-/// Compiles a program of `tests/programs` or `bench` in a folder; false, having skipped, without a compiler.
+/// Compiles a program of `tests/programs` or `bench` in a directory; false, after skipping, without a compiler.
 pub fn compiled(folder: &Path, source: &str, program: &str) -> bool {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
     let mut compiler = Command::new("cc");
     compiles(compiler.args(["-O2", "-g", "-pthread", "-o"]).arg(folder.join(program)).arg(source))
 }
 
-/// A folder with the recording of a program that works for a while.
+/// A directory with the recording of a program that works for a while.
 pub fn recorded(name: &str) -> Option<PathBuf> {
     let folder = folder(name);
     if !may_record() || !compiled(&folder, "tests/programs/stacks.c", "stacks") {
@@ -68,7 +68,7 @@ pub fn recorded(name: &str) -> Option<PathBuf> {
     Some(folder)
 }
 
-/// The stacks of a recording, the root first, and how many samples have them.
+/// The stacks of a recording, root first, with their numbers of samples.
 pub fn folded(folder: &Path, file: &str) -> Vec<(String, u64)> {
     let text = succeeds(folder, &["fold", file]);
     let stack = |line: &str| {
@@ -81,10 +81,10 @@ pub fn folded(folder: &Path, file: &str) -> Vec<(String, u64)> {
 /// Functions of that program.
 pub const FUNCTIONS: [&str; 6] = ["main", "fib", "busy", "mixed", "asks", "worker"];
 
-/// By function: what was spent in it itself, in it and what it called, and in how many samples it was itself.
+/// By function: self weight, total weight, and number of samples with the function as leaf.
 pub type Spent = HashMap<String, (u64, u64, u64)>;
 
-/// What `report` says of a file.
+/// The report on a file.
 pub fn reported(folder: &Path, file: &str) -> Spent {
     let output = succeeds(folder, &["report", "--json", file]);
     let report: Value = serde_json::from_str(&output).expect("it is JSON");

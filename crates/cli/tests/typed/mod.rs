@@ -1,4 +1,4 @@
-//! A terminal for tests, on which keys are typed and whose screen is looked at: one of `script`'s (util-linux).
+//! A terminal for tests, with typed keys and a readable screen, provided by `script` (util-linux).
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use plumb_fixtures::{Requirement, skip};
 
-/// A terminal, what is on it, and who types.
+/// A terminal with its screen and input.
 pub struct Terminal {
     script: Child,
     keys: ChildStdin,
@@ -17,7 +17,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Runs a line of shell on a terminal of this size.
+    /// Runs a shell command line on a terminal of this size.
     pub fn run(folder: &Path, (rows, columns): (u16, u16), line: &str) -> Option<Self> {
         let line = format!("stty rows {rows} cols {columns}; stty -g; {line}; echo; stty -g; echo the end");
         let spawned = Command::new("script")
@@ -59,7 +59,7 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).and_then(|()| self.keys.flush()).expect("the terminal is there");
     }
 
-    /// Waits until the screen is so.
+    /// Waits until the screen meets a condition.
     pub fn until(&mut self, is_so: impl Fn(&str) -> bool) -> String {
         let begin = std::time::Instant::now();
         loop {
@@ -67,14 +67,14 @@ impl Terminal {
             if is_so(&screen) {
                 return screen;
             }
-            // No machine is so slow; who waits for ever never says what is on the screen.
+            // No machine is that slow; an endless wait would never show the screen.
             assert!(begin.elapsed().as_secs() < 300, "it never came: {screen}");
             assert!(self.script.try_wait().expect("it can be asked").is_none(), "it ended: {}", self.all());
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
     }
 
-    /// Takes the terminal away.
+    /// Closes the terminal.
     pub fn close(mut self) {
         self.script.kill().and_then(|()| self.script.wait()).expect("it can be ended");
     }
@@ -98,7 +98,7 @@ impl Terminal {
 }
 
 impl Drop for Terminal {
-    /// Ends what a test that failed has left: without its terminal top leaves as well.
+    /// Ends the processes of a failed test: without its terminal, top exits as well.
     fn drop(&mut self) {
         // It may have ended.
         let _ = self.script.kill().and_then(|()| self.script.wait());

@@ -1,4 +1,4 @@
-//! Functions, what each line of them cost, and what their calls cost.
+//! The call graph: functions, the cost of their lines, and the cost of their calls.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +8,7 @@ pub(super) struct Function {
     pub name: String,
     /// Source file, empty if not known.
     pub file: String,
-    /// Path of the file that its code is in, empty if not known.
+    /// Path of the file with its code, empty if not known.
     pub object: String,
 }
 
@@ -17,7 +17,7 @@ pub(super) struct Function {
 pub(super) struct Costs {
     /// By source file and line.
     pub own: BTreeMap<(String, u32), Vec<u64>>,
-    /// By the function that was called: with all that it called, and the line of a call.
+    /// By callee: the inclusive cost, and the line of a call.
     pub calls: BTreeMap<usize, (Vec<u64>, u32)>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// The place of a function: that of its number, if it has one. Its own file is told where its costs are.
+    /// Returns the index of a function, by its number if it has one. The function's own file is known from where its costs are.
     pub fn function(&mut self, number: Option<u64>, function: Function, is_own: bool) -> usize {
         let next = self.functions.len();
         let place = match number {

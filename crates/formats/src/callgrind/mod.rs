@@ -1,4 +1,4 @@
-//! Callgrind's format, for KCachegrind and callgrind_annotate: what each line cost, and the calls by what they led to.
+//! Callgrind's format, for KCachegrind and callgrind_annotate: the cost of each line, and the calls with their inclusive cost.
 //!
 //! <https://valgrind.org/docs/manual/cl-format.html>.
 
@@ -10,7 +10,7 @@ mod write;
 pub(crate) use read::read;
 pub use write::write;
 
-/// Whether a text begins as this format does: with the line that says so, or with the version that older writers begin with.
+/// Whether a text begins as this format does: with the format line, or with the version line of older writers.
 pub(crate) fn is(bytes: &[u8]) -> bool {
     bytes.starts_with(b"# callgrind format") || bytes.starts_with(b"version: 1\ncreator: ")
 }

@@ -1,10 +1,10 @@
-//! Stacks from a graph of calls.
+//! Estimates stacks from a call graph.
 //!
-//! Costs flow from functions that nobody calls to those that they call: what arrives at a function is shared between its own cost and its
-//! calls as the graph has them. In a graph without recursion costs of each function and each call come out as they were; which
-//! of several callers' callers a cost belongs to is an estimate. A call of a function that is on the path already takes no part.
+//! Costs flow from the functions without callers to their callees: the inflow of a function is divided between its own cost and its
+//! calls in the graph's proportions. Without recursion the costs of each function and each call come out unchanged; which
+//! of several callers' callers a cost belongs to is an estimate. Calls of functions already on the path are ignored.
 //!
-//! Invariant: own costs of each line come out exactly; what did not arrive is a stack without callers.
+//! Invariant: own costs of each line come out exactly; costs that were not reached become stacks without callers.
 
 use std::collections::HashSet;
 
@@ -13,14 +13,14 @@ use plumb_profile::{EventId, FrameId, FrameKind, StackId, ThreadId};
 use super::graph::{Costs, Graph};
 use crate::foreign::{Assembly, Counted, Place, TOO_LARGE};
 
-/// A path that takes less than this part of all is not followed further.
+/// Paths below this fraction (1/n) of the total are not followed further.
 const SMALLEST_PART: u64 = 100_000;
-/// Most functions of a path.
+/// Longest path, in functions.
 const MOST_DEPTH: usize = 256;
-/// Most paths.
+/// Largest number of paths.
 const MOST_PATHS: usize = 200_000;
 
-/// Adds samples of all events; returns the share of costs that have no callers though they should.
+/// Adds samples of all events; returns the share of costs that lack the callers they should have.
 pub(super) fn add(
     assembly: &mut Assembly,
     graph: &Graph,
@@ -43,20 +43,20 @@ pub(super) fn add(
 struct Flow<'a> {
     assembly: &'a mut Assembly,
     graph: &'a Graph,
-    /// Number of the event.
+    /// Index of the event.
     number: usize,
     thread: ThreadId,
     event: EventId,
     total: u64,
-    /// Own costs of lines that no stack has yet, by function: frame and cost.
+    /// Own costs of lines not yet on a stack, by function: frame and cost.
     rest: Vec<Vec<(FrameId, u64)>>,
-    /// The same at the beginning.
+    /// The initial total own cost per function.
     own: Vec<u64>,
-    /// Functions called and costs of these calls, without those of the function itself.
+    /// Callees and the costs of these calls, without recursive ones.
     calls: Vec<Vec<(usize, FrameId, u64)>>,
 }
 
-/// A function on a path and what arrives there.
+/// A function on a path and its inflow.
 struct Step {
     function: usize,
     caller: Option<StackId>,
@@ -121,7 +121,7 @@ impl<'a> Flow<'a> {
         Ok(())
     }
 
-    /// Functions that cost more than all calls of them, with the difference.
+    /// Returns the functions that cost more than all calls of them, with the difference.
     fn roots(&self) -> Vec<Step> {
         let mut incoming = vec![0_u64; self.calls.len()];
         for &(callee, _, cost) in self.calls.iter().flatten() {
@@ -171,7 +171,7 @@ impl<'a> Flow<'a> {
         Ok(())
     }
 
-    /// Adds samples of a function's own lines, of no more than what is left of them.
+    /// Adds samples of a function's own lines, up to their remaining cost.
     fn spend(&mut self, function: usize, caller: Option<StackId>, flow: u64) -> Result<u64, &'static str> {
         let mut lines = std::mem::take(&mut self.rest[function]);
         let all = lines.iter().fold(0_u64, |sum, line| sum.saturating_add(line.1));
@@ -200,7 +200,7 @@ impl<'a> Flow<'a> {
         Ok(flow)
     }
 
-    /// Adds what did not arrive, without callers; returns how much that is.
+    /// Adds the remaining costs without callers; returns their sum.
     fn finish(&mut self) -> Result<u64, &'static str> {
         let mut left_out = 0_u64;
         for function in 0..self.rest.len() {

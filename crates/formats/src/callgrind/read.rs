@@ -1,4 +1,4 @@
-//! Reads costs of lines and calls, as Valgrind's tool, Xdebug and plumb write them.
+//! Reads costs of lines and calls, as written by Valgrind's tool, Xdebug and plumb.
 //!
 //! <https://valgrind.org/docs/manual/cl-format.html>.
 
@@ -11,7 +11,7 @@ use super::paths;
 use crate::escape::unescaped;
 use crate::foreign::{Assembly, ReadError};
 
-/// Most events of a file.
+/// Largest number of events in a file.
 const MOST_EVENTS: usize = 64;
 
 /// Reads the file.
@@ -52,7 +52,7 @@ struct Reading {
     units: HashMap<String, String>,
     command: String,
     creator: String,
-    /// Whether positions are of instructions, and of lines.
+    /// Whether positions include instructions, and lines.
     has_instructions: bool,
     has_no_lines: bool,
     /// The last position of each kind.
@@ -62,11 +62,11 @@ struct Reading {
     functions: Names,
     at: Place,
     called: Place,
-    /// The function that the next line of costs is of a call of.
+    /// The callee, if the next cost line is that of a call.
     callee: Option<usize>,
 }
 
-/// What lines apply to.
+/// The current file and function, to which lines refer.
 #[derive(Default)]
 struct Place {
     object: String,
@@ -103,7 +103,7 @@ impl Reading {
                 self.has_no_lines = !value.split_whitespace().any(|word| word == "line");
             }
             "event" => {
-                // As plumb writes it: `name : long name (unit)`.
+                // In plumb's own form: `name : long name (unit)`.
                 if let Some((name, long)) = value.split_once(" : ")
                     && let Some((_, unit)) = long.strip_suffix(')').and_then(|long| long.rsplit_once('('))
                 {
@@ -148,13 +148,13 @@ impl Reading {
                 let called = std::mem::take(&mut self.called);
                 self.callee = Some(called.function.ok_or("calls of no function")?);
             }
-            // Jumps cost nothing.
+            // Jumps have no cost.
             _ => {}
         }
         Ok(())
     }
 
-    /// The function of that name, which a number tells from others of its name.
+    /// Returns the function with that name; a number distinguishes functions of the same name.
     fn function(
         &mut self,
         value: &str,
@@ -170,7 +170,7 @@ impl Reading {
         Ok(self.graph.function(number, function, is_own))
     }
 
-    /// A line of costs: of the function itself, or of a call.
+    /// Reads a cost line: of the function itself, or of a call.
     fn costs(&mut self, line: &str) -> Result<(), &'static str> {
         let mut words = line.split_ascii_whitespace();
         let mut at = [0; 2];
@@ -198,13 +198,13 @@ impl Reading {
     }
 }
 
-/// `(3) name` or `(3)`: the number, and what is behind it.
+/// Parses `(3) name` or `(3)`: returns the number, and the rest.
 fn number(value: &str) -> Option<(u64, &str)> {
     let (number, rest) = value.strip_prefix('(')?.split_once(')')?;
     Some((number.parse().ok()?, rest.trim()))
 }
 
-/// The name of `(3) name`, `(3)` or `name`.
+/// Returns the name in `(3) name`, `(3)` or `name`.
 fn name(names: &mut Names, value: &str) -> Result<String, &'static str> {
     match number(value) {
         None => Ok(value.into()),
@@ -216,7 +216,7 @@ fn name(names: &mut Names, value: &str) -> Result<String, &'static str> {
     }
 }
 
-/// A position, which may be told by its distance from the last one.
+/// Parses a position, which may be relative to the last one.
 fn position(word: &str, last: u64) -> Option<u64> {
     let number = |text: &str| match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),

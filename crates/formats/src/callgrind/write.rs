@@ -1,4 +1,4 @@
-//! Writes a profile as callgrind has it.
+//! Writes a profile in callgrind's format.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
@@ -8,10 +8,10 @@ use plumb_profile::{Id, Profile, StackId};
 use crate::calls::{Call, Calls};
 use crate::escape::escaped;
 
-/// Writes what each line of each function cost itself, and for each call what was spent in it, by event. Inlined calls are calls.
+/// Writes, by event, the own cost of each line of each function, and the inclusive cost of each call. Inlined calls are calls.
 ///
-/// How often functions were called isn't known: what stands in the place of that is the number of samples. A function that calls itself,
-/// directly or not, counts in a stack where it was called last, so that no inclusive cost is more than all there is.
+/// Call counts are not known: the number of samples is written instead. A function that calls itself,
+/// directly or not, counts only at its last call in a stack, so that no inclusive cost exceeds the total.
 pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
     let mut costs = Costs::default();
     let mut sums: BTreeMap<Option<StackId>, Cost> = BTreeMap::new();
@@ -50,12 +50,12 @@ fn head(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "positions: line\nevents: {}\n", names.join(" "))
 }
 
-/// The text on one line, as readers of it show it.
+/// Returns the text on one line, as readers of the format display it.
 fn clean(text: &str) -> String {
     escaped(text, |_, _| false).into_owned()
 }
 
-/// What something cost, by event, and in how many samples.
+/// A cost by event, and the number of samples.
 #[derive(Clone, Default)]
 struct Cost {
     samples: u64,
@@ -80,7 +80,7 @@ impl Cost {
     }
 }
 
-/// What makes two places one function: the file that its code is in, its source file, its name.
+/// The key of a function: the file with its code, its source file, its name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Function {
     dso: String,
@@ -90,7 +90,7 @@ struct Function {
 
 impl Function {
     fn of(call: &Call<'_>) -> Self {
-        // As callgrind calls what it doesn't know.
+        // Callgrind's own notation for unknown names.
         let or_unknown = |text: &str| if text.is_empty() { "???".into() } else { clean(text) };
         Function { dso: or_unknown(call.dso), file: or_unknown(call.file), name: clean(&call.name) }
     }
@@ -98,9 +98,9 @@ impl Function {
 
 #[derive(Default)]
 struct Spent {
-    /// By line.
+    /// Own cost by line.
     own: BTreeMap<u32, Cost>,
-    /// By the line of the call and the function that was called.
+    /// Inclusive cost by line of the call and callee.
     calls: BTreeMap<(u32, usize), Cost>,
 }
 
@@ -158,14 +158,14 @@ impl Costs {
     }
 }
 
-/// Names that were written, and their numbers.
+/// Names written so far, with their numbers.
 struct Names {
     objects: HashMap<String, usize>,
     files: HashMap<String, usize>,
     functions: HashMap<usize, usize>,
 }
 
-/// A name with its number; the number alone from the second time on.
+/// Returns a name with its number; only the number from the second time on.
 fn short<K: Clone + Eq + std::hash::Hash>(known: &mut HashMap<K, usize>, key: &K, name: &str) -> String {
     if let Some(number) = known.get(key) {
         return format!("({number})");

@@ -1,4 +1,4 @@
-//! The trace event format as JSON, of Perfetto, Chrome's tracing page and its DevTools: what each thread did over time.
+//! The JSON trace event format of Perfetto, Chrome's tracing page and its DevTools: activity of each thread over time.
 //!
 //! <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU>.
 

@@ -1,7 +1,7 @@
-//! Reads trace events: slices of time of each thread as stacks, and the CPU profiles of V8 that a trace may hold.
+//! Reads trace events: time slices of each thread as stacks, and the V8 CPU profiles that a trace may contain.
 //!
-//! A slice begins and ends with an event each (`B`, `E`), or is one (`X`). Slices overlap by clocks that differ: what is outside of the slice
-//! in which one began is left out.
+//! A slice has a begin and an end event (`B`, `E`), or is one event (`X`). Clock differences make slices overlap: the part outside
+//! the slice in which one began is left out.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use super::slices::{Slice, Slices};
 use crate::foreign::{Assembly, Counted, Place, ReadError, TOO_LARGE, whole};
 use crate::v8;
 
-/// Most events of a trace that are read: each takes some hundred bytes.
+/// Largest number of events read from a trace: each takes some hundred bytes.
 const MOST_EVENTS: usize = 1 << 24;
 
 #[derive(Deserialize)]
@@ -42,10 +42,10 @@ struct TraceEvent<'a> {
     args: Value,
 }
 
-/// A thread by what its events call it: numbers, or texts.
+/// A thread's ids as its events have them: numbers, or texts.
 type ThreadKey = (String, String);
 
-/// Reads the trace: an object with `traceEvents`, or the list alone, which needs no end.
+/// Reads the trace: an object with `traceEvents`, or only the list, which need not be terminated.
 pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     let mut reading = Reading::default();
     let mut json = serde_json::Deserializer::from_slice(bytes);
@@ -59,7 +59,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     reading.finish(is_cut)
 }
 
-/// Takes one event after the other, so that all of them are never in memory.
+/// Processes events one by one, so that they are never all in memory.
 struct Trace<'r>(&'r mut Reading);
 
 impl<'de> DeserializeSeed<'de> for Trace<'_> {
@@ -96,7 +96,7 @@ impl<'de> Visitor<'de> for Trace<'_> {
     }
 }
 
-/// What was read of a thread.
+/// The data of a thread.
 #[derive(Default)]
 struct Thread {
     name: String,
@@ -107,16 +107,16 @@ struct Thread {
 struct Reading {
     events: usize,
     threads: BTreeMap<ThreadKey, Thread>,
-    /// Names of processes, by what events call them.
+    /// Process names, by the events' ids.
     processes: BTreeMap<String, String>,
     names: Names,
-    /// Profiles of V8 by process and id, with their threads.
+    /// V8 profiles by process and id, with their threads.
     profiles: BTreeMap<(String, String), V8Profile>,
-    /// Events of kinds that are not read.
+    /// Number of events of kinds that are not read.
     others: u64,
 }
 
-/// Names of slices, each once.
+/// Distinct names of slices.
 #[derive(Default)]
 struct Names {
     list: Vec<Name>,
@@ -127,7 +127,7 @@ struct Names {
 struct Name {
     name: String,
     category: String,
-    /// As plumb's own export tells them.
+    /// The file, as written by plumb's own export.
     file: String,
     source: String,
 }
@@ -142,7 +142,7 @@ impl Names {
     }
 }
 
-/// A profile of V8: its thread, when it begins, and its nodes and samples as they came.
+/// A V8 profile: its thread, its start, and its nodes and samples in order of arrival.
 #[derive(Default)]
 struct V8Profile {
     thread: ThreadKey,
@@ -240,7 +240,7 @@ impl Reading {
     fn thread(&self, assembly: &mut Assembly, key: &ThreadKey) -> ThreadId {
         let (pid, tid) = (key.0.parse().ok(), key.1.parse().ok());
         let named = self.threads.get(key).map(|thread| &*thread.name).filter(|name| !name.is_empty());
-        // A number that no thread has is a name all the same.
+        // A number that is not a thread id is still a name.
         let name = named.unwrap_or(if tid.is_none() { &key.1 } else { "" });
         assembly.thread(pid, tid, name, self.processes.get(&key.0).map_or("", String::as_str))
     }
@@ -255,14 +255,14 @@ fn frame(assembly: &mut Assembly, name: &Name) -> (FrameId, Option<FrameId>) {
 
 fn name(event: &TraceEvent<'_>) -> Name {
     let text = |key: &str| event.args.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    // Of other tools' categories there is no end.
+    // Other tools have any number of categories, which are ignored.
     let category = if matches!(&*event.cat, "kernel" | "cut") { &*event.cat } else { "" };
     let is_ours = matches!(&*event.cat, "user" | "kernel");
     let (file, source) = if is_ours { (text("file"), text("source")) } else { Default::default() };
     Name { name: event.name.clone().into_owned(), category: category.into(), file, source }
 }
 
-/// The number or text by which events are told apart.
+/// Returns an id, which may be a number or text, as text.
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -272,7 +272,7 @@ fn text(value: &Value) -> String {
 }
 
 impl V8Profile {
-    /// Adds the samples; returns the time in which the thread was idle.
+    /// Adds the samples; returns the time for which the thread was idle.
     fn add(&self, assembly: &mut Assembly, thread: ThreadId, event: EventId) -> Result<u64, ReadError> {
         let mut samples = v8::Samples::new(self.start);
         for chunk in &self.chunks {
@@ -290,17 +290,17 @@ impl V8Profile {
     }
 }
 
-/// Samples of a thread's slices: each stack has the time in which it was the innermost.
+/// Converts a thread's slices to samples: each stack gets the time for which it was the innermost.
 struct Stacks<'a> {
     assembly: &'a mut Assembly,
-    /// By name: its frame, and the marker that it is at the root.
+    /// By name: the frame, and the marker if it is one at the root.
     frames: &'a [(FrameId, Option<FrameId>)],
     thread: ThreadId,
     event: EventId,
 }
 
 impl Stacks<'_> {
-    /// Takes slices that are nested, in the order of their beginning.
+    /// Adds nested slices, sorted by start.
     fn add(&mut self, slices: &[Slice]) -> Result<(), String> {
         let mut open: Vec<(StackId, f64)> = Vec::new();
         let mut now = 0.0;
@@ -316,7 +316,7 @@ impl Stacks<'_> {
         self.close(&mut open, &mut now, f64::INFINITY)
     }
 
-    /// Ends the slices that end before `until`.
+    /// Closes the slices that end before `until`.
     fn close(&mut self, open: &mut Vec<(StackId, f64)>, now: &mut f64, until: f64) -> Result<(), String> {
         while let Some(&(stack, end)) = open.last().filter(|open| open.1 <= until) {
             self.spend(Some(stack), *now, end)?;
@@ -328,7 +328,7 @@ impl Stacks<'_> {
 
     fn spend(&mut self, stack: Option<StackId>, from: f64, to: f64) -> Result<(), String> {
         let (Some(_), true) = (stack, to > from) else { return Ok(()) };
-        // Rounded as times, so that sums are exact.
+        // Times are rounded, not durations, so that sums are exact.
         let ns = |micros: f64| whole((micros * 1e3).max(0.0)).map(|(ns, _)| ns);
         let (from, to) = (ns(from)?, ns(to)?);
         let weight = self.assembly.weigh(to.saturating_sub(from)).ok_or(TOO_LARGE)?;

@@ -1,19 +1,19 @@
-//! The slices of time of a thread, put into each other.
+//! Nests the time slices of a thread.
 
 /// A slice of time in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Slice {
     pub begin: f64,
     pub end: f64,
-    /// Number of its name.
+    /// Index of its name.
     pub name: usize,
 }
 
-/// Slices and the events that begin and end some, as they come.
+/// Slices, and begin and end events, in order of arrival.
 #[derive(Default)]
 pub(super) struct Slices {
     complete: Vec<Slice>,
-    /// Time and name of a beginning; no name: an end.
+    /// Time, and the name for a begin event; `None` for an end event.
     edges: Vec<(f64, Option<usize>)>,
 }
 
@@ -30,11 +30,11 @@ impl Slices {
         self.complete.push(Slice { begin, end: begin + duration.max(0.0), name });
     }
 
-    /// All slices in the order of their beginning, each within the one that it began in; and how many were not so, or had only a beginning
-    /// or an end.
+    /// Returns all slices sorted by start, each within the one that it began in; and the number of those that were not nested, or lacked an end
+    /// or a begin.
     pub fn nested(mut self) -> (Vec<Slice>, u64) {
         let mut problems = 0;
-        // Stable: events of the same time stay in their order.
+        // A stable sort: events of the same time keep their order.
         self.edges.sort_by(|one, other| one.0.total_cmp(&other.0));
         let last = self.edges.last().map_or(0.0, |edge| edge.0);
         let mut slices = self.complete;

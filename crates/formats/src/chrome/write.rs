@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 
 use crate::calls::{Call, Calls};
 
-/// Writes, for each thread, slices of time in which a function was in all stacks that were seen, with those that it called inside them;
-/// samples of events that don't count time are instants with their stacks.
+/// Writes, for each thread, a slice per function and time for which it was in all sampled stacks, with its callees' slices inside;
+/// samples of events that do not measure time are instants with their stacks.
 ///
-/// A stack lasts from its sample to the next of its thread, or, where that comes later than half a sample more, as long as the sample
-/// stands for. What happens between samples isn't known, and weights only show in the lengths of slices.
+/// A stack lasts until the next sample of its thread, or, if that is more than half a sample late, for the time that the sample
+/// represents. Activity between samples is not known, and weights only show in the durations of slices.
 pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
     let mut out = Events { out: io::BufWriter::new(out), first: true };
     out.out.write_all(b"{\"displayTimeUnit\":\"ns\",\"otherData\":")?;
@@ -45,7 +45,7 @@ pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
     out.out.flush()
 }
 
-/// The list of events, one a line.
+/// Writes the list of events, one a line.
 struct Events<W> {
     out: W,
     first: bool,
@@ -60,7 +60,7 @@ impl<W: Write> Events<W> {
     }
 }
 
-/// Where the slices of a thread and event go: a row of its own.
+/// The row for the slices of a thread and event.
 struct Track {
     pid: u32,
     tid: u32,
@@ -81,7 +81,7 @@ impl Track {
 struct Tracks<'p> {
     profile: &'p Profile,
     used: HashSet<(u32, u32)>,
-    /// A number that no thread has.
+    /// Next number that is not a thread id.
     next: u32,
 }
 
@@ -91,7 +91,7 @@ impl<'p> Tracks<'p> {
         Tracks { profile, used: HashSet::new(), next: tids.max().unwrap_or(0) + 1 }
     }
 
-    /// The row of a thread and event. A thread that was renamed, or has several events, is several, which need numbers of their own.
+    /// Returns the row of a thread and event. A renamed thread, or one with several events, has several, which need their own numbers.
     fn add(&mut self, thread: ThreadId, event: EventId) -> Track {
         let text = |id| self.profile.strings.get(id);
         let one = &self.profile.threads[thread];
@@ -112,7 +112,7 @@ impl<'p> Tracks<'p> {
     }
 }
 
-/// What a slice is called and what is said of it.
+/// The name of a slice and its arguments.
 #[derive(Clone, PartialEq, Eq)]
 struct Name {
     name: String,
@@ -127,7 +127,7 @@ struct Names<'p> {
 }
 
 impl Names<'_> {
-    /// Of a stack, the outermost first.
+    /// Returns the names of a stack, outermost first.
     fn of_stack(&mut self, stack: Option<StackId>) -> Vec<Name> {
         let mut frames: Vec<FrameId> = self.profile.frames_of(stack).collect();
         frames.reverse();
@@ -156,12 +156,12 @@ impl Names<'_> {
     }
 }
 
-/// Slices that are open, the outermost first.
+/// The open slices, outermost first.
 struct Slices<'s, 'p> {
     names: &'s mut Names<'p>,
     track: &'s Track,
     open: Vec<Name>,
-    /// Until when the last stack lasts.
+    /// End of the last stack.
     end: u64,
 }
 
@@ -189,7 +189,7 @@ impl Slices<'_, '_> {
         self.close(0, self.end, out)
     }
 
-    /// Ends the slices from number `keep` on, the innermost first.
+    /// Closes the slices from index `keep` on, innermost first.
     fn close(&mut self, keep: usize, end: u64, out: &mut Events<impl Write>) -> io::Result<()> {
         while self.open.len() > keep {
             let Some(name) = self.open.pop() else { break };
@@ -198,8 +198,8 @@ impl Slices<'_, '_> {
         Ok(())
     }
 
-    /// Writes the beginning or the end of a slice. Those of the same time are in their order, which a length beside a time would not tell:
-    /// both are fractions.
+    /// Writes the begin or the end of a slice. Events of the same time keep their order, which a duration would not ensure:
+    /// times and durations are fractions.
     fn push(
         &self,
         kind: &'static str,
@@ -257,7 +257,7 @@ fn instants(
     Ok(())
 }
 
-/// The format's unit.
+/// Converts to the format's unit.
 fn micros(ns: u64) -> f64 {
     ns as f64 / 1e3
 }

@@ -1,6 +1,6 @@
-//! Samples as comma-separated values, a line each, for spreadsheets, pandas, DuckDB and the like.
+//! Samples as comma-separated values, one a line, for spreadsheets, pandas, DuckDB and similar tools.
 //!
-//! Not here: reading it; tables of functions, which `plumb report --csv` prints.
+//! Does not read CSV; tables of functions are printed by `plumb report --csv`.
 
 mod write;
 

@@ -9,10 +9,10 @@ use plumb_profile::{Process, Profile, StackId};
 use crate::calls::{Call, Calls};
 use crate::escape::escaped;
 
-/// Writes a line for each sample, in the order of time, below a line of titles.
+/// Writes a header line, then one line per sample, sorted by time.
 ///
-/// `stack` has the frames from the outermost to the innermost with `;` between them, as folded stacks have them. What isn't known is empty.
-/// Names are [fields](field): what would steer a terminal, split a stack or be a formula is escaped.
+/// `stack` has the frames from the outermost to the innermost separated by `;`, as in folded stacks. Unknown values are empty.
+/// Names are [fields](field): characters that control a terminal, split a stack or start a formula are escaped.
 pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
     let mut out = ::csv::Writer::from_writer(out);
     out.write_record(["time_ns", "event", "unit", "weight", "cpu", "pid", "tid", "comm", "stack"])?;
@@ -40,13 +40,13 @@ pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
     out.flush()
 }
 
-/// A text as the field of a line. What would break the line, steer a terminal or be a formula where spreadsheets open the file is escaped,
-/// see [`escape`](crate::escape); quotes are the writer's matter.
+/// Returns a text as a field of a line. Characters that break the line, control a terminal or start a spreadsheet formula are escaped,
+/// see [`escape`](crate::escape); quoting is left to the writer.
 pub fn field(text: &str) -> Cow<'_, str> {
     escaped(text, begins_formula)
 }
 
-/// Whether spreadsheets take what begins so for a formula.
+/// Whether spreadsheets interpret a text with this first character as a formula.
 fn begins_formula(at: usize, character: char) -> bool {
     at == 0 && matches!(character, '=' | '+' | '-' | '@')
 }

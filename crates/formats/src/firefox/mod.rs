@@ -1,6 +1,6 @@
-//! The Firefox Profiler's processed profile, for <https://profiler.firefox.com>, as samply and the Firefox Profiler save it.
+//! The Firefox Profiler's processed profile, for <https://profiler.firefox.com>, as saved by samply and the Firefox Profiler.
 //!
-//! <https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md>. Written is version 55 of it, which
+//! <https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md>. Version 55 is written, which
 //! every newer Firefox Profiler reads.
 
 mod read;

@@ -8,7 +8,7 @@ use plumb_profile::{AddressSpace, BuildId, FrameId, FrameKind, Profile, Sample, 
 use super::tables::{File, NEWEST, Samples, Thread};
 use crate::foreign::{Assembly, Place, ReadError, TOO_LARGE, whole};
 
-/// Calls inlined into each other that are told apart; further ones are frames of their own.
+/// Largest number of nested inlined calls in one frame; further ones become frames of their own.
 const MOST_INLINED: usize = 64;
 
 /// Reads the file.
@@ -22,7 +22,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     let none = Thread::default();
     let shared = file.shared.as_ref().unwrap_or(&none);
     let strings = &shared.string_array[..];
-    // Versions differ in what is shared: where the tables of stacks are, those of frames and functions are as well.
+    // Versions differ in what is shared: frame and function tables are shared if stack tables are.
     let is_shared = !shared.stack_table.frame.is_empty();
     let mut known = if is_shared { reading.stacks(shared, strings)? } else { Vec::new() };
     for (row, thread) in file.threads.iter().enumerate() {
@@ -37,22 +37,22 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
 struct Reading<'f> {
     file: &'f File<'f>,
     assembly: Assembly,
-    /// Weights that are not whole numbers of their unit.
+    /// Number of weights that are not whole numbers of their unit.
     inexact: u64,
 }
 
-/// A row of the table of stacks.
+/// A row of the stack table.
 #[derive(Clone)]
 struct Row {
     stack: StackId,
-    /// What called the function that all this is inlined into.
+    /// The caller of the function that all frames are inlined into.
     caller: Option<StackId>,
-    /// The frame's rows, from the function to the innermost call that is inlined into it.
+    /// Frame rows, from the function to the innermost call inlined into it.
     frames: Vec<usize>,
 }
 
 impl<'f> Reading<'f> {
-    /// The profile's stack for each row of the table.
+    /// Returns the profile's stack for each row of the table.
     fn stacks(&mut self, tables: &Thread<'f>, strings: &[Cow<'f, str>]) -> Result<Vec<StackId>, ReadError> {
         let stacks = &tables.stack_table;
         let mut rows: Vec<Row> = Vec::with_capacity(stacks.frame.len());
@@ -96,7 +96,7 @@ impl<'f> Reading<'f> {
         self.assembly.marker(name)
     }
 
-    /// The frame of a function and the calls inlined into it.
+    /// Returns the frame of a function and the calls inlined into it.
     fn frame(&mut self, tables: &Thread<'f>, strings: &[Cow<'f, str>], parts: &[usize]) -> Option<FrameId> {
         let mut places = Vec::with_capacity(parts.len());
         for (depth, &part) in parts.iter().enumerate() {
@@ -120,7 +120,7 @@ impl<'f> Reading<'f> {
         let path = library.called();
         let build_id = library.code_id.as_deref().and_then(BuildId::from_hex);
         let dso = self.assembly.dso(path, build_id, AddressSpace::Svma, address);
-        // What has no name is called by its address.
+        // Functions without a name are named by their address.
         places.retain(|place| place.name != format!("{address:#x}"));
         Some(self.assembly.frame_at(dso, address, &places))
     }
@@ -153,7 +153,7 @@ impl<'f> Reading<'f> {
                 None => 1.0,
                 Some(weights) => weights.get(at).copied().flatten().unwrap_or(1.0),
             };
-            // Nothing ran: the Firefox Profiler shows no such samples either.
+            // Nothing ran: the Firefox Profiler does not show such samples either.
             if stack.is_some() && weight != 0.0 {
                 let why = |why| wrong(format!("sample {at}, whose weight is {weight}: {why}"));
                 self.sample(samples, id, stack, time, weight).map_err(why)?;
@@ -179,7 +179,7 @@ impl<'f> Reading<'f> {
         let (weight, has_fraction) = whole(weight * factor).map_err(|why| format!("it {why}"))?;
         self.inexact += u64::from(has_fraction);
         let weight = self.assembly.weigh(weight).ok_or(TOO_LARGE)?;
-        // Saturates.
+        // The conversion saturates.
         let time_ns = (time.max(0.0) * 1e6).round() as u64;
         self.assembly.profile.samples.push(Sample {
             time_ns,
@@ -215,7 +215,7 @@ impl<'f> Reading<'f> {
     }
 }
 
-/// Milliseconds of each sample.
+/// Returns the time of each sample in milliseconds.
 fn times(samples: &Samples) -> Cow<'_, [f64]> {
     match (&samples.time, &samples.time_deltas) {
         (Some(times), _) => times.into(),
@@ -231,7 +231,7 @@ fn times(samples: &Samples) -> Cow<'_, [f64]> {
     }
 }
 
-/// The number of a process or thread: `12`, `"12"`, or `"12.1"` for the second that had it.
+/// Parses a process or thread id: `12`, `"12"`, or `"12.1"` for the second with that id.
 fn number(value: &serde_json::Value) -> Option<u32> {
     match value {
         serde_json::Value::Number(number) => u32::try_from(number.as_u64()?).ok(),

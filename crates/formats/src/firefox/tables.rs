@@ -1,14 +1,14 @@
-//! The tables of a profile as it is read: columns that versions have or lack, behind functions that say what a row means.
+//! The tables of a profile being read: columns that only some versions have, with accessors that hide the differences.
 //!
-//! Up to version 55 a thread has all its tables, from 56 on strings and from 60 on all but samples are shared. From 66 on a stack's caller
-//! is told by its distance, from 70 on a frame has its library itself, and from 71 (frames) and 75 (functions) on what is missing is told
-//! by flags.
+//! Up to version 55 each thread has all its tables; from 56 on strings and from 60 on all tables but samples are shared. From 66 on a stack's caller
+//! is stored as an offset, from 70 on a frame has its library itself, and from 71 (frames) and 75 (functions) on flags mark missing
+//! values.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 
-/// The newest version that is understood.
+/// The newest version that is supported.
 pub(super) const NEWEST: u64 = 75;
 
 #[derive(Deserialize)]
@@ -16,7 +16,7 @@ pub(super) struct File<'a> {
     pub meta: Meta,
     #[serde(borrow, default)]
     pub libs: Vec<Lib<'a>>,
-    /// What all threads have.
+    /// Data shared by all threads.
     #[serde(borrow, default)]
     pub shared: Option<Thread<'a>>,
     #[serde(borrow)]
@@ -28,10 +28,10 @@ pub(super) struct File<'a> {
 pub(super) struct Meta {
     #[serde(default)]
     pub preprocessed_profile_version: u64,
-    /// Milliseconds between samples.
+    /// Interval between samples in milliseconds.
     #[serde(default)]
     pub interval: f64,
-    /// Milliseconds since 1970.
+    /// Start in milliseconds since 1970.
     #[serde(default)]
     pub start_time: f64,
     #[serde(default)]
@@ -56,25 +56,25 @@ pub(super) struct Lib<'a> {
     name: Cow<'a, str>,
     #[serde(borrow, default)]
     path: Cow<'a, str>,
-    /// Of ELF files the build id.
+    /// For ELF files, the build id.
     #[serde(borrow, default)]
     pub code_id: Option<Cow<'a, str>>,
 }
 
 impl Lib<'_> {
-    /// Its path, or only its name.
+    /// Returns its path, or only its name.
     pub fn called(&self) -> &str {
         if self.path.is_empty() { &self.name } else { &self.path }
     }
 }
 
-/// A thread, or what is shared by all.
+/// A thread, or the data shared by all.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Thread<'a> {
     #[serde(borrow)]
     pub name: Cow<'a, str>,
-    /// A number, or one with a suffix as a text.
+    /// A number, or a text with a number and a suffix.
     pub pid: serde_json::Value,
     pub tid: serde_json::Value,
     pub samples: Samples,
@@ -91,7 +91,7 @@ pub(super) struct Thread<'a> {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Samples {
     pub stack: Vec<Option<usize>>,
-    /// Milliseconds.
+    /// Times in milliseconds.
     pub time: Option<Vec<f64>>,
     pub time_deltas: Option<Vec<f64>>,
     pub weight: Option<Vec<Option<f64>>>,
@@ -107,13 +107,13 @@ pub(super) struct Stacks {
 }
 
 impl Stacks {
-    /// The row of the caller, `None` at the root.
+    /// Returns the row of the caller, `None` at the root.
     pub fn caller(&self, row: usize) -> Option<usize> {
         match self.prefix.get(row) {
             Some(prefix) => *prefix,
             None => match self.prefix_offset.get(row) {
                 None | Some(0) => None,
-                // One that leads before the first leads nowhere.
+                // An offset that leads before the first row is invalid.
                 Some(offset) => Some(row.checked_sub(*offset).unwrap_or(usize::MAX)),
             },
         }
@@ -146,7 +146,7 @@ impl Frames {
             .unwrap_or_else(|| self.inline_depth.get(row).copied().flatten().is_some_and(|depth| depth > 0))
     }
 
-    /// Address in the library.
+    /// Returns the address in the library.
     pub fn address(&self, row: usize) -> Option<u64> {
         let address = self.address.get(row).copied().flatten().filter(|_| self.flag(row, 2) != Some(false));
         address.and_then(|address| u64::try_from(address).ok())
@@ -193,12 +193,12 @@ impl<'a> Thread<'a> {
         strings.get(index).or_else(|| self.string_array.get(index)).map(|text| &**text)
     }
 
-    /// The name of a function. `strings` are those that all share, if they do.
+    /// Returns the name of a function. `strings` are the shared ones, if any.
     pub fn name<'t>(&'t self, strings: &'t [Cow<'a, str>], function: usize) -> Option<&'t str> {
         self.text(strings, *self.func_table.name.get(function)?)
     }
 
-    /// The source file of a function.
+    /// Returns the source file of a function.
     pub fn file<'t>(&'t self, strings: &'t [Cow<'a, str>], function: usize) -> Option<&'t str> {
         let functions = &self.func_table;
         if functions.flags.get(function).is_some_and(|flags| flags & 8 == 0) {
@@ -211,7 +211,7 @@ impl<'a> Thread<'a> {
         self.text(strings, name)
     }
 
-    /// The library of a frame.
+    /// Returns the library of a frame.
     pub fn library(&self, frame: usize, function: usize) -> Option<usize> {
         let resource = self.func_table.resource.get(function).copied().flatten();
         let by_resource = || *self.resource_table.lib.get(usize::try_from(resource?).ok()?)?;

@@ -10,16 +10,16 @@ use plumb_profile::{
 };
 use serde_json::{Value, json};
 
-/// The version of the format: the newest whose tables belong to one thread each. The Firefox Profiler reads all up to its own.
+/// The format version written: the newest in which each thread has its own tables. The Firefox Profiler reads all versions up to its own.
 const VERSION: u32 = 55;
 
-/// Places in the list of categories.
+/// Indices in the list of categories.
 const USER: usize = 1;
 const KERNEL: usize = 2;
 
-/// Writes a thread for each thread and event, with samples in the order of time, and stacks, inlined calls, files and lines.
+/// Writes a thread for each thread and event, with samples sorted by time, and stacks, inlined calls, files and lines.
 ///
-/// Weights are milliseconds where the event counts nanoseconds, else counts.
+/// Weights are milliseconds if the event counts nanoseconds, otherwise counts.
 pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
     let mut threads: BTreeMap<(ThreadId, EventId), Vec<Sample>> = BTreeMap::new();
     for sample in profile.samples.iter() {
@@ -101,7 +101,7 @@ impl Libs<'_> {
     }
 }
 
-/// A build id as Breakpad's symbol servers have it: the first 16 bytes as a GUID, whose first three numbers are little-endian, and an
+/// Returns a build id in the format of Breakpad's symbol servers: the first 16 bytes as a GUID, whose first three numbers are little-endian, and an
 /// age of 0.
 fn breakpad_id(build_id: Option<&BuildId>) -> String {
     let mut bytes = [0; 16];
@@ -112,7 +112,7 @@ fn breakpad_id(build_id: Option<&BuildId>) -> String {
     bytes.iter().map(|byte| format!("{byte:02X}")).chain(["0".into()]).collect()
 }
 
-/// What a thread is called.
+/// Names of a thread.
 struct Names {
     name: String,
     process: String,
@@ -131,7 +131,7 @@ impl Names {
         if profile.events.len() > 1 {
             name.push_str(&format!(" ({})", profile.strings.get(profile.events[event].name)));
         }
-        // A thread that was renamed, or has several events, is several here, which need numbers of their own.
+        // A renamed thread, or one with several events, becomes several here, which need their own ids.
         let times = tids.entry(one.tid).and_modify(|times| *times += 1).or_insert(0);
         let number = |id: u32| if id == Process::UNKNOWN { "unknown".to_owned() } else { id.to_string() };
         let tid = if *times == 0 { number(one.tid) } else { format!("{}.{times}", number(one.tid)) };
@@ -141,7 +141,7 @@ impl Names {
     }
 }
 
-/// Rows of a table, each once.
+/// Distinct rows of a table.
 struct Rows<T> {
     list: Vec<T>,
     known: HashMap<T, usize>,
@@ -165,7 +165,7 @@ impl<T: Clone + Eq + Hash> Rows<T> {
         self.list.iter().map(cell).collect()
     }
 
-    /// A column with the same in all cells.
+    /// Returns a column with the same value in all cells.
     fn same(&self, cell: &Value) -> Value {
         vec![cell.clone(); self.list.len()].into()
     }
@@ -193,11 +193,11 @@ struct Tables<'t, 'p> {
     unnamed: &'t UnnamedFunctions,
     libs: &'t mut Libs<'p>,
     strings: Rows<String>,
-    /// By their libraries.
+    /// Resources by library.
     resources: Rows<usize>,
     functions: Rows<Function>,
     frames: Rows<Row>,
-    /// Frames and callers.
+    /// Stacks as frame and caller.
     stacks: Rows<(usize, Option<usize>)>,
     known: HashMap<StackId, usize>,
 }
@@ -229,7 +229,7 @@ impl<'t, 'p> Tables<'t, 'p> {
         let time = |sample: &Sample| sample.time_ns.saturating_sub(start) as f64 / 1e6;
         let name = self.profile.strings.get(self.profile.events[event].name);
         let is_clock = matches!(name.split(':').next(), Some("cpu-clock" | "task-clock"));
-        // What the picture of processor use is drawn by.
+        // The CPU usage graph is drawn from this.
         let used = |sample: &Sample| if is_clock { (sample.weight / 1000).into() } else { Value::Null };
         json!({
             "length": samples.len(),
@@ -241,7 +241,7 @@ impl<'t, 'p> Tables<'t, 'p> {
         })
     }
 
-    /// The row of a stack.
+    /// Returns the row of a stack.
     fn stack(&mut self, stack: Option<StackId>) -> usize {
         let Some(stack) = stack else {
             let frame = self.call(
@@ -273,7 +273,7 @@ impl<'t, 'p> Tables<'t, 'p> {
         above.unwrap_or(0)
     }
 
-    /// The rows of a frame and the calls inlined into it, the outermost first.
+    /// Returns the rows of a frame and the calls inlined into it, outermost first.
     fn rows(&mut self, id: FrameId) -> Vec<usize> {
         let profile = self.profile;
         let frame = &profile.frames[id];
@@ -282,7 +282,7 @@ impl<'t, 'p> Tables<'t, 'p> {
             FrameKind::Kernel => KERNEL,
             FrameKind::Truncation(_) => 0,
         };
-        // The addresses of the kernel and of JIT code are none in a file; the Firefox Profiler keeps 32 bits.
+        // Addresses of the kernel and of JIT code are not file addresses; the Firefox Profiler keeps 32 bits.
         let in_file = |dso: &DsoId| {
             matches!(profile.dsos[*dso].addresses, AddressSpace::Svma | AddressSpace::FileOffset)
         };
@@ -378,7 +378,7 @@ impl<'t, 'p> Tables<'t, 'p> {
                 "lib": self.resources.list,
                 "name": names_of_libs,
                 "host": self.resources.same(&nothing),
-                // A library.
+                // Type 1: a library.
                 "type": self.resources.same(&json!(1)),
             },
             "nativeSymbols": { "length": 0, "address": [], "functionSize": [], "libIndex": [], "name": [] },

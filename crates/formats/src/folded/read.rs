@@ -1,6 +1,6 @@
-//! Reads folded stacks, as stackcollapse-*.pl, inferno, async-profiler, py-spy and others write them.
+//! Reads folded stacks, as written by stackcollapse-*.pl, inferno, async-profiler, py-spy and others.
 //!
-//! Whether the outermost name is that of a command or of a function isn't told, so that it is a frame like all others.
+//! The outermost name may be that of a command or of a function, which cannot be distinguished, so it becomes an ordinary frame.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::ANNOTATIONS;
 use crate::escape::unescaped;
 use crate::foreign::{Assembly, Counted, Place, ReadError, TOO_LARGE, Weight, whole};
 
-/// Whether the first line that is none of comment, nor of a stack without frames, is one of a stack.
+/// Whether the first line that is neither a comment nor a stack without frames is a stack.
 pub(crate) fn is(bytes: &[u8]) -> bool {
     lines(bytes).find_map(|(_, line)| {
         parts(line).map_or(Some(false), |(stack, _)| (!stack.is_empty()).then_some(true))
@@ -38,7 +38,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
         let count = assembly.weigh(count).ok_or_else(|| wrong(TOO_LARGE))?;
         counted.push(Counted { thread, event, stack, count, weight: count });
     }
-    // What counts stacks has neither rows of numbers, such as /proc/stat, nor counts of nothing, such as /proc/vmstat.
+    // Folded stacks are neither rows of numbers, such as /proc/stat, nor counts of single words, such as /proc/vmstat.
     if is_table && !has_callers {
         return Err(ReadError::Unknown {
             looks: "a table of names and numbers, not folded stacks: no line has a `;` between two functions",
@@ -62,13 +62,14 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     Ok(assembly.finish("folded stacks"))
 }
 
-/// Lines with their numbers, without those that are empty or a comment.
+/// Returns lines with their numbers, without empty ones and comments.
 fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let lines = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end).enumerate();
     lines.map(|(at, line)| (at + 1, line)).filter(|(_, line)| !line.is_empty() && line[0] != b'#')
 }
 
-/// A stack and its count, and whether that had a fraction. A stack may have no frames: py-spy writes such of a thread in none.
+/// Splits a line into a stack and its count, with whether that had a fraction. The stack may be empty: py-spy writes that for a thread
+/// without frames.
 fn parts(line: &[u8]) -> Option<(&[u8], Weight)> {
     let space = line.iter().rposition(|byte| matches!(byte, b' ' | b'\t'))?;
     let count = std::str::from_utf8(&line[space + 1..]).ok()?;
@@ -82,21 +83,21 @@ fn parts(line: &[u8]) -> Option<(&[u8], Weight)> {
     Some((stack, count))
 }
 
-/// A name without what FlameGraph's scripts put behind it, and whether it is of the kernel, and inlined.
+/// Strips the suffixes of FlameGraph's scripts from a name; returns whether it is kernel code, and whether it is inlined.
 fn annotated(name: &str) -> (&str, FrameKind, bool) {
     let end = ANNOTATIONS.into_iter().find(|end| name.ends_with(end)).unwrap_or_default();
     let kind = if end == "_[k]" { FrameKind::Kernel } else { FrameKind::User };
     (&name[..name.len() - end.len()], kind, end == "_[i]")
 }
 
-/// A function's name and those of the calls inlined into it, each with whether it is one.
+/// The names of a function and of the calls inlined into it; `true` marks an inlined call.
 type Names<'t> = Vec<(Cow<'t, str>, bool)>;
 
 fn stack(assembly: &mut Assembly, text: &str) -> Option<StackId> {
     if text.is_empty() {
         return None;
     }
-    // Each function with the calls that were inlined into it, the outermost first.
+    // Functions with the calls inlined into them, outermost first.
     let mut functions: Vec<(FrameKind, Names<'_>)> = Vec::new();
     let outermost = text.split(';').next().unwrap_or_default();
     for name in text.split(';') {

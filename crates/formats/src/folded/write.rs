@@ -1,4 +1,4 @@
-//! Writes folded stacks as stackcollapse-perf.pl prints them.
+//! Writes folded stacks in the format of stackcollapse-perf.pl.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,13 +9,13 @@ use plumb_profile::{DsoKind, Frame, FrameId, FrameKind, Profile, StackId, Thread
 use super::ANNOTATIONS;
 use crate::escape::escaped;
 
-/// What goes into the lines.
+/// Options of the output.
 #[derive(Clone, Debug)]
 pub struct FoldedOptions {
     /// Whether inlined calls are frames of their own.
     pub inlined: bool,
-    /// Whether names end in `_[k]` for kernel frames, `_[i]` for inlined calls and `_[j]` for JIT code, which is
-    /// what flamegraph.pl colours by.
+    /// Whether names end in `_[k]` for kernel frames, `_[i]` for inlined calls and `_[j]` for JIT code, by
+    /// which flamegraph.pl chooses colours.
     pub annotate: bool,
     /// Whether samples count as one each, instead of by their weight (nanoseconds, events).
     pub samples: bool,
@@ -27,11 +27,11 @@ impl Default for FoldedOptions {
     }
 }
 
-/// Writes one line a distinct stack, `comm;outermost;...;innermost count`, sorted by text.
+/// Writes one line per distinct stack, `comm;outermost;...;innermost count`, sorted by text.
 ///
-/// What would split a stack, break its line or steer a terminal is escaped (see [`escape`](crate::escape)), and a thread's name has `_`
-/// for spaces, as stackcollapse-perf.pl writes it. A stack that is cut short begins
-/// with a frame in brackets that says why.
+/// Characters that split a stack, break its line or control a terminal are escaped (see [`escape`](crate::escape)), and spaces in a thread's name
+/// become `_`, as stackcollapse-perf.pl writes it. A truncated stack begins
+/// with a frame in brackets that has the reason.
 pub fn write<W: Write>(profile: &Profile, options: &FoldedOptions, out: W) -> io::Result<()> {
     let mut counts: BTreeMap<(ThreadId, Option<StackId>), u64> = BTreeMap::new();
     for sample in profile.samples.iter() {
@@ -40,7 +40,7 @@ pub fn write<W: Write>(profile: &Profile, options: &FoldedOptions, out: W) -> io
     }
     let unnamed = UnnamedFunctions::of(profile);
     let mut names = Names { profile, options, unnamed, of_frame: vec![None; profile.frames.len()] };
-    // Stacks that differ only in addresses or threads become one line.
+    // Stacks that differ only in addresses or threads share a line.
     let mut lines: BTreeMap<String, u64> = BTreeMap::new();
     for ((thread, stack), count) in counts {
         let line = lines.entry(names.line(thread, stack)).or_default();
@@ -53,7 +53,7 @@ pub fn write<W: Write>(profile: &Profile, options: &FoldedOptions, out: W) -> io
     out.flush()
 }
 
-/// The text of frames, each made once.
+/// Texts of frames, each created once.
 struct Names<'a> {
     profile: &'a Profile,
     options: &'a FoldedOptions,
@@ -73,7 +73,7 @@ impl Names<'_> {
                 Some(text) => text,
                 None => self.frame(id).into(),
             };
-            // Of an imported profile the thread's name may not be known.
+            // In an imported profile the thread's name may be unknown.
             if !line.is_empty() {
                 line.push(';');
             }
@@ -83,7 +83,7 @@ impl Names<'_> {
         if line.is_empty() { "[no stack recorded]".into() } else { line }
     }
 
-    /// A frame with the calls inlined into it, outermost first.
+    /// Returns a frame with the calls inlined into it, outermost first.
     fn frame(&self, id: FrameId) -> String {
         let profile = self.profile;
         let frame = &profile.frames[id];
@@ -121,13 +121,13 @@ impl Names<'_> {
     }
 }
 
-/// The name of a thread, which begins the line: with `#` that would be a comment.
+/// Returns the name of a thread at the start of the line, where `#` would begin a comment.
 fn comm(name: &str) -> String {
     let is_special = |at: usize, character| character == ';' || (at == 0 && character == '#');
     escaped(name, is_special).replace(' ', "_")
 }
 
-/// The name without what separates frames and lines, or would be taken for what is said of a frame. Spaces may stay: only
+/// Escapes separators of frames and lines, and what would be taken for a suffix. Spaces may stay: only
 /// the last one of a line separates.
 fn name(name: &str) -> Cow<'_, str> {
     let suffix = ANNOTATIONS.iter().find(|end| name.ends_with(*end)).map(|end| name.len() - end.len());

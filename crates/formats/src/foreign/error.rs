@@ -1,73 +1,73 @@
-//! Why a foreign profile could not be read, and where.
+//! The reasons why a foreign profile could not be read, with positions.
 
 use std::fmt;
 
-/// Why a foreign profile could not be read. Says where in the file, as it is once unpacked; the caller knows the file's name.
+/// The reason why a foreign profile could not be read. Positions refer to the decompressed file; the caller knows the file's name.
 #[derive(Debug)]
 pub enum ReadError {
-    /// It is none of the formats that are known.
+    /// The format is unknown.
     Unknown {
-        /// What it looks like.
+        /// Description of what the content looks like.
         looks: &'static str,
     },
-    /// The compressed data are damaged or cut off.
+    /// The compressed data is damaged or truncated.
     Packed {
         /// The compression format.
         format: &'static str,
-        /// How many bytes could be unpacked.
+        /// Number of bytes that could be decompressed.
         offset: u64,
-        /// What is wrong.
+        /// The error.
         error: std::io::Error,
     },
-    /// The compressed data unpack to more than a profile of this size can need.
+    /// The compressed data expands to more than a profile of this size can need.
     TooLarge {
         /// The limit in bytes.
         limit: u64,
     },
-    /// The text is not JSON, or not what the format wants there.
+    /// The text is not JSON, or violates the format.
     Json {
         /// The line, counted from 1.
         line: usize,
         /// The column, counted from 1.
         column: usize,
-        /// What is wrong.
+        /// The error.
         message: String,
     },
-    /// The bytes are no protocol buffer message of this kind.
+    /// The bytes are not a protocol buffer message of this kind.
     Message {
-        /// Where the field begins.
+        /// Offset of the field.
         offset: usize,
-        /// What is wrong.
+        /// The error.
         message: String,
     },
-    /// The bytes are no JFR file as the JDK or async-profiler write it.
+    /// The bytes are not a JFR file as written by the JDK or async-profiler.
     Jfr {
-        /// Where what is wrong begins.
+        /// Offset of the error.
         offset: usize,
-        /// What is wrong.
+        /// The error.
         message: String,
     },
-    /// A line of text is not as the format has it.
+    /// A line of text violates the format.
     Line {
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong.
+        /// The error.
         message: &'static str,
     },
-    /// A row of a table says something that can't be.
+    /// A row of a table is invalid.
     Row {
-        /// The table, in the format's own words.
+        /// The table, as named by the format.
         table: &'static str,
         /// The row, counted from 0.
         row: usize,
-        /// What is wrong.
+        /// The error.
         message: String,
     },
-    /// Written in a newer version of the format than is known.
+    /// The file has a newer version of the format than is supported.
     Newer {
         /// The file's version.
         found: u64,
-        /// The newest that is understood.
+        /// The newest version supported.
         known: u64,
     },
 }

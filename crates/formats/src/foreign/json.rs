@@ -1,4 +1,4 @@
-//! Which of the JSON formats a text is: by its outermost keys.
+//! Distinguishes the JSON formats by their outermost keys.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -6,10 +6,10 @@ use serde::de::IgnoredAny;
 use super::{Format, ReadError};
 use crate::{folded, perf_script};
 
-/// Bytes at the beginning of a list in which one event at least is whole.
+/// Size of the start of a list that certainly contains one complete event.
 const FIRST_EVENTS: usize = 1 << 16;
 
-/// Keys that tell. What stands behind them is looked at by the format's reader.
+/// The distinguishing keys. Their values are left to the format's reader.
 #[derive(Deserialize)]
 struct Keys {
     #[serde(rename = "$schema")]
@@ -32,7 +32,7 @@ struct MetaKeys {
     processed: Option<IgnoredAny>,
 }
 
-/// Whether a text that begins with a bracket is JSON: no folded stack nor what perf script prints, whose first name may begin so.
+/// Whether a text that starts with a bracket is JSON, not folded stacks or the output of perf script, whose first name may start so.
 pub(super) fn is(bytes: &[u8]) -> bool {
     if !folded::is(bytes) && !perf_script::is(bytes) {
         return true;
@@ -45,7 +45,7 @@ pub(super) fn is(bytes: &[u8]) -> bool {
 pub(super) fn format(bytes: &[u8]) -> Result<Format, ReadError> {
     let unknown = |looks| Err(ReadError::Unknown { looks });
     if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
-        // Of a list that is cut off, which is a trace all the same, only the beginning is JSON.
+        // A truncated list is still a trace, though only its start is valid JSON.
         let is_trace = bytes[..bytes.len().min(FIRST_EVENTS)].windows(4).any(|window| window == b"\"ph\"");
         return if is_trace {
             Ok(Format::Trace)

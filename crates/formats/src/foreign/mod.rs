@@ -1,10 +1,10 @@
-//! Profiles of other tools that are read whole: told apart by what they hold, not by their names, compressed or not.
+//! Profiles of other tools that are read as a whole: recognized by content, not by name, compressed or not.
 //!
-//! What a format doesn't tell (threads, times, addresses) stays unknown in the profile, and a warning in it says so. Memory is bounded
-//! by the size of the input: it may unpack to 64 MiB and 64 times its size, and a table in memory is a small multiple of its text.
+//! Information that a format lacks (threads, times, addresses) stays unknown in the profile, and a warning in it says so. Memory is bounded
+//! by the size of the input: it may expand to 64 MiB plus 64 times its size, and a table in memory is a small multiple of its text.
 //! Counts of equal samples become that many samples, up to two million.
 //!
-//! Not here: perf.data, whose stacks have yet to be unwound.
+//! Elsewhere: perf.data, whose stacks must be unwound first.
 
 mod assembly;
 mod error;
@@ -23,7 +23,7 @@ pub use unpack::{compression, unpack};
 
 use crate::{callgrind, chrome, firefox, folded, go_text, jfr, otlp, perf_script, pprof, speedscope, v8};
 
-/// A format that can be read.
+/// A supported input format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// pprof's `profile.proto`.
@@ -40,9 +40,9 @@ pub enum Format {
     V8,
     /// Callgrind's output.
     Callgrind,
-    /// What `perf script` prints.
+    /// The output of `perf script`.
     PerfScript,
-    /// Texts of Go's `runtime/pprof`.
+    /// The text formats of Go's `runtime/pprof`.
     GoText,
     /// Folded stacks.
     Folded,
@@ -67,12 +67,12 @@ pub fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     }
 }
 
-/// The bytes, unpacked.
+/// Decompresses the bytes if needed.
 pub(crate) fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, ReadError> {
     Ok(unpack(bytes)?.map_or(Cow::Borrowed(bytes), Cow::Owned))
 }
 
-/// What the bytes hold, which are not compressed any more.
+/// Returns the format of decompressed bytes.
 fn format(bytes: &[u8]) -> Result<Format, ReadError> {
     let unknown = |looks: &'static str| Err(ReadError::Unknown { looks });
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
@@ -102,7 +102,7 @@ fn format(bytes: &[u8]) -> Result<Format, ReadError> {
     }
 }
 
-/// Whether the beginning has no character that text doesn't have.
+/// Whether the start contains only characters that text may have.
 fn is_text(bytes: &[u8]) -> bool {
     bytes.iter().take(512).all(|&byte| byte >= b' ' || matches!(byte, b'\n' | b'\r' | b'\t'))
 }

@@ -1,12 +1,12 @@
-//! Weights as formats have them: numbers that may be anything, of which only those that can be weights are taken.
+//! Converts numbers of any kind to weights, and rejects those that cannot be weights.
 
-/// A weight, and whether it had a fraction; or why it is none.
+/// A weight, and whether it had a fraction; or the error.
 pub(crate) type Weight = Result<(u64, bool), &'static str>;
 
-/// A weight from a number that may have a fraction, rounded, and whether it had one.
+/// Rounds a number to a weight, and returns whether it had a fraction.
 ///
 /// # Errors
-/// It is below zero, too large or no number.
+/// If it is negative, too large or not a number.
 pub(crate) fn whole(value: f64) -> Weight {
     let whole = value.round();
     if value.is_nan() {
@@ -17,7 +17,7 @@ pub(crate) fn whole(value: f64) -> Weight {
             "is below zero, as in a difference of profiles: use the two profiles that it was made of",
         );
     }
-    // 2^64 is a number of this kind, one less is not.
+    // 2^64 is representable, one less is not.
     if whole >= u64::MAX as f64 {
         return Err("is more than 2^64 - 1, which nothing can have measured");
     }

@@ -1,4 +1,4 @@
-//! Unpacks gzip, zstd and xz, within bounds.
+//! Decompresses gzip, zstd and xz, within limits.
 
 use std::io::{self, Read};
 
@@ -6,28 +6,28 @@ use flate2::read::MultiGzDecoder;
 
 use super::ReadError;
 
-/// Bytes that any file may unpack to, however small it is.
+/// Decompressed size allowed for any file, however small.
 const FLOOR: u64 = 64 << 20;
 
-/// Bytes that a file may unpack to for each of its own. Profiles as JSON take a tenth to a thirtieth when compressed.
+/// Additional decompressed size allowed per byte of the file. Compressed JSON profiles are a tenth to a thirtieth of their size.
 const EXPANSION: u64 = 64;
 
 /// Most memory for xz's dictionary, in KiB: its strongest preset needs 65 MiB.
 const XZ_MEMORY_KIB: u32 = 128 << 10;
 
-/// Compression formats and the bytes that files in them begin with.
+/// Compression formats and their magic numbers.
 const PACKED: [(&str, &[u8]); 3] =
     [("gzip", b"\x1f\x8b"), ("zstd", b"\x28\xb5\x2f\xfd"), ("xz", b"\xfd7zXZ\0")];
 
-/// The compression format of a file that begins with `start`; `None` if it is not compressed, or in a format that is not unpacked.
+/// Returns the compression format of a file that begins with `start`; `None` if it is not compressed, or in an unsupported format.
 pub fn compression(start: &[u8]) -> Option<&'static str> {
     PACKED.into_iter().find(|(_, magic)| start.starts_with(magic)).map(|(name, _)| name)
 }
 
-/// The unpacked bytes; `None` if they are not compressed.
+/// Returns the decompressed bytes; `None` if they are not compressed.
 ///
 /// # Errors
-/// The data are damaged, or unpack to more than 64 MiB and 64 times their size.
+/// If the data is damaged, or expands to more than 64 MiB plus 64 times its size.
 pub fn unpack(bytes: &[u8]) -> Result<Option<Vec<u8>>, ReadError> {
     let Some(format) = compression(bytes) else { return Ok(None) };
     let limit = FLOOR.saturating_add(EXPANSION.saturating_mul(bytes.len() as u64));

@@ -1,4 +1,5 @@
-//! The texts of Go's `runtime/pprof` (`?debug=1`, and `?debug=2` of goroutines), which older tools and people save in place of pprof's message.
+//! The text formats of Go's `runtime/pprof` (`?debug=1`, and `?debug=2` for goroutines), which older tools and people save instead of
+//! pprof's message.
 //!
 //! <https://github.com/golang/go/blob/master/src/runtime/pprof/pprof.go>.
 

@@ -15,7 +15,7 @@ const STARTS: [&[u8]; 6] = [
     b"--- heapz 1 ---",
 ];
 
-/// Whether the text begins as one of them does.
+/// Whether the text begins like one of them.
 pub(crate) fn is(bytes: &[u8]) -> bool {
     STARTS.iter().any(|start| bytes.starts_with(start)) || traces::is(bytes)
 }
@@ -44,11 +44,11 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     Ok(reading.assembly.finish("Go runtime/pprof"))
 }
 
-/// What the numbers in front of a stack are.
+/// The meaning of the numbers before a stack.
 enum Kind {
-    /// Objects and bytes in use, and allocated: samples of an allocation each so many bytes (0: all).
+    /// Objects and bytes in use, and allocated: one allocation is sampled every `rate` bytes (0: all).
     Heap { rate: f64 },
-    /// CPU cycles and how often; cycles a second, and the number of times for each one that was sampled.
+    /// CPU cycles and number of events; cycles per second, and the number of events per sampled one.
     Delay { cycles_per_second: f64, period: f64 },
     /// A count.
     Count,
@@ -61,12 +61,12 @@ struct Reading {
     thread: ThreadId,
     counted: Vec<Counted>,
     record: Option<Record>,
-    /// No record has a function, though one at least has an address.
+    /// Whether no record has function names, though at least one has an address.
     is_nameless: bool,
     has_names: bool,
 }
 
-/// A stack's numbers, its addresses, and its functions so far, the innermost first.
+/// A stack's numbers, its addresses, and its functions so far, innermost first.
 struct Record {
     values: Vec<(u64, EventId)>,
     addresses: Vec<u64>,
@@ -78,7 +78,7 @@ impl Reading {
         let mut assembly = Assembly::new();
         let thread = assembly.thread(None, None, "", "");
         let (kind, events): (Kind, &[(&str, &str)]) = if first.starts_with("heap profile: ") {
-            // The text has twice the rate.
+            // The text contains twice the rate.
             let rate = first.rsplit_once('/').and_then(|(_, rate)| rate.trim().parse::<f64>().ok());
             let events = &[
                 ("inuse_space", "bytes"),
@@ -163,7 +163,7 @@ impl Reading {
         weights.zip(&self.events).map(|(weight, event)| Ok((weight?, *event))).collect()
     }
 
-    /// Adds the record that is read.
+    /// Adds the record read so far.
     fn end(&mut self) -> Result<(), &'static str> {
         let Some(record) = self.record.take() else { return Ok(()) };
         self.has_names |= !record.functions.is_empty();
@@ -179,7 +179,7 @@ impl Reading {
         Ok(())
     }
 
-    /// The stack by its functions; by its addresses where none is told.
+    /// Returns the stack by function names, or by addresses if there are none.
     fn stack(&mut self, record: &Record) -> Option<StackId> {
         let mut frames = Vec::new();
         for (name, file, line) in &record.functions {
@@ -196,7 +196,7 @@ impl Reading {
     }
 }
 
-/// All objects and bytes that the sampled ones represent: a larger object is sampled with a higher probability.
+/// Estimates all objects and bytes that the sampled ones represent: larger objects are sampled with a higher probability.
 fn all_of(count: u64, bytes: u64, rate: f64) -> (f64, f64) {
     let (count, bytes) = (count as f64, bytes as f64);
     if rate <= 1.0 || count == 0.0 || bytes == 0.0 {
@@ -210,7 +210,7 @@ fn address(word: &str) -> Option<u64> {
     u64::from_str_radix(word.strip_prefix("0x")?, 16).ok()
 }
 
-/// Name, source file and line of `0x48b2f0  main.work+0x30  /src/main.go:12`, in columns of tabs.
+/// Parses name, source file and line of `0x48b2f0  main.work+0x30  /src/main.go:12`, in columns separated by tabs.
 fn function(text: &str) -> Option<(String, String, u32)> {
     let mut cells = text.split('\t').filter(|cell| !cell.is_empty());
     address(cells.next()?)?;

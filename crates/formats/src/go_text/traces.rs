@@ -1,10 +1,10 @@
-//! Reads goroutines with `debug=2`, and what a Go program prints when it panics: each goroutine by itself, with its state.
+//! Reads goroutines with `debug=2`, and the output of a panicking Go program: each goroutine separately, with its state.
 
 use plumb_profile::{FrameKind, Profile};
 
 use crate::foreign::{Assembly, Counted, Place, ReadError};
 
-/// Whether the first line is one above a goroutine's stack.
+/// Whether the first line is the header of a goroutine's stack.
 pub(super) fn is(bytes: &[u8]) -> bool {
     let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
     state(&String::from_utf8_lossy(first)).is_some()
@@ -23,7 +23,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
         let mut frames = Vec::new();
         while let Some(line) = lines.next_if(|line| !line.is_empty() && self::state(line).is_none()) {
             let place = lines.next_if(|line| line.starts_with('\t')).map(str::trim).unwrap_or_default();
-            // The goroutine that started this one is no caller of it.
+            // The goroutine that started this one is not its caller.
             if let Some(name) = called(line).filter(|_| !line.starts_with("created by ")) {
                 let place = place.rsplit_once(" +0x").map_or(place, |(place, _)| place);
                 let (file, line) = place.rsplit_once(':').unwrap_or_default();
@@ -43,7 +43,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     Ok(assembly.finish("Go runtime/pprof"))
 }
 
-/// The state in `goroutine 7 [chan receive, 3 minutes]:`.
+/// Returns the state in `goroutine 7 [chan receive, 3 minutes]:`.
 fn state(line: &str) -> Option<&str> {
     let rest = line.trim_end().strip_prefix("goroutine ")?;
     let (number, rest) = rest.split_once(' ')?;
@@ -51,7 +51,7 @@ fn state(line: &str) -> Option<&str> {
     number.bytes().all(|byte| byte.is_ascii_digit()).then(|| state.split(',').next().unwrap_or_default())
 }
 
-/// The function's name without its arguments: what stands before the last pair of brackets.
+/// Returns the function's name without its arguments: the part before the last pair of parentheses.
 fn called(line: &str) -> Option<&str> {
     let mut open = 0_usize;
     line.strip_suffix(')')?;

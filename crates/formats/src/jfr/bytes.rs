@@ -1,32 +1,32 @@
-//! Numbers and strings of a chunk. The invariant: an error has the offset in the file, and a length is held against the bytes that are left
-//! before anything is reserved.
+//! Numbers and strings of a chunk. Invariant: an error has the offset in the file, and a length is compared with the remaining bytes
+//! before anything is allocated.
 
 use std::borrow::Cow;
 
 use crate::foreign::ReadError;
 
-/// Most bytes of a string that are kept: a class file has names of 65,535 bytes, and many constants may point at one string.
+/// Longest string kept, in bytes: a class file has names of up to 65,535 bytes, and many constants may refer to one string.
 const MOST_TEXT: usize = 65_535;
 
-/// What is left to read of a part of a chunk.
+/// The unread rest of a part of a chunk.
 #[derive(Clone, Copy)]
 pub(super) struct Bytes<'b> {
     chunk: &'b [u8],
-    /// Where the next byte is in the chunk.
+    /// Offset of the next byte in the chunk.
     at: usize,
     end: usize,
-    /// Where the chunk begins in the file.
+    /// Offset of the chunk in the file.
     base: usize,
-    /// Whether integers are of variable length.
+    /// Whether integers have variable length.
     packed: bool,
 }
 
-/// A string as the file has it.
+/// A string as stored.
 #[derive(Clone, Debug)]
 pub(super) enum Text<'b> {
     Null,
     Here(Cow<'b, str>),
-    /// The number of a constant.
+    /// Number of a string constant.
     Constant(i64),
 }
 
@@ -39,14 +39,14 @@ impl<'b> Bytes<'b> {
         Bytes { packed, ..self }
     }
 
-    /// The bytes from `start` on, no further than `end`.
+    /// Returns the bytes from `start` to `end`.
     pub fn part(&self, start: usize, end: usize) -> Result<Self, ReadError> {
         let end = end.min(self.chunk.len());
         let part = Bytes { at: start.min(end), end, ..*self };
         if start < end { Ok(part) } else { Err(part.wrong("an offset points outside of the chunk")) }
     }
 
-    /// Where the next byte is in the chunk.
+    /// Returns the offset of the next byte in the chunk.
     pub fn at(&self) -> usize {
         self.at
     }
@@ -72,7 +72,7 @@ impl<'b> Bytes<'b> {
         Ok(self.take(1)?[0])
     }
 
-    /// An integer of so many bytes where integers have a fixed length.
+    /// Reads an integer of `fixed` bytes if integers have a fixed length.
     /// It has that many bits in any case.
     pub fn integer(&mut self, fixed: usize) -> Result<i64, ReadError> {
         let number = self.wide(fixed)?;
@@ -94,11 +94,11 @@ impl<'b> Bytes<'b> {
                 return Ok(number as i64);
             }
         }
-        // The ninth has all of its bits.
+        // The ninth byte has all of its bits.
         Ok((number | u64::from(self.byte()?) << 56) as i64)
     }
 
-    /// How many things follow, each of which takes a byte at least.
+    /// Reads the number of items that follow, each of which takes at least a byte.
     pub fn count(&mut self, what: &str) -> Result<usize, ReadError> {
         let before = *self;
         let count = self.integer(4)?;

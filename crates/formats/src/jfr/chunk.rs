@@ -1,5 +1,5 @@
-//! A chunk: its head, its types, where its constants are and where the events that matter. The invariant: events follow each other
-//! without overlap, so that no byte is gone over twice; the file's own chain of constants is not needed, as they are events too.
+//! A chunk: its header, its types, and the positions of its constants and of relevant events. Invariant: events do not
+//! overlap, so no byte is scanned twice; the file's own list of constants is not needed, because constants are events too.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use super::types::Types;
 use super::value::{Value, skip};
 use crate::foreign::ReadError;
 
-/// What each chunk begins with.
+/// Magic number of each chunk.
 pub(super) const MAGIC: &[u8] = b"FLR\0";
 
-/// Bytes of a chunk's head.
+/// Size of a chunk's header in bytes.
 const HEAD: usize = 68;
 
 /// Ids of the events that describe types and constants.
@@ -31,21 +31,21 @@ const USED: [&str; 8] = [
     "java.lang.String",
 ];
 
-/// A chunk whose tables are read.
+/// A chunk with its tables.
 pub(super) struct Chunk<'b> {
     bytes: Bytes<'b>,
     pub clock: Clock,
     pub types: Types,
     constants: HashMap<(i64, i64), usize>,
-    /// Where the samples are, with the ids of their types.
+    /// Positions of the samples, with their kinds.
     pub samples: Vec<(JfrEvent, Spot)>,
-    /// Where the settings are.
+    /// Positions of the settings.
     pub settings: Vec<Spot>,
-    /// Where the virtual machine is described.
+    /// Positions of descriptions of the virtual machine.
     pub machine: Vec<Spot>,
 }
 
-/// The values of an event.
+/// Position of an event's values.
 #[derive(Clone, Copy)]
 pub(super) struct Spot {
     pub class: i64,
@@ -53,10 +53,10 @@ pub(super) struct Spot {
     end: usize,
 }
 
-/// What turns the chunk's ticks into time.
+/// Converts the chunk's ticks to time.
 #[derive(Clone, Copy)]
 pub(super) struct Clock {
-    /// When the chunk began, nanoseconds since 1970.
+    /// Start of the chunk, in nanoseconds since 1970.
     pub start_unix_ns: i64,
     pub duration_ns: i64,
     start: i64,
@@ -64,19 +64,19 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// How long that many ticks are.
+    /// Converts a number of ticks to nanoseconds.
     pub fn nanoseconds(&self, ticks: i64) -> i64 {
         let nanoseconds = i128::from(ticks) * 1_000_000_000 / i128::from(self.per_second.max(1));
         i64::try_from(nanoseconds).unwrap_or(if ticks < 0 { i64::MIN } else { i64::MAX })
     }
 
-    /// The time, in nanoseconds since 1970.
+    /// Converts ticks to nanoseconds since 1970.
     pub fn unix(&self, ticks: i64) -> i64 {
         self.start_unix_ns.saturating_add(self.nanoseconds(ticks.saturating_sub(self.start)))
     }
 }
 
-/// How long the chunk is that begins at an offset of the file.
+/// Returns the length of the chunk at an offset of the file.
 pub(super) fn length(file: &[u8], offset: usize) -> Result<usize, ReadError> {
     let mut head = Bytes::new(&file[offset..], offset);
     if head.take(MAGIC.len())? != MAGIC {
@@ -99,7 +99,7 @@ pub(super) fn length(file: &[u8], offset: usize) -> Result<usize, ReadError> {
 }
 
 impl<'b> Chunk<'b> {
-    /// Reads the tables of the chunk that `bytes` are; `offset` is its place in the file.
+    /// Reads the tables of the chunk `bytes`; `offset` is its position in the file.
     pub fn read(bytes: &'b [u8], offset: usize) -> Result<Self, ReadError> {
         let mut head = Bytes::new(bytes, offset);
         head.take(MAGIC.len() + 4 + 8)?;
@@ -135,7 +135,7 @@ impl<'b> Chunk<'b> {
         Ok(chunk)
     }
 
-    /// Goes over all events.
+    /// Scans all events.
     fn scan(&mut self) -> Result<(), ReadError> {
         let mut at = HEAD;
         while at < HEAD.max(self.bytes.at() + self.bytes.left()) {
@@ -166,7 +166,7 @@ impl<'b> Chunk<'b> {
     }
 
     fn add_constants(&mut self, bytes: &mut Bytes<'b>) -> Result<(), ReadError> {
-        // Time, duration, where the constants before these are.
+        // Time, duration, position of the previous constants.
         for _ in 0..3 {
             bytes.integer(8)?;
         }
@@ -185,12 +185,12 @@ impl<'b> Chunk<'b> {
         Ok(())
     }
 
-    /// The values of an event.
+    /// Reads the values of an event.
     pub fn event(&self, spot: Spot) -> Result<Value<'b>, ReadError> {
         Value::read(&self.types, spot.class, &mut self.bytes.part(spot.start, spot.end)?)
     }
 
-    /// An error at an event.
+    /// Creates an error at an event.
     pub fn wrong(&self, spot: Spot, message: impl Into<String>) -> ReadError {
         match self.bytes.part(spot.start, spot.end) {
             Ok(there) => there.wrong(message),
@@ -198,13 +198,13 @@ impl<'b> Chunk<'b> {
         }
     }
 
-    /// A constant's value; `None` where there is none, as for null.
+    /// Reads a constant's value; `None` if there is none, as for null.
     pub fn constant(&self, class: i64, number: i64) -> Result<Option<Value<'b>>, ReadError> {
         let Some(&at) = self.constants.get(&(class, number)) else { return Ok(None) };
         Value::read(&self.types, class, &mut self.bytes.part(at, usize::MAX)?).map(Some)
     }
 
-    /// A field's value, which may be a constant. A constant of a constant is followed once: chains have no end.
+    /// Returns a field's value, resolving a constant. A constant that refers to a constant is followed once: chains may be endless.
     pub fn field(&self, object: &Value<'b>, name: &str) -> Result<Option<Value<'b>>, ReadError> {
         let mut value = object.field(&self.types, name).cloned();
         for _ in 0..2 {
@@ -214,7 +214,7 @@ impl<'b> Chunk<'b> {
         Ok(value)
     }
 
-    /// A field that is a number; 0 where it is missing.
+    /// Returns a numeric field; 0 if it is missing.
     pub fn number(&self, object: &Value<'b>, name: &str) -> i64 {
         match object.field(&self.types, name) {
             Some(&(Value::Number(number) | Value::Constant(_, number))) => number,
@@ -222,7 +222,7 @@ impl<'b> Chunk<'b> {
         }
     }
 
-    /// A field that is text, or an object that has nothing but text in it; empty where it is missing.
+    /// Returns a text field, or that of an object that only contains text; empty if it is missing.
     pub fn text(&self, object: &Value<'b>, name: &str) -> Result<String, ReadError> {
         let mut value = self.field(object, name)?;
         for _ in 0..2 {

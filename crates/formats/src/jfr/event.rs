@@ -1,15 +1,15 @@
-//! The kinds of samples: how their events are called in the file, and how here.
+//! The kinds of samples: their event names in the file, and in a profile.
 
-/// What a sample is of.
+/// The kind of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum JfrEvent {
     /// A thread that ran: `jdk.ExecutionSample`.
     Cpu,
-    /// The same by a counter that is no time, as async-profiler has it.
+    /// A running thread, sampled by a counter that does not measure time, in async-profiler's files.
     Counter,
     /// A thread in native code, running or blocked: `jdk.NativeMethodSample`.
     NativeMethod,
-    /// A thread, whether it ran or not: `profiler.WallClockSample`.
+    /// A thread, running or not: `profiler.WallClockSample`.
     Wall,
     /// An allocation that took a new thread-local buffer.
     AllocInNewTlab,
@@ -24,7 +24,7 @@ pub enum JfrEvent {
 }
 
 impl JfrEvent {
-    /// The kind of an event's type.
+    /// Returns the kind for an event type.
     pub(super) fn of(class: &str) -> Option<Self> {
         Some(match class {
             "jdk.ExecutionSample" => Self::Cpu,
@@ -39,7 +39,7 @@ impl JfrEvent {
         })
     }
 
-    /// The event's name and unit in a profile; that of a counter is its own.
+    /// Returns the event's name and unit in a profile; a counter has its own.
     pub(super) fn name(self) -> (&'static str, &'static str) {
         match self {
             Self::Cpu => ("cpu-clock", "ns"),
@@ -54,7 +54,7 @@ impl JfrEvent {
         }
     }
 
-    /// The field that has the weight; `None` where a setting says it.
+    /// Returns the field with the weight; `None` if a setting has it.
     pub(super) fn weight(self) -> Option<&'static str> {
         match self {
             Self::Cpu | Self::Counter | Self::NativeMethod | Self::Wall => None,

@@ -1,14 +1,14 @@
-//! Java Flight Recorder's files, as the JDK (11 and newer) and async-profiler write them.
+//! Java Flight Recorder files, as written by the JDK (11 and newer) and async-profiler.
 //!
-//! A file is a row of chunks. Each has its own tables of types and constants, both described by the chunk itself:
-//! `chunk.rs` finds them and the events, `types.rs` reads the types, `value.rs` the values, `stacks.rs` frames and threads, `settings.rs` what
-//! the recorder was told, `read.rs` makes samples. The invariant: each byte of an event is read once, and no count in the file reserves memory
-//! before the bytes for it are seen.
+//! A file is a sequence of chunks. Each has its own tables of types and constants, both described by the chunk itself:
+//! `chunk.rs` finds them and the events, `types.rs` reads the types, `value.rs` the values, `stacks.rs` frames and threads, `settings.rs` the
+//! recorder's settings, `read.rs` creates samples. Invariant: each byte of an event is read once, and no count in the file allocates memory
+//! before its bytes are seen.
 //!
-//! The format has no specification but the JDK's own reader (`jdk.jfr.internal.consumer`). The crate `jfrs` reserves what a file's counts say
-//! and follows its types and offsets without end, which no caller can guard against; hence a reader of our own.
+//! The only specification of the format is the JDK's own reader (`jdk.jfr.internal.consumer`). The crate `jfrs` allocates what a file's counts claim
+//! and follows its types and offsets without a bound, which no caller can prevent; hence our own reader.
 //!
-//! Not here: events that are no samples, such as those of the garbage collector.
+//! Does not read other events, such as those of garbage collection.
 
 mod bytes;
 mod chunk;
@@ -26,13 +26,13 @@ pub use read::{JfrRecording, JfrSample, decode};
 
 use crate::foreign::ReadError;
 
-/// Whether the bytes begin as such a file does.
+/// Whether the bytes begin like a JFR file.
 #[must_use]
 pub fn is(bytes: &[u8]) -> bool {
     bytes.starts_with(chunk::MAGIC)
 }
 
-/// Reads the file, not compressed.
+/// Reads the decompressed file.
 pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     Ok(decode(bytes, usize::MAX)?.profile)
 }

@@ -1,5 +1,5 @@
-//! Events become samples: what each is of, how much, when, where. The invariant: a chunk that is not whole ends the reading; what came before
-//! it is kept, and a warning says so.
+//! Converts events to samples: kind, weight, time, stack. Invariant: an incomplete chunk ends the reading; earlier chunks
+//! are kept, and a warning reports it.
 
 use plumb_profile::{EventId, Profile, StackId, ThreadId};
 
@@ -13,36 +13,36 @@ use crate::foreign::{Assembly, Counted, ReadError, TOO_LARGE};
 /// A sample.
 #[derive(Clone, Copy, Debug)]
 pub struct JfrSample {
-    /// What it is of.
+    /// Kind of the sample.
     pub kind: JfrEvent,
-    /// The same in the profile's table.
+    /// Event in the profile's table.
     pub event: EventId,
     /// The thread.
     pub thread: ThreadId,
-    /// The stack; `None` where the recorder had none.
+    /// The stack; `None` if the recorder had none.
     pub stack: Option<StackId>,
-    /// When, in nanoseconds since 1970.
+    /// Time in nanoseconds since 1970.
     pub unix_ns: u64,
-    /// How many times it was seen.
+    /// Number of times that it was seen.
     pub count: u64,
-    /// How much of the event's unit that was.
+    /// Weight in the event's unit.
     pub weight: u64,
-    /// The context that Pyroscope's agent gave the thread; 0 without one.
+    /// The context that Pyroscope's agent set for the thread; 0 without one.
     pub context: i64,
 }
 
-/// A file that was read: its samples in the order of their times are in the profile too.
+/// A file that was read. Its samples, sorted by time, are also in the profile.
 pub struct JfrRecording {
     /// The profile.
     pub profile: Profile,
-    /// Its samples, as the file has them.
+    /// Samples as in the file.
     pub samples: Vec<JfrSample>,
 }
 
-/// Reads the file, not compressed, with at most so many samples.
+/// Reads the decompressed file, with at most `most` samples.
 ///
 /// # Errors
-/// It is no JFR file, is damaged before the end of its first chunk, or has more samples.
+/// If it is not a JFR file, is damaged before the end of its first chunk, or has more samples.
 pub fn decode(file: &[u8], most: usize) -> Result<JfrRecording, ReadError> {
     let mut reading = Reading {
         assembly: Assembly::new(),
@@ -77,9 +77,9 @@ struct Reading {
     names: NameBudget,
     samples: Vec<JfrSample>,
     most: usize,
-    /// When the first chunk began and the last ended, nanoseconds since 1970.
+    /// Start of the first chunk and end of the last, in nanoseconds since 1970.
     times: Option<(u64, u64)>,
-    /// Nanoseconds between two samples of running threads.
+    /// Nanoseconds between samples of running threads.
     period: Option<u64>,
 }
 
@@ -91,7 +91,7 @@ impl Reading {
         self.times = Some((first.min(begin), last.max(end)));
         self.settings.add(chunk)?;
         let mut stacks = ChunkStacks::new(self.settings.is_async_profiler());
-        // Commands show the first event unless told otherwise: that of running threads, if there is one.
+        // Commands show the first event by default: that of running threads, if there is one.
         let mut samples = chunk.samples.clone();
         samples.sort_by_key(|&(kind, _)| kind);
         for (kind, spot) in samples {
@@ -135,7 +135,7 @@ impl Reading {
         Ok(())
     }
 
-    /// The profile's event, how many samples this is, and its weight.
+    /// Returns the profile's event, the number of samples, and the weight.
     fn weight(
         &mut self,
         chunk: &Chunk<'_>,
@@ -162,7 +162,7 @@ impl Reading {
         let id = match (kind, period) {
             (JfrEvent::Counter, _) => self.assembly.event(self.settings.event.as_deref().unwrap_or(name), ""),
             (_, Some(_)) => self.assembly.event(name, unit),
-            // How long one is isn't told: they are counted.
+            // Without a known period samples are counted.
             (JfrEvent::Cpu, None) => self.assembly.event("samples", ""),
             (_, None) => self.assembly.event(&format!("{name}-samples"), ""),
         };
@@ -180,7 +180,7 @@ impl Reading {
         let (settings, meta) = (&self.settings, &mut self.assembly.profile.meta);
         meta.start_unix_ns = start;
         meta.duration_ns = end.saturating_sub(start);
-        // A rate is said of all events.
+        // The profile's frequency applies to all events.
         let is_cpu_alone = self.samples.iter().all(|one| one.kind == JfrEvent::Cpu);
         meta.frequency_hz = self
             .period
@@ -206,7 +206,7 @@ impl Reading {
             _ => format!("JFR of JDK {}", settings.machine.release()).trim_end().to_owned(),
         };
         let mut profile = self.assembly.finish(&recorder);
-        // Times count from the beginning of the first chunk; the JDK says which stacks are cut.
+        // Times are relative to the start of the first chunk; the JDK reports truncated stacks.
         profile.meta.start_ns = 0;
         profile.meta.cuts_untold = is_async;
         JfrRecording { profile, samples: self.samples }

@@ -1,5 +1,5 @@
-//! What the recorder was told, and what it ran in: periods of samples, the program. The invariant: nothing is assumed that the file doesn't
-//! say, but async-profiler's documented defaults.
+//! The recorder's settings and environment: sampling periods, the program. Invariant: nothing is assumed that the file does not
+//! contain, except async-profiler's documented defaults.
 
 use std::collections::HashMap;
 
@@ -7,16 +7,16 @@ use super::chunk::Chunk;
 use super::event::JfrEvent;
 use crate::foreign::ReadError;
 
-/// async-profiler's interval where none was asked for, in nanoseconds, and that of its wall clock.
+/// async-profiler's default interval in nanoseconds, and that of its wall clock.
 const DEFAULT_INTERVAL: u64 = 10_000_000;
 const DEFAULT_WALL: u64 = 50_000_000;
 
-/// Settings of all chunks so far; later ones replace earlier ones.
+/// Settings of all chunks so far; later ones override earlier ones.
 #[derive(Default)]
 pub(super) struct Settings {
-    /// The JDK's periods by type of event, in nanoseconds.
+    /// The JDK's periods by event type, in nanoseconds.
     periods: HashMap<i64, u64>,
-    /// async-profiler's: what it samples by, how many of that, and the interval by the wall's clock.
+    /// async-profiler's settings: the sampled event, its interval, and the wall clock interval.
     pub event: Option<String>,
     interval: Option<u64>,
     wall: Option<u64>,
@@ -30,13 +30,13 @@ pub(super) struct Settings {
 #[derive(Default)]
 pub(super) struct Machine {
     pub version: String,
-    /// The main class or the jar, and its arguments.
+    /// The main class or the jar, with its arguments.
     pub arguments: String,
     pub pid: Option<u32>,
 }
 
 impl Machine {
-    /// The number in a version such as `OpenJDK 64-Bit Server VM (17.0.15+6) for linux-amd64 JRE ...`.
+    /// Returns the number in a version such as `OpenJDK 64-Bit Server VM (17.0.15+6) for linux-amd64 JRE ...`.
     pub fn release(&self) -> &str {
         let inner = self.version.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
         inner.map_or(&*self.version, |(release, _)| release)
@@ -44,7 +44,7 @@ impl Machine {
 }
 
 impl Settings {
-    /// Takes a chunk's settings.
+    /// Adds a chunk's settings.
     pub fn add(&mut self, chunk: &Chunk<'_>) -> Result<(), ReadError> {
         for &spot in &chunk.settings {
             let event = chunk.event(spot)?;
@@ -72,16 +72,16 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether async-profiler wrote the file, and not the JDK.
+    /// Whether async-profiler, not the JDK, wrote the file.
     pub fn is_async_profiler(&self) -> bool {
         self.event.is_some() || self.interval.is_some() || self.wall.is_some()
     }
 
-    /// What an execution sample is of: a thread that runs, unless async-profiler counts something else or all threads.
+    /// Returns the kind of an execution sample: a running thread, unless async-profiler samples another event or all threads.
     pub fn kind(&self, kind: JfrEvent, state: &str) -> JfrEvent {
         match (kind, self.event.as_deref()) {
             (JfrEvent::Cpu, Some("wall")) => JfrEvent::Wall,
-            // With a wall clock beside it, sleeping threads are told apart by their state.
+            // With an additional wall clock, sleeping threads are recognized by their state.
             (JfrEvent::Cpu, _) if state == "STATE_SLEEPING" => JfrEvent::Wall,
             (JfrEvent::Cpu, None | Some("cpu" | "cpu-clock" | "task-clock" | "itimer" | "ctimer")) => {
                 JfrEvent::Cpu
@@ -91,7 +91,7 @@ impl Settings {
         }
     }
 
-    /// How much one sample is, if the file says it: nanoseconds, or events of a counter.
+    /// Returns the weight of one sample, if the file has it: nanoseconds, or events of a counter.
     pub fn period(&self, kind: JfrEvent, class: i64) -> Option<u64> {
         let or = |period: Option<u64>, default| match period {
             None | Some(0) => Some(default),
@@ -102,7 +102,7 @@ impl Settings {
                 or(self.wall.or(self.interval), DEFAULT_WALL)
             }
             JfrEvent::Wall => or(self.wall, DEFAULT_WALL),
-            // Each counter has a default of its own.
+            // Each counter has its own default.
             JfrEvent::Counter => self.interval.filter(|&interval| interval > 0),
             _ if self.is_async_profiler() => or(self.interval, DEFAULT_INTERVAL),
             _ => self.periods.get(&class).copied(),
@@ -110,7 +110,7 @@ impl Settings {
     }
 }
 
-/// A time as settings have it, `20 ms`.
+/// Parses a time in the settings' form, `20 ms`.
 fn nanoseconds(text: &str) -> Option<u64> {
     let unit = text.trim_start_matches(|one: char| one.is_ascii_digit());
     let number: u64 = text[..text.len() - unit.len()].parse().ok()?;

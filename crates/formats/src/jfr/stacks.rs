@@ -1,4 +1,4 @@
-//! Constants of a chunk become frames, stacks and threads of the profile, each once. The invariant: names together are a small multiple of
+//! Converts constants of a chunk to distinct frames, stacks and threads of the profile. Invariant: names together are a small multiple of
 //! the file, although many methods may be of one class with a long name.
 
 use std::collections::HashMap;
@@ -9,16 +9,16 @@ use super::chunk::Chunk;
 use super::value::Value;
 use crate::foreign::{Assembly, Place, ReadError};
 
-/// What stands for the file of a Java method: the format tells none.
+/// Placeholder for the file of a Java method, which the format lacks.
 const JAVA: &str = "[java]";
 
-/// Bytes of names that any file may have.
+/// Bytes of names allowed for any file.
 const NAMES_FLOOR: usize = 16 << 20;
 
-/// Bytes of names for each byte of the file.
+/// Additional bytes of names allowed per byte of the file.
 const NAMES_GROWTH: usize = 8;
 
-/// How many bytes of names may still be made.
+/// Number of bytes of names that may still be created.
 pub(super) struct NameBudget(usize);
 
 impl NameBudget {
@@ -34,10 +34,10 @@ impl NameBudget {
     }
 }
 
-/// What a chunk's constants became. Numbers of another chunk mean something else.
+/// The profile's rows for a chunk's constants. Other chunks number constants differently.
 #[derive(Default)]
 pub(super) struct ChunkStacks {
-    /// Whether native frames have their library for a class, as async-profiler's do. The JDK's are Java's own native methods.
+    /// Whether native frames have their library as class, as async-profiler's do. The JDK's are Java's own native methods.
     libraries: bool,
     stacks: HashMap<i64, Option<StackId>>,
     frames: HashMap<(i64, i64, i64), FrameId>,
@@ -54,7 +54,7 @@ struct Method {
     name: String,
 }
 
-/// What kind of code a frame runs.
+/// The kind of code of a frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FrameType {
     Java,
@@ -67,7 +67,7 @@ impl ChunkStacks {
         Self { libraries, ..Self::default() }
     }
 
-    /// The stack of an event.
+    /// Returns the stack of an event.
     pub fn stack(
         &mut self,
         chunk: &Chunk<'_>,
@@ -159,7 +159,7 @@ impl ChunkStacks {
         Ok(Method { class, name: chunk.text(&method, "name")? })
     }
 
-    /// The thread that an event's field names.
+    /// Returns the thread that an event's field refers to.
     pub fn thread(
         &mut self,
         chunk: &Chunk<'_>,
@@ -191,7 +191,7 @@ impl ChunkStacks {
     }
 }
 
-/// A class as Java writes it. Classes that are made at run time have an address or a number in their names, another in each run.
+/// Returns a class name as in Java. Classes generated at run time have an address or a number in their names, which differs between runs.
 fn readable(class: &str) -> String {
     if let Some(at) = class.find("$$Lambda") {
         return class[..at + "$$Lambda".len()].replace('/', ".");

@@ -1,11 +1,11 @@
-//! A chunk's types: which fields an event or a constant has. The invariant: elements nest to a fixed depth.
+//! A chunk's types: the fields of events and constants. Invariant: elements nest to a fixed depth.
 
 use std::collections::HashMap;
 
 use super::bytes::{Bytes, Text};
 use crate::foreign::ReadError;
 
-/// Depth of the elements that describe types: root, metadata, class, field, annotation, and what may be added.
+/// Deepest nesting of the elements that describe types: root, metadata, class, field, annotation, and possible additions.
 const MOST_DEEP: usize = 16;
 
 /// The types by their ids.
@@ -14,7 +14,7 @@ pub(super) struct Types {
     types: HashMap<i64, Type>,
 }
 
-/// A type of values.
+/// A value type.
 #[derive(Debug, Default)]
 pub(super) struct Type {
     pub name: String,
@@ -22,15 +22,15 @@ pub(super) struct Type {
     pub fields: Vec<Field>,
 }
 
-/// How a value of a type is written.
+/// The encoding of a type's values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Field by field.
+    /// An object: its fields in order.
     #[default]
     Object,
-    /// An integer of so many bytes, or of variable length.
+    /// An integer of this many bytes, or of variable length.
     Integer(usize),
-    /// So many bytes, always.
+    /// Always this many bytes.
     Fixed(usize),
     Text,
 }
@@ -55,7 +55,7 @@ impl Kind {
 pub(super) struct Field {
     pub name: String,
     pub class: i64,
-    /// Whether the number of a constant is written in place of the value.
+    /// Whether the number of a constant is stored instead of the value.
     pub constant: bool,
     pub array: bool,
 }
@@ -65,7 +65,7 @@ impl Types {
         self.types.get(&id)
     }
 
-    /// Reads the event that describes types, without its head.
+    /// Reads the event that describes types, after its header.
     pub fn read(bytes: &mut Bytes<'_>) -> Result<Self, ReadError> {
         let count = bytes.count("strings")?;
         let mut strings = Vec::with_capacity(count);
@@ -96,7 +96,7 @@ impl Reading {
         found.map(String::as_str).ok_or_else(|| before.wrong(format!("there is no string {place}")))
     }
 
-    /// Reads an element and those in it; fields go into the type that they are of.
+    /// Reads an element and its children; fields are added to their type.
     fn element(
         &mut self,
         bytes: &mut Bytes<'_>,

@@ -1,4 +1,4 @@
-//! Values as their types have them. The invariant: whatever is read takes a byte at least, and nests to a fixed depth, so that memory is a
+//! Values as described by their types. Invariant: every value read takes at least a byte, and nests to a fixed depth, so memory is a
 //! small multiple of the bytes.
 
 use std::borrow::Cow;
@@ -7,19 +7,19 @@ use super::bytes::{Bytes, Text};
 use super::types::{Field, Kind, Type, Types};
 use crate::foreign::ReadError;
 
-/// Depth of values in values. Those that nest without end are written as constants.
+/// Deepest nesting of values. Endlessly nested ones are stored as constants.
 const MOST_DEEP: usize = 16;
 
 /// A value.
 #[derive(Clone, Debug)]
 pub(super) enum Value<'b> {
-    /// A null string, or a number with a fraction, which no sample needs.
+    /// A null string, or a floating-point number, which no sample needs.
     Null,
     Number(i64),
     Text(Cow<'b, str>),
     /// A constant: the id of its type, and its number.
     Constant(i64, i64),
-    /// The id of its type with the fields' values.
+    /// The id of its type, and the fields' values.
     Object(i64, Vec<Value<'b>>),
     Array(Vec<Value<'b>>),
 }
@@ -30,7 +30,7 @@ impl<'b> Value<'b> {
         read(types, class, bytes, 0)
     }
 
-    /// A field of an object.
+    /// Returns a field of an object.
     pub fn field(&self, types: &Types, name: &str) -> Option<&Value<'b>> {
         let Value::Object(class, values) = self else { return None };
         let place = types.get(*class)?.fields.iter().position(|field| field.name == name)?;
@@ -77,7 +77,7 @@ fn read<'b>(types: &Types, class: i64, bytes: &mut Bytes<'b>, depth: usize) -> R
     })
 }
 
-/// Whether each field of a type can have its byte: without any, values would be endless.
+/// Checks that each field of a type can take its byte: fields without bytes would make values endless.
 fn has_bytes(one: &Type, bytes: &Bytes<'_>) -> Result<(), ReadError> {
     if one.fields.is_empty() || one.fields.len() > bytes.left() {
         let (fields, left) = (one.fields.len(), bytes.left());
@@ -98,7 +98,7 @@ fn single<'b>(
     }
 }
 
-/// Goes past a value of a type.
+/// Skips a value of a type.
 pub(super) fn skip(types: &Types, class: i64, bytes: &mut Bytes<'_>) -> Result<(), ReadError> {
     skip_in(types, class, bytes, 0)
 }

@@ -1,4 +1,4 @@
-//! Columns on their way out: values of one kind, and how they are packed.
+//! Columns being written: values of one type, and their encoding.
 
 use parquet::basic::{Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
@@ -6,15 +6,15 @@ use parquet::errors::Result;
 use parquet::file::writer::SerializedColumnWriter;
 use parquet::schema::types::{Type, TypePtr};
 
-/// How a column's values are laid out before compression. Only what readers of Parquet have understood for long:
+/// The encoding of a column's values before compression. Only encodings that Parquet readers have long supported:
 /// BYTE_STREAM_SPLIT of integers would save 5% more, but is too new for many.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Packing {
     /// Few distinct values.
     Dictionary,
-    /// Differences between neighbours in as few bits as they need.
+    /// Differences between neighbours, bit-packed.
     Delta,
-    /// As they are.
+    /// Not encoded.
     Plain,
 }
 
@@ -28,7 +28,7 @@ impl Packing {
     }
 }
 
-/// The values that are there.
+/// The non-null values.
 pub(super) enum Values {
     Bool(Vec<bool>),
     U32(Vec<i32>),
@@ -42,12 +42,12 @@ pub(super) struct Column {
     pub name: &'static str,
     pub packing: Packing,
     pub values: Values,
-    /// For an optional column 1 for each row that has a value and 0 for each that has none.
+    /// For an optional column, 1 for each row with a value and 0 for each without.
     pub levels: Option<Vec<i16>>,
 }
 
 impl Column {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub(super) fn rows(&self) -> usize {
         match (&self.levels, &self.values) {
             (Some(levels), _) => levels.len(),
@@ -67,7 +67,7 @@ impl Column {
         }
     }
 
-    /// The column's line in the table's schema.
+    /// Returns the column's entry in the table's schema.
     pub(super) fn field(&self) -> Result<TypePtr> {
         let unsigned = |bit_width| Some(LogicalType::integer(bit_width, false));
         let logical = match self.values {

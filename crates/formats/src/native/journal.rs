@@ -1,12 +1,12 @@
-//! A recording while it is made: what is new is appended to a file from time to time, so that little is lost should the recorder be
-//! killed, and stacks and samples that are there need not be kept in memory.
+//! A recording in progress: new data is appended to a file from time to time, so that little is lost if the recorder is
+//! killed, and stacks and samples already written need not stay in memory.
 //!
-//! The file begins with [`MAGIC`]; segments follow. A segment has a header (kind, size and digest of what follows) and an archive as
-//! a recording has, with the rows that are new in each table. Of stacks and samples there are *parts*: each part numbers its stacks
-//! anew, so that none of it is needed when the next begins. Segments of one kind have what is new in the part that grows; one of the
-//! other kind has a part as it is in the end, in place of what was written of it before.
+//! The file begins with [`MAGIC`]; segments follow. A segment has a header (kind, size and digest of the rest) and an archive like that of
+//! a recording, with the new rows of each table. Stacks and samples come in *parts*: each part numbers its stacks
+//! from 0, so that none of it is needed when the next begins. A segment of one kind has the new rows of the current part; one of the
+//! other kind has a part in its final form, which replaces its earlier segments.
 //!
-//! At the end a [`Journal`] writes the recording that all of it is.
+//! At the end a [`Journal`] writes all of it as one recording.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Cursor, Read, Seek, SeekFrom, Write};
@@ -27,20 +27,20 @@ use super::write::{
     sample_table, stack_rows, stack_table,
 };
 
-/// What a journal begins with: the name of the format and its version.
+/// Start of a journal: the name of the format and its version.
 pub(super) const MAGIC: [u8; 16] = *b"plumb journal 1\n";
-/// Bytes before a segment.
+/// Size of a segment's header.
 pub(super) const HEADER: usize = 8 + 8 + 8;
 
-/// Rows of a group, where a table is written in groups.
+/// Rows per group, for tables written in groups.
 const GROUP: usize = 1 << 16;
 
-/// What a segment holds of stacks and samples.
+/// The kind of a segment, by its stacks and samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// What is new in the part that grows.
+    /// The new rows of the current part.
     Growth,
-    /// A part that grows no more, as it is in the end.
+    /// A finished part in its final form.
     Part,
 }
 
@@ -53,11 +53,11 @@ impl Kind {
     }
 }
 
-/// What a segment's header says.
+/// A segment's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
     pub kind: Kind,
-    /// Bytes behind the header.
+    /// Number of bytes after the header.
     pub size: u64,
     digest: u64,
 }
@@ -67,7 +67,7 @@ impl Segment {
         Self { kind, size: bytes.len() as u64, digest: XxHash3_64::oneshot(bytes) }
     }
 
-    /// `None`: it is none.
+    /// Parses a header; `None` if it is invalid.
     pub fn of_header(header: &[u8; HEADER]) -> Option<Self> {
         let (word, rest) = header.split_first_chunk::<8>()?;
         let kind = [Kind::Growth, Kind::Part].into_iter().find(|kind| kind.word() == *word)?;
@@ -90,42 +90,42 @@ impl Segment {
     }
 }
 
-/// A recording that is being made, in a file.
+/// A recording in progress, in a file.
 ///
-/// It is always given the same profile, which only grows but for stacks and samples, of which all go after [`Journal::part`], and lives
-/// and mappings, of which any may go before [`Journal::forget`]. Registers are written at the end only.
+/// All calls must pass the same profile, which only grows, except that all stacks and samples are removed after [`Journal::part`], and lives
+/// and mappings may be removed before [`Journal::forget`]. Registers are only written at the end.
 #[derive(Debug)]
 pub struct Journal<F> {
     file: F,
     end: u64,
     done: Rows,
-    /// A digest of each life as it was written, in the order of their ids.
+    /// Digest of each life as last written, by id.
     lives: Vec<(LifeId, u32)>,
-    /// Where all segments are that have mappings.
+    /// Positions of all segments with mappings.
     segments: Vec<Place>,
-    /// Where the parts are, in their order.
+    /// Positions of the parts, in order.
     parts: Vec<PartPlace>,
 }
 
-/// The archive of a segment.
+/// The position of a segment's archive.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     at: u64,
     size: u64,
 }
 
-/// A part that grows no more.
+/// A finished part.
 #[derive(Clone, Debug)]
 struct PartPlace {
     place: Place,
     stacks: usize,
     samples: usize,
-    /// From the first to the last life that was taken out of the profile after it. It has them as they were in the end.
+    /// Range of the lives removed from the profile after it. The part has them in their final form.
     gone: Range<usize>,
 }
 
 impl<F: Read + Write + Seek> Journal<F> {
-    /// Begins a journal in an empty file.
+    /// Starts a journal in an empty file.
     pub fn begin(mut file: F) -> Result<Self, WriteError> {
         let entry = "the journal";
         file.write_all(&MAGIC).map_err(|error| WriteError::Output { entry, error })?;
@@ -139,13 +139,13 @@ impl<F: Read + Write + Seek> Journal<F> {
         })
     }
 
-    /// Appends what is new. If that fails nothing is, and it may be tried again.
+    /// Appends new rows. On failure nothing is appended, and the call may be repeated.
     pub fn grow(&mut self, profile: &Profile, meta: &Meta) -> Result<(), WriteError> {
         self.append(Kind::Growth, profile, meta)
     }
 
-    /// Appends what is new, and all stacks and samples, which have to go from the profile next. If that fails nothing is appended, and
-    /// they have to stay.
+    /// Appends new rows, and all stacks and samples, which must be removed from the profile next. On failure nothing is appended, and
+    /// they must stay.
     pub fn part(&mut self, profile: &Profile, meta: &Meta) -> Result<(), WriteError> {
         let before = (self.done.stacks, self.done.samples);
         (self.done.stacks, self.done.samples) = (0, 0);
@@ -166,7 +166,7 @@ impl<F: Read + Write + Seek> Journal<F> {
         Ok(())
     }
 
-    /// Lives and mappings were taken out of the profile since [`Journal::part`], and nothing came.
+    /// Must be called if lives and mappings were removed from the profile since [`Journal::part`], before anything is added.
     pub fn forget(&mut self, profile: &Profile) {
         self.done.mappings = profile.mappings.len();
         let is_gone = |&&(id, _): &&(LifeId, u32)| profile.lives.get(id).is_none();
@@ -178,19 +178,19 @@ impl<F: Read + Write + Seek> Journal<F> {
         self.lives.shrink_to_fit();
     }
 
-    /// How many parts there are.
+    /// Returns the number of parts.
     pub fn parts(&self) -> usize {
         self.parts.len()
     }
 
-    /// Samples in the parts.
+    /// Returns the number of samples in the parts.
     pub fn samples(&self) -> usize {
         self.parts.iter().map(|part| part.samples).sum()
     }
 
     fn append(&mut self, kind: Kind, profile: &Profile, meta: &Meta) -> Result<(), WriteError> {
         let digests: Vec<(LifeId, u32)> = profile.lives.iter().map(|(id, life)| (id, digest(life))).collect();
-        // Any of them may go after a part, which is then the place where they are.
+        // Any of them may be removed after a part, which then holds their final form.
         let lives = match kind {
             Kind::Growth => changed(&self.lives, &digests),
             Kind::Part => digests.iter().map(|&(id, _)| id).collect(),
@@ -217,7 +217,7 @@ impl<F: Read + Write + Seek> Journal<F> {
         Ok(())
     }
 
-    /// Writes the whole recording: the parts, and what the profile has. Of the parts one is in memory at a time.
+    /// Writes the whole recording: the parts, and the rest from the profile. One part is in memory at a time.
     pub fn finish<W: Write + Seek + Send>(&mut self, profile: &Profile, out: W) -> Result<(), WriteError> {
         if self.parts.is_empty() {
             return write::write(profile, out);
@@ -286,7 +286,7 @@ impl<F: Read + Write + Seek> Journal<F> {
         file.finish().map(drop).map_err(encoding(entry))
     }
 
-    /// All lives, those that were taken out of the profile among them. A group of them is in memory at a time.
+    /// Writes all lives, including those removed from the profile. One group of them is in memory at a time.
     fn lives_of<W: Write + Seek + Send>(
         &mut self,
         profile: &Profile,
@@ -302,7 +302,7 @@ impl<F: Read + Write + Seek> Journal<F> {
         file.finish().map(drop).map_err(encoding(entry))
     }
 
-    /// The lives with these numbers.
+    /// Returns the lives with these numbers.
     fn lives_in(&mut self, profile: &Profile, wanted: Range<usize>) -> Result<Vec<Life>, WriteError> {
         let mut lives: Vec<Option<Life>> = vec![None; wanted.len()];
         let place = |id: LifeId| id.index().checked_sub(wanted.start);
@@ -311,7 +311,7 @@ impl<F: Read + Write + Seek> Journal<F> {
                 continue;
             }
             for (id, life) in part_lives(self.read(part.place)?).map_err(damaged(LIVES))? {
-                // Where it is in several parts it went after the last.
+                // If it is in several parts, it was removed after the last.
                 if let Some(known) = place(id).and_then(|place| lives.get_mut(place)) {
                     *known = Some(life);
                 }
@@ -326,7 +326,7 @@ impl<F: Read + Write + Seek> Journal<F> {
         lives.into_iter().collect::<Option<_>>().ok_or_else(missing)
     }
 
-    /// All mappings likewise.
+    /// Writes all mappings in groups, too.
     fn mappings_of<W: Write + Seek + Send>(
         &mut self,
         profile: &Profile,
@@ -342,7 +342,7 @@ impl<F: Read + Write + Seek> Journal<F> {
                 group.clear();
             }
         }
-        // Those that are there were written before, but for the last.
+        // All but the last were written before.
         group.extend_from_slice(profile.mappings.get(self.done.mappings..).unwrap_or_default());
         file.add(&mapping_table(&group)).map_err(encoding(entry))?;
         file.finish().map(drop).map_err(encoding(entry))
@@ -358,7 +358,7 @@ impl<F: Read + Write + Seek> Journal<F> {
     }
 }
 
-/// Adds a table, of which a group of rows is in memory at a time.
+/// Adds a table with one group of rows in memory at a time.
 fn groups<W: Write + Seek + Send>(
     archive: &mut ZipWriter<W>,
     entry: &'static str,
@@ -372,7 +372,7 @@ fn groups<W: Write + Seek + Send>(
     file.finish().map(drop).map_err(encoding(entry))
 }
 
-/// Begins an entry that is a table of several groups of rows.
+/// Begins an entry for a table of several row groups.
 fn begin<'a, W: Write + Seek + Send>(
     archive: &'a mut ZipWriter<W>,
     entry: &'static str,
@@ -396,7 +396,7 @@ fn damaged(entry: &'static str) -> impl Fn(super::ReadError) -> WriteError {
     move |error| WriteError::Encode { entry, message: format!("what was kept of it can't be read: {error}") }
 }
 
-/// Which lives are new, or have changed since they were written. Both are in the order of their ids.
+/// Returns the lives that are new, or changed since they were written. Both lists are sorted by id.
 fn changed(written: &[(LifeId, u32)], now: &[(LifeId, u32)]) -> Vec<LifeId> {
     let mut written = written.iter().peekable();
     let mut is_new = |one: &&(LifeId, u32)| {
@@ -406,7 +406,7 @@ fn changed(written: &[(LifeId, u32)], now: &[(LifeId, u32)]) -> Vec<LifeId> {
     now.iter().filter(|one| is_new(one)).map(|&(id, _)| id).collect()
 }
 
-/// As many as ids can be.
+/// Converts a count, saturating at the largest id.
 fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
@@ -414,6 +414,6 @@ fn number(count: usize) -> u32 {
 fn digest(life: &Life) -> u32 {
     let mut hasher = DefaultHasher::new();
     life.hash(&mut hasher);
-    // Half of it: should a change be missed once in four billion, an unfinished recording knows a time less.
+    // Half of the hash: if a change is missed once in four billion, an unfinished recording lacks an end time.
     hasher.finish() as u32
 }

@@ -1,7 +1,7 @@
-//! The table of lives on its way out.
+//! Writes the table of process lives.
 //!
-//! A shell loop makes tens of thousands of them, so a row has to cost few bytes: times are in microseconds, as
-//! differences; an end that the next life of the same process tells is left out.
+//! A shell loop creates tens of thousands, so a row must take few bytes: times are in microseconds, as
+//! differences; an end that equals the start of the process' next life is left out.
 
 use plumb_profile::{Life, LifeEnd, LifeId, Profile};
 
@@ -17,19 +17,19 @@ pub(super) fn table(profile: &Profile) -> TableWriter {
     of_rows(profile.lives.rows())
 }
 
-/// Some of them, one after the other.
+/// Builds the table of some lives in order.
 pub(super) fn of_rows(lives: &[Life]) -> TableWriter {
     columns(lives.iter(), |life| life.end_ns.filter(|_| life.end != LifeEnd::Exec))
 }
 
-/// Some of [`Profile::lives`], with a column more that has their rows.
+/// Builds the table of some of [`Profile::lives`], with an additional column for their row numbers.
 pub(super) fn part(profile: &Profile, rows: &[LifeId]) -> TableWriter {
     let lives = rows.iter().map(|&id| &profile.lives[id]);
-    // Not all lives that others tell the ends of are among them.
+    // The next lives, which would have the ends, may not be included.
     columns(lives, |life| life.end_ns).u32s(ROW, Delta, rows.iter().map(|&id| row(id)))
 }
 
-/// The column that has rows.
+/// The column with row numbers.
 pub(super) const ROW: &str = "row";
 
 fn columns<'l>(

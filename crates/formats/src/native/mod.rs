@@ -24,33 +24,33 @@
 //! ¹ a row of strings. ² since version 1.1; times are in whole microseconds on the clock of the samples, rounded down.
 //!
 //! ³ since version 1.3. `is_script`: functions of interpreted programs; `kind` is `file` and `addresses` is `file-offset`, which
-//! older readers know, but the path is a language in brackets, and an address is the function's number times 2³² and a
-//! line. Frames of such a DSO are called by the interpreter's loop that ran them: one shows either them or it.
+//! older readers know, but the path is a language in brackets, and an address is the function's number times 2³² plus a
+//! line. Frames of such a DSO are called by the interpreter's loop that ran them: readers show either them or the loop.
 //!
-//! ⁴ since version 1.4: number of the system call that the sample interrupted in the kernel, null where there was none, or it is not
+//! ⁴ since version 1.4: number of the system call that the sample interrupted in the kernel, null if there was none, or it is not
 //! known.
 //!
 //! ⁵ since version 1.6, of some of the samples that interrupted user code on x86-64; the entry is missing if there are none.
 //!
-//! ⁶ since version 1.7 a function without a name says where the function begins that a frame is in, of which no more is known. Older readers
+//! ⁶ since version 1.7 a function without a name only has the start of the function that a frame is in, if nothing more is known. Older readers
 //! show an empty name.
 //!
 //! ⁷ since version 1.8: line of the definition, 0 if not known.
 //!
-//! Since version 1.2 a function's `name` may be the row of its `linkage_name` though that is mangled: demangling is
-//! the reader's, who may have all day, and not the recorder's. Older readers show such a name mangled.
+//! Since version 1.2 a function's `name` may be the row of its `linkage_name` although that is mangled: demangling is
+//! left to the reader, which has more time than the recorder. Older readers show such a name mangled.
 //!
-//! In `meta.json`, `event_occurrences` has how often each event happened, null where that is not known (since version 1.3);
-//! `occurrences` has it of a single event. `queued` (since version 1.5) says how long the target's threads waited for a processor,
-//! see [`plumb_profile::Queued`]; where it is missing that is not known. `user_only` (likewise) is there if the kernel was not sampled.
+//! In `meta.json`, `event_occurrences` has the count of each event, null if it is not known (since version 1.3);
+//! `occurrences` has that of a single event. `queued` (since version 1.5) has the run-queue wait of the target's threads,
+//! see [`plumb_profile::Queued`]; it is missing if unknown. `user_only` (since version 1.5) is present if the kernel was not sampled.
 //!
 //! A recording that outgrew the recorder's memory has version 2.0: its tables have several groups of rows, rows
 //! of stacks may be equal to earlier ones, and samples of different groups may overlap in time. Others have version 1.
 //!
-//! While a recording is made it is in a [`Journal`], which can be read should it never be finished ([`read_unfinished`]).
+//! A recording in progress is a [`Journal`], which can be read if it is never finished ([`read_unfinished`]).
 //!
-//! Readers take any minor version (unknown entries and columns are passed over) and refuse a newer major version.
-//! Not here: renaming into place. A recording cut off while it was written has no archive directory and can't be
+//! Readers accept any minor version (unknown entries and columns are skipped) and reject a newer major version.
+//! Does not rename the file into place. A recording truncated while it was written has no archive directory and cannot be
 //! read, so write to a temporary file first.
 
 mod column;
@@ -68,5 +68,5 @@ pub use journal::Journal;
 pub use read::{ReadError, Unfinished, panics_become_errors, read, read_unfinished};
 pub use write::{WriteError, write};
 
-/// What the journal of a recording that was not finished begins with.
+/// Magic number of the journal of an unfinished recording.
 pub const UNFINISHED: &[u8] = &journal::MAGIC;

@@ -4,7 +4,7 @@ use plumb_profile::{AddressSpace, DsoKind, Found, FrameKind, Truncation};
 
 pub(super) fn of_dso_kind(kind: DsoKind) -> &'static str {
     match kind {
-        // Another column tells them apart.
+        // Another column distinguishes them.
         DsoKind::File | DsoKind::Script => "file",
         DsoKind::Vdso => "vdso",
         DsoKind::Kernel => "kernel",
@@ -13,7 +13,7 @@ pub(super) fn of_dso_kind(kind: DsoKind) -> &'static str {
     }
 }
 
-/// The kind called `name`; `pid` is what the table's column of that name holds.
+/// Returns the kind called `name`; `pid` is the value of the table's column of that name.
 pub(super) fn dso_kind(name: &str, pid: Option<u32>) -> Option<DsoKind> {
     Some(match name {
         "file" => DsoKind::File,
@@ -28,7 +28,7 @@ pub(super) fn dso_kind(name: &str, pid: Option<u32>) -> Option<DsoKind> {
 pub(super) fn of_address_space(space: AddressSpace) -> &'static str {
     match space {
         AddressSpace::Svma => "svma",
-        // Those of scripts.
+        // Addresses of script functions.
         AddressSpace::FileOffset | AddressSpace::Line => "file-offset",
         AddressSpace::Avma => "avma",
     }
@@ -51,7 +51,7 @@ pub(super) fn of_frame_kind(kind: FrameKind) -> &'static str {
     }
 }
 
-/// The kind called `name`; `cut` is what the table's column of that name holds.
+/// Returns the kind called `name`; `cut` is the value of the table's column of that name.
 pub(super) fn frame_kind(name: &str, cut: Option<&str>) -> Option<FrameKind> {
     Some(match name {
         "user" => FrameKind::User,

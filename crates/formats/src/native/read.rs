@@ -1,4 +1,4 @@
-//! Reads a recording: nothing in the file is believed before it has been checked against what is there.
+//! Reads a recording: nothing in the file is trusted before it is validated.
 
 mod archive;
 mod error;
@@ -25,7 +25,7 @@ use self::tables::StackIds;
 
 /// Reads a recording that [`write`](fn@super::write) wrote, of this format version or an older one.
 ///
-/// What is kept in memory is bounded by the size of the input: 64 MiB, and 256 bytes for each of its bytes.
+/// Memory is bounded by the size of the input: 64 MiB plus 256 bytes per byte.
 pub fn read<R: Read + Seek>(input: R) -> Result<Profile, ReadError> {
     let mut archive = Archive::open(input)?;
     let (meta, (major, _)) = archive.meta()?;
@@ -44,7 +44,7 @@ pub fn read<R: Read + Seek>(input: R) -> Result<Profile, ReadError> {
     Ok(profile)
 }
 
-/// Reads all tables but stacks and samples, whose rows come behind those that are there; `strings`: how many of those were read.
+/// Reads all tables except stacks and samples, appending to existing rows; `strings` is the number of strings read before.
 fn named<R: Read + Seek>(
     archive: &mut Archive<R>,
     strings: usize,

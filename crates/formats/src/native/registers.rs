@@ -1,6 +1,6 @@
-//! The table of user registers on its way out.
+//! Writes the table of user registers.
 //!
-//! It is there only if registers were recorded: a recording without them looks as older versions wrote it.
+//! The table exists only if registers were recorded: a recording without them looks as older versions wrote it.
 
 use std::io::{Seek, Write};
 
@@ -13,13 +13,13 @@ use super::write::{self, WriteError, row};
 
 const ENTRY: &str = "registers.parquet";
 
-/// The columns of registers, by DWARF number.
+/// The register columns, by DWARF number.
 pub(super) const NAMES: [&str; REGISTERS] = [
     "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
     "r15",
 ];
 
-/// Adds the table, if there is anything in it.
+/// Adds the table, unless it is empty.
 pub(super) fn add<W: Write + Seek>(profile: &Profile, archive: &mut ZipWriter<W>) -> Result<(), WriteError> {
     let rows = profile.registers.rows();
     if rows.is_empty() {

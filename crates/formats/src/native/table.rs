@@ -1,4 +1,4 @@
-//! A table on its way out: columns of equal length become a Parquet file, of one row group or of several.
+//! A table being written: columns of equal length become a Parquet file, with one row group or several.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -16,7 +16,7 @@ use super::column::{Column, Packing, Values};
 /// Level 9 would make recordings 2 to 4% smaller, and take four times as long at the end of a recording.
 const ZSTD_LEVEL: i32 = 3;
 
-/// Pages hold as much as fits into [`PAGE_BYTES`], not a number of rows.
+/// Pages are limited by [`PAGE_BYTES`], not by a number of rows.
 const PAGE_ROWS: usize = 1 << 20;
 const PAGE_BYTES: usize = 1 << 20;
 
@@ -106,7 +106,7 @@ impl TableWriter {
         self.add(name, Packing::Plain, Values::Bytes(values), Some(levels))
     }
 
-    /// The bytes of the Parquet file.
+    /// Returns the bytes of the Parquet file.
     pub(super) fn finish(self) -> Result<Vec<u8>> {
         let mut file = TableFile::begin(&self, Vec::new())?;
         file.add(&self)?;
@@ -133,11 +133,11 @@ impl TableWriter {
     }
 }
 
-/// A Parquet file with several groups of rows, which are tables with the same columns.
+/// A Parquet file with several row groups, added as tables with the same columns.
 pub(super) struct TableFile<W: Write + Send>(SerializedFileWriter<W>);
 
 impl<W: Write + Send> TableFile<W> {
-    /// A file of tables such as `like`, without rows so far.
+    /// Starts a file of tables like `like`, without rows.
     pub(super) fn begin(like: &TableWriter, out: W) -> Result<Self> {
         let fields = like.columns.iter().map(Column::field).collect::<Result<_>>()?;
         let schema = Type::group_type_builder("row").with_fields(fields).build()?;
@@ -162,19 +162,19 @@ impl<W: Write + Send> TableFile<W> {
         Ok(())
     }
 
-    /// Ends the file.
+    /// Finishes the file.
     pub(super) fn finish(self) -> Result<W> {
         self.0.into_inner()
     }
 }
 
-/// Few different texts, each of which is in memory once.
+/// Converts texts with few distinct values, each of which is in memory once.
 fn shared<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<ByteArray> {
     let mut known: HashMap<&str, ByteArray> = HashMap::new();
     texts.map(|text| known.entry(text).or_insert_with(|| ByteArray::from(text)).clone()).collect()
 }
 
-/// Definition levels, and the values of the rows that have one.
+/// Returns definition levels, and the values of the rows that have one.
 fn split<T>(values: impl Iterator<Item = Option<T>>) -> (Vec<i16>, Vec<T>) {
     let mut present = Vec::with_capacity(values.size_hint().0);
     let levels = values.map(|value| i16::from(value.map(|value| present.push(value)).is_some())).collect();

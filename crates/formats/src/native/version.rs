@@ -1,8 +1,8 @@
-//! Versions of the format: what is written, what is understood.
+//! Versions of the format: written and supported ones.
 
-/// Version of the format that is written: major, minor.
+/// Format version that is written: major, minor.
 pub(super) const VERSION: (u32, u32) = (1, 8);
-/// Version of a recording that was too large to be in memory at once: stacks may be there several times.
+/// Version of a recording too large to be in memory at once: stacks may occur several times.
 pub(super) const IN_PARTS: (u32, u32) = (2, 0);
-/// The newest version that is understood.
+/// The newest version supported.
 pub(super) const NEWEST: (u32, u32) = IN_PARTS;

@@ -1,4 +1,4 @@
-//! Writes a recording: `meta.json`, then a table for each table of the model.
+//! Writes a recording: `meta.json`, then one table per table of the model.
 
 use std::fmt;
 use std::io::{Seek, Write};
@@ -16,21 +16,21 @@ use super::names;
 use super::registers;
 use super::table::TableWriter;
 
-/// Why a recording could not be written.
+/// The reason why a recording could not be written.
 #[derive(Debug)]
 pub enum WriteError {
-    /// The output did not take an entry of the archive: most often the disk is full.
+    /// The output rejected an entry of the archive: most often the disk is full.
     Output {
         /// The entry, such as `samples.parquet`; empty for the archive's directory.
         entry: &'static str,
-        /// What the output said.
+        /// The output's error.
         error: std::io::Error,
     },
     /// A table could not be encoded.
     Encode {
         /// The entry, such as `samples.parquet`.
         entry: &'static str,
-        /// What the encoder said.
+        /// The encoder's error.
         message: String,
     },
 }
@@ -54,7 +54,7 @@ impl std::error::Error for WriteError {
     }
 }
 
-/// Writes `profile` as a recording. What is in `out` is a recording once this has returned, not before.
+/// Writes `profile` as a recording. `out` is a valid recording only after this has returned.
 pub fn write<W: Write + Seek>(profile: &Profile, out: W) -> Result<(), WriteError> {
     let mut archive = ZipWriter::new(out);
     add_meta(&mut archive, &profile.meta, super::version::VERSION)?;
@@ -88,7 +88,7 @@ pub(super) fn add_table<W: Write + Seek>(
     add(archive, entry, &table.finish().map_err(encode)?)
 }
 
-/// Ends the archive.
+/// Finishes the archive.
 pub(super) fn finish<W: Write + Seek>(archive: ZipWriter<W>) -> Result<W, WriteError> {
     let mut out = archive.finish().map_err(|error| WriteError::Output { entry: "", error: error.into() })?;
     out.flush().map_err(|error| WriteError::Output { entry: "", error })?;
@@ -104,7 +104,7 @@ fn add<W: Write + Seek>(
     archive.write_all(bytes).map_err(|error| WriteError::Output { entry, error })
 }
 
-/// Begins an entry; `is_large`: it may have 4 GiB or more, which takes the wide header of 20 bytes.
+/// Begins an entry; `is_large`: it may have 4 GiB or more, which takes the ZIP64 header of 20 bytes.
 pub(super) fn begin_entry<W: Write + Seek>(
     archive: &mut ZipWriter<W>,
     entry: &'static str,
@@ -115,7 +115,7 @@ pub(super) fn begin_entry<W: Write + Seek>(
     archive.start_file(entry, options).map_err(|error| WriteError::Output { entry, error: error.into() })
 }
 
-/// How many rows of each table are left out, as they are written elsewhere.
+/// Number of rows of each table to skip, because they are written elsewhere.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
     pub strings: usize,
@@ -126,14 +126,14 @@ pub(super) struct Rows {
     pub mappings: usize,
     pub frames: usize,
     pub functions: usize,
-    /// As [`Symbols::mark`](plumb_profile::Symbols::mark) counts.
+    /// Counted as by [`Symbols::mark`](plumb_profile::Symbols::mark).
     pub lines: usize,
     pub stacks: usize,
     pub samples: usize,
 }
 
 impl Rows {
-    /// All that a profile has.
+    /// Returns the number of all rows of a profile.
     pub(super) fn of(profile: &Profile) -> Self {
         Self {
             strings: profile.strings.len(),
@@ -151,10 +151,10 @@ impl Rows {
     }
 }
 
-/// What fills a table with the rows behind those that are left out.
+/// Builds a table from the rows after those skipped.
 pub(super) type Build = fn(&Profile, &Rows) -> TableWriter;
 
-/// The entries in the order in which they are written.
+/// The entries in writing order.
 pub(super) const TABLES: [(&str, Build); 12] = [
     (STRINGS, strings),
     ("events.parquet", events),
@@ -180,17 +180,17 @@ pub(super) const LIVES: &str = "lives.parquet";
 pub(super) const STACKS: &str = "stacks.parquet";
 pub(super) const SAMPLES: &str = "samples.parquet";
 
-/// An id as its column holds it.
+/// Converts an id to its column value.
 pub(super) fn row(id: impl Id) -> u32 {
     // Ids are 32 bits wide.
     id.index() as u32
 }
 
-/// What fills a table with some of its rows.
+/// Builds a table from a range of rows.
 pub(super) type BuildGroup = fn(&Profile, Range<usize>) -> TableWriter;
 
-/// How many rows tables have that grow for as long as a recording goes on, and what fills them with some of these: with all of them at
-/// once they would take more memory than what they are made of. Rows of lines are those of frames.
+/// Returns the number of rows, and the builder, of tables that grow for as long as a recording continues: built at
+/// once they would take more memory than their source. Rows of lines are counted as frames.
 pub(super) fn in_groups(entry: &str, profile: &Profile) -> Option<(usize, BuildGroup)> {
     Some(match entry {
         STRINGS => (profile.strings.len(), strings_in),
@@ -259,7 +259,7 @@ fn threads_in(profile: &Profile, rows: Range<usize>) -> TableWriter {
         .u32s("comm", Delta, threads.iter().map(|thread| row(thread.comm)))
 }
 
-/// The table of these mappings.
+/// Builds the table of these mappings.
 pub(super) fn mapping_table(mappings: &[Mapping]) -> TableWriter {
     TableWriter::default()
         .u32s("process", Delta, mappings.iter().map(|mapping| row(mapping.process)))
@@ -307,7 +307,7 @@ fn lines_in(profile: &Profile, rows: Range<usize>) -> TableWriter {
     lines_of(profile, || rows.clone().map(FrameId::from_index))
 }
 
-/// The lines of these frames, which are in order.
+/// Builds the lines of these frames, which are sorted.
 fn lines_of<I: Iterator<Item = FrameId>>(profile: &Profile, frames: impl Fn() -> I) -> TableWriter {
     let frames = || frames().map(|frame| (frame, profile.symbols.recorded(frame)));
     let lines = || frames().flat_map(|(_, lines)| lines);
@@ -327,7 +327,7 @@ fn stacks(profile: &Profile, done: &Rows) -> TableWriter {
     stack_table(stack_rows(profile, done.stacks))
 }
 
-/// Callers and frames of the stacks behind those that are `done`.
+/// Returns callers and frames of the stacks after the first `done`.
 pub(super) fn stack_rows(
     profile: &Profile,
     done: usize,
@@ -336,7 +336,7 @@ pub(super) fn stack_rows(
     (done..profile.stacks.len()).map(node).map(|node| (node.caller.map(row), row(node.frame)))
 }
 
-/// The table of stacks: of each its caller and its frame.
+/// Builds the stack table from callers and frames.
 pub(super) fn stack_table(rows: impl Iterator<Item = (Option<u32>, u32)> + Clone) -> TableWriter {
     TableWriter::default().optional_u32s("caller", Delta, rows.clone().map(|(caller, _)| caller)).u32s(
         "frame",
@@ -349,7 +349,7 @@ fn samples(profile: &Profile, done: &Rows) -> TableWriter {
     sample_table(sample_rows(profile, done.samples))
 }
 
-/// The samples behind those that are `done`.
+/// Returns the samples after the first `done`.
 pub(super) fn sample_rows(
     profile: &Profile,
     done: usize,
@@ -366,7 +366,7 @@ pub(super) fn sample_rows(
     })
 }
 
-/// A row of the table of samples.
+/// A row of the sample table.
 #[derive(Clone, Copy)]
 pub(super) struct SampleRow {
     pub time_ns: u64,
@@ -378,7 +378,7 @@ pub(super) struct SampleRow {
     pub syscall: Option<u32>,
 }
 
-/// The table of samples.
+/// Builds the sample table.
 pub(super) fn sample_table(samples: impl Iterator<Item = SampleRow> + Clone) -> TableWriter {
     let samples = || samples.clone();
     TableWriter::default()
@@ -391,7 +391,7 @@ pub(super) fn sample_table(samples: impl Iterator<Item = SampleRow> + Clone) -> 
         .optional_u32s("syscall", Dictionary, samples().map(|sample| sample.syscall))
 }
 
-/// Rows behind those that are `done`.
+/// Returns the rows after the first `done`.
 fn new<T>(rows: &[T], done: usize) -> &[T] {
     rows.get(done..).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What messages have in JSON that is no JSON of its own: 64-bit numbers are text or numbers, and a value says its kind by its name.
+//! Peculiarities of the messages in JSON: 64-bit numbers are text or numbers, and a value has its kind as its name.
 //!
 //! <https://protobuf.dev/programming-guides/json>, <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>.
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::message::{AnyValue, OneValue};
 
-/// A whole number as JSON may have it.
+/// A whole number in JSON: text or number.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Whole<'t> {
@@ -29,7 +29,7 @@ impl Whole<'_> {
     }
 }
 
-/// A number of 64 bits.
+/// Reads a number of 64 bits.
 pub(super) fn wide<'de, D, T>(from: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -38,7 +38,7 @@ where
     Whole::deserialize(from)?.number()
 }
 
-/// Numbers of 64 bits.
+/// Reads numbers of 64 bits.
 pub(super) fn wides<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -47,7 +47,7 @@ where
     Vec::<Whole<'_>>::deserialize(from)?.iter().map(Whole::number).collect()
 }
 
-/// The kinds of values that are read.
+/// The value kinds that are read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Kinds<'t> {

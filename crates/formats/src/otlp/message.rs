@@ -1,4 +1,4 @@
-//! The messages, as far as they are written and read, also from JSON. Numbers that end in `index` are places in the dictionary's tables,
+//! The messages, as far as they are written and read, also from JSON. Numbers ending in `index` are row numbers of the dictionary's tables,
 //! whose first row is empty.
 
 use prost::{Message, Oneof};
@@ -6,26 +6,26 @@ use serde::Deserialize;
 
 use super::json;
 
-/// All profiles with what they share; a request to export them looks the same.
+/// All profiles with their shared data; an export request has the same form.
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ProfilesData {
-    /// By resource.
+    /// Profiles by resource.
     #[prost(message, repeated, tag = "1")]
     pub resource_profiles: Vec<ResourceProfiles>,
-    /// The tables.
+    /// The shared tables.
     #[prost(message, optional, tag = "2")]
     pub dictionary: Option<Dictionary>,
 }
 
-/// Tables that all profiles share.
+/// Tables shared by all profiles.
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Dictionary {
     /// Files.
     #[prost(message, repeated, tag = "1")]
     pub mapping_table: Vec<OtlpMapping>,
-    /// Places in the code.
+    /// Code locations.
     #[prost(message, repeated, tag = "2")]
     pub location_table: Vec<Location>,
     /// Functions.
@@ -46,7 +46,7 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// A string.
+    /// Returns a string.
     pub fn string(&self, index: i32) -> Option<&str> {
         let index = usize::try_from(index).ok()?;
         self.string_table.get(index).map(String::as_str)
@@ -60,16 +60,16 @@ pub struct ResourceProfiles {
     /// The resource.
     #[prost(message, optional, tag = "1")]
     pub resource: Option<Resource>,
-    /// By recorder.
+    /// Profiles by recorder.
     #[prost(message, repeated, tag = "2")]
     pub scope_profiles: Vec<ScopeProfiles>,
 }
 
-/// What was profiled.
+/// The entity that was profiled.
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Resource {
-    /// Its attributes.
+    /// Attributes of the resource.
     #[prost(message, repeated, tag = "1")]
     pub attributes: Vec<KeyValue>,
 }
@@ -78,29 +78,29 @@ pub struct Resource {
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct KeyValue {
-    /// Its name.
+    /// Name of the attribute.
     #[prost(string, tag = "1")]
     pub key: String,
-    /// Its value.
+    /// Value of the attribute.
     #[prost(message, optional, tag = "2")]
     pub value: Option<AnyValue>,
-    /// Its name in the dictionary, if `key` is empty. Collectors write names and texts this way.
+    /// Name as a dictionary index, if `key` is empty. Collectors write names and texts this way.
     #[prost(int32, tag = "3")]
     pub key_strindex: i32,
 }
 
 impl KeyValue {
-    /// A text.
+    /// Creates a text attribute.
     pub(super) fn of_text(key: &str, value: &str) -> Self {
         Self { key: key.to_owned(), value: Some(AnyValue::of_text(value)), key_strindex: 0 }
     }
 
-    /// Its name. `None`: the dictionary has no such string.
+    /// Returns the name. `None`: the dictionary has no such string.
     pub fn name<'s>(&'s self, dictionary: &'s Dictionary) -> Option<&'s str> {
         if self.key_strindex == 0 { Some(&self.key) } else { dictionary.string(self.key_strindex) }
     }
 
-    /// Its value, if that is a text.
+    /// Returns the value, if it is a text.
     pub fn text<'s>(&'s self, dictionary: &'s Dictionary) -> Option<&'s str> {
         self.value.as_ref()?.text(dictionary)
     }
@@ -109,18 +109,18 @@ impl KeyValue {
 /// The value of an attribute.
 #[derive(Clone, PartialEq, Message)]
 pub struct AnyValue {
-    /// Its value.
+    /// The value.
     #[prost(oneof = "OneValue", tags = "1, 3, 8")]
     pub value: Option<OneValue>,
 }
 
 impl AnyValue {
-    /// A text.
+    /// Creates a text value.
     pub(super) fn of_text(text: &str) -> Self {
         Self { value: Some(OneValue::Text(text.to_owned())) }
     }
 
-    /// The value, if it is a text that is there.
+    /// Returns the value, if it is an existing text.
     pub fn text<'s>(&'s self, dictionary: &'s Dictionary) -> Option<&'s str> {
         match self.value.as_ref()? {
             OneValue::Text(text) => Some(text),
@@ -139,7 +139,7 @@ pub enum OneValue {
     /// A whole number.
     #[prost(int64, tag = "3")]
     Number(i64),
-    /// A text of the dictionary.
+    /// A text in the dictionary.
     #[prost(int32, tag = "8")]
     TextIndex(i32),
 }
@@ -160,10 +160,10 @@ pub struct ScopeProfiles {
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct InstrumentationScope {
-    /// Its name.
+    /// Name of the recorder.
     #[prost(string, tag = "1")]
     pub name: String,
-    /// Its version.
+    /// Version of the recorder.
     #[prost(string, tag = "2")]
     pub version: String,
 }
@@ -172,37 +172,37 @@ pub struct InstrumentationScope {
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Profile {
-    /// What values count.
+    /// Type and unit of the values.
     #[prost(message, optional, tag = "1")]
     pub sample_type: Option<ValueType>,
     /// Stacks with values.
     #[prost(message, repeated, tag = "2")]
     pub samples: Vec<OtlpSample>,
-    /// When it began, in nanoseconds since 1970.
+    /// Start in nanoseconds since 1970.
     #[prost(fixed64, tag = "3")]
     #[serde(deserialize_with = "json::wide")]
     pub time_unix_nano: u64,
-    /// How long it took.
+    /// Duration in nanoseconds.
     #[prost(uint64, tag = "4")]
     #[serde(deserialize_with = "json::wide")]
     pub duration_nano: u64,
-    /// What lies between two samples.
+    /// Type of the sampling period.
     #[prost(message, optional, tag = "5")]
     pub period_type: Option<ValueType>,
-    /// How much of that.
+    /// Sampling period in that unit.
     #[prost(int64, tag = "6")]
     #[serde(deserialize_with = "json::wide")]
     pub period: i64,
 }
 
-/// What a value counts, and in which unit.
+/// Type and unit of a value.
 #[derive(Clone, Copy, PartialEq, Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ValueType {
-    /// Its name.
+    /// Name of the type.
     #[prost(int32, tag = "1")]
     pub type_strindex: i32,
-    /// Its unit.
+    /// Name of the unit.
     #[prost(int32, tag = "2")]
     pub unit_strindex: i32,
 }
@@ -214,14 +214,14 @@ pub struct OtlpSample {
     /// The stack.
     #[prost(int32, tag = "1")]
     pub stack_index: i32,
-    /// Its attributes.
+    /// Attributes of the sample.
     #[prost(int32, repeated, tag = "2")]
     pub attribute_indices: Vec<i32>,
-    /// The values, of one time each if there are timestamps.
+    /// The values, one per timestamp if there are timestamps.
     #[prost(int64, repeated, tag = "4")]
     #[serde(deserialize_with = "json::wides")]
     pub values: Vec<i64>,
-    /// When it was taken, in nanoseconds since 1970.
+    /// Times of the samples, in nanoseconds since 1970.
     #[prost(fixed64, repeated, tag = "5")]
     #[serde(deserialize_with = "json::wides")]
     pub timestamps_unix_nano: Vec<u64>,
@@ -231,22 +231,22 @@ pub struct OtlpSample {
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct OtlpMapping {
-    /// Where the file was mapped; 0 where addresses are those of the file's headers.
+    /// Start of the mapping; 0 if addresses are those of the file's headers.
     #[prost(uint64, tag = "1")]
     #[serde(deserialize_with = "json::wide")]
     pub memory_start: u64,
-    /// The end of that.
+    /// End of the mapping.
     #[prost(uint64, tag = "2")]
     #[serde(deserialize_with = "json::wide")]
     pub memory_limit: u64,
-    /// The first byte of the file that was mapped there.
+    /// File offset of the mapping.
     #[prost(uint64, tag = "3")]
     #[serde(deserialize_with = "json::wide")]
     pub file_offset: u64,
     /// The file.
     #[prost(int32, tag = "4")]
     pub filename_strindex: i32,
-    /// Its attributes.
+    /// Attributes of the mapping.
     #[prost(int32, repeated, tag = "5")]
     pub attribute_indices: Vec<i32>,
 }
@@ -255,26 +255,26 @@ pub struct OtlpMapping {
 #[derive(Clone, PartialEq, Eq, Hash, Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Stack {
-    /// The leaf first.
+    /// Locations, leaf first.
     #[prost(int32, repeated, tag = "1")]
     pub location_indices: Vec<i32>,
 }
 
-/// A place in the code.
+/// A code location.
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Location {
     /// The file.
     #[prost(int32, tag = "1")]
     pub mapping_index: i32,
-    /// The address in the file.
+    /// Address in the file.
     #[prost(uint64, tag = "2")]
     #[serde(deserialize_with = "json::wide")]
     pub address: u64,
-    /// The innermost inlined call first.
+    /// Lines, innermost inlined call first.
     #[prost(message, repeated, tag = "3")]
     pub lines: Vec<Line>,
-    /// Its attributes.
+    /// Attributes of the location.
     #[prost(int32, repeated, tag = "4")]
     pub attribute_indices: Vec<i32>,
 }
@@ -296,22 +296,22 @@ pub struct Line {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct OtlpFunction {
-    /// Its readable name.
+    /// Readable name.
     #[prost(int32, tag = "1")]
     pub name_strindex: i32,
-    /// Its name in the file.
+    /// Linkage name.
     #[prost(int32, tag = "2")]
     pub system_name_strindex: i32,
     /// The file.
     #[prost(int32, tag = "3")]
     pub filename_strindex: i32,
-    /// The line where it begins; 0 if it is not known.
+    /// First line; 0 if not known.
     #[prost(int64, tag = "4")]
     #[serde(deserialize_with = "json::wide")]
     pub start_line: i64,
 }
 
-/// Nothing is linked: only its empty first row is written.
+/// Links are not used: only the empty first row is written.
 #[derive(Clone, Copy, PartialEq, Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Link {}
@@ -320,29 +320,29 @@ pub struct Link {}
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Attribute {
-    /// Its name.
+    /// Name of the attribute.
     #[prost(int32, tag = "1")]
     pub key_strindex: i32,
-    /// Its value.
+    /// Value of the attribute.
     #[prost(message, optional, tag = "2")]
     pub value: Option<AnyValue>,
 }
 
-/// What a receiver answers to a request.
+/// A receiver's response to a request.
 #[derive(Clone, PartialEq, Message)]
 pub struct ExportResponse {
-    /// Where it did not take all.
+    /// Present if it did not accept everything.
     #[prost(message, optional, tag = "1")]
     pub partial_success: Option<PartialSuccess>,
 }
 
-/// What a receiver did not take.
+/// The part that a receiver rejected.
 #[derive(Clone, PartialEq, Message)]
 pub struct PartialSuccess {
-    /// So many profiles.
+    /// Number of profiles rejected.
     #[prost(int64, tag = "1")]
     pub rejected_profiles: i64,
-    /// Why; a warning, if all were taken.
+    /// The reason; a warning if all were accepted.
     #[prost(string, tag = "2")]
     pub error_message: String,
 }

@@ -1,9 +1,9 @@
-//! OpenTelemetry's profiles: `opentelemetry.proto.profiles.v1development`, version 1.10.0 of opentelemetry-proto, in which profiles are
+//! OpenTelemetry profiles: `opentelemetry.proto.profiles.v1development`, version 1.10.0 of opentelemetry-proto, in which profiles are
 //! still in development: readers of other versions may not understand it.
 //!
 //! <https://github.com/open-telemetry/opentelemetry-proto/blob/v1.10.0/opentelemetry/proto/profiles/v1development/profiles.proto>. The
-//! message is `ProfilesData`, which is also what a collector's `ExportProfilesServiceRequest` looks like. Not here: reading it (`server`
-//! does), sending it; `is` tells it from what can be read.
+//! message is `ProfilesData`, which has the same form as a collector's `ExportProfilesServiceRequest`. Elsewhere: reading it (`server`),
+//! sending it; `is` distinguishes it from readable formats.
 
 mod json;
 pub mod message;
@@ -21,10 +21,10 @@ pub use write::write;
 
 use prost::Message;
 
-/// Path of requests over HTTP, below a receiver's URL.
+/// HTTP path of requests, below a receiver's URL.
 pub const HTTP_PATH: &str = "/v1development/profiles";
 
-/// Whether a message is one of these: pprof's begins alike, but has numbers where this one has messages.
+/// Whether a message is of this kind: pprof's begins similarly, but has numbers where this one has messages.
 pub(crate) fn is(bytes: &[u8]) -> bool {
     let dictionary = message::ProfilesData::decode(bytes).ok().and_then(|data| data.dictionary);
     dictionary.is_some_and(|dictionary| !dictionary.string_table.is_empty())

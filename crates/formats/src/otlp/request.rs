@@ -1,6 +1,6 @@
-//! Requests that export profiles to a receiver: what they hold, the service and labels that a sender gives them, and what receivers answer.
+//! Export requests: their contents, the service and labels that a sender sets, and receivers' responses.
 //!
-//! Invariant: a request in which nothing is set keeps its bytes, with fields that are not known here. Not here: sending it.
+//! Invariant: a request in which nothing is set keeps its bytes, including unknown fields. Elsewhere: sending it.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use prost::Message;
 use super::message::{Dictionary, ExportResponse, KeyValue, PartialSuccess, ProfilesData, Resource};
 use crate::foreign;
 
-/// Attributes that name the service of a resource, the one that counts first.
+/// Attributes with the service name of a resource, in order of precedence.
 const SERVICE: [&str; 2] = ["service.name", "process.executable.name"];
 
 /// An `ExportProfilesServiceRequest`.
@@ -21,7 +21,7 @@ pub struct ExportRequest {
 }
 
 impl ExportRequest {
-    /// The request in the bytes of a file, gzipped or not. `None`: they hold something else, or are damaged.
+    /// Parses the request in a file, gzipped or not. `None`: the file holds something different, or is damaged.
     pub fn find(bytes: &[u8]) -> Option<Self> {
         let bytes = foreign::unpacked(bytes).ok()?;
         if !super::is(&bytes) {
@@ -31,13 +31,13 @@ impl ExportRequest {
         Some(Self { data, bytes: bytes.into_owned(), is_changed: false })
     }
 
-    /// Number of profiles.
+    /// Returns the number of profiles.
     pub fn profiles(&self) -> usize {
         let scopes = self.data.resource_profiles.iter().flat_map(|one| &one.scope_profiles);
         scopes.map(|scope| scope.profiles.len()).sum()
     }
 
-    /// Names of the services, as far as resources have one.
+    /// Returns the names of the services, of the resources that have one.
     pub fn services(&self) -> BTreeSet<&str> {
         let dictionary = dictionary(&self.data.dictionary);
         let resources = self.data.resource_profiles.iter().filter_map(|one| one.resource.as_ref());
@@ -45,7 +45,7 @@ impl ExportRequest {
         resources.filter_map(service).collect()
     }
 
-    /// Names the service of each resource that has none: the recorded program, or this name.
+    /// Sets the service name of each resource without one: the recorded program, or `otherwise`.
     pub fn name_services(&mut self, otherwise: &str) {
         let ProfilesData { resource_profiles, dictionary: of_request } = &mut self.data;
         let dictionary = dictionary(of_request);
@@ -61,12 +61,12 @@ impl ExportRequest {
         }
     }
 
-    /// Gives all resources this service.
+    /// Sets the service of all resources.
     pub fn set_service(&mut self, name: &str) {
         self.set_attribute(SERVICE[0], name);
     }
 
-    /// Gives all resources an attribute.
+    /// Sets an attribute of all resources.
     pub fn set_attribute(&mut self, name: &str, value: &str) {
         let ProfilesData { resource_profiles, dictionary: of_request } = &mut self.data;
         for one in resource_profiles {
@@ -75,19 +75,19 @@ impl ExportRequest {
         self.is_changed = true;
     }
 
-    /// The message.
+    /// Serializes the message.
     pub fn into_bytes(self) -> Vec<u8> {
         if self.is_changed { self.data.encode_to_vec() } else { self.bytes }
     }
 }
 
-/// What a receiver did not take, or warns of, though it answered with success. `None`: it took all.
+/// Returns what a receiver rejected, or warned about, despite a success response. `None`: it accepted everything.
 pub fn refusal(answer: &[u8]) -> Option<PartialSuccess> {
     let partial = ExportResponse::decode(answer).ok()?.partial_success?;
     (partial.rejected_profiles != 0 || !partial.error_message.is_empty()).then_some(partial)
 }
 
-/// That of a request; an empty one if it has none.
+/// Returns the dictionary of a request; an empty one if it has none.
 fn dictionary(of_request: &Option<Dictionary>) -> &Dictionary {
     static EMPTY: Dictionary = Dictionary {
         mapping_table: Vec::new(),
@@ -101,7 +101,7 @@ fn dictionary(of_request: &Option<Dictionary>) -> &Dictionary {
     of_request.as_ref().unwrap_or(&EMPTY)
 }
 
-/// A text attribute.
+/// Returns a text attribute.
 fn attribute<'r>(resource: &'r Resource, dictionary: &'r Dictionary, name: &str) -> Option<&'r str> {
     let found = resource.attributes.iter().find(|one| one.name(dictionary) == Some(name))?;
     found.text(dictionary)
@@ -119,7 +119,7 @@ mod tests {
     use super::super::message::{AnyValue, OneValue, Profile, ResourceProfiles, ScopeProfiles};
     use super::*;
 
-    /// A request with a profile of each resource, and a field that is not known.
+    /// A request with a profile of each resource, and an unknown field.
     fn bytes(resources: &[&[(&str, &str)]]) -> Vec<u8> {
         let resource = |pairs: &&[(&str, &str)]| {
             let mut resource = Resource::default();
@@ -133,7 +133,7 @@ mod tests {
             dictionary: Some(dictionary),
         };
         let mut bytes = data.encode_to_vec();
-        // Field 1000 with the number 1.
+        // Field 1000 with the value 1.
         bytes.extend(b"\xc0\x3e\x01");
         bytes
     }
@@ -164,7 +164,7 @@ mod tests {
         }
     }
 
-    /// As collectors write them.
+    /// Attributes as collectors write them.
     #[test]
     fn attributes_may_be_in_the_dictionary() {
         let mut data = ProfilesData::decode(&*bytes(&[&[("region", "eu")]])).unwrap();

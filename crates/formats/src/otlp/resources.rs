@@ -1,4 +1,4 @@
-//! Writes samples summed up by stack, a profile for each resource, with one dictionary for all: what a recorder of a whole machine sends.
+//! Writes samples aggregated by stack, a profile per resource, with a common dictionary, as sent by a recorder of a whole machine.
 //!
 //! Invariant: the values of a resource's profile add up to the weights of its samples. Samples keep neither their times nor their threads.
 
@@ -12,64 +12,64 @@ use super::message::{self, KeyValue};
 use super::tables::DictionaryTables;
 use super::write::type_and_unit;
 
-/// Whose samples are whose, and when they were taken.
+/// The resources of the samples, and the time of recording.
 #[derive(Clone, Debug, Default)]
 pub struct ResourceSet {
     /// Attributes of each resource.
     pub resources: Vec<Vec<(String, String)>>,
-    /// By process the place of its resource in `resources`; its samples are left out where there is none.
+    /// For each process the index of its resource in `resources`; without one its samples are left out.
     pub of_process: BTreeMap<ProcessId, usize>,
-    /// Sums that are no samples, such as the recorder's own processor time.
+    /// Values that are not samples, such as the recorder's own CPU time.
     pub figures: Vec<Figure>,
-    /// When the first sample may have been taken, in nanoseconds since 1970.
+    /// Start of the recording, in nanoseconds since 1970.
     pub time_unix_ns: u64,
-    /// For how long samples were taken.
+    /// Duration of the recording in nanoseconds.
     pub duration_ns: u64,
-    /// What lies between two samples of a clock.
+    /// Sampling period of a clock, in nanoseconds.
     pub period_ns: u64,
 }
 
-/// Name of a figure of the recorder: what the processors of its machine could give, in nanoseconds.
+/// Name of a figure of the recorder: the CPU capacity of its machine, in nanoseconds.
 pub const MACHINE_TIME: &str = "agent_machine";
 /// Name of a figure of a service: the interval at which it wakes up, in nanoseconds.
 pub const WAKE_PERIOD: &str = "wake_period";
-/// Name of a figure of a service: what was observed of it. Its frame is a sentence, and its value says how much that weighs.
+/// Name of a figure of a service: an observation. Its frame is a sentence, and its value is the observation's weight.
 pub const OBSERVATION: &str = "observation";
 
-/// Names of frames, the innermost first.
+/// Names of frames, innermost first.
 pub type FigureStack = Vec<Cow<'static, str>>;
 
-/// A sum that is no sample. Those of a resource with the same name, unit and time are one profile, with a stack for each.
+/// A value that is not a sample. Figures of a resource with the same name, unit and time form one profile, with a stack for each.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// The place of its resource.
+    /// Index of its resource.
     pub resource: usize,
-    /// What it counts.
+    /// The quantity.
     pub name: &'static str,
-    /// In which unit.
+    /// The unit.
     pub unit: &'static str,
-    /// The names of its frames, the innermost first.
+    /// Names of its frames, innermost first.
     pub stack: FigureStack,
-    /// How much.
+    /// The value.
     pub value: u64,
-    /// When it was measured, in nanoseconds since 1970; `None`: in all of the time of the samples. A service has no two of a name and a stack at one
+    /// Time of measurement, in nanoseconds since 1970; `None`: the whole time of the samples. A service has at most one figure per name, stack and
     /// time.
     pub time_unix_ns: Option<u64>,
 }
 
-/// What a request has of a resource and an event.
+/// The samples of a resource and an event in a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventSamples {
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
-    /// What they weigh together.
+    /// Total weight.
     pub weight: u64,
 }
 
-/// What a request has of a resource.
+/// The samples of a resource in a request, by event.
 pub type ResourceSamples = BTreeMap<EventId, EventSamples>;
 
-/// What is known of each resource: its samples, and what each stack weighs by events.
+/// The sums of each resource: its samples, and the weight of each stack by event.
 #[derive(Clone, Default)]
 struct Sums {
     all: ResourceSamples,
@@ -80,13 +80,13 @@ struct Sums {
 pub struct EncodedRequest {
     /// The request.
     pub bytes: Vec<u8>,
-    /// What it has of each resource.
+    /// The samples of each resource in it.
     pub of_resources: Vec<ResourceSamples>,
-    /// What it has not, as there is no resource.
+    /// The samples left out, because they have no resource.
     pub left_out: ResourceSamples,
 }
 
-/// Makes a request.
+/// Creates a request.
 pub fn encode_by_resource(profile: &Profile, set: &ResourceSet) -> EncodedRequest {
     let mut tables = DictionaryTables::new(profile);
     let (sums, left_out) = sums(profile, set);
@@ -114,7 +114,7 @@ pub fn encode_by_resource(profile: &Profile, set: &ResourceSet) -> EncodedReques
     EncodedRequest { bytes: data.encode_to_vec(), of_resources, left_out }
 }
 
-/// By resource, and what has none.
+/// Returns the sums by resource, and those without one.
 fn sums(profile: &Profile, set: &ResourceSet) -> (Vec<Sums>, ResourceSamples) {
     let mut sums = vec![Sums::default(); set.resources.len()];
     let mut left_out = ResourceSamples::new();
@@ -162,7 +162,7 @@ fn of_samples(
     }
 }
 
-/// By resource its figures, those of a name, a unit and a time together.
+/// Groups figures by resource, and within it by name, unit and time.
 fn figures_by_resource(set: &ResourceSet) -> BTreeMap<usize, Vec<Vec<&Figure>>> {
     let mut places = BTreeMap::new();
     let mut figures: BTreeMap<usize, Vec<Vec<&Figure>>> = BTreeMap::new();
@@ -178,7 +178,7 @@ fn figures_by_resource(set: &ResourceSet) -> BTreeMap<usize, Vec<Vec<&Figure>>> 
     figures
 }
 
-/// `of_kind`: of one name, unit and time.
+/// Creates the profile of figures with a common name, unit and time (`of_kind`).
 fn of_figures(tables: &mut DictionaryTables<'_>, set: &ResourceSet, of_kind: &[&Figure]) -> message::Profile {
     let Some(first) = of_kind.first() else { return message::Profile::default() };
     let sample = |figure: &&Figure| message::OtlpSample {
@@ -199,8 +199,8 @@ fn of_figures(tables: &mut DictionaryTables<'_>, set: &ResourceSet, of_kind: &[&
     }
 }
 
-/// What lies between two samples: one of what they count, if no clock is behind them. Pyroscope takes the name of a profile from it and refuses the
-/// whole request of one that has none, but for time off the processor, which it knows without.
+/// Returns the sampling period: one of the unit counted, if it is not a clock. Pyroscope takes a profile's name from it and rejects the
+/// whole request if one has none, except for off-CPU time, which it recognizes without.
 fn period(set: &ResourceSet, name: &str, kind: message::ValueType) -> (Option<message::ValueType>, i64) {
     match name {
         "cpu" => (Some(kind), number(set.period_ns)),
@@ -271,7 +271,7 @@ mod tests {
         let of = |one: &ResourceSamples| one.values().map(|of| (of.samples, of.weight)).collect::<Vec<_>>();
         assert_eq!(of_resources.iter().map(of).collect::<Vec<_>>(), [vec![(2, 20)], vec![(1, 10)], vec![]]);
         assert_eq!(of(&left_out), [(1, 10)]);
-        // As its own generated code reads it.
+        // Decoded by its own generated code.
         let data = ProfilesData::decode(&*bytes).unwrap();
         let strings = &data.dictionary.as_ref().unwrap().string_table;
         let mut read = Vec::new();

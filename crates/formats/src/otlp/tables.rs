@@ -1,6 +1,6 @@
-//! The dictionary of a request while it is made: what was met is a row once, however many profiles have it.
+//! The dictionary of a request being built: each item is one row, however many profiles use it.
 //!
-//! Not here: which samples are in which profile (`write`, `resources`).
+//! Elsewhere: the assignment of samples to profiles (`write`, `resources`).
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ struct Rows<K, T> {
 }
 
 impl<K: Eq + Hash, T> Rows<K, T> {
-    /// With the first row that says nothing.
+    /// Starts with the empty first row.
     fn new(none: T) -> Self {
         Rows { list: vec![none], known: HashMap::new() }
     }
@@ -28,7 +28,7 @@ impl<K: Eq + Hash, T> Rows<K, T> {
     }
 
     fn add(&mut self, key: K, row: T) -> i32 {
-        // More rows than that don't fit in memory.
+        // More rows than that do not fit in memory.
         let place = i32::try_from(self.list.len()).unwrap_or(i32::MAX);
         self.list.push(row);
         self.known.insert(key, place);
@@ -46,14 +46,14 @@ pub(super) struct DictionaryTables<'p> {
     functions: Rows<message::OtlpFunction, message::OtlpFunction>,
     locations: Rows<FrameId, message::Location>,
     stacks: Rows<StackId, message::Stack>,
-    /// Stacks that no sample has, by the names of their functions.
+    /// Stacks of figures, by the names of their functions.
     named: HashMap<FigureStack, i32>,
-    /// Their locations, by the name of the function.
+    /// Locations of these stacks, by the name of the function.
     named_locations: HashMap<String, i32>,
 }
 
 impl<'p> DictionaryTables<'p> {
-    /// With the first rows alone, which say nothing.
+    /// Starts with the empty first rows only.
     pub(super) fn new(profile: &'p Profile) -> Self {
         DictionaryTables {
             profile,
@@ -69,7 +69,7 @@ impl<'p> DictionaryTables<'p> {
         }
     }
 
-    /// What is sent.
+    /// Returns the message.
     pub(super) fn dictionary(self) -> message::Dictionary {
         message::Dictionary {
             mapping_table: self.mappings.list,
@@ -82,13 +82,13 @@ impl<'p> DictionaryTables<'p> {
         }
     }
 
-    /// The row of a string.
+    /// Returns the row of a string.
     pub(super) fn string(&mut self, text: &str) -> i32 {
         let known = self.strings.known.get(text).copied();
         known.unwrap_or_else(|| self.strings.add(text.to_owned(), text.to_owned()))
     }
 
-    /// The row of an attribute.
+    /// Returns the row of an attribute.
     pub(super) fn attribute(&mut self, name: &'static str, value: AnyValue) -> i32 {
         let key = (name, format!("{value:?}"));
         if let Some(known) = self.attributes.known(&key) {
@@ -98,7 +98,7 @@ impl<'p> DictionaryTables<'p> {
         self.attributes.add(key, message::Attribute { key_strindex, value: Some(value) })
     }
 
-    /// The row of a stack.
+    /// Returns the row of a stack.
     pub(super) fn stack(&mut self, stack: StackId) -> i32 {
         if let Some(known) = self.stacks.known(&stack) {
             return known;
@@ -108,7 +108,7 @@ impl<'p> DictionaryTables<'p> {
         self.stacks.add(stack, message::Stack { location_indices })
     }
 
-    /// The row of a stack that no sample has, by the names of its functions, the innermost first.
+    /// Returns the row of a figure's stack, by the names of its functions, innermost first.
     pub(super) fn named_stack(&mut self, names: &[Cow<'static, str>]) -> i32 {
         if let Some(&known) = self.named.get(names) {
             return known;
@@ -166,7 +166,7 @@ impl<'p> DictionaryTables<'p> {
         self.locations.add(id, location)
     }
 
-    /// A place in a function without a symbol. `None` where only its file, which the receiver may have, could say where it begins.
+    /// Returns the line of a function without a symbol. `None` if only its file, which the receiver may have, shows where it starts.
     fn unnamed_line(&mut self, id: FrameId) -> Option<message::Line> {
         let profile = self.profile;
         let has_build_id = |dso: DsoId| profile.dsos[dso].build_id.is_some();
@@ -177,7 +177,7 @@ impl<'p> DictionaryTables<'p> {
         Some(self.line(&name, "", "", (0, 0)))
     }
 
-    /// A place in a function of this name, by the lines where that begins and where the place is.
+    /// Returns a line of a function with this name, with the function's first line.
     pub(super) fn line(
         &mut self,
         name: &str,

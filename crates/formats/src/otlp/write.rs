@@ -10,10 +10,10 @@ use prost::Message;
 use super::message::{self, AnyValue, OneValue};
 use super::tables::DictionaryTables;
 
-/// Writes a profile for each event, in which equal stacks of a thread are one sample with all its times and weights. Where the recording
-/// doesn't know what the time was, its sum.
+/// Writes a profile per event, in which equal stacks of a thread are one sample with all its times and weights, or with their
+/// sum if the recording has no times.
 ///
-/// Attributes are those of the semantic conventions: of samples the process and the thread, of files the build id, of frames their kind.
+/// Attributes follow the semantic conventions: process and thread of samples, build id of files, kind of frames.
 pub fn write<W: Write>(profile: &Profile, mut out: W) -> io::Result<()> {
     let mut made = DictionaryTables::new(profile);
     let events = profile.events.iter().map(|(event, _)| event);
@@ -45,17 +45,17 @@ fn resource(profile: &Profile) -> message::Resource {
     }
 }
 
-/// What tells samples of one event apart.
+/// The key of samples of one event.
 type Whose = (ThreadId, Option<StackId>);
 
-/// What samples of an event count, and in which unit, as readers know them. Without hyphens: Pyroscope refuses types that have one.
+/// Returns type and unit of an event as readers know them. Without hyphens: Pyroscope rejects types that contain one.
 pub(super) fn type_and_unit(recording: &Profile, event: EventId) -> (Cow<'_, str>, &str) {
     let one = &recording.events[event];
     let event = recording.strings.get(one.name);
     let unit = match recording.strings.get(one.unit) {
         "ns" => "nanoseconds",
         "" => "count",
-        // Of what happens samples count how often.
+        // For other events, samples count occurrences.
         unit if unit == event => "count",
         unit => unit,
     };

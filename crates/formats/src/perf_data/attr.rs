@@ -1,11 +1,11 @@
-//! `struct perf_event_attr` as it lies in files, newer and older than what this program knows.
+//! `struct perf_event_attr` as stored in files, including versions newer and older than this program knows.
 
 use byteorder::{BigEndian, LittleEndian};
 use linux_perf_event_reader::{Endianness, PerfEventAttr};
 
 use super::bytes::Bytes;
 
-/// Sizes that published versions of the structure had lie within (`PERF_ATTR_SIZE_VER0` and a generous end).
+/// Range of sizes of published versions of the structure (`PERF_ATTR_SIZE_VER0` and a generous end).
 const SIZES: std::ops::RangeInclusive<usize> = 64..=4096;
 
 /// Offsets of fields, from include/uapi/linux/perf_event.h.
@@ -22,7 +22,7 @@ const FLAG_FREQ: u64 = 1 << 10;
 /// `attr.use_clockid`.
 const FLAG_USE_CLOCKID: u64 = 1 << 25;
 
-/// The structure, and those fields in the raw that [`PerfEventAttr`] drops or interprets.
+/// The structure, with the raw fields that [`PerfEventAttr`] drops or interprets.
 #[derive(Clone, Debug)]
 pub(super) struct Attr {
     pub parsed: PerfEventAttr,
@@ -32,17 +32,17 @@ pub(super) struct Attr {
     pub period: Option<u64>,
     pub branch_sample_type: u64,
     pub read_format: u64,
-    /// Bytes that the structure says it takes.
+    /// Size in bytes, as stated in the structure.
     pub size: usize,
 }
 
 impl Attr {
-    /// Reads the structure at the beginning of `bytes`, which may be longer. `None` if that is not one.
+    /// Parses the structure at the start of `bytes`, which may be longer. `None` if it is invalid.
     pub(super) fn parse(bytes: &[u8], endian: Endianness) -> Option<Self> {
         let u32_at = |at: usize| Bytes::new(bytes.get(at..)?, endian).u32();
         let u64_at = |at: usize| Bytes::new(bytes.get(at..)?, endian).u64();
         let size = match usize::try_from(u32_at(SIZE)?).ok()? {
-            // perf before 2.6.33 left it 0.
+            // perf before 2.6.33 left it at 0.
             0 => *SIZES.start(),
             size => size,
         };
@@ -53,8 +53,8 @@ impl Attr {
         put_u32(own.get_mut(SIZE..SIZE + 4)?, u32::try_from(size).ok()?, endian);
         let flags = u64_at(FLAGS)?;
         let parsed = parse(&own, endian).or_else(|| {
-            // A type of event or a clock that is newer than the parser: only its meaning is unknown, the records
-            // look the same. So ask again as for an ordinary event.
+            // The event type or clock is newer than the parser: only its meaning is unknown, the records
+            // have the same layout. So parse it again as an ordinary event.
             own[TYPE..TYPE + 4].fill(0);
             own[CONFIG..CONFIG + 8].fill(0);
             put_u64(&mut own[FLAGS..FLAGS + 8], flags & !FLAG_USE_CLOCKID, endian);

@@ -1,4 +1,4 @@
-//! Numbers out of byte slices, in the byte order of the file; running off the end is `None`, never a panic.
+//! Reads numbers from byte slices in the byte order of the file; reading beyond the end returns `None`, and never panics.
 
 use linux_perf_event_reader::Endianness;
 
@@ -24,7 +24,7 @@ impl<'a> Bytes<'a> {
         Some(taken)
     }
 
-    /// As [`Bytes::take`], to be read further.
+    /// Takes bytes as [`Bytes::take`] does, for further reading.
     pub(super) fn split(&mut self, count: usize) -> Option<Bytes<'a>> {
         let endian = self.endian;
         self.take(count).map(|taken| Bytes::new(taken, endian))
@@ -62,19 +62,19 @@ impl<'a> Bytes<'a> {
         })
     }
 
-    /// A length as perf stores it before strings and arrays.
+    /// Reads a length as perf stores it before strings and arrays.
     pub(super) fn length(&mut self) -> Option<usize> {
         usize::try_from(self.u32()?).ok()
     }
 
-    /// A string as header features hold it: its length with padding, then its bytes up to a NUL.
+    /// Reads a string of a header feature: its length with padding, then its bytes up to a NUL.
     pub(super) fn string(&mut self) -> Option<String> {
         let length = self.length()?;
         Some(text(self.take(length)?))
     }
 }
 
-/// The text before the first NUL.
+/// Returns the text before the first NUL.
 pub(super) fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()

@@ -1,24 +1,24 @@
-//! What can be wrong with a perf.data file: all of it, or parts.
+//! Errors in a perf.data file as a whole, or in parts of it.
 
 use std::fmt;
 
-/// Why nothing of a perf.data file could be read. What goes wrong later is counted in [`Loss`] instead.
+/// The reason why nothing of a perf.data file could be read. Later errors are counted in [`Loss`] instead.
 #[derive(Debug)]
 pub enum ReadError {
     /// The input could not be read.
     Input {
-        /// Where.
+        /// Offset in the file.
         offset: u64,
-        /// What the input said.
+        /// The input's error.
         error: std::io::Error,
     },
-    /// It does not begin as perf.data files do.
+    /// The file does not begin like a perf.data file.
     NotPerfData,
-    /// The file ends, or says something that can't be, before its events are described.
+    /// The file ends or is invalid before the descriptions of its events.
     Header {
-        /// Where.
+        /// Offset in the file.
         offset: u64,
-        /// What is wrong.
+        /// The error.
         message: String,
     },
 }
@@ -44,17 +44,17 @@ impl std::error::Error for ReadError {
     }
 }
 
-/// Warnings that are kept word for word; more are only counted.
+/// Largest number of warnings kept as text; further ones are only counted.
 const WARNINGS: usize = 10;
 
-/// What could not be read.
+/// The data that could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loss {
-    /// Records that were left out because they are damaged or cut off.
+    /// Number of records left out because they are damaged or truncated.
     pub damaged_records: u64,
-    /// What was wrong, with offsets, one sentence each. Only the first few; see [`Loss::more_warnings`].
+    /// The errors, with offsets, one sentence each. Only the first few; see [`Loss::more_warnings`].
     pub warnings: Vec<String>,
-    /// How many warnings are not in [`Loss::warnings`].
+    /// Number of warnings that are not in [`Loss::warnings`].
     pub more_warnings: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The events of a recording and what they are called.
+//! The events of a recording and their names.
 
 use linux_perf_event_reader::{PerfEventAttr, SamplingPolicy};
 
@@ -44,12 +44,12 @@ const SOFTWARE: [&str; 12] = [
 pub struct EventDesc {
     /// Name as `perf` prints it, such as `cpu-clock:u`.
     pub name: String,
-    /// What a sample's period counts: `ns`, `cycles`, or the event's own name.
+    /// Unit of a sample's period: `ns`, `cycles`, or the event's own name.
     pub unit: String,
-    /// What was asked of the kernel.
+    /// The attributes passed to the kernel.
     pub attr: PerfEventAttr,
     pub(super) raw: Attr,
-    /// The ids that the event's records carry.
+    /// The ids in the event's records.
     pub(super) ids: Vec<u64>,
 }
 
@@ -60,7 +60,7 @@ impl EventDesc {
         event
     }
 
-    /// Samples asked for per second, if sampling went by frequency.
+    /// Returns the requested samples per second, if sampling was by frequency.
     pub fn frequency_hz(&self) -> Option<u32> {
         match self.attr.sampling_policy {
             SamplingPolicy::Frequency(hz) => u32::try_from(hz).ok(),
@@ -79,10 +79,10 @@ impl EventDesc {
         self.name = name;
     }
 
-    /// What the type and configuration alone tell: for files whose names were cut off.
+    /// Returns the name that type and configuration imply: for files whose names are missing.
     fn known_name(&self) -> String {
         let (kind, config) = (self.raw.kind, self.raw.config);
-        // The upper half of a hardware event's configuration names the kind of core on hybrid machines.
+        // On hybrid machines the upper half of a hardware event's configuration is the kind of core.
         let number = usize::try_from(config & 0xffff_ffff).unwrap_or(usize::MAX);
         let known = match kind {
             TYPE_HARDWARE => HARDWARE.get(number),

@@ -1,4 +1,4 @@
-//! The header's feature sections: who recorded what, where and when.
+//! The header's feature sections: recorder, command, machine and time.
 
 use linux_perf_event_reader::Endianness;
 use plumb_profile::BuildId;
@@ -17,18 +17,18 @@ const CMDLINE: u32 = 11;
 const EVENT_DESC: u32 = 12;
 const CLOCK_DATA: u32 = 29;
 
-/// `PERF_RECORD_MISC_BUILD_ID_SIZE`: the byte after the id's 20 says how many of them count.
+/// `PERF_RECORD_MISC_BUILD_ID_SIZE`: the byte after the id's 20 has the number of valid ones.
 const MISC_BUILD_ID_SIZE: u16 = 1 << 15;
 /// `PERF_RECORD_MISC_CPUMODE_MASK` and `PERF_RECORD_MISC_KERNEL`.
 const MISC_CPUMODE: u16 = 7;
 const MISC_KERNEL: u16 = 1;
 
-/// What the file says about its making. Anything unknown is empty, 0 or `None`.
+/// The file's metadata. Unknown values are empty, 0 or `None`.
 #[derive(Clone, Debug, Default)]
 pub struct Header {
     /// Version of perf, such as `6.1.187`.
     pub perf_version: String,
-    /// Command line of `perf record`, one string an argument.
+    /// Command line of `perf record`, one string per argument.
     pub command: Vec<String>,
     /// Host name.
     pub host: String,
@@ -36,25 +36,25 @@ pub struct Header {
     pub kernel: String,
     /// Machine architecture.
     pub arch: String,
-    /// Number of processors online.
+    /// Number of CPUs online.
     pub cpus: u32,
-    /// One moment on two clocks: nanoseconds since 1970-01-01 UTC, and what the sample clock showed then. Only
+    /// One moment on two clocks: nanoseconds since 1970-01-01 UTC, and the sample clock's time. Only
     /// `perf record -k` stores it.
     pub clock: Option<(u64, u64)>,
     /// The events. Never empty.
     pub events: Vec<EventDesc>,
-    /// Build ids by path, as far as perf stored them. The kernel's path is `[kernel.kallsyms]`.
+    /// Build ids by path, as stored by perf. The kernel's path is `[kernel.kallsyms]`.
     pub build_ids: Vec<(String, BuildId)>,
 }
 
 impl Header {
-    /// Whether a feature's section is worth reading.
+    /// Whether a feature's section is used.
     pub(super) fn wants(feature: u32) -> bool {
         [BUILD_ID, HOSTNAME, OSRELEASE, VERSION, ARCH, NRCPUS, CMDLINE, EVENT_DESC, CLOCK_DATA]
             .contains(&feature)
     }
 
-    /// Takes in a feature's section. `None` if it is damaged; what was understood of it is kept.
+    /// Reads a feature's section. `None` if it is damaged; the valid part is kept.
     pub(super) fn feature(&mut self, feature: u32, bytes: &[u8], endian: Endianness) -> Option<()> {
         let mut bytes = Bytes::new(bytes, endian);
         match feature {
@@ -83,7 +83,7 @@ impl Header {
         Some(())
     }
 
-    /// `HEADER_EVENT_DESC`: the attributes once more, this time with names.
+    /// Reads `HEADER_EVENT_DESC`: the attributes once more, this time with names.
     fn event_names(&mut self, mut bytes: Bytes<'_>) -> Option<()> {
         let (count, attr_size) = (bytes.length()?, bytes.length()?);
         for number in 0..count {
@@ -91,7 +91,7 @@ impl Header {
             let ids = bytes.length()?;
             let name = bytes.string()?;
             let mut ids = bytes.split(ids.checked_mul(8)?)?;
-            // In pipe mode the events came as records of their own, perhaps in another order.
+            // In pipe mode the events came as separate records, perhaps in another order.
             let first = ids.u64();
             let owner = self
                 .events
@@ -114,7 +114,7 @@ impl Header {
         Some(())
     }
 
-    /// Takes in the body of one build id record: pid, 20 bytes of id and 4 of padding, path.
+    /// Reads the body of one build id record: pid, 20 bytes of id and 4 of padding, path.
     pub(super) fn build_id(&mut self, misc: u16, body: &[u8]) -> Option<()> {
         let (id, path) = (body.get(4..28)?, text(body.get(28..)?));
         let length = if misc & MISC_BUILD_ID_SIZE != 0 { usize::from(id[20]).min(20) } else { 20 };

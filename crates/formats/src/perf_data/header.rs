@@ -10,13 +10,13 @@ use super::error::{Loss, ReadError};
 use super::event::EventDesc;
 use super::features::Header;
 
-/// Sections that are larger than this are not read: the largest real ones are build id tables.
+/// Largest section that is read: the largest real ones are build id tables.
 const SECTION_LIMIT: u64 = 64 << 20;
 
-/// `struct perf_file_header` without the magic and its own size: attribute size, three sections, feature bits.
+/// Size of the rest of `struct perf_file_header` after the magic and its own size: attribute size, three sections, feature bits.
 const REST: u64 = 8 + 3 * 16 + 4 * 8;
 
-/// A stretch of the file.
+/// A byte range of the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Section {
     pub offset: u64,
@@ -53,7 +53,7 @@ impl Magic {
     }
 }
 
-/// Bytes of `section` as far as the file has them, but never more than [`SECTION_LIMIT`].
+/// Reads the bytes of `section` that the file has, at most [`SECTION_LIMIT`].
 pub(super) fn section<R: Read + Seek>(input: &mut R, section: Section) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     input.seek(SeekFrom::Start(section.offset))?;
@@ -61,8 +61,8 @@ pub(super) fn section<R: Read + Seek>(input: &mut R, section: Section) -> std::i
     Ok(bytes)
 }
 
-/// Reads the header behind the magic, and everything that it points at but the data.
-/// Returns where the data are: up to the end of the file if the recorder was killed before it could say.
+/// Reads the header after the magic, and everything that it refers to except the data.
+/// Returns the position of the data: up to the end of the file if the recorder was killed before it could write it.
 pub(super) fn read<R: Read + Seek>(
     input: &mut R,
     endian: Endianness,
@@ -101,7 +101,7 @@ pub(super) fn read<R: Read + Seek>(
     Ok((header, data))
 }
 
-/// The events, from the attribute section: entries of `attr_size` bytes that end with the section of their ids.
+/// Reads the events from the attribute section: entries of `attr_size` bytes that end with the section of their ids.
 fn events<R: Read + Seek>(
     input: &mut R,
     attrs: Section,
@@ -128,7 +128,7 @@ fn events<R: Read + Seek>(
     }
 }
 
-/// Reads the feature sections, whose places are listed behind the data in the order of the features' bits.
+/// Reads the feature sections, whose positions are listed after the data in the order of the features' bits.
 fn read_features<R: Read + Seek>(
     input: &mut R,
     features: &[u64],

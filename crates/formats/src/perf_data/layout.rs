@@ -1,9 +1,9 @@
-//! What lies where in a SAMPLE record, and which bytes have to go before it is handed on.
+//! The layout of a SAMPLE record, and the changes needed before it is parsed.
 //!
-//! The parser of linux-perf-event-reader reads counter values (`PERF_SAMPLE_READ`) wrongly, does not know branch
+//! The parser of linux-perf-event-reader reads counter values (`PERF_SAMPLE_READ`) incorrectly, supports neither branch
 //! counters nor a fixed period, and trusts the length of callchains and build ids. So samples are walked here first:
-//! what it can't read is taken out (counter values are handed on as periods), a fixed period is put in, and what does
-//! not fit is refused.
+//! unsupported fields are removed (counter values are passed on as periods), a fixed period is inserted, and
+//! records with invalid lengths are rejected.
 
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ const BEFORE_PERIOD: [SampleFormat; 8] = [
     SampleFormat::CPU,
 ];
 
-/// Fields from the period to the stack copy. What may come after them is not handed on.
+/// Fields from the period to the stack copy. Later fields are not passed on.
 const PERIOD_TO_STACK: [SampleFormat; 6] = [
     SampleFormat::PERIOD,
     SampleFormat::CALLCHAIN,
@@ -44,30 +44,30 @@ const PERIOD_TO_STACK: [SampleFormat; 6] = [
     SampleFormat::STACK_USER,
 ];
 
-/// How one event's records are to be read.
+/// The layout of one event's records.
 pub(super) struct Layout {
-    /// For records that are no samples, and for times and ids.
+    /// For non-sample records, and for times and ids.
     pub info: RecordParseInfo,
-    /// For samples that [`Layout::normalise`] has passed.
+    /// For samples after [`Layout::normalise`].
     pub sample_info: RecordParseInfo,
-    /// The fixed period to put in.
+    /// The fixed period to insert.
     period: Option<u64>,
     read_format: u64,
     branch_sample_type: u64,
 }
 
-/// Events that are read together in one sample at most.
+/// Largest number of events read together in one sample.
 const COUNTERS: usize = 64;
 
-/// The value of an event's counter when a sample was taken.
+/// The value of an event's counter at a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counter {
-    /// The event's id, if the sample says it.
+    /// The event's id, if the sample has it.
     pub id: Option<u64>,
     pub value: u64,
 }
 
-/// What is to be changed in a sample: bytes to put in and ranges to cut out, in ascending order.
+/// Changes to a sample: bytes to insert and ranges to remove, in ascending order.
 #[derive(Default)]
 struct Edits {
     put: Option<(usize, u64)>,
@@ -98,12 +98,12 @@ impl Layout {
         }
     }
 
-    /// How records of this type are to be read.
+    /// Returns the parse information for records of this type.
     pub(super) fn info_for(&self, kind: RecordType) -> RecordParseInfo {
         if kind == RecordType::SAMPLE { self.sample_info } else { self.info }
     }
 
-    /// Makes a record's body fit for the parser, or says why it can't be.
+    /// Makes a record's body suitable for the parser, or returns why that is impossible.
     pub(super) fn normalise(
         &self,
         kind: RecordType,
@@ -125,12 +125,12 @@ impl Layout {
         }
     }
 
-    /// Whether samples hold counter values: then the events of a group are sampled together.
+    /// Whether samples have counter values: then the events of a group are sampled together.
     pub(super) fn has_counters(&self) -> bool {
         self.info.sample_format.contains(SampleFormat::READ)
     }
 
-    /// The counter values in a sample that was not normalised yet. `None` if it is too short.
+    /// Returns the counter values in a sample that was not normalised yet. `None` if it is too short.
     pub(super) fn counters(&self, body: &[u8]) -> Option<Vec<Counter>> {
         let mut bytes = Bytes::new(body, self.info.endian);
         bytes.skip(self.period_offset())?;
@@ -173,7 +173,7 @@ impl Layout {
         BEFORE_PERIOD.into_iter().filter(|field| self.info.sample_format.contains(*field)).count() * 8
     }
 
-    /// Walks a sample up to its stack copy. `None` if it is too short.
+    /// Walks a sample up to its stack copy and returns the edits. `None` if it is too short.
     fn walk(&self, body: &[u8]) -> Option<Edits> {
         let format = self.info.sample_format;
         let mut bytes = Bytes::new(body, self.info.endian);
@@ -216,7 +216,7 @@ impl Layout {
         Some(edits)
     }
 
-    /// Counter values: `struct read_format` of include/uapi/linux/perf_event.h.
+    /// Skips counter values: `struct read_format` of include/uapi/linux/perf_event.h.
     fn skip_read(&self, bytes: &mut Bytes<'_>) -> Option<()> {
         let has = |flags: [u64; 2]| flags.into_iter().filter(|flag| self.read_format & flag != 0).count();
         let (times, words) = (has(FORMAT_TIMES), 1 + has(FORMAT_ID_AND_LOST));
@@ -238,7 +238,7 @@ impl Layout {
     }
 }
 
-/// A count, and `each` words for each.
+/// Skips a count, and `each` words for each item.
 fn skip_words(bytes: &mut Bytes<'_>, each: usize) -> Option<()> {
     let count = usize::try_from(bytes.u64()?).ok()?;
     bytes.skip(count.checked_mul(each * 8)?)

@@ -1,4 +1,4 @@
-//! What the header says, in the words of the profile model.
+//! Converts the header to the profile model's metadata.
 
 use linux_perf_event_reader::{AttrFlags, SampleFormat};
 use plumb_profile::{Meta, Scope};
@@ -6,7 +6,7 @@ use plumb_profile::{Meta, Scope};
 use super::features::Header;
 
 impl Header {
-    /// The facts that the header knows. Times and losses are left for whoever reads the records.
+    /// Returns the metadata in the header. Times and losses are left to the reader of the records.
     pub fn meta(&self) -> Meta {
         let recorder = format!("perf {}", self.perf_version);
         Meta {
@@ -23,14 +23,14 @@ impl Header {
         }
     }
 
-    /// Nanoseconds since 1970-01-01 UTC when the sample clock showed `time`, if the file tells.
+    /// Converts a time of the sample clock to nanoseconds since 1970-01-01 UTC, if the file has both clocks.
     pub fn unix_ns(&self, time: u64) -> Option<u64> {
         let (unix, clock) = self.clock?;
         unix.checked_add(time)?.checked_sub(clock)
     }
 
-    /// What `perf record` was told to run, as far as its command line tells it from options: what follows `--`,
-    /// else all of it.
+    /// Returns the command that `perf record` was told to run, as far as its command line separates it from options: the part after `--`,
+    /// otherwise all of it.
     fn recorded_command(&self) -> Vec<String> {
         let start = self.command.iter().position(|argument| argument == "--").map_or(0, |dashes| dashes + 1);
         self.command[start..].to_vec()
@@ -38,7 +38,7 @@ impl Header {
 
     fn scope(&self) -> Scope {
         let Some(event) = self.events.first() else { return Scope::Unknown };
-        // perf asks for the processor of a sample when events are attached to processors, not to threads.
+        // perf records the CPU of a sample if events are attached to CPUs, not to threads.
         if event.attr.sample_format.contains(SampleFormat::CPU) {
             Scope::System
         } else if event.attr.flags.contains(AttrFlags::INHERIT) {

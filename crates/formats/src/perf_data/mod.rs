@@ -1,7 +1,7 @@
-//! perf.data, what `perf record` writes: header facts, and its records in the order of their time.
+//! perf.data, the output of `perf record`: the header, and the records sorted by time.
 //!
-//! Records come out as [`linux_perf_event_reader::RawEventRecord`], checked so far that parsing them can't panic, and
-//! normalised (see `layout.rs`). Unwinding the stack copies that they hold is not done here, nor are file names looked up.
+//! Records are returned as [`linux_perf_event_reader::RawEventRecord`], validated so that parsing them cannot panic, and
+//! normalised (see `layout.rs`). Elsewhere: unwinding the stack copies, looking up file names.
 //!
 //! The layout is that of `tools/perf/Documentation/perf.data-file-format.txt`, `tools/perf/util/header.c` and
 //! `tools/lib/perf/include/perf/event.h` in the kernel source.

@@ -1,4 +1,4 @@
-//! Records that are not the kernel's but perf's own: in pipe mode they are the header.
+//! Records that perf itself writes, not the kernel: in pipe mode they are the header.
 
 use linux_perf_event_reader::Endianness;
 
@@ -13,27 +13,27 @@ const HEADER_BUILD_ID: u32 = 67;
 pub(super) const FINISHED_ROUND: u32 = 68;
 const EVENT_UPDATE: u32 = 78;
 const HEADER_FEATURE: u32 = 80;
-/// The first type that is perf's own (`PERF_RECORD_USER_TYPE_START`).
+/// The first record type of perf itself (`PERF_RECORD_USER_TYPE_START`).
 pub(super) const FIRST_OWN: u32 = 64;
 
 /// `PERF_EVENT_UPDATE__NAME`.
 const UPDATE_NAME: u64 = 2;
 
-/// Events of one recording; a file that claims more is not to be believed.
+/// Largest number of events in a recording; a file that claims more is damaged.
 const EVENTS: usize = 4096;
 
-/// What a record changed.
+/// The effect of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Told {
     /// Nothing of interest.
     Nothing,
-    /// A fact of the header.
+    /// A metadata value was set.
     Fact,
-    /// A further event.
+    /// An event was added.
     Event,
 }
 
-/// Takes in one of perf's own records. `None` if it is damaged.
+/// Processes one of perf's own records. `None` if it is damaged.
 pub(super) fn record(
     header: &mut Header,
     kind: u32,
@@ -47,7 +47,7 @@ pub(super) fn record(
             let attr = Attr::parse(body, endian)?;
             bytes.skip(attr.size)?;
             let ids: Vec<u64> = std::iter::from_fn(|| bytes.u64()).collect();
-            // File mode repeats what the header says.
+            // File mode repeats the header's contents.
             if header.events.iter().any(|event| !ids.is_empty() && event.ids == ids) {
                 return Some(Told::Nothing);
             }

@@ -1,4 +1,4 @@
-//! Opens a perf.data file and hands out the kernel's records in the order of their time.
+//! Opens a perf.data file and returns the kernel's records sorted by time.
 
 use std::collections::HashMap;
 use std::io::{Read, Seek, SeekFrom};
@@ -18,37 +18,37 @@ use super::pipe::{self, FINISHED_ROUND, FIRST_OWN, Told};
 use super::rounds::Rounds;
 use super::stream::{Head, Stream};
 
-/// A record of the kernel.
+/// A kernel record.
 #[derive(Clone, Debug)]
 pub struct Record<'a> {
-    /// Number of its event in `events`.
+    /// Index of its event in `events`.
     pub event: usize,
-    /// All events known by now, as in [`Header::events`]: in pipe mode more may follow.
+    /// All events known so far, as in [`Header::events`]: in pipe mode more may follow.
     pub events: &'a [EventDesc],
     /// The record. Parsing it may fail but not panic.
     pub raw: RawEventRecord<'a>,
 }
 
-/// How to find out which event a record belongs to.
+/// The location of the event id in a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum IdPlace {
-    /// There is only one.
+    /// There is only one event.
     OnlyOne,
-    /// All events put the id in the same place: that of the first.
+    /// All events have the id in the same place: that of the first.
     Same,
-    /// Samples begin with it; other records end with it if `all` says so.
+    /// Samples begin with it; other records end with it if `all` is set.
     Identifier { all: bool },
-    /// There is no telling: everything belongs to the first.
+    /// Unknown: all records belong to the first event.
     None,
 }
 
-/// A record that waits for its turn.
+/// A record waiting to be sorted.
 #[derive(Clone, Copy)]
 struct Waiting {
     kind: RecordType,
     misc: u16,
     event: usize,
-    /// The event that says how the record is to be read: in a group that is the one that fired.
+    /// The event whose layout the record has: in a group, the one that fired.
     layout: usize,
 }
 
@@ -61,7 +61,7 @@ pub struct PerfData<R> {
     id_place: IdPlace,
     event_of: HashMap<u64, usize>,
     rounds: Rounds<Waiting>,
-    /// The value that each counter had in the last sample that holds it.
+    /// The value of each counter in the last sample with it.
     counters: HashMap<u64, u64>,
     at_end: bool,
     current: Vec<u8>,
@@ -70,7 +70,7 @@ pub struct PerfData<R> {
 impl<R: Read + Seek> PerfData<R> {
     /// Opens a perf.data file, in file mode or in pipe mode (`perf record -o -`).
     ///
-    /// Memory stays bounded by the rings that perf drained at once, not by the file.
+    /// Memory is bounded by the ring buffers that perf drained in one round, not by the file.
     pub fn open(mut input: R) -> Result<Self, ReadError> {
         let failed = |error| ReadError::Input { offset: 0, error };
         let size = input.seek(SeekFrom::End(0)).map_err(failed)?;
@@ -78,7 +78,7 @@ impl<R: Read + Seek> PerfData<R> {
         let magic = Magic::parse(&start).ok_or(ReadError::NotPerfData)?;
         let mut loss = Loss::default();
         let (header, data) = if magic.size == Magic::BYTES {
-            // The recorder can't know where the data of a pipe end.
+            // In pipe mode the recorder cannot know where the data ends.
             (Header::default(), Section { offset: Magic::BYTES, size: size.saturating_sub(Magic::BYTES) })
         } else {
             header::read(&mut input, magic.endian, size, &mut loss)?
@@ -97,7 +97,7 @@ impl<R: Read + Seek> PerfData<R> {
             current: Vec::new(),
         };
         perf_data.events_changed();
-        // In pipe mode the first records say what the events are.
+        // In pipe mode the first records describe the events.
         perf_data.fill();
         if perf_data.header.events.is_empty() {
             return Err(ReadError::Header { offset: Magic::BYTES, message: "it describes no events".into() });
@@ -105,17 +105,17 @@ impl<R: Read + Seek> PerfData<R> {
         Ok(perf_data)
     }
 
-    /// What the file says about its making. In pipe mode facts come as late as at the end, so ask again then.
+    /// Returns the file's metadata. In pipe mode it may change until the end.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// What could not be read so far.
+    /// Returns what could not be read so far.
     pub fn loss(&self) -> &Loss {
         &self.loss
     }
 
-    /// The next record in the order of time; `None` at the end. Damage ends or skips and is counted in
+    /// Returns the next record by time; `None` at the end. Damage ends the reading or skips records, and is counted in
     /// [`PerfData::loss`].
     pub fn next_record(&mut self) -> Option<Record<'_>> {
         let mut next = self.rounds.next();
@@ -153,7 +153,7 @@ impl<R: Read + Seek> PerfData<R> {
                 self.rounds.recycle(body);
             } else {
                 self.kernel_record(head, body);
-                // So much waits that some had to go before the round's end.
+                // So much is waiting that some records had to be released before the round's end.
                 if self.rounds.has_ready() {
                     return;
                 }
@@ -197,7 +197,7 @@ impl<R: Read + Seek> PerfData<R> {
         }
     }
 
-    /// Makes a sample for each event of a group whose counter has moved, with that as its period, as perf does.
+    /// Creates a sample for each event of a group whose counter has changed, with the change as its period, as perf does.
     fn group_sample(&mut self, time: Option<u64>, waiting: Waiting, counters: &[Counter], body: &[u8]) {
         for counter in counters {
             let last = match counter.id {
@@ -216,7 +216,7 @@ impl<R: Read + Seek> PerfData<R> {
         }
     }
 
-    /// The number of the event that a record belongs to.
+    /// Returns the index of the event that a record belongs to.
     fn event_of(&self, kind: RecordType, body: &[u8]) -> Option<usize> {
         let data = RawData::from(body);
         let id = match (self.id_place, self.stream.endian()) {
@@ -236,14 +236,14 @@ impl<R: Read + Seek> PerfData<R> {
         };
         match id.map(|id| self.event_of.get(&id).copied()) {
             Some(Some(event)) => Some(event),
-            // What perf makes up itself, such as the mappings that were there before, has no id.
+            // Records synthesized by perf, such as earlier mappings, have no id.
             _ if kind != RecordType::SAMPLE => Some(0),
             Some(None) if id != Some(0) => None,
             _ => Some(0),
         }
     }
 
-    /// Brings everything that depends on the events up to date.
+    /// Updates everything that depends on the events.
     fn events_changed(&mut self) {
         let endian = self.stream.endian();
         let events = &self.header.events;

@@ -1,18 +1,18 @@
-//! Brings records into the order of their time.
+//! Sorts records by time.
 //!
-//! perf writes what it finds in its rings ring by ring, and a FINISHED_ROUND after each time around. Whatever a ring
-//! gets after that is newer than everything that was read in the round *before*. So at the end of a round all
+//! perf drains its ring buffers one by one, and writes a FINISHED_ROUND after each pass. Records added to a ring
+//! after that are newer than everything that was read in the round *before*. So at the end of a round all
 //! records up to the latest of the previous round are in their final order
 //! (tools/perf/util/ordered-events.c).
 
 use std::collections::VecDeque;
 
-/// Records that wait may take this much memory; then they are put in order as if a round had ended.
+/// Memory limit of waiting records, in bytes; beyond it they are sorted as if a round had ended.
 const LIMIT: usize = 256 << 20;
-/// Buffers kept for use again.
+/// Number of buffers kept for reuse.
 const SPARE: usize = 512;
 
-/// A record that waits.
+/// A waiting record.
 pub(super) struct Pending<T> {
     time: u64,
     body: Vec<u8>,
@@ -25,7 +25,7 @@ pub(super) struct Rounds<T> {
     waiting_bytes: usize,
     ready: VecDeque<Pending<T>>,
     spare: Vec<Vec<u8>>,
-    /// Latest time seen, and what it was at the end of the last round.
+    /// Latest time seen, and its value at the end of the last round.
     latest: u64,
     safe_until: u64,
 }
@@ -42,7 +42,7 @@ impl<T> Rounds<T> {
         }
     }
 
-    /// A buffer for a body.
+    /// Returns a buffer for a body.
     pub(super) fn buffer(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()
     }
@@ -54,9 +54,9 @@ impl<T> Rounds<T> {
         }
     }
 
-    /// Adds a record. One without a time comes before all that wait.
+    /// Adds a record. One without a time sorts before all waiting ones.
     pub(super) fn add(&mut self, time: Option<u64>, record: T, body: Vec<u8>) {
-        // perf treats both ends of the scale as "no time".
+        // perf treats both ends of the range as "no time".
         let time = time.filter(|&time| time != u64::MAX).unwrap_or(0);
         self.latest = self.latest.max(time);
         self.waiting_bytes += body.capacity() + size_of::<Pending<T>>();
@@ -77,18 +77,18 @@ impl<T> Rounds<T> {
         self.release(u64::MAX);
     }
 
-    /// Whether there is a record whose place is certain.
+    /// Whether there is a record whose position is final.
     pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// The next record whose place is certain.
+    /// Returns the next record whose position is final.
     pub(super) fn next(&mut self) -> Option<(T, Vec<u8>)> {
         self.ready.pop_front().map(|pending| (pending.record, pending.body))
     }
 
     fn release(&mut self, until: u64) {
-        // Stable: records of the same time stay in the order of the file.
+        // A stable sort: records of the same time keep the file's order.
         self.waiting.sort_by_key(|pending| pending.time);
         let count = self.waiting.partition_point(|pending| pending.time <= until);
         self.ready.extend(self.waiting.drain(..count));

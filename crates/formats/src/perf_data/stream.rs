@@ -1,6 +1,6 @@
-//! Records one after the other as they lie in the data, compressed ones unpacked.
+//! Records in file order, decompressed if necessary.
 //!
-//! Memory is bounded: unpacking goes on only when the records unpacked so far are used up.
+//! Memory is bounded: decompression continues only when the records decompressed so far are consumed.
 
 use std::io::{BufReader, ErrorKind, Read};
 
@@ -18,17 +18,17 @@ const COMPRESSED2: u32 = 83;
 
 /// `struct perf_event_header`.
 const HEADER: usize = 8;
-/// Read from the file at once.
+/// Size of a read from the file.
 const CHUNK: usize = 256 << 10;
-/// Unpacked at once: more than the largest record.
+/// Size of a decompression step: more than the largest record.
 const UNPACK: usize = 128 << 10;
 
-/// What stands before a record's body.
+/// A record's header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     pub kind: u32,
     pub misc: u16,
-    /// Where the record begins in the file; for a compressed one, where what holds it begins.
+    /// Offset of the record in the file; for a compressed one, that of the record containing it.
     pub offset: u64,
 }
 
@@ -36,15 +36,15 @@ pub(super) struct Head {
 pub(super) struct Stream<R> {
     input: BufReader<R>,
     endian: Endianness,
-    /// Where in the file the next record begins.
+    /// Offset of the next record in the file.
     offset: u64,
-    /// Where the data end.
+    /// End of the data.
     end: u64,
     unpacker: Option<Unpacker>,
 }
 
 impl<R: Read> Stream<R> {
-    /// The records in `input`, which stands at `offset` of the file, up to `end`.
+    /// Creates a stream of the records in `input`, which is at `offset` of the file, up to `end`.
     pub(super) fn new(input: R, endian: Endianness, offset: u64, end: u64) -> Self {
         Stream { input: BufReader::with_capacity(CHUNK, input), endian, offset, end, unpacker: None }
     }
@@ -53,7 +53,7 @@ impl<R: Read> Stream<R> {
         self.endian
     }
 
-    /// Reads the next record's body into `body`. `None` at the end, and where the data can't be read on.
+    /// Reads the next record's body into `body`. `None` at the end, or if the data cannot be read further.
     pub(super) fn next(&mut self, body: &mut Vec<u8>, loss: &mut Loss) -> Option<Head> {
         loop {
             if let Some(unpacker) = &mut self.unpacker
@@ -65,7 +65,7 @@ impl<R: Read> Stream<R> {
             match head.kind {
                 COMPRESSED | COMPRESSED2 => self.begin_unpacking(head, body, loss),
                 AUXTRACE => {
-                    // Its first field says how many bytes of trace follow the record.
+                    // The first field is the size of the trace data that follows the record.
                     let size = Bytes::new(body, self.endian).u64().unwrap_or(0);
                     self.pass_over(size, loss)?;
                 }
@@ -78,7 +78,7 @@ impl<R: Read> Stream<R> {
         }
     }
 
-    /// The next record as it lies in the file.
+    /// Reads the next record as stored in the file.
     fn next_stored(&mut self, body: &mut Vec<u8>, loss: &mut Loss) -> Option<Head> {
         let offset = self.offset;
         let left = self.end.saturating_sub(offset);
@@ -88,7 +88,7 @@ impl<R: Read> Stream<R> {
         let mut header = [0; HEADER];
         let read = fill(&mut self.input, &mut header[..HEADER.min(usize::try_from(left).unwrap_or(HEADER))]);
         let (kind, misc, size) = match read {
-            // In pipe mode the end is where the data end.
+            // In pipe mode the data ends at the end of the input.
             Ok(0) if self.end == u64::MAX => return None,
             Ok(HEADER) => parse_header(&header, self.endian)?,
             Ok(_) => return self.stop(loss, "the data end in the middle of a record"),
@@ -121,7 +121,7 @@ impl<R: Read> Stream<R> {
         }
     }
 
-    /// Counts what can't be read as one damaged record and ends the stream.
+    /// Counts unreadable data as one damaged record and ends the stream.
     fn stop<T>(&mut self, loss: &mut Loss, message: &str) -> Option<T> {
         loss.damaged(self.offset, message);
         self.end = self.offset;
@@ -132,7 +132,7 @@ impl<R: Read> Stream<R> {
         let packed = match head.kind {
             COMPRESSED => Some(body),
             _ => {
-                // The size leaves out the padding.
+                // The size excludes padding.
                 let mut bytes = Bytes::new(body, self.endian);
                 let size = bytes.u64().and_then(|size| usize::try_from(size).ok());
                 size.and_then(|size| bytes.take(size))
@@ -153,7 +153,7 @@ fn parse_header(bytes: &[u8], endian: Endianness) -> Option<(u32, u16, u16)> {
     Some((bytes.u32()?, bytes.u16()?, bytes.u16()?))
 }
 
-/// Reads until `to` is full or the input ends; returns how much was read.
+/// Reads until `to` is full or the input ends; returns the number of bytes read.
 fn fill<R: Read>(input: &mut R, to: &mut [u8]) -> std::io::Result<usize> {
     let mut filled = 0;
     while filled < to.len() {
@@ -167,18 +167,18 @@ fn fill<R: Read>(input: &mut R, to: &mut [u8]) -> std::io::Result<usize> {
     Ok(filled)
 }
 
-/// One zstd stream that is spread over all compressed records of the file.
+/// One zstd stream that spans all compressed records of the file.
 struct Unpacker {
     decoder: Decoder<'static>,
     packed: Vec<u8>,
     packed_used: usize,
-    /// Unpacked records; the last may be incomplete.
+    /// Decompressed records; the last may be incomplete.
     records: Vec<u8>,
     records_used: usize,
     offset: u64,
-    /// Whether the decoder may hold more output though all input is used up.
+    /// Whether the decoder may have more output although all input is consumed.
     more: bool,
-    /// Set when the stream is damaged: nothing after that can be unpacked.
+    /// Set when the stream is damaged: nothing after that can be decompressed.
     broken: bool,
 }
 
@@ -237,7 +237,7 @@ impl Unpacker {
         }
     }
 
-    /// Unpacks the next stretch behind what is left of the last one.
+    /// Decompresses the next piece after the remainder of the last one.
     fn unpack(&mut self) -> std::io::Result<()> {
         self.records.drain(..self.records_used);
         self.records_used = 0;

@@ -1,6 +1,6 @@
-//! The line above a stack: `comm pid/tid [cpu] time: period event:`, of which parts may be missing.
+//! The line above a stack: `comm pid/tid [cpu] time: period event:`, parts of which may be missing.
 
-/// What the line says.
+/// The parsed line.
 #[derive(Debug, PartialEq)]
 pub(super) struct Head<'a> {
     pub comm: &'a str,
@@ -9,13 +9,13 @@ pub(super) struct Head<'a> {
     pub cpu: Option<u32>,
     pub time_ns: Option<u64>,
     pub period: Option<u64>,
-    /// Empty if not told.
+    /// Event name, empty if missing.
     pub event: &'a str,
-    /// What comes after the event: a tracepoint's arguments, or the place where stacks were not recorded.
+    /// The part after the event: a tracepoint's arguments, or the frame if stacks were not recorded.
     pub rest: &'a str,
 }
 
-/// Takes the line apart. Names of threads may have spaces and numbers in them: the first place after which the rest makes sense counts.
+/// Parses the line. Names of threads may contain spaces and numbers: the first position after which the rest is valid counts.
 pub(super) fn head(line: &str) -> Option<Head<'_>> {
     let words: Vec<(usize, &str)> = words(line).collect();
     (1..words.len()).find_map(|at| {
@@ -51,7 +51,7 @@ fn behind_ids<'a>(mut head: Head<'a>, line: &'a str, mut words: &[(usize, &'a st
     let time = next(&|word| time_ns(word).is_some());
     head.time_ns = time.and_then(|(_, word)| time_ns(word));
     let period = next(&|word| word.bytes().all(|byte| byte.is_ascii_digit()));
-    // One that is too large is none: the line makes no sense.
+    // A number that is too large makes the line invalid.
     head.period = period.map(|(_, word)| word.parse().ok()).map_or(Some(None), |number| number.map(Some))?;
     let event = next(&|word| {
         word.len() > 1 && word.ends_with(':') && !word.starts_with(['[', '(']) && time_ns(word).is_none()
@@ -61,7 +61,7 @@ fn behind_ids<'a>(mut head: Head<'a>, line: &'a str, mut words: &[(usize, &'a st
         head.rest = line[start + word.len()..].trim();
         return Some(head);
     }
-    // Without an event only a time tells such a line from others.
+    // Without an event only a time distinguishes such a line from others.
     (time.is_some() && next(&|_| true).is_none()).then_some(head)
 }
 
@@ -71,11 +71,11 @@ fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 fn number(word: &str) -> Option<u32> {
-    // perf prints -1 where it doesn't know.
+    // perf prints -1 for unknown ids.
     if word == "-1" { Some(plumb_profile::Process::UNKNOWN) } else { word.parse().ok() }
 }
 
-/// Nanoseconds of `seconds.fraction:`.
+/// Parses `seconds.fraction:` into nanoseconds.
 fn time_ns(word: &str) -> Option<u64> {
     let (seconds, fraction) = word.strip_suffix(':')?.split_once('.')?;
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

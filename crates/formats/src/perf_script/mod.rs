@@ -1,4 +1,4 @@
-//! What `perf script` prints, and `plumb script` too.
+//! The output format of `perf script`, and of `plumb script`.
 
 mod head;
 mod names;

@@ -1,4 +1,4 @@
-//! Names as the text has them: what would break a line, steer a terminal or be taken for something else is escaped, see
+//! Names in the text: characters that break a line, control a terminal or are ambiguous are escaped, see
 //! [`escape`](crate::escape).
 
 use std::borrow::Cow;
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::head::head;
 use crate::escape::escaped;
 
-/// A thread's name. Its spaces are escaped only where a part of it would be taken for the thread's number.
+/// Writes a thread's name. Spaces are escaped only if a part of the name could be taken for the thread's id.
 pub fn comm(name: &str) -> Cow<'_, str> {
     let is_outer = |at: usize, length| at == 0 || at + length == name.len();
     let plain =
@@ -21,19 +21,19 @@ pub fn comm(name: &str) -> Cow<'_, str> {
     escaped(name, |at, one| one == ' ' || (at == 0 && matches!(one, '#' | ':')))
 }
 
-/// An event's name, which is one word.
+/// Writes an event's name, which is one word.
 pub fn event(name: &str) -> Cow<'_, str> {
     escaped(name, |_, one| one == ' ')
 }
 
-/// A function's name, behind which comes its offset or not.
+/// Writes a function's name, with or without an offset after it.
 pub fn symbol(name: &str, has_offset: bool) -> Cow<'_, str> {
-    // What is no offset must not look like one.
+    // A name without an offset must not look as if it had one.
     let offset = name.rfind("+0x").filter(|_| !has_offset);
     escaped(name, |at, one| Some(at) == offset || (one == ' ' && (at == 0 || at + 1 == name.len())))
 }
 
-/// A file, which stands in brackets.
+/// Writes a file name, which is in parentheses.
 pub fn file(path: &str) -> Cow<'_, str> {
     let end = path.strip_suffix(" (deleted)").map_or(path.len(), str::len);
     let is_inner = |at: usize| at < end && (at == 0 || path[..at].ends_with(' '));
@@ -44,7 +44,7 @@ pub fn file(path: &str) -> Cow<'_, str> {
     })
 }
 
-/// A source file, behind which comes a line's number.
+/// Writes a source file name, which is followed by a line number.
 pub fn source(path: &str) -> Cow<'_, str> {
     escaped(path, |_, one| one == ' ')
 }

@@ -1,4 +1,4 @@
-//! Reads the text. Lines that make no sense are left out and counted.
+//! Reads the text. Invalid lines are left out and counted.
 
 use plumb_profile::{AddressSpace, FrameId, Profile, Sample};
 
@@ -6,10 +6,10 @@ use super::head::{Head, head};
 use crate::escape::unescaped;
 use crate::foreign::{Assembly, Place, ReadError};
 
-/// Lines that are looked at to tell the format.
+/// Number of lines examined to recognize the format.
 const FIRST_LINES: usize = 100;
 
-/// Whether one of the first lines stands above a stack.
+/// Whether one of the first lines is a sample's header.
 pub(crate) fn is(bytes: &[u8]) -> bool {
     let lines = bytes.split(|&byte| byte == b'\n').take(FIRST_LINES);
     let mut lines = lines.map(String::from_utf8_lossy).filter(|line| !is_comment(line));
@@ -50,12 +50,12 @@ fn is_comment(line: &str) -> bool {
     line.starts_with('#')
 }
 
-/// The line of a frame: `address function+offset (file)`.
+/// A frame's line: `address function+offset (file)`.
 struct FrameLine<'a> {
     address: u64,
-    /// Empty if not known.
+    /// Function name, empty if not known.
     name: &'a str,
-    /// Empty if not known.
+    /// File name, empty if not known.
     file: &'a str,
     inlined: bool,
 }
@@ -63,11 +63,11 @@ struct FrameLine<'a> {
 struct Reading {
     assembly: Assembly,
     sample: Option<Sample>,
-    /// Of the sample, the innermost first.
+    /// Frames of the sample, innermost first.
     frames: Vec<FrameId>,
-    /// Names, files and lines of calls that were inlined into the frame that is yet to come, the innermost first.
+    /// Names, files and lines of calls inlined into the next frame, innermost first.
     inlined: Vec<(String, String, u32)>,
-    /// The frame that came last, whose source line may follow.
+    /// The last frame, whose source line may follow.
     last: Option<Last>,
 }
 
@@ -75,14 +75,14 @@ struct Last {
     address: u64,
     name: String,
     file: String,
-    /// The name is why the stack is cut.
+    /// Whether the name is the reason of a truncation.
     is_cut: bool,
     source: String,
     line: u32,
 }
 
 impl Reading {
-    /// Takes a line; whether it makes sense.
+    /// Parses a line; returns whether it is valid.
     fn line(&mut self, line: &str) -> bool {
         if line.trim().is_empty() {
             self.end();
@@ -98,7 +98,7 @@ impl Reading {
                 return false;
             }
             self.begin(&head);
-            // Without stacks the place stands in the same line.
+            // Without stacks the frame is on the same line.
             if let Some(frame) = frame_line(head.rest) {
                 self.frame(&frame);
             }
@@ -118,7 +118,7 @@ impl Reading {
             "cpu-clock" | "task-clock" if head.period.is_some() => "ns",
             "cpu-clock" | "task-clock" | "" => "",
             "cycles" | "ref-cycles" => "cycles",
-            // Of a tracepoint, or what follows the colon are modifiers.
+            // A tracepoint, or an event with modifiers after the colon.
             plain => plain,
         };
         let event = self.assembly.event(&unescaped(name), unit);
@@ -146,7 +146,7 @@ impl Reading {
         self.last = Some(Last { address: frame.address, name, file, is_cut, source: String::new(), line: 0 });
     }
 
-    /// A source line behind the last frame: `file.c:12`.
+    /// Parses a source line after the last frame: `file.c:12`.
     fn source_line(&mut self, line: &str) -> bool {
         let Some((file, number)) = line.trim().rsplit_once(':') else { return false };
         let Ok(number) = number.parse() else { return false };
@@ -159,7 +159,7 @@ impl Reading {
         true
     }
 
-    /// Nothing more is to come of the last frame: it is added with the calls that were inlined into it.
+    /// Adds the last frame, which is complete, with the calls inlined into it.
     fn settle(&mut self) {
         let Some(last) = self.last.take() else { return };
         let inlined = std::mem::take(&mut self.inlined);
@@ -176,7 +176,7 @@ impl Reading {
             places.push(Place { name: &last.name, file: &last.source, line: last.line, ..Place::default() });
         }
         let dso = self.assembly.dso(&last.file, None, AddressSpace::Avma, last.address);
-        // Where plumb knows no address it prints none.
+        // If plumb knows no address, it prints none.
         let frame = if last.address == 0 && !places.is_empty() {
             let kind = self.assembly.kind_in(dso);
             self.assembly.frame(kind, &last.file, &places)
@@ -205,7 +205,7 @@ fn frame_line(line: &str) -> Option<FrameLine<'_>> {
     let rest = rest.trim();
     let (name, file) = match rest.strip_suffix(')') {
         Some(open) => {
-            // A file may be called `x (deleted)`.
+            // A file may be named `x (deleted)`.
             let from =
                 if open.ends_with(" (deleted)") { open.len() - " (deleted)".len() } else { open.len() };
             let start = open[..from].rfind(" (").or(open.starts_with('(').then_some(0));

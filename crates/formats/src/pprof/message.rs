@@ -1,11 +1,11 @@
-//! The messages, field by field. Strings are places in the table of strings, whose first is empty.
+//! The messages, field by field. Strings are row numbers in the string table, whose first row is empty.
 
 use prost::Message;
 
 /// A profile.
 #[derive(Clone, PartialEq, Message)]
 pub struct Profile {
-    /// What each value of a sample counts.
+    /// Type and unit of each value of a sample.
     #[prost(message, repeated, tag = "1")]
     pub sample_type: Vec<ValueType>,
     /// Stacks with values.
@@ -14,7 +14,7 @@ pub struct Profile {
     /// Files.
     #[prost(message, repeated, tag = "3")]
     pub mapping: Vec<PprofMapping>,
-    /// Places in the code.
+    /// Code locations.
     #[prost(message, repeated, tag = "4")]
     pub location: Vec<Location>,
     /// Functions.
@@ -23,33 +23,33 @@ pub struct Profile {
     /// Strings; the first is empty.
     #[prost(string, repeated, tag = "6")]
     pub string_table: Vec<String>,
-    /// When it began, in nanoseconds since 1970.
+    /// Start in nanoseconds since 1970.
     #[prost(int64, tag = "9")]
     pub time_nanos: i64,
-    /// How long it took.
+    /// Duration in nanoseconds.
     #[prost(int64, tag = "10")]
     pub duration_nanos: i64,
-    /// What lies between two samples.
+    /// Type of the sampling period.
     #[prost(message, optional, tag = "11")]
     pub period_type: Option<ValueType>,
-    /// How much of that.
+    /// Sampling period in that unit.
     #[prost(int64, tag = "12")]
     pub period: i64,
-    /// What the recorder said of it.
+    /// Comments of the recorder.
     #[prost(int64, repeated, tag = "13")]
     pub comment: Vec<i64>,
-    /// The type of the value that is shown first.
+    /// The type of value shown by default.
     #[prost(int64, tag = "14")]
     pub default_sample_type: i64,
 }
 
-/// What a value counts, and in which unit.
+/// Type and unit of a value.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub struct ValueType {
-    /// Its name.
+    /// Name of the type.
     #[prost(int64, tag = "1")]
     pub kind: i64,
-    /// Its unit.
+    /// Name of the unit.
     #[prost(int64, tag = "2")]
     pub unit: i64,
 }
@@ -57,27 +57,27 @@ pub struct ValueType {
 /// The values of a stack.
 #[derive(Clone, PartialEq, Message)]
 pub struct PprofSample {
-    /// The leaf first.
+    /// Locations, leaf first.
     #[prost(uint64, repeated, tag = "1")]
     pub location_id: Vec<u64>,
-    /// As many as the profile has types.
+    /// Values, one per type of the profile.
     #[prost(int64, repeated, tag = "2")]
     pub value: Vec<i64>,
-    /// Thread, process and what else was known.
+    /// Labels, such as thread and process.
     #[prost(message, repeated, tag = "3")]
     pub label: Vec<Label>,
 }
 
-/// What tells samples of equal stacks apart: a key with a text or a number.
+/// A label that distinguishes samples of equal stacks: a key with a text or a number.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub struct Label {
-    /// The name of the label.
+    /// Name of the label.
     #[prost(int64, tag = "1")]
     pub key: i64,
-    /// Its text; 0 if it is a number.
+    /// Text of the label; 0 if it is a number.
     #[prost(int64, tag = "2")]
     pub text: i64,
-    /// Its number.
+    /// Number of the label.
     #[prost(int64, tag = "3")]
     pub number: i64,
 }
@@ -85,7 +85,7 @@ pub struct Label {
 /// A file that code was mapped from.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub struct PprofMapping {
-    /// Its id, not 0.
+    /// Id of the mapping, not 0.
     #[prost(uint64, tag = "1")]
     pub id: u64,
     /// The first address.
@@ -94,13 +94,13 @@ pub struct PprofMapping {
     /// The address after the last.
     #[prost(uint64, tag = "3")]
     pub memory_limit: u64,
-    /// Where the mapping begins in the file.
+    /// File offset of the mapping.
     #[prost(uint64, tag = "4")]
     pub file_offset: u64,
     /// The file.
     #[prost(int64, tag = "5")]
     pub filename: i64,
-    /// Its build id in hexadecimal digits.
+    /// Build id in hexadecimal.
     #[prost(int64, tag = "6")]
     pub build_id: i64,
     /// Functions of all its locations are known.
@@ -117,19 +117,19 @@ pub struct PprofMapping {
     pub has_inline_frames: bool,
 }
 
-/// A place in the code: with the calls that were inlined there.
+/// A code location, with the calls inlined there.
 #[derive(Clone, PartialEq, Message)]
 pub struct Location {
-    /// Its id, not 0.
+    /// Id of the location, not 0.
     #[prost(uint64, tag = "1")]
     pub id: u64,
-    /// The file; 0 if it is not known.
+    /// Id of the mapping; 0 if not known.
     #[prost(uint64, tag = "2")]
     pub mapping_id: u64,
-    /// The address at run time; 0 if it is not known.
+    /// Address at run time; 0 if not known.
     #[prost(uint64, tag = "3")]
     pub address: u64,
-    /// The innermost inlined call first.
+    /// Lines, innermost inlined call first.
     #[prost(message, repeated, tag = "4")]
     pub line: Vec<Line>,
 }
@@ -148,19 +148,19 @@ pub struct Line {
 /// A function.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub struct PprofFunction {
-    /// Its id, not 0.
+    /// Id of the function, not 0.
     #[prost(uint64, tag = "1")]
     pub id: u64,
-    /// Its readable name.
+    /// Readable name.
     #[prost(int64, tag = "2")]
     pub name: i64,
-    /// Its name in the file.
+    /// Linkage name.
     #[prost(int64, tag = "3")]
     pub system_name: i64,
-    /// The file.
+    /// Source file.
     #[prost(int64, tag = "4")]
     pub filename: i64,
-    /// The line where it begins; 0 if it is not known.
+    /// First line; 0 if not known.
     #[prost(int64, tag = "5")]
     pub start_line: i64,
 }

@@ -1,4 +1,4 @@
-//! pprof's `profile.proto`, gzipped, as `go tool pprof`, Pyroscope, Parca and Datadog write and read it.
+//! pprof's `profile.proto`, gzipped, as written and read by `go tool pprof`, Pyroscope, Parca and Datadog.
 //!
 //! <https://github.com/google/pprof/blob/main/proto/profile.proto>.
 

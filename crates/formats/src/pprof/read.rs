@@ -1,4 +1,4 @@
-//! Reads a profile as pprof has it. Each type of value but the number of samples becomes an event.
+//! Reads a pprof profile. Each type of value except the number of samples becomes an event.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use prost::Message;
 use super::message;
 use crate::foreign::{Assembly, Counted, Place, ReadError, TOO_LARGE};
 
-/// Whether the bytes may be such a message: its first field is one that it has.
+/// Whether the bytes may be such a message: its first field is a known one.
 pub(crate) fn is(bytes: &[u8]) -> bool {
     let mut rest = bytes;
     let field = varint(&mut rest).and_then(|key| field_end(key, rest).map(|_| key >> 3));
     field.is_some_and(|field| (1..=15).contains(&field))
 }
 
-/// Reads the message, not compressed.
+/// Reads the decompressed message.
 pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     let message = decode(bytes, Most::default())?;
     let mut reading = Reading::new(&message)?;
@@ -23,7 +23,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     Ok(reading.finish())
 }
 
-/// Most rows that a message may have: a row of two bytes takes up to a hundred in memory.
+/// Limits of a message's rows: a row of two bytes takes up to a hundred in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Most {
     /// Stacks with values.
@@ -38,7 +38,7 @@ impl Default for Most {
     }
 }
 
-/// Reads the message itself, not compressed; field by field, so that an error has a place.
+/// Decodes the decompressed message field by field, so that an error has a position.
 pub fn decode(bytes: &[u8], most: Most) -> Result<message::Profile, ReadError> {
     let mut message = message::Profile::default();
     let mut rest = bytes;
@@ -60,7 +60,7 @@ pub fn decode(bytes: &[u8], most: Most) -> Result<message::Profile, ReadError> {
     Ok(message)
 }
 
-/// Says which table has too many rows.
+/// Returns an error for a table with too many rows.
 fn too_many(message: &message::Profile, most: Most) -> Option<String> {
     let tables = [
         ("samples", message.sample.len(), most.samples),
@@ -86,7 +86,7 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Where a field's value ends that `bytes` begin with; `None` if they don't hold it.
+/// Returns the end of the field at the start of `bytes`; `None` if they do not contain all of it.
 fn field_end(key: u64, bytes: &[u8]) -> Option<usize> {
     let mut rest = bytes;
     let end = match key & 7 {
@@ -105,22 +105,22 @@ fn field_end(key: u64, bytes: &[u8]) -> Option<usize> {
     (end <= bytes.len()).then_some(end)
 }
 
-/// What a value counts.
+/// A type of value.
 #[derive(Clone, Copy)]
 struct Value {
-    /// Its place among the values of a sample.
+    /// Index among the values of a sample.
     place: usize,
     event: EventId,
-    /// The event of values below zero, which a difference of profiles has.
+    /// The event of negative values, which occur in a difference of profiles.
     decrease: Option<EventId>,
-    /// What one of its unit is in the event's.
+    /// Factor from its unit to the event's.
     factor: u64,
 }
 
 struct Reading<'m> {
     message: &'m message::Profile,
     assembly: Assembly,
-    /// Place of the value that counts samples.
+    /// Index of the value that counts samples.
     count: Option<usize>,
     values: Vec<Value>,
     locations: HashMap<u64, usize>,
@@ -129,7 +129,7 @@ struct Reading<'m> {
     frames: HashMap<u64, FrameId>,
 }
 
-/// What is left of ids that several rows have: the first.
+/// Maps ids to rows; of several rows with one id, the first.
 fn by_id(ids: impl Iterator<Item = u64>) -> HashMap<u64, usize> {
     let mut places = HashMap::new();
     ids.enumerate().for_each(|(place, id)| {
@@ -163,7 +163,7 @@ impl<'m> Reading<'m> {
         })
     }
 
-    /// The events: first the one that the file shows by default.
+    /// Returns the events: first the one that the file shows by default.
     fn types(&mut self) -> Result<(), ReadError> {
         let message = self.message;
         let mut types = Vec::new();
@@ -215,7 +215,7 @@ impl<'m> Reading<'m> {
                 continue;
             }
             let (stack, thread) = (self.stack(row, &sample.location_id)?, self.thread(row, &sample.label)?);
-            // Whose of several values the number of samples is, isn't told.
+            // With several values it is unknown which one the number of samples belongs to.
             let count = self.count.filter(|_| values.len() == 1).map_or(1, |place| sample.value[place]);
             for Value { place, event, factor, .. } in values {
                 let event = if sample.value[place] < 0 { self.decrease(place) } else { event };
@@ -229,7 +229,7 @@ impl<'m> Reading<'m> {
         Ok(())
     }
 
-    /// The event of values below zero of the type at this place.
+    /// Returns the event for negative values of the type at this index.
     fn decrease(&mut self, place: usize) -> EventId {
         let Some(value) = self.values.iter_mut().find(|value| value.place == place) else {
             return self.assembly.event("decrease", "");
@@ -308,7 +308,7 @@ impl<'m> Reading<'m> {
         }
         let (path, address, addresses, build_id) = self.address(location, mapping.copied())?;
         let dso = self.assembly.dso(path, build_id, addresses, location.address);
-        // A function without any name is no better than its address.
+        // A nameless function is treated like a bare address.
         places.retain(|place| !place.name.is_empty());
         if location.address == 0 && !places.is_empty() {
             let kind = self.assembly.kind_in(dso);
@@ -317,8 +317,8 @@ impl<'m> Reading<'m> {
         Ok(self.assembly.frame_at(dso, address, &places))
     }
 
-    /// The file of a location, the address, what that counts from, and the file's build id. An address at run time becomes one in the
-    /// file where the mapping tells its place.
+    /// Returns the file of a location, the address, its address space, and the file's build id. A run-time address is converted to one
+    /// in the file if the mapping has the offset.
     fn address(
         &self,
         location: &message::Location,

@@ -1,4 +1,4 @@
-//! Writes a profile as pprof has it.
+//! Writes a profile in pprof's format.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -10,10 +10,10 @@ use prost::Message;
 
 use super::message;
 
-/// Writes every sample once: equal stacks of a thread are one, with a value for each event beside the number of samples.
+/// Writes every sample once: equal stacks of a thread are one, with a value for each event besides the number of samples.
 ///
-/// Each has labels: `thread` (its name), `pid`, `tid`. A stack that is cut short begins with a function in brackets that says why. Functions
-/// and lines are those that the profile has: a reader has nothing to look up.
+/// Each has labels: `thread` (its name), `pid`, `tid`. A truncated stack begins with a function in brackets that has the reason. Functions
+/// and lines are the profile's: a reader need not look anything up.
 pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
     let mut made = Made::new(profile);
     made.types();
@@ -34,7 +34,7 @@ pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
     out.finish()?.flush()
 }
 
-/// The table of strings.
+/// The string table.
 struct Strings {
     list: Vec<String>,
     known: HashMap<String, i64>,
@@ -52,13 +52,13 @@ impl Strings {
     }
 }
 
-/// What tells functions apart in pprof: name, linkage name, file, first line.
+/// The key of a function in pprof: name, linkage name, file, first line.
 type FunctionKey = (i64, i64, i64, i64);
 
 struct Made<'p> {
     profile: &'p Profile,
     message: message::Profile,
-    /// Which type of values is that of the first event.
+    /// Index of the first event's type of value.
     first_event: usize,
     strings: Strings,
     functions: BTreeMap<u64, message::PprofFunction>,
@@ -84,7 +84,7 @@ impl<'p> Made<'p> {
         }
     }
 
-    /// The number of samples, unless an event is just that, and what they weigh by event.
+    /// Adds the types: the number of samples, unless an event counts just that, and the weight by event.
     fn types(&mut self) {
         let (samples, count) = (self.strings.add("samples"), self.strings.add("count"));
         let text = |id| self.profile.strings.get(id);
@@ -94,7 +94,7 @@ impl<'p> Made<'p> {
         }
         self.first_event = self.message.sample_type.len();
         for event in self.profile.events.rows() {
-            // What readers know clocks by.
+            // Names by which readers recognize clocks.
             let kind = match self.profile.strings.get(event.name) {
                 "cpu-clock" | "task-clock" => "cpu",
                 name => name,
@@ -111,7 +111,7 @@ impl<'p> Made<'p> {
             self.message.sample_type.get(self.first_event).map_or(samples, |one| one.kind);
     }
 
-    /// The file of the program that was sampled most is the first: readers call the profile by it.
+    /// Puts the file of the most sampled program first: readers name the profile after it.
     fn main_file(&mut self) {
         let profile = self.profile;
         let mut by_program: HashMap<_, u64> = HashMap::new();
@@ -198,7 +198,7 @@ impl<'p> Made<'p> {
         number
     }
 
-    /// A place in a function, by the lines where that begins and where the place is.
+    /// Returns a line of a function, with the function's first line.
     fn line(&mut self, name: &str, linkage: &str, file: &str, (start, line): (u32, u32)) -> message::Line {
         let linkage = if linkage.is_empty() { name } else { linkage };
         let key =
@@ -220,7 +220,7 @@ impl<'p> Made<'p> {
             id: self.mappings.len() as u64 + 1,
             filename: self.strings.add(self.profile.strings.get(*path)),
             build_id: build_id.as_ref().map_or(0, |id| self.strings.add(&id.to_string())),
-            // Nothing is left to be looked up.
+            // Nothing is left to look up.
             has_functions: true,
             ..message::PprofMapping::default()
         };

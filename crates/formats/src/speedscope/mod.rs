@@ -1,4 +1,4 @@
-//! speedscope's own file, for <https://www.speedscope.app>: a profile for each thread, in the order of time.
+//! speedscope's own file format, for <https://www.speedscope.app>: a profile for each thread, sorted by time.
 //!
 //! <https://www.speedscope.app/file-format-schema.json>.
 

@@ -1,4 +1,4 @@
-//! Reads a file as speedscope saves it and other tools write it: both kinds of profiles, samples and events.
+//! Reads a file as saved by speedscope or other tools: both kinds of profiles, sampled and evented.
 
 use std::borrow::Cow;
 
@@ -33,7 +33,7 @@ struct Frame<'a> {
     line: Option<f64>,
 }
 
-/// A profile of either kind: what belongs to the other is empty.
+/// A profile of either kind: fields of the other kind are empty.
 #[derive(Deserialize)]
 struct One<'a> {
     #[serde(borrow, rename = "type")]
@@ -50,7 +50,7 @@ struct One<'a> {
     events: Vec<Change>,
 }
 
-/// A frame is entered or left.
+/// A frame is opened or closed.
 #[derive(Deserialize)]
 struct Change {
     #[serde(rename = "type")]
@@ -75,7 +75,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
         let place = Place {
             name: &frame.name,
             file: frame.file.as_deref().unwrap_or_default(),
-            // Saturates.
+            // The conversion saturates.
             line: frame.line.unwrap_or_default() as u32,
             ..Place::default()
         };
@@ -109,12 +109,12 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
 struct Reading {
     assembly: Assembly,
     frames: Vec<FrameId>,
-    /// Values that are not whole numbers of their unit.
+    /// Number of values that are not whole numbers of their unit.
     inexact: u64,
 }
 
 impl Reading {
-    /// Whose profile it is, of what event, and what one of its unit is in the event's.
+    /// Returns the thread and event of a profile, and the factor from its unit to the event's.
     fn whose(&mut self, one: &One<'_>) -> (ThreadId, EventId, f64) {
         let (unit, factor) = match &*one.unit {
             "nanoseconds" => ("ns", 1.0),
@@ -139,7 +139,7 @@ impl Reading {
         self.frames.get(index).copied().ok_or_else(|| format!("there is no frame {index}"))
     }
 
-    /// The weight of sample or event number `at`.
+    /// Returns the weight of sample or event number `at`.
     fn weight(&mut self, at: usize, value: f64) -> Result<u64, String> {
         let (weight, has_fraction) =
             whole(value).map_err(|why| format!("number {at}, whose weight is {value}: it {why}"))?;
@@ -169,7 +169,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Between two changes the frames that are open had what passed.
+    /// Assigns the time between two events to the open frames.
     fn evented(&mut self, one: &One<'_>) -> Result<(), String> {
         let (thread, event, factor) = self.whose(one);
         let mut open: Vec<(usize, StackId)> = Vec::new();
@@ -203,8 +203,8 @@ impl Reading {
     }
 }
 
-/// The thread's name, its process' id and its own, and the event, as plumb names profiles: `name (pid 1, tid 2) event`. Of other names
-/// all is the thread's.
+/// Splits a profile's name as plumb writes it, `name (pid 1, tid 2) event`, into the thread's name, its process and thread ids, and the event.
+/// Any other name is the thread's as a whole.
 fn whose(name: &str) -> (&str, Option<(u32, u32)>, &str) {
     let parts = || {
         let (comm, rest) = name.rsplit_once(" (pid ")?;

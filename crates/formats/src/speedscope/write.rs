@@ -1,4 +1,4 @@
-//! Writes a profile as speedscope has it.
+//! Writes a profile in speedscope's format.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -9,10 +9,10 @@ use serde::Serialize;
 use crate::calls::{Call, Calls};
 use crate::json;
 
-/// Writes a profile for each thread and event, the heaviest first, with its samples in the order of time.
+/// Writes a profile for each thread and event, the heaviest first, with its samples sorted by time.
 ///
-/// Inlined calls are frames of their own; a stack that is cut short begins with a frame in brackets that says why; a frame without a
-/// name is its address and file.
+/// Inlined calls are frames of their own; a truncated stack begins with a frame in brackets that has the reason; a frame without a
+/// name has its address and file.
 pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
     let mut frames = Frames {
         profile,
@@ -87,7 +87,7 @@ struct Sampled {
     unit: &'static str,
     start_value: u64,
     end_value: u64,
-    /// Frames of each, the outermost first.
+    /// Frames of each sample, outermost first.
     samples: Vec<Vec<usize>>,
     weights: Vec<u64>,
 }
@@ -112,7 +112,7 @@ impl Sampled {
     }
 }
 
-/// Frames, each once.
+/// Distinct frames.
 struct Frames<'p> {
     profile: &'p Profile,
     calls: Calls<'p>,
@@ -122,7 +122,7 @@ struct Frames<'p> {
 }
 
 impl Frames<'_> {
-    /// The places of a stack's frames, the outermost first.
+    /// Returns the indices of a stack's frames, outermost first.
     fn stack(&mut self, stack: StackId) -> Vec<usize> {
         let mut frames: Vec<FrameId> = self.profile.frames_of(Some(stack)).collect();
         frames.reverse();

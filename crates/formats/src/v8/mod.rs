@@ -1,4 +1,4 @@
-//! CPU profiles of V8 (`.cpuprofile`), as `node --cpu-prof`, Chrome's DevTools and Deno write them.
+//! V8 CPU profiles (`.cpuprofile`), as written by `node --cpu-prof`, Chrome's DevTools and Deno.
 //!
 //! <https://chromedevtools.github.io/devtools-protocol/tot/Profiler/#type-Profile>.
 

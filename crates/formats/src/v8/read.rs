@@ -13,14 +13,14 @@ use crate::foreign::{Assembly, ReadError};
 struct File<'a> {
     #[serde(borrow)]
     nodes: Vec<Node<'a>>,
-    /// Microseconds.
+    /// Start in microseconds.
     start_time: f64,
     end_time: f64,
     #[serde(default)]
     samples: Vec<u64>,
     #[serde(default)]
     time_deltas: Vec<f64>,
-    /// As VS Code's profiler adds it.
+    /// Added by VS Code's profiler.
     #[serde(borrow, default)]
     title: Option<Cow<'a, str>>,
 }

@@ -1,4 +1,4 @@
-//! Samples of V8's profiler: by nodes of a tree, each after an interval.
+//! Samples of V8's profiler: each is a node of a tree, after an interval.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::foreign::{Assembly, Counted, Place, ReadError, TOO_LARGE, whole};
 
-/// A function in the place where it was called. It names its children in a file, and its parent in a trace.
+/// A function at a call site. It refers to its children in a file, and to its parent in a trace.
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Node<'a> {
@@ -28,14 +28,14 @@ struct CallFrame<'a> {
     function_name: Cow<'a, str>,
     #[serde(borrow, default)]
     url: Cow<'a, str>,
-    /// Line where the function begins, counted from 0.
+    /// First line of the function, counted from 0.
     #[serde(default)]
     line_number: Option<f64>,
 }
 
 /// A node's frame and parent.
 struct Known {
-    /// `None`: the root, which is no function.
+    /// `None` for the root, which is not a function.
     frame: Option<FrameId>,
     is_idle: bool,
     parent: Option<u64>,
@@ -51,18 +51,18 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// None yet of a profile that begins at `start` in microseconds.
+    /// Creates an empty profile that starts at `start`, in microseconds.
     pub fn new(start: f64) -> Self {
         Samples { nodes: HashMap::new(), stacks: HashMap::new(), now: start, samples: Vec::new() }
     }
 
-    /// Takes nodes, each after its parent or before.
+    /// Adds nodes, in any order.
     pub fn add_nodes(&mut self, assembly: &mut Assembly, nodes: &[Node<'_>]) -> Result<(), ReadError> {
         for node in nodes {
             let frame = &node.call_frame;
             let name = if frame.function_name.is_empty() { "(anonymous)" } else { &frame.function_name };
             let file = frame.url.strip_prefix("file://").unwrap_or(&frame.url);
-            // Saturates.
+            // The conversion saturates.
             let line = frame.line_number.filter(|_| !file.is_empty()).map_or(0, |line| (line + 1.0) as u32);
             let place = Place { name, file, line, start_line: line, ..Place::default() };
             let is_root = name == "(root)";
@@ -83,7 +83,7 @@ impl Samples {
         Ok(())
     }
 
-    /// Takes the nodes of samples, and the microseconds before each.
+    /// Adds the nodes of samples, and the microseconds before each.
     pub fn add(&mut self, samples: &[u64], deltas: &[f64]) -> Result<(), ReadError> {
         if samples.len() != deltas.len() {
             return Err(ReadError::Row {
@@ -99,8 +99,8 @@ impl Samples {
         Ok(())
     }
 
-    /// Adds the samples to the profile, each with the time until the next one, and the last with that until `end`. Returns the time, in
-    /// nanoseconds, in which nothing ran: it is in no sample.
+    /// Adds the samples to the profile, each with the time until the next one, and the last with that until `end`. Returns the idle time in
+    /// nanoseconds, which is in no sample.
     pub fn finish(
         mut self,
         assembly: &mut Assembly,
@@ -109,7 +109,7 @@ impl Samples {
         end: Option<f64>,
     ) -> Result<u64, ReadError> {
         let mut samples = std::mem::take(&mut self.samples);
-        // V8's thread that samples may write them late.
+        // V8's sampling thread may write them late.
         samples.sort_by(|one, other| one.0.total_cmp(&other.0));
         let mut idle_ns = 0_u64;
         for (row, &(time, node)) in samples.iter().enumerate() {
@@ -130,7 +130,7 @@ impl Samples {
         Ok(idle_ns)
     }
 
-    /// The stack of a node, or `None` if its callers are a circle.
+    /// Returns the stack of a node, or `None` if its callers form a cycle.
     fn stack(&mut self, assembly: &mut Assembly, node: u64) -> Option<Option<StackId>> {
         let mut path = Vec::new();
         let mut at = Some(node);

@@ -1,7 +1,7 @@
-//! Processor time of lives, from what the kernel's accounts say of each task at its exec and at its end.
+//! CPU time of process lifetimes, from the kernel's report on each task at its exec and at its end.
 //!
-//! A task is freed some milliseconds after its exit, when its process may be forgotten. Of lives that ran before the
-//! recording the account is not taken: nobody knows how much of it was before. A thread's time counts for the life in
+//! A task is freed some milliseconds after its exit, when its process may be forgotten. Lifetimes that began before the
+//! recording get no CPU time, as the part before it is unknown. A thread's time counts for the lifetime in
 //! which it ends.
 
 use plumb_profile::{Begin, LifeEnd, LifeId, Profile};
@@ -9,29 +9,29 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::tasks::Tasks;
 
-/// What is known of accounts.
+/// State of the accounting.
 #[derive(Debug, Default)]
 pub(crate) struct Accounts {
-    /// Of processes that exec'd: what their main thread had used by then.
+    /// For processes that exec'd: CPU time of their main thread up to then.
     before_exec: FxHashMap<u32, u64>,
-    /// Lives that an exec has ended, whose account follows.
+    /// Lifetimes ended by an exec, whose CPU time follows.
     execs: FxHashMap<u32, LifeId>,
-    /// Lives that have ended, until their main thread is freed.
+    /// Ended lifetimes, until their main thread is freed.
     ended: FxHashMap<u32, LifeId>,
-    /// Threads that ended before another one of their process exec'd, until they are freed: the life that they ended in, and what they had used
-    /// before it. By process and thread; the first has the number of the one that exec'd (exchange_tids in kernel/pid.c).
+    /// Threads that ended before another one of their process exec'd, until they are freed: the lifetime in which they ended, and their CPU time
+    /// before it. By process and thread; the main thread has the ID of the one that exec'd (exchange_tids in kernel/pid.c).
     replaced: FxHashMap<(u32, u32), (LifeId, u64)>,
-    /// Processes whose first thread was freed before the record of the exec by which another has its number.
+    /// Processes whose main thread was freed before the record of the exec by which another thread took over its ID.
     freed_early: FxHashSet<u32>,
 }
 
 impl Accounts {
-    /// A process has exec'd: this was its life so far.
+    /// Handles an exec of a process, which ends this lifetime.
     pub(crate) fn exec(&mut self, pid: u32, life: LifeId) {
         self.execs.insert(pid, life);
     }
 
-    /// A thread of a process has exec'd that was not the first: this was its life so far, in which those threads have ended.
+    /// Handles an exec by a thread other than the main thread, which ends this lifetime and the other threads.
     pub(crate) fn replaced(
         &mut self,
         (pid, tid): (u32, u32),
@@ -47,19 +47,19 @@ impl Accounts {
         ended.filter(|&tid| tid != pid).for_each(|tid| _ = self.replaced.insert((pid, tid), (life, 0)));
     }
 
-    /// The last thread of a process has exited.
+    /// Handles the exit of a process' last thread.
     pub(crate) fn exit(&mut self, pid: u32, life: LifeId) {
         self.ended.insert(pid, life);
     }
 
-    /// Only lives that are still there matter.
+    /// Only existing lifetimes matter.
     pub(crate) fn retain(&mut self, is_there: impl Fn(LifeId) -> bool) {
         self.execs.retain(|_, life| is_there(*life));
         self.ended.retain(|_, life| is_there(*life));
         self.replaced.retain(|_, (life, _)| is_there(*life));
     }
 
-    /// There are no lives any more.
+    /// Forgets all lifetimes.
     pub(crate) fn forget(&mut self) {
         self.execs.clear();
         self.ended.clear();
@@ -67,7 +67,7 @@ impl Accounts {
         self.freed_early.clear();
     }
 
-    /// A task has used so much since it was forked, and has just exec'd, or ended.
+    /// Adds the CPU time of a task since its fork; the task has just exec'd or ended.
     pub(crate) fn spent(
         &mut self,
         tasks: &Tasks,
@@ -79,7 +79,7 @@ impl Accounts {
         let before = match replaced {
             Some((_, before)) => Some(before),
             None if tid == pid => self.before_exec.remove(&pid),
-            // One whose end has no record: it has the number of the one that execs, of which the record is still to come.
+            // A thread without an end record: it has the ID of the one that execs, whose record is still to come.
             None if tasks.threads.get(&tid).is_some_and(|thread| thread.pid == pid && !thread.exited) => {
                 self.freed_early.insert(pid);
                 self.before_exec.remove(&pid)
@@ -106,12 +106,12 @@ impl Accounts {
         }
     }
 
-    /// Of how many lives that have ended the account is still to come.
+    /// Number of ended lifetimes whose CPU time is still to come.
     pub(crate) fn open(&self) -> usize {
         self.ended.len()
     }
 
-    /// Takes away accounts that are of some threads only.
+    /// Removes CPU times that cover only some threads.
     pub(crate) fn drop_parts(&self, profile: &mut Profile) {
         let open = |life: &plumb_profile::Life| life.end == LifeEnd::Running;
         let ids: Vec<LifeId> =

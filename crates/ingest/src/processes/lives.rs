@@ -1,7 +1,7 @@
-//! The lives of processes, from the records of forks, execs and exits: also of those that no sample ever hits.
+//! Process lifetimes, from the records of forks, execs and exits: including processes without samples.
 //!
-//! Lives of processes that ran before the recording are noted once something happens to them: a sample, a fork, an
-//! exit. A command's first moments, between the recorder's fork and its exec, are a life only if a sample hits them.
+//! The lifetime of a process that ran before the recording is noted at its first event: a sample, a fork, an
+//! exit. A command's first moments, between the recorder's fork and its exec, get a lifetime only if they have a sample.
 
 use plumb_profile::{Begin, Life, LifeEnd, LifeId, ProcessId, Profile, StringId};
 use rustc_hash::FxHashSet;
@@ -10,27 +10,27 @@ use super::accounts::Accounts;
 use super::scope::Scope;
 use super::tasks::{Name, Tasks};
 
-/// How far up parents are looked for: ids in a damaged file may form circles.
+/// Most ancestors that are followed: IDs in a damaged file may form cycles.
 const MAX_PARENTS: usize = 64;
-/// Time between two looks at how much memory processes that fork have. A look takes some 30 µs.
+/// Time between two reads of the memory size of forking processes. A read takes some 30 µs.
 const LOOK_PAUSE_NS: u64 = 100_000_000;
-/// The same for one process.
+/// Time between two reads for the same process.
 const LOOK_AGAIN_NS: u64 = 100_000_000;
 
-/// A life's account comes no later than this after its end.
+/// The final CPU time of a process comes at most this long after its end.
 const SETTLE_NS: u64 = 2_000_000_000;
 
-/// What is remembered of lives beside their rows in the profile.
+/// State of lifetimes besides their rows in the profile.
 #[derive(Debug, Default)]
 pub(crate) struct Lives {
-    /// Processor time that is still to be told.
+    /// CPU times that are still to come.
     pub(crate) accounts: Accounts,
-    /// When the memory of any process was looked at last, in the time of records.
+    /// Last read of any process' memory size, in record time.
     looked_ns: u64,
 }
 
 impl Lives {
-    /// A process was forked. Its parent, if it is recorded, is known.
+    /// Starts the lifetime of a forked process. Its parent, if recorded, is known.
     pub(crate) fn begin_fork(
         &mut self,
         (scope, tasks): (&Scope, &mut Tasks),
@@ -40,7 +40,7 @@ impl Lives {
     ) {
         let parent_life = if scope.wants(parent) { life_of(scope, tasks, profile, parent) } else { None };
         let comm = match parent_life {
-            // Not the name of the thread that happened to fork.
+            // Taken from the process, not from the thread that happened to fork.
             Some(life) => profile.lives[life].comm,
             None => name_of(tasks, profile, pid),
         };
@@ -48,7 +48,7 @@ impl Lives {
         self.look_at_memory(scope, tasks, profile, (parent, time_ns));
     }
 
-    /// A process has exec'd; `name` is its new one.
+    /// Starts a new lifetime at an exec; `name` is the new name.
     pub(crate) fn begin_exec(
         &mut self,
         (scope, tasks): (&Scope, &mut Tasks),
@@ -66,7 +66,7 @@ impl Lives {
                 self.accounts.exec(pid, old);
                 let old = profile.lives.get_mut(old);
                 if scope.is_live() && parent == std::process::id() && old.begin == Begin::Running {
-                    // The recorder forked it before it began to record, only to exec.
+                    // The recorder forked it before the recording started, only to exec.
                     old.begin = Begin::Fork;
                 }
                 (old.end, old.end_ns) = (LifeEnd::Exec, time_ns);
@@ -81,7 +81,7 @@ impl Lives {
         push_life(tasks, profile, (pid, parent_life, comm), Begin::Exec, time_ns);
     }
 
-    /// The last thread of a process has exited.
+    /// Ends the lifetime of a process, whose last thread has exited.
     pub(crate) fn end(
         &mut self,
         (scope, tasks): (&Scope, &mut Tasks),
@@ -99,8 +99,8 @@ impl Lives {
         }
     }
 
-    /// Takes out of the profile what is known of processes that had ended by `now_ns`, and is kept elsewhere by now: their lives and
-    /// mappings. What the kernel may still tell of a life comes milliseconds after its end. Returns the rows of those that run.
+    /// Removes lifetimes and mappings of processes that had ended by `now_ns` from the profile; the caller has stored them
+    /// elsewhere. Late reports from the kernel come milliseconds after the end. Returns the rows of running processes.
     pub(crate) fn forget_ended(
         &mut self,
         tasks: &Tasks,
@@ -122,7 +122,7 @@ impl Lives {
         running
     }
 
-    /// Reads how much memory a process that forks has, unless that was done lately.
+    /// Reads the memory size of a forking process, unless that was done recently.
     fn look_at_memory(
         &mut self,
         scope: &Scope,
@@ -140,7 +140,7 @@ impl Lives {
         self.looked_ns = now;
         process.looked_ns = Some(now);
         let peak = plumb_process::peak_rss(pid);
-        // The record is of a while ago: the process may run another program by now.
+        // The record is from a while ago: the process may run another program by now.
         if plumb_process::executable(pid).is_some_and(|path| path == *process.executable) {
             let known = &mut profile.lives.get_mut(life).peak_rss_bytes;
             *known = peak.max(*known);
@@ -148,7 +148,7 @@ impl Lives {
     }
 }
 
-/// The number of a process belongs to another one from now on. If no record told of its end, it was lost.
+/// Ends a lifetime because its process ID belongs to another process from now on. Without a record of its end, that was lost.
 pub(crate) fn end_unseen(profile: &mut Profile, life: Option<LifeId>, time_ns: Option<u64>) {
     if let Some(life) = life.and_then(|life| profile.lives.find_mut(life))
         && life.end == LifeEnd::Running
@@ -157,7 +157,7 @@ pub(crate) fn end_unseen(profile: &mut Profile, life: Option<LifeId>, time_ns: O
     }
 }
 
-/// A sample hit a process: its life points at the row that samples point at.
+/// Notes that a process has a sample: its lifetime refers to the row that samples refer to.
 pub(crate) fn note_sample(scope: &Scope, tasks: &mut Tasks, profile: &mut Profile, pid: u32, row: ProcessId) {
     if pid != 0
         && let Some(life) = life_of(scope, tasks, profile, pid)
@@ -169,14 +169,14 @@ pub(crate) fn note_sample(scope: &Scope, tasks: &mut Tasks, profile: &mut Profil
     }
 }
 
-/// The executable of a process has become known.
+/// Sets the executable of a process once it is known.
 pub(crate) fn set_executable(tasks: &Tasks, profile: &mut Profile, pid: u32, path: &[u8]) {
     if let Some(life) = tasks.processes.get(&pid).and_then(|process| process.life) {
         profile.lives.get_mut(life).exe = profile.strings.add(&String::from_utf8_lossy(path));
     }
 }
 
-/// The life of a process, noted now if it ran before the recording, and its ancestors' with it.
+/// The lifetime of a process, created with its ancestors' if it ran before the recording.
 fn life_of(scope: &Scope, tasks: &mut Tasks, profile: &mut Profile, pid: u32) -> Option<LifeId> {
     let mut missing = Vec::new();
     let mut at = pid;
@@ -190,7 +190,7 @@ fn life_of(scope: &Scope, tasks: &mut Tasks, profile: &mut Profile, pid: u32) ->
         missing.push(at);
         at = process.parent;
     }
-    // A parent's row comes before its children's.
+    // A parent's row precedes its children's.
     for pid in missing.into_iter().rev() {
         let comm = name_of(tasks, profile, pid);
         parent = Some(push_life(tasks, profile, (pid, parent, comm), Begin::Running, None));

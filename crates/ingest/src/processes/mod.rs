@@ -1,6 +1,6 @@
-//! The picture of every process: who runs, who descends from whom, what each has mapped, how long each lived.
+//! The state of every process: tasks, parents, mappings, lifetimes.
 //!
-//! It comes from records, in the order of their time, and from /proc where records are missing. Not here: samples and their stacks.
+//! Derived from records, in order of time, and from /proc where records are missing. Elsewhere: samples and their stacks.
 
 mod accounts;
 mod lives;
@@ -25,19 +25,19 @@ use queues::Queues;
 use scope::Scope;
 use tasks::Tasks;
 
-/// How often the mappings of a process are read again because some are missing.
+/// Most re-reads of a process' mappings, if some are missing.
 const MAX_REFRESHES: u8 = 8;
-/// What perf gives as pid and tid of a task that has been reaped already.
+/// PID and TID in perf's records of a task that has been reaped already.
 const REAPED: u32 = u32::MAX;
 
-/// All processes, with their threads and their memory.
+/// All processes, with their threads and address spaces.
 #[derive(Debug)]
 pub(crate) struct Processes {
     pub(crate) scope: Scope,
     pub(crate) tasks: Tasks,
     pub(crate) spaces: AddressSpaces,
     pub(crate) lives: Lives,
-    /// How long threads wait for a processor. `None`: it is not looked at.
+    /// Run-queue waits of threads. `None`: not measured.
     queues: Option<Queues>,
     exits: Exits,
 }
@@ -45,9 +45,9 @@ pub(crate) struct Processes {
 /// Tasks that have exited.
 #[derive(Debug, Default)]
 struct Exits {
-    /// Per processor the process and thread that exited there last.
+    /// By CPU, the process and thread that last exited there.
     last: FxHashMap<u32, (u32, u32)>,
-    /// Processes and threads that exited lately, and whether the thread was the last of its process.
+    /// Processes and threads that exited recently, and whether the thread was the last of its process.
     lately: VecDeque<(u32, u32, bool)>,
 }
 
@@ -65,7 +65,7 @@ impl Processes {
         }
     }
 
-    /// The process and thread of a sample on a processor, both known from now on; `None` if the filter keeps it out.
+    /// The process and thread of a sample on a CPU, noted if new; `None` if the filter excludes it.
     pub(crate) fn task_of(
         &mut self,
         profile: &mut Profile,
@@ -73,7 +73,7 @@ impl Processes {
         cpu: u32,
     ) -> Option<(u32, u32)> {
         if pid == REAPED {
-            // The end of an exit, after the task has lost its number: it is the last that exited on this processor.
+            // The end of an exit, after the task has lost its ID: it is the last one that exited on this CPU.
             (pid, tid) = *self.exits.last.get(&cpu)?;
         }
         self.meet_process(profile, pid);
@@ -84,7 +84,7 @@ impl Processes {
         Some((pid, tid))
     }
 
-    /// The row of a thread that is sampled, with what its process had mapped and the life that it was in.
+    /// The row of a sampled thread, with its process' mappings and lifetime.
     pub(crate) fn note_sample(&mut self, profile: &mut Profile, pid: u32, tid: u32) -> ThreadId {
         let (thread, process) = self.tasks.rows(profile, tid);
         if let Some(space) = self.tasks.space(pid) {
@@ -94,7 +94,7 @@ impl Processes {
         thread
     }
 
-    /// Likewise of a thread that is looked at once, which begins no life.
+    /// The row of a thread that is inspected once, which creates no lifetime.
     pub(crate) fn note_stopped(&mut self, profile: &mut Profile, pid: u32, tid: u32) -> ThreadId {
         let (thread, process) = self.tasks.rows(profile, tid);
         if let Some(space) = self.tasks.space(pid) {
@@ -103,13 +103,13 @@ impl Processes {
         thread
     }
 
-    /// Takes out of the profile what is known of processes that had ended by `now_ns`.
+    /// Removes information on processes that had ended by `now_ns` from the profile.
     pub(crate) fn forget_ended(&mut self, profile: &mut Profile, now_ns: u64) {
         let running = self.lives.forget_ended(&self.tasks, profile, now_ns);
         self.spaces.retain_noted(&running);
     }
 
-    /// Nothing that a profile knows so far has a row any more. Returns the rows that processes had which go on.
+    /// Forgets all rows of the profile so far. Returns the rows that running processes had.
     pub(crate) fn forget_rows(&mut self) -> HashSet<ProcessId> {
         let running = self.tasks.forget_rows();
         self.lives.accounts.forget();
@@ -117,7 +117,7 @@ impl Processes {
         running
     }
 
-    /// Learns of a process, unless a record told of it.
+    /// Notes a process, unless it is known from a record.
     pub(crate) fn meet_process(&mut self, profile: &mut Profile, pid: u32) {
         if self.tasks.processes.contains_key(&pid) {
             return;
@@ -134,7 +134,7 @@ impl Processes {
         self.tasks.processes.entry(pid).or_default();
     }
 
-    /// Learns names, parents and mappings of a running process and its threads from /proc, if that is allowed.
+    /// Reads names, parents and mappings of a running process and its threads from /proc, if permitted.
     pub(crate) fn read_process(&mut self, profile: &mut Profile, pid: u32) {
         if self.scope.is_live() {
             self.meet(pid);
@@ -142,7 +142,7 @@ impl Processes {
         }
     }
 
-    /// As [`Processes::read_process`], but for its mappings.
+    /// As [`Processes::read_process`], without its mappings.
     pub(crate) fn meet(&mut self, pid: u32) {
         let process = self.tasks.processes.entry(pid).or_default();
         process.parent = plumb_process::parent(pid).unwrap_or(0);
@@ -152,14 +152,14 @@ impl Processes {
         threads.into_iter().for_each(|tid| self.meet_thread(pid, tid));
     }
 
-    /// Learns of a thread of a process, unless that is known.
+    /// Notes a thread of a process, unless it is known.
     pub(crate) fn meet_thread_of(&mut self, pid: u32, tid: u32) {
         if self.tasks.threads.get(&tid).is_none_or(|thread| thread.pid != pid) {
             self.meet_thread(pid, tid);
         }
     }
 
-    /// Learns the name of a thread that no record told of; the main thread's will do if its own is not known.
+    /// Reads the name of a thread without a record; if that fails, the main thread's name is used.
     fn meet_thread(&mut self, pid: u32, tid: u32) {
         let told = match self.scope.is_live() && pid != 0 {
             true => plumb_process::comm(pid, tid).map(|text| Name::new(&text)),
@@ -169,8 +169,8 @@ impl Processes {
         self.tasks.rename(pid, tid, name);
     }
 
-    /// Reads the mappings of a running process again, because a sample has an address that is in none of them: a
-    /// record was lost. Returns whether that was done; it is not done often.
+    /// Reads the mappings of a running process again, because a sample has an address outside of all of them: a
+    /// record was lost. Returns whether that was done; the number of re-reads is limited.
     pub(crate) fn refresh(&mut self, profile: &mut Profile, pid: u32) -> bool {
         let Some(process) = self.tasks.processes.get_mut(&pid) else { return false };
         if !self.scope.is_live() || process.just_exec || process.refreshed >= MAX_REFRESHES {
@@ -186,7 +186,7 @@ impl Processes {
         true
     }
 
-    /// Takes the mappings in the text of a maps file.
+    /// Adds the mappings in the text of a maps file.
     pub(crate) fn map_text(&mut self, profile: &mut Profile, pid: u32, text: &[u8]) {
         let lines: Vec<MapLine<'_>> = parse_maps(text).collect();
         for line in lines.iter().filter(|line| line.executable) {
@@ -194,7 +194,7 @@ impl Processes {
         }
     }
 
-    /// A process has mapped code of a file, from an offset on. `lines`: all that it has mapped, if that was read.
+    /// Handles a mapping of code from a file, at an offset. `lines`: all mappings of the process, if they were read.
     fn map(
         &mut self,
         profile: &mut Profile,
@@ -228,7 +228,7 @@ impl Processes {
         *process.space.get_or_insert_with(|| self.spaces.create(pid))
     }
 
-    /// What a process has mapped at an address.
+    /// The file or memory mapped at an address of a process.
     pub(crate) fn mapped_at(&mut self, profile: &mut Profile, pid: u32, address: u64) -> Option<Backing> {
         if self.scope.is_live() && !self.tasks.processes.contains_key(&pid) {
             self.read_process(profile, pid);
@@ -246,9 +246,9 @@ impl Processes {
     }
 }
 
-/// How long threads wait for a processor.
+/// Run-queue waits of threads.
 impl Processes {
-    /// Begins to look at how long threads wait: those that are kept now, and what they start.
+    /// Starts to measure run-queue waits: of threads that are kept now, and of those they start.
     pub(crate) fn watch_queues(&mut self) {
         if self.scope.is_live() {
             self.queues = Some(Queues::listen());
@@ -256,7 +256,7 @@ impl Processes {
         }
     }
 
-    /// Likewise for the threads of a process that is kept from now on.
+    /// Starts to measure those of a process that is kept from now on.
     pub(crate) fn watch_queues_of(&mut self, pid: u32) {
         self.watch_running(|of| of == pid);
     }
@@ -271,12 +271,12 @@ impl Processes {
         }
     }
 
-    /// Looks at all threads again, if that is due or `now`.
+    /// Reads the times of all threads again, if due or `now`.
     pub(crate) fn look_at_queues(&mut self, now: bool) {
         self.queues.iter_mut().for_each(|queues| queues.look(now));
     }
 
-    /// All that was seen, up to a time. `None`: it was not looked, or the kernel doesn't tell.
+    /// All run-queue waits up to a time. `None`: they were not measured, or the kernel doesn't report them.
     pub(crate) fn queued(&self, end_ns: u64) -> Option<Queued> {
         self.queues.as_ref()?.sums(&self.tasks, end_ns)
     }

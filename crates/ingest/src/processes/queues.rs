@@ -1,7 +1,7 @@
-//! How long the target's threads wait for a processor: asked of the kernel thread by thread, from time to time and at the end.
+//! Run-queue waits of the target's threads: read from the kernel thread by thread, periodically and at the end.
 //!
-//! As root it is also heard of each thread as it ends. Elsewhere what a thread did between the last look at it and its end stays unknown;
-//! how long that was doesn't, as records tell when threads begin and end. Not here: reading /proc and netlink.
+//! As root, the end of each thread is reported too. Otherwise a thread's times between the last read and its end stay unknown;
+//! only the duration is known, from records of its start and end. Elsewhere: reading /proc and netlink.
 
 use plumb_process::procfs::{self, RunTimes};
 use plumb_process::taskstats::Ends;
@@ -11,29 +11,29 @@ use rustc_hash::FxHashMap;
 
 use super::tasks::{Tasks, Thread};
 
-/// Time between two looks. One thread's takes some 5 µs.
+/// Time between two reads of all threads. Each thread takes some 5 µs.
 const PAUSE_NS: u64 = 50_000_000;
-/// The pause is at least so many times as long as the look before it took.
+/// The pause is at least this multiple of the duration of the last read.
 const PAUSE_TIMES: u64 = 1000;
-/// What was heard of the end of a thread waits so long for the record of it, or a little longer.
+/// Time for which a reported end of a thread waits for the matching record, or slightly longer.
 const KEPT_NS: u64 = 2_000_000_000;
 
-/// The threads that are looked at, and the sums of those that have ended.
+/// The threads that are read, and the sums of those that have ended.
 #[derive(Debug, Default)]
 pub(crate) struct Queues {
     threads: FxHashMap<u32, Watched>,
     ended: Queued,
     heard: Heard,
-    /// When it is to be looked again.
+    /// Time of the next read.
     next_ns: u64,
-    /// The kernel has told of some thread.
+    /// Whether the kernel has reported times of any thread.
     is_told: bool,
 }
 
-/// What the kernel has told of threads that ended, whoever's: the records of their ends follow.
+/// Reported ends of threads of any process; the records of their ends follow.
 #[derive(Debug, Default)]
 struct Heard {
-    /// `None`: it doesn't tell.
+    /// `None`: the kernel doesn't report ends.
     ends: Option<Ends>,
     new: FxHashMap<u32, RunTimes>,
     old: FxHashMap<u32, RunTimes>,
@@ -51,7 +51,7 @@ impl Heard {
         ends.take(|tid, times| _ = self.new.insert(tid, times));
     }
 
-    /// Of a thread whose end has a record: what was told of it was told before.
+    /// The reported times of a thread whose end has a record: the report comes before the record.
     fn of(&mut self, tid: u32) -> Option<RunTimes> {
         if !self.new.contains_key(&tid) {
             self.listen();
@@ -60,19 +60,19 @@ impl Heard {
     }
 }
 
-/// A thread that is looked at.
+/// A thread whose times are read.
 #[derive(Clone, Copy, Debug)]
 struct Watched {
     pid: u32,
-    /// When it began, or the recording did.
+    /// Start of the thread, or of the recording.
     since_ns: u64,
-    /// When it was looked at last.
+    /// Time of the last read.
     seen_ns: u64,
-    /// When it was seen last that it had run, or waited.
+    /// Time of the last read that showed a change.
     moved_ns: u64,
-    /// What it had at `since_ns`.
+    /// Times at `since_ns`.
     before: RunTimes,
-    /// What it had at `seen_ns`.
+    /// Times at `seen_ns`.
     last: RunTimes,
 }
 
@@ -81,7 +81,7 @@ impl Watched {
         Watched { pid, since_ns, seen_ns: since_ns, moved_ns: since_ns, before, last: before }
     }
 
-    /// What it came to by `end_ns`.
+    /// The thread's times up to `end_ns`.
     fn so_far(&self, tid: u32, end_ns: u64) -> QueuedThread {
         let ran_ns = self.last.ran_ns.saturating_sub(self.before.ran_ns);
         let waited_ns = self.last.waited_ns.saturating_sub(self.before.waited_ns);
@@ -89,7 +89,7 @@ impl Watched {
             pid: self.pid,
             tid,
             comm: String::new(),
-            // Since Linux 6.16 the record of its end comes before its memory goes, for which it runs a little longer.
+            // Since Linux 6.16, the record of its end comes before its memory is freed, for which it runs a little longer.
             lived_ns: end_ns.saturating_sub(self.since_ns).max(ran_ns.saturating_add(waited_ns)),
             ran_ns,
             waited_ns,
@@ -98,7 +98,7 @@ impl Watched {
     }
 }
 
-/// Adds a thread's times.
+/// Adds a thread's times to the sums.
 fn add(sums: &mut Queued, thread: QueuedThread, name: impl FnOnce() -> String) {
     sums.ran_ns += thread.ran_ns;
     sums.waited_ns += thread.waited_ns;
@@ -109,19 +109,19 @@ fn add(sums: &mut Queued, thread: QueuedThread, name: impl FnOnce() -> String) {
     }
 }
 
-/// A thread's name; empty if it is not known.
+/// A thread's name; empty if unknown.
 fn name(threads: &FxHashMap<u32, Thread>, tid: u32) -> String {
     threads.get(&tid).map_or(String::new(), |thread| thread.name.text().into_owned())
 }
 
 impl Queues {
-    /// Hears of threads that end from now on, where the kernel tells.
+    /// Listens for ends of threads from now on, if the kernel reports them.
     pub(crate) fn listen() -> Self {
         let heard = Heard { ends: Ends::listen().ok(), ..Heard::default() };
         Queues { heard, ..Queues::default() }
     }
 
-    /// Looks at a thread that runs already.
+    /// Starts to read a running thread.
     pub(crate) fn watch(&mut self, pid: u32, tid: u32) {
         if let Some(before) = procfs::run_times(pid, tid) {
             self.is_told = true;
@@ -129,12 +129,12 @@ impl Queues {
         }
     }
 
-    /// A thread has begun.
+    /// Handles the start of a thread.
     pub(crate) fn begin(&mut self, pid: u32, tid: u32, time_ns: u64) {
         match self.threads.get(&tid) {
-            // The record is of before the first look, which has met the thread.
+            // The record is from before the first read, which has found the thread.
             Some(known) if known.since_ns >= time_ns => {}
-            // A number is used again, and the record of its end was lost.
+            // A thread ID is reused, and the record of its end was lost.
             known => {
                 let old = known.map(|known| known.so_far(tid, time_ns));
                 self.threads.insert(tid, Watched::new(pid, time_ns, RunTimes::default()));
@@ -143,14 +143,14 @@ impl Queues {
         }
     }
 
-    /// A thread has another number from now on.
+    /// Changes a thread's ID.
     pub(crate) fn renumber(&mut self, tid: u32, number: u32) {
         if let Some(watched) = self.threads.remove(&tid) {
             self.threads.insert(number, watched);
         }
     }
 
-    /// A thread has ended.
+    /// Handles the end of a thread.
     pub(crate) fn end(&mut self, tasks: &Tasks, tid: u32, time_ns: Option<u64>) {
         let Some(mut watched) = self.threads.remove(&tid) else { return };
         let end_ns = time_ns.unwrap_or(watched.seen_ns);
@@ -161,7 +161,7 @@ impl Queues {
         add(&mut self.ended, watched.so_far(tid, end_ns), || name(&tasks.threads, tid));
     }
 
-    /// Looks at all threads again, if that is due or `now`.
+    /// Reads the times of all threads again, if due or `now`.
     pub(crate) fn look(&mut self, now: bool) {
         self.heard.listen();
         let begin_ns = monotonic_ns();
@@ -169,7 +169,7 @@ impl Queues {
             return;
         }
         for (&tid, watched) in &mut self.threads {
-            // One that has gone, or belongs to another process by now, stays as it was seen last.
+            // A thread that has ended, or whose ID belongs to another process by now, keeps its last times.
             if let Some(times) = procfs::run_times(watched.pid, tid)
                 && times.ran_ns >= watched.last.ran_ns
             {
@@ -178,7 +178,7 @@ impl Queues {
                 if times != watched.last {
                     (watched.last, watched.moved_ns) = (times, watched.seen_ns);
                 } else if now && procfs::is_runnable(watched.pid, tid) {
-                    // A wait is accounted as it ends: this one may be as long as nothing was.
+                    // A wait is accounted when it ends: the current one may have started at the last change.
                     watched.seen_ns = watched.moved_ns;
                 }
             }
@@ -188,7 +188,7 @@ impl Queues {
         self.next_ns = end_ns + PAUSE_NS.max(took_ns.saturating_mul(PAUSE_TIMES));
     }
 
-    /// All that was seen, up to a time. `None`: the kernel doesn't tell.
+    /// All times, up to `end_ns`. `None`: the kernel doesn't report them.
     pub(crate) fn sums(&self, tasks: &Tasks, end_ns: u64) -> Option<Queued> {
         if !self.is_told {
             return None;

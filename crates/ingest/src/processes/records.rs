@@ -1,4 +1,4 @@
-//! Records of processes, threads and mappings.
+//! Handles records of processes, threads and mappings.
 
 use plumb_process::{Device, FileKey};
 use plumb_profile::Profile;
@@ -7,11 +7,11 @@ use super::tasks::{Name, Process, Thread};
 use super::{Processes, lives};
 use crate::wire::{self, FileMark};
 
-/// How many exited tasks are kept, for samples of their last moments.
+/// Most exited tasks that are kept, for samples of their last moments.
 const REMEMBERED_EXITS: usize = 64;
 
 impl Processes {
-    /// A thread has a new name, or its process has exec'd.
+    /// A thread was renamed, or its process has exec'd.
     pub(crate) fn comm(
         &mut self,
         profile: &mut Profile,
@@ -32,20 +32,20 @@ impl Processes {
         }
     }
 
-    /// Where another thread than the first has exec'd, it is the first from now on (de_thread in fs/exec.c).
+    /// A thread that has exec'd becomes the main thread (de_thread in fs/exec.c).
     fn take_over(&mut self, pid: u32) {
         let Some(tid) = self.tasks.takes_over(pid) else { return };
         if let Some(thread) = self.tasks.threads.remove(&tid) {
             self.tasks.threads.insert(pid, thread);
         }
         self.queues.iter_mut().for_each(|queues| queues.renumber(tid, pid));
-        // The others have exited, and most of their accounts are still to come.
+        // The others have exited, and most of their CPU times are still to come.
         let of_process = self.exits.lately.iter().filter(|&&(of, ..)| of == pid);
         let life = self.tasks.processes.get(&pid).and_then(|process| process.life);
         self.lives.accounts.replaced((pid, tid), of_process.map(|&(_, tid, _)| tid), life);
     }
 
-    /// All of the old program is gone: memory, other threads, name of the executable.
+    /// Drops all of the old program: memory, other threads, name of the executable.
     fn exec(&mut self, pid: u32, tid: u32) {
         let process = self.tasks.processes.entry(pid).or_default();
         if let Some(old) = process.space.take() {
@@ -56,7 +56,7 @@ impl Processes {
         self.tasks.begin_life(pid, tid);
     }
 
-    /// A process or thread was forked. `is_synthetic`: the recorder made the record up for a process that ran already; its mappings
+    /// A process or thread was forked. `is_synthetic`: the recorder made the record for a running process; its mappings
     /// follow.
     pub(crate) fn fork(
         &mut self,
@@ -98,7 +98,7 @@ impl Processes {
         time_ns: Option<u64>,
     ) {
         let parent = self.tasks.processes.get(&fork.ppid);
-        // Of what ran before nobody knows whether it exec'd since: its mappings will tell.
+        // A process that ran before may have exec'd since: its mappings will show that.
         let executable =
             parent.filter(|_| !is_synthetic).map(|parent| parent.executable.clone()).unwrap_or_default();
         let inherited = parent.and_then(|parent| parent.space).filter(|_| !is_synthetic);
@@ -123,7 +123,7 @@ impl Processes {
         }
     }
 
-    /// A thread has ended.
+    /// A thread has exited.
     pub(crate) fn exit(
         &mut self,
         profile: &mut Profile,
@@ -142,7 +142,7 @@ impl Processes {
             self.lives.end((&self.scope, &mut self.tasks), profile, exit.pid, time_ns);
         }
         self.exits.lately.push_back((exit.pid, exit.tid, process_gone));
-        // Since Linux 6.16 the record comes before the memory goes: it may still be sampled for a while.
+        // Since Linux 6.16, the record comes before the memory is freed: the thread may still be sampled for a while.
         if self.exits.lately.len() > REMEMBERED_EXITS
             && let Some((pid, tid, process_gone)) = self.exits.lately.pop_front()
         {
@@ -150,7 +150,7 @@ impl Processes {
         }
     }
 
-    /// Frees what is kept of a task, unless its numbers were used again since.
+    /// Frees the state of a task, unless its IDs were reused since.
     fn forget(&mut self, pid: u32, tid: u32, process_gone: bool) {
         if self.tasks.threads.get(&tid).is_some_and(|thread| thread.exited) {
             self.tasks.threads.remove(&tid);
@@ -163,12 +163,12 @@ impl Processes {
         }
     }
 
-    /// A process has mapped something.
+    /// A process has mapped a file or memory.
     pub(crate) fn mmap(&mut self, profile: &mut Profile, mmap: &wire::Mmap<'_>) {
         if !mmap.executable {
             return;
         }
-        // After an exec the first one is the program.
+        // After an exec, the first mapping is the program.
         if self.tasks.processes.get(&mmap.pid).is_some_and(|p| p.just_exec && p.executable.is_empty()) {
             self.scope.meet_executable(mmap.pid, mmap.path);
         }

@@ -1,20 +1,20 @@
-//! Whose samples are kept: everyone's, or those of a tree of processes, which grows by what they fork and by programs that are
-//! waited for.
+//! The processes whose samples are kept: all, or those of a tree of processes, which grows with their forks and with awaited
+//! programs.
 
 use plumb_process::{Program, Tree};
 
 use crate::{Filter, Source};
 
-/// Whose samples are kept.
+/// The processes whose samples are kept.
 #[derive(Debug)]
 pub(crate) struct Scope {
     pub(crate) source: Source,
-    /// Only what is followed is kept.
+    /// Whether only followed processes are kept.
     pub(crate) is_tree: bool,
     tree: Tree,
-    /// A program whose processes are followed from the moment that they begin to run it.
+    /// A program whose processes are followed from their exec on.
     awaited: Option<Program>,
-    /// Processes that run it since they were asked for.
+    /// Processes that have started it since the last call of `take_arrived`.
     arrived: Vec<u32>,
 }
 
@@ -28,17 +28,17 @@ impl Scope {
         Self { source, is_tree, tree, awaited: None, arrived: Vec::new() }
     }
 
-    /// Whether the records are of this machine, now.
+    /// Whether the records come live from this machine.
     pub(crate) fn is_live(&self) -> bool {
         self.source == Source::Live
     }
 
-    /// Whether a process matters. Unknown ones may turn out to be descendants of a followed one.
+    /// Whether a process matters. An unknown one may turn out to be a descendant of a followed one.
     pub(crate) fn wants(&self, pid: u32) -> bool {
         !self.is_tree || self.tree.follows(pid)
     }
 
-    /// Follows a process and whatever it forks from now on.
+    /// Follows a process and its future children.
     pub(crate) fn follow(&mut self, pid: u32) {
         self.tree.follow(pid);
     }
@@ -48,12 +48,12 @@ impl Scope {
         self.tree.follows(pid)
     }
 
-    /// The followed processes, also those that have ended.
+    /// The followed processes, including those that have ended.
     pub(crate) fn followed(&self) -> impl Iterator<Item = u32> {
         self.tree.followed()
     }
 
-    /// A process was forked: it is followed if its parent is.
+    /// Handles a fork: the child is followed if its parent is.
     pub(crate) fn fork(&mut self, parent: u32, child: u32) {
         self.tree.fork(parent, child);
     }
@@ -63,19 +63,19 @@ impl Scope {
         self.awaited = Some(program);
     }
 
-    /// Processes that began to run it since the last call.
+    /// Processes that have started the program since the last call.
     pub(crate) fn take_arrived(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.arrived)
     }
 
-    /// A process has exec'd, and has this name.
+    /// Handles a process' new name at an exec.
     pub(crate) fn meet_comm(&mut self, pid: u32, comm: &[u8]) {
         if self.awaited.as_ref().is_some_and(|program| program.is_comm(comm)) {
             self.arrive(pid);
         }
     }
 
-    /// A process has exec'd, and this is the first file that is mapped as code: the program.
+    /// Handles the first file mapped as code after an exec: the program.
     pub(crate) fn meet_executable(&mut self, pid: u32, path: &[u8]) {
         if self.awaited.as_ref().is_some_and(|program| program.is_executable(path)) {
             self.arrive(pid);
@@ -83,7 +83,7 @@ impl Scope {
     }
 
     fn arrive(&mut self, pid: u32) {
-        // One that it forked is followed with it, and is not waited for by itself.
+        // A descendant of a followed process is followed already, and does not count as arrived.
         if !self.tree.follows(pid) {
             self.tree.follow(pid);
             self.arrived.push(pid);

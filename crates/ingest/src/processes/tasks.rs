@@ -1,6 +1,6 @@
-//! Processes and threads as they come, change their names and go, and the rows of the profile that they get.
+//! Processes and threads: their starts, names and ends, and the rows of the profile that they get.
 //!
-//! A row is made by the first sample, so that the many tasks that are never sampled cost nothing.
+//! A row is created by the first sample, so that the many tasks without samples cost nothing.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -15,20 +15,20 @@ use crate::stacks::ThreadStacks;
 #[derive(Debug, Default)]
 pub(crate) struct Process {
     pub(crate) parent: u32,
-    /// Path of the executable; empty if not known, or not yet.
+    /// Path of the executable; empty if unknown so far.
     pub(crate) executable: Rc<[u8]>,
-    /// Its memory. `None` for kernel threads and after its exit.
+    /// Address space. `None` for kernel threads and after its exit.
     pub(crate) space: Option<SpaceId>,
-    /// It has exec'd, and no sample has shown the new image at work yet.
+    /// Whether it has exec'd and no sample has shown the new program running yet.
     pub(crate) just_exec: bool,
-    /// Threads known to run.
+    /// Number of threads known to run.
     pub(crate) threads: u32,
-    /// How often its mappings were read again because one was missing.
+    /// Number of times that its mappings were read again because one was missing.
     pub(crate) refreshed: u8,
     pub(crate) row: Option<ProcessId>,
-    /// Its row among the lives.
+    /// Row of its lifetime.
     pub(crate) life: Option<LifeId>,
-    /// When was looked at its memory last, in the time of records.
+    /// Last read of its memory size, in record time.
     pub(crate) looked_ns: Option<u64>,
 }
 
@@ -37,16 +37,16 @@ pub(crate) struct Process {
 pub(crate) struct Thread {
     pub(crate) pid: u32,
     pub(crate) name: Name,
-    /// What is remembered of its stacks.
+    /// State of its stacks.
     pub(crate) stacks: ThreadStacks,
     pub(crate) exited: bool,
     pub(crate) row: Option<ThreadId>,
 }
 
 impl Process {
-    /// Whether the saved user registers of a sample, whose user part ended before its root if `is_cut`, belong to a program that an exec
-    /// has already done away with: no sample has shown the new program yet, neither in user mode nor with a whole user stack
-    /// (`is_root`), and the registers do not lead to a root in the new mappings. `stacks::thread` says what else tells it.
+    /// Whether the saved user registers of a sample, whose user stack is truncated if `is_cut`, belong to a program that an exec
+    /// has already replaced: no sample has shown the new program yet, neither in user mode nor with a complete user stack
+    /// (`is_root`), and the registers do not lead to a root in the new mappings. See `stacks::thread` for the other sign.
     pub(crate) fn is_old_image(&mut self, in_kernel: bool, is_root: bool, is_cut: bool) -> bool {
         if !self.just_exec {
             return false;
@@ -88,17 +88,17 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    /// The memory of a process.
+    /// The address space of a process.
     pub(crate) fn space(&self, pid: u32) -> Option<SpaceId> {
         self.processes.get(&pid)?.space
     }
 
-    /// The path of its executable; empty if it is not known.
+    /// The path of a process' executable; empty if unknown.
     pub(crate) fn executable(&self, pid: u32) -> Rc<[u8]> {
         self.processes.get(&pid).map(|process| Rc::clone(&process.executable)).unwrap_or_default()
     }
 
-    /// The current row of a thread and its process, made if there is none.
+    /// The current rows of a thread and its process, created if necessary.
     pub(crate) fn rows(&mut self, profile: &mut Profile, tid: u32) -> (ThreadId, ProcessId) {
         let thread = self.threads.entry(tid).or_default();
         let process = self.processes.entry(thread.pid).or_default();
@@ -113,7 +113,7 @@ impl Tasks {
         (thread_row, process_row)
     }
 
-    /// No task has a row, or a frame, any more. Returns the rows that processes had.
+    /// Forgets all rows of tasks, and their frames. Returns the rows that processes had.
     pub(crate) fn forget_rows(&mut self) -> HashSet<ProcessId> {
         for thread in self.threads.values_mut() {
             thread.row = None;
@@ -127,7 +127,7 @@ impl Tasks {
         self.processes.values_mut().filter_map(forget).collect()
     }
 
-    /// Looks for the rows of tasks in a profile that knows them from before: the last of the same ids and names.
+    /// Finds the rows of tasks in an earlier profile: the last ones with the same IDs and names.
     pub(crate) fn find_rows(&mut self, profile: &Profile) {
         for (id, row) in profile.processes.iter() {
             if let Some(process) = self.processes.get_mut(&row.pid)
@@ -147,7 +147,7 @@ impl Tasks {
         }
     }
 
-    /// Gives a thread a name.
+    /// Changes a thread's name.
     pub(crate) fn rename(&mut self, pid: u32, tid: u32, name: Name) {
         let thread = self.threads.entry(tid).or_default();
         if thread.pid != pid || thread.name != name {
@@ -157,7 +157,7 @@ impl Tasks {
         thread.name = name;
     }
 
-    /// The thread that goes on as the first of its process, as this has exec'd while the first had exited: no record tells of that thread again.
+    /// The thread that continues as the main thread of its process, which has exec'd after the main thread had exited: no record names it again.
     pub(crate) fn takes_over(&self, pid: u32) -> Option<u32> {
         if self.threads.get(&pid).is_some_and(|first| !first.exited) {
             return None;
@@ -166,7 +166,7 @@ impl Tasks {
         threads.find(|(_, thread)| !thread.exited).map(|(&tid, _)| tid)
     }
 
-    /// Begins a new life of a process: later samples get new rows.
+    /// Starts a new lifetime of a process: later samples get new rows.
     pub(crate) fn begin_life(&mut self, pid: u32, tid: u32) {
         if let Some(process) = self.processes.get_mut(&pid) {
             process.row = None;
@@ -179,7 +179,7 @@ impl Tasks {
         }
     }
 
-    /// Sets the executable of a process, also in the row that it may have already.
+    /// Sets the executable of a process, also in its row, if any.
     pub(crate) fn set_executable(&mut self, profile: &mut Profile, pid: u32, path: &[u8]) {
         let Some(process) = self.processes.get_mut(&pid) else { return };
         process.executable = path.into();
@@ -188,15 +188,15 @@ impl Tasks {
         }
     }
 
-    /// A thread has gone: its memory is freed, its row stays for what the kernel still does on its behalf. Returns
-    /// whether its process has gone with it.
+    /// Handles the end of a thread: its state is freed, its row stays for the work that the kernel still does on its behalf. Returns
+    /// whether its process has ended too.
     pub(crate) fn exit(&mut self, pid: u32, tid: u32) -> bool {
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.stacks.forget_frames();
             thread.exited = true;
         }
         let Some(process) = self.processes.get_mut(&pid) else { return false };
-        // Of processes that no record told of it is not known how many threads they have.
+        // Without a record of the process' start, its number of threads is unknown.
         let was_known = process.threads > 0;
         process.threads = process.threads.saturating_sub(1);
         process.threads == 0 && (was_known || pid == tid)

@@ -1,4 +1,4 @@
-//! The files that hold user code: what the unwinder reads of them, and the DSOs that frames point at.
+//! Files with user code: their unwind information, and the DSOs that frames refer to.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fs::File;
@@ -20,48 +20,48 @@ use super::vdso::{Vdso, VdsoImage};
 
 type Unwind = Module<Vec<u8>>;
 
-/// All files, each with its unwind information once that was asked for.
+/// All files, each with its unwind information once requested.
 #[derive(Debug, Default)]
 pub(crate) struct Code {
     files: RefCell<Files>,
     text: RefCell<TextBlocks>,
-    /// By the files' numbers.
+    /// By file number.
     known: Vec<Known>,
     /// Counts calls of [`Code::bound`].
     round: u32,
-    /// When it was bounded last.
+    /// Time of the last bounding.
     bounded: Option<Instant>,
     room: Room,
-    /// Which files were mapped since those that nobody uses were closed last.
+    /// Files mapped since unused ones were last closed.
     mapped_lately: FxHashSet<FileId>,
     closed: Option<Instant>,
-    /// Where tables come from, if they are used.
+    /// The loader of tables, if they are used.
     shelf: Option<RefCell<TableLoader>>,
-    /// The interpreters in files that were looked at.
+    /// The interpreters in inspected files.
     interpreters: FxHashMap<FileId, Option<Detected>>,
     vdso: Vdso,
 }
 
-/// What is known of one file.
+/// State of one file.
 #[derive(Debug, Default)]
 struct Known {
-    /// By which stacks are walked: of a Go program without the rules of Go.
+    /// Unwind information for unwinding; for a Go program without Go's own rules.
     module: OnceCell<Option<Unwind>>,
-    /// Those, if they are not in `module`.
+    /// Go's own rules, if they are not in `module`.
     go: OnceCell<Option<GoProgram>>,
-    /// All of a Go program's, while tables are made of it.
+    /// All unwind information of a Go program, while tables are made of it.
     whole: OnceCell<Option<Unwind>>,
-    /// The round in which that was asked for last.
+    /// The round in which `whole` was last requested.
     lent: Cell<u32>,
-    /// The round of [`Code::bound`] in which its unwind information was asked for last.
+    /// The round of [`Code::bound`] in which its unwind information was last requested.
     asked: Cell<u32>,
-    /// How many addresses in it were looked up, until its table was asked for.
+    /// Number of addresses looked up in it, until its table was requested.
     lookups: Cell<Lookups>,
     dso: Option<DsoId>,
 }
 
 impl Known {
-    /// Forgets the unwind information. A table that it had is asked for again once that is worth it.
+    /// Drops the unwind information. A table is requested again once it is worth it.
     fn forget(&mut self) {
         (self.module, self.go, self.whole) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
         self.lookups.set(Lookups::default());
@@ -77,9 +77,9 @@ impl Known {
     }
 }
 
-/// What of unwind information was asked for within such a time stays: reading it again takes as long as copying it.
+/// Unwind information requested within this time is kept: reading it again takes as long as copying it.
 const IN_USE: Duration = Duration::from_millis(200);
-/// Time between two looks for files that nobody has mapped.
+/// Time between two searches for files that are no longer mapped.
 const CLOSING: Duration = Duration::from_secs(5);
 
 impl Code {
@@ -90,7 +90,7 @@ impl Code {
         if self.known.len() <= id.index() {
             self.known.resize_with(id.index() + 1, Known::default);
         }
-        // A file that was closed is open again by now.
+        // A closed file has been opened again by now.
         let cell = &mut self.known[id.index()].module;
         if cell.get().is_some_and(Option::is_none) {
             *cell = OnceCell::new();
@@ -103,18 +103,18 @@ impl Code {
         self.files.get_mut().get(id).elf().is_some()
     }
 
-    /// Tells which vdso the recorded machine had.
+    /// Sets the build ID of the recorded machine's vdso.
     pub(crate) fn set_vdso_build_id(&mut self, id: &[u8]) {
         self.vdso.build_id = Some(id.into());
     }
 
-    /// The unwind information by which stacks in a file are walked, but for [`Code::go_function`]'s.
+    /// The unwind information for unwinding in a file, except that of [`Code::go_function`].
     pub(crate) fn module(&self, id: FileId) -> Option<&Unwind> {
         let known = self.known.get(id.index())?;
         known.asked.set(self.round);
         let load = || {
             let mut sections = self.take_sections(id)?;
-            // Where the file can't be read again there would be nothing left for tables.
+            // If the file can't be read again, nothing would be left for tables.
             let again = self.files.borrow().get(id).can_be_read_again();
             let go = again.then(|| GoFunctions::take(&mut sections)).flatten().map(GoProgram::new);
             self.room.add(go.as_ref().map_or(0, GoProgram::bytes));
@@ -124,12 +124,12 @@ impl Code {
         known.module.get_or_init(load).as_ref()
     }
 
-    /// That of the function of Go at a stated address.
+    /// The unwind information of the Go function at a stated address.
     fn go_function(&self, id: FileId, at: u64) -> Option<&Unwind> {
         self.known.get(id.index())?.go_program()?.at(at)
     }
 
-    /// All unwind information of a file, for tables to be made of it.
+    /// All unwind information of a file, for making tables.
     fn whole(&self, id: FileId) -> Option<&Unwind> {
         let module = self.module(id)?;
         let known = self.known.get(id.index())?;
@@ -153,7 +153,7 @@ impl Code {
         module
     }
 
-    /// [`Code::bound`], unless that was done just now.
+    /// [`Code::bound`], unless that was done recently.
     pub(crate) fn bound_sometimes(&mut self, most: usize) {
         self.room.most = most;
         if self.bounded.is_none_or(|last| last.elapsed() >= IN_USE) {
@@ -173,12 +173,12 @@ impl Code {
         }
     }
 
-    /// Forgets unwind information beyond so many bytes, of the files that were not asked about for the longest time. It is read again
-    /// from those where it is needed once more. What was asked for since the last call stays.
+    /// Drops unwind information beyond `most` bytes, least recently used files first. It is read again
+    /// when needed. Information requested since the last call stays.
     pub(crate) fn bound(&mut self, most: usize) {
         let round = self.round;
         self.round = round.wrapping_add(1);
-        // What tables were made of is not needed for walks.
+        // The source of tables is not needed for unwinding.
         self.known
             .iter_mut()
             .filter(|known| known.lent.get() != round)
@@ -207,19 +207,19 @@ impl Code {
         self.room.loaded.set(total);
     }
 
-    /// Whether it is time to look for files that nobody has mapped.
+    /// Whether a search for unmapped files is due.
     pub(crate) fn is_closing_due(&self) -> bool {
         self.closed.is_none_or(|last| last.elapsed() >= CLOSING) && self.files.borrow().are_many()
     }
 
-    /// Closes files and forgets their unwind information but for those that are `mapped`, or were since the last time: records of
-    /// processes that have ended may still come.
+    /// Closes files and drops their unwind information, except those that are `mapped`, or were since the last call: records of
+    /// ended processes may still come.
     pub(crate) fn close_all_but(&mut self, mapped: &FxHashSet<FileId>) {
         self.closed = Some(Instant::now());
         let lately = std::mem::take(&mut self.mapped_lately);
         let files = self.files.get_mut();
         let unused = |id: &FileId| !mapped.contains(id) && !lately.contains(id);
-        // Those that have no frames first: of the others symbols are still to be read.
+        // Files without frames first: symbols of the others are still to be read.
         let (wanted, other): (Vec<FileId>, Vec<FileId>) =
             files.ids().filter(unused).partition(|id| self.known[id.index()].dso.is_some());
         for (id, is_wanted) in
@@ -230,7 +230,7 @@ impl Code {
         }
     }
 
-    /// Looks for an interpreter in a file that a process with this executable has mapped, unless that was done.
+    /// Looks for an interpreter in a file mapped by a process with this executable, unless that was done.
     pub(crate) fn look_for_interpreter(&mut self, id: FileId, executable: &[u8]) {
         let file = self.files.get_mut().get(id);
         let path = &*file.key().path;
@@ -241,7 +241,7 @@ impl Code {
         }
     }
 
-    /// The name of the interpreter in a file, if one of a version that is not known was found.
+    /// The name of the interpreter in a file, if it has an unknown version.
     pub(crate) fn unknown_interpreter(&self, id: FileId) -> Option<&str> {
         match self.interpreters.get(&id)?.as_ref()? {
             Detected::Unknown(name) => Some(name),
@@ -249,7 +249,7 @@ impl Code {
         }
     }
 
-    /// Which part of the loop of the interpreter in its file an address of a mapping is in.
+    /// The part of its interpreter's loop that contains an address of a mapping.
     pub(crate) fn loop_part(&self, mapping: &Vma, at: u64) -> Option<LoopPart> {
         let Backing::File(id) = mapping.backing else { return None };
         let interpreter = self.interpreter(id)?;
@@ -265,7 +265,7 @@ impl Code {
         }
     }
 
-    /// Copies code of a file; false unless it can be read and has all of that.
+    /// Copies code of a file; false unless all of it can be read.
     pub(crate) fn read_text(&self, id: FileId, offset: FileOffset, to: &mut [u8]) -> bool {
         let files = self.files.borrow();
         let fetch = |at: u64, to: &mut [u8]| files.get(id).read_up_to(FileOffset(at), to).unwrap_or_default();
@@ -287,7 +287,7 @@ impl Code {
         }
     }
 
-    /// Takes the tables that are there by now, and asks for those of files that are worth one.
+    /// Takes the tables that are ready, and requests those of files that are worth one.
     pub(crate) fn look_at_tables(&mut self) {
         let Some(shelf) = &mut self.shelf else { return };
         let shelf = shelf.get_mut();
@@ -298,7 +298,7 @@ impl Code {
         }
         let files = self.files.get_mut();
         for (id, Known { module, go, lookups, .. }) in files.ids().zip(&self.known) {
-            // A table of a Go program would be without Go.
+            // A table of a Go program would lack Go's own rules.
             let Some(module) =
                 module.get().and_then(Option::as_ref).filter(|_| !matches!(go.get(), Some(Some(_))))
             else {
@@ -315,14 +315,14 @@ impl Code {
         }
     }
 
-    /// The vdso's unwind information, and where its code is.
+    /// The vdso's unwind information, and its code segments.
     pub(crate) fn vdso_parts(&self) -> Option<UnwindInfoRef<'_>> {
         let VdsoImage { elf, module } = self.vdso.image()?;
         let (build_id, segments) = (elf.build_id.clone(), segments_of(elf));
         Some(UnwindInfoRef { module, build_id, segments, interpreter: None, shelf: self.shelf() })
     }
 
-    /// The unwind information of a file, and where its code is.
+    /// The unwind information of a file, and its code segments.
     pub(crate) fn lend(&self, backing: Backing) -> Option<UnwindInfoRef<'_>> {
         match backing {
             Backing::Anonymous => None,
@@ -342,18 +342,18 @@ impl Code {
         }
     }
 
-    /// No file has a row any more.
+    /// Forgets the rows of all files.
     pub(crate) fn forget_rows(&mut self) {
         self.known.iter_mut().for_each(|known| known.dso = None);
         self.vdso.forget_row();
     }
 
-    /// Asks a file's headers.
+    /// Calls `ask` with a file's ELF headers.
     pub(crate) fn with_elf<T>(&self, id: FileId, ask: impl FnOnce(&Elf) -> T) -> Option<T> {
         self.files.borrow().get(id).elf().map(ask)
     }
 
-    /// The files behind DSOs that can't be reached by their paths any more.
+    /// The files behind DSOs whose paths are no longer valid.
     pub(crate) fn vanished(&self) -> Vec<(DsoId, File)> {
         let files = self.files.borrow();
         let of_profile = |(id, file): (FileId, &File)| {
@@ -368,14 +368,14 @@ impl Code {
         self.files.borrow().get(id).unreadable().is_some()
     }
 
-    /// Whether the name of a file begins like this.
+    /// Whether the name of a file has this prefix.
     pub(crate) fn is_named(&self, id: FileId, prefix: &[u8]) -> bool {
         let files = self.files.borrow();
         let path = &files.get(id).key().path;
         path.rsplit(|&byte| byte == b'/').next().is_some_and(|name| name.starts_with(prefix))
     }
 
-    /// Where the rules of an address of a mapping are.
+    /// Locates the unwind rules of an address of a mapping.
     pub(crate) fn located(&self, mapping: &Vma, pc: Avma) -> Located<'_, Vec<u8>> {
         let (module, stated) = match mapping.backing {
             Backing::Anonymous => return Located::NoInfo,
@@ -397,8 +397,8 @@ impl Code {
         }
     }
 
-    /// The DSO of a mapping and the address in it of run-time address `at`. `owner` is the process that anonymous
-    /// memory belongs to.
+    /// The DSO of a mapping, and the address in it of run-time address `at`. `owner` is the process of anonymous
+    /// memory.
     pub(crate) fn resolve(
         &mut self,
         profile: &mut Profile,
@@ -443,7 +443,7 @@ fn anonymous(profile: &mut Profile, pid: u32) -> DsoId {
     profile.dsos.add(Dso { path, build_id: None, kind, addresses: AddressSpace::Avma })
 }
 
-/// What of a file is code.
+/// The code segments of a file.
 fn segments_of(elf: &Elf) -> Vec<CodeSegment> {
     elf.code().map(|(address, offset, size)| CodeSegment { address, offset: offset.0, size }).collect()
 }

@@ -1,8 +1,8 @@
-//! Text of a file that its process has moved to memory without a file, at the same addresses: that takes huge pages for it (node's
+//! Text of a file that its process has moved to anonymous memory at the same addresses, to get huge pages (node's
 //! `--use-largepages`, PHP's `opcache.huge_code_pages`, BOLT's `-hugify`).
 //!
 //! Such memory lies within the addresses that the file's program headers give to its code, and the file's other parts are still mapped around
-//! it. No just-in-time compiler's memory does: the loader keeps these addresses for the file until all of it is unmapped.
+//! it. JIT compilers never get such memory: the loader reserves these addresses for the file until all of it is unmapped.
 
 use std::ops::Range;
 
@@ -12,18 +12,18 @@ use super::space::SpaceId;
 use super::{AddressSpaces, is_memory};
 use crate::Source;
 
-/// So many places of the memory are compared with the file ...
+/// Number of places at which the memory is compared with the file ...
 const PLACES: u64 = 16;
-/// ... each of so many bytes.
+/// ... and number of bytes compared at each.
 const BYTES: usize = 64;
-/// So many lines of a maps file that have no file are passed over on the way to the next one that has.
+/// Most lines without a file in a maps file that are skipped on the way to the next one with a file.
 const SKIPPED: usize = 16;
-/// Pages are this large, or larger.
+/// Smallest page size.
 const PAGE: u64 = 4096;
 
 impl AddressSpaces {
-    /// What a process has at the addresses of a new mapping: the mapping itself, or, where it is memory with a copy of a file's text, parts
-    /// that are the file's. `lines`: all that is mapped, if that was read.
+    /// The mappings at the addresses of a new mapping: the mapping itself, or, if it is memory with a copy of a file's text, parts
+    /// that belong to the file. `lines`: all mappings of the process, if they were read.
     pub(crate) fn with_copied_text(
         &mut self,
         process: (u32, u32),
@@ -50,7 +50,7 @@ impl AddressSpaces {
         vec![mapping]
     }
 
-    /// Files that had code at these addresses until now, with their bias, unless nothing else of them is mapped any more.
+    /// Files that had code at these addresses until now, with their bias, unless the file is no longer mapped elsewhere.
     fn files_before(
         &mut self,
         process: (u32, u32),
@@ -69,7 +69,7 @@ impl AddressSpaces {
                 let lines: Vec<MapLine<'_>> = parse_maps(&text).collect();
                 self.files_around(process, range, &lines)
             }
-            // It has ended.
+            // The process has ended.
             None => files,
         }
     }
@@ -80,7 +80,7 @@ impl AddressSpaces {
         Some((file, mapping.start.wrapping_sub(stated)))
     }
 
-    /// The files whose mappings are next to these addresses, with their bias.
+    /// The files mapped next to these addresses, with their bias.
     fn files_around(
         &mut self,
         process: (u32, u32),
@@ -103,7 +103,7 @@ impl AddressSpaces {
         files
     }
 
-    /// The parts of these addresses that a file with this bias has its code at.
+    /// The parts of these addresses that contain code of a file with this bias.
     fn text_within(&self, file: FileId, bias: u64, range: &Range<u64>) -> Vec<Vma> {
         let of_segment = |(address, offset, size): (u64, FileOffset, u64)| {
             // Whole pages are mapped.
@@ -121,8 +121,8 @@ impl AddressSpaces {
         parts
     }
 
-    /// Whether memory has the bytes of a file. Where that can't be read, or nothing was written there yet, the addresses decide; a few places
-    /// may have been changed, as breakpoints are.
+    /// Whether memory has the bytes of a file. If it can't be read, or was not written yet, the addresses decide; a few places
+    /// may differ, for example at breakpoints.
     fn is_copy(&self, pid: u32, file: FileId, part: &Vma) -> bool {
         if self.source != Source::Live {
             return true;
@@ -141,7 +141,7 @@ impl AddressSpaces {
     }
 }
 
-/// A mapping of which some parts are of a file.
+/// Splits a mapping into parts of a file and the rest.
 fn with_gaps(mapping: Vma, parts: Vec<Vma>) -> Vec<Vma> {
     let (mut all, mut at) = (Vec::new(), mapping.start);
     let gap = |start, end| (start < end).then_some(Vma { start, end, ..mapping });

@@ -1,20 +1,20 @@
-//! When a file is worth a table of its rules.
+//! Decides when a file is worth an unwind table.
 //!
-//! Not here: tables.
+//! Elsewhere: tables.
 
 use plumb_unwind::Module;
 
-/// How many addresses of a file were looked up.
+/// Number of addresses looked up in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lookups(u32);
 
 impl Lookups {
-    /// Its table was asked for.
+    /// Value once its table was requested.
     pub(super) const ASKED: Lookups = Lookups(u32::MAX);
-    /// Fewer are not worth a table, however small.
+    /// Smallest number worth a table, however small.
     pub(super) const LEAST: u32 = 64;
-    /// Reading a table that was kept takes as long as one look-up without a table for so many bytes of `.eh_frame`. So
-    /// at the worst, if none follows, tables double what look-ups take.
+    /// Reading a cached table takes as long as one look-up without it per this many bytes of `.eh_frame`. So
+    /// in the worst case, if no look-up follows, tables double the cost of look-ups.
     pub(super) const BYTES: usize = 2048;
 
     pub(super) fn one_more(self) -> Self {

@@ -1,6 +1,6 @@
-//! What processes have mapped: address spaces, the files behind them, and the frames that addresses become.
+//! Mappings of processes: address spaces, the files behind them, and the frames of addresses.
 //!
-//! Not here: which process has which space.
+//! Elsewhere: which process has which space.
 
 mod code;
 mod copied_text;
@@ -37,15 +37,15 @@ pub(crate) struct AddressSpaces {
     source: Source,
     spaces: Spaces,
     code: Code,
-    /// Build ids by path, as a recording lists them.
+    /// Build IDs by path, as listed in a recording.
     build_ids: HashMap<Box<[u8]>, Box<[u8]>>,
-    /// Stacks are scanned for guesses too.
+    /// Whether unconfirmed scanning results are kept too.
     wants_guesses: bool,
-    /// How many of the used mappings of its space a process row has in the profile already.
+    /// Number of the used mappings of its space that are in the profile, by process row.
     noted: FxHashMap<ProcessId, usize>,
-    /// Processes of which something was mapped over another mapping.
+    /// Processes in which a mapping was replaced.
     remapped: Vec<u32>,
-    /// Memory with a copy of a file's text since that was asked for last, and whose.
+    /// Memory with a copy of a file's text since the last call, with its process.
     copied_text: Vec<(u32, Vma)>,
     interpreters: SeenInterpreters,
 }
@@ -53,9 +53,9 @@ pub(crate) struct AddressSpaces {
 /// Interpreters that processes have mapped.
 #[derive(Debug, Default)]
 struct SeenInterpreters {
-    /// Processes that have mapped a known one, and an address in it, since that was asked for last.
+    /// Processes that have mapped a known one since the last call, and an address in it.
     mapped: Vec<(u32, u64)>,
-    /// Those that were sampled and are not known.
+    /// Unknown interpreters with samples.
     unknown: BTreeSet<String>,
 }
 
@@ -74,7 +74,7 @@ impl AddressSpaces {
         }
     }
 
-    /// Tells the build id of a file by its path, or of the vdso.
+    /// Sets the build ID of a file by its path, or of the vdso.
     pub(crate) fn set_build_id(&mut self, path: &[u8], id: &[u8]) {
         match path {
             b"[vdso]" => self.code.set_vdso_build_id(id),
@@ -82,17 +82,17 @@ impl AddressSpaces {
         }
     }
 
-    /// A new, empty space of a process.
+    /// Creates an empty space of a process.
     pub(crate) fn create(&mut self, owner: u32) -> SpaceId {
         self.spaces.create(owner)
     }
 
-    /// One more process uses a space.
+    /// Adds a process that uses a space.
     pub(crate) fn share(&mut self, id: SpaceId) -> SpaceId {
         self.spaces.share(id)
     }
 
-    /// One process less uses a space.
+    /// Removes a process that uses a space.
     pub(crate) fn release(&mut self, id: SpaceId) {
         self.spaces.release(id);
     }
@@ -102,24 +102,24 @@ impl AddressSpaces {
         self.spaces.get(id)
     }
 
-    /// What is mapped at an address.
+    /// The mapping at an address.
     pub(crate) fn find(&self, id: SpaceId, at: u64) -> Option<&Vma> {
         self.spaces.get(id).mappings.find(at)
     }
 
-    /// How many spaces there are at the most at one time.
+    /// Largest number of spaces that existed at one time.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.spaces.len()
     }
 
-    /// Of how many process rows it is known which mappings the profile has.
+    /// Number of process rows whose mappings in the profile are known.
     #[cfg(test)]
     pub(crate) fn noted(&self) -> usize {
         self.noted.len()
     }
 
-    /// What a mapping of a process and its `parent` is of, and its path if it is a file's.
+    /// The backing of a mapping of a process and its `parent`, and its path if it is a file's.
     pub(crate) fn backing(
         &mut self,
         (pid, parent): (u32, u32),
@@ -129,7 +129,7 @@ impl AddressSpaces {
         let is_memory = is_memory(&key.path);
         match &*key.path {
             b"[vdso]" => return (Backing::Vdso, None),
-            // Memory files hold what programs write themselves, as anonymous memory does, unless they hold a program.
+            // Memory files hold data that programs write themselves, like anonymous memory, unless they hold a program.
             path if !path.starts_with(b"/") || is_memory && !self.may_hold_program(path) => {
                 return (Backing::Anonymous, None);
             }
@@ -138,7 +138,7 @@ impl AddressSpaces {
         let place = match self.source {
             Source::Live => FileOrigin::Process { pid, range: range.clone(), parent },
             Source::File => {
-                // Inodes of another machine, or of another day, say nothing about the files of today.
+                // Inodes of another machine, or of an earlier time, don't identify today's files.
                 (key.device, key.inode, key.generation) = (None, 0, 0);
                 key.build_id = key.build_id.or_else(|| self.build_ids.get(&key.path).cloned());
                 FileOrigin::Recorded
@@ -152,13 +152,13 @@ impl AddressSpaces {
         (Backing::File(id), Some(path))
     }
 
-    /// Whether a memory file may hold a program, as containers' runtimes begin with a copy of themselves: while its process is there, the
-    /// file can be looked at.
+    /// Whether a memory file may hold a program: container runtimes start from a copy of themselves. While its process exists, the
+    /// file can be inspected.
     fn may_hold_program(&self, path: &[u8]) -> bool {
         self.source == Source::Live && path.starts_with(MEMFD)
     }
 
-    /// Maps something in a space for a process alone. Returns the space that the process has from now on.
+    /// Adds a mapping in a space for one process alone. Returns the space that the process has from now on.
     pub(crate) fn map(&mut self, id: SpaceId, pid: u32, mapping: Vma) -> SpaceId {
         let mappings = &self.spaces.get(id).mappings;
         let is_same = mappings.find(mapping.start) == Some(&mapping);
@@ -168,32 +168,32 @@ impl AddressSpaces {
         self.spaces.map(id, pid, mapping)
     }
 
-    /// Processes of which something was mapped over another mapping since the last call.
+    /// Processes in which a mapping was replaced since the last call.
     pub(crate) fn take_remapped(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.remapped)
     }
 
-    /// Memory that holds a copy of a file's text since the last call, and the process that has it.
+    /// Memory with a copy of a file's text since the last call, with its process.
     pub(crate) fn take_copied_text(&mut self) -> Vec<(u32, Vma)> {
         std::mem::take(&mut self.copied_text)
     }
 
-    /// The code behind a mapping.
+    /// The unwind information for a mapping's code.
     pub(crate) fn lend(&self, backing: Backing) -> Option<UnwindInfoRef<'_>> {
         self.code.lend(backing)
     }
 
-    /// Has rules found by tables that were kept, and has such tables made.
+    /// Uses cached tables for unwind rules of files with many look-ups, and has such tables made.
     pub(crate) fn use_tables(&mut self, kept: TableCache) {
         self.code.use_tables(TableLoader::new(kept));
     }
 
-    /// Forgets unwind information, if there is far more than there may be.
+    /// Drops unwind information, if there is far more than allowed.
     pub(crate) fn make_room(&mut self) {
         self.code.make_room();
     }
 
-    /// Looks after tables, unwind information and open files, from time to time.
+    /// Maintains tables, unwind information and open files, to be called periodically.
     pub(crate) fn look_at_tables(&mut self, most_bytes: usize) {
         self.code.look_at_tables();
         self.code.bound_sometimes(most_bytes);
@@ -202,12 +202,12 @@ impl AddressSpaces {
         }
     }
 
-    /// Files of frames that can't be reached by their paths any more.
+    /// Frames' files whose paths are no longer valid.
     pub(crate) fn vanished(&self) -> Vec<(DsoId, File)> {
         self.code.vanished()
     }
 
-    /// The frame of a user address. Cached by address: this is on the path of every frame of every sample.
+    /// The frame of a user address. Cached by address: this runs for every frame of every sample.
     #[inline]
     pub(crate) fn user_frame(
         &mut self,
@@ -222,7 +222,7 @@ impl AddressSpaces {
         self.new_user_frame(profile, space, (pc, is_return, found))
     }
 
-    /// Makes the frame of a user address that was not seen before in this space.
+    /// Makes the frame of a user address that is new in this space.
     #[cold]
     pub(crate) fn new_user_frame(
         &mut self,
@@ -249,8 +249,8 @@ impl AddressSpaces {
         id
     }
 
-    /// Puts the mappings of a space that frames fell into into the profile, as those of a process row; and notes its interpreter, if that
-    /// is not known.
+    /// Adds the mappings of a space that frames fell into to the profile, for a process row; and notes its interpreter, if that
+    /// is unknown.
     pub(crate) fn note_used(&mut self, profile: &mut Profile, space: SpaceId, process: ProcessId) {
         self.note_interpreter(space);
         let used = &self.spaces.get(space).used;
@@ -268,13 +268,13 @@ impl AddressSpaces {
         *noted = used.len();
     }
 
-    /// Only these process rows may have further mappings.
+    /// Forgets all process rows except those of running processes.
     pub(crate) fn retain_noted(&mut self, running: &FxHashSet<ProcessId>) {
         self.noted.retain(|process, _| running.contains(process));
         self.noted.shrink_to_fit();
     }
 
-    /// Processes, files and frames have no rows any more.
+    /// Forgets the rows of processes, files and frames.
     pub(crate) fn forget_rows(&mut self) {
         self.noted.clear();
         self.spaces.forget_rows();
@@ -282,14 +282,14 @@ impl AddressSpaces {
     }
 }
 
-/// Interpreters in what is mapped.
+/// Interpreters in mapped files.
 impl AddressSpaces {
-    /// Looks for an interpreter in what a process with this executable has mapped, at an address of `id`.
+    /// Looks for an interpreter in file `id`, which a process with this executable has mapped.
     pub(crate) fn look_for_interpreter(&mut self, id: FileId, executable: &[u8]) {
         self.code.look_for_interpreter(id, executable);
     }
 
-    /// Notes that a process has mapped an interpreter, if it has.
+    /// Notes an interpreter that a process has mapped, if any.
     pub(crate) fn note_mapped_interpreter(
         &mut self,
         (pid, space): (u32, Option<SpaceId>),
@@ -314,7 +314,7 @@ impl AddressSpaces {
         std::mem::take(&mut self.interpreters.mapped)
     }
 
-    /// Notes the interpreter of a space that is sampled, if it is not known.
+    /// Notes the interpreter of a sampled space, if it is unknown.
     fn note_interpreter(&mut self, space: SpaceId) {
         let unknown = self.spaces.get(space).interpreter.and_then(|id| self.code.unknown_interpreter(id));
         if let Some(name) = unknown
@@ -324,17 +324,17 @@ impl AddressSpaces {
         }
     }
 
-    /// The interpreters that were sampled and are not known.
+    /// The unknown interpreters with samples.
     pub(crate) fn unknown_interpreters(&self) -> impl Iterator<Item = &str> {
         self.interpreters.unknown.iter().map(String::as_str)
     }
 
-    /// The interpreter in a file, if one was found that is known.
+    /// The interpreter in a file, if a known one was found.
     pub(crate) fn interpreter(&self, file: FileId) -> Option<&dyn Interpreter> {
         self.code.interpreter(file)
     }
 
-    /// The known interpreter of a space, and what to add (wrapping) to addresses that its file states.
+    /// The known interpreter of a space, and the bias to add (wrapping) to its file's stated addresses.
     pub(crate) fn mapped_interpreter(&self, space: SpaceId) -> Option<(FileId, &dyn Interpreter, u64)> {
         let space = self.spaces.get(space);
         let file = space.interpreter?;
@@ -344,7 +344,7 @@ impl AddressSpaces {
         Some((file, self.code.interpreter(file)?, mapping.start.wrapping_sub(stated)))
     }
 
-    /// Which part of the loop of an interpreter an address is in.
+    /// The part of an interpreter's loop that contains an address.
     pub(crate) fn loop_part(&self, space: SpaceId, at: u64) -> Option<LoopPart> {
         self.code.loop_part(self.find(space, at)?, at)
     }
@@ -363,7 +363,7 @@ impl AddressSpaces {
     }
 }
 
-/// How the kernel names what memfd_create(2) made.
+/// Prefix of the kernel's names for memfd_create(2) files.
 const MEMFD: &[u8] = b"/memfd:";
 
 fn is_memory(path: &[u8]) -> bool {

@@ -1,17 +1,17 @@
-//! How much unwind information there may be, and how much there is.
+//! The limit for unwind information, and its current size.
 //!
-//! Not here: which of it is forgotten.
+//! Elsewhere: the choice of what is dropped.
 
 use std::cell::Cell;
 
-/// How much unwind information there may be.
+/// The limit for unwind information, and its current size.
 #[derive(Debug)]
 pub(super) struct Room {
-    /// Bytes that may stay.
+    /// Most bytes that are kept.
     pub(super) most: usize,
-    /// Bytes that there are, as far as was counted.
+    /// Bytes loaded, as far as counted.
     pub(super) loaded: Cell<usize>,
-    /// Bytes that were forgotten while they were in use.
+    /// Bytes dropped while they were in use.
     pub(super) early: usize,
 }
 
@@ -22,11 +22,11 @@ impl Default for Room {
 }
 
 impl Room {
-    /// There is so many times what may stay: what is in use does not stay either.
+    /// Beyond this multiple of the limit, information in use is dropped too.
     const MUCH: usize = 2;
-    /// What may be forgotten while it is in use at that, in the same unit: it is read again, which takes a millisecond for some MiB.
+    /// Limit for dropping information in use, as the same multiple: it is read again, which takes a millisecond per some MiB.
     pub(super) const EARLY: usize = 8;
-    /// A look at all files counts for so little of it.
+    /// A search of all files uses 1/64 of that limit.
     pub(super) const LOOK: usize = 64;
 
     pub(super) fn is_short(&self) -> bool {

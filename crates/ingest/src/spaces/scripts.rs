@@ -1,4 +1,4 @@
-//! What is known of the code of interpreted programs in one address space.
+//! Code of interpreted programs in one address space.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,23 +8,23 @@ use plumb_interpreters::{CodeId, Function, Threads, Unreadable};
 use plumb_profile::FrameId;
 use rustc_hash::FxHashMap;
 
-/// What is known of code in one address space and those forked from it.
+/// Code of one address space and of those forked from it.
 pub(crate) type SharedScripts = Rc<RefCell<Scripts>>;
 
 /// Functions and frames of code.
 #[derive(Debug, Default)]
 pub(crate) struct Scripts {
-    /// `None`: it was gone when it was to be read.
+    /// `None`: the code was gone before it could be read.
     functions: FxHashMap<CodeId, Option<Function>>,
-    /// Frames by code, instruction and whether it is a generator; `None`: it had not begun, and is in no traceback.
+    /// Frames by code, instruction and whether it is a generator; `None`: the function had not begun, and is in no traceback.
     pub(crate) frames: FxHashMap<(CodeId, u32, bool), Option<FrameId>>,
-    /// Memory with code that no frame was of yet.
+    /// Copied memory of code without a frame so far.
     memory: FxHashMap<CodeId, Vec<(u64, Vec<u8>)>>,
-    /// Where the states of the threads of one process are.
+    /// Addresses of the thread states of one process.
     threads: Option<KnownThreads>,
 }
 
-/// What an interpreter's list of threads said.
+/// An interpreter's list of threads.
 #[derive(Debug)]
 struct KnownThreads {
     pid: u32,
@@ -32,11 +32,11 @@ struct KnownThreads {
     states: Result<Threads, Unreadable>,
 }
 
-/// Threads are looked at many at once. A list that was read longer ago is read again.
+/// Many threads are inspected at a time. A list older than this is read again.
 const FRESH: Duration = Duration::from_millis(100);
 
 impl Scripts {
-    /// Keeps memory that says what code is called until there is a frame of it.
+    /// Keeps memory from which the name of code can be read, until there is a frame of it.
     pub(crate) fn learn(&mut self, code: CodeId, memory: Vec<(u64, Vec<u8>)>) {
         if !matches!(self.functions.get(&code), Some(Some(_))) {
             self.functions.remove(&code);
@@ -44,7 +44,7 @@ impl Scripts {
         }
     }
 
-    /// The function of some code; `read` makes it of what was copied of that code, if it was not asked for before.
+    /// The function of some code; at the first call, `read` makes it from the copied memory.
     pub(crate) fn function(
         &mut self,
         code: CodeId,
@@ -57,7 +57,7 @@ impl Scripts {
         known.as_ref()
     }
 
-    /// Where the state of a thread is; `None`: the interpreter doesn't know it. `read` reads the list of all.
+    /// Address of a thread's state; `None`: the interpreter doesn't know the thread. `read` reads the list of all threads.
     pub(crate) fn thread_state(
         &mut self,
         (pid, tid, thread_pointer): (u32, u32, u64),

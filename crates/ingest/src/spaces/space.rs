@@ -1,7 +1,7 @@
-//! Address spaces with what was learnt about their addresses.
+//! Address spaces, with cached facts about their addresses.
 //!
-//! A forked child shares its parent's space until one of the two maps something or execs: of 3,000 shells that a
-//! shell forks, hardly one does the former. Sharing covers vfork too, where memory really is shared.
+//! A forked child shares its parent's space until one of the two maps something or execs: of 3,000 shells forked by a
+//! shell, hardly any maps something. Sharing covers vfork too, where memory really is shared.
 
 use plumb_process::{AddressSpace, Backing, FileId, Vma};
 use plumb_profile::FrameId;
@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::scripts::SharedScripts;
 
-/// So many frames have room in a space that waits for its next process.
+/// Frames for which a space that waits for its next process keeps memory.
 const KEPT_FRAMES: usize = 256;
 
 /// An address space that processes share.
@@ -20,25 +20,25 @@ pub(crate) struct SpaceId(u32);
 /// One address space.
 #[derive(Debug, Default)]
 pub(crate) struct Space {
-    /// What is mapped.
+    /// Mappings of the space.
     pub(crate) mappings: AddressSpace,
-    /// The unwinder's memory of it.
+    /// The unwinder's cache for it.
     pub(crate) cache: Cache,
-    /// Whether `cache` may know anything: most processes are never sampled.
+    /// Whether `cache` may have content: most processes are never sampled.
     pub(crate) walked: bool,
-    /// Frames by program counter and the way they were found, see [`frame_key`].
+    /// Frames by program counter and method of unwinding, see [`frame_key`].
     pub(crate) frames: FxHashMap<u64, FrameId>,
     /// Mappings that frames fell into.
     pub(crate) used: Vec<Used>,
     /// The process that the memory belongs to.
     pub(crate) owner: u32,
     users: u32,
-    /// The file with the interpreter that is mapped.
+    /// The file of the mapped interpreter.
     pub(crate) interpreter: Option<FileId>,
-    /// Code of interpreted programs. Memory that was forked is the same until it is written to, and other code is told from what
-    /// was there before.
+    /// Code of interpreted programs. Forked memory is the same until it is written to, and new code is distinguished from the
+    /// code before it.
     pub(crate) scripts: SharedScripts,
-    /// Counts changes of the mappings: what was made of addresses before holds no more.
+    /// Counts changes of the mappings, each of which invalidates results for addresses.
     pub(crate) changes: u32,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Spaces {
 }
 
 impl Spaces {
-    /// A new, empty one, with one user.
+    /// Creates an empty one, with one user.
     pub(crate) fn create(&mut self, owner: u32) -> SpaceId {
         self.insert(Space { owner, ..Space::default() })
     }
@@ -90,13 +90,13 @@ impl Spaces {
         in_use.flat_map(|space| space.mappings.mappings().iter().filter_map(file)).collect()
     }
 
-    /// One more process uses `id`.
+    /// Adds a process that uses `id`.
     pub(crate) fn share(&mut self, id: SpaceId) -> SpaceId {
         self.get_mut(id).users += 1;
         id
     }
 
-    /// One process less uses `id`.
+    /// Removes a process that uses `id`.
     pub(crate) fn release(&mut self, id: SpaceId) {
         let space = self.get_mut(id);
         space.users = space.users.saturating_sub(1);
@@ -104,8 +104,8 @@ impl Spaces {
             space.mappings = AddressSpace::default();
             space.scripts = SharedScripts::default();
             space.used = Vec::new();
-            // What is small is kept for the next process, as clearing is cheaper than growing again. What a compiler took isn't: sooner or
-            // later one was in each of the spaces.
+            // Small maps are kept for the next process, as clearing is cheaper than growing again. Those of a compiler are not: otherwise each
+            // space would sooner or later be as large.
             if std::mem::take(&mut space.walked) {
                 space.cache.clear();
             }
@@ -116,8 +116,8 @@ impl Spaces {
         }
     }
 
-    /// Frames, files and functions have no rows any more. The unwinder's memory goes too: each space in which a stack was ever walked has
-    /// some 80 KiB of it, also after its process has ended, and in a recording that goes on for long that is each of them.
+    /// Forgets the rows of frames, files and functions. Also frees the unwinder's cache: each space in which a stack was ever unwound has
+    /// some 80 KiB, even after its process has ended, and in a long recording that is each of them.
     pub(crate) fn forget_rows(&mut self) {
         for space in &mut self.spaces {
             (space.walked, space.cache) = (false, Cache::default());
@@ -127,7 +127,7 @@ impl Spaces {
         }
     }
 
-    /// How many there are at the most at one time.
+    /// Largest number of spaces that existed at one time.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.spaces.len()
@@ -138,12 +138,12 @@ impl Spaces {
         &self.spaces[id.0 as usize]
     }
 
-    /// The space, to be changed for all that share it.
+    /// The space, for changes that apply to all its users.
     pub(crate) fn get_mut(&mut self, id: SpaceId) -> &mut Space {
         &mut self.spaces[id.0 as usize]
     }
 
-    /// Maps something in `id` for process `pid` alone. Returns the space that the process has from now on.
+    /// Adds a mapping in `id` for process `pid` alone. Returns the space that the process has from now on.
     pub(crate) fn map(&mut self, id: SpaceId, pid: u32, mapping: Vma) -> SpaceId {
         let shared = self.get(id).users > 1;
         let id = if shared { self.copy(id, pid) } else { id };
@@ -151,7 +151,7 @@ impl Spaces {
         let buries = space.mappings.overlaps(mapping.start..mapping.end);
         if space.mappings.map(mapping) {
             space.changes = space.changes.wrapping_add(1);
-            // Even where nothing was: that there was nothing is remembered too.
+            // Even if nothing was mapped there: that is cached too.
             if space.walked {
                 space.cache.invalidate(Avma(mapping.start)..Avma(mapping.end));
             }
@@ -162,7 +162,7 @@ impl Spaces {
         id
     }
 
-    /// A space of its own for one of those that share `id`.
+    /// A separate space for one of the processes that share `id`.
     fn copy(&mut self, id: SpaceId, pid: u32) -> SpaceId {
         let old = self.get(id);
         let (mappings, used, scripts) = (old.mappings.clone(), old.used.clone(), old.scripts.clone());

@@ -8,12 +8,12 @@ use plumb_profile::{AddressSpace, BuildId, Dso, DsoId, DsoKind, Profile};
 use plumb_table_cache::module_of;
 use plumb_unwind::{Isa, Module};
 
-/// The vdso of the recorded machine, as far as ours is the same.
+/// The recorded machine's vdso, if it is the same as this machine's.
 #[derive(Debug, Default)]
 pub(crate) struct Vdso {
     image: OnceCell<Option<VdsoImage>>,
     dso: Option<DsoId>,
-    /// Its build id on the recorded machine, if that may differ from ours.
+    /// Build ID on the recorded machine, if it may differ from this machine's.
     pub(crate) build_id: Option<Box<[u8]>>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct VdsoImage {
 }
 
 impl Vdso {
-    /// Our own, unless the recorded machine had another one.
+    /// This machine's vdso, unless the recorded machine had another one.
     pub(crate) fn image(&self) -> Option<&VdsoImage> {
         let load = || {
             let image = vdso()?;
@@ -39,7 +39,7 @@ impl Vdso {
         self.image.get_or_init(load).as_ref()
     }
 
-    /// It has no row any more.
+    /// Forgets its row.
     pub(crate) fn forget_row(&mut self) {
         self.dso = None;
     }

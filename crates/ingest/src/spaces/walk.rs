@@ -1,6 +1,6 @@
-//! Walks of stacks in one address space: by rules, and, where these are missing, by scanning.
+//! Unwinds stacks in one address space: by rules, and, where these are missing, by scanning.
 //!
-//! Not here: what memory the stack is read from.
+//! Elsewhere: the memory that the stack is read from.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -14,20 +14,20 @@ use super::code::Code;
 use super::space::SpaceId;
 use crate::Source;
 
-/// More frames than any sensible stack of 64 KiB has; a stack that is longer is cut, and says so. The programs in the kernel walk as many.
+/// More frames than any sensible stack of 64 KiB has; a longer stack is marked as truncated. The BPF programs unwind as many.
 pub(crate) const MAX_FRAMES: usize = 4096;
 
-/// How the names of files with Erlang's runtime begin: beam.smp, beam.debug.smp.
+/// Prefix of the names of Erlang's runtime: beam.smp, beam.debug.smp.
 const ERLANG: &[u8] = b"beam.";
 
-/// One address space as the unwinder asks about it.
+/// One address space, as the unwinder accesses it.
 struct View<'a> {
     code: &'a Code,
     mappings: &'a Mappings,
 }
 
 impl View<'_> {
-    /// Copies code from the file that is mapped at `at`. False unless all of it is in one mapping and can be read.
+    /// Copies code from the file mapped at `at`. False unless all of it is in one mapping and can be read.
     fn read(&self, at: Avma, to: &mut [u8]) -> bool {
         let Some(mapping) = self.mappings.find(at.0) else { return false };
         let Backing::File(id) = mapping.backing else { return false };
@@ -46,16 +46,16 @@ impl CodeMap for View<'_> {
         }
     }
 
-    /// Only Erlang's does. Java's code, without an option, keeps anything in the register.
+    /// Only Erlang's does. Java's code, without an option, keeps any value in the register.
     fn ends_chains_with_zero(&self) -> bool {
         let is_erlang = |backing| matches!(backing, Backing::File(id) if self.code.is_named(id, ERLANG));
         self.mappings.mappings().iter().any(|mapping| is_erlang(mapping.backing))
     }
 }
 
-/// Memory, with code from the files that are mapped: a look at it takes no system call, and needs no process that is still there. Only code
-/// that is in no file, or whose file is gone, is read from the process. (Code of a file that was changed in memory is taken for what
-/// the file has: rules are the file's too.)
+/// Memory, with code from the mapped files: reading it needs no system call, and no process that still exists. Only code
+/// without a file, or whose file is gone, is read from the process. (Code that was changed in memory is read as in
+/// the file: the rules are the file's too.)
 struct WithFiles<'a, M> {
     memory: &'a mut M,
     view: &'a View<'a>,
@@ -91,12 +91,12 @@ impl ReadCode for Text<'_> {
 }
 
 impl AddressSpaces {
-    /// Whether stacks that end for want of unwind information are scanned for return addresses wherever that is, and guesses count.
+    /// Sets whether stacks that end for lack of unwind information are scanned for return addresses everywhere, and guesses are kept.
     pub(crate) fn scan_stacks(&mut self, wanted: bool) {
         self.wants_guesses = wanted;
     }
 
-    /// Walks a stack by rules. The frames are in `walked`, the innermost first.
+    /// Unwinds a stack by rules. The frames are in `walked`, innermost first.
     pub(crate) fn walk(
         &mut self,
         space: SpaceId,
@@ -111,8 +111,8 @@ impl AddressSpaces {
         walk(&view, &mut memory, &mut space.cache, registers, MAX_FRAMES, walked)
     }
 
-    /// Goes on where a walk of a stack of process `pid` ended like this, by scanning, if that may help: in files where more than a guess
-    /// is found, elsewhere for those who ask for it.
+    /// Continues by scanning where unwinding a stack of process `pid` ended like this, if that may help: in files, where the result can
+    /// be confirmed, and elsewhere if guesses are wanted.
     pub(crate) fn scan(
         &mut self,
         (pid, space): (u32, SpaceId),

@@ -1,4 +1,4 @@
-//! The builder of one sample's stack, and what is kept from stack to stack.
+//! The builder of one sample's stack, and the state kept between stacks.
 
 use plumb_profile::{DsoKind, Found, FrameId, Profile, Sample, Truncation};
 use plumb_unwind::Walked;
@@ -13,14 +13,14 @@ use crate::output::Output;
 use crate::processes::Processes;
 use crate::spaces::{AddressSpaces, SpaceId};
 
-/// What all stacks share.
+/// State shared by all stacks.
 #[derive(Debug)]
 pub(crate) struct Stacks {
     pub(crate) kernel: Kernel,
     pub(crate) scripts: ScriptNames,
-    /// Room for the next stack.
+    /// Buffers for the next stack.
     room: (Vec<FrameId>, Vec<Walked>),
-    /// Of the last stack: the frames that were those of the stack before, and those that were made.
+    /// For the last stack: number of frames reused from the stack before, and of new ones.
     #[cfg(test)]
     pub(crate) last: (usize, usize),
 }
@@ -40,13 +40,13 @@ impl Stacks {
         }
     }
 
-    /// Nothing has a row any more.
+    /// Forgets all rows.
     pub(crate) fn forget_rows(&mut self) {
         self.kernel.forget_rows();
         self.scripts.forget_rows();
     }
 
-    /// Keeps memory for the next stack.
+    /// Keeps the buffers for the next stack.
     pub(crate) fn keep_room(&mut self, leaf_first: Vec<FrameId>, walked: Vec<Walked>) {
         self.room = (leaf_first, walked);
     }
@@ -60,7 +60,7 @@ pub(crate) struct StackBuilder<'a> {
     pub(crate) pid: u32,
     pub(crate) tid: u32,
     pub(crate) draft: Draft,
-    /// The user frames, as they were walked, innermost first.
+    /// The unwound user frames, innermost first.
     pub(crate) walked: Vec<Walked>,
 }
 
@@ -78,12 +78,12 @@ impl<'a> StackBuilder<'a> {
         Self { stacks, processes, out, pid, tid, draft, walked }
     }
 
-    /// The memory of the process.
+    /// The address space of the process.
     pub(crate) fn space(&self) -> Option<SpaceId> {
         self.processes.tasks.space(self.pid)
     }
 
-    /// Appends the frames of the kernel: addresses, innermost first, and whether they are return addresses.
+    /// Appends kernel frames: addresses, innermost first, and whether they are return addresses.
     pub(crate) fn push_kernel(&mut self, frames: impl Iterator<Item = (u64, bool)>) {
         for (address, is_return) in frames {
             let frame = self.stacks.kernel.frame(&mut self.out.profile, address, is_return);
@@ -98,12 +98,12 @@ impl<'a> StackBuilder<'a> {
         self.processes.spaces.user_frame(&mut self.out.profile, space, frame)
     }
 
-    /// The frame of a user address that was walked.
+    /// The frame of an unwound user address.
     pub(crate) fn walked_frame(&mut self, space: SpaceId, walked: &Walked) -> FrameId {
         self.user_frame(space, (walked.pc.0, walked.is_return, found_of(walked.found)))
     }
 
-    /// The reason and the file that is to blame: the one of the outermost frame that was found.
+    /// The reason for truncation, with the file responsible: that of the outermost frame.
     pub(crate) fn blame(&mut self, space: SpaceId, cut: Truncation, outermost: Option<&Walked>) -> Ending {
         let Some(outermost) = outermost else { return Ending::Truncation(cut, None) };
         let id = self.walked_frame(space, outermost);
@@ -116,7 +116,7 @@ impl<'a> StackBuilder<'a> {
         }
     }
 
-    /// Has the thread's stitcher learn from the stack that was walked, if it has one. `Some` if that has callers that are known.
+    /// Passes the unwound stack to the thread's stitcher, if it has one. Returns `Some` if callers of it are known.
     pub(crate) fn stitch(&mut self, space: SpaceId, walked: &[Walked], border: Border) -> Option<Beyond> {
         let stitcher = self.processes.tasks.threads.get_mut(&self.tid)?.stacks.stitcher.as_mut()?;
         let index = self.out.profile.samples.len();
@@ -147,7 +147,7 @@ impl<'a> StackBuilder<'a> {
             thread.stacks.last.forget();
             ending = Ending::Absent;
         }
-        // Nothing at all to show: say so.
+        // No frame at all: say so.
         if draft.leaf_first.is_empty() && ending == Ending::Absent {
             ending = Ending::Truncation(Truncation::NoUserStack, None);
         }

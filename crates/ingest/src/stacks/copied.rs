@@ -1,4 +1,4 @@
-//! The user part of a sample: from registers and copied stack to frames and the reason where they end.
+//! The user part of a sample: turns registers and copied stack into frames and the reason where they end.
 
 use linux_perf_event_reader::constants as perf;
 use plumb_capture_api::{EvalLoopFrame, Script};
@@ -15,21 +15,21 @@ use crate::sideband::SidebandQueue;
 use crate::spaces::SpaceId;
 use crate::wire::{self, Stack};
 
-/// What a copy of a stack can tell.
+/// The memory available for unwinding a copied stack.
 #[derive(Clone, Copy)]
 pub(crate) struct StackCopy<'a> {
     /// Address of the first byte: the stack pointer.
     base: u64,
     bytes: &'a [u8],
-    /// All that was asked for was copied.
+    /// Whether as much was copied as was requested.
     full: bool,
-    /// The process, if its code may be read from its memory.
+    /// The process, if code may be read from its memory.
     running: Option<u32>,
     /// The last address that could not be read.
     missed: Option<u64>,
 }
 
-/// No frame is larger, so that what is further away is another stack: the usual limit of a whole one.
+/// No frame is larger, so an address further away is on another stack: the usual limit of a whole stack.
 const MAX_FRAME: u64 = 8 << 20;
 
 impl StackCopy<'_> {
@@ -38,7 +38,7 @@ impl StackCopy<'_> {
         at >= self.base && at - self.base > (self.bytes.len() as u64).saturating_sub(8)
     }
 
-    /// Whether an address is too far from what was copied to be of the same stack.
+    /// Whether an address is too far from the copy to be on the same stack.
     fn is_elsewhere(&self, at: u64) -> bool {
         let end = self.base.saturating_add(self.bytes.len() as u64);
         at.saturating_add(MAX_FRAME) < self.base || at.saturating_sub(end) > MAX_FRAME
@@ -52,7 +52,7 @@ impl Memory for StackCopy<'_> {
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         match self.bytes.get(start..).and_then(<[u8]>::first_chunk) {
             Some(word) => Ok(u64::from_le_bytes(*word)),
-            // Only if all was copied that was asked for can there be more above.
+            // The stack can continue above only if the full size was copied.
             None if at.0 >= self.base && self.full && !self.is_elsewhere(at.0) => Err(ReadError::BeyondCopy),
             None => {
                 self.missed = Some(at.0);
@@ -61,12 +61,12 @@ impl Memory for StackCopy<'_> {
         }
     }
 
-    /// As it is now: code that was sampled is rarely changed soon after.
+    /// Reads current memory: sampled code rarely changes soon after.
     fn read_code(&mut self, at: Avma, to: &mut [u8]) -> bool {
         self.running.is_some_and(|pid| read_memory(pid, at.0, to) == to.len())
     }
 
-    /// Records are aligned in the ring, and copies in them; where one was put together elsewhere it may not be.
+    /// Records are aligned in the ring, and copies in them; a record joined in a buffer may not be.
     #[inline]
     fn window(&self) -> Option<Window<'_>> {
         let whole = self.bytes.get(..self.bytes.len() & !7)?;
@@ -108,7 +108,7 @@ pub(crate) fn registers(sampled: &wire::Registers<'_>) -> Option<Registers> {
     Some(registers)
 }
 
-/// The same registers at another program counter.
+/// The same registers with another program counter.
 pub(crate) fn at_ip(registers: &Registers, ip: u64) -> Registers {
     let mut moved = Registers::new(ip, registers.sp());
     (0..16).for_each(|number| {
@@ -119,7 +119,7 @@ pub(crate) fn at_ip(registers: &Registers, ip: u64) -> Registers {
     moved
 }
 
-/// What is missing of a round.
+/// The mark for frames missing in an eval frame.
 fn rest_of(round: &EvalLoopFrame, script: &Script) -> Option<Rest> {
     let is_whole = round.frames.last().is_some_and(|last| last.is_entry);
     let rest = if script.is_cut { Rest::TooMany } else { Rest::Unreadable };
@@ -127,7 +127,7 @@ fn rest_of(round: &EvalLoopFrame, script: &Script) -> Option<Rest> {
 }
 
 impl StackBuilder<'_> {
-    /// Appends the frames of the kernel that a record has. `before`: how many of these, innermost first, are no part of what happened.
+    /// Appends the kernel frames of a record. `before`: how many of these, innermost first, belong to the sampling itself.
     pub(crate) fn kernel_of_record(
         &mut self,
         sample: &wire::Sample<'_>,
@@ -143,7 +143,7 @@ impl StackBuilder<'_> {
         }
     }
 
-    /// Appends the user frames of a record's sample, innermost first, and says how they end. `scripts`: what was told of the frames of
+    /// Appends the user frames of a record's sample, innermost first, and returns how they end. `scripts`: reported frames of
     /// interpreted programs.
     pub(crate) fn user_of_record(
         &mut self,
@@ -182,12 +182,12 @@ impl StackBuilder<'_> {
         self.translate(space, (end, is_elsewhere), script)
     }
 
-    /// Whether the records' machine is one whose stacks can be unwound.
+    /// Whether stacks of the records' machine can be unwound.
     fn can_unwind(&self) -> bool {
         matches!(self.out.profile.meta.arch.as_str(), "" | "x86_64")
     }
 
-    /// Walks a copied stack by all means that there are. Also returns the space that the process has by then.
+    /// Unwinds a copied stack by all available means. Also returns the space that the process has by then.
     fn walk_copy(
         &mut self,
         sample: &wire::Sample<'_>,
@@ -201,8 +201,8 @@ impl StackBuilder<'_> {
             end = self.processes.spaces.walk(space, &registers, memory, &mut self.walked);
         }
         if sample.in_kernel && self.walked.len() == 1 && matches!(end, End::NoUnwindInfo | End::NotMapped) {
-            // In a system call the program counter is past the `syscall`, which may end its function, as it does in
-            // glibc's `__restore_rt`. Nothing is known of that place, so nothing is lost by looking before it.
+            // In a system call the program counter is past the `syscall`, which may end its function, as in
+            // glibc's `__restore_rt`. No rule applies to that place in particular, so nothing is lost by looking before it.
             registers = at_ip(&registers, registers.ip().wrapping_sub(1));
             end = self.processes.spaces.walk(space, &registers, memory, &mut self.walked);
         }
@@ -217,7 +217,7 @@ impl StackBuilder<'_> {
         (space, self.processes.spaces.scan(of, &registers, memory, &mut self.walked, end))
     }
 
-    /// Tells the thread's stitcher of the sample at hand, if it has one. It gets one with the first stack that is too deep for its copy.
+    /// Passes the current sample to the thread's stitcher, which is created with the first stack that is too deep for its copy.
     fn begin_stitching(&mut self, now_ns: u64, end: End) {
         let is_live = self.processes.scope.is_live();
         let Some(thread) = self.processes.tasks.threads.get_mut(&self.tid) else { return };
@@ -228,15 +228,15 @@ impl StackBuilder<'_> {
         stitcher.iter_mut().for_each(|stitcher| stitcher.begin(now_ns, is_live));
     }
 
-    /// Whether nothing is remembered beyond the stack that was walked, or nothing that was seen lately.
+    /// Whether the stitcher knows no callers beyond the unwound stack, or none seen recently.
     fn is_cut_for_good(&mut self) -> bool {
         let thread = self.processes.tasks.threads.get_mut(&self.tid);
         let stitcher = thread.and_then(|thread| thread.stacks.stitcher.as_mut());
         stitcher.is_some_and(|stitcher| !stitcher.knows_beyond(&self.walked))
     }
 
-    /// Turns walked frames into frames of the profile, with what is remembered beyond them if they were cut. With `script` come
-    /// those of an interpreted program, and the stack pointer.
+    /// Turns unwound frames into frames of the profile, adding stitched callers if they were truncated. `script`: the frames
+    /// of an interpreted program, and the stack pointer.
     fn translate(
         &mut self,
         space: SpaceId,
@@ -244,7 +244,7 @@ impl StackBuilder<'_> {
         script: Option<(u64, &Script)>,
     ) -> Ending {
         let walked = std::mem::take(&mut self.walked);
-        // What is known beyond is of earlier samples: a whole stack with script frames has its own.
+        // Stitched callers come from earlier samples: a complete stack with script frames has its own.
         let has_all = script.is_some() && end == End::Root;
         let beyond = self.stitch_copy(space, &walked, end).filter(|_| !has_all);
         let (own, ending) = match (beyond, cut_of(end)) {
@@ -276,7 +276,7 @@ impl StackBuilder<'_> {
         ending
     }
 
-    /// Appends the first `own` of the walked frames, with those of an interpreted program where these run.
+    /// Appends the first `own` unwound frames, with the script frames where they run.
     pub(crate) fn push_with_script(
         &mut self,
         space: SpaceId,
@@ -293,12 +293,12 @@ impl StackBuilder<'_> {
             let end = walked.get(index + 1).map_or(u64::MAX, |caller| caller.slot.0.saturating_add(8));
             let spaces = &self.processes.spaces;
             let runs = |round: &&EvalLoopFrame| match round.at {
-                // Where the last frame ends is not known, and it may be none of the interpreter's.
+                // The end of the last frame is not known, and it may not be the interpreter's.
                 Some(at) => (begin..end).contains(&at) && spaces.has_interpreter(space, frame.pc.0),
                 None => loops.get(index) == Some(&true),
             };
             let round = rounds.next_if(runs);
-            // A stub that runs the function: its name is that of the frame that is there.
+            // A stub that runs the function: it would have the same name as the script frame.
             if std::mem::replace(&mut was_round, round.is_some()) && spaces.is_anonymous(space, frame.pc.0) {
                 continue;
             }
@@ -311,14 +311,14 @@ impl StackBuilder<'_> {
                 None => self.draft.leaf_first.push(id),
             }
         }
-        // What is known of callers from earlier samples has them.
+        // Stitched callers from earlier samples include them.
         if self.draft.base.is_none() {
             let frames: Vec<_> = rounds.flat_map(|round| round.frames.iter().copied()).collect();
             self.push_unplaced(space, &frames, script.is_cut.then_some(Rest::TooMany));
         }
     }
 
-    /// Which frames are in an interpreter's loop, where script frames don't say in which native frame they run.
+    /// The frames that are in an interpreter's loop, if script frames don't say in which native frame they run.
     fn loops_of(&self, space: SpaceId, script: &Script, walked: &[Walked]) -> Vec<bool> {
         if script.rounds.iter().any(|round| round.at.is_some()) {
             return Vec::new();
@@ -327,18 +327,18 @@ impl StackBuilder<'_> {
         self.counted_loops(space, walked.iter().map(at), script.rounds.len())
     }
 
-    /// How many of the outermost frames of a whole stack were made for the thread's last sample.
+    /// Number of outermost frames of a complete stack that equal those of the thread's last sample.
     fn kept_of_last(&mut self, space: SpaceId, walked: &[Walked]) -> usize {
         let changes = self.processes.spaces.get(space).changes;
         let thread = self.processes.tasks.threads.get_mut(&self.tid);
         thread.map_or(0, |thread| thread.stacks.last.kept(walked, space, changes))
     }
 
-    /// Learns from the stack of a thread that was too deep for a copy once, and says what is known of its callers.
+    /// Learns from the stack of a thread with a stitcher, and returns its known callers.
     fn stitch_copy(&mut self, space: SpaceId, walked: &[Walked], end: End) -> Option<Beyond> {
         let border = match end {
             End::Root => Border::Root,
-            // A page of the stack that was never touched, or is being copied after a fork, ends the kernel's copy too.
+            // A stack page that was never touched, or is being copied after a fork, ends the kernel's copy too.
             End::BeyondCopy | End::StackUnreadable => Border::Copy,
             _ => return None,
         };
@@ -351,7 +351,7 @@ impl StackBuilder<'_> {
         beyond
     }
 
-    /// A sample of another architecture: what its kernel found is all that is known.
+    /// A sample of another architecture: only its kernel's callchain is known.
     fn other_architecture(&mut self, sample: &wire::Sample<'_>, space: SpaceId) -> Ending {
         match self.user_callchain(sample, Some(space)) {
             Ending::Truncation(Truncation::NoUserStack, dso) => {
@@ -361,7 +361,7 @@ impl StackBuilder<'_> {
         }
     }
 
-    /// A sample of a 32-bit process: its program counter is all that is known.
+    /// A sample of a 32-bit process: only its program counter is known.
     fn only_pc(&mut self, sampled: &wire::Registers<'_>, space: SpaceId) -> Ending {
         const IP: u32 = 8;
         let before = (sampled.mask & ((1 << IP) - 1)).count_ones() as usize;
@@ -410,8 +410,8 @@ impl StackBuilder<'_> {
         }
     }
 
-    /// Whether a callchain whose outermost call is at `call` reaches the root: only if that function's rules say that it
-    /// has no caller. Code without frame pointers cuts such a chain short without a word.
+    /// Whether a callchain with its outermost call at `call` reaches the root: only if that function's rules say that it
+    /// has no caller. Code without frame pointers truncates such a chain silently.
     fn callchain_end(&mut self, space: SpaceId, call: u64, outermost: FrameId) -> Ending {
         let registers = Registers::new(call, 0);
         match self.processes.spaces.walk(space, &registers, &mut NoMemory, &mut self.walked) {
@@ -422,7 +422,7 @@ impl StackBuilder<'_> {
     }
 }
 
-/// No memory at all: a walk then tells what is known by rules alone.
+/// No memory at all: unwinding then uses rules alone.
 struct NoMemory;
 
 impl Memory for NoMemory {

@@ -1,5 +1,5 @@
-//! User stacks that come later than their samples: `PERF_RECORD_CALLCHAIN_DEFERRED`, by which a kernel of Linux 6.19 or newer walks the user
-//! stack once, when the thread returns to user code. Until then a sample's callchain has a cookie in the place of the user's part.
+//! User stacks that come later than their samples: with `PERF_RECORD_CALLCHAIN_DEFERRED`, Linux 6.19 or newer unwinds the user
+//! stack once, when the thread returns to user code. Until then a sample's callchain has a cookie instead of the user part.
 
 use plumb_profile::{Frame, FrameId, FrameKind};
 use rustc_hash::FxHashMap;
@@ -15,18 +15,18 @@ pub(crate) struct DeferredStacks {
 }
 
 impl DeferredStacks {
-    /// Has sample number `sample` wait for the stack of this cookie.
+    /// Makes sample number `sample` wait for the stack with this cookie.
     pub(crate) fn wait(&mut self, tid: u32, cookie: u64, sample: usize) {
         self.waiting.entry((tid, cookie)).or_default().push(sample);
     }
 
-    /// How many samples wait.
+    /// Number of waiting samples.
     pub(crate) fn missing(&self) -> u64 {
         self.waiting.values().map(|samples| samples.len() as u64).sum()
     }
 
-    /// The samples of a stack, which wait no more. Without a thread, as in files whose records don't name it: by the cookie, which no two
-    /// threads have.
+    /// Removes and returns the samples of a stack. Without a thread, as in files whose records don't name it, the cookie alone identifies them: it is
+    /// unique across threads.
     fn take(&mut self, tid: Option<u32>, cookie: u64) -> Vec<usize> {
         let tid = tid.or_else(|| self.waiting.keys().find(|key| key.1 == cookie).map(|key| key.0));
         tid.and_then(|tid| self.waiting.remove(&(tid, cookie))).unwrap_or_default()
@@ -34,7 +34,7 @@ impl DeferredStacks {
 }
 
 impl Ingest {
-    /// Gives the samples that waited for a user stack that stack.
+    /// Adds the user stack to the samples that waited for it.
     pub(crate) fn deferred(&mut self, tid: Option<u32>, deferred: &wire::Deferred<'_>) {
         for index in self.deferred_stacks.take(tid, deferred.cookie) {
             let Some(sample) = self.out.profile.samples.get(index) else { continue };

@@ -1,32 +1,32 @@
-//! A stack that is being put together, and how it ends.
+//! A stack under construction, and how it ends.
 
 use plumb_profile::{DsoId, Found, FrameId, StackId, Truncation};
 use plumb_unwind::{End, Method};
 
-/// How the user part of a stack ends.
+/// The end of the user part of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// At its root.
     Root,
-    /// There is no user part, by nature: a kernel thread, or a task that has no memory any more.
+    /// No user part, by nature: a kernel thread, or a task that has no memory any more.
     Absent,
     /// Before its root.
     Truncation(Truncation, Option<DsoId>),
 }
 
-/// The frames of a stack, as far as they are there.
+/// The frames of a stack so far.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub(crate) leaf_first: Vec<FrameId>,
-    /// How many of them, the innermost, are the kernel's.
+    /// Number of innermost frames that belong to the kernel.
     pub(crate) kernel_frames: usize,
-    /// The stack that the last of them was called from, if that is not the root.
+    /// The caller of the last of them, if that is not the root.
     pub(crate) base: Option<StackId>,
-    /// So many of the outermost frames are those of the thread's last sample, and not in `leaf_first`.
+    /// Number of outermost frames that equal those of the thread's last sample, and are not in `leaf_first`.
     pub(crate) kept: usize,
 }
 
-/// The reason for which a walk ended before the root.
+/// The reason why unwinding ended before the root.
 pub(crate) fn cut_of(end: End) -> Option<Truncation> {
     Some(match end {
         End::Root => return None,
@@ -43,7 +43,7 @@ pub(crate) fn cut_of(end: End) -> Option<Truncation> {
     })
 }
 
-/// The profile's word for how the unwinder found a frame.
+/// The profile's term for the method that found a frame.
 pub(crate) fn found_of(method: Method) -> Found {
     match method {
         Method::Sampled => Found::Sampled,

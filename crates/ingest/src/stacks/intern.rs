@@ -1,4 +1,4 @@
-//! Putting stacks into the profile's tree cheaply: most of a sample's stack is that of the thread's last sample.
+//! Puts stacks into the profile's tree cheaply: most of a sample's stack equals that of the thread's last sample.
 
 use plumb_profile::{FrameId, Profile, StackId};
 use plumb_unwind::prefix::{Last, Shared};
@@ -9,30 +9,30 @@ use crate::spaces::SpaceId;
 /// The stack of a thread's last sample, from the root, each frame with its node.
 #[derive(Debug, Default)]
 pub(crate) struct LastStack {
-    /// What comes before the first of `nodes`.
+    /// The stack outside of the first of `nodes`.
     base: Option<StackId>,
     nodes: Vec<(FrameId, StackId)>,
-    /// The walked frames that the first of `nodes` were made of, ...
+    /// The unwound frames from which the first of `nodes` were made, ...
     walked: Last,
-    /// ... or the words without the innermost, if the stack was walked in the kernel, ...
+    /// ... or the words except the innermost, if the stack was unwound in the kernel, ...
     words: Vec<u64>,
-    /// ... among these mappings. `None`: of others.
+    /// ... with these mappings. `None`: with others.
     made_in: Option<Made>,
-    /// `walked` or `words` is of the stack that comes next.
+    /// Whether `walked` or `words` belongs to the next stack.
     is_ahead: bool,
-    /// Frames compared, and those of them that were the same.
+    /// Number of compared frames, and of equal ones.
     compared: (u32, u32),
 }
 
-/// So many frames of a thread are compared before it is decided whether that pays.
+/// Number of frames of a thread compared before deciding whether it pays.
 const TRIED: u32 = 4096;
 
-/// An address space, and how often its mappings had changed.
+/// An address space, and its number of mapping changes.
 type Made = (SpaceId, u32);
 
 impl LastStack {
-    /// How many of the outermost frames of the next stack, which was walked whole, are those of the last one, so that
-    /// they need not be made again.
+    /// Number of outermost frames of the next stack, which was unwound completely, that equal those of the last one, so that
+    /// they can be reused.
     pub(crate) fn kept(&mut self, walked: &[Walked], space: SpaceId, changes: u32) -> usize {
         // Below 70% comparing costs more than it saves: ingesting cc1plus (57%) took 2.0% more instructions with it,
         // a script and python (72%) 2.6% less.
@@ -48,7 +48,7 @@ impl LastStack {
         kept
     }
 
-    /// The same of a stack that was walked in the kernel, whose words say all that their frames are made of, but for the
+    /// As [`kept`](Self::kept), for a stack that was unwound in the kernel, whose words determine their frames, except for the
     /// innermost, which is made in another way.
     pub(crate) fn kept_words(&mut self, user: &[u64], space: SpaceId, changes: u32) -> usize {
         self.expect(space, changes);
@@ -60,7 +60,7 @@ impl LastStack {
         kept
     }
 
-    /// The next stack is made among these mappings.
+    /// Notes that the next stack is made with these mappings.
     fn expect(&mut self, space: SpaceId, changes: u32) {
         let now = Some((space, changes));
         if self.made_in != now || self.base.is_some() {
@@ -70,14 +70,14 @@ impl LastStack {
         (self.made_in, self.is_ahead) = (now, true);
     }
 
-    /// The next stack is not what [`LastStack::kept`] was told.
+    /// Notes that the next stack is not the one passed to [`LastStack::kept`].
     pub(crate) fn forget(&mut self) {
         self.is_ahead = false;
     }
 
-    /// The node of a stack that is given from the innermost frame outwards to the one that `base` called; `None`
-    /// for a base: to the root. `None` if it is empty. `kept` frames, the outermost, are left out: those that
-    /// [`LastStack::kept`] said.
+    /// The node of a stack that is given from the innermost frame outwards to the one that `base` called; without
+    /// a base, to the root. `None` if it is empty. The outermost `kept` frames are left out: those reported by
+    /// [`LastStack::kept`].
     pub(crate) fn intern(
         &mut self,
         profile: &mut Profile,
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use crate::spaces::Spaces;
 
-    /// A frame for each word, another one where it is the innermost.
+    /// A frame for each word, with a different one for the innermost.
     fn frame(profile: &mut Profile, index: usize, word: u64) -> FrameId {
         let found = if index == 0 { Found::Sampled } else { Found::Cfi };
         let address = Address(word);
@@ -133,7 +133,7 @@ mod tests {
             (&[5, 4, 3, 2, 1], one, 0, 0),
             (&[6, 4, 3, 2, 1], one, 0, 4),
             (&[7, 6, 4, 3, 2, 1], one, 0, 4),
-            // The innermost is made in another way, even where its word is the same.
+            // The innermost is made in another way, even if its word is the same.
             (&[4, 3, 2, 1], one, 0, 3),
             (&[5, 4, 3, 2, 1], one, 0, 3),
             (&[], one, 0, 0),

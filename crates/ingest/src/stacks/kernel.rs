@@ -1,4 +1,4 @@
-//! Kernel frames: which module an address is in, and what a callchain says.
+//! Kernel frames: modules of addresses, and decoding of callchains.
 
 use std::ops::Range;
 
@@ -11,13 +11,13 @@ use rustc_hash::FxHashMap;
 
 use crate::wire::Words;
 
-/// Name of the kernel proper, as perf has it.
+/// Name of the kernel itself, as in perf.
 pub(crate) const KERNEL: &str = "[kernel.kallsyms]";
 
-/// What is known of the kernel's own memory.
+/// Modules and frames of the kernel.
 #[derive(Debug, Default)]
 pub(crate) struct Kernel {
-    /// Modules in the order of their addresses.
+    /// Modules in order of address.
     modules: Vec<(Range<u64>, String)>,
     build_id: Option<BuildId>,
     dso: Option<DsoId>,
@@ -25,7 +25,7 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// What this machine says of its kernel, as far as we may know.
+    /// Reads this machine's kernel modules, if permitted.
     pub(crate) fn of_this_machine() -> Self {
         let mut kernel = Kernel::default();
         let modules = std::fs::read_to_string("/proc/modules").unwrap_or_default();
@@ -35,7 +35,7 @@ impl Kernel {
                 continue;
             };
             let start = start.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
-            // Addresses are zero for those who may not see them.
+            // Addresses are zero for users without permission.
             if let (Some(start @ 1..), Ok(size)) = (start, size.parse::<u64>()) {
                 kernel.add_module(start..start.saturating_add(size), name);
             }
@@ -44,10 +44,10 @@ impl Kernel {
         kernel
     }
 
-    /// A mapping of the kernel's, as perf.data files tell it: the kernel itself, or a module by path or name.
+    /// Handles a mapping of the kernel in a perf.data file: the kernel itself, or a module by path or name.
     pub(crate) fn map(&mut self, range: Range<u64>, path: &str) {
         let file = path.rsplit('/').next().unwrap_or(path);
-        // The kernel's own mapping needs no range: what is in no module is in the kernel.
+        // The kernel itself needs no range: an address outside of all modules is in the kernel.
         if file.starts_with("[kernel") || file.starts_with("[guest") || file.starts_with("vmlinux") {
             return;
         }
@@ -61,12 +61,12 @@ impl Kernel {
         self.modules.insert(at, (range, format!("[{name}]")));
     }
 
-    /// Tells the kernel's build id.
+    /// Sets the kernel's build ID.
     pub(crate) fn set_build_id(&mut self, id: &[u8]) {
         self.build_id = BuildId::new(id);
     }
 
-    /// Nothing has a row any more.
+    /// Forgets all rows.
     pub(crate) fn forget_rows(&mut self) {
         self.dso = None;
         self.frames = FxHashMap::default();
@@ -112,7 +112,7 @@ pub(crate) struct Link {
     pub(crate) is_return: bool,
 }
 
-/// The addresses of a callchain, innermost first. The first of the kernel's and the first of the user's are program
+/// The addresses of a callchain, innermost first. The first kernel and the first user address are program
 /// counters, the others return addresses. Other contexts (guests, hypervisors) are left out.
 pub(crate) fn links(callchain: Words<'_>) -> impl Iterator<Item = Link> {
     let mut context = None;

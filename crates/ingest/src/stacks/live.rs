@@ -1,9 +1,9 @@
-//! Stacks of running processes beyond what the kernel copied.
+//! Reads stacks of running processes beyond the kernel's copy.
 //!
-//! Some frames are larger than any copy (half a MiB in rustc), so that nothing beyond them is ever in one. While the
-//! process runs its memory can be read: later than the sample was taken, so what is read only counts as one more
-//! stack that was seen, and only if the return addresses at the border are still in their places. That is the
-//! standard that stitching has anyway, and the frames are marked as stitched.
+//! Some frames are larger than any copy (half a MiB in rustc), so that their callers are never copied. While the
+//! process runs, its memory can be read: later than the sample was taken, so the result only counts as one more
+//! observed stack, and only if the return addresses at the border are still in place. Stitching has the same
+//! standard of evidence, and the frames are marked as stitched.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -15,18 +15,18 @@ use super::copied::StackCopy;
 use super::stitch::{Border, WINDOW};
 use crate::spaces::SpaceId;
 
-/// Time between tries for one thread. While the stack beyond a border was seen lately, none is needed.
+/// Time between attempts for one thread. None is needed while the stack beyond a border was seen recently.
 const PAUSE_NS: u64 = 20_000_000;
-/// Read at once.
+/// Bytes read at once.
 const BLOCK: usize = 1024;
 
-/// The copy of a stack, and what lies above it now.
+/// The copy of a stack, and the current memory above it.
 struct Extended<'a> {
     copy: StackCopy<'a>,
     now: Now,
 }
 
-/// Memory of a running process.
+/// Current memory of a running process.
 struct Now {
     file: File,
     start: u64,
@@ -64,7 +64,7 @@ impl Memory for Extended<'_> {
 }
 
 impl StackBuilder<'_> {
-    /// Has the stitcher learn a stack that was cut at its copy's end from the process itself. Returns whether it did.
+    /// Passes a stack that was truncated at its copy's end to the stitcher, read from the process itself. Returns whether that worked.
     pub(crate) fn learn_live(
         &mut self,
         now_ns: u64,
@@ -97,7 +97,7 @@ impl StackBuilder<'_> {
     }
 }
 
-/// Whether the outermost return addresses of a stack are in their places now.
+/// Whether the outermost return addresses of a stack are still in place.
 fn is_still_there(walked: &[Walked], now: &mut Now) -> bool {
     let callers = walked.get(1..).unwrap_or_default();
     callers.len() >= WINDOW

@@ -1,4 +1,4 @@
-//! The functions of interpreted programs in the profile: which were named, and the frames of their lines.
+//! The functions of interpreted programs in the profile, and the frames of their lines.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
@@ -9,25 +9,25 @@ use plumb_profile::{
 };
 use rustc_hash::FxHashMap;
 
-/// What was named so far.
+/// The functions named so far.
 #[derive(Debug, Default)]
 pub(crate) struct ScriptNames {
     dsos: FxHashMap<&'static str, DsoId>,
     /// By name, file and first line.
     functions: FxHashMap<(DsoId, StringId, StringId, u32), FunctionId>,
-    /// The numbers that functions have in their addresses, by what tells them apart. They stay where a profile is taken out, so that equal
-    /// frames are equal in all that come of one recording.
+    /// The numbers of functions in their addresses, by a hash of their identity. They survive taking out the profile, so that equal
+    /// frames are equal in all profiles of one recording.
     numbers: HashMap<u64, u32>,
 }
 
 impl ScriptNames {
-    /// Nothing has a row any more.
+    /// Forgets all rows.
     pub(crate) fn forget_rows(&mut self) {
         self.dsos.clear();
         self.functions.clear();
     }
 
-    /// What stands in the place of a file for code of a language.
+    /// The pseudo-file for code of a language.
     pub(crate) fn dso(&mut self, profile: &mut Profile, language: &'static str) -> DsoId {
         *self.dsos.entry(language).or_insert_with(|| {
             let path = profile.strings.add(&format!("[{language}]"));
@@ -66,7 +66,7 @@ impl ScriptNames {
     }
 }
 
-/// A hash that is the same for as long as the recorder runs.
+/// A hash that is stable while the recorder runs.
 fn hash(row: &impl Hash) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(row)
 }

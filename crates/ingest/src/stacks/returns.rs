@@ -1,20 +1,20 @@
 //! How far out a thread has returned, as far as its samples show.
 //!
-//! The word that holds a frame's return address is dead as soon as a sample shows the thread further out than that word.
+//! The word that holds a frame's return address is dead once a sample shows the thread further out than that word.
 
-/// More changes than a thread of any sense makes are forgotten, with all that depends on them.
+/// A thread with more changes than is plausible is reset, with all that depends on them.
 const MAX_CHANGES: usize = 1 << 12;
 
-/// Where the thread was, and when, in numbers of its samples.
+/// Positions of the thread, with the numbers of its samples.
 #[derive(Debug, Default)]
 pub(crate) struct Returns {
     now: u32,
-    /// Samples further out than all that came after them: their numbers rise, the places fall.
+    /// Samples further out than all later ones: their numbers rise, the addresses fall.
     outermost: Vec<(u32, u64)>,
 }
 
 impl Returns {
-    /// One more sample, in which the innermost return address is at `slot`. False: all that was seen before is to be forgotten.
+    /// Adds a sample whose innermost return address is at `slot`. Returns false if all earlier observations have to be dropped.
     pub(crate) fn sample(&mut self, slot: u64) -> bool {
         self.now = self.now.wrapping_add(1);
         while self.outermost.pop_if(|(_, before)| *before <= slot).is_some() {}
@@ -31,7 +31,7 @@ impl Returns {
         self.now
     }
 
-    /// Whether what is at `slot` has stayed since that sample, as far as is known.
+    /// Whether the word at `slot` has been live since that sample, as far as known.
     pub(crate) fn has_stayed(&self, since: u32, slot: u64) -> bool {
         let after = self.outermost.partition_point(|&(number, _)| number <= since);
         self.outermost.get(after).is_none_or(|&(_, outermost)| outermost <= slot)

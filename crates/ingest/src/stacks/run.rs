@@ -1,20 +1,20 @@
-//! A run of successive frames of a thread's stack, and what came outside of it. What that proves, see `stitch`.
+//! A run of successive frames of a thread's stack, and its observed caller. See `stitch` for what that proves.
 
 use plumb_profile::{FrameId, StackId};
 
 use super::returns::Returns;
 
-/// How often in succession a changed caller has to be seen until it is believed.
+/// Number of successive observations after which a changed caller is trusted.
 pub(super) const RESTORED: u16 = 16;
 /// No epoch: nothing is known yet.
 const NEVER: u32 = u32::MAX;
 
-/// What comes outside of a run.
+/// The caller of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outer {
     /// Not seen yet.
     Unknown,
-    /// Nothing: the run ends with the root.
+    /// None: the run ends with the root.
     Root,
     /// This frame, and the run that begins one frame further out.
     Caller(FrameId, u32),
@@ -25,17 +25,17 @@ pub(super) enum Outer {
 pub(super) struct Run {
     pub(super) hash: u64,
     pub(super) outer: Outer,
-    /// The run that was seen last with this one as its outer one: where to look first.
+    /// The run last seen with this one as its outer one: the first guess of a search.
     pub(super) inner: u32,
-    /// Where the return address to `outer` is.
+    /// Stack address of the return address to `outer`.
     pub(super) slot: u64,
-    /// When `outer` was seen last: in which sample, and by the clock.
+    /// The last observation of `outer`: sample number, and time.
     pub(super) verified: (u32, u64),
-    /// `outer` was seen again after these frames had returned.
+    /// Whether `outer` was seen again after these frames had returned.
     pub(super) has_returned: bool,
-    /// How often in succession `outer` was seen.
+    /// Number of successive observations of `outer`.
     pub(super) seen: u16,
-    /// How often another `outer` was seen than the time before.
+    /// Number of observations of an `outer` that differed from the one before.
     pub(super) changes: u8,
     /// In this epoch...
     pub(super) epoch: u32,
@@ -50,7 +50,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Nothing is known of it.
+    /// A run without a known caller.
     pub(super) fn new(hash: u64) -> Self {
         let (outer, base) = (Outer::Unknown, (NEVER, None));
         let (inner, slot, verified, has_returned, seen, changes) = (0, 0, (0, 0), false, 0, 0);
@@ -72,25 +72,25 @@ impl Run {
         }
     }
 
-    /// Whether `run` is the one outside of this one, as far as is known.
+    /// Whether `run` is the one outside of this one, as far as known.
     pub(super) fn is_inside(&self, run: u32) -> bool {
         matches!(self.outer, Outer::Caller(_, outer) if outer == run)
     }
 
-    /// What is outside was seen again, now.
+    /// Notes that the caller was seen again now.
     pub(super) fn verify(&mut self, now: (u32, u64), returns: &Returns) {
         self.has_returned = self.has_returned || !returns.has_stayed(self.verified.0, self.slot);
         self.seen = self.seen.saturating_add(1);
         self.verified = now;
     }
 
-    /// Whether the same frames have come back, with the same caller each time: they are taken to do so.
+    /// Whether the same frames have come back with the same caller each time: they are assumed to keep doing so.
     pub(super) fn always_returns_to_the_same(&self) -> bool {
         self.has_returned && self.changes == 0
     }
 
-    /// What is believed to be outside, unless these frames have returned. A program may come to another part of its work, once; callers that
-    /// take turns prove nothing.
+    /// The caller that is trusted, unless these frames have returned. One change is allowed, as a program may move on to another part of its
+    /// work; callers that alternate prove nothing.
     pub(super) fn trusted(&self) -> Outer {
         match self.changes {
             0 => self.outer,

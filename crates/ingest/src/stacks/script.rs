@@ -1,7 +1,7 @@
-//! Frames of interpreted programs: from where a thread was seen in the interpreter's code to functions and lines.
+//! Frames of interpreted programs: turns positions in the interpreter's code into functions and lines.
 //!
-//! What code is called is read from the process' memory when the code is seen first: by the kernel, and what it could not read,
-//! from here. Where that comes too late the frame says so; it never gets the name of other code that has taken the place.
+//! The name of code is read from the process' memory when the code is first seen: by the kernel, or from here if that
+//! failed. If that is too late, the frame says so; it never gets the name of other code at the same address.
 
 use std::rc::Rc;
 
@@ -15,22 +15,22 @@ use super::names::line_frame;
 use crate::memory::ProcessMemory;
 use crate::spaces::SpaceId;
 
-/// What stands for frames that are not there.
+/// The reason for missing frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
-    /// There were more than are sent.
+    /// There were more frames than are sent.
     TooMany,
-    /// The interpreter's memory did not say.
+    /// The interpreter's memory could not be read.
     Unreadable,
 }
 
-/// Text in the place of a name.
+/// Placeholder for a name.
 const GONE: &str = "[gone before its name was read]";
 const UNREADABLE: &str = "[frames that can't be read]";
 
 impl StackBuilder<'_> {
-    /// Appends the frames of a round of an interpreter's loop, and the loop's own frame, which is at `pc`. `rest`: there are further
-    /// ones that are not known.
+    /// Appends the frames of one eval frame of an interpreter, and the native frame of the loop, which is at `pc`. `rest`: further
+    /// frames are missing.
     pub(crate) fn push_round(
         &mut self,
         space: SpaceId,
@@ -45,7 +45,7 @@ impl StackBuilder<'_> {
         self.draft.leaf_first.push(native);
     }
 
-    /// Appends frames for which no native frame of the interpreter's loop was found, behind a mark that says so.
+    /// Appends frames for which no native frame of the interpreter's loop was found, after a mark that says so.
     pub(crate) fn push_unplaced(&mut self, space: SpaceId, frames: &[ScriptPlace], rest: Option<Rest>) {
         let spaces = &self.processes.spaces;
         let Some(file) = spaces.get(space).interpreter else { return };
@@ -56,8 +56,8 @@ impl StackBuilder<'_> {
         self.push_script(space, file, frames, rest);
     }
 
-    /// Reads where the frames of an interpreted program are, of a thread that does not run. `None`: its process has no known interpreter,
-    /// or that does not know the thread. An error, with the interpreter's file: they can't be read.
+    /// Reads the script frames of a thread that is not running. `None`: its process has no known interpreter,
+    /// or the interpreter doesn't know the thread. An error, with the interpreter's file: they can't be read.
     pub(crate) fn read_script(&self, space: SpaceId, thread_pointer: u64) -> Option<Result<Script, FileId>> {
         let spaces = &self.processes.spaces;
         let (file, interpreter, bias) = spaces.mapped_interpreter(space)?;
@@ -122,8 +122,8 @@ impl StackBuilder<'_> {
         }
     }
 
-    /// Which native frames, innermost first, are rounds of an interpreter's loop, where only the number of rounds is known: those in the
-    /// loop, but not the innermost if there is one more, as it has no frame yet, or no more.
+    /// The native frames, innermost first, that are eval frames, if only their number is known: those in the interpreter's
+    /// loop, except the innermost if there is one more, as it has no script frame yet, or no longer.
     pub(crate) fn counted_loops(
         &self,
         space: SpaceId,
@@ -144,7 +144,7 @@ impl StackBuilder<'_> {
         loops
     }
 
-    /// Appends what stands for frames that are not there.
+    /// Appends a mark for missing frames.
     fn push_mark(&mut self, file: FileId, text: &str) {
         let Some(interpreter) = self.processes.spaces.interpreter(file) else { return };
         let (names, profile) = (&mut self.stacks.scripts, &mut self.out.profile);
@@ -154,7 +154,7 @@ impl StackBuilder<'_> {
     }
 }
 
-/// Whether a part of the loop is a round by itself; `before`: the part that the frame further in is in.
+/// Whether a part of the loop starts an eval frame; `before`: the part that contains the next inner frame.
 fn begins_round(part: Option<LoopPart>, before: Option<LoopPart>) -> bool {
     match part {
         Some(LoopPart::Loop) => true,
@@ -163,7 +163,7 @@ fn begins_round(part: Option<LoopPart>, before: Option<LoopPart>) -> bool {
     }
 }
 
-/// The frame of a function that is known; `None`: it had not begun.
+/// The frame of a known function; `None`: it had not begun.
 fn at(
     profile: &mut Profile,
     (id, function): (FunctionId, &Function),
@@ -174,7 +174,7 @@ fn at(
     has_begun.then(|| line_frame(profile, id, function.line(offset)))
 }
 
-/// Reads a function from what was copied of it, or, if that is not all, from the first process that still has its code.
+/// Reads a function from its copied memory, or, if that is incomplete, from the first process that still has its code.
 fn read(
     interpreter: &dyn Interpreter,
     code: CodeId,
@@ -189,7 +189,7 @@ fn read(
     pids.into_iter().find_map(|pid| from(&ProcessMemory(pid))).or(known)
 }
 
-/// Memory as it was.
+/// Copied memory.
 struct Copied<'a>(&'a [(u64, Vec<u8>)]);
 
 impl Memory for Copied<'_> {

@@ -1,24 +1,24 @@
-//! What lies beyond a copy that was too short, from other samples of the same thread.
+//! Completes stacks that were deeper than their copy, from other samples of the same thread.
 //!
-//! The kernel copies at most 64 KiB of a stack. Of a deeper one, frames further out were seen at other times, when
-//! the stack was shallower. What is remembered is, for every run of [`WINDOW`] successive frames (return addresses
-//! *and* the stack addresses that hold them), which frame came next, towards the root. The outermost frames of a cut
-//! stack are such a run; from there the remembered callers are followed, run by run, to the root.
+//! The kernel copies at most 64 KiB of a stack. The outer frames of a deeper one were seen at other times, when
+//! the stack was shallower. For every run of [`WINDOW`] successive frames (return addresses
+//! *and* the stack addresses that hold them), the next frame towards the root is stored. The outermost frames of a truncated
+//! stack are such a run; from there the stored callers are followed, run by run, to the root.
 //!
-//! **What this proves and what not.** The words of a run are the same, at the same addresses, as when its caller was
+//! **What this proves and what it does not.** The words of a run are the same, at the same addresses, as when its caller was
 //! seen. If these frames were never left in between, everything outside of them is unchanged: that much is certain.
-//! But they may have returned and been called again, with the same words in the same places, from elsewhere. A sample
-//! that shows the thread further out says so ([`Returns`]): then nothing is known of these frames' callers until they
-//! are seen again, unless they came back before and had the same caller each time. So does a run that is seen with
-//! another caller: it proves nothing any more and the stack stays cut, until the new caller has been seen
-//! [`RESTORED`](super::run::RESTORED) times on end without the old one; and if there is a third time, for good. And of a process that runs what was
-//! not seen for [`FRESH_NS`] is not believed: its memory can be asked (`live`). What is left is taken to be the same;
-//! frames that come this way are marked as stitched.
+//! But they may have returned and been called again from elsewhere, with the same words in the same places. A sample
+//! that shows the thread further out reveals that ([`Returns`]): then these frames' callers are unknown until they
+//! are seen again, unless they came back before and had the same caller each time. A run that is seen with
+//! another caller is no longer evidence, and the stack stays truncated, until the new caller has been seen
+//! [`RESTORED`](super::run::RESTORED) times in a row without the old one; a third caller makes that permanent. And observations of a running process
+//! older than [`FRESH_NS`] are not trusted, as its memory can be read (`live`). Anything else is assumed unchanged;
+//! frames found this way are marked as stitched.
 //!
-//! What was seen *later* serves as well, by the same reasoning: a stack that stays cut is tried again whenever a whole
+//! *Later* observations serve as well, by the same reasoning: a stack that stays truncated is tried again whenever a complete
 //! one is seen. That matters for the first samples, and for those from before the recorder asked for larger copies.
 //!
-//! Remembering costs a few comparisons for each frame of a sample, and starts with a thread's first cut stack.
+//! The cost is a few comparisons per frame of a sample, starting with a thread's first truncated stack.
 
 use plumb_profile::{Found, Frame, FrameId, Profile, StackId};
 use plumb_unwind::Walked;
@@ -27,22 +27,22 @@ use rustc_hash::FxHashMap;
 use super::returns::Returns;
 use super::run::{Outer, Run};
 
-/// Frames that have to agree.
+/// Number of frames that have to agree.
 pub(crate) const WINDOW: usize = 8;
-/// What was seen longer ago than this is asked for again where it can be, and not believed where that would have been possible.
+/// Age in nanoseconds from which an observation is read again if possible, and not trusted if that would have been possible.
 const FRESH_NS: u64 = 100_000_000;
-/// Runs remembered for a thread. When there are more, all are forgotten.
+/// Most runs stored for a thread. Beyond that, all are dropped.
 const MAX_RUNS: usize = 1 << 16;
-/// Cut stacks of a thread that wait for their outer frames to be seen.
+/// Most truncated stacks of a thread that wait for their outer frames to be seen.
 const MAX_WAITING: usize = 1 << 14;
-/// Frames added to a stack at most.
+/// Most frames added to a stack.
 const MAX_STITCHED: usize = 1 << 15;
-/// Borders between what was seen and what is stitched are moved inwards to a multiple of so many bytes (as a power
-/// of two). The frames between are in the copy and in memory alike; without this, a recursion would give a new stack
+/// Borders between copied and stitched frames are moved inwards to a multiple of this many bytes (as a power
+/// of two). The frames between are both copied and stored; otherwise a recursion would give a new stack
 /// for each depth at which a copy may happen to end.
 const BORDER_BITS: u32 = 14;
 
-/// Why the walk of a stack ended.
+/// The reason why unwinding a stack ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Border {
     /// At its root.
@@ -51,69 +51,69 @@ pub(crate) enum Border {
     Copy,
 }
 
-/// What is known of a stack, from the root inwards.
+/// The known part of a stack, from the root inwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Beyond {
-    /// The stack of the frames that are known. `None` if there are none.
+    /// The stack of the known frames. `None` if there are none.
     pub(crate) stack: Option<StackId>,
-    /// How many of the outermost frames of the copy are part of `stack`.
+    /// Number of outermost copied frames that are part of `stack`.
     pub(crate) included: usize,
 }
 
-/// Where frames are made.
+/// Makes frames.
 pub(crate) trait Frames {
-    /// The frame of the profile for a frame that was walked.
+    /// The profile's frame for an unwound frame.
     fn frame(&mut self, walked: &Walked) -> FrameId;
     /// The profile.
     fn profile(&mut self) -> &mut Profile;
 }
 
-/// What is remembered of a thread's stack.
+/// The observed stacks of a thread.
 #[derive(Debug, Default)]
 pub(crate) struct Stitcher {
     runs: Vec<Run>,
     by_hash: FxHashMap<u64, u32>,
-    /// Runs of the stack at hand, the outermost first.
+    /// Hashes of the runs of the current stack, outermost first.
     hashes: Vec<u64>,
     mixes: Vec<u64>,
-    /// The same as numbers in `runs`.
+    /// The runs of the current stack, as indices in `runs`.
     at: Vec<u32>,
     path: Vec<(u32, FrameId)>,
-    /// Counts changed minds: whatever was derived from remembered callers before is void.
+    /// Counts changed callers, each of which invalidates results derived from stored callers.
     epoch: u32,
     returns: Returns,
-    /// The time of the sample at hand.
+    /// The time of the current sample.
     now_ns: u64,
-    /// The process can be asked what is on its stack.
+    /// Whether the process' memory can be read.
     is_live: bool,
-    /// The innermost place of a remembered return address that was used in this epoch.
+    /// The innermost slot of a stored return address that was used in this epoch.
     lowest: Option<u64>,
-    /// The last stack that was cut stayed so.
+    /// Whether the last truncated stack stayed so.
     stays_cut: bool,
-    /// Samples whose stacks stayed cut.
+    /// Samples whose stacks stayed truncated.
     waiting: Vec<Waiting>,
-    /// Those that can be completed by now: their numbers, and what is outside of the frames that they have.
+    /// Samples that can be completed now: their indices, and the stack outside of their frames.
     settled: Vec<(usize, Option<StackId>)>,
 }
 
-/// A sample whose stack stayed cut.
+/// A sample whose stack stayed truncated.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     index: usize,
-    /// The outermost run that it has.
+    /// Its outermost run.
     run: u32,
     /// Its number among the samples of its thread.
     number: u32,
 }
 
 impl Stitcher {
-    /// The next sample is of this time. `is_live`: its process can be asked what is on its stack.
+    /// Starts the next sample, at this time. `is_live`: the process' memory can be read.
     pub(crate) fn begin(&mut self, now_ns: u64, is_live: bool) {
         (self.now_ns, self.is_live) = (now_ns, is_live);
     }
 
-    /// Learns from the stack of sample number `index`, given from the innermost frame outwards. Unless it was cut and
-    /// what is missing is not remembered, says what its callers are; only those that are new have to be made.
+    /// Learns from the stack of the sample with this `index`, given from the innermost frame outwards. Unless the stack was truncated and
+    /// its callers are unknown, returns them; only new frames have to be made.
     pub(crate) fn sample(
         &mut self,
         to: &mut impl Frames,
@@ -121,7 +121,7 @@ impl Stitcher {
         walked: &[Walked],
         border: Border,
     ) -> Option<Beyond> {
-        // The innermost frame is where the thread is just now, in no stack slot.
+        // The innermost frame is the program counter, which is in no stack slot.
         let callers = walked.get(1..).unwrap_or_default();
         let innermost = callers.first().map_or(0, |caller| caller.slot.0);
         if !self.returns.sample(innermost) || self.runs.len() + walked.len() > MAX_RUNS {
@@ -157,7 +157,7 @@ impl Stitcher {
         Some(self.intern(to, callers, base))
     }
 
-    /// Whether what is outside of a cut stack has been seen lately, at least in part.
+    /// Whether the callers of a truncated stack have been seen recently, at least in part.
     pub(crate) fn knows_beyond(&mut self, walked: &[Walked]) -> bool {
         let outermost = walked.len().checked_sub(WINDOW).filter(|&first| first > 0);
         let Some(first) = outermost else { return true };
@@ -171,7 +171,7 @@ impl Stitcher {
         })
     }
 
-    /// What is remembered of a run's caller, if it can still be the same.
+    /// The stored caller of a run, if it can still be the same.
     fn trusted(&self, run: &Run) -> Outer {
         match run.always_returns_to_the_same() || self.returns.has_stayed(run.verified.0, run.slot) {
             true => run.trusted(),
@@ -179,26 +179,26 @@ impl Stitcher {
         }
     }
 
-    /// The sample at hand: its number, and its time.
+    /// The current sample: its number, and its time.
     fn now(&self) -> (u32, u64) {
         (self.returns.now(), self.now_ns)
     }
 
-    /// Whether what was seen then need not be asked for yet.
+    /// Whether an observation at that time is recent enough.
     fn is_new(&self, seen_ns: u64) -> bool {
         !self.is_live || self.now_ns.saturating_sub(seen_ns) < FRESH_NS / 2
     }
 
-    /// Forgets what was derived from remembered callers.
+    /// Drops results derived from stored callers.
     fn forget_derived(&mut self) {
         self.epoch = self.epoch.wrapping_add(1);
         self.lowest = None;
     }
 
-    /// Completes what waits for what is known by now, and gives up what waits for frames that have returned.
+    /// Completes the waiting samples that can be, and gives up those whose frames have returned.
     fn settle_waiting(&mut self, profile: &mut Profile) {
         for waiting in std::mem::take(&mut self.waiting) {
-            // A whole stack that does not have the run shows that it has returned.
+            // A complete stack without the run shows that the run has returned.
             let Run { outer, slot, .. } = self.runs[waiting.run as usize];
             if outer == Outer::Unknown || !self.returns.has_stayed(waiting.number, slot) {
                 continue;
@@ -210,15 +210,15 @@ impl Stitcher {
         }
     }
 
-    /// The samples whose stacks stayed cut but can be completed now, by what was seen after them: their numbers, and
-    /// what is outside of the frames that they have.
+    /// The samples whose stacks stayed truncated but can be completed now, by later observations: their indices, and
+    /// the stack outside of their frames.
     pub(crate) fn settle(&mut self, profile: &mut Profile) -> Vec<(usize, Option<StackId>)> {
         self.settle_waiting(profile);
         self.waiting.clear();
         std::mem::take(&mut self.settled)
     }
 
-    /// Finds the runs of a stack, and which one is outside of which.
+    /// Finds the runs of a stack, and links each to its outer one.
     fn learn(&mut self, to: &mut impl Frames, callers: &[Walked], border: Border) -> Option<()> {
         let mut run = self.find(*self.hashes.first()?);
         let now = self.now();
@@ -244,7 +244,7 @@ impl Stitcher {
         Some(())
     }
 
-    /// What is remembered outside of a cut stack.
+    /// The stored callers of a truncated stack.
     fn beyond(&mut self, profile: &mut Profile, callers: &[Walked]) -> Option<Beyond> {
         if let Some(included) = aligned_border(callers)
             && let Some(&run) = self.at.get(included)
@@ -255,7 +255,7 @@ impl Stitcher {
         Some(Beyond { stack: self.outside(profile, *self.at.first()?)?, included: 0 })
     }
 
-    /// The stack of all callers. Most of it was made before, in the innermost run that is known already.
+    /// The stack of all callers. Most of it was made before, in the innermost known run.
     fn intern(&mut self, to: &mut impl Frames, callers: &[Walked], base: Beyond) -> Beyond {
         let key = (self.epoch, base.stack);
         let known = self.at.iter().skip(base.included).rposition(|&run| self.runs[run as usize].base == key);
@@ -269,7 +269,7 @@ impl Stitcher {
                 stack: Some(to.profile().stacks.add(done.stack, frame)),
                 included: done.included + 1,
             };
-            // The run whose innermost frame this is.
+            // The run with this innermost frame.
             if let Some(&run) = done.included.checked_sub(WINDOW).and_then(|index| self.at.get(index))
                 && done.included - WINDOW >= base.included
             {
@@ -280,7 +280,7 @@ impl Stitcher {
         done
     }
 
-    /// Hashes of all runs, the outermost first: a polynomial over the frames, carried along from run to run.
+    /// Hashes of all runs, outermost first: a rolling polynomial over the frames.
     fn hash_runs(&mut self, callers: &[Walked]) {
         const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
         const LAST: u64 = BASE.wrapping_pow(WINDOW as u32);
@@ -333,13 +333,13 @@ impl Stitcher {
         }
     }
 
-    /// The stack of what is remembered outside of a run, if that goes up to the root.
+    /// The stack of a run's stored callers, if they reach the root.
     fn outside(&mut self, profile: &mut Profile, mut run: u32) -> Option<Option<StackId>> {
         self.path.clear();
         let mut oldest_ns = u64::MAX;
         let mut stack = loop {
             let at = &self.runs[run as usize];
-            // Of what is older some may have been seen again since it was derived.
+            // Older observations may have been renewed since this was derived.
             if at.epoch == self.epoch && self.is_new(at.oldest_ns) {
                 oldest_ns = oldest_ns.min(at.oldest_ns);
                 break at.outside;
@@ -371,7 +371,7 @@ impl Stitcher {
     }
 }
 
-/// How many of the outermost frames lie outside of the first multiple of the alignment inwards of the border.
+/// Number of outermost frames outside of the first multiple of the alignment inwards of the border.
 fn aligned_border(callers: &[Walked]) -> Option<usize> {
     let block = |frame: &Walked| frame.slot.0 >> BORDER_BITS;
     let first = block(callers.last()?);

@@ -1,4 +1,4 @@
-//! Stitching on made-up stacks.
+//! Stitching of made-up stacks.
 
 use plumb_profile::{Address, FrameKind};
 use plumb_unwind::{Avma, Method};
@@ -10,7 +10,7 @@ fn frame(address: u64, found: Found) -> Frame {
     Frame { kind: FrameKind::User, dso: None, address: Address(address), is_return: true, found }
 }
 
-/// The innermost `visible` frames of a stack of these return addresses, 32 bytes a frame.
+/// The innermost `visible` frames of a stack with these return addresses, 32 bytes per frame.
 fn stack(root_first: &[u64], visible: usize) -> Vec<Walked> {
     let slot = |depth: usize| Avma(0x7fff_0000 - 32 * depth as u64);
     let callers = root_first.iter().enumerate().rev().take(visible);
@@ -63,7 +63,7 @@ impl Tried {
         }
     }
 
-    /// The stack with what is stitched to its innermost `visible` frames, from the root inwards.
+    /// The stack completed from its innermost `visible` frames, from the root inwards.
     fn cut(&mut self, root_first: &[u64], visible: usize) -> Option<Vec<u64>> {
         let walked = stack(root_first, visible);
         let beyond = self.sample(&walked, Border::Copy)?;
@@ -118,7 +118,7 @@ fn shallow_stacks_in_between_do_no_harm_unless_they_are_further_out() {
     shallow.push(700);
     tried.whole(&shallow);
     assert_eq!(tried.cut(&deep, 20).unwrap(), deep, "what is missing was not left");
-    // The same words come again in the same places, as far as is seen; of what called them nothing is known.
+    // The same words come again in the same places, as far as samples show; their caller is unknown.
     tried.whole(&[100, 701]);
     assert_eq!(tried.cut(&deep, 20), None);
     assert_eq!(tried.cut(&deep, 59).unwrap(), deep, "the outermost function was not left");
@@ -138,7 +138,7 @@ fn what_was_seen_long_ago_is_asked_for_again_where_that_is_possible() {
     assert_eq!(tried.cut(&deep, 20).unwrap(), deep, "it is believed for a while");
     tried.stitcher.begin(FRESH_NS * 5 / 4, true);
     assert_eq!(tried.cut(&deep, 20), None);
-    // Of a recording that was made elsewhere nobody can be asked.
+    // In a recording from elsewhere, the process can't be read.
     tried.stitcher.begin(FRESH_NS * 5 / 4, false);
     assert_eq!(tried.cut(&deep, 20).unwrap(), deep);
 }
@@ -162,7 +162,7 @@ fn contradiction_ends_trust_until_it_is_outvoted() {
     let mut tried = Tried::default();
     tried.whole(&recursion(100, 60));
     assert_eq!(tried.cut(&recursion(100, 60), 20).unwrap()[0], 100);
-    // The same recursion from elsewhere: a shallow sample shows it, and deep ones can't be told apart.
+    // The same recursion from another caller: a shallow sample shows it, and deep ones can't be distinguished.
     tried.whole(&recursion(101, 20));
     assert_eq!(tried.cut(&recursion(101, 60), 20), None);
     assert_eq!(tried.cut(&recursion(100, 60), 20), None);
@@ -171,7 +171,7 @@ fn contradiction_ends_trust_until_it_is_outvoted() {
     }
     tried.whole(&recursion(101, 60));
     assert_eq!(tried.cut(&recursion(101, 60), 20).unwrap()[0], 101);
-    // They take turns.
+    // The callers alternate.
     for _ in 0..2 * RESTORED {
         tried.whole(&recursion(100, 20));
     }

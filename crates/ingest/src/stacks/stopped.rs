@@ -1,5 +1,5 @@
-//! Threads that are looked at once, not sampled: their registers, and memory in which all of their stack can be read. They are stopped, or
-//! off the processor.
+//! Threads that are inspected once rather than sampled: their registers, and memory with their whole stack. They are stopped, or
+//! off the CPU.
 
 use plumb_capture_api::{OffThread, OffUser};
 use plumb_process::read_memory;
@@ -12,13 +12,13 @@ use super::draft::{Ending, cut_of};
 use crate::processes::Processes;
 use crate::spaces::SpaceId;
 
-/// So much of a stack is read at once.
+/// Bytes of a stack read at once.
 const PAGE: u64 = 4096;
 
-/// Memory of a process, read where a stack leads to.
+/// Memory of a process, read as the stack is unwound.
 struct LiveStack {
     pid: u32,
-    /// Pages with their addresses.
+    /// Pages by address.
     pages: Vec<(u64, Vec<u8>)>,
 }
 
@@ -37,7 +37,7 @@ impl Memory for LiveStack {
         if let Some(word) = rest.and_then(<[u8]>::first_chunk) {
             return Ok(u64::from_le_bytes(*word));
         }
-        // Across two pages, as a stack that is not aligned has it.
+        // Across two pages, for an unaligned stack.
         let mut word = [0; 8];
         let read = read_memory(self.pid, at.0, &mut word);
         (read == word.len()).then_some(u64::from_le_bytes(word)).ok_or(ReadError::Unreadable)
@@ -48,7 +48,7 @@ impl Memory for LiveStack {
     }
 }
 
-/// The stack of a thread that was stopped, in its process' addresses.
+/// The stack of a stopped thread, in its process' addresses.
 #[derive(Clone, Debug)]
 pub struct StoppedStack {
     /// The stack pointer.
@@ -58,7 +58,7 @@ pub struct StoppedStack {
 }
 
 impl StoppedStack {
-    /// Walks the stack of a thread of a process that is known. `in_system_call`: the program counter is past the instruction that
+    /// Unwinds the stack of a thread of a known process. `in_system_call`: the program counter is past the instruction that
     /// made the call.
     pub(crate) fn walk(
         processes: &mut Processes,
@@ -73,7 +73,7 @@ impl StoppedStack {
         let end = spaces.walk(space, registers, memory, &mut walked);
         let end = if in_system_call && walked.len() == 1 && matches!(end, End::NoUnwindInfo | End::NotMapped)
         {
-            // Past a `syscall` that may end its function; nothing is known of that place, so look before it.
+            // Past a `syscall` that may end its function; no rule applies to that place in particular, so look before it.
             let moved = at_ip(registers, registers.ip().wrapping_sub(1));
             let end = spaces.walk(space, &moved, memory, &mut walked);
             spaces.scan((pid, space), &moved, memory, &mut walked, end)
@@ -83,12 +83,12 @@ impl StoppedStack {
         Self { sp, walked, end }
     }
 
-    /// Why the walk ended.
+    /// The reason why unwinding ended.
     pub fn end(&self) -> End {
         self.end
     }
 
-    /// Which frame, innermost first, has this address of the stack in it. Where the outermost ends is not known.
+    /// Index of the frame, innermost first, that contains this stack address. The end of the outermost is not known.
     pub fn frame_at(&self, at: u64) -> Option<usize> {
         let callers = self.walked.iter().skip(1);
         let index = callers.take_while(|caller| at >= caller.slot.0.saturating_add(8)).count();
@@ -97,14 +97,14 @@ impl StoppedStack {
 }
 
 impl StackBuilder<'_> {
-    /// Appends the frames of a thread that was stopped, and the reason if they end before the root.
+    /// Appends the frames of a stopped thread, and the reason if they end before the root.
     pub(crate) fn push_stopped(&mut self, stack: &StoppedStack) {
         let Some(space) = self.space() else { return };
         self.push_native(space, stack);
         self.push_end(space, stack);
     }
 
-    /// Likewise of one that is off the processor, with the frames of an interpreted program, which change only as it runs.
+    /// Appends the frames of a thread that is off the CPU, with its script frames, which only change while it runs.
     fn push_off_user(&mut self, stack: &StoppedStack, thread_pointer: u64) {
         let Some(space) = self.space() else { return };
         match self.read_script(space, thread_pointer) {
@@ -137,7 +137,7 @@ impl StackBuilder<'_> {
         }
     }
 
-    /// Appends the frames of a thread that is off the processor.
+    /// Appends the frames of a thread that is off the CPU.
     pub(crate) fn push_off(&mut self, thread: &OffThread) {
         self.push_kernel(thread.kernel.iter().enumerate().map(|(index, &address)| (address, index > 0)));
         match &thread.user {
@@ -159,7 +159,7 @@ impl StackBuilder<'_> {
         self.draft.leaf_first.push(marker);
     }
 
-    /// Puts the stack into the profile as it is: it is of no sample that is counted.
+    /// Puts the stack into the profile without a sample.
     pub(crate) fn finish_uncounted(self) -> Option<StackId> {
         let stack = self.out.profile.add_stack(&self.draft.leaf_first);
         self.stacks.keep_room(self.draft.leaf_first, self.walked);

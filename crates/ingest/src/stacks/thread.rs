@@ -1,13 +1,13 @@
-//! What is remembered of one thread's stacks.
+//! State of one thread's stacks.
 //!
-//! Some samples are taken of a task that is in the middle of an exec. Between the moment when an exec gives a task its new, empty memory
+//! Some samples are taken of a task in the middle of an exec. Between the moment when an exec gives a task its new, empty memory
 //! and the moment when it starts the new program, the saved user registers are still those of the old program, whose stack is gone. Such
-//! a sample has no user stack by nature: its kernel frames are all there is. Two facts tell it, on either side of the COMM record that
+//! a sample has no user stack by nature: it has only kernel frames. Two signs reveal it, on either side of the COMM record that
 //! an exec writes (`begin_new_exec` in fs/exec.c: `exec_mmap`, then `perf_event_exec` and the new name):
 //!
-//! - Before the record (tearing down the old memory takes a while): the stack can't be read at all, not its first
-//!   byte, and the thread's next sign of life is the exec. Such a sample is kept as cut, and corrected by the record.
-//! - After the record: `Process::is_old_image` says.
+//! - Before the record (tearing down the old memory takes a while): the stack can't be read at all, not even its first
+//!   byte, and the thread's next event is the exec. Such a sample is kept as truncated, and corrected at the record.
+//! - After the record: see `Process::is_old_image`.
 
 use plumb_profile::{DsoId, Frame, FrameId, StackId, Truncation};
 
@@ -21,33 +21,33 @@ use crate::output::Output;
 pub(crate) struct ThreadStacks {
     /// The stack of the last sample.
     pub(crate) last: LastStack,
-    /// What is remembered of the stack beyond copies, once one was too short.
+    /// The stitcher, created once a copy was too short.
     pub(crate) stitcher: Option<Box<Stitcher>>,
     /// Samples since the last one with a readable stack that an exec may explain.
     pending: Vec<Pending>,
-    /// When its live stack was read last, see `live`.
+    /// Time of the last attempt to read its live stack, see `live`.
     pub(crate) tried_ns: u64,
 }
 
 /// A sample that an exec may explain.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
-    /// Its number.
+    /// Index of the sample.
     sample: usize,
-    /// Its kernel frames alone.
+    /// The stack of its kernel frames.
     kernel_only: Option<StackId>,
-    /// What it was counted as.
+    /// The reason it was counted under.
     cut: (Truncation, Option<DsoId>),
 }
 
 impl ThreadStacks {
-    /// The thread has ended, or its memory is another one: its frames will not come again.
+    /// Forgets frames: the thread has ended, or has new memory, and they will not recur.
     pub(crate) fn forget_frames(&mut self) {
         self.last = LastStack::default();
         self.stitcher = None;
     }
 
-    /// All stacks and samples so far are taken out of the profile.
+    /// Forgets samples: all stacks and samples so far are taken out of the profile.
     pub(crate) fn forget_samples(&mut self) {
         self.last = LastStack::default();
         self.pending.clear();
@@ -84,7 +84,7 @@ impl ThreadStacks {
         self.last.intern(profile, &draft.leaf_first, draft.base, 0)
     }
 
-    /// An exec came: the samples that waited for it have only kernel frames.
+    /// Handles an exec: the samples that waited for it have only kernel frames.
     pub(crate) fn settle_exec(&mut self, out: &mut Output) {
         for pending in self.pending.drain(..) {
             out.profile.samples.set_stack(pending.sample, pending.kernel_only);
@@ -92,14 +92,14 @@ impl ThreadStacks {
         }
     }
 
-    /// Completes what can be completed of the cut stacks of a thread that ends here, as this thread at least.
+    /// Completes the truncated stacks of a thread that ends here, as far as possible.
     pub(crate) fn settle_cut(&mut self, out: &mut Output) {
         let Some(mut stitcher) = self.stitcher.take() else { return };
         let Output { profile, statistics } = out;
         for (index, outside) in stitcher.settle(profile) {
             let Some(sample) = profile.samples.get(index) else { continue };
             let mut frames: Vec<FrameId> = profile.frames_of(sample.stack).collect();
-            // Its outermost frame is the marker that says why it is cut.
+            // Its outermost frame is the marker with the reason of the truncation.
             let Some(marker) = frames.pop().map(|marker| profile.frames[marker]) else { continue };
             let Some(cut) = marker.cut() else { continue };
             let add = |caller, &frame: &FrameId| Some(profile.stacks.add(caller, frame));

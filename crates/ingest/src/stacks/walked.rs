@@ -1,4 +1,4 @@
-//! Stacks that were walked in the kernel.
+//! Stacks that were unwound in the kernel.
 
 use linux_perf_event_reader::constants::PERF_CONTEXT_MAX;
 use plumb_capture_api::{Parts, ScriptPlace};
@@ -9,30 +9,30 @@ use super::draft::Ending;
 use super::script::Rest;
 use crate::spaces::{MAX_FRAMES, SpaceId, frame_key};
 
-/// A user frame that is no return address has this bit.
+/// Bit set on a user frame that is not a return address.
 const NO_RETURN: u64 = 1 << 63;
-/// One that is a round of an interpreter's loop of which script frames tell has this one.
+/// Bit set on an eval frame of an interpreter with script frames.
 const LOOP: u64 = 1 << 62;
-/// One that was found by scanning the stack has this one.
+/// Bit set on a frame that was found by scanning the stack.
 const SCANNED: u64 = 1 << 61;
-/// One that was found by the frame-pointer convention has this one.
+/// Bit set on a frame that was found by the frame-pointer convention.
 const ASSUMED: u64 = 1 << 60;
 
 impl StackBuilder<'_> {
-    /// Appends the frames of the kernel. `before`: how many of these, innermost first, are no part of what happened.
+    /// Appends the kernel frames. `before`: how many of these, innermost first, belong to the sampling itself.
     pub(crate) fn kernel_of_walked(
         &mut self,
         kernel: &[u64],
         before: impl FnOnce(&mut dyn Iterator<Item = u64>) -> usize,
     ) {
-        // The kernel marks in a call chain whose addresses follow, in the place of an address.
+        // Among the addresses, the kernel inserts markers for the context of those that follow.
         let addresses = || kernel.iter().copied().filter(|&address| address < PERF_CONTEXT_MAX);
         let before = before(&mut addresses());
         let frames = addresses().enumerate().skip(before);
         self.push_kernel(frames.map(|(index, address)| (address, index > 0)));
     }
 
-    /// The user frames of a stack that is complete or has as many as are walked, but for those that were made for the thread's last one.
+    /// Appends the user frames of a stack that is complete or has the maximum number of frames, reusing those of the thread's last one.
     pub(crate) fn user_of_walked(&mut self, parts: Parts<'_>, script_is_cut: bool) -> Ending {
         let is_cut = parts.user.len() >= MAX_FRAMES;
         let is_plain = parts.script.is_empty() && !is_cut;
@@ -50,7 +50,7 @@ impl StackBuilder<'_> {
         if is_cut { Ending::Truncation(Truncation::TooManyFrames, None) } else { Ending::Root }
     }
 
-    /// Appends all frames, with those of an interpreted program where these run.
+    /// Appends all frames, with the script frames where they run.
     fn push_words(&mut self, space: SpaceId, parts: Parts<'_>, script_is_cut: bool) {
         let loops = self.loops_of_words(space, parts);
         let mut script = parts.script;
@@ -61,7 +61,7 @@ impl StackBuilder<'_> {
         for (index, &word) in parts.user.iter().enumerate() {
             let id = self.user_frame(space, (address(word), is_return(word), found_at(index, word)));
             let is_round = loops.get(index) == Some(&true) && !script.is_empty();
-            // A stub that runs the function: its name is that of the frame that is there.
+            // A stub that runs the function: it would have the same name as the script frame.
             if was_round && self.processes.spaces.is_anonymous(space, address(word)) {
                 was_round = false;
                 continue;
@@ -80,7 +80,7 @@ impl StackBuilder<'_> {
         self.push_unplaced(space, script, script_is_cut.then_some(Rest::TooMany));
     }
 
-    /// The script frames of a whole stack without the innermost round, if that is not on the native stack: it has not begun, or has ended.
+    /// The script frames of a complete stack without the innermost eval frame, if that is not on the native stack: it has not begun, or has ended.
     fn without_idle_round<'s>(
         &self,
         space: SpaceId,
@@ -95,7 +95,7 @@ impl StackBuilder<'_> {
         }
     }
 
-    /// Whether the innermost of so many rounds is not on a native stack with these loops.
+    /// Whether the innermost of `rounds` eval frames is not on a native stack with these loops.
     pub(crate) fn has_idle_round(&self, space: SpaceId, rounds: usize, loops: &[bool]) -> bool {
         let spaces = &self.processes.spaces;
         let interpreter = spaces.get(space).interpreter.and_then(|file| spaces.interpreter(file));
@@ -104,8 +104,8 @@ impl StackBuilder<'_> {
         is_idle && interpreter.is_some_and(|interpreter| interpreter.calls_outlast_rounds())
     }
 
-    /// Which user frames are rounds of an interpreter's loop that script frames are of: those that are marked; where frames don't say
-    /// which they are none is, and there are as many in the loop, or one more that has no frame yet.
+    /// The user frames that are eval frames with script frames: the marked ones; if script frames don't say where they
+    /// run, none is marked, and as many frames are in the loop, or one more that has no script frame yet.
     fn loops_of_words(&self, space: SpaceId, parts: Parts<'_>) -> Vec<bool> {
         let loops: Vec<bool> = parts.user.iter().map(|word| word & LOOP != 0).collect();
         let spaces = &self.processes.spaces;
@@ -117,8 +117,8 @@ impl StackBuilder<'_> {
         self.counted_loops(space, parts.user.iter().map(|&word| call(word)), rounds)
     }
 
-    /// The frames that were not made for the thread's last stack. `false`, and nothing is done, if it is not known what one
-    /// of them is in.
+    /// Appends the frames that are new since the thread's last stack. Returns `false` and does nothing if the mapping of one
+    /// of them is unknown.
     fn push_new_words(&mut self, space: SpaceId, user: &[u64]) -> bool {
         let Some(thread) = self.processes.tasks.threads.get_mut(&self.tid) else { return false };
         let (profile, spaces) = (&mut self.out.profile, &mut self.processes.spaces);
@@ -143,7 +143,7 @@ impl StackBuilder<'_> {
         true
     }
 
-    /// Whether it is known what all these frames are in. Frames that were made before are in something.
+    /// Whether the mappings of all these frames are known. Those of reused frames are.
     fn knows_all(&self, space: SpaceId, user: &[u64]) -> bool {
         let space = self.processes.spaces.get(space);
         user.iter().enumerate().all(|(index, &word)| {
@@ -161,12 +161,12 @@ fn is_return(word: u64) -> bool {
     word & NO_RETURN == 0
 }
 
-/// The address of the call that a return address follows, else the address itself.
+/// For a return address, the address of its call; otherwise the address itself.
 fn call(word: u64) -> u64 {
     address(word).wrapping_sub(is_return(word).into())
 }
 
-/// How the frame of a stack walked in the kernel was found.
+/// The method by which a frame of a stack unwound in the kernel was found.
 fn found_at(index: usize, word: u64) -> Found {
     match index {
         0 => Found::Sampled,

@@ -1,4 +1,4 @@
-//! Answers on system calls: what they cost by samples, of every event that is a time; and what counted them, where that was loaded.
+//! Answers about system calls: their time in the samples of every event that measures time, and their exact counts if such a document was loaded.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use super::selected::Selected;
 use super::{Answer, AnswerError, Question, body};
 use crate::kernel_time;
 
-/// Callers that are listed of each call.
+/// Number of callers listed per call.
 const CALLERS: usize = 5;
 
-/// What one event says of a call.
+/// One event's share of a call.
 #[derive(Clone, Default)]
 struct Part {
     weight: u64,
@@ -21,7 +21,7 @@ struct Part {
     callers: HashMap<String, u64>,
 }
 
-/// Time in each system call: on the processor, off it, and waiting for one.
+/// Answers with the time in each system call: on-CPU, off-CPU, and in the run queue.
 pub(super) fn calls(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let Question { recording, parameters, .. } = *asked;
     let profile = &*recording.profile;
@@ -83,7 +83,7 @@ fn row((name, parts): &(String, Vec<Part>)) -> Value {
     })
 }
 
-/// The innermost function of the program itself: not the kernel's, nor the C library's wrapper of the call.
+/// Returns the innermost function of the program itself: neither the kernel's nor the C library's wrapper of the call.
 fn caller(view: &View<'_>, node: NodeId) -> String {
     let of_program = |frame: &&plumb_analyze::ViewFrame<'_>| {
         frame.kind == plumb_analyze::Kind::User && !is_c_library(frame.dso_name())

@@ -1,4 +1,4 @@
-//! What changed from one recording, or one part of it, to another, and which differences are more than chance.
+//! Differences between two recordings, or parts of them, and which are statistically significant.
 
 use plumb_analyze::{Diff, DiffOptions, DiffRow, Filter, Mark, Per, View, is_clock};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::{change, kernel_time};
 /// Rows without a significant difference below this share of both sides are left out.
 const LEAST: f64 = 0.001;
 
-/// A recording, and what of it is compared.
+/// A recording and the part of it that is compared.
 struct Side<'a> {
     recording: &'a LoadedRecording,
     view: View<'a>,
@@ -26,7 +26,8 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Functions of the recording compared with those of `base`, another recording or the same; `base-WORD` selects there instead of WORD.
+/// Answers with the functions of the recording compared with those of `base`, another recording or the same; `base-WORD` selects there instead
+/// of WORD.
 pub(super) fn diff(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     compared(asked, |diff, [base, new]| {
         let is_shown = |row: &&DiffRow| {
@@ -43,7 +44,7 @@ pub(super) fn diff(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     })
 }
 
-/// The same as a flame graph.
+/// Answers with this comparison as a flame graph.
 pub(super) fn diff_flame(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     compared(asked, |diff, [base, new]| {
         let names = [base, new].map(|side| side.recording.name.clone());
@@ -88,7 +89,7 @@ where
     then(&Diff::new(views[0], views[1], options, &call_name), [&base, &new])
 }
 
-/// What makes the sides comparable.
+/// Returns the normalization of the two sides.
 fn per(selected: &Selected<'_>) -> Result<Per, AnswerError> {
     match selected.text("per") {
         None | Some("total") => Ok(Per::Total),

@@ -1,4 +1,4 @@
-//! Source lines of a function as far as the profile itself knows them, for a profile whose files are elsewhere.
+//! Source lines of a function as known from the profile itself, if its files are on another machine.
 
 use std::collections::HashMap;
 
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::AnswerError;
 
-/// Said with every such listing.
+/// Note added to every such listing.
 const NOTE: &str = "lines only: instructions and the text of lines are in files of the machine that was profiled; \
                     for these run plumb annotate FUNCTION on a recording there";
 
-/// The lines that a function's own samples are on, in the document of a listing without instructions.
+/// Returns the lines with own samples of a function, as a listing without instructions.
 pub(super) fn document(view: &View<'_>, name: &str, file: Option<&str>) -> Result<Value, AnswerError> {
     let mut lines: HashMap<(&str, u32), Cost> = HashMap::new();
     let (mut own, mut path) = (Cost::default(), "");

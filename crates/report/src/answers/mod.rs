@@ -1,7 +1,7 @@
-//! What can be asked of a recording that was loaded: one function a path, of the recording and the parameters alone.
+//! Answers to questions about a loaded recording: one function per path, of the recording and the parameters alone.
 //!
-//! The server answers with these over HTTP; a page in one file has the answers on one selection inside. Not here: how files are read
-//! (`cli`), HTTP (`server`), files of other formats (`server`).
+//! The server returns these over HTTP; a single-file page contains the answers for one selection. Elsewhere: reading files
+//! (`cli`), HTTP (`server`), other file formats (`server`).
 
 mod calls;
 mod code;
@@ -27,29 +27,29 @@ pub use selected::Selected;
 /// Missing data of a recording, with its remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Lack {
-    /// What is missing.
+    /// Description of the missing data.
     pub what: String,
-    /// Samples that it is about.
+    /// Number of samples affected.
     pub samples: u64,
-    /// What helps; empty if nothing is known.
+    /// Advice; empty if there is none.
     pub remedy: String,
 }
 
-/// A recording with its name.
+/// A loaded recording.
 #[derive(Clone, Debug)]
 pub struct LoadedRecording {
-    /// Name of its file.
+    /// Name of the file.
     pub name: String,
-    /// Its samples, with readable symbols.
+    /// The samples, with demangled symbols.
     pub profile: Arc<Profile>,
-    /// What it lacks.
+    /// Missing data.
     pub lacks: Vec<Lack>,
-    /// What counted its system calls: a document of `plumb kernel --calls`. Such a file has no samples.
+    /// Exact counts of its system calls: a document of `plumb kernel --calls`. Such a file has no samples.
     pub calls: Option<Arc<Value>>,
 }
 
 impl LoadedRecording {
-    /// Its line in a list. `id`: its place in the list.
+    /// Returns its entry in a list. `id` is its index in the list.
     pub fn entry(&self, id: usize) -> Value {
         let meta = &self.profile.meta;
         json!({
@@ -64,37 +64,37 @@ impl LoadedRecording {
     }
 }
 
-/// A body with its content type.
+/// A response body with its content type.
 pub type Answer = (&'static str, Vec<u8>);
 
-/// What answers a path.
+/// A function that answers a path.
 pub type AnswerFn = fn(&Question<'_>) -> Result<Answer, AnswerError>;
 
-/// What is asked of which recording.
+/// A question about a recording.
 pub struct Question<'a> {
-    /// All recordings. A recording's id is its place, counted from 0.
+    /// All recordings. A recording's id is its index, counted from 0.
     pub recordings: &'a [LoadedRecording],
-    /// The one that is asked about.
+    /// The recording asked about.
     pub recording: &'a LoadedRecording,
-    /// Selection words and those of the answer.
+    /// Selection words and the answer's own parameters.
     pub parameters: &'a Parameters,
-    /// Whether files may be read that the recording names.
+    /// Whether files that the recording names may be read.
     pub named_files: NamedFiles,
 }
 
-/// The recording of an id.
+/// Returns the recording with an id.
 pub fn recording<'a>(recordings: &'a [LoadedRecording], id: &str) -> Option<&'a LoadedRecording> {
     recordings.get(id.parse::<usize>().ok()?)
 }
 
-/// Why there is no answer: a sentence for whoever asked.
+/// The reason why a question has no answer: a sentence for the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerError {
     /// The parameters are wrong.
     Invalid(String),
-    /// There is nothing of that name.
+    /// Nothing has this name.
     NotFound(String),
-    /// A fault of plumb.
+    /// An internal error of plumb.
     Internal(String),
 }
 
@@ -113,7 +113,7 @@ impl From<serde_json::Error> for AnswerError {
     }
 }
 
-/// A document as a body.
+/// Serializes a document as a body.
 fn body(document: &Value) -> Result<Answer, AnswerError> {
     Ok(("application/json", serde_json::to_vec(document)?))
 }

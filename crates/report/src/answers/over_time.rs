@@ -1,4 +1,4 @@
-//! Answers on when: timelines, heat maps, flame graphs in the order of time.
+//! Answers about time: timelines, heat maps, flame charts.
 
 use plumb_analyze::{Filter, FlameChart, Timeline, View, is_aggregated, zero_unix_ns};
 
@@ -10,12 +10,12 @@ use crate::heatmap::{COLUMNS, Heatmap, MOST_ROWS, ROWS};
 use crate::timeline;
 use crate::waits_map::WaitsMap;
 
-/// Most boxes of a flame graph in the order of time: a page has room for them.
+/// Largest number of boxes in a flame chart: a page cannot handle more.
 const MOST_BOXES: usize = 2_000_000;
-/// Events whose samples are single waits, with their length.
+/// Events whose samples are single waits, weighted by duration.
 const WAITS: [&str; 2] = ["off-cpu", "run-queue"];
 
-/// Weights of threads over time, whatever time is selected: it is where times are chosen.
+/// Answers with the weights of threads over time, regardless of the selected time range: ranges are chosen there.
 pub(super) fn timeline_of(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let Question { recording, parameters, .. } = *asked;
     let selected = Selected::new(parameters, &["bins", "threads", "skip", "from_ns", "until_ns"])?;
@@ -28,7 +28,8 @@ pub(super) fn timeline_of(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     body(&timeline::document(&view, &Timeline::new(&view, bins, skip..skip + threads, window)))
 }
 
-/// Weights by time and by offset within the second, or waits by time and by length; of one event, whatever time is selected.
+/// Answers with a heat map of one event, regardless of the selected time range: weights by time and offset within the second, or waits by time and
+/// duration.
 pub(super) fn heatmap(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let Question { recording, parameters, .. } = *asked;
     let profile = &*recording.profile;
@@ -55,13 +56,13 @@ pub(super) fn heatmap(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     };
     document["event"] = event.into();
     document["has_latency"] = event.is_some_and(|event| WAITS.contains(&event)).into();
-    // Since the start: times since 1970 have more digits than a page's numbers.
+    // Relative to the start: times since 1970 exceed the precision of JavaScript numbers.
     let start = document["start_ns"].as_u64().and_then(|ns| i64::try_from(ns).ok());
     document["first_ns"] = start.map_or(0, |ns| ns.saturating_sub(zero_unix_ns(profile))).into();
     body(&document)
 }
 
-/// A flame graph in the order of time.
+/// Answers with a flame chart.
 pub(super) fn chart(
     recording: &LoadedRecording,
     view: &View<'_>,

@@ -1,31 +1,31 @@
-//! Names with values, in their order. Names may come more than once.
+//! Query parameters: names with values, in order. Names may repeat.
 
-/// What is asked in particular.
+/// The parameters of a question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
-    /// Reads the part of a URL behind its `?`.
+    /// Parses the query part of a URL, after the `?`.
     pub fn parse(query: Option<&str>) -> Self {
         Self(form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned().collect())
     }
 
-    /// The first value of a name.
+    /// Returns the first value of a name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// All names with their values.
+    /// Iterates over all names with their values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// All values of a name.
+    /// Returns all values of a name.
     pub fn all<'p>(&'p self, name: &'p str) -> impl Iterator<Item = &'p str> {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The same with one more.
+    /// Adds a parameter.
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.0.push((name.to_owned(), value.to_owned()));
         self

@@ -1,20 +1,20 @@
-//! From parameters to what is looked at: selection words as `plumb report` has them, and the numbers of an answer.
+//! Converts parameters into a selection, with the words of `plumb report`, and reads an answer's numbers.
 //!
-//! Invariant: a parameter that is not known is refused, so that nothing is filtered less than its address says.
+//! Invariant: an unknown parameter is rejected, so that no filter in the URL is silently ignored.
 
 use plumb_analyze::{Filter, Selection, SelectionWord, View};
 use plumb_profile::Profile;
 
 use super::{AnswerError, Parameters};
 
-/// What parameters select.
+/// The selection in the parameters.
 pub struct Selected<'a> {
     parameters: &'a Parameters,
     selection: Selection,
 }
 
 impl<'a> Selected<'a> {
-    /// Reads parameters. `known`: names that an answer takes beside selection words.
+    /// Reads parameters. `known` are the names that an answer accepts besides selection words.
     pub fn new(parameters: &'a Parameters, known: &[&str]) -> Result<Self, AnswerError> {
         let mut selection = Selection::default();
         for (name, text) in parameters.iter() {
@@ -34,7 +34,7 @@ impl<'a> Selected<'a> {
         Ok(Self { parameters, selection })
     }
 
-    /// The same, with each `base-WORD` in place of WORD: what this is compared with. `None`: there is no such word.
+    /// Returns the selection to compare with, in which `base-WORD` replaces WORD. `None` without such words.
     pub fn base(&self) -> Option<Self> {
         let words = SelectionWord::ALL.map(|word| (word, format!("base-{}", word.name())));
         let given: Vec<(SelectionWord, &str)> = words
@@ -50,47 +50,47 @@ impl<'a> Selected<'a> {
         Some(Self { parameters: self.parameters, selection })
     }
 
-    /// The filter of one event: the one that is selected, or the first with samples.
+    /// Returns the filter of one event: the selected one, or the first with samples.
     pub fn filter(&self, profile: &Profile) -> Result<Filter, AnswerError> {
         let mut filters = self.selection.filter_per_event(profile).map_err(invalid)?;
         Ok(filters.swap_remove(0))
     }
 
-    /// The filter of one event at all times.
+    /// Returns the filter of one event at all times.
     pub fn any_time(&self, profile: &Profile) -> Result<Filter, AnswerError> {
         let selection = self.selection.without(&[SelectionWord::Time]);
         let mut filters = selection.filter_per_event(profile).map_err(invalid)?;
         Ok(filters.swap_remove(0))
     }
 
-    /// The filter of all events and all times.
+    /// Returns the filter of all events and all times.
     pub fn whole(&self, profile: &Profile) -> Result<Filter, AnswerError> {
         let words = [SelectionWord::Event, SelectionWord::Time];
         self.selection.without(&words).filter(profile).map_err(invalid)
     }
 
-    /// The filter of all events, or of the one that is selected.
+    /// Returns the filter of all events, or of the selected one.
     pub fn all_events(&self, profile: &Profile) -> Result<Filter, AnswerError> {
         self.selection.filter(profile).map_err(invalid)
     }
 
-    /// The filter without any event.
+    /// Returns the filter without any event.
     pub fn any_event(&self, profile: &Profile) -> Result<Filter, AnswerError> {
         self.selection.without(&[SelectionWord::Event]).filter(profile).map_err(invalid)
     }
 
-    /// The selection as options of a command.
+    /// Returns the selection as command-line options.
     pub fn typed(&self) -> String {
         self.selection.typed()
     }
 
-    /// The view of one event.
+    /// Returns the view of one event.
     pub fn view<'p>(&self, profile: &'p Profile) -> Result<(View<'p>, Filter), AnswerError> {
         let filter = self.filter(profile)?;
         Ok((View::new(profile, &filter), filter))
     }
 
-    /// A number among these.
+    /// Returns a number within a range.
     pub fn number(
         &self,
         name: &str,
@@ -107,7 +107,7 @@ impl<'a> Selected<'a> {
         })
     }
 
-    /// A share in percent.
+    /// Returns a percentage.
     pub fn percent(&self, name: &str, default: f64) -> Result<f64, AnswerError> {
         let Some(text) = self.text(name) else { return Ok(default) };
         let number = text.parse().ok().filter(|share| (0.0..=100.0).contains(share));
@@ -116,23 +116,23 @@ impl<'a> Selected<'a> {
         })
     }
 
-    /// A parameter that is not empty.
+    /// Returns a parameter, unless it is empty.
     pub fn text(&self, name: &str) -> Option<&'a str> {
         self.parameters.get(name).filter(|text| !text.is_empty())
     }
 
-    /// A parameter that has to be there.
+    /// Returns a required parameter.
     pub fn required(&self, name: &str) -> Result<&'a str, AnswerError> {
         self.text(name).ok_or_else(|| AnswerError::Invalid(format!("the parameter `{name}` is missing")))
     }
 }
 
-/// Whether a parameter is a word of what is compared with.
+/// Whether a parameter selects the base of a comparison.
 fn is_base(name: &str) -> bool {
     name.strip_prefix("base-").and_then(SelectionWord::from_name).is_some()
 }
 
 fn invalid(error: plumb_analyze::BadSelection) -> AnswerError {
-    // Selection words are options of commands too, where they have dashes.
+    // Selection words are also command-line options, which have dashes there.
     AnswerError::Invalid(error.to_string().trim_start_matches("--").to_owned())
 }

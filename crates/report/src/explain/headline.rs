@@ -1,6 +1,6 @@
-//! The answer in one sentence: what takes the time, where, and what a remedy gains. The same on a terminal and on the page.
+//! The headline: what takes the time, where, and what a remedy would gain, in one sentence. Identical on a terminal and on the page.
 //!
-//! Not here: what is said below it (`cli`), the analysis (`analyze`).
+//! Elsewhere: the sections below it (`cli`), the analysis (`analyze`).
 
 use plumb_analyze::{Bottleneck, Explanation, Extent, FrameIndex, Obstacle, PredictedGain, Share};
 use plumb_profile::DsoKind;
@@ -9,14 +9,14 @@ use super::places::{self, file_name, name};
 use crate::label;
 use crate::text::Text;
 
-/// That a gain is so much above the share, in points of percent, needs a reason.
+/// A gain that exceeds the share by more than this, in percentage points, needs an explanation.
 const MUCH_MORE: f64 = 10.0;
-/// A gain below this, in points of percent, is none.
+/// A gain below this, in percentage points, counts as none.
 const LITTLE: f64 = 0.5;
-/// An interval that is wider than this, in points of percent, is given by its upper end.
+/// An interval wider than this, in percentage points, is given by its upper bound only.
 const WIDEST: f64 = 25.0;
 
-/// What is slow, and why.
+/// Returns the headline: the bottleneck and its cause.
 pub fn headline(report: &Explanation<'_>) -> Text {
     let outlook = &report.outlook;
     if let Some(index) = report.waiting_rule() {
@@ -59,7 +59,7 @@ pub fn headline(report: &Explanation<'_>) -> Text {
     }
 }
 
-/// What time goes into, as a sentence without its end.
+/// Returns where the time goes, as a sentence without its end.
 pub fn subject(report: &Explanation<'_>, what: Bottleneck) -> Text {
     match what {
         Bottleneck::Code(index) => {
@@ -110,7 +110,7 @@ pub fn subject(report: &Explanation<'_>, what: Bottleneck) -> Text {
     }
 }
 
-/// What time goes into, in words.
+/// Returns where the time goes, in words.
 pub fn text_of(report: &Explanation<'_>, what: Bottleneck) -> Text {
     match what {
         Bottleneck::Function(frame) => places::listed(report, frame),
@@ -144,7 +144,7 @@ pub fn text_of(report: &Explanation<'_>, what: Bottleneck) -> Text {
     }
 }
 
-/// The process that made the code at run time, if it is in no file.
+/// Returns the process that generated the code at run time, if it is in no file.
 pub fn maker(report: &Explanation<'_>, frame: FrameIndex) -> Option<u32> {
     let dso = report.view.frame(frame).dso?;
     match report.view.profile().dsos[dso].kind {
@@ -153,7 +153,7 @@ pub fn maker(report: &Explanation<'_>, frame: FrameIndex) -> Option<u32> {
     }
 }
 
-/// What the time goes into.
+/// Describes a function without a name.
 fn nameless(report: &Explanation<'_>, frame: FrameIndex) -> Text {
     match maker(report, frame) {
         Some(_) => Text::from("Code that was compiled at run time and has no names"),
@@ -161,7 +161,8 @@ fn nameless(report: &Explanation<'_>, frame: FrameIndex) -> Text {
     }
 }
 
-/// What the remedy is for: a cause that a rule knows; of a function whose instructions or locks are the cause, that. `None`: no remedy is known.
+/// Returns the bottleneck that the remedy addresses: a cause found by a rule, or the function if its instructions or locks are the cause. `None`:
+/// no remedy is known.
 pub fn remedied(report: &Explanation<'_>, what: Bottleneck) -> Option<Bottleneck> {
     let contended = || report.contended().map(Bottleneck::Calls);
     match what {
@@ -175,18 +176,18 @@ pub fn remedied(report: &Explanation<'_>, what: Bottleneck) -> Option<Bottleneck
     }
 }
 
-/// Whether it is known what is done but not why.
+/// Whether the activity is known but not its reason.
 pub fn is_activity(report: &Explanation<'_>, what: Bottleneck) -> bool {
     matches!(what, Bottleneck::Code(index) if report.causes[index].is_activity)
 }
 
-/// What a remedy gains.
+/// Returns the gain of the remedy.
 pub fn gain(report: &Explanation<'_>, what: Bottleneck) -> Text {
     let Some(PredictedGain { cpu: (low, high), elapsed, is_wait }) = report.gain_of(what) else {
         return "not estimated".into();
     };
     let cpu = match is_activity(report, what) {
-        // As much of it as isn't needed.
+        // The part that is not needed.
         true => {
             return format!("at most {} of {}, if none of it is needed", short_percent(high), whole(report))
                 .into();
@@ -199,7 +200,7 @@ pub fn gain(report: &Explanation<'_>, what: Bottleneck) -> Text {
             format!("{} of {}{with}", range(low, high), whole(report))
         }
     };
-    // Of what waits only the elapsed time is to be gained.
+    // For waits only elapsed time can be gained.
     if let Some((least, most)) = elapsed.filter(|&(_, most)| is_wait || high < LITTLE && most >= LITTLE) {
         return format!("{} of the elapsed time", range(least, most)).into();
     }
@@ -214,7 +215,7 @@ pub fn gain(report: &Explanation<'_>, what: Bottleneck) -> Text {
     format!("{cpu}{elapsed}").into()
 }
 
-/// `about 37–52%`.
+/// Formats a range: `about 37–52%`.
 fn range(low: f64, high: f64) -> String {
     match high - low > WIDEST {
         true => format!("up to {}", short_percent(high)),
@@ -222,7 +223,7 @@ fn range(low: f64, high: f64) -> String {
     }
 }
 
-/// What shares are of.
+/// Returns what shares refer to.
 pub fn whole(report: &Explanation<'_>) -> &'static str {
     match report.untold {
         Some(_) => "what the file counts",
@@ -231,12 +232,12 @@ pub fn whole(report: &Explanation<'_>) -> &'static str {
     }
 }
 
-/// A share with as many digits as samples carry.
+/// Formats a percentage with as many digits as the samples justify.
 pub fn short_percent(value: f64) -> String {
     if value < 9.95 && value > 0.0 { format!("{value:.1}%") } else { format!("{value:.0}%") }
 }
 
-/// `61% (58–64)`.
+/// Formats a share with its interval: `61% (58–64)`.
 fn with_ends(share: Share) -> String {
     format!("{} ({:.0}–{:.0})", short_percent(share.percent), share.low, share.high)
 }

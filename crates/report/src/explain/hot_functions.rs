@@ -5,11 +5,11 @@ use plumb_symbolize::{NoCode, Options};
 
 use crate::code::{Annotated, annotate};
 
-/// The hot functions of which the code could be read, and the others.
+/// The hot functions whose code could be read, and the others.
 pub struct HotFunctions {
-    /// Those whose code was read.
+    /// Functions whose code was read.
     pub known: Vec<(SampledFunction, Annotated)>,
-    /// The others, and why not.
+    /// The other functions, with the reasons.
     pub unknown: Vec<(SampledFunction, NoCode)>,
 }
 
@@ -26,13 +26,13 @@ impl HotFunctions {
         functions
     }
 
-    /// The functions of a view that are worth it, without reading any file.
+    /// Returns the functions of a view that are worth reading, without reading any file.
     pub fn unread(view: &View<'_>) -> Self {
         let unknown = worth_reading(view).into_iter().map(|function| (function, NoCode::NotRead));
         Self { known: Vec::new(), unknown: unknown.collect() }
     }
 
-    /// For the analysis.
+    /// Returns them as input of the analysis.
     pub fn for_analysis(&self) -> Vec<ReadCode<'_>> {
         self.known
             .iter()

@@ -1,9 +1,9 @@
-//! What a hot loop showed, for programs.
+//! Findings about a hot loop as JSON.
 
 use plumb_analyze::{LoopCause, LoopFinding};
 use serde_json::{Value, json};
 
-/// The finding.
+/// Returns the finding.
 pub(super) fn json(finding: &LoopFinding) -> Value {
     let mut value = match finding.cause {
         LoopCause::BusyWait { takes_lock } => json!({"kind": "busy-wait", "takes_lock": takes_lock}),

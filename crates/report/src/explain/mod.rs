@@ -1,6 +1,6 @@
-//! The hotspot report as a document, and what it is made with: the code of hot functions, sources of scripts, the caches.
+//! The hotspot report as a document, and its inputs: the code of hot functions, sources of scripts, cache sizes.
 //!
-//! Not here: the analysis (`analyze`), the report for people (`cli`).
+//! Elsewhere: the analysis (`analyze`), the report for people (`cli`).
 
 mod document;
 pub mod headline;
@@ -17,7 +17,7 @@ pub use document::document;
 pub use hot_functions::HotFunctions;
 pub use scripts::sources;
 
-/// The caches of this machine, which is taken for that of the recording.
+/// Returns the cache sizes of this machine, which are assumed to be the recording's.
 pub fn caches() -> CacheSizes {
     let [_, l2, l3, l4] = plumb_process::cache_sizes();
     let known = CacheSizes::default();
@@ -25,16 +25,16 @@ pub fn caches() -> CacheSizes {
     CacheSizes { l2, l3: l4.or(l3).unwrap_or(known.l3.max(l2)) }
 }
 
-/// Whether files may be read that a profile names: programs for their code, scripts for their lines.
+/// Whether files that a profile names may be read: binaries for their code, scripts for their lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamedFiles {
-    /// They are this machine's, and whoever asks may read them.
+    /// The files are this machine's, and the user may read them.
     Read,
-    /// The profile came from somebody else, who must not choose what is read here.
+    /// The profile came from somebody else, who must not choose which files are read here.
     Ignore,
 }
 
-/// The verdict on what a filter of one event leaves, as one object.
+/// Returns the verdict on the samples that a filter of one event keeps, as one object.
 pub fn verdict(profile: &Profile, filter: &Filter, threshold: f64, files: NamedFiles) -> Value {
     let view = Explanation::view(profile, filter);
     let call_name = crate::kernel_time::call_names(profile);

@@ -1,6 +1,6 @@
-//! How functions and their lines are named in the report: `relax (graph.cc:141)`.
+//! Functions and their lines as written in the report: `relax (graph.cc:141)`.
 //!
-//! Not here: which function a cause is about.
+//! Elsewhere: the choice of the function for a cause.
 
 use plumb_analyze::{
     CallAdvice, CodeAdvice, Explanation, Extent, FrameIndex, HotFunction, View, ViewFrame, shorten,
@@ -9,35 +9,35 @@ use plumb_analyze::{
 
 use crate::text::Text;
 
-/// Names in running text are not longer than this.
+/// Longest name in running text.
 const NAME_WIDTH: usize = 60;
 
-/// A function's name in running text.
+/// Returns a function's name for running text.
 pub fn name(view: &View<'_>, frame: FrameIndex) -> String {
     short(view.frame(frame))
 }
 
-/// The name of a frame in running text.
+/// Returns a frame's name for running text.
 pub fn short(frame: &ViewFrame<'_>) -> String {
     short_name(&frame.name)
 }
 
-/// A name without parameters, cut to what running text bears.
+/// Shortens a name for running text, without parameters.
 pub fn short_name(name: &str) -> String {
     shorten(without_parameters(name), NAME_WIDTH).into_owned()
 }
 
-/// The last part of a path.
+/// Returns the last part of a path.
 pub fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// A function with its line.
+/// Returns a function with its line.
 pub fn function(report: &Explanation<'_>, frame: FrameIndex) -> Text {
     with_line(report, frame, line(report, frame))
 }
 
-/// The user's function that a cause is found in, with its line.
+/// Returns the user's function in which a cause was found, with its line.
 pub fn of_cause(report: &Explanation<'_>, cause: &CodeAdvice) -> Option<Text> {
     if let Some(at) = &cause.at {
         let text = Text::default().name(short_name(&at.function));
@@ -46,26 +46,26 @@ pub fn of_cause(report: &Explanation<'_>, cause: &CodeAdvice) -> Option<Text> {
     let frame = cause.places.first().or(cause.functions.first()).map(|&(frame, _)| frame)?;
     let own_line = || line(report, frame);
     let line = match cause.extent {
-        // Not the line where it was called: the one that the time is in.
+        // The line with the time, not the one of the call.
         Extent::Instructions => hot_line(report, frame).or_else(own_line),
         Extent::Calls | Extent::Files => own_line(),
     };
     Some(with_line(report, frame, line))
 }
 
-/// The file of the functions that a cause is about.
+/// Returns the file of the functions that a cause is about.
 pub fn file_of(report: &Explanation<'_>, cause: &CodeAdvice) -> Option<Text> {
     let &(frame, _) = cause.functions.first()?;
     Some(Text::default().name(file_name(report.view.frame(frame).dso_path)))
 }
 
-/// The user's function that makes the calls of a rule, with its line.
+/// Returns the user's function that makes the calls of a rule, with its line.
 pub fn of_calls(report: &Explanation<'_>, advice: &CallAdvice) -> Option<Text> {
     let callers = report.callers_of(advice);
     callers.places.first().map(|&(frame, _)| function(report, frame))
 }
 
-/// A function of another view than the report's, with its line where the frame has one.
+/// Returns a function of another view than the report's, with its line if the frame has one.
 pub fn function_in(view: &View<'_>, frame: FrameIndex) -> Text {
     let shown = view.frame(frame);
     let text = Text::default().name(short(shown));
@@ -75,7 +75,7 @@ pub fn function_in(view: &View<'_>, frame: FrameIndex) -> Text {
     }
 }
 
-/// `graph.cc:88`: the line of the frame, or the hottest line of its function if the frame has none.
+/// Returns `graph.cc:88`: the line of the frame, or the hottest line of its function if the frame has none.
 pub fn line(report: &Explanation<'_>, frame: FrameIndex) -> Option<String> {
     let shown = report.view.frame(frame);
     match shown.line {
@@ -84,7 +84,7 @@ pub fn line(report: &Explanation<'_>, frame: FrameIndex) -> Option<String> {
     }
 }
 
-/// The hottest line of a function, or the file that its code is in.
+/// Returns the hottest line of a function, or the file with its code.
 pub fn hottest(report: &Explanation<'_>, function: &HotFunction) -> String {
     match &function.line {
         Some((file, line)) => in_file(file, *line),
@@ -92,7 +92,7 @@ pub fn hottest(report: &Explanation<'_>, function: &HotFunction) -> String {
     }
 }
 
-/// A listed function with its hottest line, any other with the file that its code is in.
+/// Returns a listed function with its hottest line, any other with the file of its code.
 pub fn listed(report: &Explanation<'_>, frame: FrameIndex) -> Text {
     let listed = report.functions.iter().find(|function| function.frame == frame);
     let file = || file_name(report.view.frame(frame).dso_path).to_owned();
@@ -107,7 +107,7 @@ fn with_line(report: &Explanation<'_>, frame: FrameIndex, line: Option<String>) 
     }
 }
 
-/// The hottest line of a function, if it is listed.
+/// Returns the hottest line of a function, if it is listed.
 fn hot_line(report: &Explanation<'_>, frame: FrameIndex) -> Option<String> {
     let symbol = report.view.frame(frame).symbol;
     let hot = report.functions.iter().find(|function| report.view.frame(function.frame).symbol == symbol)?;

@@ -1,7 +1,7 @@
-//! The sources of interpreted programs, read from where their frames say.
+//! Sources of interpreted programs, read from the paths in their frames.
 //!
-//! Invariant: bounded work, whatever the paths of a recording name: regular files that end in `.py`, few and small. What can't be read is left out: rules that
-//! look at lines then say nothing.
+//! Invariant: the work is bounded whatever the paths of a recording: only regular files that end in `.py`, few and small. Unreadable files are left
+//! out: rules that examine lines then report nothing.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -9,11 +9,11 @@ use std::io::Read;
 
 use plumb_analyze::{ScriptSources, View};
 
-/// Files that are read, and bytes of each.
+/// Largest number of files, and of bytes of each.
 const MOST_FILES: usize = 64;
 const MOST_BYTES: u64 = 4 << 20;
 
-/// The sources of the functions of a view.
+/// Reads the sources of the functions of a view.
 pub fn sources(view: &View<'_>) -> ScriptSources {
     let profile = view.profile();
     let scripts = view.frames().filter(|(_, frame)| frame.frame.is_some_and(|id| profile.is_script(id)));
@@ -29,7 +29,7 @@ pub fn sources(view: &View<'_>) -> ScriptSources {
 }
 
 fn text(path: &str) -> Option<String> {
-    // Opening a pipe would wait.
+    // Opening a pipe would block.
     let known = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
     let mut text = Vec::new();
     File::open(path).ok()?.take(MOST_BYTES).read_to_end(&mut text).ok()?;

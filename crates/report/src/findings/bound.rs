@@ -1,40 +1,40 @@
-//! How an answer was bounded, so that a large selection is answered in part and says so.
+//! Limits of an answer, so that a large selection is answered in part and says so.
 
 use serde::Serialize;
 
-/// Why not everything was looked at.
+/// The reason why not everything was examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoundReason {
-    /// The selection has too many rows, a row being a stack of a profile: whole profiles were chosen, spread over the time.
+    /// The selection has too many rows (stacks of profiles): whole profiles were sampled, spread over the time range.
     Rows,
-    /// It has too many stacks: those with the most time were taken.
+    /// The selection has too many stacks: those with the most time were used.
     Stacks,
-    /// It has too many samples: their number was lowered, and the time was not.
+    /// The selection has too many samples: their number was reduced, and the time was not.
     Samples,
-    /// The time for the answer was over: services with less time were not examined.
+    /// Time ran out: services with less CPU time were not examined.
     Time,
-    /// A service takes more memory than a query may: it was not examined.
+    /// A service needs more memory than a query may use: it was not examined.
     Memory,
 }
 
-/// What was taken of how much.
+/// The part that was used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AnswerBound {
-    /// Why not all.
+    /// The reason.
     pub reason: BoundReason,
-    /// The service that it is about; of all if there is none.
+    /// The service affected; `None` for all.
     pub service: Option<String>,
-    /// How many were taken.
+    /// Number used.
     pub taken: u64,
-    /// Of how many.
+    /// Total number.
     pub of: u64,
-    /// The same as a sentence.
+    /// The limit as a sentence.
     pub says: String,
 }
 
 impl AnswerBound {
-    /// So many were taken of so many.
+    /// Creates it for `taken` items out of `of`.
     pub fn new(reason: BoundReason, taken: u64, of: u64) -> Self {
         let says = match reason {
             BoundReason::Rows => {
@@ -59,7 +59,7 @@ impl AnswerBound {
         Self { reason, service: None, taken, of, says }
     }
 
-    /// The same of one service.
+    /// Restricts it to one service.
     #[must_use]
     pub fn of_service(self, service: &str) -> Self {
         Self { service: Some(service.to_owned()), ..self }

@@ -1,10 +1,10 @@
-//! The order of findings. It is made here alone: the server sends it, the page and `plumb query findings` show it as it comes.
+//! The order of findings. It is decided here alone: the server sends it, the page and `plumb query findings` display it unchanged.
 //!
-//! Findings are about the user's services. Threads of the kernel come after them, and plumb itself comes last: its time is a cost of profiling, which is
-//! shown, but is nothing to find. Either ranks with the services from [`LARGE`] percent of the machine on. Within a group a finding
-//! counts with its processor time, times what is known of it ([`factor`]): a habit or a cause can be acted on, a share is only where to look.
+//! Findings are about the user's services. Kernel threads come after them, and plumb itself comes last: its time is a cost of profiling, which is
+//! shown, but is not a finding. Either ranks with the services from [`LARGE`] percent of the machine on. Within a group findings
+//! are sorted by CPU time, multiplied by a [`factor`]: a habit or a cause can be acted on, a share only says where to look.
 //!
-//! Not here: what is found.
+//! Elsewhere: finding them.
 
 use std::cmp::Reverse;
 
@@ -13,30 +13,30 @@ use serde::Serialize;
 
 use super::{Finding, FindingKind};
 
-/// Share of the machine, in percent, from which on the kernel's threads or plumb concern the user like a service.
+/// Share of the machine, in percent, from which kernel threads or plumb concern the user like a service.
 const LARGE: f64 = 10.0;
-/// Share of plumb's program in a service that is plumb.
+/// Share of plumb's program in a service from which the service is plumb.
 const OWN_SHARE: f64 = 0.5;
-/// The service of the kernel's threads, as `plumb agent` names it.
+/// The service of kernel threads, as `plumb agent` names it.
 const KERNEL_SERVICE: &str = "kernel";
 /// Name of plumb's program.
 const PROGRAM: &str = "plumb";
 
-/// Whose processor time a finding is about.
+/// The owner of the CPU time in a finding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingOwner {
-    /// A service of the user.
+    /// A user's service.
     #[default]
     Service,
-    /// Threads of the kernel, which have no executable.
+    /// Kernel threads, which have no executable.
     Kernel,
     /// plumb's agent or server.
     Plumb,
 }
 
 impl FindingOwner {
-    /// Whose a service is: plumb's if most of its time is spent below frames of plumb's program, whatever its unit or its pod is called.
+    /// Returns the owner of a service: plumb if most of its time is below frames of plumb's program, whatever its unit or its pod is called.
     pub(super) fn of(profile: &Profile, service: &str) -> Self {
         if service == KERNEL_SERVICE {
             return Self::Kernel;
@@ -56,19 +56,19 @@ impl FindingOwner {
     }
 }
 
-/// Brings findings into the order in which they are shown.
+/// Sorts findings for display.
 pub fn rank(findings: &mut [Finding]) {
     let group = |one: &Finding| match one.of_machine_percent {
         Some(share) if share >= LARGE => FindingOwner::Service,
         _ => one.owner,
     };
-    // What is equal keeps its order.
+    // The sort is stable.
     findings.sort_by_key(|one| (group(one), Reverse((one.cpu_ns as f64 * factor(one)) as i64)));
 }
 
-/// How many times its processor time a finding counts.
+/// Returns the factor on a finding's CPU time.
 fn factor(finding: &Finding) -> f64 {
-    // When it wakes up and what it does then.
+    // Both the interval and the activity are known.
     let habit = if finding.period_ns.is_some() && finding.is_observed { 4.0 } else { 1.0 };
     let remedy = if finding.remedy.is_some() { 2.0 } else { 1.0 };
     let named = if finding.kind == FindingKind::Service { 0.25 } else { 1.0 };
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::findings::FindingEvidence;
 
-    /// A function of a service that takes so much, on a machine that could give 10,000.
+    /// A function of a service with this CPU time, on a machine with a capacity of 10,000.
     fn finding(service: &str, owner: FindingOwner, cpu_ns: i64) -> Finding {
         Finding {
             title: String::new(),
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(order(found), ["k", "s", "p"]);
         let found = vec![finding("p", plumb, 1000), finding("k", kernel, 999), finding("s", service, 998)];
         assert_eq!(order(found), ["p", "s", "k"]);
-        // Where no agent says what the machine could give, nothing is known to be much.
+        // If no agent reports the machine's capacity, no share of it is known to be large.
         let unknown = |one| Finding { of_machine_percent: None, ..one };
         let found = vec![unknown(finding("k", kernel, 9000)), unknown(finding("s", service, 1))];
         assert_eq!(order(found), ["s", "k"]);
@@ -132,7 +132,7 @@ mod tests {
         let whole = Finding { kind: FindingKind::Service, ..of("whole", 119) };
         let found = vec![whole.clone(), of("share", 31), period, observed, remedy, habit.clone()];
         assert_eq!(order(found), ["habit", "remedy", "period", "observed", "share", "whole"]);
-        // It is not everything: a service that takes most of the machine comes first.
+        // The habit does not dominate: a service that takes most of the machine comes first.
         assert_eq!(order(vec![habit, of("large", 121), whole]), ["large", "habit", "whole"]);
     }
 

@@ -1,6 +1,6 @@
-//! A differential flame graph as the bytes that the page reads: those of any flame graph, with two more columns and a mark a box.
+//! Encodes a differential flame graph for the page: the format of any flame graph, with two more columns and a mark per box.
 //!
-//! The other half of this format is in web/src/model; web/testdata/diff.payload holds them together.
+//! The decoder is in web/src/model; web/testdata/diff.payload keeps both in step.
 
 use plumb_analyze::{Diff, DiffFlame, Mark};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use super::Facts;
 use super::payload::{self, Frames, write_column, write_depths};
 use crate::change;
 
-/// What the page wants to know, beside what it does of any picture.
+/// Facts for the page in addition to those of any picture.
 #[derive(Serialize)]
 struct Header<'a> {
     format: u32,
@@ -18,7 +18,7 @@ struct Header<'a> {
     diff: Sides<'a>,
     frames: usize,
     boxes: usize,
-    /// There is no column of weights: the page makes them of both sides' columns.
+    /// 0: no column of weights follows; the page computes them from both sides' columns.
     each: u64,
     strings: Vec<&'a str>,
 }
@@ -31,7 +31,7 @@ struct Sides<'a> {
     rule: &'static str,
 }
 
-/// Encodes the picture. `names`: what the base and the new side are called.
+/// Encodes the picture. `names` are those of the base and the new side.
 ///
 /// # Errors
 /// The header can't be written as JSON.
@@ -70,12 +70,12 @@ pub fn encode(diff: &Diff<'_, '_>, facts: &Facts, names: &[String; 2]) -> Result
     Ok(out)
 }
 
-/// What a side spent, without fractions of a nanosecond.
+/// Rounds a side's cost to whole units.
 pub fn whole_number(value: f64) -> u64 {
     value.round() as u64
 }
 
-/// The page's number of a mark: its place in the list that diff.ts has.
+/// Returns the page's number of a mark: its index in the list in diff.ts.
 pub fn number_of(mark: Mark) -> u64 {
     match mark {
         Mark::Noise => 0,

@@ -1,9 +1,9 @@
-//! What the page says above the picture.
+//! The facts that the page shows above the picture.
 
 use plumb_analyze::{Filter, Summary, View, is_clock};
 use serde::Serialize;
 
-/// Facts about the recording, with the names that the page reads them by. What is not known is left out.
+/// Facts about the recording, under the names that the page reads. Unknown ones are left out.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Facts {
@@ -16,7 +16,7 @@ pub struct Facts {
     pub samples: u64,
     /// Samples in the recording.
     pub recorded: u64,
-    /// Samples in the picture whose stack reaches its root, if that is told.
+    /// Samples in the picture whose stack reaches its root, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub complete: Option<u64>,
     /// Samples that the kernel dropped.
@@ -26,7 +26,7 @@ pub struct Facts {
     pub event: Option<String>,
     /// Unit of weights.
     pub unit: String,
-    /// What weights are of: time on the processor, another time, or the events that are counted.
+    /// Quantity of the weights: CPU time, another time, or the counted events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weighs: Option<String>,
     /// Samples asked for per second.
@@ -35,13 +35,13 @@ pub struct Facts {
     /// Length of the selected time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ns: Option<u64>,
-    /// When that began, in milliseconds since 1970.
+    /// Start of the selected time, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_ms: Option<u64>,
-    /// Where.
+    /// Host name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// What wrote the recording.
+    /// Name of the tool that wrote the recording.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorder: Option<String>,
     /// The filters, as they were typed.
@@ -49,13 +49,13 @@ pub struct Facts {
     pub filters: Option<String>,
     /// Whether the page opens as an icicle.
     pub icicle: bool,
-    /// What a reader should be told.
+    /// Warnings for the reader.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
 impl Facts {
-    /// What is known of a view's recording. The title is the command, if it is known.
+    /// Collects the facts about a view's recording. The title is the command, if it is known.
     pub fn new(view: &View<'_>, filter: &Filter) -> Self {
         let profile = view.profile();
         let meta = view.meta();
@@ -88,7 +88,7 @@ impl Facts {
         }
     }
 
-    /// The same in one line, for where there is no page.
+    /// Returns the facts in one line, for output without a page.
     pub fn line(&self) -> String {
         let mut parts = vec![format!("{} samples", self.samples)];
         let percent = |complete| complete as f64 * 100.0 / self.samples.max(1) as f64;

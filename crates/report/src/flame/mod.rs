@@ -1,6 +1,6 @@
-//! Flame graphs as the page reads them: what it says of a recording, and the boxes; and as an SVG.
+//! Flame graphs in the page's format (facts about the recording, and the boxes), and as SVG.
 //!
-//! Not here: the layout (`analyze`), the page's program (web/).
+//! Elsewhere: the layout (`analyze`), the page's program (web/).
 
 pub mod difference;
 mod facts;
@@ -12,8 +12,8 @@ use plumb_profile::{Profile, Scope};
 
 pub use facts::Facts;
 
-/// What stacks are grouped by unless something else is asked for: of a machine programs are to be told apart, whose outermost functions are
-/// much the same.
+/// Returns the default grouping of stacks: in a recording of the whole machine, programs must be distinguished, because their outermost functions
+/// are much the same.
 pub fn default_grouping(profile: &Profile) -> Grouping {
     match profile.meta.scope {
         Scope::System => Grouping::Comm,

@@ -1,8 +1,8 @@
-//! A flame graph as the bytes that the page reads: one line of JSON with facts and texts, then columns of varints.
+//! Encodes a flame graph for the page: one line of JSON with facts and texts, then columns of varints.
 //!
-//! The other half of this format is web/src/model/decode.ts; web/testdata/small.payload holds them together. Boxes
-//! are one number a column: how many levels are closed before it, its frame, its own samples, their weight (left out
-//! where all samples weigh the same) and its line. Such columns compress to two or three bytes a box.
+//! The decoder is web/src/model/decode.ts; web/testdata/small.payload keeps both in step. A box has
+//! one number per column: the number of levels closed before it, its frame, own samples, their weight (left out
+//! if all samples weigh the same) and line. Such columns compress to two or three bytes a box.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::Facts;
 
-/// Number of this format. The page refuses others.
+/// Version of this format. The page rejects others.
 pub const FORMAT: u32 = 1;
 
 #[derive(Serialize)]
@@ -23,7 +23,7 @@ struct Header<'a> {
     boxes: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     each: Option<u64>,
-    /// Whether boxes are in the order of time, and two more columns say when they begin and how long they last.
+    /// Whether boxes are in time order, and two more columns have their start and duration.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     timed: bool,
     strings: Vec<&'a str>,
@@ -37,7 +37,7 @@ pub fn encode(flame: &Flame<'_>, facts: &Facts) -> Result<Vec<u8>, serde_json::E
     encoded(flame, facts, false)
 }
 
-/// Encodes a picture in the order of time.
+/// Encodes a flame chart.
 ///
 /// # Errors
 /// As [`encode`].
@@ -70,7 +70,7 @@ fn encoded(flame: &Flame<'_>, facts: &Facts, timed: bool) -> Result<Vec<u8>, ser
     Ok(out)
 }
 
-/// The labels of boxes: all texts, and the columns that say which of them, and which kind, each label has.
+/// The labels of boxes: all texts, and the columns with each label's text indices and kind.
 pub struct Frames<'a> {
     /// All texts.
     pub texts: Vec<&'a str>,
@@ -79,7 +79,7 @@ pub struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// Of these labels.
+    /// Creates it for these labels.
     pub fn new(labels: &'a [Label<'_>]) -> Self {
         let mut texts = Texts::default();
         texts.add("");
@@ -101,9 +101,9 @@ fn write_boxes(out: &mut Vec<u8>, boxes: &[FlameBox], with_weights: bool) {
     write_column(out, boxes.iter().map(|one| one.line.into()));
 }
 
-/// The column of depths.
+/// Writes the column of depths.
 pub fn write_depths(out: &mut Vec<u8>, depths: impl Iterator<Item = u32>) {
-    // The box before the first one is above the root, so to say.
+    // The box before the first one counts as being above the root.
     let closed = depths.scan(None, |before, depth| {
         let closed = before.map_or(0, |before: u32| u64::from((before + 1).saturating_sub(depth)));
         *before = Some(depth);
@@ -112,7 +112,7 @@ pub fn write_depths(out: &mut Vec<u8>, depths: impl Iterator<Item = u32>) {
     write_column(out, closed);
 }
 
-/// The page's number of a kind: its place in the list that decode.ts has.
+/// Returns the page's number of a kind: its index in the list in decode.ts.
 fn number_of(kind: BoxKind) -> u64 {
     match kind {
         BoxKind::Root => 0,
@@ -129,7 +129,7 @@ fn number_of(kind: BoxKind) -> u64 {
     }
 }
 
-/// LEB128: seven bits a byte, the lowest first.
+/// Writes LEB128 numbers: seven bits a byte, the lowest first.
 pub fn write_column(out: &mut Vec<u8>, values: impl Iterator<Item = u64>) {
     for mut value in values {
         while value >= 0x80 {
@@ -140,7 +140,7 @@ pub fn write_column(out: &mut Vec<u8>, values: impl Iterator<Item = u64>) {
     }
 }
 
-/// Each text once.
+/// Texts without duplicates.
 #[derive(Default)]
 struct Texts<'a> {
     rows: Vec<&'a str>,

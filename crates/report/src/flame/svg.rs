@@ -1,4 +1,4 @@
-//! The picture as an SVG, drawn by `inferno`: every viewer of flame graphs knows its looks, its search and its zoom.
+//! Draws the flame graph as SVG with `inferno`: every user of flame graphs knows its look, search and zoom.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use plumb_formats::escape::{is_unsafe, printable};
 
 use super::Facts;
 
-/// The SVG file.
+/// Draws the SVG file.
 ///
 /// # Errors
 /// `inferno` fails to draw it.
@@ -35,26 +35,26 @@ pub fn picture(flame: &Flame<'_>, facts: &Facts) -> io::Result<Vec<u8>> {
     drawing.draw()
 }
 
-/// What inferno is to draw.
+/// The input of inferno.
 pub struct Drawing {
     /// Folded stacks.
     pub lines: Vec<String>,
-    /// By frame name.
+    /// Colours by frame name.
     pub colours: PaletteMap,
-    /// Above the picture.
+    /// Text above the picture.
     pub title: String,
-    /// Below the title.
+    /// Text below the title.
     pub subtitle: String,
-    /// What weights count.
+    /// Unit of the weights.
     pub count_name: String,
     /// Whether the root is at the top.
     pub icicle: bool,
-    /// Boxes below this many percent of the picture are left out.
+    /// Smallest box, in percent of the picture's width.
     pub narrowest: f64,
 }
 
 impl Drawing {
-    /// The SVG file.
+    /// Draws the SVG file.
     ///
     /// # Errors
     /// `inferno` fails to draw it.
@@ -69,7 +69,7 @@ impl Drawing {
         options.subtitle = Some(printable(&self.subtitle).into_owned());
         options.palette_map = Some(&mut self.colours);
         options.bgcolors = Some(BackgroundColor::Flat(GROUND));
-        // The end of a C++ name is its arguments; what tells functions apart is at its beginning.
+        // C++ names end in arguments; functions differ at the beginning.
         options.text_truncate_direction = TextTruncateDirection::Right;
         options.direction = if self.icicle { Direction::Inverted } else { Direction::Straight };
         options.count_name = printable(&self.count_name).into_owned();
@@ -80,23 +80,23 @@ impl Drawing {
     }
 }
 
-/// What the boxes stand on.
+/// Background colour.
 const GROUND: Color = Color { r: 251, g: 250, b: 248 };
 
-/// Boxes that an SVG may have: viewers slow down with every one.
+/// Largest number of boxes in an SVG: every box slows viewers down.
 const MOST_BOXES: usize = 10_000;
 
 /// Widths, in percent of the picture, below which boxes may be left out.
 const WIDTHS: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
 
-/// The smallest width that leaves no more boxes than an SVG can bear, of boxes of these widths in percent.
+/// Returns the smallest of these widths for which boxes of the given widths, in percent, are not too many for an SVG.
 pub fn narrowest(widths: impl Iterator<Item = f64>) -> f64 {
     let widths: Vec<f64> = widths.collect();
     let wide = |least: f64| widths.iter().filter(|&&width| width >= least).count();
     WIDTHS.into_iter().find(|&least| wide(least) <= MOST_BOXES).unwrap_or(WIDTHS[WIDTHS.len() - 1])
 }
 
-/// Folded stacks.
+/// Returns the folded stacks.
 fn folded(flame: &Flame<'_>, count_samples: bool) -> Vec<String> {
     let mut lines = Vec::new();
     flame.for_each_stack(|path, own| {
@@ -107,12 +107,12 @@ fn folded(flame: &Flame<'_>, count_samples: bool) -> Vec<String> {
     lines
 }
 
-/// The name with inferno's mark for its kind, which is not shown but makes names of different kinds different. A
+/// Returns the name with inferno's suffix for its kind, which is not shown but distinguishes names of different kinds. A
 /// semicolon would end the frame, a control character the line.
 fn frame_name(label: &Label<'_>) -> String {
     let mark = match label.kind {
         BoxKind::Kernel => "_[k]",
-        // There are no more marks: what is not seen tells these names apart.
+        // inferno has no further suffix: an invisible character distinguishes these names.
         BoxKind::Fault => "\u{2060}_[k]",
         BoxKind::Process => "\u{2060}\u{2060}_[k]",
         BoxKind::Interrupt => "\u{2060}\u{2060}\u{2060}_[k]",
@@ -124,7 +124,7 @@ fn frame_name(label: &Label<'_>) -> String {
     format!("{}{mark}", clean(&label.name))
 }
 
-/// A name without what would end its frame or line.
+/// Removes characters that would end the frame or line.
 pub fn clean(name: &str) -> String {
     let clean: String = name
         .chars()
@@ -141,7 +141,7 @@ pub fn clean(name: &str) -> String {
     clean.trim().to_owned()
 }
 
-/// Colour of a kind as the page has it: base, and how far names may differ from it.
+/// Returns the colour of a kind as on the page: a base, and the variation by name.
 fn colour(label: &Label<'_>) -> Color {
     let (r, g, b) = match label.kind {
         BoxKind::Root | BoxKind::Group => (214, 218, 226),
@@ -161,12 +161,12 @@ fn colour(label: &Label<'_>) -> Color {
     Color { r: shade(r), g: shade(g), b: shade(b) }
 }
 
-/// FNV-1a: the same name has the same shade in every picture.
+/// FNV-1a: a name has the same shade in every picture.
 fn hash(text: &str) -> u32 {
     text.bytes().fold(2_166_136_261, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(16_777_619))
 }
 
-/// Which colour is what, for the kinds that are there.
+/// Returns the legend of colours, for the kinds that occur.
 fn legend(flame: &Flame<'_>) -> String {
     let names = [
         (BoxKind::Program, "orange: program"),

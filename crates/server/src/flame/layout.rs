@@ -1,5 +1,5 @@
-//! Rows of boxes. A box is a few numbers: for each side the offset, the total and the value of the call itself, then the place of the name.
-//! Offsets count from the end of the box before. Siblings are in the order of their names, "other" comes last.
+//! Rows of boxes. A box is a few numbers: for each side the offset, total and self value, then the index of the name.
+//! Offsets count from the end of the previous box. Siblings are sorted by name, "other" comes last.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use plumb_store::CallTree;
 
 use super::prune::Pruned;
 
-/// Names, rows, and the largest value of a call itself.
+/// Names, rows, and the largest self value.
 pub(crate) struct Layout {
     pub names: Vec<String>,
     pub levels: Vec<Vec<i64>>,
     pub max_self: i64,
 }
 
-/// A box that waits to be put into its row.
+/// A box that waits for its place in a row.
 struct Waiting<const SIDES: usize> {
     what: What,
     level: usize,
@@ -23,16 +23,16 @@ struct Waiting<const SIDES: usize> {
     total: [i64; SIDES],
 }
 
-/// What a box shows.
+/// The content of a box.
 #[derive(Clone, Copy)]
 enum What {
     Whole,
-    /// A place among what is kept.
+    /// Index of a kept call.
     Call(u32),
     Other,
 }
 
-/// Lays out what is kept of a tree.
+/// Lays out the kept calls of a tree.
 pub(crate) fn layout<const SIDES: usize>(tree: &CallTree<SIDES>, pruned: &Pruned<SIDES>) -> Layout {
     let callees = Callees::new(tree, pruned);
     let mut names = NameTable::default();
@@ -80,9 +80,9 @@ fn count_from_the_box_before<const SIDES: usize>(row: &mut [i64]) {
     }
 }
 
-/// The calls of what is kept, by caller.
+/// The kept calls, by caller.
 struct Callees {
-    /// Where those of each caller begin, the outermost frames first.
+    /// Start of each caller's calls in `list`, the outermost frames first.
     starts: Vec<u32>,
     list: Vec<u32>,
 }
@@ -113,7 +113,7 @@ impl Callees {
         Self { starts, list }
     }
 
-    /// Puts the callees of a box where they are taken from.
+    /// Queues the callees of a box.
     fn wait<const SIDES: usize>(
         &self,
         tree: &CallTree<SIDES>,
@@ -132,7 +132,7 @@ impl Callees {
         for &place in &self.list[self.starts[slot] as usize..self.starts[slot + 1] as usize] {
             let kept = &pruned.nodes[place as usize];
             if &*tree.names[tree.nodes[kept.node as usize].name as usize] == "other" {
-                // A function of that name can't be told from what is left out.
+                // A function named "other" can't be distinguished from the sum of what is left out.
                 (0..SIDES).for_each(|side| other[side] += kept.total[side]);
                 continue;
             }
@@ -146,11 +146,11 @@ impl Callees {
     }
 }
 
-/// Names in the order in which they are met.
+/// Names in order of first use.
 #[derive(Default)]
 struct NameTable {
     list: Vec<String>,
-    /// By the place of a name in the tree.
+    /// By the index of a name in the tree.
     known: HashMap<Option<u32>, i64>,
 }
 

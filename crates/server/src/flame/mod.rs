@@ -1,6 +1,6 @@
-//! Flame graphs as Pyroscope lays them out: the largest calls in rows of numbers, what is left out summed up as "other".
+//! Flame graphs in Pyroscope's layout: the largest calls in rows of numbers, the rest summed up as "other".
 //!
-//! `prune` says which calls are shown, `layout` puts them in rows. Not here: how rows are written (`wire`), sums of calls (`store`).
+//! `prune` chooses the calls, `layout` puts them in rows. Elsewhere: encoding of rows (`wire`), sums of calls (`store`).
 
 mod layout;
 mod prune;
@@ -11,14 +11,14 @@ use layout::Layout;
 
 use crate::wire::querier::{FlameGraph, FlameGraphDiff, Level};
 
-/// The flame graph of one selection, of about so many boxes.
+/// The flame graph of one selection, with about `nodes` boxes.
 pub(crate) fn graph(tree: &CallTree<1>, nodes: usize) -> FlameGraph {
     let Layout { names, levels, max_self } = layout::layout(tree, &prune::prune(tree, nodes));
     let levels = levels.into_iter().map(|values| Level { values }).collect();
     FlameGraph { names, levels, total: tree.total()[0], max_self }
 }
 
-/// The flame graph of two selections, of about so many boxes.
+/// The flame graph of two selections, with about `nodes` boxes.
 pub(crate) fn diff(tree: &CallTree<2>, nodes: usize) -> FlameGraphDiff {
     let Layout { names, levels, max_self } = layout::layout(tree, &prune::prune(tree, nodes));
     let levels = levels.into_iter().map(|values| Level { values }).collect();

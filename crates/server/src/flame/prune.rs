@@ -1,36 +1,36 @@
-//! Which calls are shown. Pyroscope cuts a tree down more than once: each side twice on its way from the store, where sums of what was left out
-//! already compete with calls the second time, and two sides together once more as they are laid out. Whoever compares its pictures with plumb's
-//! sees the same boxes only if all these cuts are made.
+//! Chooses the calls to show. Pyroscope prunes a tree more than once: each side twice on its way from the store, where the second time sums of
+//! pruned calls already compete with calls, and both sides together once more for the layout. To give the same boxes as
+//! Pyroscope, plumb makes all these cuts.
 
 use plumb_store::CallTree;
 
 /// A call that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kept<const SIDES: usize> {
-    /// Its place among the nodes of the tree.
+    /// Its index among the nodes of the tree.
     pub node: u32,
-    /// The caller's place among those that are kept.
+    /// The caller's index among the kept calls.
     pub caller: Option<u32>,
     pub own: [i64; SIDES],
     pub total: [i64; SIDES],
-    /// The sum of its callees that are not shown.
+    /// The sum of its pruned callees.
     pub other: [i64; SIDES],
 }
 
-/// The calls that are shown, callers first, and what of the outermost frames isn't.
+/// The kept calls, callers first, and the sum of pruned outermost frames.
 pub(crate) struct Pruned<const SIDES: usize> {
     pub nodes: Vec<Kept<SIDES>>,
     pub other: [i64; SIDES],
 }
 
-/// Keeps about so many of the largest calls; equal ones go together.
+/// Keeps about `most` of the largest calls; equal ones are kept or pruned together.
 pub(crate) fn prune<const SIDES: usize>(tree: &CallTree<SIDES>, most: usize) -> Pruned<SIDES> {
     let first = cut_sides(tree, std::array::from_fn(|side| least_of_side(tree, side, most)));
     if SIDES == 1 {
         return first;
     }
     let largest = |sides: &[i64; SIDES]| sides.iter().copied().max().unwrap_or(0);
-    // What stands for the whole counts too.
+    // The total takes part too.
     let mut sizes = vec![largest(&tree.total())];
     sizes.extend(first.nodes.iter().map(|kept| largest(&kept.total)));
     let others = first.nodes.iter().map(|kept| kept.other).chain([first.other]);
@@ -38,8 +38,8 @@ pub(crate) fn prune<const SIDES: usize>(tree: &CallTree<SIDES>, most: usize) -> 
     cut_together(first, threshold(sizes, most))
 }
 
-/// The least that a call has to be on a side to be kept there: what two cuts leave, of which the second one counts sums of what the first
-/// one left out.
+/// The smallest value kept on a side: the result of two cuts, of which the second includes the sums of what the first
+/// pruned.
 fn least_of_side<const SIDES: usize>(tree: &CallTree<SIDES>, side: usize, most: usize) -> i64 {
     let totals = || tree.nodes.iter().map(|node| node.total[side]).filter(|&total| total != 0);
     let first = threshold(totals().collect(), most);
@@ -56,7 +56,7 @@ fn least_of_side<const SIDES: usize>(tree: &CallTree<SIDES>, side: usize, most: 
     first.max(second)
 }
 
-/// The size of the last of so many of the largest; 0 if there are no more.
+/// The `most`-th largest size; 0 if there are no more than that.
 fn threshold(mut sizes: Vec<i64>, most: usize) -> i64 {
     if sizes.len() <= most || most == 0 {
         return 0;
@@ -65,7 +65,7 @@ fn threshold(mut sizes: Vec<i64>, most: usize) -> i64 {
     *least
 }
 
-/// What is as large as that on a side is kept on that side.
+/// On each side, keeps the calls that are at least as large as its threshold.
 fn cut_sides<const SIDES: usize>(tree: &CallTree<SIDES>, least: [i64; SIDES]) -> Pruned<SIDES> {
     let mut pruned = Pruned { nodes: Vec::new(), other: [0; SIDES] };
     let mut places: Vec<Option<u32>> = vec![None; tree.nodes.len()];
@@ -74,7 +74,7 @@ fn cut_sides<const SIDES: usize>(tree: &CallTree<SIDES>, least: [i64; SIDES]) ->
             None => None,
             Some(caller) => match places[caller as usize] {
                 Some(place) => Some(place),
-                // The caller is in what is left out, and this in it.
+                // Its caller is part of a pruned sum, and so is this call.
                 None => continue,
             },
         };
@@ -86,7 +86,7 @@ fn cut_sides<const SIDES: usize>(tree: &CallTree<SIDES>, least: [i64; SIDES]) ->
             Some(caller) => &mut pruned.nodes[caller as usize].other,
         };
         for side in 0..SIDES {
-            // On a side where the caller is left out, so is this.
+            // On a side where the caller is pruned, this call is too.
             if !is_kept[side] && above.is_none_or(|above| above[side] != 0) {
                 other[side] = other[side].saturating_add(call.total[side]);
             }
@@ -103,7 +103,7 @@ fn cut_sides<const SIDES: usize>(tree: &CallTree<SIDES>, least: [i64; SIDES]) ->
     pruned
 }
 
-/// What is as large as that on any side stays.
+/// Keeps the calls that reach the threshold on any side.
 fn cut_together<const SIDES: usize>(first: Pruned<SIDES>, least: i64) -> Pruned<SIDES> {
     let mut pruned = Pruned { nodes: Vec::with_capacity(first.nodes.len()), other: first.other };
     let mut places: Vec<Option<u32>> = vec![None; first.nodes.len()];

@@ -1,4 +1,4 @@
-//! Applications as the older API names them, `shop.cpu{region=eu}`, and what kind of profile the name's last part says.
+//! Application names of the older API, `shop.cpu{region=eu}`, and the profile kind in the name's last part.
 
 use plumb_store::{NAME, ProfileType, SERVICE};
 
@@ -28,7 +28,7 @@ impl Application {
                 )));
             };
             let (key, value) = (key.trim(), value.trim().trim_matches('"'));
-            // What begins so is not for clients to say.
+            // Names with this prefix are reserved.
             if !key.starts_with("__") {
                 labels.push((key.to_owned(), value.to_owned()));
             }
@@ -36,7 +36,7 @@ impl Application {
         Ok(Self { name: name.to_owned(), labels })
     }
 
-    /// The labels of its series. A service that is named in the labels leaves the application's name to `app_name`.
+    /// The labels of its series. If the labels name a service, the application's name becomes `app_name`.
     pub fn pairs(&self, kind: &str, service: &str, spy: &str) -> Vec<(String, String)> {
         let mut pairs = self.labels.clone();
         let has = |name: &str| self.labels.iter().any(|(known, _)| known == name);
@@ -50,7 +50,7 @@ impl Application {
         pairs
     }
 
-    /// For formats that are only stacks and counts: the service, the type of the profile, and what one count stands for.
+    /// For formats with only stacks and counts: the service, the profile type, and the value of one count.
     pub fn kind(&self, sample_rate: u32) -> Result<(String, ProfileType, i64), ApiError> {
         let (service, suffix) = self.name.rsplit_once('.').unwrap_or((&self.name, "cpu"));
         let (name, sample_type, sample_unit) = match suffix {
@@ -74,7 +74,7 @@ impl Application {
             "block_count" | "lock_count" => ("block", "contentions", "count"),
             "block_duration" | "lock_duration" => ("block", "delay", "nanoseconds"),
             "exceptions" => ("exceptions", "samples", "count"),
-            // A dot in the name of a service, and no kind.
+            // The service's name has a dot, and there is no kind.
             _ => return Self { name: format!("{}.cpu", self.name), ..Self::default() }.kind(sample_rate),
         };
         let is_time = matches!(name, "process_cpu" | "wall");

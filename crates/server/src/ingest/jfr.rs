@@ -1,7 +1,7 @@
-//! Java Flight Recorder's files: each kind of event becomes the profile types that Pyroscope makes of it, each context of the agent's labels
-//! series of their own.
+//! Java Flight Recorder files: each kind of event becomes the profile types that Pyroscope derives from it, each context of the agent's labels
+//! a series of its own.
 //!
-//! The invariant: what a sample weighs is what the file says; only where it tells no period, the request's sample rate does.
+//! Invariant: the weight of a sample is that of the file; the request's sample rate is used only if the file has no period.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,17 +17,17 @@ use crate::connect::inflate;
 use crate::error::ApiError;
 use crate::options::IngestLimits;
 
-/// A file with what the request says of it.
+/// A file with the request's information on it.
 pub(crate) struct JfrUpload<'u> {
     /// The file, gzipped or not.
     pub file: &'u [u8],
-    /// The labels of contexts: a message, gzipped or not.
+    /// Labels of contexts: a message, gzipped or not.
     pub labels: Option<&'u [u8]>,
     pub time: Millis,
     pub sample_rate: u32,
 }
 
-/// The labels that Pyroscope's Java agent sends beside a file.
+/// The labels that Pyroscope's Java agent sends with a file.
 #[derive(Clone, PartialEq, Message)]
 struct LabelsSnapshot {
     #[prost(map = "int64, message", tag = "1")]
@@ -36,7 +36,7 @@ struct LabelsSnapshot {
     strings: HashMap<i64, String>,
 }
 
-/// The labels of a context: numbers of strings.
+/// The labels of a context: indices of strings.
 #[derive(Clone, PartialEq, Message)]
 struct LabelsContext {
     #[prost(map = "int64, int64", tag = "1")]
@@ -60,10 +60,10 @@ impl LabelsSnapshot {
     }
 }
 
-/// What is added up: equal stacks of a kind in a context.
+/// Key of a sum: equal stacks of a kind in a context.
 type SumKey = (JfrEvent, EventId, i64, Option<StackId>);
 
-/// Adds the file. `labels` gives the labels of a series of a profile's name.
+/// Adds the file. `labels` maps a profile's name to the labels of its series.
 pub(crate) fn add(
     batch: &mut Batch,
     upload: &JfrUpload<'_>,
@@ -118,14 +118,14 @@ pub(crate) fn add(
     Ok(())
 }
 
-/// How a kind of event is stored.
+/// Storage of a kind of event.
 struct Measured {
-    /// The profile's name.
+    /// Name of the profile.
     name: &'static str,
     /// Types with their units: the weight alone, or the number of events and the weight.
     types: Vec<(String, &'static str)>,
     period: (String, &'static str),
-    /// Whether the file tells what a sample weighs.
+    /// Whether the file has the weight of samples.
     is_timed: bool,
 }
 

@@ -1,20 +1,20 @@
-//! Labels of a series as a client sent them: checked, cleaned of what concerns only the client, and completed.
+//! Labels of a series as sent by a client: checked, without those of interest only to the client, and completed.
 
 use plumb_store::{Labels, NAME, SERVICE};
 
 use crate::error::ApiError;
 use crate::options::IngestLimits;
 
-/// The service's name once more, by which Pyroscope finds services.
+/// A copy of the service's name, by which Pyroscope finds services.
 const SERVICE_COPY: &str = "__service_name__";
 
-/// What clients send to tell their runs and their kinds of profiles apart: it would make a series of each run.
+/// Labels by which clients identify their runs and kinds of profiles: they would create a series per run.
 const OF_CLIENTS: [&str; 3] = ["__session_id__", "__delta__", "__order__"];
 
-/// Labels of samples that are different for each request that a service answers: these would make a series each.
+/// Labels of samples with a value per request to a service: each would create a series.
 const IDS: [&str; 5] = ["profile_id", "span_id", "span_name", "trace_id", "pyroscope.profile.id"];
 
-/// Reads the labels of a series. The kind of profile and the service are needed.
+/// Reads the labels of a series. Profile kind and service are required.
 pub(crate) fn series_labels<'l>(
     pairs: impl Iterator<Item = (&'l str, &'l str)>,
     limits: &IngestLimits,
@@ -33,7 +33,7 @@ pub(crate) fn series_labels<'l>(
     complete(labels, limits)
 }
 
-/// Adds what follows from the labels.
+/// Adds derived labels.
 fn complete(mut labels: Labels, limits: &IngestLimits) -> Result<Labels, ApiError> {
     if labels.get(NAME).is_none() {
         return Err(ApiError::invalid(format!(
@@ -72,7 +72,7 @@ pub(crate) fn with_sample_labels<'l>(
     complete(labels, limits)
 }
 
-/// A label's name, with dots replaced: queries have no other way to name it.
+/// A label's name with dots replaced, as queries can't contain them.
 fn checked(name: &str, value: &str, limits: &IngestLimits) -> Result<String, ApiError> {
     if name.len() > limits.label_name {
         let start: String = name.chars().take(40).collect();

@@ -1,6 +1,6 @@
-//! What comes in becomes a batch of the store: samples by series, time and stack. A file for each format.
+//! Turns requests into batches of the store: samples by series, time and stack. One file per format.
 //!
-//! Bytes are hostile here: what points nowhere, what is too much and what can't be added up is refused with a sentence.
+//! Input is untrusted: invalid references, exceeded limits and overflowing sums are rejected with a message.
 
 mod application;
 mod jfr;

@@ -1,7 +1,7 @@
-//! OpenTelemetry's profiles: one dictionary for all profiles of a request, a series for each resource and each set of text attributes of its samples.
+//! OpenTelemetry profiles: one dictionary per request, a series for each resource and each set of text attributes of its samples.
 //!
-//! The wire format is still in development, and has moved fields without a new name: a sample that has neither values nor timestamps comes from
-//! a sender of another version, and is refused instead of being stored as nothing.
+//! The wire format is still in development, and has moved fields without renaming them: a sample with neither values nor timestamps comes from
+//! a sender of another version, and is rejected instead of being stored as nothing.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ use crate::error::ApiError;
 use crate::moment;
 use crate::options::IngestLimits;
 
-/// Attributes of resources that name one run of a program, or say what it was called with: a series of each would never end.
+/// Resource attributes that identify one run of a program, or hold its arguments: a series for each would never end.
 const OF_ONE_RUN: [&str; 8] = [
     "process.pid",
     "process.executable.path",
@@ -33,7 +33,7 @@ const OF_ONE_RUN: [&str; 8] = [
     "process.owner",
 ];
 
-/// Puts all profiles of a request into a batch.
+/// Adds all profiles of a request to a batch.
 pub(crate) fn add(batch: &mut Batch, data: &ProfilesData, limits: &IngestLimits) -> Result<(), ApiError> {
     let empty = Dictionary::default();
     let dictionary = data.dictionary.as_ref().unwrap_or(&empty);
@@ -69,7 +69,7 @@ struct Reading<'d> {
     dictionary: &'d Dictionary,
     limits: &'d IngestLimits,
     texts: InternedTexts,
-    /// By location its frames, outermost first.
+    /// Frames by location, outermost first.
     frames: Vec<Option<Vec<FrameKey>>>,
     stacks: HashMap<i32, StackNodeId>,
 }
@@ -93,7 +93,7 @@ impl<'d> Reading<'d> {
         Ok(self.texts.id(batch, index as usize, text))
     }
 
-    /// The labels of a resource. Its service is what it says, or the name of the program.
+    /// The labels of a resource. Its service is the given one, or the name of the program.
     fn resource(&self, resource: Option<&'d Resource>) -> Result<Pairs<'d>, ApiError> {
         let attributes = resource.map_or(&[][..], |resource| &resource.attributes);
         let mut texts = Pairs::with_capacity(attributes.len());
@@ -111,7 +111,7 @@ impl<'d> Reading<'d> {
         Ok(texts)
     }
 
-    /// The name of an attribute: its own, or one of the dictionary, as collectors write it.
+    /// The name of an attribute: its own, or one of the dictionary, as written by collectors.
     fn name(&self, attribute: &'d KeyValue) -> Result<&'d str, ApiError> {
         match attribute.key_strindex {
             0 => Ok(&attribute.key),
@@ -119,7 +119,7 @@ impl<'d> Reading<'d> {
         }
     }
 
-    /// A value that is a text: its own, or one of the dictionary.
+    /// A text value: its own, or one of the dictionary.
     fn text_of(&self, value: Option<&'d AnyValue>) -> Result<Option<&'d str>, ApiError> {
         match value.and_then(|value| value.value.as_ref()) {
             Some(OneValue::Text(text)) => Ok(Some(text)),
@@ -168,7 +168,7 @@ impl<'d> Reading<'d> {
         Ok(())
     }
 
-    /// What values count, and what one of them stands for: samples of a clock become time.
+    /// The profile type of the values, and the factor for one value: samples of a clock become time.
     fn kind(&self, profile: &Profile) -> Result<(ProfileType, i64), ApiError> {
         let (sample, period) =
             (profile.sample_type.unwrap_or_default(), profile.period_type.unwrap_or_default());
@@ -189,7 +189,7 @@ impl<'d> Reading<'d> {
             ("", _) => return Err(malformed("a profile has no sample type")),
             (other, unit) => (other, other, unit, 1),
         };
-        // One of what is counted, as plumb writes where there is no clock: no period.
+        // A period of one count, as plumb writes for events that are not clocks: no period.
         let counts_each = profile.period == 1 && (period_type, period_unit) == (sample_type, sample_unit);
         let (period_type, period_unit) =
             if counts_each && sample_type != "cpu" { ("", "") } else { (period_type, period_unit) };
@@ -256,7 +256,7 @@ impl<'d> Reading<'d> {
         Ok(node)
     }
 
-    /// The frames of a location, outermost first. Native ones have an address in their file and get names later.
+    /// The frames of a location, outermost first. Native frames have an address in their file and get names later.
     fn location(&mut self, batch: &mut Batch, index: i32) -> Result<Vec<FrameKey>, ApiError> {
         let dictionary = self.dictionary;
         let location = row(&dictionary.location_table, index, "location_table")?;
@@ -293,7 +293,7 @@ impl<'d> Reading<'d> {
     }
 }
 
-/// The sum of a sample's values; its number of timestamps, each of which is one period, if it has none.
+/// The sum of a sample's values; without values, the number of its timestamps, each of which is one period.
 fn value_of(place: usize, sample: &OtlpSample) -> Result<i64, ApiError> {
     if sample.values.is_empty() && sample.timestamps_unix_nano.is_empty() {
         return Err(malformed(format!(

@@ -1,6 +1,6 @@
-//! pprof's profiles: each type of their values becomes a series, each set of labels of their samples another one.
+//! pprof profiles: each type of their values becomes a series, and each set of labels of their samples another one.
 //!
-//! The message is decoded by `formats`. It goes into the batch without a detour by plumb's own profile: an import that tells threads and
+//! The message is decoded by `formats`. It is added to the batch directly, not through plumb's own profile: an import that keeps threads and
 //! addresses apart would take several times as long as storing it.
 
 use std::collections::HashMap;
@@ -21,13 +21,13 @@ use crate::connect::inflate;
 use crate::error::ApiError;
 use crate::options::IngestLimits;
 
-/// Puts profiles into a batch.
+/// Adds profiles to a batch.
 pub(crate) struct PprofReader<'l> {
     limits: &'l IngestLimits,
     now: u128,
 }
 
-/// A series' types with their ids, in the order of a sample's values.
+/// The series IDs of the types, in the order of a sample's values.
 type SeriesOfTypes = Vec<SeriesKey>;
 
 impl<'l> PprofReader<'l> {
@@ -52,7 +52,7 @@ impl<'l> PprofReader<'l> {
         Ok(profile)
     }
 
-    /// Adds a profile of a series.
+    /// Adds a profile to a series.
     pub fn add(&self, batch: &mut Batch, labels: &Labels, profile: &Profile) -> Result<(), ApiError> {
         if profile.sample_type.is_empty() {
             return Err(malformed("it has no sample types"));
@@ -96,7 +96,7 @@ impl<'l> PprofReader<'l> {
         Ok(())
     }
 
-    /// When a profile was taken: now, if it doesn't say.
+    /// Time of the profile; the current time if it has none.
     fn time(&self, nanos: i64, labels: &Labels) -> Result<Millis, ApiError> {
         let Ok(nanos) = u64::try_from(nanos) else {
             return Err(malformed(format!("its time is {nanos} ns, before 1970")));
@@ -105,14 +105,14 @@ impl<'l> PprofReader<'l> {
     }
 }
 
-/// Where a sample without any frame is counted, so that the sum is what it was.
+/// Placeholder frame for a sample without frames, so that the sum is preserved.
 pub(super) fn without_stack(batch: &mut Batch) -> StackNodeId {
     let function = batch.dictionary.text("[no stack]");
     let frame = batch.dictionary.frame(StoredFrame { function, ..StoredFrame::default() });
     batch.dictionary.call(None, frame)
 }
 
-/// What of a sample's labels tells series apart: key and text of those that have a text.
+/// The part of a sample's labels that distinguishes series: key and text of the labels with a text.
 fn label_key(labels: &[Label]) -> Vec<(i64, i64)> {
     let mut key: Vec<(i64, i64)> =
         labels.iter().filter(|label| label.text != 0).map(|label| (label.key, label.text)).collect();
@@ -138,14 +138,14 @@ fn unfit(row: usize, value: i64, kind: &ProfileType) -> ApiError {
     malformed(format!("sample {row} has {value} {}, which {why}", kind.sample_unit))
 }
 
-/// A message that is being read.
+/// A message being read.
 struct Reading<'p> {
     profile: &'p Profile,
     locations: HashMap<u64, &'p Location>,
     functions: HashMap<u64, usize>,
     mappings: HashMap<u64, usize>,
     texts: InternedTexts,
-    /// The frames of a location, outermost first.
+    /// Frames by location, outermost first.
     frames: HashMap<u64, Vec<FrameKey>>,
 }
 
@@ -181,7 +181,7 @@ impl<'p> Reading<'p> {
     }
 
     fn string(&self, index: i64) -> Result<&'p str, ApiError> {
-        // A table without any string at all still has the empty one.
+        // An empty string table still has the empty string.
         let text = usize::try_from(index).ok().and_then(|index| self.profile.string_table.get(index));
         match text {
             Some(text) => Ok(text),
@@ -253,7 +253,7 @@ impl<'p> Reading<'p> {
         Ok(caller)
     }
 
-    /// The frames of a location: calls that were inlined there are frames of their own.
+    /// The frames of a location, with one for each inlined call.
     fn location(&mut self, batch: &mut Batch, location: &Location) -> Result<Vec<FrameKey>, ApiError> {
         let mut file = StoredFrame { address: location.address, ..StoredFrame::default() };
         if location.mapping_id != 0 {
@@ -265,7 +265,7 @@ impl<'p> Reading<'p> {
             file.mapping = self.text(batch, mapping.filename)?;
             file.build_id = self.text(batch, mapping.build_id)?;
             let is_kernel = self.string(mapping.filename)?.starts_with('[');
-            // Where a file was mapped is another place in each process: its own addresses stay.
+            // A file is mapped at another address in each process: the file's own addresses are kept.
             if let Some(inside) = location.address.checked_sub(mapping.memory_start)
                 && mapping.memory_start > 0
                 && !is_kernel

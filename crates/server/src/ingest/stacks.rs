@@ -1,13 +1,13 @@
-//! Stacks that are only names, with counts: folded text, single lines, and the two trees of Pyroscope's older agents.
+//! Stacks of names with counts: folded text, single lines, and the two tree formats of Pyroscope's older agents.
 
 use plumb_store::{Batch, FrameKey, Millis, SeriesKey, StackNodeId, StoredFrame, StoredSample};
 
 use crate::error::ApiError;
 
-/// Most levels of a tree.
+/// Deepest tree.
 const MOST_LEVELS: usize = 4096;
 
-/// How stacks are written.
+/// Formats of stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StackFormat {
     /// `a;b;c 3`, a stack and its count on each line.
@@ -20,7 +20,7 @@ pub(crate) enum StackFormat {
     Tree,
 }
 
-/// Where stacks go: the series, the time, and what one count stands for.
+/// The destination of stacks: series, time, and the value of one count.
 pub(crate) struct Target<'b> {
     pub batch: &'b mut Batch,
     pub series: SeriesKey,
@@ -52,7 +52,7 @@ impl Target<'_> {
     }
 }
 
-/// Adds the stacks that the bytes hold.
+/// Parses the stacks in the bytes and adds them.
 pub(crate) fn add(format: StackFormat, bytes: &[u8], target: &mut Target<'_>) -> Result<(), ApiError> {
     match format {
         StackFormat::Groups | StackFormat::Lines => text(format, bytes, target),
@@ -85,7 +85,7 @@ fn text(format: StackFormat, bytes: &[u8], target: &mut Target<'_>) -> Result<()
     Ok(())
 }
 
-/// What is left of bytes that are read.
+/// The unread bytes.
 struct Bytes<'b>(&'b [u8]);
 
 impl<'b> Bytes<'b> {
@@ -108,7 +108,7 @@ impl<'b> Bytes<'b> {
         self.0 = rest;
         let value = self.number()?;
         let children = self.number()?;
-        // Each takes three bytes at least.
+        // Each child takes at least three bytes.
         if children > self.0.len() as u64 / 3 {
             return Err(cut());
         }
@@ -126,10 +126,10 @@ struct Node<'b> {
     children: u64,
 }
 
-/// A node comes before its children, which are whole before their next sibling begins.
+/// A node comes before its children, which are complete before its next sibling starts.
 fn tree(bytes: &[u8], target: &mut Target<'_>) -> Result<(), ApiError> {
     let mut bytes = Bytes(bytes);
-    // How many children are to come, and whose.
+    // Number of children still to come, and their caller.
     let mut open: Vec<(u64, Option<StackNodeId>)> = vec![(1, None)];
     while let Some((left, caller)) = open.last_mut() {
         if *left == 0 {
@@ -139,7 +139,7 @@ fn tree(bytes: &[u8], target: &mut Target<'_>) -> Result<(), ApiError> {
         *left -= 1;
         let caller = *caller;
         let node = bytes.node()?;
-        // The first is what all stacks have in common: nothing.
+        // The root is common to all stacks and has no name.
         let stack = if node.name.is_empty() {
             caller
         } else {
@@ -157,11 +157,11 @@ fn tree(bytes: &[u8], target: &mut Target<'_>) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// The same, where names are parts of folded stacks that belong together.
+/// As [`tree`], for nodes whose names are parts of folded stacks to be concatenated.
 fn trie(bytes: &[u8], target: &mut Target<'_>) -> Result<(), ApiError> {
     let mut bytes = Bytes(bytes);
     let mut prefix: Vec<u8> = Vec::new();
-    // How many children are to come, and how long the prefix is for them.
+    // Number of children still to come, and the length of their prefix.
     let mut open: Vec<(u64, usize)> = vec![(1, 0)];
     while let Some((left, length)) = open.last_mut() {
         prefix.truncate(*length);

@@ -1,17 +1,17 @@
-//! Strings of a message's table in a batch: each is looked up once, however many rows name it.
+//! Interns the strings of a message's table in a batch: each is looked up once, however many rows refer to it.
 
 use plumb_store::{Batch, TextId};
 
-/// By place in a message's table of strings the id in the batch, once it was asked for.
+/// IDs in the batch by index in the message's string table, once looked up.
 pub(super) struct InternedTexts(Vec<Option<TextId>>);
 
 impl InternedTexts {
-    /// For a table of so many strings.
+    /// For a table with this number of strings.
     pub fn new(strings: usize) -> Self {
         Self(vec![None; strings])
     }
 
-    /// The id of the string at a place.
+    /// The ID of the string at an index.
     pub fn id(&mut self, batch: &mut Batch, place: usize, text: &str) -> TextId {
         let slot = self.0.get_mut(place);
         if let Some(Some(known)) = slot {

@@ -1,4 +1,4 @@
-//! When a profile was taken, held against the limits: one whose clock is wrong would be stored where nobody looks for it.
+//! Checks the time of a profile against the limits: with a wrong clock it would be stored where nobody looks for it.
 
 use plumb_store::{Labels, Millis};
 
@@ -6,7 +6,7 @@ use crate::error::ApiError;
 use crate::moment;
 use crate::options::IngestLimits;
 
-/// The time of a profile that says one, in nanoseconds since 1970; 0 says none, which is `now`.
+/// Checks a profile's time in nanoseconds since 1970; 0 means none, and gives `now`.
 pub(super) fn checked(
     nanos: u64,
     now: u128,
@@ -29,7 +29,7 @@ pub(super) fn checked(
     Ok(Millis::of_nanos(nanos))
 }
 
-/// The same for what a request says in milliseconds.
+/// As [`checked`], for a request's time in milliseconds.
 pub(crate) fn begin_time(millis: i64, labels: &Labels, limits: &IngestLimits) -> Result<Millis, ApiError> {
     let nanos = u64::try_from(millis).ok().and_then(|millis| millis.checked_mul(1_000_000));
     let nanos = nanos.ok_or_else(|| {

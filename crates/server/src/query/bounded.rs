@@ -1,6 +1,6 @@
-//! Profiles for answers whose work grows with the samples: what `plumb explain` says of a selection. They are bounded, and say how.
+//! Profiles for answers whose cost grows with the samples: `plumb explain`'s report on a selection. They are bounded, and state the bounds.
 //!
-//! Invariant: what is left out has an entry in the answer. Not here: exports, which are whole or an error.
+//! Invariant: anything left out has an entry in the answer. Elsewhere: exports, which are complete or an error.
 
 use std::cmp::Reverse;
 
@@ -17,11 +17,11 @@ pub(crate) struct BoundedProfile {
     pub message: Profile,
     /// Whether it has the numbers of its samples.
     pub is_counted: bool,
-    /// How it was bounded; empty if it is whole.
+    /// The applied bounds; empty if it is complete.
     pub bounds: Vec<AnswerBound>,
 }
 
-/// All samples of a selection, equal stacks once, as far as the limits allow: for shares, as a part of the time may be left out.
+/// All samples of a selection, merged by stack, within the limits: for shares, as part of the time may be left out.
 pub(crate) fn bounded_profile(
     context: &Context,
     request: &StacktracesRequest,
@@ -30,7 +30,7 @@ pub(crate) fn bounded_profile(
     bounded(context, request, limits.rows, limits.stacks)
 }
 
-/// The same with all stacks and all of their time: only the number of samples is bounded.
+/// As [`bounded_profile`], with all stacks and their whole time: only the number of samples is bounded.
 pub(crate) fn thinned_profile(
     context: &Context,
     request: &StacktracesRequest,
@@ -48,7 +48,7 @@ fn bounded(
     let rows = rows.map(|rows| AnswerBound::new(BoundReason::Rows, rows.taken, rows.of));
     let stacks = heaviest(&mut message, stacks);
     let samples = told_apart(&mut message, context.options.query.samples);
-    // Profiles of any period are in it.
+    // It may hold profiles with different periods.
     message.period = 0;
     Ok(BoundedProfile {
         message,
@@ -57,7 +57,7 @@ fn bounded(
     })
 }
 
-/// Leaves the stacks with the largest values.
+/// Keeps the stacks with the largest values.
 fn heaviest(message: &mut Profile, most: usize) -> Option<AnswerBound> {
     let all = message.sample.len();
     if all <= most {
@@ -68,8 +68,8 @@ fn heaviest(message: &mut Profile, most: usize) -> Option<AnswerBound> {
     Some(AnswerBound::new(BoundReason::Stacks, most as u64, all as u64))
 }
 
-/// Lowers the numbers of samples that stand before the values of a profile, and not these, until there are few enough: each takes memory, and what
-/// they say of chance changes little any more.
+/// Lowers the sample counts in front of the values of a profile, but not the values, until they are small enough: each sample takes memory, and
+/// further ones hardly change the statistics.
 fn told_apart(message: &mut Profile, most: u32) -> Option<AnswerBound> {
     if message.sample_type.len() < 2 {
         return None;
@@ -92,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    /// Stacks with these numbers of samples of 10.
+    /// Stacks with these numbers of samples, each of value 10.
     fn message(counts: &[i64]) -> Profile {
         let sample = |(place, &count): (usize, &i64)| PprofSample {
             location_id: vec![place as u64],

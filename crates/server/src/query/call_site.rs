@@ -1,4 +1,4 @@
-//! Stacks that begin with certain functions: what somebody looks at who zoomed into a flame graph.
+//! Stacks that begin with given functions: the selection of a user who has zoomed into a flame graph.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use plumb_store::{CallTree, Dictionary, StackNodeId};
 use crate::error::{ApiError, ErrorCode};
 use crate::wire::types::StackTraceSelector;
 
-/// The functions that stacks have to begin with, outermost first; empty for all stacks.
+/// The functions that stacks have to begin with, outermost first; empty: all stacks.
 pub(crate) fn functions(selector: Option<StackTraceSelector>) -> Result<Vec<String>, ApiError> {
     let Some(selector) = selector else { return Ok(Vec::new()) };
     if selector.go_pgo.is_some() {
@@ -17,12 +17,12 @@ pub(crate) fn functions(selector: Option<StackTraceSelector>) -> Result<Vec<Stri
     Ok(selector.call_site.into_iter().map(|site| site.name).collect())
 }
 
-/// What is left of a tree of calls.
+/// The part of a call tree that begins with the functions.
 pub(crate) fn cut(tree: CallTree<1>, functions: &[String]) -> CallTree<1> {
     if functions.is_empty() {
         return tree;
     }
-    // How many functions match, by node; `None` for a node that is off the way.
+    // Number of matching functions by node; `None` for a node off the path.
     let mut depth: Vec<Option<usize>> = Vec::with_capacity(tree.nodes.len());
     let mut cut = CallTree { names: tree.names.clone(), nodes: tree.nodes.clone() };
     for node in &tree.nodes {
@@ -36,7 +36,7 @@ pub(crate) fn cut(tree: CallTree<1>, functions: &[String]) -> CallTree<1> {
             None => None,
         });
     }
-    // Only whole matches count; their callers have just what they have.
+    // Only complete matches count; their callers get the sum of them.
     for (place, node) in cut.nodes.iter_mut().enumerate() {
         if depth[place] != Some(functions.len()) {
             (node.own, node.total) = ([0], [0]);
@@ -52,7 +52,7 @@ pub(crate) fn cut(tree: CallTree<1>, functions: &[String]) -> CallTree<1> {
     cut
 }
 
-/// Says of stacks whether they begin with certain functions.
+/// Tests whether stacks begin with given functions.
 pub(crate) struct BeginsWith<'d> {
     dictionary: &'d Dictionary,
     functions: &'d [String],

@@ -1,4 +1,4 @@
-//! Durations as messages write them, which clients may show: those of Go and those of Prometheus.
+//! Durations in messages that clients may show: in Go's and in Prometheus' format.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ impl fmt::Display for PrometheusDuration {
         if rest == 0 {
             return out.write_str("0s");
         }
-        // Years and weeks only where nothing is left of them.
+        // Years and weeks are used only for exact multiples.
         let units = [
             ("y", 31_536_000_000, true),
             ("w", 604_800_000, true),
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn durations_are_written_as_go_and_prometheus_do() {
-        // What Pyroscope answered, and examples of Go's and Prometheus' documentation.
+        // Answers of Pyroscope, and examples from Go's and Prometheus' documentation.
         let go = |millis| GoDuration(millis).to_string();
         assert_eq!(go(((166 * 60 + 48) * 60 + 14) * 1000 + 865), "166h48m14.865s");
         assert_eq!((go(0), go(1500), go(3_600_000)), ("0s".into(), "1.5s".into(), "1h0m0s".into()));

@@ -1,8 +1,8 @@
-//! What stands out in the services that are selected: each that takes much is looked at by the rules of `plumb explain`.
+//! Findings on the selected services: the costly ones are examined by the rules of `plumb explain`.
 //!
-//! Invariant: time and memory are bounded however much is selected, and the answer says what was left out.
+//! Invariant: time and memory are bounded for any selection, and the answer states what was left out.
 //!
-//! Not here: the rules (`analyze`), the document (`report`).
+//! Elsewhere: the rules (`analyze`), the document (`report`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -24,35 +24,35 @@ use crate::app::Context;
 use crate::error::{ApiError, ErrorCode};
 use crate::wire::querier::StacktracesRequest;
 
-/// Observations of a service that are told, at most.
+/// Most observations reported per service.
 const OBSERVATIONS: usize = 5;
-/// Wake-ups are regular if this part of the intervals that agents measured is within a tenth of the median.
+/// Wake-ups are regular if this fraction of the intervals measured by agents is within a tenth of the median.
 const REGULAR: f64 = 0.8;
-/// Intervals that are read of all services, about.
+/// Approximate limit for intervals read from all services.
 const PERIODS: usize = 200_000;
-/// Intervals that it takes to call them regular.
+/// Fewest intervals that can be called regular.
 const LEAST_PERIODS: usize = 3;
 
-/// What is asked for.
+/// The request.
 #[derive(Clone, Debug)]
 pub(crate) struct FindingsRequest {
-    /// The profile type of processor time.
+    /// The profile type of CPU time.
     pub profile_type: String,
     pub label_selector: String,
     pub start: i64,
     pub end: i64,
-    /// From this share of a service's processor time on something stands out.
+    /// Smallest share of a service's CPU time for a finding.
     pub threshold: f64,
-    /// Services that are looked at, at most.
+    /// Most services that are examined.
     pub services: usize,
 }
 
-/// What profiles say of a service before its samples are read.
+/// Totals of a service, before its samples are read.
 #[derive(Default)]
 struct ServiceTotals {
     cpu_ns: i64,
     periods: Vec<i64>,
-    /// Profile types of what agents observed.
+    /// Profile types of the agents' observations.
     observations: BTreeSet<String>,
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn findings(context: &Context, request: &FindingsRequest) -> Result<F
     })
 }
 
-/// Sums by service, and what the machines could give. That is of whole machines: no selector of services narrows it.
+/// Totals by service, and the capacity of the machines. That concerns whole machines: no selector of services narrows it.
 fn totals(
     context: &Context,
     request: &FindingsRequest,
@@ -124,7 +124,7 @@ fn totals(
             one.observations.insert(kind.to_owned());
         }
     }
-    // Of intervals the median matters, for which a part is enough.
+    // Only the median of the intervals matters, for which a part is enough.
     let (periods, _) = select(context, selector.with(NAME, WAKE_PERIOD), range)?.at_most(PERIODS)?;
     let (series, profiles) = periods.profiles()?;
     for profile in profiles {
@@ -170,7 +170,7 @@ fn of(
     Ok((of_service(&profile, &filter, request.threshold, &facts), bounds))
 }
 
-/// What agents observed of a service, what weighs most first.
+/// The agents' observations of a service, heaviest first.
 fn observations(
     context: &Context,
     request: &FindingsRequest,

@@ -1,5 +1,5 @@
-//! Functions by name, over all stacks: what was spent in each of them, and by whom it was called. Exact: nothing is left out before it is summed
-//! up, and a function that calls itself is counted once.
+//! Functions by name, over all stacks: their self and total values, callers and callees. Exact: nothing is left out before
+//! summing, and a recursive function is counted once.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use serde::Serialize;
 
 use crate::error::ApiError;
 
-/// What was spent in a function.
+/// The values of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct FunctionRow {
     pub function: String,
-    /// In the function itself.
+    /// Self value.
     #[serde(rename = "self")]
     pub own: i64,
-    /// In it and all that it called.
+    /// Total value, callees included.
     pub total: i64,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct FunctionRow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct CallRow {
     pub function: String,
-    /// What was spent below these calls.
+    /// Total value below these calls.
     pub total: i64,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Neighbours {
     pub callees: Vec<CallRow>,
 }
 
-/// Goes through a tree, callers first, and says of each node which names are above it.
+/// Walks a tree, callers first, and calls back for each node with the names above it.
 fn walk(
     tree: &CallTree<1>,
     cancellation: &Cancellation,
@@ -56,7 +56,7 @@ fn walk(
         callees[*at as usize] = place as u32;
         *at += 1;
     }
-    // How often each name is above.
+    // Number of occurrences of each name above the current node.
     let mut above = vec![0_u32; tree.names.len()];
     let of = |slot: usize| starts[slot] as usize..starts[slot + 1] as usize;
     let mut open = vec![(None, of(0))];
@@ -78,7 +78,7 @@ fn walk(
     Ok(())
 }
 
-/// All functions, the most expensive by themselves first.
+/// All functions, largest self value first.
 pub(crate) fn functions(
     tree: &CallTree<1>,
     cancellation: &Cancellation,
@@ -88,7 +88,7 @@ pub(crate) fn functions(
         let node = &tree.nodes[place];
         let (own, total) = &mut sums[node.name as usize];
         *own = own.saturating_add(node.own[0]);
-        // Below itself it is in the total already.
+        // Below itself, it is part of the total already.
         if above[node.name as usize] == 0 {
             *total = total.saturating_add(node.total[0]);
         }
@@ -102,7 +102,7 @@ pub(crate) fn functions(
     Ok(rows)
 }
 
-/// Who calls a function and whom it calls; `None` if it is in no stack.
+/// Callers and callees of a function; `None` if no stack has it.
 pub(crate) fn neighbours(
     tree: &CallTree<1>,
     function: &str,
@@ -123,7 +123,7 @@ pub(crate) fn neighbours(
                 *sum = sum.saturating_add(node.total[0]);
             }
         }
-        // Of calls within calls the outermost one: the function once above, and the callee not between.
+        // Of nested calls, the outermost one: the function occurs once above, and the callee not in between.
         if caller == Some(name) && above[name as usize] == 1 {
             let sum = callees.entry(node.name).or_default();
             *sum = sum.saturating_add(node.total[0]);

@@ -1,4 +1,4 @@
-//! How many profiles were how large, over time: twenty ranges of values, the same for all groups.
+//! Counts of profiles by size over time: twenty ranges of values, the same for all groups.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::app::Context;
 use crate::error::{ApiError, ErrorCode};
 use crate::wire::series::{HeatmapSeries, HeatmapSlot, SelectHeatmapRequest, SelectHeatmapResponse};
 
-/// Ranges of values.
+/// Number of value ranges.
 const RANGES: usize = 20;
 
 /// The number of [`SelectHeatmapRequest::query_type`] for spans.
@@ -61,7 +61,7 @@ pub(crate) fn heatmap(
     Ok(SelectHeatmapResponse { series })
 }
 
-/// Where ranges of values begin.
+/// Lower bounds of the value ranges.
 struct Values {
     lows: [i64; RANGES],
 }

@@ -1,4 +1,4 @@
-//! Which series there are: their types, labels and label sets.
+//! The existing series: their types, labels and label sets.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::wire::querier::{
 };
 use crate::wire::types;
 
-/// The labels of the series that any of the selectors selects; of all, if there is none.
+/// The labels of the series that match any of the selectors; of all series without selectors.
 fn series(context: &Context, matchers: &[String], range: Range) -> Result<Vec<Labels>, ApiError> {
     let all = Selector::default();
     let selectors: Vec<Selector> = match matchers {
@@ -75,7 +75,7 @@ pub(crate) fn label_values(
     Ok(types::NamesResponse { names: values.into_iter().map(str::to_owned).collect() })
 }
 
-/// Label sets, whole or only some labels of them.
+/// Label sets, complete or restricted to some labels.
 pub(crate) fn series_labels(context: &Context, request: SeriesRequest) -> Result<SeriesResponse, ApiError> {
     let range = Range::or_all(request.start, request.end, &context.options.query)?;
     let found = series(context, &request.matchers, range)?;
@@ -91,7 +91,7 @@ fn wire_labels(labels: &Labels) -> types::LabelSet {
     types::LabelSet { labels: pairs(labels) }
 }
 
-/// Labels as messages have them.
+/// Labels as message fields.
 pub(crate) fn pairs(labels: &Labels) -> Vec<types::LabelPair> {
     let pair = |(name, value): (&str, &str)| types::LabelPair { name: name.into(), value: value.into() };
     labels.iter().map(pair).collect()
@@ -101,7 +101,7 @@ fn everything(context: &Context) -> Result<Selected, ApiError> {
     select(context, Selector::default(), Range { start: i64::MIN, end: i64::MAX })
 }
 
-/// Whether there is anything, and of when.
+/// Whether the store has profiles, and their time range.
 pub(crate) fn stats(
     context: &Context,
     _: types::ProfileStatsRequest,
@@ -115,7 +115,7 @@ pub(crate) fn stats(
     })
 }
 
-/// What a query would look at.
+/// The amount of data that a query would read.
 pub(crate) fn analyze(
     context: &Context,
     request: AnalyzeQueryRequest,

@@ -1,4 +1,4 @@
-//! Merged profiles as pprof has them, with files and lines.
+//! Merged profiles in pprof's format, with files and lines.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ use crate::error::{ApiError, ErrorCode};
 use crate::wire::profile_json::Json;
 use crate::wire::querier::{MergeProfileRequest, StacktracesRequest};
 
-/// Where the mapping of a file begins whose frames have offsets in the file, and the offset that is mapped there.
+/// Start address of the mapping of a file whose frames have file offsets, and the offset mapped there.
 const FILE_OFFSETS: u64 = 4096;
 
 /// A profile that answers a query.
@@ -36,7 +36,7 @@ impl Answer for MergedProfile {
     }
 }
 
-/// All samples of a selection; equal stacks once.
+/// All samples of a selection, merged by stack.
 pub(crate) fn merge_profile(
     context: &Context,
     request: MergeProfileRequest,
@@ -57,13 +57,13 @@ pub(crate) fn merge_profile(
     Ok(MergedProfile(merged(&batch, &functions, &[kind], range.end, &context.cancellation)?))
 }
 
-/// All samples of a selection; equal stacks once, each with the number of its samples where that is stored beside the values, or where values are
+/// All samples of a selection, merged by stack, each with its number of samples where that is stored with the values, or where values are
 /// multiples of a clock's period.
 pub(crate) fn counted_profile(context: &Context, request: &StacktracesRequest) -> Result<Profile, ApiError> {
     Ok(counted_within(context, request, usize::MAX)?.0)
 }
 
-/// The same of at most so many rows; says which part, if not all are read.
+/// As [`counted_profile`], from at most `rows` rows; also returns the part that was read, if not all.
 pub(super) fn counted_within(
     context: &Context,
     request: &StacktracesRequest,
@@ -95,10 +95,10 @@ pub(super) fn counted_within(
     Ok((profile, period.is_some(), taken))
 }
 
-/// The shortest time that is taken for the period of a clock, in nanoseconds: 10,000 samples a second.
+/// Shortest accepted period of a clock, in nanoseconds: 10,000 samples a second.
 const LEAST_PERIOD: i64 = 100_000;
 
-/// The largest number that all values are multiples of: where they are times of a clock's samples, its period, or a multiple of it.
+/// The greatest common divisor of all values: for times of a clock's samples, its period, or a multiple of it.
 fn period(batch: &Batch) -> i64 {
     let divisor = |mut one: i64, mut other: i64| {
         while other != 0 {
@@ -109,7 +109,7 @@ fn period(batch: &Batch) -> i64 {
     batch.samples().iter().fold(0, |period, sample| divisor(sample.value, period))
 }
 
-/// Puts the number of samples before the values of a profile, of which each sample has one.
+/// Puts the number of samples in front of the values of a profile, each of whose samples has one.
 fn count_samples(profile: &mut Profile, period: i64) {
     let mut string = |text: &str| {
         profile.string_table.push(text.to_owned());
@@ -122,7 +122,7 @@ fn count_samples(profile: &mut Profile, period: i64) {
     }
 }
 
-/// The profile of a batch whose samples have these types, of which the last is what the profile is about.
+/// The profile of a batch with these sample types, the last of which is the main one.
 fn merged(
     batch: &Batch,
     functions: &[String],
@@ -202,7 +202,7 @@ impl<'d> Writer<'d> {
         place
     }
 
-    /// Every frame has a location of its own, inlined calls too: which of them share an instruction is not stored.
+    /// Every frame has a location of its own, inlined calls too: the store does not record which of them share an instruction.
     fn sample(&mut self, stack: StackNodeId, value: Vec<i64>) {
         let location_id = self.dictionary.frames_of(stack).map(|frame| self.location(frame)).collect();
         self.profile.sample.push(PprofSample { location_id, value, label: Vec::new() });
@@ -251,9 +251,9 @@ impl<'d> Writer<'d> {
         let id = known.unwrap_or(self.profile.mapping.len() as u64 + 1);
         if known.is_none() {
             let (filename, build_id) = (self.text(frame.mapping), self.text(frame.build_id));
-            // Until a frame is found that says otherwise.
+            // Assumed until a frame contradicts it.
             let (has_functions, has_filenames, has_line_numbers) = (true, true, true);
-            // A place in memory says that addresses are offsets in the file; this one maps each offset to itself.
+            // A memory start marks addresses as file offsets; this one maps each offset to itself.
             let (memory_start, memory_limit) =
                 if frame.is_file_offset { (FILE_OFFSETS, u64::MAX) } else { (0, 0) };
             let mapping = PprofMapping {
@@ -291,7 +291,7 @@ impl<'d> Writer<'d> {
         self.profile.period_type = Some(period_type);
         self.profile.default_sample_type = self.profile.sample_type.last().map_or(0, |one| one.kind);
         self.profile.time_nanos = end.saturating_mul(1_000_000);
-        // What a value of a merged profile stands for: one of its unit, a second of processor time.
+        // The value of one count in a merged profile: one unit, or a second of CPU time.
         self.profile.period = if kind.sample_type == "cpu" { 1_000_000_000 } else { 1 };
         self.profile
     }

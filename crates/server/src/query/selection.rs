@@ -1,4 +1,4 @@
-//! Which samples a request selects: a profile type, a label selector, and a range of time within the limits.
+//! The samples that a request selects: a profile type, a label selector, and a time range within the limits.
 
 use plumb_store::{Millis, PROFILE_TYPE, ProfileType, Selected, Selection, Selector};
 
@@ -16,7 +16,7 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// Holds a range against the limits. Both ends are needed.
+    /// Checks a range against the limits. Both ends are required.
     pub fn checked(start: i64, end: i64, limits: &QueryLimits) -> Result<Self, ApiError> {
         if start == 0 || end == 0 {
             return Err(ApiError::invalid("missing time range in the query"));
@@ -24,7 +24,7 @@ impl Range {
         Self::within(start, end, limits)
     }
 
-    /// The same, where neither end means all of time.
+    /// As [`checked`](Self::checked), but without both ends the range is all of time.
     pub fn or_all(start: i64, end: i64, limits: &QueryLimits) -> Result<Self, ApiError> {
         if start == 0 && end == 0 {
             return Ok(Self { start: i64::MIN, end: i64::MAX });
@@ -48,7 +48,7 @@ impl Range {
     }
 }
 
-/// Reads a profile type as a request has it.
+/// Parses a request's profile type.
 pub(crate) fn profile_type(text: &str) -> Result<ProfileType, ApiError> {
     ProfileType::parse(text).ok_or_else(|| {
         let parts = text.split(':').count();
@@ -58,19 +58,19 @@ pub(crate) fn profile_type(text: &str) -> Result<ProfileType, ApiError> {
     })
 }
 
-/// The series of a type that a selector selects.
+/// A selector for the series of a type.
 pub(crate) fn of_type(kind: &str, selector: &str) -> Result<Selector, ApiError> {
     let kind = profile_type(kind)?;
     Ok(Selector::parse(selector)?.with(PROFILE_TYPE, kind.to_string()))
 }
 
-/// What the store has of it.
+/// Reads the selected profiles from the store.
 pub(crate) fn select(context: &Context, selector: Selector, range: Range) -> Result<Selected, ApiError> {
     let selection = Selection { selector, from: Millis(range.start), until: Millis(range.end) };
     peers::select(context, selection)
 }
 
-/// Nodes of a flame graph: as many as are asked for, within the limits.
+/// Number of nodes of a flame graph: the requested number, within the limits.
 pub(crate) fn nodes(wanted: Option<i64>, limits: &QueryLimits) -> Result<usize, ApiError> {
     let most = limits.most_nodes;
     match wanted.unwrap_or(0) {

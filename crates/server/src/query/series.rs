@@ -1,4 +1,4 @@
-//! Sums over time. A step covers what came after the step before, up to and including its own time.
+//! Sums over time. A step covers the time after the previous step, up to and including its own time stamp.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,7 +21,7 @@ pub(crate) struct GroupedProfile {
     pub value: i64,
 }
 
-/// Sums over time by labels, the largest first.
+/// Sums over time by labels, largest first.
 pub(crate) fn select_series(
     context: &Context,
     request: SelectSeriesRequest,
@@ -29,7 +29,7 @@ pub(crate) fn select_series(
     series_of(context, request, None)
 }
 
-/// The same of stacks that have a function, if one is named.
+/// As [`select_series`], for stacks that contain a function, if one is named.
 pub(crate) fn series_of(
     context: &Context,
     request: SelectSeriesRequest,
@@ -65,7 +65,7 @@ pub(crate) fn series_of(
     });
     let mut series: Vec<(f64, Series)> =
         series.map(|series| (series.points.iter().map(|point| point.value).sum(), series)).collect();
-    // Stable: equal ones stay in the order of their labels.
+    // Stable: equal ones stay sorted by their labels.
     series.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     if let Some(limit) = limit(request.limit)? {
         series.truncate(limit);
@@ -78,11 +78,11 @@ pub(crate) fn step_millis(seconds: f64) -> Result<i64, ApiError> {
     if seconds.is_nan() || seconds < 0.001 {
         return Err(ApiError::invalid("step must be >= 1ms"));
     }
-    // A year, in seconds; what is longer is taken for that.
+    // At most a year, in seconds.
     Ok((seconds.min(31_536_000.0) * 1000.0) as i64)
 }
 
-/// How many groups are wanted; `None` for all.
+/// The number of groups to return; `None`: all.
 pub(crate) fn limit(wanted: Option<i64>) -> Result<Option<usize>, ApiError> {
     let wanted = wanted.unwrap_or(0);
     let limit = usize::try_from(wanted);
@@ -90,7 +90,7 @@ pub(crate) fn limit(wanted: Option<i64>) -> Result<Option<usize>, ApiError> {
     Ok(Some(limit).filter(|&limit| limit > 0))
 }
 
-/// The step that a time is in: the first one of the grid from `start` that is not before it.
+/// The step that contains a time: the first one of the grid from `start` that is not before it.
 pub(crate) fn step_of(time: i64, start: i64, step: i64) -> i64 {
     let since = i128::from(time) - i128::from(start);
     let step = i128::from(step);
@@ -98,7 +98,7 @@ pub(crate) fn step_of(time: i64, start: i64, step: i64) -> i64 {
     i64::try_from(i128::from(start) + steps * step).unwrap_or(time)
 }
 
-/// The sums of single profiles.
+/// The sums of individual profiles.
 pub(crate) fn grouped(selected: &Selected, by: &[String]) -> Result<Vec<GroupedProfile>, ApiError> {
     let (series, profiles) = selected.profiles()?;
     let groups: Vec<Labels> = series.iter().map(|labels| labels.only(by)).collect();
@@ -110,7 +110,7 @@ pub(crate) fn grouped(selected: &Selected, by: &[String]) -> Result<Vec<GroupedP
     Ok(profile.collect())
 }
 
-/// The same for stacks that begin with certain functions, and have a function.
+/// As [`grouped`], for stacks that begin with given functions, and contain a function.
 fn grouped_of(
     selected: &Selected,
     by: &[String],
@@ -137,7 +137,7 @@ fn grouped_of(
     Ok(profile.collect())
 }
 
-/// By node of the stacks whether its function, or one that called it, has a name.
+/// For each node, whether its function or one of its callers has the name.
 fn with_function(dictionary: &Dictionary, name: &str) -> Vec<bool> {
     let mut with: Vec<bool> = Vec::with_capacity(dictionary.nodes().len());
     for node in dictionary.nodes() {

@@ -1,4 +1,4 @@
-//! What is selected, in plumb's own format and in those of other tools.
+//! Exports the selection, in plumb's own format and those of other tools.
 
 use std::io::Cursor;
 
@@ -12,7 +12,7 @@ use plumb_report::{folded, page_file};
 /// The formats by name.
 const FORMATS: &str = "plumb, pprof, speedscope, firefox, trace, callgrind, otlp, folded, html, svg";
 
-/// The samples that are selected, of all events unless one is.
+/// The selected samples, of all events unless one is selected.
 pub(super) fn export(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let selected = Selected::new(asked.parameters, &["format"])?;
     let format = selected.required("format")?;
@@ -49,7 +49,7 @@ pub(super) fn export(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     Ok((kind, body))
 }
 
-/// What `plumb flame` and `plumb fold` write: weights of different events can't be added up.
+/// The output of `plumb flame` and `plumb fold`: weights of different events can't be added up.
 fn of_one_event(asked: &Question<'_>, selected: &Selected<'_>, format: &str) -> Result<Answer, AnswerError> {
     let failed = |error: std::io::Error| AnswerError::Internal(format!("cannot write {format}: {error}"));
     let profile = &*asked.recording.profile;

@@ -1,4 +1,4 @@
-//! What an administrator, a script or another server of the bucket asks: write blocks now, compact them now, what is in no block yet.
+//! Requests of an administrator, a script or another server of the bucket: write blocks now, compact them now, list profiles in no block.
 
 use axum::Router;
 use axum::body::Bytes;
@@ -24,7 +24,7 @@ async fn flush(State(app): State<App>) -> Result<&'static str, ApiError> {
     Ok("blocks are written\n")
 }
 
-/// With `due=true` only the blocks that it is time for.
+/// With `due=true`, only the blocks that are due.
 async fn compact(State(app): State<App>, RawQuery(query): RawQuery) -> Result<&'static str, ApiError> {
     match Parameters::parse(query.as_deref()).get("due") {
         Some("true") => app.store.compact_due().await?,

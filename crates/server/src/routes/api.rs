@@ -1,4 +1,4 @@
-//! plumb's own API, `/api/v1`: parameters in the path, JSON out. Tables are exact: they are made of whole stacks.
+//! plumb's own API, `/api/v1`: parameters in the path, JSON in the answer. Tables are exact: they are computed from complete stacks.
 
 use axum::Router;
 use axum::extract::{RawQuery, State};
@@ -22,19 +22,19 @@ use crate::wire::querier::{DiffRequest, StacktracesRequest};
 use crate::wire::series::SelectSeriesRequest;
 use crate::wire::types::{LabelNamesRequest, LabelValuesRequest};
 
-/// What describes the API to programs.
+/// OpenAPI description of the API.
 const OPENAPI: &str = include_str!("openapi.json");
 
-/// Points of a series where no step is given.
+/// Default number of points of a series.
 const POINTS: i64 = 60;
 
 /// A body with its content type.
 pub(super) type Answer = (&'static str, Vec<u8>);
 
-/// What answers a path.
+/// Handler of a path.
 type Work = fn(&Context, &Parameters) -> Result<Answer, ApiError>;
 
-/// All paths with what answers them; each is described in `openapi.json`.
+/// All paths with their handlers; each is described in `openapi.json`.
 pub(super) const PATHS: [(&str, Work); 11] = [
     ("/api/v1/services", services),
     ("/api/v1/labels", labels),
@@ -89,7 +89,7 @@ pub(super) fn number(parameters: &Parameters, name: &str) -> Result<Option<i64>,
     text.parse().map(Some).map_err(wrong)
 }
 
-/// The range of time: the last hour, if nothing is said.
+/// The time range; by default the last hour.
 pub(super) fn range(parameters: &Parameters, [from, until]: [&str; 2]) -> Result<(i64, i64), ApiError> {
     let now = moment::now();
     let time = |name: &str, default: &str| {
@@ -107,7 +107,7 @@ pub(super) fn range(parameters: &Parameters, [from, until]: [&str; 2]) -> Result
     Ok(range)
 }
 
-/// The type of profiles: what is asked for, or what [`default_type`] takes of those that are selected.
+/// The profile type: the requested one, or the choice of [`default_type`] among the selected ones.
 pub(super) fn kind(
     context: &Context,
     parameters: &Parameters,
@@ -166,7 +166,7 @@ fn values(context: &Context, parameters: &Parameters, name: &str) -> Result<Answ
     json(&query::label_values(context, request)?.names)
 }
 
-/// The values of a label, or the names of all.
+/// The values of a label, or the names of all labels.
 fn labels(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
     if let Some(name) = parameters.get("name").filter(|name| !name.is_empty()) {
         return values(context, parameters, name);
@@ -181,7 +181,7 @@ fn types(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError>
     json(&selected_types(context, parameters.get("query").unwrap_or_default(), (start, end))?)
 }
 
-/// A table of functions, the most expensive by themselves first.
+/// A table of functions, largest self value first.
 fn functions(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
     let tree = query::call_tree(context, &selected(context, parameters, ["query", "from", "until"])?)?;
     let mut rows = query::functions(&tree, &context.cancellation)?;

@@ -1,19 +1,19 @@
-//! Answers that are compressed where the client takes it (`Accept-Encoding`, RFC 9110, section 12.5.3): zstd, otherwise gzip.
+//! Compresses answers if the client accepts it (`Accept-Encoding`, RFC 9110, section 12.5.3): zstd, otherwise gzip.
 //!
-//! Not here: bodies of requests (`connect`), and what gRPC compresses by itself.
+//! Elsewhere: bodies of requests (`connect`), and gRPC's own compression.
 
 use axum::http::{Response, header};
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate, SizeAbove};
 
-/// Answers that are shorter fit into a packet or two as they are.
+/// Shorter answers fit into a packet or two uncompressed.
 const SHORTEST: u16 = 1024;
 
-/// Kinds of content that would not get smaller, and gRPC's, whose messages have a compression of their own.
+/// Content types that would not get smaller, and gRPC's, whose messages have their own compression.
 const AS_THEY_ARE: [&str; 4] = ["application/gzip", "application/zip", "application/grpc", "image/"];
 
-/// Whether an answer of that kind may get smaller.
+/// Whether an answer of that type may get smaller.
 #[derive(Clone, Copy)]
 pub(super) struct GetsSmaller;
 
@@ -26,7 +26,7 @@ impl Predicate for GetsSmaller {
     }
 }
 
-/// What compresses answers. Fast rather than small: an answer is made for one client, once.
+/// The compression layer. Fast rather than small: an answer is sent to one client, once.
 pub(super) fn layer() -> CompressionLayer<GetsSmaller> {
     CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(GetsSmaller)
 }

@@ -1,4 +1,4 @@
-//! `/api/v1/export`: all selected samples in a format of other tools.
+//! `/api/v1/export`: all selected samples in the format of another tool.
 
 use std::io::{self, Cursor, Write};
 
@@ -13,7 +13,7 @@ use crate::error::{ApiError, ErrorCode};
 use crate::parameters::Parameters;
 use crate::query;
 
-/// Nothing is selected.
+/// The error for an empty selection.
 pub(super) fn nothing() -> ApiError {
     ApiError::new(
         ErrorCode::NotFound,
@@ -21,14 +21,14 @@ pub(super) fn nothing() -> ApiError {
     )
 }
 
-/// The selected samples as a message of pprof.
+/// The selected samples as a pprof message.
 fn message(context: &Context, parameters: &Parameters) -> Result<Vec<u8>, ApiError> {
     let request = selected(context, parameters, ["query", "from", "until"])?;
     let mut message = query::counted_profile(context, &request)?;
     if message.sample.is_empty() {
         return Err(nothing());
     }
-    // Profiles of any period are in it.
+    // It may hold profiles with different periods.
     message.period = 0;
     let message = message.encode_to_vec();
     context.check()?;
@@ -76,7 +76,7 @@ pub(super) fn export(context: &Context, parameters: &Parameters) -> Result<Answe
     Ok((kind, body))
 }
 
-/// What is written ends with an error once nobody waits for it any more.
+/// A writer that fails once nobody waits for the answer any more.
 struct Cancellable<'o, 'c> {
     out: &'o mut Vec<u8>,
     cancellation: &'c Cancellation,

@@ -1,4 +1,4 @@
-//! What stands before routes: tokens with the right scope.
+//! Middleware in front of routes: requires a token with the right scope.
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -9,10 +9,10 @@ use axum::response::{IntoResponse, Response};
 use crate::access::Scope;
 use crate::app::App;
 
-/// The name of a tenant, by which clients say whose profiles they mean.
+/// Header that names the tenant of a request.
 pub(super) const TENANT: &str = "x-scope-orgid";
 
-/// Lets only those pass whose token has a scope, if the server has tokens.
+/// Admits only requests whose token has the scope, if the server has tokens.
 pub(super) fn guard(router: Router<App>, app: &App, scope: Scope) -> Router<App> {
     let check = move |State(app): State<App>, mut request: Request, next: Next| async move {
         if let Some(tokens) = &app.options.tokens {
@@ -20,7 +20,7 @@ pub(super) fn guard(router: Router<App>, app: &App, scope: Scope) -> Router<App>
                 Err(error) => return error.into_response(),
                 Ok(None) => {}
                 Ok(Some(tenant)) => {
-                    // Whatever the request says: the token is for one tenant.
+                    // Overrides the request's header: the token is for one tenant.
                     if let Ok(name) = HeaderValue::from_str(tenant.as_str()) {
                         request.headers_mut().insert(TENANT, name);
                     }

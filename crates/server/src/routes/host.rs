@@ -1,8 +1,8 @@
-//! Which names a server without tokens answers to: those of this machine.
+//! The host names that a server without tokens answers to: those of this machine.
 //!
-//! A page of another site can have its own name point at a loopback address (DNS rebinding) and then read what answers there, as the
-//! browser takes both for one site. It can't choose the `Host` that its requests carry: that is its own name. No site's name is without a
-//! dot (RFC 7085 says why), so that names of /etc/hosts and of containers may be used.
+//! A page of another site can point its own name at a loopback address (DNS rebinding) and then read the answers from there, as the
+//! browser considers both the same site. It can't choose the `Host` header of its requests: that is its own name. No site's name is without a
+//! dot (RFC 7085 says why), so that names from /etc/hosts and of containers are accepted.
 
 use std::net::IpAddr;
 
@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::error::{ApiError, ErrorCode};
 
-/// Lets requests pass that name no host, one without a dot, or an address.
+/// Admits requests whose host is missing, has no dot, or is an address.
 pub(super) async fn check(request: Request, next: Next) -> Response {
     let named = request.headers().get(header::HOST).map(|host| host.to_str().unwrap_or("?").to_owned());
     let named = named.or_else(|| request.uri().authority().map(|authority| authority.as_str().to_owned()));
@@ -29,7 +29,7 @@ pub(super) async fn check(request: Request, next: Next) -> Response {
     }
 }
 
-/// Whether a name, with or without a port, can't be that of another site.
+/// Whether a name, with or without a port, can't belong to another site.
 fn is_ours(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),

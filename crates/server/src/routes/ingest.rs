@@ -1,4 +1,4 @@
-//! `/ingest`: profiles of the older agents, and of whoever has only text. The parameters say what it is.
+//! `/ingest`: profiles of older agents, and of clients that only have text. The parameters give the format.
 
 use axum::Router;
 use axum::extract::{RawQuery, Request, State};
@@ -25,7 +25,7 @@ pub(super) fn routes() -> Router<App> {
     Router::new().route("/ingest", post(ingest)).route("/pyroscope/ingest", post(ingest))
 }
 
-/// What the body is.
+/// Format of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Stacks(StackFormat),
@@ -34,7 +34,7 @@ enum Format {
     Jfr,
 }
 
-/// What the parameters say.
+/// The parsed parameters.
 struct Said {
     application: Application,
     format: Format,
@@ -54,7 +54,7 @@ async fn ingest(State(app): State<App>, RawQuery(query): RawQuery, request: Requ
             Some(boundary) => of_form(bytes, boundary, said.format).await?,
             None => Sent { profile: bytes, labels: None },
         };
-        // A sample of a JFR file has a dozen bytes in it, and ten times as many when read.
+        // A sample takes a dozen bytes in a JFR file, and ten times as many once parsed.
         let growth = if said.format == Format::Jfr { 12 } else { 5 };
         let size = sent.profile.len().saturating_mul(growth);
         app.ingest(tenant, size, move |options| batch(&said, &sent, options)).await
@@ -159,7 +159,7 @@ fn batch(said: &Said, sent: &Sent, options: &ServerOptions) -> Result<Batch, Api
     Ok(batch)
 }
 
-/// The kind of profile that a profile's types are of.
+/// The kind of profile, from a profile's types.
 fn kind_of(profile: &Profile) -> &str {
     let text = |index: i64| usize::try_from(index).ok().and_then(|index| profile.string_table.get(index));
     let mut types = profile.sample_type.iter().filter_map(|one| text(one.kind)).map(String::as_str);
@@ -183,14 +183,14 @@ fn boundary(headers: &HeaderMap) -> Option<String> {
     multer::parse_boundary(headers.get(header::CONTENT_TYPE)?.to_str().ok()?).ok()
 }
 
-/// What a request brings.
+/// The content of a request.
 struct Sent {
     profile: Bytes,
-    /// The labels of contexts, which come with a JFR file.
+    /// Labels of contexts, which come with a JFR file.
     labels: Option<Bytes>,
 }
 
-/// What a form brings. The profile before it, which old agents sent along, isn't subtracted any more.
+/// Reads a form. The previous profile, which old agents also sent, is no longer subtracted.
 async fn of_form(bytes: Bytes, boundary: String, format: Format) -> Result<Sent, ApiError> {
     let wrong = |error: multer::Error| ApiError::invalid(format!("malformed form: {error}"));
     let wanted = if format == Format::Jfr { "jfr" } else { "profile" };
@@ -211,7 +211,7 @@ async fn of_form(bytes: Bytes, boundary: String, format: Format) -> Result<Sent,
     Ok(Sent { profile: profile.ok_or_else(missing)?, labels: labels.filter(|labels| !labels.is_empty()) })
 }
 
-/// A body that is there already.
+/// A body that is already in memory.
 struct Once(Option<Bytes>);
 
 impl Stream for Once {

@@ -1,4 +1,4 @@
-//! What can be asked for, by path. A file for each resource.
+//! All routes, by path. One file per resource.
 
 mod admin;
 mod api;
@@ -38,12 +38,12 @@ use crate::app::App;
 use crate::error::{ApiError, ErrorCode};
 use crate::options::ServerOptions;
 
-/// Everything that a server answers.
+/// All routes of a server with a store.
 pub fn router(store: Arc<Store>, options: ServerOptions) -> Router {
     router_of(App::new(store, options))
 }
 
-/// The same for an application that others look at too.
+/// As [`router`], for state that is shared with others.
 pub(crate) fn router_of(app: App) -> Router {
     let is_open = app.options.tokens.is_none();
     let write = push::routes().merge(ingest::routes()).merge(otlp::routes()).merge(symbols::routes());
@@ -64,11 +64,11 @@ pub(crate) fn router_of(app: App) -> Router {
         .layer(compressed::layer())
         .layer(middleware::from_fn_with_state(app.clone(), count))
         .with_state(app);
-    // With tokens a foreign page gets nothing, whatever it calls this server.
+    // With tokens, a foreign page gets no data, whatever host name it uses.
     if is_open { router.layer(middleware::from_fn(host::check)) } else { router }
 }
 
-/// Everything that a server of recordings answers.
+/// All routes of a server of recordings.
 pub fn recordings_router(shown: ShownRecordings) -> Router {
     page::routes("recordings")
         .merge(recordings::routes(shown))
@@ -77,7 +77,7 @@ pub fn recordings_router(shown: ShownRecordings) -> Router {
         .layer(middleware::from_fn(host::check))
 }
 
-/// What a server answers to programs of other users.
+/// The routes for programs of other users: an error.
 pub(crate) fn refusing_router() -> Router {
     Router::new().fallback(|| async {
         let message = "these recordings are shown to the user who opened them; ask for a copy of the file";
@@ -97,7 +97,7 @@ async fn count(State(app): State<App>, request: Request, next: Next) -> Response
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let response = next.run(request).await;
     let took = begin.elapsed();
-    // Paths that nothing answers would be without number.
+    // Paths without a route could be any number.
     let route = route.as_deref().unwrap_or("other");
     let status = response.status().as_u16();
     app.metrics.answered(route, status, took);

@@ -1,7 +1,7 @@
-//! Files that are dropped on the page: taken in, and answered like recordings.
+//! Files dropped on the page: receives them, and answers on them like on recordings.
 //!
-//! Invariant: a page of another site opens nothing here. A body of `application/octet-stream` is one that a browser asks for first
-//! (CORS), and nothing answers that question.
+//! Invariant: a page of another site can't open a file here. For a body of `application/octet-stream`, a browser asks for permission first
+//! (CORS), and gets no answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,12 +23,12 @@ use crate::opened::read_alone;
 use crate::parameters::Parameters;
 use crate::recordings;
 
-/// What a file packed by gzip begins with (RFC 1952).
+/// Magic bytes of gzip (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// How long a file may take to arrive.
+/// Time limit for receiving a file.
 const TIME: Duration = Duration::from_secs(300);
 
-/// Below a server with a store.
+/// Routes of a server with a store.
 pub(super) fn routes() -> Router<App> {
     let mut router = Router::new().route("/api/v1/opened", post(open));
     for (path, work) in recordings::paths() {
@@ -71,7 +71,7 @@ async fn opened(app: App, query: Option<String>, request: Request) -> Result<Res
     Ok(created(&entry))
 }
 
-/// The name that a file is sent with.
+/// The name sent with a file.
 pub(super) fn name_of(headers: &HeaderMap, query: Option<&str>) -> Result<String, ApiError> {
     let kind = headers.get(header::CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or("?"));
     if kind != Some("application/octet-stream") {
@@ -80,7 +80,7 @@ pub(super) fn name_of(headers: &HeaderMap, query: Option<&str>) -> Result<String
     Ok(Parameters::parse(query).get("name").unwrap_or_default().to_owned())
 }
 
-/// A body of at most so many bytes.
+/// Reads a body of at most `most` bytes.
 pub(super) async fn bytes_of(body: Body, most: usize) -> Result<Vec<u8>, ApiError> {
     let read = timeout(TIME, connect::collect(body, most)).await;
     let late = || ApiError::new(ErrorCode::DeadlineExceeded, "the file did not arrive within 5 minutes");

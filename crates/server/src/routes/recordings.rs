@@ -1,4 +1,4 @@
-//! `/api/v1/recordings`: the recordings that were loaded, and files that are dropped on the page, which come behind them.
+//! `/api/v1/recordings`: the loaded recordings, followed by files dropped on the page.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -17,28 +17,28 @@ use crate::opened::FileReader;
 use crate::parameters::Parameters;
 use crate::recordings::paths;
 
-/// Answers that are worked out at the same time; others wait. Each takes a processor and may take as much memory as the recording.
+/// Most answers computed at the same time; others wait. Each uses a CPU and may take as much memory as the recording.
 const AT_ONCE: usize = 4;
-/// Files that may be opened on the page, on top of those that were named.
+/// Most files opened on the page, in addition to the loaded ones.
 const MOST_OPENED: usize = 32;
-/// Bytes of one of them. Its sender is the user whose process this is.
+/// Most bytes of one of them. Its sender is the user who runs this process.
 const LARGEST: usize = 512 << 20;
 
-/// Recordings to show, and how.
+/// Recordings to show, with options.
 #[derive(Clone, Debug)]
 pub struct ShownRecordings {
-    /// What is shown.
+    /// The recordings.
     pub recordings: Vec<LoadedRecording>,
-    /// Links to an editor, with `{file}` and `{line}` in them; none if it is empty.
+    /// Template of links to an editor, with `{file}` and `{line}`; empty: no links.
     pub editor: String,
-    /// Reads files that are dropped on the page.
+    /// Reader of files dropped on the page.
     pub reader: FileReader,
 }
 
 #[derive(Clone)]
 struct Shared {
     recordings: Arc<RwLock<Arc<[LoadedRecording]>>>,
-    /// How many were named.
+    /// Number of recordings that were loaded at the start.
     named: usize,
     editor: Arc<str>,
     working: Arc<Semaphore>,
@@ -48,7 +48,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// As they are now: a recording is never changed or removed.
+    /// The current list: a recording is never changed or removed.
     fn recordings(&self) -> Arc<[LoadedRecording]> {
         self.recordings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -99,7 +99,7 @@ fn post_route() -> Router<Shared> {
     Router::new().route("/api/v1/recordings", post(open))
 }
 
-/// Opens a file that was dropped on the page, until the server ends.
+/// Opens a file dropped on the page, until the server ends.
 async fn open(shared: Shared, query: Option<String>, request: Request) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
     let name = name_of(&parts.headers, query.as_deref())?;
@@ -112,7 +112,7 @@ async fn open(shared: Shared, query: Option<String>, request: Request) -> Result
     }
     let bytes = bytes_of(body, LARGEST).await?;
     let reader = shared.reader.clone();
-    // Reading goes on if who asked for it is gone.
+    // Reading continues if the client has gone.
     let read = tokio::task::spawn_blocking(move || reader.read(&name, bytes).map(|read| (read, opening)));
     let (recording, _opening) = read.await.map_err(|_| ended())??;
     let mut all = shared.recordings.write().unwrap_or_else(PoisonError::into_inner);
@@ -122,7 +122,7 @@ async fn open(shared: Shared, query: Option<String>, request: Request) -> Result
     Ok(created(&entry))
 }
 
-/// Answers on a thread that may compute.
+/// Computes an answer on a thread that may block.
 async fn worked_out<F>(shared: Shared, work: F) -> Response
 where
     F: FnOnce(&[LoadedRecording]) -> Result<Answer, ApiError> + Send + 'static,

@@ -1,4 +1,4 @@
-//! `/pyroscope/render` and what belongs to it: Pyroscope's older API, which many clients still speak.
+//! `/pyroscope/render` and related paths: Pyroscope's older API, which many clients still use.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/pyroscope/label-values", get(label_values))
 }
 
-/// Answers a query whose parameters are in the path.
+/// Answers a query with parameters in the path.
 async fn answer<A: Serialize + 'static>(
     app: App,
     query: Option<String>,
@@ -63,7 +63,7 @@ async fn label_values(State(app): State<App>, RawQuery(query): RawQuery, headers
     answer(app, query, headers, values).await
 }
 
-/// The values of a label; of `__name__` whole profile types.
+/// The values of a label; for `__name__`, complete profile types.
 fn values(context: &Context, parameters: &Parameters) -> Result<Vec<String>, ApiError> {
     match parameters.get("label").unwrap_or_default() {
         "" => Err(ApiError::invalid("label parameter is required")),
@@ -78,7 +78,7 @@ fn values(context: &Context, parameters: &Parameters) -> Result<Vec<String>, Api
     }
 }
 
-/// What is selected: by the parameters of these names.
+/// The selection, from the parameters with these names.
 fn selected(
     parameters: &Parameters,
     [query, from, until]: [&str; 3],
@@ -188,9 +188,9 @@ fn rendered_diff(context: &Context, parameters: &Parameters) -> Result<Rendered,
     })
 }
 
-/// Seconds of a step such that a range has at most 1,500 of them or so, a round number.
+/// The step in seconds, a round number that divides a range into at most about 1,500.
 fn step_seconds(start: i64, end: i64) -> i64 {
-    /// Up to how many milliseconds a step would be, and the seconds that are taken for it.
+    /// Upper bound of the exact step in milliseconds, and the round step in seconds.
     const STEPS: [(i64, i64); 16] = [
         (17_500, 15),
         (25_000, 20),

@@ -1,8 +1,8 @@
-//! `/api/v1/selection`: profiles of the store, answered like a recording: what `query`, `type`, `from` and `until` select, narrowed by the
-//! words that filter a recording, in the documents that a recording has.
+//! `/api/v1/selection`: profiles of the store, answered like a recording: selected by `query`, `type`, `from` and `until`, narrowed by a
+//! recording's filters, in the same documents as a recording.
 //!
-//! Invariant: no file is read that a profile names: whoever sends profiles would choose what the server reads. Not here: the answers
-//! (`plumb_report`), and how profiles are loaded and kept (`selections`).
+//! Invariant: no file is read that a profile names, since senders of profiles would choose the files that the server reads. Elsewhere: the answers
+//! (`plumb_report`), loading and caching profiles (`selections`).
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use crate::parameters::Parameters;
 use crate::recordings;
 use crate::selections;
 
-/// What a store doesn't know: when single samples were taken, which processes there were, and what interrupted which system call.
+/// Answers that need data missing in a store: times of samples, processes, and interrupted system calls.
 const UNKNOWN: [&str; 4] = ["/timeline", "/heatmap", "/processes", "/calls"];
 
-/// The words that select profiles, and those that select what they are compared with.
+/// Parameters that select profiles, and those that select the base of a comparison.
 const WORDS: [[&str; 3]; 2] = [["query", "from", "until"], ["base-query", "base-from", "base-until"]];
 
-/// The paths below `/api/v1/selection` with what answers them.
+/// The paths below `/api/v1/selection` with their handlers.
 pub(super) fn paths() -> impl Iterator<Item = (&'static str, AnswerFn)> {
     recordings::paths().filter(|(path, _)| !UNKNOWN.contains(path))
 }
@@ -62,7 +62,7 @@ fn answer(context: &Context, work: AnswerFn, parameters: &Parameters) -> Result<
     let [new, base] = WORDS;
     let mut sides = vec![loaded(context, parameters, new)?];
     if base.iter().any(|name| parameters.get(name).is_some()) {
-        // What isn't said of the base is as in the selection.
+        // Missing base parameters are taken from the selection.
         let pick = |name, other| if parameters.get(name).is_some() { name } else { other };
         let names = std::array::from_fn(|place| pick(base[place], new[place]));
         sides.push(loaded(context, parameters, names)?);

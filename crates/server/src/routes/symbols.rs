@@ -1,4 +1,4 @@
-//! Files with symbols, by build id: which are wanted, and the files themselves.
+//! Files with symbols, by build ID: the list of wanted files, and uploads.
 
 use axum::Router;
 use axum::extract::{Path, Request, State};
@@ -20,7 +20,7 @@ pub(super) fn routes() -> Router<App> {
     Router::new().route(wanted, get(missing)).route(file, put(upload).get(has))
 }
 
-/// Files that are asked for.
+/// The wanted files.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct MissingSymbols {
@@ -57,7 +57,7 @@ async fn upload(
     let tenant = app.tenant(&parts.headers)?;
     let limits = &app.options.ingest;
     let limits = BodyLimits { sent: limits.symbols, unpacked: limits.symbols, time: limits.symbols_time };
-    // How large it is says who sends it, or else it may be as large as any.
+    // The size is the sender's content length; without it, the limit.
     let length = parts.headers.get("content-length").and_then(|length| length.to_str().ok()?.parse().ok());
     let is_packed = parts.headers.contains_key("content-encoding");
     let _room = app.room(length.filter(|_| !is_packed).unwrap_or(limits.unpacked)).await?;
@@ -83,6 +83,6 @@ async fn upload(
         Ok(app.store.put_symbols(&tenant, &wanted, bytes)?)
     });
     let ended = |_| ApiError::new(ErrorCode::Internal, "reading the file ended unexpectedly");
-    // A file that names more, such as one that is not stripped, stays.
+    // A stored file with more names, such as an unstripped one, is kept.
     Ok(if stored.await.map_err(ended)?? { StatusCode::CREATED } else { StatusCode::OK })
 }

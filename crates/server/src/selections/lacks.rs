@@ -1,11 +1,11 @@
-//! What selected profiles lack: code without names, and stacks that end early; and what whoever sends them can do.
+//! Missing data in selected profiles: code without names, and truncated stacks; and what their sender can do.
 
 use std::collections::{BTreeMap, HashMap};
 
 use plumb_profile::{DsoId, Profile, StackId, Truncation};
 use plumb_report::answers::Lack;
 
-/// What a lack is about: a reason why stacks end, or a file whose code has no names.
+/// The subject of a lack: a reason of truncation, or a file whose code has no names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Cause {
     Cut(Truncation),
@@ -13,7 +13,7 @@ enum Cause {
     Nameless(DsoId),
 }
 
-/// A share of the samples from which on a file without names is worth a line.
+/// Smallest share of the samples for which a file without names is reported.
 const NOTABLE: f64 = 0.005;
 
 /// All lacks, the one with the most samples first.
@@ -35,7 +35,7 @@ pub(crate) fn lacks(profile: &Profile) -> Vec<Lack> {
     counts.into_iter().map(|(cause, samples)| lack(profile, cause, samples)).collect()
 }
 
-/// Each cause once.
+/// Each cause once per stack.
 fn causes(profile: &Profile, stack: StackId) -> Vec<Cause> {
     let mut causes = Vec::new();
     for id in profile.frames_of(Some(stack)) {

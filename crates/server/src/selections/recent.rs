@@ -1,6 +1,6 @@
-//! The selections that were read last.
+//! Cache of the selections read last.
 //!
-//! Invariant: they are bounded in number, samples and time. Not here: how they are read.
+//! Invariant: they are bounded in number, samples and time. Elsewhere: reading them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use plumb_report::answers::LoadedRecording;
 use plumb_store::Tenant;
 
-/// Selections that are kept: what is shown, what it is compared with, and the same a moment before.
+/// Most cached selections: the one shown, its base, and the previous pair.
 const KEPT: usize = 4;
-/// Most samples of all that are kept.
+/// Most samples of all cached selections.
 const MOST_SAMPLES: usize = 1_000_000;
-/// For how long: views of the same selection are opened one after the other.
+/// Lifetime: views of the same selection are opened one after the other.
 const LIFE: Duration = Duration::from_secs(30);
 
-/// What was selected.
+/// Identifies a selection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     pub tenant: Tenant,
@@ -29,18 +29,18 @@ pub(super) struct Key {
 struct Entry {
     key: Key,
     since: Instant,
-    /// Locked while it is read: who asks for the same waits.
+    /// Locked while it is read: further requests for it wait.
     recording: Arc<Mutex<Option<Arc<LoadedRecording>>>>,
-    /// Known once it was read.
+    /// Known once it has been read.
     samples: usize,
 }
 
-/// The selections that were read last. Cheap to clone.
+/// The selections read last. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selections(Arc<Mutex<VecDeque<Entry>>>);
 
 impl Selections {
-    /// The place of one, empty until it was read.
+    /// The entry of a selection, empty until it was read.
     pub(super) fn entry(&self, key: &Key) -> Arc<Mutex<Option<Arc<LoadedRecording>>>> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.retain(|entry| entry.since.elapsed() < LIFE);
@@ -56,7 +56,7 @@ impl Selections {
         recording
     }
 
-    /// Takes note of how large one is; the oldest go until there is room.
+    /// Sets the size of an entry; the oldest entries are removed until all fit.
     pub(super) fn weigh(&self, key: &Key, samples: usize) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = entries.iter_mut().find(|entry| entry.key == *key) {
@@ -67,7 +67,7 @@ impl Selections {
         }
     }
 
-    /// Forgets what is old, now and when nobody asks any more.
+    /// Removes expired entries, now and later.
     pub(super) fn forget_later(&self) {
         let selections = self.clone();
         tokio::spawn(async move {

@@ -1,6 +1,6 @@
-//! A query that nobody waits for ends: its time has passed, or its client has closed the connection.
+//! Cancellation of queries that nobody waits for: after the time limit, or when the client has closed the connection.
 //!
-//! The query of these tests never ends by itself; `/metrics` says that it runs, and that it doesn't any more.
+//! The query in these tests never ends by itself; `/metrics` shows when it runs, and when it no longer does.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -21,7 +21,7 @@ use super::*;
 use crate::error::{ApiError, ErrorCode};
 use crate::options::QueryLimits;
 
-/// How long a state is waited for before the test fails; one that passes waits as long as it takes.
+/// Time limit for a state before the test fails; a passing test waits only as long as needed.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 const RUNNING: &str = "plumb_queries_running";
@@ -32,9 +32,9 @@ const CANCELLED: &str = "plumb_queries_cancelled_total";
 struct Endless {
     app: App,
     router: Router,
-    /// How many of these queries began.
+    /// Number of these queries that were started.
     begun: Arc<AtomicUsize>,
-    /// The test failed: what wasn't cancelled must not keep it.
+    /// Set when the test fails, so that queries which weren't cancelled end.
     is_over: Arc<AtomicBool>,
 }
 
@@ -60,7 +60,7 @@ impl Endless {
         self.app.query(Tenant::default(), work).await
     }
 
-    /// The value of a metric, as whoever scrapes it sees it.
+    /// The value of a metric, as scraped.
     async fn metric(&self, name: &str) -> usize {
         let request = Request::get("/metrics").body(Body::empty()).unwrap();
         let response = self.router.clone().oneshot(request).await.unwrap();
@@ -79,11 +79,11 @@ impl Endless {
     }
 }
 
-/// Runs a test on a server whose queries have that time. The store is opened and dropped outside of the runtime, as it has one of its own.
+/// Runs a test on a server with this time limit for queries. The store has a runtime of its own, so it is opened and dropped outside of the test's.
 fn with_endless(time: Duration, test: impl AsyncFnOnce(Endless)) {
     let directory = tempfile::tempdir().unwrap();
     let store = Arc::new(Store::open(StoreOptions::new(directory.path())).unwrap());
-    // One query at a time: one that went on would keep all others out.
+    // One query at a time: one that went on would block all others.
     let query = QueryLimits { time, concurrent: 1, ..QueryLimits::default() };
     let app = App::new(store.clone(), ServerOptions { query, ..ServerOptions::default() });
     let endless =
@@ -97,7 +97,7 @@ fn with_endless(time: Duration, test: impl AsyncFnOnce(Endless)) {
 #[test]
 fn a_query_ends_when_its_time_has_passed() {
     with_endless(Duration::from_millis(20), async |endless| {
-        // On a busy machine the time may pass before the work begins.
+        // On a busy machine the time limit may pass before the query starts.
         for _ in 0..1000 {
             let error = endless.query().await.unwrap_err();
             assert_eq!(error.code, ErrorCode::DeadlineExceeded, "{error}");
@@ -105,7 +105,7 @@ fn a_query_ends_when_its_time_has_passed() {
                 break;
             }
         }
-        // The second began where the first had its place.
+        // The second query started, so the first had ended.
         let begun = endless.begun.load(Ordering::Relaxed);
         assert!(begun >= 2, "{begun} queries began");
         endless.wait_for(RUNNING, 0).await;

@@ -1,4 +1,4 @@
-//! One connection: which version of HTTP it speaks, and its requests.
+//! One connection: detects its HTTP version, and serves its requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,13 +20,13 @@ use super::ListenOptions;
 use super::timed::Timed;
 use super::waiting::{Ended, Entry};
 
-/// What clients begin HTTP/2 with.
+/// The first bytes of an HTTP/2 connection.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Requests of one connection at the same time.
+/// Most concurrent requests of one connection.
 const STREAMS: u32 = 64;
 
-/// What all connections share.
+/// State shared by all connections.
 pub(super) struct Protocols {
     router: Router,
     tls: Option<TlsAcceptor>,
@@ -40,7 +40,7 @@ impl Protocols {
     }
 }
 
-/// Serves a connection until it ends, has to, or is idle when the server stops.
+/// Serves a connection until it ends, is closed, or is idle when the server stops.
 pub(super) async fn serve_connection(
     protocols: Arc<Protocols>,
     stream: TcpStream,
@@ -72,7 +72,7 @@ pub(super) async fn serve_connection(
                 () = stop_of(&mut stopping) => return,
             };
             let Ok(Some(is_second)) = is_second else { return };
-            // Only now is there something to set up for.
+            // Set up only now that the client has sent something.
             Box::pin(serve(&protocols, stream, is_second, entry, stopped)).await;
         }
     };
@@ -82,12 +82,12 @@ pub(super) async fn serve_connection(
     }
 }
 
-/// Is done when the server stops.
+/// Completes when the server stops.
 async fn stop_of(stopped: &mut watch::Receiver<bool>) {
     _ = stopped.wait_for(|&stopped| stopped).await.is_ok();
 }
 
-/// Whether a connection begins as HTTP/2; `None` if it ended before that was clear.
+/// Whether a connection starts as HTTP/2; `None` if it ended before that was known.
 async fn begins_second(stream: &TcpStream) -> Option<bool> {
     let mut bytes = [0; PREFACE.len()];
     loop {
@@ -98,7 +98,7 @@ async fn begins_second(stream: &TcpStream) -> Option<bool> {
         if count == PREFACE.len() {
             return Some(true);
         }
-        // What was looked at is still there, so the next look doesn't wait for more.
+        // Peeked bytes stay readable, so another peek would return at once.
         sleep(Duration::from_millis(20)).await;
     }
 }
@@ -119,7 +119,7 @@ async fn serve<S>(
         entry.leave();
         hyper::service::Service::call(&router, request.map(Body::new))
     });
-    // Both kinds of connection have these methods, and no trait for them.
+    // Both kinds of connection have these methods, but there is no trait for them.
     macro_rules! until_stopped {
         ($connection:expr) => {{
             let mut connection = std::pin::pin!($connection);

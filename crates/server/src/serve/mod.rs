@@ -1,7 +1,7 @@
-//! Listens, and serves connections until it is told to stop.
+//! Listens, and serves connections until told to stop.
 //!
-//! Slow clients cost little: a connection is told apart by its first bytes before anything is set up for it, headers, bodies and answers have a
-//! time in which they have to go through, and where there are too many connections those go first that have asked for nothing yet.
+//! Slow clients cost little: nothing is set up for a connection before its first bytes have arrived, headers, bodies and answers have
+//! time limits, and if there are too many connections, those without a request are closed first.
 
 #[cfg(test)]
 mod cancelled;
@@ -32,25 +32,25 @@ use crate::metrics::Metrics;
 use crate::options::ServerOptions;
 use crate::routes::{ShownRecordings, recordings_router, refusing_router, router_of};
 
-/// Where a server listens and how much it holds open.
+/// Address and limits of a listening server.
 #[derive(Clone, Debug)]
 pub struct ListenOptions {
     /// The address.
     pub address: SocketAddr,
-    /// Files of a certificate chain and its key, as PEM.
+    /// Files of a certificate chain and its key (PEM).
     pub tls: Option<(PathBuf, PathBuf)>,
     /// Most connections at the same time.
     pub connections: usize,
-    /// How long a client may take for the headers of a request, and stay idle.
+    /// Time limit for receiving the headers of a request, and for being idle.
     pub header_time: Duration,
-    /// How long a client may take nothing of an answer.
+    /// Time limit for a client that does not read the answer.
     pub write_time: Duration,
-    /// How long requests may go on after the server was told to stop.
+    /// Time limit for running requests after the server was told to stop.
     pub stop_time: Duration,
 }
 
 impl ListenOptions {
-    /// With room for 16,384 connections.
+    /// Options with a limit of 16,384 connections.
     pub fn new(address: SocketAddr) -> Self {
         Self {
             address,
@@ -63,16 +63,16 @@ impl ListenOptions {
     }
 }
 
-/// Why a server can't start.
+/// The reason why a server can't start.
 #[derive(Debug)]
 pub enum ServeError {
-    /// It would be open to the network without encryption or without tokens.
+    /// It would be open to the network without encryption or tokens.
     Exposed(SocketAddr),
     /// Recordings would be open to the network.
     ExposedRecordings(SocketAddr),
     /// The address can't be listened on.
     Listen(SocketAddr, io::Error),
-    /// The certificate or its key can't be used: the file and why.
+    /// The certificate or its key is not usable: the file and the reason.
     Certificate(PathBuf, String),
 }
 
@@ -99,19 +99,19 @@ impl fmt::Display for ServeError {
 
 impl std::error::Error for ServeError {}
 
-/// A server that listens.
+/// A listening server.
 pub struct Server {
     router: Router,
     metrics: Arc<Metrics>,
     options: ListenOptions,
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
-    /// Whose connections are answered; `None`: everybody's.
+    /// Users whose connections are served; `None`: all.
     users: Option<Vec<u32>>,
 }
 
 impl Server {
-    /// Begins to listen. Connections wait until [`Server::run`].
+    /// Starts to listen. Connections wait until [`Server::run`].
     pub async fn bind(
         store: Arc<Store>,
         options: ServerOptions,
@@ -125,8 +125,8 @@ impl Server {
         Self::listen(router_of(app.clone()), app.metrics, listen, None).await
     }
 
-    /// Likewise for recordings, which are shown on this machine alone, to programs of these users: files of recordings are their owners'
-    /// too.
+    /// Starts to listen for recordings, which are shown only on this machine, to programs of these users: the files of recordings are readable only
+    /// by their owners too.
     pub async fn bind_recordings(
         shown: ShownRecordings,
         users: Vec<u32>,
@@ -151,12 +151,12 @@ impl Server {
         Ok(Self { router, metrics, options, listener, tls, users })
     }
 
-    /// Where it listens: the port that the system chose, if it was to.
+    /// The address it listens on, with the port chosen by the system if none was given.
     pub fn address(&self) -> SocketAddr {
         self.listener.local_addr().unwrap_or(self.options.address)
     }
 
-    /// Serves until `stop` is done; then lets requests end that are under way.
+    /// Serves until `stop` completes; then lets running requests end.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let (stopping, stopped) = watch::channel(false);
         let waiting = Waiting::default();
@@ -178,7 +178,7 @@ impl Server {
                         if connections.len() >= self.options.connections {
                             metrics.shed.inc();
                             if !waiting.end_oldest() {
-                                // All are at work: the newest has to try again.
+                                // All are busy: the newest has to try again.
                                 continue;
                             }
                         }
@@ -191,7 +191,7 @@ impl Server {
                         });
                     }
                     Err(error) => {
-                        // Out of files, mostly; connections that end make room.
+                        // Mostly out of file descriptors; ending connections free some.
                         tracing::warn!(%error, "cannot accept a connection");
                         waiting.end_oldest();
                         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -1,7 +1,7 @@
-//! Whose program is at the other end of a connection on this machine.
+//! Finds the user at the other end of a local connection.
 //!
 //! The kernel lists all sockets with their owners in /proc/net/tcp and tcp6 (Documentation/networking/proc_net_tcp.rst): the other end's
-//! socket has the addresses of this end, exchanged. Addresses are 32-bit words in the machine's byte order, as hexadecimal digits.
+//! socket has this end's addresses, swapped. Addresses are 32-bit words in the machine's byte order, as hexadecimal digits.
 
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -23,12 +23,12 @@ fn in_table(text: &str, local: SocketAddr, remote: SocketAddr) -> Option<u32> {
         let mut fields = line.split_ascii_whitespace().skip(1);
         let (from, to) = (fields.next()?, fields.next()?);
         let is_it = local.iter().any(|one| one == from) && remote.iter().any(|one| one == to);
-        // State, queues, timer and retransmissions come before the user.
+        // State, queues, timer and retransmissions precede the user.
         is_it.then(|| fields.nth(4)?.parse().ok()).flatten()
     })
 }
 
-/// An address as the tables have it: of version 4, and as a socket of version 6 has it too.
+/// An address in the tables' format: as IPv4, and as in an IPv6 socket.
 fn forms(address: SocketAddr) -> Vec<String> {
     let port = address.port();
     let hex = |bytes: &[u8]| {
@@ -50,7 +50,7 @@ fn forms(address: SocketAddr) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// As Linux wrote it on x86_64.
+    /// Output of Linux on x86_64.
     const TABLE: &str = "\
   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:11EF 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 31217 1 0000000000000000 100 0 0 10 0

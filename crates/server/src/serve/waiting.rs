@@ -1,4 +1,4 @@
-//! Connections that have asked for nothing yet, in the order of their coming: where there are too many, the oldest goes.
+//! Connections that have not sent a request yet, in order of arrival: if there are too many, the oldest is closed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,17 +12,17 @@ pub(super) struct Waiting(Arc<Mutex<Connections>>);
 #[derive(Default)]
 struct Connections {
     next: u64,
-    /// Whoever drops one of these ends the connection.
+    /// Dropping a sender ends the connection.
     open: BTreeMap<u64, oneshot::Sender<()>>,
 }
 
-/// A connection's place among those that wait; it leaves by being dropped, or by [`Entry::leave`].
+/// A connection's place among the waiting ones; released by dropping it, or by [`Entry::leave`].
 pub(super) struct Entry {
     waiting: Waiting,
     number: u64,
 }
 
-/// Is done when a connection has to end, and `Ok` when it left.
+/// Completes when a connection has to end, with `Ok` if it left.
 pub(super) type Ended = oneshot::Receiver<()>;
 
 impl Waiting {
@@ -40,14 +40,14 @@ impl Waiting {
         (Entry { waiting: self.clone(), number }, ended)
     }
 
-    /// Ends the one that waits longest; says whether there was one.
+    /// Ends the connection that has waited longest; returns whether there was one.
     pub fn end_oldest(&self) -> bool {
         self.lock().open.pop_first().is_some()
     }
 }
 
 impl Entry {
-    /// It has asked for something: from now on it stays.
+    /// Notes that the connection has sent a request: it stays from now on.
     pub fn leave(&self) {
         if let Some(sender) = self.waiting.lock().open.remove(&self.number) {
             let _ = sender.send(());

@@ -1,4 +1,4 @@
-//! What `/pyroscope/render` answers: a flame graph with a line over time, in JSON of its own.
+//! The answer of `/pyroscope/render`: a flame graph with a timeline, in a JSON format of its own.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ impl Serialize for Levels {
     }
 }
 
-/// What the numbers count.
+/// The unit and format of the numbers.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Metadata {
@@ -67,7 +67,7 @@ pub(crate) struct Metadata {
     pub name: String,
 }
 
-/// Sums over time, in steps of seconds. A step without any has zero.
+/// Sums over time, in steps of seconds. A step without profiles has zero.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Timeline {
@@ -79,11 +79,11 @@ pub(crate) struct Timeline {
     pub watermarks: Option<()>,
 }
 
-/// Most steps of a line: a step of a range is a share of it, so no range has more.
+/// Most steps of a timeline: a step is a fraction of the range, so no range has more.
 const MOST_STEPS: i64 = 20_000;
 
 impl Timeline {
-    /// Of points of a range in milliseconds, whose ends go to the beginning of the steps that they are in.
+    /// From the points of a range in milliseconds, whose ends are rounded down to the start of a step.
     pub fn new(points: &[Point], start: i64, end: i64, step: i64) -> Self {
         let millis = step.max(1).saturating_mul(1000);
         let (start, end) = (start.div_euclid(millis), end.div_euclid(millis));

@@ -1,4 +1,4 @@
-//! How numbers are written in the JSON of protocol buffers.
+//! Encoding of numbers in the JSON of protocol buffers.
 //!
 //! <https://protobuf.dev/programming-guides/json>: 64-bit integers are strings; a reader takes both.
 
@@ -8,7 +8,7 @@ use serde::de::{self, Visitor};
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Whether a field has its default, and so is left out.
+/// Whether a field has its default value, and is omitted.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -90,7 +90,7 @@ impl Visitor<'_> for IntegerVisitor {
     }
 
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<i64, E> {
-        // 2^53: what a double holds exactly.
+        // 2^53: the largest integer range that a double holds exactly.
         if value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0 {
             return Ok(value as i64);
         }

@@ -1,4 +1,4 @@
-//! `querier.v1`: questions for stacks, and their answers. Times are milliseconds since 1970.
+//! `querier.v1`: requests for stacks, and their answers. Times are milliseconds since 1970.
 
 use prost::Message;
 use serde::{Deserialize, Serialize};
@@ -194,7 +194,7 @@ pub(crate) struct DiffResponse {
     pub flamegraph: Option<FlameGraphDiff>,
 }
 
-/// Boxes by level: offset to the end of the box before, total, self, place of the name.
+/// Boxes by level: offset to the end of the previous box, total, self, index of the name.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct FlameGraph {
@@ -212,7 +212,7 @@ pub(crate) struct FlameGraph {
     pub max_self: i64,
 }
 
-/// Boxes by level: offset, total and self of the left side, the same of the right one, place of the name.
+/// Boxes by level: offset, total and self of the left side, the same of the right one, index of the name.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct FlameGraphDiff {
@@ -245,7 +245,7 @@ pub(crate) struct Level {
     pub values: Vec<i64>,
 }
 
-/// Asks what a query would take.
+/// Asks for the cost of a query.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct AnalyzeQueryRequest {
@@ -260,7 +260,7 @@ pub(crate) struct AnalyzeQueryRequest {
     pub query: String,
 }
 
-/// What a query would take.
+/// The cost of a query.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct AnalyzeQueryResponse {
@@ -272,7 +272,7 @@ pub(crate) struct AnalyzeQueryResponse {
     pub query_impact: Option<QueryImpact>,
 }
 
-/// What one part of the server would look at.
+/// The data that one part of the server would read.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct QueryScope {
@@ -296,7 +296,7 @@ pub(crate) struct QueryScope {
     pub sample_count: u64,
 }
 
-/// What all of it would look at.
+/// The data that the whole server would read.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct QueryImpact {

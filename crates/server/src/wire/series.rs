@@ -1,4 +1,4 @@
-//! `querier.v1`: questions for sums over time, and their answers. Times are milliseconds since 1970, steps are seconds.
+//! `querier.v1`: requests for sums over time, and their answers. Times are milliseconds since 1970, steps are seconds.
 
 use prost::Message;
 use serde::{Deserialize, Serialize};
@@ -84,7 +84,7 @@ pub(crate) struct Point {
     pub timestamp: i64,
 }
 
-/// Asks how many profiles were how large, over time.
+/// Asks for counts of profiles by size over time.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct SelectHeatmapRequest {
@@ -122,7 +122,7 @@ pub(crate) struct SelectHeatmapRequest {
     pub limit: Option<i64>,
 }
 
-/// How many profiles were how large, over time.
+/// Counts of profiles by size over time.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct SelectHeatmapResponse {
@@ -143,7 +143,7 @@ pub(crate) struct HeatmapSeries {
     pub slots: Vec<HeatmapSlot>,
 }
 
-/// The counts of one step, whose end is the timestamp.
+/// The counts of one step, whose timestamp is its end.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct HeatmapSlot {

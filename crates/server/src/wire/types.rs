@@ -1,4 +1,4 @@
-//! `types.v1`: what several services share.
+//! `types.v1`: messages shared by several services.
 
 use prost::Message;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub(crate) struct LabelPair {
     pub value: String,
 }
 
-/// What the values of a series count.
+/// The type of a series' values.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct ProfileType {
@@ -92,7 +92,7 @@ pub(crate) struct NamesResponse {
     pub names: Vec<String>,
 }
 
-/// Which stacks are selected.
+/// The selected stacks.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct StackTraceSelector {
@@ -104,7 +104,7 @@ pub(crate) struct StackTraceSelector {
     pub go_pgo: Option<GoPgo>,
 }
 
-/// A function of the stack that all selected stacks begin with, outermost first.
+/// A function in the prefix of all selected stacks, outermost first.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct CallSite {
@@ -113,7 +113,7 @@ pub(crate) struct CallSite {
     pub name: String,
 }
 
-/// How a profile is cut down for a compiler.
+/// Options for reducing a profile for a compiler.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct GoPgo {
@@ -125,12 +125,12 @@ pub(crate) struct GoPgo {
     pub aggregate_callees: bool,
 }
 
-/// Asks what there is at all.
+/// Asks whether the store has profiles.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct ProfileStatsRequest {}
 
-/// Whether there is anything, and from when to when, in milliseconds since 1970.
+/// Whether the store has profiles, and their time range in milliseconds since 1970.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct ProfileStatsResponse {

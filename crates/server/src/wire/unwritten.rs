@@ -1,11 +1,11 @@
-//! What servers of one bucket ask each other.
+//! Requests between servers of one bucket.
 
 use plumb_store::{Millis, Selection, Selector};
 use serde::{Deserialize, Serialize};
 
 use crate::error::ApiError;
 
-/// Asks for what is in no block yet.
+/// Asks for profiles that are in no block yet.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct UnwrittenRequest {
     pub selector: String,

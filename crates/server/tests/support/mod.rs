@@ -23,7 +23,7 @@ pub struct Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // A store's runtime can't be ended in another either.
+        // A store's runtime can't be dropped inside another either.
         let router = self.router.take();
         _ = std::thread::spawn(move || drop(router)).join();
     }
@@ -33,10 +33,10 @@ impl Server {
     pub fn new(name: &str, options: ServerOptions) -> Self {
         let directory: PathBuf = [env!("CARGO_TARGET_TMPDIR"), name].iter().collect();
         _ = std::fs::remove_dir_all(&directory);
-        // What was recorded once must not be too old some day.
+        // Recorded profiles must never become too old.
         let retention = Duration::from_secs(100 * 365 * 86_400);
         let options_of_store = StoreOptions { retention, ..StoreOptions::new(directory) };
-        // It has a runtime of its own, which can't be begun in another.
+        // The store has a runtime of its own, which can't be created inside another.
         let opened = std::thread::spawn(|| Store::open(options_of_store).unwrap());
         let store = Arc::new(opened.join().unwrap());
         Self { router: Some(plumb_server::router(store, options)) }

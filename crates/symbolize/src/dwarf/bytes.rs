@@ -1,4 +1,4 @@
-//! How gimli sees the bytes of a file: the types that all of this folder reads by.
+//! The reader types with which gimli sees the bytes of a file.
 
 use gimli::{AttributeValue, EndianSlice, LittleEndian};
 

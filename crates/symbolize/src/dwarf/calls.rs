@@ -1,6 +1,6 @@
-//! The calls that were inlined into a function: [`Calls`], read once and asked as often as there are addresses.
+//! The calls inlined into a function: [`Calls`], read once and queried for any number of addresses.
 //!
-//! Nothing is recursive, so that nesting can't exhaust the stack.
+//! Nothing is recursive, so nesting cannot exhaust the stack.
 
 use std::ops::Range;
 
@@ -19,29 +19,29 @@ const MAX_INLINED: u32 = 512;
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     calls: Vec<Call>,
-    /// Where they are, by their numbers, the outer before the inner.
+    /// Address ranges with the numbers of their calls, outer before inner.
     ranges: Vec<(Range<u64>, u32)>,
 }
 
 /// An inlined call.
 #[derive(Debug)]
 pub(crate) struct Call {
-    /// Its entry.
+    /// Offset of its entry.
     pub entry: UnitOffset,
-    /// The function that it is a copy of, if that is said.
+    /// The function that it is a copy of, if known.
     pub origin: Option<Origin>,
     /// File of the call, by its number in the unit's line table.
     pub file: Option<u64>,
     /// Line of the call, 0 if not known.
     pub line: u32,
-    /// Number of the inlined call that this one is inside of, always a smaller one.
+    /// Number of the enclosing inlined call, always smaller than the call's own.
     outer: Option<u32>,
-    /// How many inlined calls this one makes.
+    /// Nesting depth of the call.
     level: u32,
 }
 
 impl Calls {
-    /// Reads what is inside of the function at `entry`.
+    /// Reads the calls inlined into the function at `entry`.
     pub fn read(
         unit: UnitRef<'_, Bytes<'_>>,
         shapes: &mut Shapes,
@@ -83,8 +83,8 @@ impl Calls {
         found
     }
 
-    /// For each of the `wanted` addresses (in order) the number of the innermost call: the one with the smallest range
-    /// that it is in.
+    /// Returns, for each of the `wanted` addresses (sorted), the number of the innermost call: the one with the smallest range
+    /// that contains it.
     pub fn innermost(&self, wanted: &[u64]) -> Vec<Option<u32>> {
         let mut found: Vec<Option<(u64, u32)>> = vec![None; wanted.len()];
         for (range, call) in &self.ranges {
@@ -98,7 +98,7 @@ impl Calls {
         found.into_iter().map(|found| found.map(|(_, call)| call)).collect()
     }
 
-    /// A call and those around it, from the inner to the outer.
+    /// Returns a call and those around it, from the inner to the outer.
     pub fn outwards(&self, innermost: u32) -> impl Iterator<Item = &Call> {
         let call = |number: u32| self.calls.get(number as usize);
         std::iter::successors(call(innermost), move |inner| call(inner.outer?))

@@ -1,9 +1,9 @@
-//! A place in bytes that moves on as numbers are read.
+//! A position in bytes that advances as numbers are read.
 //!
-//! Invariant: nothing beyond the end is read; `None` says that there is not enough left.
-//! Only what is read a million times is read this way; for all else there is gimli.
+//! Invariant: nothing beyond the end is read; `None` means that too few bytes are left.
+//! Only data read millions of times goes through this type; gimli reads everything else.
 
-/// Bytes, little-endian, and how far they were read.
+/// Little-endian bytes and a read position.
 #[derive(Clone, Copy)]
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
@@ -11,33 +11,33 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// At the begin of `bytes`.
+    /// Starts at the beginning of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
-    /// Bytes read so far.
+    /// Returns the number of bytes read so far.
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// Goes to another place; behind the end there is nothing to read.
+    /// Moves to another position; beyond the end there is nothing to read.
     pub fn go(&mut self, at: usize) {
         self.at = at;
     }
 
-    /// Whether all is read.
+    /// Whether everything has been read.
     pub fn is_at_end(&self) -> bool {
         self.at >= self.bytes.len()
     }
 
-    /// Passes over `count` bytes, which may be more than there are: then nothing more can be read.
+    /// Skips `count` bytes; if there are fewer, nothing more can be read.
     #[inline]
     pub fn skip(&mut self, count: usize) {
         self.at = self.at.saturating_add(count);
     }
 
-    /// A byte.
+    /// Reads a byte.
     #[inline]
     pub fn u8(&mut self) -> Option<u8> {
         let byte = *self.bytes.get(self.at)?;
@@ -45,7 +45,7 @@ impl<'a> Cursor<'a> {
         Some(byte)
     }
 
-    /// A number of `size` bytes, at most 8.
+    /// Reads a number of `size` bytes, at most 8.
     #[inline]
     pub fn number(&mut self, size: usize) -> Option<u64> {
         let rest = self.bytes.get(self.at..)?;
@@ -62,7 +62,7 @@ impl<'a> Cursor<'a> {
         Some(value)
     }
 
-    /// An unsigned LEB128 number; bits beyond 64 are dropped.
+    /// Reads an unsigned LEB128 number; bits beyond 64 are dropped.
     #[inline]
     pub fn uleb(&mut self) -> Option<u64> {
         let first = self.u8()?;
@@ -82,7 +82,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A signed LEB128 number; bits beyond 64 are dropped.
+    /// Reads a signed LEB128 number; bits beyond 64 are dropped.
     #[inline]
     pub fn sleb(&mut self) -> Option<i64> {
         let (mut value, mut shift) = (0_i64, 0);
@@ -99,14 +99,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes over a LEB128 number.
+    /// Skips a LEB128 number.
     #[inline]
     pub fn skip_leb(&mut self) -> Option<()> {
         while self.u8()? >= 0x80 {}
         Some(())
     }
 
-    /// Passes over text that ends in a 0.
+    /// Skips NUL-terminated text.
     pub fn skip_text(&mut self) -> Option<()> {
         let length = self.bytes.get(self.at..)?.iter().position(|&byte| byte == 0)?;
         self.at += length + 1;

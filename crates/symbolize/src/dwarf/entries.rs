@@ -1,6 +1,6 @@
-//! A pass over the entries of a unit that looks at functions and inlined calls and at the ends of all else.
+//! A pass over the entries of a unit that decodes functions and inlined calls and skips all others.
 //!
-//! Invariant: every step goes forwards, so that a pass ends. Damage ends it too; what comes before is used.
+//! Invariant: every step moves forwards, so a pass ends. Damaged data ends it too; the entries before are used.
 
 use gimli::{
     AttributeValue, DebugAddrIndex, DebugInfoOffset, DebugRngListsIndex, DwForm, DwTag, RawRangeListsOffset,
@@ -11,21 +11,21 @@ use crate::dwarf::bytes::{Bytes, Value};
 use crate::dwarf::cursor::Cursor;
 use crate::dwarf::shapes::{self, Form, Shapes, Slot, Step, Stored};
 
-/// An entry that was passed.
+/// An entry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    /// Where it is.
+    /// Offset in the unit.
     pub offset: UnitOffset,
-    /// What it is.
+    /// Tag of the entry.
     pub tag: DwTag,
-    /// How many entries it is inside of, counted from where the pass began.
+    /// Nesting depth, relative to the start of the pass.
     pub depth: usize,
 }
 
-/// Where the function is that an inlined call is a copy of.
+/// Location of the function that an inlined call is a copy of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// In the unit of the call.
+    /// In the same unit as the call.
     Here(UnitOffset),
     /// In any unit of the file.
     Elsewhere(DebugInfoOffset),
@@ -38,15 +38,15 @@ pub(crate) struct Entries<'u, 'a> {
     unit: UnitRef<'u, Bytes<'a>>,
     shapes: &'u mut Shapes,
     cursor: Cursor<'a>,
-    /// Offset in the unit of what the cursor begins with.
+    /// Offset in the unit of the cursor's first byte.
     base: usize,
     depth: usize,
-    /// Whether the last entry has others inside of it.
+    /// Whether the last entry has children.
     is_outer: bool,
     found: Attributes,
 }
 
-/// The wanted attributes of an entry, as far as it has them.
+/// The wanted attributes of an entry; each is optional.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Attributes {
     low: Option<Raw>,
@@ -58,7 +58,7 @@ pub(crate) struct Attributes {
     call_line: Option<Raw>,
 }
 
-/// A value as it is stored.
+/// An attribute value as stored.
 #[derive(Clone, Copy, Debug)]
 struct Raw {
     form: DwForm,
@@ -66,7 +66,7 @@ struct Raw {
 }
 
 impl<'u, 'a> Entries<'u, 'a> {
-    /// A pass over the unit from the entry at `start` on, or all of it.
+    /// Starts a pass at the entry at `start`, or over the whole unit.
     pub fn new(
         unit: UnitRef<'u, Bytes<'a>>,
         shapes: &'u mut Shapes,
@@ -86,7 +86,7 @@ impl<'u, 'a> Entries<'u, 'a> {
         })
     }
 
-    /// Passes an entry. `None` at the end of the unit.
+    /// Reads the next entry. `None` at the end of the unit.
     pub fn next(&mut self) -> Option<Entry> {
         loop {
             if self.cursor.is_at_end() {
@@ -116,12 +116,12 @@ impl<'u, 'a> Entries<'u, 'a> {
         }
     }
 
-    /// Passes over the entries inside of the last one, if it says where they end.
+    /// Skips the children of the last entry, if it has a sibling reference.
     pub fn skip_children(&mut self) {
         let Some(sibling) = self.found.sibling.filter(|_| self.is_outer).and_then(Raw::in_unit) else {
             return;
         };
-        // Only ever forwards, so that the pass ends.
+        // Only forwards, so that the pass ends.
         match sibling.0.checked_sub(self.base) {
             Some(at) if at > self.cursor.at() => {
                 self.cursor.go(at);
@@ -131,7 +131,7 @@ impl<'u, 'a> Entries<'u, 'a> {
         }
     }
 
-    /// The attributes of the last entry.
+    /// Returns the attributes of the last entry.
     pub fn attributes(&self) -> &Attributes {
         &self.found
     }
@@ -152,7 +152,7 @@ fn pass(step: Step, cursor: &mut Cursor<'_>, found: &mut Attributes) -> Option<(
             cursor.skip(usize::try_from(length).ok()?);
         }
         Step::Take(slot, form) => found.set(slot, read(form, cursor)?),
-        // The form has been looked up.
+        // An indirect form must not be indirect again.
         Step::Indirect(_) => return None,
     }
     Some(())
@@ -170,7 +170,7 @@ fn read(Form { form, stored }: Form, cursor: &mut Cursor<'_>) -> Option<Raw> {
 }
 
 impl Raw {
-    /// Another entry of the unit that it refers to.
+    /// Returns the entry of the same unit that the value refers to.
     fn in_unit(self) -> Option<UnitOffset> {
         match self.form {
             gimli::DW_FORM_ref1
@@ -186,7 +186,7 @@ impl Raw {
         usize::try_from(self.value).ok()
     }
 
-    /// A number, of a form that is one.
+    /// Returns the value if its form is a number.
     fn number(self) -> Option<u64> {
         match self.form {
             gimli::DW_FORM_data1
@@ -201,7 +201,7 @@ impl Raw {
         }
     }
 
-    /// Where an address is in the table of addresses.
+    /// Returns the index into the address table.
     fn address_index(self) -> Option<DebugAddrIndex<usize>> {
         match self.form {
             gimli::DW_FORM_addrx
@@ -237,17 +237,17 @@ impl Attributes {
         *place = Some(value);
     }
 
-    /// Whether there is anything that could be code.
+    /// Whether the entry may have code.
     pub fn has_code(&self) -> bool {
         self.ranges.is_some() || self.low.is_some()
     }
 
-    /// The entry's first address as stated by itself: that of the function's hot part.
+    /// Returns the entry's own first address: that of the function's hot part.
     pub fn entry(&self, unit: UnitRef<'_, Bytes<'_>>) -> Option<u64> {
         self.low?.address(unit)
     }
 
-    /// Where one range of addresses begins and ends, if that is how the entry says it.
+    /// Returns the start and end of its single address range, if it has one.
     pub fn range(&self, unit: UnitRef<'_, Bytes<'_>>) -> Option<(u64, u64)> {
         let low = self.low?.address(unit)?;
         let high = self.high?;
@@ -258,7 +258,7 @@ impl Attributes {
         Some((low, high?))
     }
 
-    /// Where the list of ranges is, if the entry has one.
+    /// Returns the value that refers to its range list, if it has one.
     pub fn list<'a>(&self) -> Option<Value<'a>> {
         let ranges = self.ranges?;
         match ranges.form {
@@ -272,7 +272,7 @@ impl Attributes {
         }
     }
 
-    /// What an inlined call is a copy of.
+    /// Returns the function that an inlined call is a copy of.
     pub fn origin(&self) -> Option<Origin> {
         let origin = self.origin?;
         match origin.form {
@@ -284,12 +284,12 @@ impl Attributes {
         }
     }
 
-    /// File of an inlined call, by its number in the unit's line table.
+    /// Returns the call's file as a number in the unit's line table.
     pub fn call_file(&self) -> Option<u64> {
         self.call_file?.number()
     }
 
-    /// Line of an inlined call, 0 if not known.
+    /// Returns the call's line, 0 if not known.
     pub fn call_line(&self) -> u32 {
         let line = self.call_line.and_then(Raw::number).unwrap_or(0);
         u32::try_from(line).unwrap_or(0)

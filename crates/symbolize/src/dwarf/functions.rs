@@ -1,7 +1,7 @@
-//! Which function, and which calls inlined into it, wanted addresses belong to.
+//! Assigns addresses to functions and to the calls inlined into them.
 //!
-//! One pass over the entries of a unit finds where its functions are, and one over each that holds a wanted address its
-//! inlined calls. Both are kept.
+//! One pass over the entries of a unit finds its functions; another over each function with a wanted address finds its
+//! inlined calls. Both results are kept.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -16,20 +16,20 @@ use crate::dwarf::ranges::ranges;
 use crate::dwarf::shapes::Shapes;
 use crate::dwarf::spans::Spans;
 
-/// A function that holds a wanted address.
+/// A function that contains a wanted address.
 #[derive(Clone, Debug)]
 pub(crate) struct Hit {
-    /// Its entry.
+    /// Offset of its entry.
     pub entry: UnitOffset,
-    /// Its first address.
+    /// First address.
     pub start: u64,
-    /// The number of the innermost call that was inlined there, if one was.
+    /// Number of the innermost inlined call at the address, if any.
     pub innermost: Option<u32>,
-    /// The calls that were inlined into it.
+    /// The calls inlined into it.
     pub calls: Rc<Calls>,
 }
 
-/// Where the functions of a unit are, found out when first asked.
+/// The functions of a unit, scanned on first use.
 pub(crate) struct Functions {
     shapes: Shapes,
     outer: Option<Found>,
@@ -40,7 +40,7 @@ pub(crate) struct Functions {
 /// Functions that a pass found.
 struct Found {
     spans: Spans,
-    /// What each span belongs to.
+    /// The function of each span.
     functions: Vec<Function>,
 }
 
@@ -51,12 +51,12 @@ struct Function {
 }
 
 impl Functions {
-    /// Those of `unit`, which has to be the same whenever they are asked for.
+    /// Creates it for `unit`; later calls must pass the same one.
     pub fn new(unit: &Unit<'_>) -> Self {
         Self { shapes: Shapes::new(&unit.abbreviations), outer: None, all: None, calls: HashMap::new() }
     }
 
-    /// The functions of `unit` that the `wanted` addresses (in order) belong to.
+    /// Returns the functions of `unit` that contain the `wanted` addresses (sorted).
     pub fn find(
         &mut self,
         unit: UnitRef<'_, Bytes<'_>>,
@@ -67,8 +67,8 @@ impl Functions {
         let outer = self.outer.get_or_insert_with(|| Found::scan(unit, shapes, Skip::Bodies, budget));
         let mut found: Vec<_> = wanted.iter().map(|&address| outer.at(address, budget)).collect();
         if found.iter().any(Option::is_none) {
-            // Functions within functions (GNU C, Ada) or within types (Rust) are rare enough to look for only when
-            // something was not found.
+            // Functions nested in functions (GNU C, Ada) or in types (Rust) are so rare that they are searched only if
+            // an address was not found.
             let all = self.all.get_or_insert_with(|| Found::scan(unit, shapes, Skip::Nothing, budget));
             for (found, &address) in found.iter_mut().zip(wanted).filter(|(found, _)| found.is_none()) {
                 *found = all.at(address, budget);
@@ -92,10 +92,10 @@ impl Functions {
     }
 }
 
-/// What a scan passes over, where the compiler said how long it is.
+/// The entries that a scan skips, if they have sibling references.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Skip {
-    /// What is inside of functions and of types.
+    /// Children of functions and types.
     Bodies,
     Nothing,
 }
@@ -139,9 +139,9 @@ impl Found {
         Self { spans: Spans::new(found.into_iter()), functions }
     }
 
-    /// The smallest function at an address.
+    /// Returns the smallest function at an address.
     fn at(&self, address: u64, budget: &Budget) -> Option<Function> {
-        // Of equal ones the first.
+        // If equal, the first.
         let smallest = self.spans.at(address, budget).min_by_key(|&(number, size)| (size, number));
         Some(self.functions[smallest?.0])
     }

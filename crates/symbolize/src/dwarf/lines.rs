@@ -1,7 +1,7 @@
 //! Source files and lines of addresses, from a unit's line program.
 //!
-//! The program is passed over once, which tells what addresses each stretch of it is about. Those that hold wanted
-//! addresses are run again, and their rows compared with the addresses as they come: a large unit has a million rows,
+//! A first pass over the program finds the address range of each stretch of rows. Stretches with wanted
+//! addresses are run again, and their rows are compared with the addresses as they come: a large unit has a million rows,
 //! and none is kept.
 
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use crate::dwarf::bytes::Bytes;
 use crate::dwarf::program::{Program, Registers, Step};
 use crate::dwarf::spans::Spans;
 
-/// Most rows of a stretch: more would have to be run again for each address, fewer would take more memory.
+/// Most rows per stretch: longer ones would cost more work per address, shorter ones more memory.
 const ROWS: usize = 64;
 
 /// A row that covers a wanted address.
@@ -25,7 +25,7 @@ pub(crate) struct Row {
     pub line: u32,
 }
 
-/// Where what is about which addresses in a unit's line program, found out when first asked.
+/// The address ranges in a unit's line program, computed on first use.
 #[derive(Default)]
 pub(crate) struct Lines {
     stretches: Option<Stretches>,
@@ -33,23 +33,23 @@ pub(crate) struct Lines {
 
 /// Parts of a line program that can be run by themselves.
 struct Stretches {
-    /// The addresses of each.
+    /// The address range of each.
     spans: Spans,
     begins: Vec<Begin>,
 }
 
-/// Where a stretch begins.
+/// The start of a stretch.
 #[derive(Clone, Copy, Debug, Default)]
 struct Begin {
     /// Offset in the program.
     at: usize,
     registers: Registers,
-    /// Whether the registers are a row's, which reaches into the stretch.
+    /// Whether the registers are those of a row, which extends into the stretch.
     is_row: bool,
 }
 
 impl Lines {
-    /// For each of the `wanted` addresses (in order) the row that covers it. Rows below `lowest`, where the file has no
+    /// Returns, for each of the `wanted` addresses (sorted), the row that covers it. Rows below `lowest`, where the file has no
     /// code, belong to functions that the linker dropped.
     pub fn rows(
         &mut self,
@@ -99,7 +99,7 @@ impl Stretches {
                 begins.push(begin);
                 ranges.push(lowest..highest);
             }
-            // Without an end a program is damaged, but its rows are used.
+            // A program without an end is damaged, but its rows are used.
             let Some(step) = step else { break };
             let is_row = step == Step::Row;
             begin = Begin { at: program.at(), registers: program.registers, is_row };
@@ -110,13 +110,13 @@ impl Stretches {
     }
 }
 
-/// Rows on their way past the wanted addresses.
+/// Matches rows with the wanted addresses.
 struct Rows<'w> {
     wanted: &'w [u64],
     found: Vec<Option<Row>>,
     lowest: u64,
     last: Option<(u64, Row)>,
-    /// The first wanted address that isn't below the last row's.
+    /// Index of the first wanted address not below the last row's.
     next: usize,
 }
 

@@ -1,7 +1,7 @@
-//! Names of functions from their entries, and where they are defined.
+//! Function names from entries, and the locations of the definitions.
 //!
 //! An entry of an inlined call or of a clone refers to the abstract function, and that to its declaration: the names
-//! are somewhere along that path.
+//! may be in any of these.
 
 use std::rc::Rc;
 
@@ -13,15 +13,15 @@ use crate::dwarf::calls::Call;
 use crate::dwarf::entries::Origin;
 use crate::dwarf::side::Side;
 
-/// Longest path of references; compilers need three.
+/// Longest chain of references; compilers need three.
 const MAX_REFERENCES: usize = 16;
 
-/// What DWARF calls a function.
+/// The names of a function in DWARF.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Name {
-    /// Name as the linker sees it, empty if DWARF has none.
+    /// Linkage name, empty if DWARF has none.
     pub linkage_name: String,
-    /// Name in the source, without what it is in.
+    /// Name in the source, without its scope.
     pub name: String,
     /// Source file of the definition, empty if not known.
     pub source_file: String,
@@ -29,23 +29,23 @@ pub(crate) struct Name {
     pub start_line: u32,
 }
 
-/// Names that were looked up, and paths.
+/// Caches of names and paths.
 #[derive(Default)]
 pub(crate) struct Names {
-    /// By whether they are in the supplementary file, and their offsets.
+    /// Keys: whether the entry is in the supplementary file, and its offset.
     names: FxHashMap<(bool, usize), Rc<Name>>,
     folders: FxHashMap<(bool, usize), Rc<str>>,
     paths: FxHashMap<(bool, usize, u64), Rc<str>>,
 }
 
 impl Names {
-    /// The name of the function whose entry is at `entry` of `unit`.
+    /// Returns the name of the function whose entry is at `entry` of `unit`.
     pub fn of<'a>(&mut self, side: &Side<'a>, unit: &Rc<Unit<'a>>, entry: UnitOffset) -> Rc<Name> {
         let key = (false, start(unit).saturating_add(entry.0));
         self.known(key, |names| names.follow(side, unit, entry, false))
     }
 
-    /// The name of the function that was inlined as `call` of `unit`: one for all calls of it.
+    /// Returns the name of the function that was inlined as `call` of `unit`; all calls of it share one value.
     pub fn of_call<'a>(&mut self, side: &Side<'a>, unit: &Rc<Unit<'a>>, call: &Call) -> Rc<Name> {
         let (key, side) = match (call.origin, side.shared.as_deref()) {
             (Some(Origin::Elsewhere(offset)), _) => ((false, offset), side),
@@ -68,7 +68,7 @@ impl Names {
         name
     }
 
-    /// The path of a file of a unit's line table; empty if not known.
+    /// Returns the path of a file of a unit's line table; empty if not known.
     pub fn path<'a>(&mut self, side: &Side<'a>, unit: &Unit<'a>, index: u64, shared: bool) -> Rc<str> {
         let key = (shared, start(unit), index);
         if let Some(path) = self.paths.get(&key) {
@@ -82,7 +82,7 @@ impl Names {
         path
     }
 
-    /// Says in which folder the compiler ran for a unit that doesn't say so itself.
+    /// Sets the compilation directory for a unit that does not state it.
     pub fn set_folder(&mut self, unit: &Unit<'_>, folder: &str) {
         self.folders.insert((false, start(unit)), folder.into());
     }
@@ -119,7 +119,7 @@ impl Names {
         name
     }
 
-    /// Takes what the entry itself says, where nothing was said before; returns what it refers to.
+    /// Fills in missing fields from the entry itself and returns the entry that it refers to.
     fn read<'a>(
         &mut self,
         side: &Side<'a>,
@@ -163,7 +163,7 @@ impl Names {
     }
 }
 
-/// Where a unit begins in its section.
+/// Returns the start of a unit in its section.
 fn start(unit: &Unit<'_>) -> usize {
     let UnitSectionOffset(offset) = unit.header.offset();
     offset

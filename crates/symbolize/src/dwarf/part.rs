@@ -1,7 +1,7 @@
-//! The part of a file's DWARF that the units of a few addresses need: a function is in one of thousands.
+//! Reads only the part of a file's DWARF that the units of a few addresses need: each function is in one unit of thousands.
 //!
-//! Invariant: where a part of a section was read there are zeros before it, so that offsets hold, and nothing behind it, so that
-//! reading on is an error. Whoever looks for another unit there has to read all ([`Side::is_lacking`]).
+//! Invariant: a partly read section has zeros before the part, so that offsets stay valid, and nothing after it, so that
+//! reading on is an error. If another unit is needed ([`Side::is_lacking`]), everything must be read.
 //!
 //! [`Side::is_lacking`]: crate::dwarf::side::Side::is_lacking
 
@@ -18,14 +18,14 @@ use crate::dwarf::ranges::within;
 use crate::inflated::Contents;
 use crate::summary::Missing;
 
-/// Bytes that are read for the abbreviations of a unit, which don't say how many they are. A unit of LLVM's has some 5,000.
+/// Bytes read for the abbreviations of a unit, which have no length field. A unit of LLVM's has some 5,000.
 const ABBREVIATIONS: u64 = 64 << 10;
-/// Most bytes that say how long a unit or a line program is.
+/// Size of the longest length field of a unit or a line program.
 const LENGTH: u64 = 12;
 
-/// Parts of the sections that have something of each unit.
+/// Parts of the sections that hold data of each unit.
 pub(crate) struct Part {
-    /// `.debug_aranges`: what lists the units.
+    /// `.debug_aranges`: the index of the units.
     pub aranges: Vec<u8>,
     /// `.debug_info`.
     pub info: Vec<u8>,
@@ -36,8 +36,8 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// What the units of the `wanted` addresses (in order) need of the sections that `open` opens. `None` where only the
-    /// whole of them tells which units these are: `.debug_aranges` doesn't list all.
+    /// Reads what the units of the `wanted` addresses (sorted) need of the sections that `open` opens. `None` if `.debug_aranges`
+    /// does not list them all, so that only the whole sections show which units these are.
     pub fn find<'s>(
         open: impl Fn(SectionId) -> Result<Option<Contents<'s>>, Missing>,
         wanted: &[u64],
@@ -61,7 +61,7 @@ impl Part {
     }
 }
 
-/// The offsets of the units that list `wanted` addresses, and the sets of ranges that say so. `None` unless all are listed.
+/// Returns the offsets of the units that list `wanted` addresses, and their sets of ranges. `None` unless all are listed.
 fn listed(section: &[u8], wanted: &[u64]) -> Option<(Vec<u64>, Vec<u8>)> {
     let (mut units, mut sets) = (Vec::new(), Vec::new());
     let mut is_listed = vec![false; wanted.len()];
@@ -89,7 +89,7 @@ fn listed(section: &[u8], wanted: &[u64]) -> Option<(Vec<u64>, Vec<u8>)> {
     is_listed.iter().all(|&is_listed| is_listed).then_some((units, sets))
 }
 
-/// Where the line program of a unit is.
+/// Returns the offset of a unit's line program.
 fn line_program(unit: &UnitHeader<Bytes<'_>>, section: &DebugAbbrev<Bytes<'_>>) -> Option<u64> {
     let abbreviations = unit.abbreviations(section).ok()?;
     let mut entries = unit.entries(&abbreviations);
@@ -100,7 +100,7 @@ fn line_program(unit: &UnitHeader<Bytes<'_>>, section: &DebugAbbrev<Bytes<'_>>) 
     }
 }
 
-/// The part of a section with what is at `starts`, each of which begins with its length.
+/// Reads the part of a section with the items at `starts`, each of which begins with its length.
 fn measured(mut section: Contents<'_>, starts: &[u64]) -> Result<Vec<u8>, Missing> {
     let mut ranges = Vec::with_capacity(starts.len());
     for &start in starts {
@@ -112,13 +112,13 @@ fn measured(mut section: Contents<'_>, starts: &[u64]) -> Result<Vec<u8>, Missin
     part(section, ranges.into_iter())
 }
 
-/// The part of a section from the first of the ranges to the last.
+/// Reads a section from the first of the ranges to the last.
 fn part(mut section: Contents<'_>, ranges: impl Iterator<Item = Range<u64>>) -> Result<Vec<u8>, Missing> {
     let all = ranges.reduce(|one, other| one.start.min(other.start)..one.end.max(other.end));
     let Some(all) = all else { return Ok(Vec::new()) };
     let read = section.read(all.clone())?;
     let start = usize::try_from(all.start.min(section.size())).unwrap_or(0);
-    // The system gives zeros without writing them.
+    // The system provides zeroed memory without writing it.
     let mut bytes = vec![0; start + read.len()];
     bytes[start..].copy_from_slice(&read);
     Ok(bytes)

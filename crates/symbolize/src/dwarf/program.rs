@@ -1,6 +1,6 @@
-//! A line program, run step by step (DWARF 5, 6.2; of versions 2 to 5).
+//! A line number program, run step by step (DWARF 5, 6.2; versions 2 to 5).
 //!
-//! Only what places and lines need: columns, statements, blocks and discriminators are passed over.
+//! Covers only addresses, files and lines: columns, statements, blocks and discriminators are skipped.
 
 use std::num::Wrapping;
 
@@ -9,41 +9,41 @@ use gimli::{DwLne, DwLns, LineProgramHeader};
 use crate::dwarf::bytes::Bytes;
 use crate::dwarf::cursor::Cursor;
 
-/// What a run came to.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// A row.
     Row,
-    /// The row behind the last one of a sequence, whose address is one past its code. What follows begins anew.
+    /// The end of a sequence, whose address is one past its code. The registers are reset afterwards.
     End,
-    /// The end of a sequence that has no such row, because the linker dropped its code.
+    /// The end of a sequence without code, because the linker dropped it.
     Dropped,
 }
 
-/// A program and the registers of the machine that runs it.
+/// A program and the registers of its state machine.
 pub(crate) struct Program<'a> {
     cursor: Cursor<'a>,
-    /// Opcodes' numbers of arguments, from opcode 1 on.
+    /// Number of arguments per opcode, from opcode 1 on.
     arguments: &'a [u8],
     opcode_base: u8,
     line_base: i64,
     line_range: u8,
     instruction_length: Wrapping<u64>,
-    /// Operations in an instruction, 1 but for VLIW machines.
+    /// Operations per instruction, 1 except on VLIW machines.
     operations: Wrapping<u64>,
     address_size: u8,
-    /// What the machine holds; that of the last row, if there was one.
+    /// The current registers; after a row, that row's.
     pub registers: Registers,
 }
 
-/// What the machine holds between two steps.
+/// The registers between two steps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Registers {
     /// Address of the row.
     pub address: u64,
-    /// Its file.
+    /// File number of the row.
     pub file: u64,
-    /// Its line.
+    /// Line of the row.
     pub line: u64,
     operation: Wrapping<u64>,
     is_dropped: bool,
@@ -58,7 +58,7 @@ impl Default for Registers {
 }
 
 impl<'a> Program<'a> {
-    /// The program behind `header`, from where it had come to at the offset `begin`.
+    /// Creates the program of `header`, resuming at the offset `begin`.
     pub fn new(header: &LineProgramHeader<Bytes<'a>>, begin: usize, registers: Registers) -> Self {
         let program: Bytes<'a> = header.raw_program_buf();
         let arguments: &Bytes<'a> = header.standard_opcode_lengths();
@@ -77,12 +77,12 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Bytes of the program that were run.
+    /// Returns the number of program bytes run so far.
     pub fn at(&self) -> usize {
         self.cursor.at()
     }
 
-    /// Runs to the next row or end. `None` at the end of the program, or where it is damaged.
+    /// Runs to the next row or end. `None` at the end of the program, or if it is damaged.
     #[inline]
     pub fn next(&mut self) -> Option<Step> {
         if self.registers.is_over {
@@ -110,7 +110,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Executes a standard opcode; whether it makes a row.
+    /// Executes a standard opcode; returns whether it appends a row.
     #[inline]
     fn standard(&mut self, opcode: u8) -> Option<bool> {
         match DwLns(opcode) {
@@ -160,8 +160,8 @@ impl<'a> Program<'a> {
             }
             gimli::DW_LNE_set_address => {
                 let address = self.cursor.number(self.address_size.into())?;
-                // Linkers give dropped code the highest address or the one before, gold and old ones 0 or a little
-                // more. Addresses never fall within a sequence.
+                // Linkers give dropped code the highest address or the one before; gold and old linkers 0 or a little
+                // more. Addresses never decrease within a sequence.
                 let highest = u64::MAX >> (64 - 8 * u32::from(self.address_size.clamp(1, 8)));
                 self.registers.is_dropped = address < self.registers.address || address >= highest - 1;
                 if !self.registers.is_dropped {
@@ -200,7 +200,7 @@ impl<'a> Program<'a> {
         Some(())
     }
 
-    /// An address, if it isn't too large for the machine.
+    /// Returns an address, if it fits the address size.
     #[inline]
     fn sized(&self, address: u64) -> Option<u64> {
         (self.address_size >= 8 || address >> (8 * self.address_size) == 0).then_some(address)

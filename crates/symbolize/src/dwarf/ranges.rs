@@ -1,4 +1,4 @@
-//! Address ranges of an entry, and which of the wanted addresses lie in them.
+//! Address ranges of an entry, and the wanted addresses within them.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use crate::dwarf::budget::Budget;
 use crate::dwarf::bytes::Bytes;
 use crate::dwarf::entries::Attributes;
 
-/// More ranges than any function has: an entry's list is read up to here.
+/// Largest number of ranges read per entry: more than any function has.
 const MAX_RANGES: usize = 1 << 16;
 
-/// Puts the ranges of an entry with these attributes into `found`, each with its end after its begin.
+/// Replaces the contents of `found` by the ranges of an entry with these attributes; empty ones are left out.
 pub(crate) fn ranges(
     attributes: &Attributes,
     unit: UnitRef<'_, Bytes<'_>>,
@@ -33,7 +33,7 @@ pub(crate) fn ranges(
     found.retain(|range| range.start < range.end);
 }
 
-/// The indices of the `wanted` addresses (in order) that lie in `range`.
+/// Returns the indices of the `wanted` addresses (sorted) that lie in `range`.
 pub(crate) fn within(wanted: &[u64], range: &Range<u64>) -> Range<usize> {
     let start = wanted.partition_point(|&address| address < range.start);
     let length = wanted[start..].partition_point(|&address| address < range.end);

@@ -1,9 +1,9 @@
-//! How the entries of a unit are laid out, made ready for passing over them: [`Shape`], one for each abbreviation.
+//! Entry layouts, prepared for fast skipping: one [`Shape`] per abbreviation.
 //!
-//! Of a million entries of a unit a few thousand matter. Attributes that don't and whose sizes are known are added
-//! up, so that most entries are passed over by an addition or two.
+//! Of a million entries of a unit a few thousand matter. Unneeded attributes of known size are
+//! added up, so that skipping most entries takes an addition or two.
 //!
-//! Not here: what the attributes mean (`entries`).
+//! Elsewhere: the meaning of attributes (`entries`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,40 +12,40 @@ use gimli::{Abbreviations, AttributeSpecification, DwForm, DwTag, UnitHeader};
 
 use crate::dwarf::bytes::Bytes;
 
-/// Abbreviations with numbers up to here are found by number; no compiler has as many.
+/// Abbreviations with codes up to this are found by index; no compiler has as many.
 const DENSE: usize = 1 << 14;
 
-/// An abbreviation.
+/// The layout of an abbreviation.
 #[derive(Debug)]
 pub(crate) struct Shape {
-    /// What an entry is.
+    /// Tag of the entries.
     pub tag: DwTag,
-    /// Whether entries inside of it follow.
+    /// Whether the entries have children.
     pub has_children: bool,
-    /// How to get past its attributes.
+    /// The steps to skip or read the attributes.
     pub steps: Box<[Step]>,
 }
 
-/// A step past attributes.
+/// A step over attributes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    /// As many bytes as one or more attributes take.
+    /// Total size of one or more attributes.
     Bytes(usize),
     /// A LEB128 number.
     Leb,
-    /// Text that ends in a 0.
+    /// NUL-terminated text.
     Text,
-    /// Bytes behind a number of this size that says how many they are.
+    /// Bytes after a length field of this size.
     Block(usize),
-    /// Bytes behind a LEB128 number that says how many they are.
+    /// Bytes after a LEB128 length field.
     LebBlock,
-    /// The form of this attribute is in the entry itself.
+    /// The form of the attribute is stored in the entry.
     Indirect(AttributeSpecification),
-    /// An attribute that is wanted.
+    /// A wanted attribute.
     Take(Slot, Form),
 }
 
-/// The attributes that are wanted.
+/// The wanted attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
     Low,
@@ -57,27 +57,27 @@ pub(crate) enum Slot {
     CallLine,
 }
 
-/// The form of a wanted attribute, and how its value is stored.
+/// The form of a wanted attribute and the encoding of its value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Form {
     /// `DW_FORM_*`.
     pub form: DwForm,
-    /// How its value is read.
+    /// Encoding of its value.
     pub stored: Stored,
 }
 
-/// How a value is stored.
+/// The encoding of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Stored {
     /// In this many bytes.
     Bytes(usize),
     Uleb,
     Sleb,
-    /// With the abbreviation.
+    /// In the abbreviation.
     Here(i64),
 }
 
-/// The abbreviations of a unit, each made ready when it is first met.
+/// The layouts of a unit's abbreviations, each prepared on first use.
 pub(crate) struct Shapes {
     abbreviations: Arc<Abbreviations>,
     dense: Vec<Option<Option<Arc<Shape>>>>,
@@ -85,12 +85,12 @@ pub(crate) struct Shapes {
 }
 
 impl Shapes {
-    /// None is ready yet.
+    /// Starts with none prepared.
     pub fn new(abbreviations: &Arc<Abbreviations>) -> Self {
         Self { abbreviations: Arc::clone(abbreviations), dense: Vec::new(), sparse: HashMap::new() }
     }
 
-    /// The abbreviation with a number; `None` if there is none, or one that can't be read.
+    /// Returns the layout of the abbreviation with a code; `None` if there is none, or one that cannot be read.
     #[inline]
     pub fn get(&mut self, code: u64, header: &UnitHeader<Bytes<'_>>) -> Option<&Shape> {
         let index = usize::try_from(code).unwrap_or(usize::MAX);
@@ -124,7 +124,7 @@ fn shape(abbreviations: &Abbreviations, code: u64, header: &UnitHeader<Bytes<'_>
     Some(Shape { tag, has_children, steps: steps.into() })
 }
 
-/// The step past an attribute with the form that the entry itself gives it.
+/// Returns the step over an attribute whose form is stored in the entry.
 pub(crate) fn indirect(
     spec: &AttributeSpecification,
     form: u64,
@@ -138,7 +138,7 @@ pub(crate) fn indirect(
     step(&AttributeSpecification::new(spec.name(), form, None), tag, header)
 }
 
-/// The step past an attribute of an entry that is a `tag`; `None` for a form that is not known.
+/// Returns the step over an attribute of an entry with this `tag`; `None` for an unknown form.
 fn step(spec: &AttributeSpecification, tag: DwTag, header: &UnitHeader<Bytes<'_>>) -> Option<Step> {
     let size = spec.size(header);
     if let Some(slot) = slot(spec, tag)
@@ -170,7 +170,7 @@ fn step(spec: &AttributeSpecification, tag: DwTag, header: &UnitHeader<Bytes<'_>
     })
 }
 
-/// Which wanted attribute this is, of units, functions, inlined calls and everything that says where it ends.
+/// Returns which wanted attribute this is: of units, functions, inlined calls, and sibling references.
 fn slot(spec: &AttributeSpecification, tag: DwTag) -> Option<Slot> {
     let name = spec.name();
     if name == gimli::DW_AT_sibling {
@@ -192,7 +192,7 @@ fn slot(spec: &AttributeSpecification, tag: DwTag) -> Option<Slot> {
     }
 }
 
-/// How the value of a wanted attribute is stored; `None` for a form that none of them has.
+/// Returns the encoding of a wanted attribute's value; `None` for a form that none of them has.
 fn stored(spec: &AttributeSpecification, size: Option<usize>) -> Option<Stored> {
     if let Some(value) = spec.implicit_const_value() {
         return Some(Stored::Here(value));

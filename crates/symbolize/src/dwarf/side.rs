@@ -1,6 +1,6 @@
-//! One DWARF file in use: its units by offset, its strings, and the paths in its line tables.
+//! One open DWARF file: its units by offset, its strings, and the paths in its line tables.
 //!
-//! A lookup touches up to three: the file itself, a supplementary file that several share (`dwz`), and the `.dwo`
+//! A lookup needs up to three: the file itself, a supplementary file shared by several (`dwz`), and the `.dwo`
 //! of a unit.
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -16,30 +16,30 @@ use crate::dwarf::store::Store;
 
 /// One file's DWARF.
 pub(crate) struct Side<'a> {
-    /// What gimli reads.
+    /// The DWARF as gimli reads it.
     pub dwarf: Dwarf<Bytes<'a>>,
-    /// Where its strings are; `None` if they are in [`Side::dwarf`].
+    /// The store with its strings; `None` if they are in [`Side::dwarf`].
     store: Option<&'a Store>,
     /// The supplementary file.
     pub shared: Option<Rc<Side<'a>>>,
-    /// Whether units were looked for that were not read.
+    /// Whether units were requested that were not read.
     is_lacking: Cell<bool>,
     headers: OnceCell<Vec<UnitHeader<Bytes<'a>>>>,
     units: RefCell<HashMap<usize, Option<Rc<Unit<'a>>>>>,
 }
 
 impl<'a> Side<'a> {
-    /// The DWARF in `store`.
+    /// Creates it for the DWARF in `store`.
     pub fn new(store: &'a Store, shared: Option<Rc<Side<'a>>>) -> Self {
         Self::with(store, store.view(), shared)
     }
 
-    /// `dwarf`, whose strings are in `store`.
+    /// Creates it for `dwarf`, whose strings are in `store`.
     pub fn with(store: &'a Store, dwarf: Dwarf<Bytes<'a>>, shared: Option<Rc<Side<'a>>>) -> Self {
         Self { store: Some(store), shared, ..Self::whole(dwarf) }
     }
 
-    /// `dwarf`, which has its strings with it.
+    /// Creates it for `dwarf`, which contains its strings.
     pub fn whole(dwarf: Dwarf<Bytes<'a>>) -> Self {
         Self {
             dwarf,
@@ -51,23 +51,23 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Whether units were looked for that are not in the part that was read: what was found is not all.
+    /// Whether units were requested that are not in the part that was read, so that results are incomplete.
     pub fn is_lacking(&self) -> bool {
         self.is_lacking.get()
     }
 
-    /// Says that what is looked for may be in what was not read.
+    /// Notes that a requested unit may be in the part that was not read.
     fn lack(&self) {
         self.is_lacking.set(self.store.is_some_and(|store| store.is_part));
     }
 
-    /// The headers of all units, in the order of their offsets.
+    /// Returns the headers of all units, by offset.
     pub fn headers(&self) -> &[UnitHeader<Bytes<'a>>] {
         self.headers.get_or_init(|| {
             self.lack();
             let mut headers = Vec::new();
             let mut iter = self.dwarf.units();
-            // Damage ends the list; what comes before is used.
+            // Damaged data ends the list; the headers before are used.
             while let Ok(Some(header)) = iter.next() {
                 headers.push(header);
             }
@@ -75,7 +75,7 @@ impl<'a> Side<'a> {
         })
     }
 
-    /// The unit whose header is at `offset`.
+    /// Returns the unit whose header is at `offset`.
     pub fn unit_at(&self, offset: DebugInfoOffset) -> Option<Rc<Unit<'a>>> {
         if let Some(unit) = self.units.borrow().get(&offset.0) {
             return unit.clone();
@@ -89,7 +89,7 @@ impl<'a> Side<'a> {
         unit
     }
 
-    /// The unit that an entry's offset lies in, and the entry's offset there.
+    /// Returns the unit that contains an entry, and the entry's offset in it.
     pub fn unit_of(&self, entry: DebugInfoOffset) -> Option<(Rc<Unit<'a>>, UnitOffset)> {
         let start = |header: &UnitHeader<Bytes<'a>>| match header.offset() {
             UnitSectionOffset(offset) => offset,
@@ -101,7 +101,7 @@ impl<'a> Side<'a> {
         Some((unit, inside))
     }
 
-    /// The text of an attribute's value.
+    /// Returns the text of an attribute's value.
     pub fn string(&self, unit: &Unit<'a>, value: Value<'a>) -> Option<String> {
         let offset = match value {
             AttributeValue::DebugStrRef(offset) => offset,
@@ -128,7 +128,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// The folder in which the compiler ran.
+    /// Returns the compilation directory.
     pub fn folder(&self, unit: &Unit<'a>) -> String {
         let find = || {
             let mut entries = unit.entries_raw(None).ok()?;
@@ -144,7 +144,7 @@ impl<'a> Side<'a> {
         find().unwrap_or_default()
     }
 
-    /// The path of a file of a line table, absolute where the compiler said enough. `folder` is the unit's.
+    /// Returns the path of a file of a line table, absolute if possible. `folder` is the unit's.
     pub fn path(
         &self,
         unit: &Unit<'a>,
@@ -152,7 +152,7 @@ impl<'a> Side<'a> {
         header: &LineProgramHeader<Bytes<'a>>,
         index: u64,
     ) -> Option<String> {
-        // Before version 5 file 0 stood for "none"; LLVM and GCC use 0 for the unit's own file since.
+        // Before version 5 file 0 means "none"; since then LLVM and GCC use 0 for the unit's own file.
         if index == 0 && header.version() < 5 {
             return None;
         }
@@ -166,7 +166,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// `path` as seen from `folder`.
+/// Resolves `path` relative to `folder`.
 fn join(folder: &str, path: &str) -> String {
     if folder.is_empty() || path.starts_with('/') {
         return path.to_owned();

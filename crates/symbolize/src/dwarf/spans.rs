@@ -1,12 +1,12 @@
-//! Ranges of addresses, and which of them an address is in.
+//! Address ranges and lookup of those that contain an address.
 //!
-//! They may overlap, as damaged or hostile files make them.
+//! Ranges may overlap, as in damaged or hostile files.
 
 use std::ops::Range;
 
 use crate::dwarf::budget::Budget;
 
-/// Ranges in the order of their begins.
+/// Ranges sorted by start.
 #[derive(Debug, Default)]
 pub(crate) struct Spans {
     spans: Vec<Span>,
@@ -16,14 +16,14 @@ pub(crate) struct Spans {
 struct Span {
     start: u64,
     end: u64,
-    /// The highest end among this one and those before it.
+    /// The highest end of this range and those before it.
     reach: u64,
-    /// Which range it was.
+    /// Number of the range.
     number: usize,
 }
 
 impl Spans {
-    /// These ranges; each is known by its number.
+    /// Creates it from ranges, numbered in their order.
     pub fn new(ranges: impl Iterator<Item = Range<u64>>) -> Self {
         let span = |(number, range): (usize, Range<u64>)| Span {
             start: range.start,
@@ -41,7 +41,7 @@ impl Spans {
         Self { spans }
     }
 
-    /// The numbers and sizes of those that `address` is in, in no order that means anything.
+    /// Returns the numbers and sizes of the ranges that contain `address`, unordered.
     pub fn at(&self, address: u64, budget: &Budget) -> impl Iterator<Item = (usize, u64)> {
         let end = self.spans.partition_point(|span| span.start <= address);
         let reaching =

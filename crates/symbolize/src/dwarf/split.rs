@@ -10,14 +10,14 @@ use crate::dwarf::store::Store;
 use crate::elf::Image;
 use crate::summary::Missing;
 
-/// Where the entries of a skeleton unit are: the `.dwo` file that it names, seen from its folder.
+/// Returns the path of the `.dwo` file that a skeleton unit names, relative to the unit's directory.
 pub(crate) fn path<'a>(side: &Side<'a>, unit: &Unit<'a>) -> Option<PathBuf> {
     let value = unit.dwo_name().ok()??;
     let name = side.string(unit, value)?;
     Some(Path::new(&side.folder(unit)).join(name))
 }
 
-/// The DWARF in `store`, made ready for the skeleton unit of `parent` with this id.
+/// Prepares the DWARF in `store` for use with the `parent` of its skeleton units.
 pub(crate) fn view<'a>(store: &'a Store, parent: &Dwarf<Bytes<'a>>) -> Dwarf<Bytes<'a>> {
     let mut dwarf = store.view();
     dwarf.make_dwo(parent);
@@ -26,7 +26,7 @@ pub(crate) fn view<'a>(store: &'a Store, parent: &Dwarf<Bytes<'a>>) -> Dwarf<Byt
     dwarf
 }
 
-/// The unit with this id among those of a `.dwo` file, with what its skeleton knows of addresses.
+/// Returns the unit with this id in a `.dwo` file, with its skeleton's address information.
 pub(crate) fn unit<'a>(dwarf: &Dwarf<Bytes<'a>>, id: DwoId, skeleton: &Unit<'a>) -> Option<Unit<'a>> {
     let mut headers = dwarf.units();
     while let Ok(Some(header)) = headers.next() {
@@ -64,7 +64,7 @@ impl Package {
         }
     }
 
-    /// The DWARF of the unit with this id.
+    /// Returns the DWARF of the unit with this id.
     pub fn find<'a>(&'a self, id: DwoId, parent: &Dwarf<Bytes<'a>>) -> Option<Dwarf<Bytes<'a>>> {
         let empty = EndianSlice::new(&[], LittleEndian);
         let package = self.sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian), empty).ok()?;

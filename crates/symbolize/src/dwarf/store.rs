@@ -15,7 +15,7 @@ use crate::inflated::Contents;
 use crate::strings::Strings;
 use crate::summary::Missing;
 
-/// Sections with functions, lines and what these refer to.
+/// Sections with functions, lines and the data these refer to.
 const NEEDED: [SectionId; 9] = [
     SectionId::DebugAbbrev,
     SectionId::DebugAddr,
@@ -32,11 +32,11 @@ const NEEDED: [SectionId; 9] = [
 pub(crate) struct Store {
     sections: DwarfSections<Vec<u8>>,
     strings: Strings,
-    /// Whether it is only what some addresses need.
+    /// Whether only the parts for some addresses were read.
     pub is_part: bool,
 }
 
-/// About how many bytes the DWARF of `image` takes in memory, with what is made of it.
+/// Returns the approximate memory for the DWARF of `image`, in bytes, including derived data.
 pub(crate) fn bytes(image: &Image) -> u64 {
     let size = |section: &Section| match section.compression {
         Compression::None => section.size,
@@ -45,20 +45,20 @@ pub(crate) fn bytes(image: &Image) -> u64 {
     let sections = NEEDED.iter().filter_map(|id| image.debug_section(id.name())).map(size);
     let strings = image.debug_section(SectionId::DebugStr.name()).map_or(0, Strings::bytes);
     let read = sections.fold(strings, u64::saturating_add);
-    // Abbreviations, functions and rows take about half as much again (measured beside compilers).
+    // Abbreviations, functions and rows take about half as much again (measured on compilers).
     read.saturating_add(read / 2)
 }
 
 impl Store {
-    /// Reads the sections of `image`; of a `.dwo` file if `split`. What had to be inflated is kept in `cache`.
+    /// Reads the sections of `image`; those of a `.dwo` file if `split`. Decompressed sections are stored in `cache`.
     pub fn read(image: &Rc<Image>, split: bool, cache: Option<&Path>) -> Result<Self, Missing> {
         let sections = Sections { image, split, cache };
         let read = |id| sections.open(id)?.map_or(Ok(Vec::new()), Contents::all);
         Ok(Self { sections: DwarfSections::load(read)?, strings: sections.strings()?, is_part: false })
     }
 
-    /// Reads what the units of the `wanted` addresses (in order) need, and no other units. `None` where only reading all tells
-    /// which units these are.
+    /// Reads only what the units of the `wanted` addresses (sorted) need. `None` if these units cannot be determined
+    /// without reading everything.
     pub fn read_part(
         image: &Rc<Image>,
         wanted: &[u64],
@@ -76,18 +76,18 @@ impl Store {
         Ok(Some(Self { sections: DwarfSections::load(read)?, strings: sections.strings()?, is_part: true }))
     }
 
-    /// The sections as gimli reads them.
+    /// Returns the sections as gimli reads them.
     pub fn view(&self) -> Dwarf<Bytes<'_>> {
         self.sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian))
     }
 
-    /// The string at an offset of `.debug_str`.
+    /// Returns the string at an offset of `.debug_str`.
     pub fn string(&self, offset: usize) -> String {
         self.strings.get(offset as u64)
     }
 }
 
-/// Where the sections are read.
+/// The source of the sections.
 struct Sections<'i> {
     image: &'i Rc<Image>,
     split: bool,
@@ -99,7 +99,7 @@ impl<'i> Sections<'i> {
         self.image.debug_section(if self.split { id.dwo_name()? } else { id.name() })
     }
 
-    /// A section that is needed, if it is there.
+    /// Opens a needed section, if it exists.
     fn open(&self, id: SectionId) -> Result<Option<Contents<'i>>, Missing> {
         let section = NEEDED.contains(&id).then(|| self.section(id)).flatten();
         section.map(|section| Contents::open(self.image, section, self.cache)).transpose()

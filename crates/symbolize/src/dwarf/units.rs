@@ -1,6 +1,6 @@
-//! Which units wanted addresses belong to.
+//! Assigns addresses to units.
 //!
-//! `.debug_aranges` answers at once where there is one for all of them; else every unit's root entry is read.
+//! `.debug_aranges` answers at once if it lists all of them; otherwise every unit's root entry is read.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
@@ -16,29 +16,29 @@ use crate::dwarf::shapes::Shapes;
 use crate::dwarf::side::Side;
 use crate::dwarf::spans::Spans;
 
-/// Which addresses each unit covers, found out when first asked.
+/// The address ranges of units, read on first use.
 #[derive(Default)]
 pub(crate) struct Units {
     listed: OnceCell<Listed>,
     others: OnceCell<Vec<(usize, Covers)>>,
 }
 
-/// Ranges of units.
+/// Ranges of units in `.debug_aranges`.
 struct Listed {
     spans: Spans,
-    /// The offset of each one's unit.
+    /// The offset of each range's unit.
     units: Vec<usize>,
 }
 
-/// What the root entry of a unit says that it covers.
+/// The address coverage that a unit's root entry states.
 enum Covers {
     Ranges(Vec<Range<u64>>),
-    /// It doesn't say (old assemblers): it may be anything that no other unit claims.
+    /// Not stated (old assemblers): the unit may cover any address that no other claims.
     NotSaid,
 }
 
 impl Units {
-    /// For each unit (by the offset of its header) the indices of the `wanted` addresses (in order) that may be in it.
+    /// Returns, for each unit (by the offset of its header), the indices of the `wanted` addresses (sorted) that may be in it.
     pub fn find(&self, side: &Side<'_>, wanted: &[u64], budget: &Budget) -> BTreeMap<usize, Vec<usize>> {
         let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         let mut claimed = vec![false; wanted.len()];
@@ -59,7 +59,7 @@ impl Units {
         found
     }
 
-    /// The same for the units that aren't listed.
+    /// Does so for the units that are not listed.
     fn find_others(
         &self,
         side: &Side<'_>,
@@ -85,7 +85,7 @@ impl Units {
     }
 }
 
-/// Every unit's ranges in `.debug_aranges`.
+/// Reads all units' ranges from `.debug_aranges`.
 fn by_table(side: &Side<'_>, budget: &Budget) -> Listed {
     let (mut units, mut ranges) = (Vec::new(), Vec::new());
     let mut headers = side.dwarf.debug_aranges.headers();
@@ -96,7 +96,7 @@ fn by_table(side: &Side<'_>, budget: &Budget) -> Listed {
             if !budget.pay(1) {
                 break 'all;
             }
-            // An entry that wraps around is the compiler's fault and no reason to leave out the others.
+            // An entry that wraps around is a compiler bug and no reason to leave out the others.
             let Ok(entry) = entry else { continue };
             let range = entry.range();
             if range.begin < range.end {
@@ -108,7 +108,7 @@ fn by_table(side: &Side<'_>, budget: &Budget) -> Listed {
     Listed { spans: Spans::new(ranges.into_iter()), units }
 }
 
-/// What the units that are not `listed` say of themselves.
+/// Reads the coverage of units that are not `listed` from their root entries.
 fn by_roots(side: &Side<'_>, listed: &[usize], budget: &Budget) -> Vec<(usize, Covers)> {
     let listed: HashSet<usize> = listed.iter().copied().collect();
     let mut found = Vec::new();
@@ -119,7 +119,7 @@ fn by_roots(side: &Side<'_>, listed: &[usize], budget: &Budget) -> Vec<(usize, C
         if !is_code || listed.contains(&offset) || budget.is_spent() {
             continue;
         }
-        // Not through the side's table: of thousands of units a few are needed again.
+        // Bypasses the side's cache: only a few of thousands of units are needed again.
         let Ok(unit) = side.dwarf.unit(*header) else { continue };
         match root(side, &unit, budget) {
             Some(ranges) if !budget.pay_for_kept(ranges.len()) => drop(ranges),
@@ -131,7 +131,7 @@ fn by_roots(side: &Side<'_>, listed: &[usize], budget: &Budget) -> Vec<(usize, C
     found
 }
 
-/// The ranges that a unit's root entry states.
+/// Returns the ranges in a unit's root entry.
 fn root<'a>(side: &Side<'a>, unit: &Unit<'a>, budget: &Budget) -> Option<Vec<Range<u64>>> {
     let unit = UnitRef::new(&side.dwarf, unit);
     let mut shapes = Shapes::new(&unit.abbreviations);

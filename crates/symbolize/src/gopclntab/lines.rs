@@ -1,12 +1,12 @@
-//! Lines and inlined calls of a Go program by `.gopclntab`, for programs without DWARF.
+//! Lines and inlined calls of a Go program from `.gopclntab`, for programs without DWARF.
 //!
-//! An entry of a function (`_func` in runtime/runtime2.go) names tables of values: of files, of lines, and of the inlined call that an
-//! instruction is of. The calls (`inlinedCall` in runtime/symtabinl.go) lie elsewhere, from `gofunc` on, which only `moduledata` says: if
-//! that isn't found, or what is there are no calls, there are lines without inlined calls. A call says at which instruction of the
-//! function it was made; that one's file and line are those of the caller, and its call, if it has one, is the caller.
+//! An entry of a function (`_func` in runtime/runtime2.go) refers to value tables: of files, of lines, and of the inlined call that each
+//! instruction belongs to. The calls (`inlinedCall` in runtime/symtabinl.go) are stored elsewhere, relative to `gofunc`, which only `moduledata` has:
+//! if that is not found, or does not point to calls, there are lines without inlined calls. A call has the instruction of the
+//! function where it was made; that instruction's file and line are those of the caller, and its call, if it has one, is the caller.
 //!
-//! Only the list of functions is held in memory, a sixth of the table at the most, and the names that were asked for; the rest is read as
-//! it is needed. (`strings` reads a table of up to 8 MiB at once where many names are asked for.)
+//! Only the list of functions is in memory, at most a sixth of the table, and the requested names; the rest is read on
+//! demand. (`strings` reads a table of up to 8 MiB at once if many names are requested.)
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -22,16 +22,16 @@ use crate::headers::Section;
 use crate::strings::Strings;
 use crate::summary::Missing;
 
-/// Numbers of the table of values and of the data that inlined calls are in (`abi.PCDATA_InlTreeIndex`, `abi.FUNCDATA_InlTree`).
+/// Numbers of the value table and of the data with inlined calls (`abi.PCDATA_InlTreeIndex`, `abi.FUNCDATA_InlTree`).
 const CALL_VALUES: u32 = 2;
 const CALL_TREE: u8 = 3;
-/// Inlined calls in each other: more than any compiler makes.
+/// Deepest nesting of inlined calls: more than any compiler makes.
 const MAX_DEPTH: usize = 256;
-/// Bytes that are read of a table of values, until they are enough.
+/// Bytes read of a value table, in turn until they suffice.
 const VALUES: [u64; 4] = [1 << 8, 1 << 12, 1 << 16, 1 << 20];
-/// Steps that a byte of them costs: a file may make this read 64 MiB.
+/// Steps charged per byte: a file may cause reads of 64 MiB.
 const STEPS: u64 = 16;
-/// Functions that are looked at to tell whether calls are where they should be, and trees of calls that are enough.
+/// Number of functions tried to validate the location of calls, and number of call trees that suffice.
 const LOOKED_AT: usize = 512;
 const ENOUGH_TREES: usize = 16;
 
@@ -42,29 +42,29 @@ pub(crate) struct GoLines {
     header: Header,
     /// The list of functions.
     rows: Vec<u8>,
-    /// What addresses in the list count from.
+    /// Base of the addresses in the list.
     base: u64,
-    /// What offsets of inlined calls count from; `None` if it isn't known.
+    /// Base of the offsets of inlined calls; `None` if unknown.
     gofunc: Option<u64>,
     strings: Strings,
     names: HashMap<u32, Rc<Name>>,
     paths: HashMap<u32, Rc<str>>,
-    /// The function that was asked for last.
+    /// The last function looked up.
     last: Option<Function>,
     budget: Budget,
 }
 
-/// What an entry of a function says.
+/// A function's entry.
 struct Entry {
     name: u32,
     files: u32,
     lines: u32,
     unit: u32,
-    /// Line where it begins, 0 if not known: since Go 1.20.
+    /// First line, 0 if not known: since Go 1.20.
     start_line: u32,
-    /// Its table of calls, 0 if it has none.
+    /// Offset of the value table of calls, 0 without calls.
     calls: u32,
-    /// Where its calls are: an address, since Go 1.18 an offset.
+    /// Location of its calls: an address, since Go 1.18 an offset.
     tree: Option<u64>,
 }
 
@@ -77,17 +77,17 @@ struct Function {
     files: Values,
     lines: Values,
     calls: Values,
-    /// Where its calls are.
+    /// Location of its calls.
     tree: Option<u64>,
 }
 
 /// An inlined call.
 struct InlinedCall {
-    /// The function that was inlined.
+    /// Name offset of the inlined function.
     name: u32,
-    /// The instruction whose place is that of the call, from the start of the function.
+    /// Instruction whose location is that of the call, relative to the function's start.
     parent: u32,
-    /// Line where that function begins, 0 if not known: since Go 1.20.
+    /// First line of the inlined function, 0 if not known: since Go 1.20.
     start_line: u32,
 }
 
@@ -97,12 +97,12 @@ impl GoLines {
         section(image).is_some_and(|section| header(image, section).is_some())
     }
 
-    /// Most bytes that it takes in memory.
+    /// Returns the most bytes that it takes in memory.
     pub fn bytes(image: &Image) -> u64 {
         section(image).map_or(0, |section| (section.size / 6).saturating_add(Strings::bytes(section)))
     }
 
-    /// Reads the table of a file; `None` if it has none that is known.
+    /// Reads the table of a file; `None` if it has none in a known layout.
     pub fn read(image: &Rc<Image>) -> Result<Option<Self>, Missing> {
         let Some(section) = section(image) else { return Ok(None) };
         let Some(header) = header(image, section) else { return Ok(None) };
@@ -130,24 +130,24 @@ impl GoLines {
             rows,
         };
         lines.gofunc = match header.version {
-            // Addresses count from 0.
+            // Addresses are absolute.
             Version::Go116 => Some(0),
             _ => module.into_iter().flat_map(|module| module.gofunc).find(|&gofunc| lines.has_calls(gofunc)),
         };
         Ok(Some(lines))
     }
 
-    /// Whether inlined calls are known too.
+    /// Whether inlined calls are available.
     pub fn has_inlined(&self) -> bool {
         self.gofunc.is_some()
     }
 
-    /// Whether so much was read of a damaged table that no more is.
+    /// Whether the budget for reading a damaged table is spent.
     pub fn is_spent(&self) -> bool {
         self.budget.is_spent()
     }
 
-    /// The functions around an address.
+    /// Returns the function chain of an address.
     pub fn find(&mut self, address: u64) -> Option<Found> {
         let last = self.last.take().filter(|function| function.addresses.contains(&address));
         let function = last.map_or_else(|| self.function(address), Some)?;
@@ -156,7 +156,7 @@ impl GoLines {
         Some(found)
     }
 
-    /// The inlined calls that an instruction is of, the innermost first, and the function itself.
+    /// Returns the inlined calls of an instruction, innermost first, and the function itself.
     fn chain(&mut self, function: &Function, mut at: u32) -> Found {
         let mut frames = Vec::new();
         while let Some(call) = self.call(function, at).filter(|_| frames.len() < MAX_DEPTH) {
@@ -170,13 +170,13 @@ impl GoLines {
         Found { frames, start: Some(function.addresses.start) }
     }
 
-    /// The call that an instruction is of, if it is of one.
+    /// Returns the inlined call that an instruction belongs to, if any.
     fn call(&self, function: &Function, at: u32) -> Option<InlinedCall> {
         let index = function.calls.at(at)?;
         self.read_call(function.tree?, index, function.length)
     }
 
-    /// The call of that number in a tree, if it can be one of a function of that length.
+    /// Returns the call with that index in a tree, if it is valid for a function of that length.
     fn read_call(&self, tree: u64, index: u32, length: u32) -> Option<InlinedCall> {
         let has_line = self.header.version == Version::Go120;
         let (size, name, parent) = if has_line { (16, 4, 8) } else { (20, 12, 16) };
@@ -187,7 +187,7 @@ impl GoLines {
         (call.parent < length && u64::from(call.name) < names).then_some(call)
     }
 
-    /// Whether inlined calls are where they should be if offsets count from `gofunc`.
+    /// Whether inlined calls are found where expected if offsets are relative to `gofunc`.
     fn has_calls(&self, gofunc: u64) -> bool {
         let list = self.list();
         let step = (list.count / LOOKED_AT).max(1);
@@ -201,7 +201,7 @@ impl GoLines {
         calls.peek().is_some() && calls.all(|is_call| is_call)
     }
 
-    /// Whether a name begins there: behind the end of another.
+    /// Whether a name begins at this offset: after the end of another.
     fn is_name(&self, name: u32) -> bool {
         let before = self.header.names.saturating_add(name.into()).checked_sub(1);
         let bytes = before.map(|before| self.part(before, 2)).unwrap_or_default();
@@ -233,10 +233,10 @@ impl GoLines {
         Some(function)
     }
 
-    /// Reads the entry of a function, from the start of the list.
+    /// Reads the entry of a function at an offset from the start of the list.
     fn entry(&self, at: u64) -> Option<Entry> {
         let at = self.header.list.checked_add(at)?;
-        // What comes before its name, and all of it up to what lists its tables.
+        // The fields before its name, and its size up to the list of tables.
         let (first, size) = match self.header.version {
             Version::Go116 => (8, 44),
             Version::Go118 => (4, 40),
@@ -253,7 +253,7 @@ impl GoLines {
         Some(Entry { name, files, lines, unit, start_line, calls, tree })
     }
 
-    /// Where the calls of a function are, from the data that its entry lists.
+    /// Returns the location of a function's calls, from the data listed in its entry.
     fn tree(&self, datas: u64) -> Option<u64> {
         let index = u64::from(CALL_TREE);
         if self.header.version == Version::Go116 {
@@ -265,37 +265,37 @@ impl GoLines {
         (tree != u32::MAX).then_some(tree.into())
     }
 
-    /// A table of values; without any if it is damaged, or too much was read before.
+    /// Reads a value table; empty if it is damaged, or the budget is spent.
     fn values(&self, table: u32, length: u32) -> Values {
         let read = |size| {
             let at = self.header.values.checked_add(table.into())?;
             let bytes = self.budget.pay(STEPS * size).then(|| self.part(at, size))?;
             Values::read(&bytes, self.header.quantum, length)
         };
-        // At the start of the part is none: 0 says that there is no table.
+        // A table offset of 0 means that the function has none.
         VALUES.into_iter().filter(|_| table != 0).find_map(read).unwrap_or_default()
     }
 
-    /// File and line of an instruction.
+    /// Returns file and line of an instruction.
     fn place(&mut self, function: &Function, at: u32) -> (Rc<str>, u32) {
         let file = function.files.at(at).and_then(|file| self.path(function.unit.checked_add(file)?));
         (file.unwrap_or_default(), function.lines.at(at).unwrap_or(0))
     }
 
-    /// The name of the file of that number.
+    /// Returns the name of the file with that number.
     fn path(&mut self, file: u32) -> Option<Rc<str>> {
         let at = u32_at(&self.part(self.header.units.checked_add(4 * u64::from(file))?, 4), 0)?;
         if let Some(path) = self.paths.get(&at) {
             return Some(Rc::clone(path));
         }
-        // u32::MAX says that nothing of the file was left.
+        // u32::MAX means that the linker dropped the file.
         let start = Some(at).filter(|&at| at != u32::MAX)?;
         let path: Rc<str> = self.strings.get(self.header.files.checked_add(start.into())?).into();
         self.paths.insert(at, Rc::clone(&path));
         Some(path)
     }
 
-    /// The function whose name is there; `file` and `start_line` are where it is defined, if its name is not known yet.
+    /// Returns the function with that name offset; `file` and `start_line` are its definition's, if it is new.
     fn name(&mut self, name: u32, file: &str, start_line: u32) -> Rc<Name> {
         let (strings, names) = (&self.strings, self.header.names);
         let known = self.names.entry(name).or_insert_with(|| {
@@ -305,7 +305,7 @@ impl GoLines {
         Rc::clone(known)
     }
 
-    /// At most `size` bytes of the table.
+    /// Reads at most `size` bytes of the table.
     fn part(&self, at: u64, size: u64) -> Vec<u8> {
         part(&self.image, &self.section, at, size)
     }
@@ -315,7 +315,7 @@ fn header(image: &Image, section: &Section) -> Option<Header> {
     Header::read(&part(image, section, 0, HEADER))
 }
 
-/// At most `size` bytes of a section.
+/// Reads at most `size` bytes of a section.
 fn part(image: &Image, section: &Section, at: u64, size: u64) -> Vec<u8> {
     let size = size.min(section.size.saturating_sub(at));
     let start = section.offset.checked_add(at);

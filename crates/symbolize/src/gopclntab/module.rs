@@ -1,9 +1,9 @@
-//! The runtime's `moduledata`: where the code of a Go program begins, and what entries of its functions point into.
+//! The runtime's `moduledata`: the start of a Go program's code, and the base of offsets in its function entries.
 //!
-//! It has no name in a stripped program. Its first word is the address of `.gopclntab`: in the data, or in the relocations that write
-//! it there. What it says about the first and the last function has to agree with the table.
+//! A stripped program has no symbol for it. Its first word is the address of `.gopclntab`: in the data, or in the relocations that write
+//! it there. Its first and last function must agree with the table.
 //!
-//! Not here: whether what a word points to is what it should be; a newer version of Go may put other words before it.
+//! Does not check the target of a word; a newer version of Go may insert words before it.
 
 use object::elf::{self, Rela64};
 use object::{Endianness, pod};
@@ -12,28 +12,28 @@ use crate::elf::Image;
 use crate::gopclntab::{FunctionList, Version};
 use crate::headers::Section;
 
-/// Words of `moduledata`: the addresses of the first function and behind the last, and `runtime.text`.
+/// Word indices in `moduledata`: the addresses of the first function and after the last, and `runtime.text`.
 const MIN_PC: u64 = 20;
 const MAX_PC: u64 = 21;
 const TEXT: u64 = 22;
-/// The word `gofunc` up to Go 1.19, which became another with two more before it.
+/// Index of the word `gofunc` up to Go 1.19; later two more words precede it.
 const GOFUNC_1_18: u64 = 38;
 const GOFUNC_1_20: u64 = 40;
-/// Where it may come to be.
+/// Possible indices in later versions.
 const GOFUNC_LATER: std::ops::RangeInclusive<u64> = 35..=46;
-/// Sections that it is in, in this order: as of Go 1.26, before, and of a program that is loaded anywhere.
+/// Sections searched, in this order: since Go 1.26, before, and in a position-independent program.
 const LIKELY: [&str; 3] = [".go.module", ".noptrdata", ".data.rel.ro"];
 
-/// What `moduledata` says.
+/// The relevant words of `moduledata`.
 pub(super) struct Module {
     /// `runtime.text`.
     pub text: u64,
-    /// Words that may be `gofunc`, what offsets of inline trees count from; the likeliest first.
+    /// Candidates for `gofunc`, the base of offsets of inline trees; the most likely first.
     pub gofunc: Vec<u64>,
 }
 
 impl Module {
-    /// Finds it for the functions of `table`.
+    /// Finds the `moduledata` for the functions of `table`.
     pub fn find(image: &Image, table: &Section, functions: &FunctionList<'_>) -> Option<Self> {
         let is_data = |section: &&Section| {
             section.kind == elf::SHT_PROGBITS
@@ -49,7 +49,7 @@ impl Module {
         in_data.or_else(|| in_relocations(image, table.address, functions))
     }
 
-    /// Reads it by its words, if it is of these functions.
+    /// Reads a candidate by its words, if it matches these functions.
     fn read(functions: &FunctionList<'_>, word: impl Fn(u64) -> Option<u64>) -> Option<Self> {
         let (first, last) = (functions.begin(0)?, functions.begin(functions.count)?);
         let text = word(TEXT)?;
@@ -60,7 +60,7 @@ impl Module {
     }
 }
 
-/// Looks at each word of a section that is `table`, the address of `.gopclntab`.
+/// Tries each word of a section that equals `table`, the address of `.gopclntab`.
 fn in_data(image: &Image, section: &Section, table: u64, functions: &FunctionList<'_>) -> Option<Module> {
     let data = image.read(section).ok()?;
     let words = data.as_chunks::<8>().0;
@@ -69,7 +69,7 @@ fn in_data(image: &Image, section: &Section, table: u64, functions: &FunctionLis
     of_table.into_iter().find_map(|index| Module::read(functions, |word| at(index.checked_add(word)?)))
 }
 
-/// Looks at each word that a relocation makes the address of `.gopclntab`.
+/// Tries each word that a relocation sets to the address of `.gopclntab`.
 fn in_relocations(image: &Image, table: u64, functions: &FunctionList<'_>) -> Option<Module> {
     let relocations = image.read(image.section(".rela.dyn")?).ok()?;
     let rows: &[Rela64<Endianness>] = pod::slice_from_all_bytes(&relocations).ok()?;

@@ -1,22 +1,22 @@
-//! A table of Go that says which value holds at each instruction of a function: its file, its line, the inlined call that it is of.
+//! A Go value table, which maps the instructions of a function to a value: file, line, or inlined call.
 //!
-//! Pairs of numbers in base 128 (`step` in runtime/symtab.go): how the value changes, with the sign in bit 0, and how many instructions
-//! it holds. A change by 0 ends the table, but for the first.
+//! Pairs of base-128 numbers (`step` in runtime/symtab.go): the change of the value, with the sign in bit 0, and the number of instructions
+//! that it holds for. A change of 0 ends the table, except in the first pair.
 //!
-//! Invariant: the work is bounded by the length of the bytes; they are hostile.
+//! Invariant: the work is bounded by the length of the bytes, which may be hostile.
 
 use gimli::{EndianSlice, LittleEndian, Reader};
 
 /// The values in a function.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Values {
-    /// Where each ends, counted from the function's start, in order; and what it is.
+    /// End of each run relative to the function's start, sorted, and its value.
     runs: Vec<(u32, i32)>,
 }
 
 impl Values {
-    /// The table at the start of `bytes` of a function that is `length` bytes long; `None` if the bytes end before it does. A processor's
-    /// instructions take multiples of `quantum` bytes.
+    /// Reads the table at the start of `bytes` for a function of `length` bytes; `None` if the bytes end early. Instruction
+    /// sizes are multiples of `quantum` bytes.
     pub fn read(bytes: &[u8], quantum: u8, length: u32) -> Option<Self> {
         let mut runs: Vec<(u32, i32)> = Vec::new();
         let mut rest = EndianSlice::new(bytes, LittleEndian);
@@ -33,7 +33,7 @@ impl Values {
         Some(Self { runs })
     }
 
-    /// The value at an instruction, counted from the function's start, unless it is none: negative.
+    /// Returns the value at an offset from the function's start; `None` if it is negative.
     pub fn at(&self, offset: u32) -> Option<u32> {
         let run = self.runs.partition_point(|&(end, _)| end <= offset);
         u32::try_from(self.runs.get(run)?.1).ok()
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn values_hold_from_one_end_to_the_next() {
-        // From -1 by +8 to 7 for 3 bytes, by -4 to 3 for 300, by -4 to none for 1.
+        // From -1 by +8 to 7 for 3 bytes, by -4 to 3 for 300, by -4 to a negative value for 1.
         let bytes = [16, 3, 7, 0xac, 0x02, 7, 1, 0, 9, 9];
         let values = Values::read(&bytes, 1, 1000).expect("it is whole");
         assert_eq!([0, 2, 3, 302].map(|at| values.at(at)), [Some(7), Some(7), Some(3), Some(3)]);

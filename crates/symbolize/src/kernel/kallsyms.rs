@@ -1,7 +1,7 @@
-//! The kernel's table of symbols in a form that is small, quick to look things up in, and the same in memory and on
+//! The kernel's symbol table in a form that is small, fast to search, and the same in memory and on
 //! disk: rows of 16 bytes, sorted by module and address, then all names.
 //!
-//! Invariant: bytes from disk are looked up with every offset checked, so that damage costs names and nothing else.
+//! Invariant: every offset in bytes from disk is checked on lookup, so damage costs only names.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -10,26 +10,26 @@ use crate::table::{Bind, Symbol, better};
 
 /// Longest table that is read: 50 times a distribution kernel's.
 const MAX_BYTES: u64 = 512 << 20;
-/// A symbol that no other of its module follows ends here at the latest, as in perf.
+/// Largest length of a module's last symbol, as in perf.
 const PAGE: u64 = 4096;
-/// Bytes that are asked for at a time; the kernel gives a page.
+/// Size of a read; the kernel returns a page at a time.
 const CHUNK: usize = 1 << 16;
-/// Address (8 bytes), where the name is (4), how it is bound (1), whether it is code (1), nothing (2).
+/// Size of a row: address (8 bytes), name offset (4), binding (1), whether it is code (1), padding (2).
 const ROW: usize = 16;
-/// "Modules" of the kernel's table whose code comes and goes with no module being loaded.
+/// Pseudo-modules in the kernel's table whose code comes and goes without a module being loaded.
 const FLEETING: [&str; 3] = ["[bpf]", "[__builtin__ftrace]", "[__builtin__kprobes]"];
 
 /// The table.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Kallsyms {
-    /// Names of modules, the kernel's own is empty, and the number behind their last row.
+    /// Names of modules, empty for the kernel itself, each with the number after its last row.
     modules: Vec<(String, usize)>,
     rows: Vec<u8>,
-    /// Each behind two bytes that say how long it is.
+    /// The names, each after its length in two bytes.
     names: Vec<u8>,
 }
 
-/// A line of the kernel's text.
+/// A parsed line of the kernel's text.
 struct Line<'t> {
     start: u64,
     kind: u8,
@@ -38,7 +38,7 @@ struct Line<'t> {
 }
 
 impl Kallsyms {
-    /// Reads the kernel's text; `None` if it shows no addresses.
+    /// Parses the kernel's text; `None` if it hides addresses.
     pub fn read(text: impl Read) -> io::Result<Option<Self>> {
         let mut found = Found::default();
         let mut text = text.take(MAX_BYTES);
@@ -49,7 +49,7 @@ impl Kallsyms {
             filled += read;
             let end = match buffer[..filled].iter().rposition(|&byte| byte == b'\n') {
                 Some(newline) => newline + 1,
-                // The last line, or one that is longer than any.
+                // The last line, or one longer than any valid one.
                 None if read == 0 || filled == CHUNK => filled,
                 None => continue,
             };
@@ -63,7 +63,7 @@ impl Kallsyms {
         Ok(found.is_shown.then(|| found.sorted()))
     }
 
-    /// The part that holds until a module is loaded, as it is kept on disk.
+    /// Serializes, for the cache, the part that is valid until a module is loaded.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut modules = Vec::new();
         let mut rows = Vec::new();
@@ -87,7 +87,7 @@ impl Kallsyms {
         bytes
     }
 
-    /// What [`Kallsyms::to_bytes`] gave; `None` if it is damaged.
+    /// Reads the output of [`Kallsyms::to_bytes`]; `None` if it is damaged.
     pub fn from_bytes(mut bytes: Vec<u8>) -> Option<Self> {
         let mut rest = &bytes[..];
         let mut modules = Vec::new();
@@ -111,20 +111,20 @@ impl Kallsyms {
         Some(Self { modules, rows: bytes, names })
     }
 
-    /// Number of symbols in `module`.
+    /// Returns the number of symbols in `module`.
     pub fn len(&self, module: &str) -> usize {
         self.range(module).map_or(0, |(start, end)| end - start)
     }
 
-    /// Whether `address` is among the symbols of `module`.
+    /// Whether `address` lies within the symbols of `module`.
     pub fn has(&self, module: &str, address: u64) -> bool {
         self.range(module).is_some_and(|(start, end)| {
             start < end && self.start(start) <= address && address < self.end(end)
         })
     }
 
-    /// Name and first address of the function at `address`, in `module` or, if that isn't said rightly (code that was
-    /// loaded later, such as BPF programs), in the one with the nearest symbol before.
+    /// Returns name and first address of the function at `address` in `module`; if the module is wrong (code that was
+    /// loaded later, such as BPF programs), in the one with the nearest preceding symbol.
     pub fn find(&self, module: &str, address: u64) -> Option<(String, u64)> {
         if let Some(found) = self.range(module).and_then(|range| self.find_in(range, address)) {
             return Some(found);
@@ -133,7 +133,7 @@ impl Kallsyms {
         ranges.filter_map(|range| self.find_in(range, address)).max_by_key(|&(_, start)| start)
     }
 
-    /// First address of the function at `address`, and where the next thing in its module begins.
+    /// Returns the first address of the function at `address`, and the start of the next symbol in its module.
     pub fn extent(&self, module: &str, address: u64) -> Option<(u64, u64)> {
         let (_, start) = self.find(module, address)?;
         let (first, last) = self.range(module)?;
@@ -152,7 +152,7 @@ impl Kallsyms {
         let symbol = |row| Symbol { start, size: 0, limit, name: row as u32, bind: self.bind(row) };
         let name = |symbol: &Symbol| self.name(symbol.name as usize);
         let best = (begin..end).map(symbol).reduce(|best, other| better(best, other, &name))?;
-        // Data comes after the last function, and has symbols of its own.
+        // Data follows the last function, with symbols of its own.
         self.is_code(best.name as usize).then(|| (name(&best), start))
     }
 
@@ -162,7 +162,7 @@ impl Kallsyms {
         Some((start, self.modules[at].1))
     }
 
-    /// The first of the rows from `low` to `high` whose address isn't `before`.
+    /// Returns the first of the rows from `low` to `high` whose address is not `before`.
     fn partition(&self, mut low: usize, mut high: usize, before: impl Fn(u64) -> bool) -> usize {
         while low < high {
             let middle = low + (high - low) / 2;
@@ -175,7 +175,7 @@ impl Kallsyms {
         low
     }
 
-    /// Where the module ends whose rows end before number `end`.
+    /// Returns the end address of the module whose rows end before number `end`.
     fn end(&self, end: usize) -> u64 {
         let last = end.checked_sub(1).map_or(0, |row| self.start(row));
         last.checked_next_multiple_of(PAGE).map_or(u64::MAX, |end| end.saturating_add(PAGE))
@@ -211,7 +211,7 @@ impl Kallsyms {
     }
 }
 
-/// The address of a row.
+/// Returns the address of a row.
 fn start(row: &[u8; ROW]) -> u64 {
     let [a, b, c, d, e, f, g, h, ..] = *row;
     u64::from_le_bytes([a, b, c, d, e, f, g, h])
@@ -222,7 +222,7 @@ fn start(row: &[u8; ROW]) -> u64 {
 struct Found {
     numbers: HashMap<Vec<u8>, usize>,
     modules: Vec<Vec<[u8; ROW]>>,
-    /// The module of the line before.
+    /// The module of the previous line.
     last: (Vec<u8>, usize),
     names: Vec<u8>,
     is_shown: bool,
@@ -263,7 +263,7 @@ impl Found {
         let mut rows = Vec::with_capacity(self.modules.iter().map(|rows| rows.len() * ROW).sum());
         let mut modules = Vec::new();
         for ((name, _), mut symbols) in names.into_iter().zip(self.modules) {
-            // Equal addresses stay in the order of the text, which is nearly that of addresses.
+            // Equal addresses stay in the order of the text, which is nearly sorted by address.
             symbols.sort_by_key(start);
             rows.extend_from_slice(symbols.as_flattened());
             modules.push((String::from_utf8_lossy(&name).into_owned(), rows.len() / ROW));
@@ -273,8 +273,8 @@ impl Found {
     }
 }
 
-/// A line of the text: `ffffffff81000000 T _stext`, behind a tab the module. Absolute and undefined symbols are left
-/// out.
+/// Parses a line of the text: `ffffffff81000000 T _stext`, optionally a tab and the module. Returns `None` for absolute and
+/// undefined symbols.
 fn line(text: &[u8]) -> Option<Line<'_>> {
     let blank = text.iter().position(|&byte| byte == b' ')?;
     let mut start = 0_u64;

@@ -1,4 +1,4 @@
-//! The table from text, from what is kept of it, and from bytes that are neither.
+//! The table parsed from text, read from the cache, and from invalid bytes.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn addresses_have_the_names_that_the_text_gives_them() {
     assert_eq!(find(&table, "", 0xffff_ffff_8100_0200), None, "data is no function");
     assert_eq!(find(&table, "", 0xffff_ffff_80ff_ffff), None);
     assert_eq!(find(&table, "[video]", 0xffff_ffff_c000_0041).as_deref(), Some("mod_run"));
-    // Of a wrongly named module, or of none, the nearest symbol holds.
+    // With a wrong or missing module the nearest symbol is taken.
     assert_eq!(find(&table, "", 0xffff_ffff_c000_0900).as_deref(), Some("bpf_prog_1_x"));
     assert_eq!((table.len(""), table.len("[video]"), table.len("[none]")), (5, 3, 0));
 }
@@ -53,7 +53,7 @@ fn text_in_pieces_is_the_same() {
         }
     }
     assert_eq!(Kallsyms::read(Slow(TEXT.as_bytes())).unwrap().unwrap(), table());
-    // Without the last newline, and with a line that no kernel writes.
+    // Without the last newline, and with a line that the kernel does not write.
     assert_eq!(Kallsyms::read(TEXT.trim_end().as_bytes()).unwrap().unwrap(), table());
     let long = format!("{}\n{TEXT}", "x".repeat(3 * CHUNK));
     assert_eq!(Kallsyms::read(long.as_bytes()).unwrap().unwrap(), table());

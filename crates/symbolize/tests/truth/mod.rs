@@ -1,4 +1,4 @@
-//! Programs to symbolise, built with the system's compiler, and what binutils says about them.
+//! Test programs built with the system's compiler, and binutils' results for them.
 
 #![allow(dead_code)] // Each test program uses a part.
 #![allow(clippy::unwrap_used)] // A test that can go no further fails.
@@ -16,7 +16,7 @@ use plumb_symbolize::{Binary, Options, Summary, symbolize};
 /// One function at an address: linkage name, file and line.
 pub type Chain = Vec<(String, String, u32)>;
 
-/// A folder that is removed at the end of the test.
+/// A directory that is removed at the end of the test.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -38,7 +38,7 @@ impl Drop for Folder {
     }
 }
 
-/// Whether the tools are there; says which is missing, so that a skipped test is seen to be one.
+/// Whether the tools are installed; prints which are missing, so that a skipped test is visible.
 pub fn have(tools: &[&str]) -> bool {
     tools.iter().all(|tool| {
         let requirement = match *tool {
@@ -52,7 +52,7 @@ pub fn have(tools: &[&str]) -> bool {
     })
 }
 
-/// Runs a tool that has to succeed, and returns what it prints.
+/// Runs a tool that must succeed, and returns its output.
 pub fn run(tool: &str, arguments: &[&str]) -> String {
     let output =
         Command::new(tool).args(arguments).output().unwrap_or_else(|error| panic!("{tool}: {error}"));
@@ -61,7 +61,7 @@ pub fn run(tool: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Builds the program of two files into `folder` under `name`.
+/// Builds the program of two files as `name` in `folder`.
 pub fn build(folder: &Folder, name: &str, flags: &[&str]) -> PathBuf {
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let out = folder.join(name);
@@ -73,14 +73,14 @@ pub fn build(folder: &Folder, name: &str, flags: &[&str]) -> PathBuf {
     out
 }
 
-/// The build id of a file, by readelf.
+/// Returns the build id of a file, from readelf.
 pub fn build_id(file: &Path) -> Option<BuildId> {
     let notes = run("readelf", &["-nW", file.to_str().unwrap()]);
     let hex = notes.lines().find_map(|line| Some(line.split_once("Build ID: ")?.1))?;
     BuildId::from_hex(hex.trim())
 }
 
-/// Every address of `.text`.
+/// Returns every address of `.text`.
 pub fn text(file: &Path) -> Vec<u64> {
     let sections = run("readelf", &["-SW", file.to_str().unwrap()]);
     let line = sections.lines().find(|line| line.contains(" .text ")).unwrap();
@@ -89,7 +89,7 @@ pub fn text(file: &Path) -> Vec<u64> {
     (number(fields[1])..number(fields[1]) + number(fields[3])).collect()
 }
 
-/// The address ranges of functions, by nm. One without a size reaches up to the next.
+/// Returns the address ranges of functions, from nm. One without a size extends to the next.
 pub fn functions(file: &Path) -> Vec<std::ops::Range<u64>> {
     let list = run("nm", &["-nS", "--defined-only", file.to_str().unwrap()]);
     let number = |text: &str| u64::from_str_radix(text, 16).ok();
@@ -108,7 +108,7 @@ pub fn functions(file: &Path) -> Vec<std::ops::Range<u64>> {
     (0..rows.len()).map(|index| rows[index].0..end(index)).collect()
 }
 
-/// The address ranges of the functions with these names, by nm, however many have the same.
+/// Returns the address ranges of all functions with these names, from nm.
 pub fn functions_called(file: &Path, names: &[&str]) -> Vec<std::ops::Range<u64>> {
     let list = run("nm", &["-nS", "--defined-only", file.to_str().unwrap()]);
     let number = |text: &str| u64::from_str_radix(text, 16).ok();
@@ -119,7 +119,7 @@ pub fn functions_called(file: &Path, names: &[&str]) -> Vec<std::ops::Range<u64>
         .collect()
 }
 
-/// What `addr2line -fi` says about addresses.
+/// Returns the output of `addr2line -fi` for addresses.
 pub fn addr2line(file: &Path, addresses: &[u64]) -> BTreeMap<u64, Chain> {
     let mut child = Command::new("addr2line")
         .args(["-afie", file.to_str().unwrap()])
@@ -150,7 +150,7 @@ pub fn addr2line(file: &Path, addresses: &[u64]) -> BTreeMap<u64, Chain> {
     found
 }
 
-/// A profile with one frame for each address of a file.
+/// Creates a profile with one frame for each address of a file.
 pub fn profile(path: &Path, build_id: Option<BuildId>, addresses: &[u64]) -> (Profile, DsoId) {
     let mut profile = Profile::default();
     let path = profile.strings.add(path.to_str().unwrap());
@@ -158,7 +158,7 @@ pub fn profile(path: &Path, build_id: Option<BuildId>, addresses: &[u64]) -> (Pr
     with_dso(profile, dso, addresses)
 }
 
-/// The same for any DSO.
+/// Adds a DSO with one frame for each address to a profile.
 pub fn with_dso(mut profile: Profile, dso: Dso, addresses: &[u64]) -> (Profile, DsoId) {
     let kind = if dso.kind.is_kernel() { FrameKind::Kernel } else { FrameKind::User };
     let dso = profile.dsos.add(dso);
@@ -169,12 +169,12 @@ pub fn with_dso(mut profile: Profile, dso: Dso, addresses: &[u64]) -> (Profile, 
     (profile, dso)
 }
 
-/// Options that see nothing outside of the test.
+/// Returns options that access nothing outside the test.
 pub fn options(folder: &Folder) -> Options {
     Options { debug_roots: vec![folder.join("debug")], cache: None, ..Options::default() }
 }
 
-/// Symbolises, and returns what each address stands for.
+/// Symbolizes a profile, and returns the call chain of each address.
 pub fn resolve(profile: &mut Profile, options: &Options) -> (BTreeMap<u64, Chain>, Summary) {
     let summary = symbolize(profile, options, &mut |_| {});
     let text = |id| profile.strings.get(id).to_owned();
@@ -198,7 +198,7 @@ pub fn resolve(profile: &mut Profile, options: &Options) -> (BTreeMap<u64, Chain
     (found, summary)
 }
 
-/// What the code of the functions at `ranges` is said to come from, by its readable names: each function by itself.
+/// Returns the source locations of the functions' code at `ranges`, with readable names: each function on its own.
 pub fn resolve_code(file: &Path, options: &Options, ranges: &[std::ops::Range<u64>]) -> BTreeMap<u64, Chain> {
     let (profile, dso) = profile(file, build_id(file), &[]);
     let mut found = BTreeMap::new();

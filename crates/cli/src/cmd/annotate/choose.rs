@@ -1,4 +1,4 @@
-//! Which function is meant.
+//! Finds the function that the user names.
 
 use anyhow::{Result, bail};
 use plumb_analyze::{
@@ -10,27 +10,27 @@ use plumb_symbolize::{Binary, Options};
 
 use crate::render::precision::Precision;
 
-/// Marks a part of a name that reports leave out.
+/// Marks the omitted part of a shortened name.
 const LEFT_OUT: char = '…';
-/// Most functions that are offered to choose from.
+/// Most functions in the list of candidates.
 const OFFERED: usize = 20;
-/// Names of more characters are shown without their template arguments.
+/// Longer names, in characters, are shown without their template arguments.
 const LONG: usize = 100;
 
-/// The one sampled function that `text` names: a function, or FUNCTION@FILE. Where there are several, an error that lists them.
+/// The only sampled function that matches `text`: a function, or FUNCTION@FILE. With several matches, an error that lists them.
 pub fn function(view: &View<'_>, text: &str) -> Result<SampledFunction> {
     if let Some((address, module)) = by_address(text)? {
         return at(view, address, module.as_ref());
     }
     let mut found = all_sampled(view, Some(&Pattern::parse(text)?), None);
-    // An `@` may be a part of the name, as in memcpy@plt.
+    // An `@` may be part of the name, as in memcpy@plt.
     if found.is_empty()
         && let Some((function, module)) = text.rsplit_once('@')
     {
         found = all_sampled(view, Some(&Pattern::parse(function)?), Some(&Pattern::parse(module)?));
     }
     if found.is_empty() {
-        // As lists below show long names.
+        // Try names as shortened in the list below.
         let whole = all_sampled(view, Some(&Pattern::regex("")?), None);
         found = whole.into_iter().filter(|function| shown_name(function) == text).collect();
     }
@@ -65,7 +65,7 @@ pub fn function(view: &View<'_>, text: &str) -> Result<SampledFunction> {
     }
 }
 
-/// Functions of machine code and of interpreted programs, as [`sampled`] finds them.
+/// Native and interpreted functions, as [`sampled`] finds them.
 fn all_sampled(
     view: &View<'_>,
     function: Option<&Pattern>,
@@ -77,14 +77,14 @@ fn all_sampled(
     found
 }
 
-/// Names that reports show so, with a part left out and without their parameters.
+/// A pattern for a shortened name, without parameters.
 fn shortened(text: &str) -> Result<Pattern> {
     let parts: Vec<String> = text.split(LEFT_OUT).map(regex_lite::escape).collect();
     Ok(Pattern::regex(&format!(r"^{}(\(.*)?$", parts.join(".*")))?)
 }
 
-/// An address, and the file that it is in if that is said: `0x1234`, `0x1234@libc.so.6`, `libc.so.6+0x1234`.
-/// A library may be named without the rest of its version.
+/// An address, with its file if given: `0x1234`, `0x1234@libc.so.6`, `libc.so.6+0x1234`.
+/// A library may be named without its full version.
 fn by_address(text: &str) -> Result<Option<(Address, Option<Pattern>)>> {
     if let Some((module, start)) = parse_unnamed_function(text) {
         let module = Pattern::regex(&format!(r"(^|/){}(\.[0-9.]+)?$", regex_lite::escape(module)))?;
@@ -99,7 +99,7 @@ fn by_address(text: &str) -> Result<Option<(Address, Option<Pattern>)>> {
     Ok(digits.map(|address| (Address(address), module)))
 }
 
-/// The function with samples that `address` is in.
+/// The sampled function that contains `address`.
 fn at(view: &View<'_>, address: Address, module: Option<&Pattern>) -> Result<SampledFunction> {
     let (mut found, mut reasons) = (Vec::new(), Vec::new());
     let files = sampled_files(view, module);
@@ -117,7 +117,7 @@ fn at(view: &View<'_>, address: Address, module: Option<&Pattern>) -> Result<Sam
     match (found.len(), &reasons[..], &files[..]) {
         (1, ..) => {
             let function = found.swap_remove(0);
-            // One with a symbol has a name.
+            // A function with a symbol has a name.
             let named = sampled(view, Some(&Pattern::regex("")?), None).into_iter();
             let same = |named: &SampledFunction| (named.dso, named.start) == (function.dso, function.start);
             Ok(named.filter(|named| named.inlined.is_empty()).find(same).unwrap_or(function))
@@ -131,7 +131,7 @@ fn at(view: &View<'_>, address: Address, module: Option<&Pattern>) -> Result<Sam
     }
 }
 
-/// A function's name with its file, template arguments left out where it would be long.
+/// A function's name with its file; template arguments are omitted from a long name.
 fn shown_name(function: &SampledFunction) -> String {
     if function.extent.is_some() {
         return function.name.clone();
@@ -142,7 +142,7 @@ fn shown_name(function: &SampledFunction) -> String {
     format!("{name}@{file}")
 }
 
-/// Functions one a line, as they can be given.
+/// One function per line, in the form that the option accepts.
 fn list(view: &View<'_>, functions: &[SampledFunction]) -> String {
     let precision = Precision::of(view);
     let line = |function: &SampledFunction| {

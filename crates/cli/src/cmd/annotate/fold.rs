@@ -1,15 +1,15 @@
-//! Which instructions are shown: all, or what is near those that matter.
+//! Chooses the instructions to show: all, or those near the costly ones.
 
 use plumb_analyze::Annotation;
 
-/// Instructions that are shown before and behind one that matters.
+/// Instructions shown before and after a costly one.
 const CONTEXT: usize = 4;
-/// Functions of more instructions are folded where nobody says otherwise.
+/// Functions with more instructions are folded by default.
 const LONG: usize = 400;
-/// What matters in these, in percent of the function.
+/// Smallest share of a costly instruction in folded functions, in percent of the function.
 const LEAST: f64 = 0.1;
 
-/// For each instruction whether it is shown. `min` is in percent of the function, `limit` a number of instructions.
+/// Returns for each instruction whether it is shown. `min` is in percent of the function, `limit` a number of instructions.
 pub fn shown(annotation: &Annotation, min: Option<f64>, limit: Option<usize>) -> Vec<bool> {
     let count = annotation.rows.len();
     let min = min.unwrap_or(if limit.is_none() && count > LONG { LEAST } else { 0.0 });
@@ -22,7 +22,7 @@ pub fn shown(annotation: &Annotation, min: Option<f64>, limit: Option<usize>) ->
     hottest.iter().for_each(|&index| matters[index] = true);
     let mut shown = vec![false; count];
     for (index, row) in annotation.rows.iter().enumerate() {
-        // What landed counts too: nothing of the raw column is to be lost.
+        // Samples as they landed count too, so that no figure of the raw column is lost.
         let share = annotation.share(row.adjusted.max(row.own.weight as f64));
         if matters[index] && share >= min || limit.is_none() && share >= min && share > 0.0 {
             let end = (index + CONTEXT + 1).min(count);

@@ -1,4 +1,4 @@
-//! Source lines of the function that can't be shown: which, why, and what to do, in one note.
+//! Source lines of the function that are not available: which, why, and what to do, in one note.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -7,12 +7,12 @@ use plumb_analyze::Annotation;
 
 use plumb_report::source::Sources;
 
-/// Files that are named.
+/// Most files named in the note.
 const FILES: usize = 5;
-/// Stretches of lines that are named of a file.
+/// Most line ranges named per file.
 const STRETCHES: usize = 6;
 
-/// The note, if any line is missing of the files that were asked for.
+/// The note, or `None` if no line of the requested files is missing.
 pub fn note(annotation: &Annotation, sources: &Sources) -> Option<String> {
     let mut lines: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
     for place in annotation.rows.iter().filter_map(|row| row.places.first()).filter(|place| place.line > 0) {
@@ -42,7 +42,7 @@ pub fn note(annotation: &Annotation, sources: &Sources) -> Option<String> {
     }
     let example = match folder {
         "" => String::new(),
-        // Where the compiler ran is not known: what all of the program's paths begin with is the best to give.
+        // The compiler's directory is not known; the common start of the program's paths is the best prefix to suggest.
         folder if folder.starts_with("./") => ", such as --source-map .=DIRECTORY".into(),
         folder => format!(", such as --source-map {folder}=DIRECTORY"),
     };
@@ -50,7 +50,7 @@ pub fn note(annotation: &Annotation, sources: &Sources) -> Option<String> {
     Some(format!("Source:   not shown: {named}. --source-map FROM=TO says where sources are{example}"))
 }
 
-/// The lines, those that follow each other in one: `lines 3-7, 12`.
+/// The lines with consecutive ones joined: `lines 3-7, 12`.
 fn stretches(lines: &BTreeSet<u32>) -> String {
     let mut stretches: Vec<RangeInclusive<u32>> = Vec::new();
     for &line in lines {
@@ -70,7 +70,7 @@ fn stretches(lines: &BTreeSet<u32>) -> String {
     format!("{} {}", if lines.len() == 1 { "line" } else { "lines" }, texts.join(", "))
 }
 
-/// The innermost folder that all files are below, empty if it is none but the root; `None` without files.
+/// The innermost directory above all files, empty if that is the root; `None` without files.
 fn common_folder<'f>(files: impl Iterator<Item = &'f str>) -> Option<&'f str> {
     let folder = |file: &'f str| file.rsplit_once('/').map_or("", |(folder, _)| folder);
     files.map(folder).reduce(|one, other| {

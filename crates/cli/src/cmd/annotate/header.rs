@@ -1,4 +1,4 @@
-//! What stands above and below the listing.
+//! The text above and below the listing.
 
 use plumb_analyze::{Doubt, is_clock};
 
@@ -6,7 +6,7 @@ use super::{Shown, gaps};
 use crate::render::label;
 use crate::render::precision::Precision;
 
-/// What is shown, and what its columns mean, one a line.
+/// The subject of the listing and the meaning of its columns, one per line.
 pub fn facts(shown: &Shown<'_, '_>) -> Vec<String> {
     let (function, annotated) = (shown.function, shown.annotated);
     let annotation = &annotated.annotation;
@@ -44,12 +44,12 @@ pub fn facts(shown: &Shown<'_, '_>) -> Vec<String> {
     lines
 }
 
-/// What is missing, or to be read with care, one a line.
+/// Missing data and caveats, one per line.
 pub fn notes(shown: &Shown<'_, '_>) -> Vec<String> {
     notes_with(shown, gaps::note(&shown.annotated.annotation, &shown.sources))
 }
 
-/// Likewise, with what is said of missing source lines, if it isn't said elsewhere.
+/// As [`notes`], with a given note on missing source lines, if it isn't shown elsewhere.
 pub fn notes_with(shown: &Shown<'_, '_>, gap: Option<String>) -> Vec<String> {
     let annotated = shown.annotated;
     let mut lines = Vec::new();

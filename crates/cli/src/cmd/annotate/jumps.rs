@@ -1,31 +1,31 @@
-//! The gutter: arrows from jumps to where they go.
+//! The gutter: arrows from jumps to their targets.
 //!
-//! Each jump has a lane, the shortest nearest to the code, as far as there are lanes; jumps of one target share an arrow head.
+//! Each jump has a lane, the shortest nearest to the code, as long as lanes last; jumps to one target share an arrow head.
 
 use plumb_analyze::Listing;
 
-/// Most lanes that are drawn.
+/// Most lanes drawn.
 const LANES: usize = 8;
 
-/// A jump within a function, by numbers of instructions.
+/// A jump within a function, by indices of instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jump {
-    /// The jump.
+    /// The jump instruction.
     pub from: usize,
-    /// Where it goes.
+    /// Target of the jump.
     pub to: usize,
-    /// Its lane; 0 is nearest to the code.
+    /// Lane number; 0 is nearest to the code.
     pub lane: usize,
 }
 
-/// The jumps of a function, in lanes.
+/// The jumps of a function, assigned to lanes.
 #[derive(Debug, Default)]
 pub struct Gutter {
-    /// Those that are drawn.
+    /// The drawn jumps.
     pub jumps: Vec<Jump>,
-    /// How many found no lane.
+    /// Number of jumps without a lane.
     pub left_out: usize,
-    /// How many lanes there are.
+    /// Number of lanes.
     pub lanes: usize,
 }
 
@@ -55,7 +55,7 @@ impl Gutter {
         gutter
     }
 
-    /// What stands before instruction `row`, two characters a lane.
+    /// The gutter of instruction `row`, two characters per lane.
     pub fn at(&self, row: usize) -> String {
         self.draw(|jump| {
             let (first, last) = (jump.from.min(jump.to), jump.from.max(jump.to));
@@ -69,7 +69,7 @@ impl Gutter {
         })
     }
 
-    /// What stands between instruction `row` and the one before.
+    /// The gutter between instruction `row` and the one before.
     pub fn before(&self, row: usize) -> String {
         self.draw(|jump| {
             let (first, last) = (jump.from.min(jump.to), jump.from.max(jump.to));
@@ -77,10 +77,10 @@ impl Gutter {
         })
     }
 
-    /// Draws lanes from the outermost to the nearest.
+    /// Draws the lanes from the outermost to the nearest.
     fn draw(&self, part: impl Fn(&Jump) -> Part) -> String {
         let mut text = String::new();
-        // Whether a line to the code crosses the lanes that follow.
+        // Whether a horizontal line crosses the lanes that follow.
         let mut crossing = false;
         for lane in (0..self.lanes).rev() {
             let mut here = Part::None;
@@ -107,21 +107,21 @@ impl Gutter {
     }
 }
 
-/// What of a jump is in a row.
+/// The part of a jump that is drawn in a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Part {
     None,
     Line,
-    /// Where it comes from; whether that is its first row.
+    /// Start of the jump; whether that is its first row.
     Tail(bool),
-    /// Where it goes.
+    /// Target of the jump.
     Head(bool),
-    /// It goes to itself.
+    /// A jump to itself.
     Both,
 }
 
 impl Part {
-    /// Two jumps in one lane, which have one target.
+    /// Combines two jumps that share a lane because they have the same target.
     fn with(self, other: Part) -> Part {
         match (self, other) {
             (Part::None, part) | (part, Part::None) => part,
@@ -131,7 +131,7 @@ impl Part {
         }
     }
 
-    /// The character, and whether a line goes on to the code.
+    /// The character, and whether a horizontal line goes on to the code.
     fn shape(self) -> (char, bool) {
         match self {
             Part::None => (' ', false),

@@ -4,39 +4,39 @@ use std::collections::BTreeMap;
 
 use super::{Args, Shown};
 
-/// Lines shown before and behind one with code of the function.
+/// Lines shown before and after one with code of the function.
 const CONTEXT: u32 = 2;
 
-/// What the code of a source line costs.
+/// Cost of a source line's code.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LineCosts {
     /// Weight of the samples that landed on it.
     pub own: u64,
-    /// Their weight after adjusting.
+    /// Weight of those samples after adjusting.
     pub adjusted: f64,
-    /// Weight of the samples in what was called from it.
+    /// Weight of the samples in callees called from it.
     pub called: u64,
 }
 
-/// A file's lines.
+/// The shown lines of a file.
 pub struct FileLines {
-    /// Its path, as the debug information has it.
+    /// The path from the debug information.
     pub path: String,
-    /// The lines in their order. Numbers that are missing are not shown.
+    /// The lines in order. Missing numbers are not shown.
     pub lines: Vec<SourceLine>,
 }
 
-/// A line.
+/// A source line.
 pub struct SourceLine {
-    /// Its number, counted from 1.
+    /// Line number, from 1.
     pub number: u32,
-    /// Its text; empty if the file is missing.
+    /// Text of the line; empty if the file is missing.
     pub text: String,
-    /// What its code costs, if any of the function's is its.
+    /// Cost of its code; `None` if the function has no code there.
     pub costs: Option<LineCosts>,
 }
 
-/// The files that the function's code comes from, the costliest first, and what has no line.
+/// The files that the function's code comes from, costliest first, and the cost of code without a line.
 pub fn files(shown: &mut Shown<'_, '_>, args: &Args) -> (Vec<FileLines>, LineCosts) {
     let annotation = &shown.annotated.annotation;
     let mut costs: BTreeMap<&str, BTreeMap<u32, LineCosts>> = BTreeMap::new();
@@ -84,7 +84,7 @@ pub fn files(shown: &mut Shown<'_, '_>, args: &Args) -> (Vec<FileLines>, LineCos
     (files, without)
 }
 
-/// The adjusted weight of the last of the hottest lines, if so many are wanted at most.
+/// The smallest adjusted weight among the `limit` hottest lines; 0 without a limit.
 fn least(costs: &BTreeMap<&str, BTreeMap<u32, LineCosts>>, limit: Option<usize>) -> f64 {
     let Some(limit) = limit else { return 0.0 };
     let mut weights: Vec<f64> = costs.values().flat_map(BTreeMap::values).map(|line| line.adjusted).collect();

@@ -1,6 +1,6 @@
-//! The listing as one page that needs nothing else: no script, light or dark as the reader's system is.
+//! The listing as one self-contained HTML page: no script, light or dark as the reader's system is.
 //!
-//! Invariant: what comes from a profile or a file is escaped, and the frame's policy forbids everything but its own style.
+//! Invariant: text from a profile or a file is escaped, and the content policy forbids everything but the page's own style.
 
 use maud::PreEscaped;
 use plumb_analyze::shorten;
@@ -13,11 +13,11 @@ use crate::render::page::{self as frame, escape};
 use crate::render::precision::Precision;
 
 const STYLE: &str = include_str!("page.css");
-/// Rows of the list of the hottest.
+/// Rows in the list of hottest instructions.
 const HOTTEST: usize = 8;
-/// Characters of the function's name in the title.
+/// Most characters of the function's name in the title.
 const TITLE: usize = 100;
-/// Characters of the name of an inlined function.
+/// Most characters of an inlined function's name.
 const NAME: usize = 60;
 
 /// The whole page.
@@ -36,7 +36,7 @@ pub fn page(shown: &mut Shown<'_, '_>, args: &Args) -> String {
     if style != Style::Lines {
         instructions(shown, args, style, &mut tables);
     }
-    // What leaves a table empty is said before it.
+    // The note that explains an empty table comes before the table.
     let gap = gaps::note(&shown.annotated.annotation, &shown.sources);
     if let Some(gap) = &gap {
         page.push_str(&format!("<p class=\"gap\">{}</p>\n", escape(gap)));
@@ -52,12 +52,12 @@ pub fn page(shown: &mut Shown<'_, '_>, args: &Args) -> String {
     frame::page(&format!("{name} · plumb annotate"), STYLE, &PreEscaped(page)).into_string()
 }
 
-/// What is the first to go on a phone: figures as samples landed, where there are adjusted ones.
+/// CSS class of raw figures, which a narrow screen hides where there are adjusted ones.
 fn class_of_own(columns: Columns) -> &'static str {
     if columns.has_adjusted { " class=\"raw\"" } else { "" }
 }
 
-/// Titles of the columns of figures.
+/// Titles of the figure columns.
 fn titles(columns: Columns) -> String {
     let adjusted = if columns.has_adjusted { "<th>Adjusted</th>" } else { "" };
     let called = if columns.has_called { "<th class=\"raw\">Called</th>" } else { "" };
@@ -66,13 +66,13 @@ fn titles(columns: Columns) -> String {
     format!("<th{raw}>Self</th>{own}{adjusted}<th>Of all</th>{called}")
 }
 
-/// Cells of figures.
+/// Cells of the figure columns.
 fn cells(columns: Columns, figures: &Figures) -> String {
     let cell = |percent: f64, precision: Precision, class: &str, mark: &str| {
         if percent <= 0.0 {
             return format!("<td{class}></td>");
         }
-        // Nothing is darker than half: text has to be read on it.
+        // At most half opaque, so that text stays readable.
         let strength = (percent / 100.0).sqrt() * 0.5;
         format!(
             "<td{class} style=\"background:rgba(var(--heat),{strength:.2})\">{}{mark}</td>",
@@ -116,7 +116,7 @@ fn hottest(shown: &Shown<'_, '_>, style: Style, page: &mut String) {
             escape(&place)
         ));
     }
-    // A function that only calls others has none.
+    // A function that only calls others has no rows.
     if rows.is_empty() {
         return;
     }

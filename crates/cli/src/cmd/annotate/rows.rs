@@ -1,4 +1,4 @@
-//! What the listing is made of, whatever it is written as.
+//! The rows of the listing, independent of the output format.
 
 use plumb_analyze::{AnnotatedRow, Annotation, SourcePlace};
 
@@ -6,25 +6,25 @@ use super::lines::LineCosts;
 use super::{Args, Shown, Style, fold};
 use crate::render::precision::Precision;
 
-/// Shares from which on something is said of an instruction, in percent of the function.
+/// Smallest share, in percent of the function, of an instruction that gets a note.
 const WORDS: f64 = 1.0;
 
-/// Inlined calls that are named at a place; of deeper ones the innermost.
+/// Most inlined calls named at a place: the innermost.
 const CALLS: usize = 2;
 
 /// A row of the listing of instructions.
 pub enum Item {
-    /// So many instructions are not shown.
+    /// A fold of this number of hidden instructions.
     Fold(usize),
-    /// What follows was inlined, calls from the outermost inwards; before this instruction.
+    /// Start of inlined code before this instruction, with its calls from the outermost inwards.
     Inlined(usize, Vec<String>),
-    /// A source line; before this instruction.
+    /// A source line, before this instruction.
     Source { index: usize, place: String, text: String },
     /// An instruction.
     Instruction(usize),
 }
 
-/// The rows of the listing of instructions, and for each instruction whether it is among them.
+/// The rows of the instruction listing, and for each instruction whether it is among them.
 pub fn items(shown: &mut Shown<'_, '_>, args: &Args, style: Style) -> (Vec<Item>, Vec<bool>) {
     let annotated = shown.annotated;
     let visible = fold::shown(&annotated.annotation, args.min, args.limit);
@@ -52,7 +52,7 @@ pub fn items(shown: &mut Shown<'_, '_>, args: &Args, style: Style) -> (Vec<Item>
     (items, visible)
 }
 
-/// The source line of an instruction, below the inlined calls that it is in if they are others than those of the one before.
+/// The source line of an instruction, preceded by its inlined calls if they differ from those of the instruction before.
 fn source(
     shown: &mut Shown<'_, '_>,
     index: usize,
@@ -79,7 +79,7 @@ fn source(
     items.push(Item::Source { index, place: short(place), text });
 }
 
-/// The innermost calls of many.
+/// Keeps the innermost calls.
 fn innermost(mut calls: Vec<String>) -> Vec<String> {
     if calls.len() > CALLS {
         calls.drain(..calls.len() - CALLS);
@@ -88,12 +88,12 @@ fn innermost(mut calls: Vec<String>) -> Vec<String> {
     calls
 }
 
-/// The line with the last part of its file's path.
+/// File name and line number.
 pub fn short(place: &SourcePlace) -> String {
     format!("{}:{}", place.file.rsplit('/').next().unwrap_or_default(), place.line)
 }
 
-/// What is to be said of an instruction's adjusted weight; empty if nothing.
+/// The note on an instruction's adjusted weight, or an empty string.
 pub fn note(annotation: &Annotation, columns: Columns, row: &AnnotatedRow) -> String {
     if annotation.share(row.adjusted) < WORDS {
         return String::new();
@@ -106,21 +106,21 @@ pub fn note(annotation: &Annotation, columns: Columns, row: &AnnotatedRow) -> St
     }
 }
 
-/// Which columns of figures there are besides those of samples as they landed and of everything: none is empty, or what another says.
+/// The optional columns and the precision of shares. A column that would be empty or repeat another is left out.
 #[derive(Clone, Copy)]
 pub struct Columns {
-    /// Adjusted shares differ from those of samples as they landed.
+    /// Adjusted shares differ from raw ones.
     pub has_adjusted: bool,
-    /// Something is called from the function.
+    /// The function has callees.
     pub has_called: bool,
-    /// How shares of the function are written.
+    /// Precision of shares of the function.
     pub own: Precision,
-    /// How shares of everything are written.
+    /// Precision of shares of everything.
     pub of_all: Precision,
 }
 
 impl Columns {
-    /// Those of a function.
+    /// Chooses the columns for a function.
     pub fn of(shown: &Shown<'_, '_>) -> Self {
         let annotation = &shown.annotated.annotation;
         Self {
@@ -132,25 +132,25 @@ impl Columns {
     }
 }
 
-/// What a row costs, in percent.
+/// The cost of a row, in percent.
 #[derive(Default)]
 pub struct Figures {
-    /// Of the function, as samples landed.
+    /// Share of the function, raw.
     pub own: f64,
-    /// Of the function, adjusted.
+    /// Share of the function, adjusted.
     pub adjusted: f64,
-    /// Of everything, as samples landed.
+    /// Share of everything, raw.
     pub own_of_all: f64,
-    /// Of everything, adjusted.
+    /// Share of everything, adjusted.
     pub of_all: f64,
-    /// Of everything, in what was called.
+    /// Share of everything spent in callees.
     pub called: f64,
-    /// Whether the adjusted share is to be read with care.
+    /// Whether the adjusted share is doubtful.
     pub is_doubtful: bool,
 }
 
 impl Figures {
-    /// Of an instruction.
+    /// Figures of an instruction.
     pub fn of(annotation: &Annotation, row: &AnnotatedRow) -> Self {
         Self {
             is_doubtful: row.doubt.is_some(),
@@ -158,7 +158,7 @@ impl Figures {
         }
     }
 
-    /// Of a source line.
+    /// Figures of a source line.
     pub fn of_line(annotation: &Annotation, costs: &LineCosts) -> Self {
         Self::of_weights(annotation, costs.own, costs.adjusted, costs.called)
     }

@@ -1,4 +1,4 @@
-//! What is asked for, and what the listing is made of.
+//! Arguments of `plumb annotate`, and the data of the listing.
 
 use std::path::PathBuf;
 
@@ -52,7 +52,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// The same with the file first, in whichever order the two were given: only one of them is a file.
+    /// The arguments with the file first, in whichever order they were given: only one of them is a file.
     pub(super) fn in_order(mut self) -> Self {
         if let Some(file) = self.file.take() {
             match file.to_str().filter(|_| !file.exists() && PathBuf::from(&self.function).is_file()) {
@@ -66,11 +66,11 @@ impl Args {
         self
     }
 
-    /// What to show, where nothing was asked for: lines where there are any.
+    /// The default content: lines if any are known.
     pub(super) fn style(&self, annotated: &Annotated) -> Style {
         let has_lines =
             annotated.annotation.rows.iter().any(|row| row.places.iter().any(|place| place.line > 0));
-        // Functions of interpreted programs have nothing but lines.
+        // Interpreted functions have only lines.
         if annotated.texts.is_empty() && has_lines {
             return Style::Lines;
         }
@@ -83,7 +83,7 @@ impl Args {
     }
 }
 
-/// What is shown.
+/// The data of the listing.
 pub(super) struct Shown<'a, 'p> {
     pub(super) view: &'a View<'p>,
     pub(super) filter: &'a Filter,
@@ -92,7 +92,7 @@ pub(super) struct Shown<'a, 'p> {
     pub(super) sources: Sources,
 }
 
-/// What the listing is made of.
+/// Content of the listing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Style {
     Instructions,

@@ -1,4 +1,4 @@
-//! The listing for people.
+//! The listing as text.
 
 use std::io::{self, Write};
 
@@ -15,11 +15,11 @@ use crate::render::table::heat;
 use crate::terminal::{Output, printable};
 use plumb_report::code::Annotated;
 
-/// Characters of an inlined function's name.
+/// Most characters of an inlined function's name.
 const NAME: usize = 60;
-/// Terminals that are narrower have no column of classes, and none of all that a raw share is.
+/// Narrower terminals omit the column of classes and that of raw shares of everything.
 const WIDE: usize = 110;
-/// Characters that code gets however narrow the terminal is.
+/// Fewest characters for code, however narrow the terminal is.
 const NARROWEST: usize = 40;
 
 /// Writes the listing.
@@ -43,7 +43,7 @@ pub fn write(shown: &mut Shown<'_, '_>, args: &Args, out: &mut Output<'_>) -> Re
 }
 
 impl Columns {
-    /// Behind shares of the function are those of everything: of adjusted ones, and if there is room of samples as they landed too.
+    /// Shares of everything follow shares of the function: adjusted ones, and raw ones too where they fit.
     fn titles(&self, out: &Output<'_>) -> String {
         let own = if self.has_adjusted && is_wide(out) { "  Of all " } else { "" };
         let adjusted = if self.has_adjusted { "  Adjusted " } else { "" };
@@ -75,12 +75,12 @@ impl Columns {
     }
 }
 
-/// Whether there is room for all columns.
+/// Whether all columns fit.
 fn is_wide(out: &Output<'_>) -> bool {
     out.width.is_none_or(|width| width >= WIDE)
 }
 
-/// A share; nothing where there is none.
+/// Formats a share; empty if there is none.
 fn cell(percent: f64, precision: Precision, width: usize, out: &Output<'_>) -> String {
     if percent <= 0.0 {
         return " ".repeat(width);
@@ -116,17 +116,17 @@ fn instructions(
     Ok(())
 }
 
-/// How rows of instructions are laid out.
+/// Layout of the instruction rows.
 struct Sheet<'a> {
     annotated: &'a Annotated,
     columns: &'a Columns,
     gutter: Gutter,
     classes: Vec<String>,
-    /// Characters of the column of classes; `None` where classes stand behind the instructions.
+    /// Width of the class column; `None`: classes follow the instructions.
     class_width: Option<usize>,
-    /// Digits of an address.
+    /// Number of digits of an address.
     digits: usize,
-    /// Characters of what follows the columns, if there is a limit.
+    /// Width left for the text after the columns, if limited.
     room: Option<usize>,
 }
 
@@ -153,7 +153,7 @@ impl<'a> Sheet<'a> {
         writeln!(out, "#{} {class}Address and instruction", &self.columns.titles(out)[1..])
     }
 
-    /// A line beside the code, before instruction `index`.
+    /// A line of text beside the code, before instruction `index`.
     fn aside(&self, index: usize, text: &str, out: &mut Output<'_>) -> io::Result<()> {
         let class = self.class_width.map_or(0, |width| width + 2);
         let gutter = format!("{}{}", " ".repeat(self.digits + 2), self.gutter.before(index));
@@ -190,7 +190,7 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// The text in at most `room` characters, if there is a limit.
+/// Truncates the text at the end to `room` characters, if limited.
 fn cut_end(text: &str, room: Option<usize>) -> String {
     match room {
         Some(room) if text.chars().count() > room => {

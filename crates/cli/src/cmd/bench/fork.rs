@@ -1,8 +1,8 @@
-//! `plumb bench fork`: what it takes to start `/bin/true` from a parent with so much memory, by fork, vfork and
+//! `plumb bench fork`: measures starting `/bin/true` from a parent of a given memory size, by fork, vfork and
 //! posix_spawn.
 //!
-//! The ways take turns, so that a machine that gets slower meanwhile does so for all. Figures are processor time of
-//! parent and child, which a busy machine disturbs least; the time on the clock is beside it.
+//! The methods take turns, so that a slowdown of the machine affects all of them. Figures are CPU time of parent and child, which
+//! a busy machine disturbs least; wall-clock time is shown beside it.
 
 use std::ffi::CString;
 use std::io::{IsTerminal, Write, stderr};
@@ -18,7 +18,7 @@ use crate::exit::Exit;
 use crate::render::table::{self, Column, Layout};
 use crate::terminal::{Output, finish, status};
 
-/// Memory is left alone beyond this share of what is available.
+/// Largest share of the available memory to use.
 const SHARE: f64 = 0.8;
 const MIB: u64 = 1 << 20;
 
@@ -40,7 +40,7 @@ pub struct Args {
     json: bool,
 }
 
-/// One size: a spread for each way, of processor time and of time on the clock, in milliseconds.
+/// Results for one size: a spread per method, of CPU time and of wall-clock time, in milliseconds.
 struct Measured {
     mib: u64,
     cpu: [Spread; Way::ALL.len()],
@@ -77,11 +77,11 @@ pub fn run(args: Args) -> Result<Exit> {
 
 fn measure(mib: u64, args: &Args, program: &CString) -> Result<Measured> {
     let bytes = usize::try_from(mib * MIB).context("--sizes")?;
-    // Written to, so that it is there.
+    // Written to, so that it is resident.
     let memory = std::hint::black_box(vec![1_u8; bytes]);
     let mut cpu: [Vec<f64>; Way::ALL.len()] = Default::default();
     let mut wall: [Vec<f64>; Way::ALL.len()] = Default::default();
-    // The first start of each is a warm-up.
+    // The first start of each method is a warm-up.
     for run in 0..=args.starts {
         for (index, way) in Way::ALL.into_iter().enumerate() {
             let took = start_and_wait(way, program)
@@ -99,7 +99,7 @@ fn measure(mib: u64, args: &Args, program: &CString) -> Result<Measured> {
     Ok(Measured { mib, cpu: spread(cpu), wall: spread(wall) })
 }
 
-/// How much a MiB of the parent adds to a start, in milliseconds of processor time.
+/// Added cost of a start per MiB of the parent, in milliseconds of CPU time.
 fn slope_of(measured: &[Measured], way: usize) -> Option<f64> {
     let points: Vec<(f64, f64)> = measured.iter().map(|one| (one.mib as f64, one.cpu[way].median)).collect();
     slope(&points)
@@ -148,7 +148,7 @@ fn write(
     table::write(&columns, &lines, true, out)?;
     for (index, way) in Way::ALL.into_iter().enumerate() {
         if let Some(slope) = slope_of(measured, index) {
-            // No minus before nothing.
+            // Avoid a minus sign before zero.
             let slope = (slope * 1e4).round() / 1e4 + 0.0;
             writeln!(
                 out,
@@ -203,7 +203,7 @@ fn write_json(
     Ok(())
 }
 
-/// Memory in huge pages costs a fork far less, so that belongs to the figures.
+/// Huge pages make a fork far cheaper, so their setting is shown with the figures.
 fn huge_pages() -> String {
     let text = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
     let chosen = text.split(['[', ']']).nth(1).unwrap_or("not known");
@@ -214,7 +214,7 @@ fn kernel() -> String {
     std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
 }
 
-/// The line on the terminal while it measures; takes it away if empty.
+/// Shows a progress line on the terminal; removes it if `text` is empty.
 fn progress(text: &str) {
     if stderr().is_terminal() {
         status(&format!("{}{text}", if text.is_empty() { "" } else { "plumb: " }));

@@ -1,4 +1,4 @@
-//! What is asked for.
+//! Arguments of `plumb compare`.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! The figures of all runs, by side, and what they say of each other.
+//! The figures of all runs, by side, and their comparison.
 
 use plumb_analyze::{Comparison, Verdict, holm};
 use plumb_stat_runner::RunStats;
@@ -6,33 +6,33 @@ use plumb_stat_runner::RunStats;
 use super::Args;
 use crate::run_metrics::{METRICS, Unit};
 
-/// Intervals hold the truth with this probability.
+/// Level of the confidence intervals.
 pub(super) const CONFIDENCE: f64 = 0.95;
 /// Figures of `plumb stat` that are compared.
 const COMPARED: [&str; 7] =
     ["wall_ns", "cpu_ns", "max_rss_bytes", "minor_faults", "context-switches", "cycles", "instructions"];
 
-/// Those that every run has: time, processor time, page faults.
+/// Number of figures that every run has: elapsed time, CPU time, page faults.
 const ALWAYS: usize = 3;
-/// Those that take a performance counter.
+/// Number of figures that need a performance counter.
 const OF_COUNTERS: usize = 2;
 
-/// How many figures will be compared, at least and at most: known before the first run.
+/// The smallest and largest number of figures that will be compared, known before the first run.
 pub(super) fn expected(args: &Args, has_counters: bool) -> [usize; 2] {
     let metric = usize::from(args.metric.is_some() || args.metric_less.is_some());
-    // The kernel's share of the processor time too.
+    // One more for the kernel's share of the CPU time.
     let most = COMPARED.len() + 1 - if has_counters { 0 } else { OF_COUNTERS };
     [ALWAYS + metric, most + metric]
 }
 
-/// The figures so far.
+/// The figures of the runs so far.
 #[derive(Default)]
 pub(super) struct Figures {
-    /// Of A and B.
+    /// Runs of A and B.
     runs: [Vec<Run>; 2],
-    /// System calls of one run of each.
+    /// System calls in one run of each side.
     pub calls: [Option<u64>; 2],
-    /// Why nothing was counted in the kernel.
+    /// The reason why the kernel counted nothing.
     pub missing: Option<String>,
 }
 
@@ -42,18 +42,18 @@ struct Run {
     metric: Option<f64>,
 }
 
-/// One figure of both.
+/// One figure of both sides.
 #[derive(Clone, Debug)]
 pub(super) struct Compared {
     pub name: &'static str,
     pub title: &'static str,
     pub unit: Unit,
     pub more_is_better: bool,
-    /// The values of A and B, in the order of their runs. A single one each where it is not measured in each run.
+    /// The values of A and B, in the order of their runs; a single one each for a figure that is not measured in each run.
     pub values: [Vec<f64>; 2],
-    /// `None`: there is not enough to compare.
+    /// `None`: too few values to compare.
     pub comparison: Option<Comparison>,
-    /// p after Holm, over all figures.
+    /// p-value, corrected by Holm's method for all figures.
     pub p: f64,
     pub verdict: Verdict,
 }
@@ -71,7 +71,7 @@ impl Figures {
         self.runs[side].push(Run { values, kernel_ns, metric });
     }
 
-    /// Compares, figure by figure.
+    /// Compares the sides, figure by figure.
     pub fn compare(&self, args: &Args) -> Vec<Compared> {
         let mut all = Vec::new();
         let metric = |run: &Run| run.metric;
@@ -135,7 +135,7 @@ impl Compared {
         plumb_analyze::Spread::of(&self.values[side]).map_or(0.0, |spread| spread.median)
     }
 
-    /// Whether B is better by it, if that can be told and is more than nothing.
+    /// Whether B is better in this figure; `None` if undecided or equal.
     pub fn is_better(&self) -> Option<bool> {
         match self.verdict {
             Verdict::Less => Some(!self.more_is_better),

@@ -7,7 +7,7 @@ use plumb_analyze::Verdict;
 use super::figures::Compared;
 use crate::limits;
 
-/// What may be called so in a limit: the figure's name.
+/// Names that a limit may use, and the figures that they mean.
 const NAMES: [(&str, &str); 9] = [
     ("wall", "wall_ns"),
     ("cpu", "cpu_ns"),
@@ -20,7 +20,7 @@ const NAMES: [(&str, &str); 9] = [
     ("metric", "metric"),
 ];
 
-/// B may not be worse than A by more than this.
+/// Largest accepted increase of a figure from A to B.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
     text: String,
@@ -41,7 +41,7 @@ pub(super) fn parse(text: &str) -> Result<Limit, String> {
 }
 
 impl Limit {
-    /// Whether B is worse by more, and that is no chance.
+    /// Whether B is worse than A by more than the limit, and significantly so.
     pub(super) fn is_exceeded(&self, compared: &[Compared]) -> bool {
         let found = compared.iter().find(|one| one.name == self.figure);
         found.and_then(|one| Some((one, one.comparison?))).is_some_and(|(one, comparison)| {

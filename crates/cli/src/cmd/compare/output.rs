@@ -1,4 +1,4 @@
-//! The result for people, for a report in Markdown, and for programs.
+//! The result as text, Markdown and JSON.
 
 use std::io::Write;
 
@@ -15,10 +15,10 @@ use crate::render::columns::{self, left, right};
 use crate::render::markdown::{code, escape};
 use crate::terminal::{Output, printable};
 
-/// Which columns a narrow terminal has no room for: the highest first.
+/// Rank of each column. A narrow terminal drops columns with the highest rank first.
 const RANKS: [u8; 7] = [0, 1, 1, 0, 2, 3, 0];
 
-/// For people.
+/// Writes the result as text.
 pub(super) fn text(
     compared: &[Compared],
     explained: Option<&Explained<'_, '_>>,
@@ -62,14 +62,14 @@ pub(super) fn text(
     Ok(out.flush()?)
 }
 
-/// Names the columns for which there is no room.
+/// Names the columns that do not fit.
 pub(super) fn not_shown(titles: &[&str], stay: &[bool], out: &mut Output<'_>) -> Result<()> {
     let line = columns::not_shown(titles, stay).map(|line| format!("  {line}"));
     let lines = line.map(|line| columns::fold(&line, out.width.unwrap_or(usize::MAX), 2));
     Ok(lines.iter().flatten().try_for_each(|line| writeln!(out, "{line}"))?)
 }
 
-/// For a report.
+/// Writes the result as Markdown.
 pub(super) fn markdown(
     compared: &[Compared],
     explained: Option<&Explained<'_, '_>>,
@@ -92,7 +92,7 @@ pub(super) fn markdown(
     Ok(out.flush()?)
 }
 
-/// For programs. Field names are stable.
+/// The result as JSON. Field names are stable.
 pub(super) fn json(
     compared: &[Compared],
     explained: Option<&Explained<'_, '_>>,
@@ -107,7 +107,7 @@ pub(super) fn json(
         .collect();
     let verdict = verdict::verdict(compared, args);
     let word = match verdict.split([':', ' ']).next().unwrap_or_default() {
-        // The runs show no difference, and are too few to say that there is none that matters.
+        // The runs show no difference, and are too few to exclude a relevant one.
         "can't" | "no" => "can't tell",
         word => word,
     };

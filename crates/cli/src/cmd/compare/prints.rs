@@ -1,4 +1,4 @@
-//! What a command prints: through, nowhere, or kept to find a number in.
+//! Output of the compared commands: passed through, discarded, or kept to find a number in.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek};
@@ -12,10 +12,10 @@ use super::Args;
 use crate::newfile;
 use crate::recording::prints_beside;
 
-/// The most that is looked at of what a command prints.
+/// Most bytes of a command's output that are read.
 const MOST: u64 = 16 << 20;
 
-/// Where it goes.
+/// The destination of the output.
 pub(super) fn prints(args: &Args) -> Result<Prints> {
     if args.metric.is_none() && args.metric_less.is_none() {
         return Ok(unread(args));
@@ -24,12 +24,12 @@ pub(super) fn prints(args: &Args) -> Result<Prints> {
     Ok(Prints::To(Arc::new(file)))
 }
 
-/// Likewise where no number is looked for in it.
+/// The destination if no number is looked for in the output.
 pub(super) fn unread(args: &Args) -> Prints {
     if args.show_output { prints_beside(args.json || args.md) } else { Prints::Nowhere }
 }
 
-/// What was printed, if it was kept.
+/// The output, if it was kept.
 pub(super) fn text(prints: &Prints) -> Result<Option<String>> {
     let Prints::To(file) = prints else { return Ok(None) };
     let mut file: &File = file;
@@ -39,7 +39,7 @@ pub(super) fn text(prints: &Prints) -> Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// A file that has lost its name already.
+/// A temporary file without a name.
 fn nameless() -> std::io::Result<File> {
     let name = format!("plumb-compare-{}", std::process::id());
     let mut error = ErrorKind::NotFound.into();

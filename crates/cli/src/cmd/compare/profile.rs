@@ -1,6 +1,6 @@
-//! `--profile`: what the time that changed went into, and the functions that explain it.
+//! `--profile`: where the time changed, and the functions that explain the change.
 //!
-//! They come from runs of their own, which take turns as the measured ones did: recording takes time, which is no part of what is compared.
+//! They come from separate runs, which alternate like the measured ones: recording adds overhead, which must not be compared.
 
 use std::io::Write;
 
@@ -21,15 +21,15 @@ use crate::terminal::{Output, printable};
 use plumb_report::change as change_json;
 use plumb_report::kernel_time;
 
-/// Samples a second: runs may be short, and what they say is right to one in the square root of the number of samples.
+/// Samples per second: runs may be short, and the error falls with the square root of the number of samples.
 const FREQUENCY: u32 = 1999;
-/// Functions that are shown at most.
+/// Most functions shown.
 const MOST: usize = 15;
 
 /// The profiles of A and B.
 pub(super) struct Profiles([Vec<Profile>; 2]);
 
-/// Runs each as often as it was measured.
+/// Records each side as often as it was measured.
 pub(super) fn record(sides: &[Side; 2], args: &Args) -> Result<Profiles> {
     let mut profiles = Profiles([Vec::new(), Vec::new()]);
     let rounds = 2 * args.runs;
@@ -48,15 +48,15 @@ pub(super) fn record(sides: &[Side; 2], args: &Args) -> Result<Profiles> {
     Ok(profiles)
 }
 
-/// What the profiles say of each other.
+/// The differences between the profiles.
 pub(super) struct Explained<'a, 'p> {
-    /// By what the kernel did, and user code as a whole.
+    /// By kernel activity, with user code as one row.
     causes: Diff<'a, 'p>,
     functions: Diff<'a, 'p>,
 }
 
 impl Profiles {
-    /// Hands over what the profiles say of each other.
+    /// Compares the profiles and passes the result to `then`.
     pub fn explain<T>(&self, args: &Args, then: impl FnOnce(&Explained<'_, '_>) -> T) -> T {
         let views = self.0.each_ref().map(|side| side.iter().map(view).collect::<Vec<_>>());
         let abi = self.0[0].first().and_then(|profile| kernel_time::abi(&profile.meta.arch));
@@ -68,18 +68,18 @@ impl Profiles {
     }
 }
 
-/// Of several events the one that goes by processor time.
+/// A view of one event: of several, the one that counts CPU time.
 fn view(profile: &Profile) -> View<'_> {
     let clock = profile.events.iter().find(|(_, event)| is_clock(profile.strings.get(event.name)));
     View::new(profile, &Filter { event: clock.map(|(id, _)| id), ..Filter::default() })
 }
 
-/// The rows that differ by no chance, those that do so most first.
+/// The significant rows, most significant first.
 fn rows<'d>(diff: &'d Diff<'_, '_>) -> impl Iterator<Item = &'d DiffRow> {
     diff.rows.iter().filter(|row| row.change.mark(diff.options.alpha) != Mark::Noise).take(MOST)
 }
 
-/// A row's cells: change, in percent, of the whole change, before, after, note.
+/// A row's cells: change, change in percent, share of the whole change, before, after, note.
 fn cells(row: &DiffRow, diff: &Diff<'_, '_>) -> [String; 6] {
     let change = &row.change;
     let all = diff.whole.difference();
@@ -100,10 +100,10 @@ fn cells(row: &DiffRow, diff: &Diff<'_, '_>) -> [String; 6] {
 
 const HEAD: [&str; 6] = ["Change", "relative", "of all change", "A", "B", "Note"];
 
-/// Which columns a narrow terminal has no room for: the highest first.
+/// Rank of each column. A narrow terminal drops columns with the highest rank first.
 const RANKS: [u8; 7] = [0, 1, 2, 3, 3, 0, 0];
 
-/// For people.
+/// Writes the differences as text.
 pub(super) fn text(explained: &Explained<'_, '_>, args: &Args, out: &mut Output<'_>) -> Result<()> {
     writeln!(out)?;
     for line in columns::fold(&introduction(&explained.functions, args), out.width.unwrap_or(usize::MAX), 2) {
@@ -142,7 +142,7 @@ pub(super) fn text(explained: &Explained<'_, '_>, args: &Args, out: &mut Output<
     Ok(())
 }
 
-/// For a report.
+/// Writes the differences as Markdown.
 pub(super) fn markdown(explained: &Explained<'_, '_>, args: &Args, out: &mut Output<'_>) -> Result<()> {
     writeln!(out, "\n{}", escape(&introduction(&explained.functions, args)))?;
     for (diff, title) in explained.tables() {
@@ -156,7 +156,7 @@ pub(super) fn markdown(explained: &Explained<'_, '_>, args: &Args, out: &mut Out
     Ok(())
 }
 
-/// For programs.
+/// The differences as JSON.
 pub(super) fn json(explained: &Explained<'_, '_>) -> Value {
     let rows =
         |diff: &Diff<'_, '_>| -> Vec<Value> { rows(diff).map(|row| change_json::row(row, diff)).collect() };

@@ -1,4 +1,4 @@
-//! A and B: what is run, and in which environment.
+//! The compared sides A and B: command and environment.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -6,16 +6,16 @@ use std::os::unix::ffi::OsStrExt;
 use anyhow::{Result, bail};
 use plumb_target::Launch;
 
-/// Characters that mean something to a shell beyond words and quotes.
+/// Characters with a meaning to a shell beyond words and quotes.
 const SHELL: &str = "|&;<>()$`*?[]#~{}!\n";
 
-/// One of the commands.
+/// One of the two commands.
 #[derive(Debug)]
 pub(super) struct Side {
     pub name: &'static str,
-    /// As it was given.
+    /// The command as given.
     pub text: String,
-    /// Variables that were set for it.
+    /// Variables set for it.
     pub variables: Vec<String>,
     pub launch: Launch,
 }
@@ -62,13 +62,13 @@ impl Side {
     }
 }
 
-/// The words of a command, or a shell that reads it.
+/// Splits a command into words, or runs it in a shell if it needs one.
 fn launch(command: &OsStr) -> Result<Launch> {
     let plain = command.to_str().filter(|text| !text.contains(|c| SHELL.contains(c)));
     let words = plain.and_then(|text| shell_words::split(text).ok());
     match words {
         Some(words) if words.is_empty() => bail!("a command is empty"),
-        // What comes before the program may be variables.
+        // The words before the program may set variables.
         Some(words) => crate::args::launch(&words.into_iter().map(OsString::from).collect::<Vec<_>>()),
         None => Ok(Launch {
             program: "sh".into(),
@@ -78,7 +78,7 @@ fn launch(command: &OsStr) -> Result<Launch> {
     }
 }
 
-/// The command as it is: a shell replaces itself by the last one by itself, where it can.
+/// The command unchanged: a shell replaces itself by the last command on its own where it can.
 fn exec(command: &OsStr) -> OsString {
     OsStr::from_bytes(command.as_bytes()).to_owned()
 }

@@ -1,4 +1,4 @@
-//! What is said of two lists of runs.
+//! Verdicts on two lists of runs.
 
 use plumb_analyze::{Comparison, Verdict};
 

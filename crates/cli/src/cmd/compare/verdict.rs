@@ -1,4 +1,4 @@
-//! The line that says it: faster, slower, same, or that these runs can't tell.
+//! The verdict line: faster, slower, the same, or undecided.
 
 use plumb_analyze::Verdict;
 
@@ -6,9 +6,9 @@ use super::Args;
 use super::figures::Compared;
 use crate::render::change::{LITTLE, percent, with_interval};
 
-/// What the verdict goes by, if the commands print no metric.
+/// Figures that decide the verdict if the commands print no metric.
 const BY: [&str; 2] = ["wall_ns", "cpu_ns"];
-/// Runs of each that are suggested at most.
+/// Most runs per side that are suggested.
 const MOST_RUNS: f64 = 200.0;
 
 /// The verdict on B.
@@ -40,7 +40,7 @@ pub(super) fn verdict(compared: &[Compared], args: &Args) -> String {
     }
 }
 
-/// The largest difference that the confidence interval allows, where it is small.
+/// The largest difference within the confidence interval, if that is small.
 pub(super) fn no_more_than(one: &Compared, args: &Args) -> Option<f64> {
     match one.verdict {
         Verdict::Same => Some(args.same),
@@ -53,7 +53,7 @@ pub(super) fn no_more_than(one: &Compared, args: &Args) -> Option<f64> {
     }
 }
 
-/// A figure and its change; `is_decided`: another figure decides, so that it is said where this one doesn't.
+/// A figure and its change; `is_decided`: another figure decides the verdict, so the text says if this one does not.
 fn part(one: &Compared, is_decided: bool) -> String {
     let Some(comparison) = one.comparison else { return format!("{}: too little to compare", one.title) };
     let ratio = comparison.ratio;
@@ -66,7 +66,7 @@ fn part(one: &Compared, is_decided: bool) -> String {
     format!("{} {change}{remark}", one.title.trim())
 }
 
-/// How many runs would show what these seem to show.
+/// Suggests the number of runs that would make the apparent difference significant.
 fn more_runs(by: &[&Compared], args: &Args, figures: usize) -> String {
     if let Some(enough) = enough_runs(figures, args).filter(|&enough| enough > args.runs) {
         return format!(
@@ -101,19 +101,19 @@ fn more_runs(by: &[&Compared], args: &Args, figures: usize) -> String {
         }
 }
 
-/// A warning before the first run: whatever the runs show, they are too few. `least` and `most`: how many figures may be compared.
+/// A warning before the first run that there are too few runs for any verdict. `least` and `most`: bounds on the number of figures.
 pub(super) fn too_few(args: &Args, [least, most]: [usize; 2]) -> Option<String> {
     enough_runs(least, args).filter(|&enough| enough > args.runs)?;
     let enough = enough_runs(most, args)?;
     Some(format!("{} runs of each are too few for any verdict: use -n {enough}", args.runs))
 }
 
-/// So many runs of each can give a verdict, if all of one lie below all of the other.
+/// The smallest number of runs per side that can give a verdict, if all values of one side lie below all of the other.
 fn enough_runs(figures: usize, args: &Args) -> Option<u32> {
     (2..=args.runs.max(20)).find(|&runs| least_p(runs) * figures as f64 <= args.alpha)
 }
 
-/// The least p that so many runs of each can have: of all ways to order them two are as far apart.
+/// The smallest p-value of this number of runs per side: two of all orderings separate the sides completely.
 fn least_p(runs: u32) -> f64 {
     let ways: f64 = (1..=runs).map(|k| f64::from(runs + k) / f64::from(k)).product();
     2.0 / ways

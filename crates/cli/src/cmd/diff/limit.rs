@@ -8,20 +8,20 @@ use regex_lite::Regex;
 
 use crate::limits;
 
-/// The new side may not cost more than the base by more than this.
+/// Largest accepted increase of the cost from the base to the new side.
 #[derive(Clone, Debug)]
 pub struct Limit {
     text: String,
     subject: Subject,
-    /// Of all that the base costs: 0.03 for 3%.
+    /// As a fraction of the total cost of the base: 0.03 for 3%.
     by: f64,
 }
 
 #[derive(Clone, Debug)]
 enum Subject {
-    /// Everything.
+    /// The total.
     Total,
-    /// Functions of such names, together.
+    /// The sum over functions with matching names.
     Functions(Regex),
 }
 
@@ -36,7 +36,7 @@ pub(super) fn parse(text: &str) -> Result<Limit, String> {
     Ok(Limit { text: text.into(), subject, by })
 }
 
-/// `/REGEX/`, or a name in which `*` stands for anything.
+/// `/REGEX/`, or a name with `*` as a wildcard.
 fn pattern(name: &str) -> Result<Regex, String> {
     let inner =
         name.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')).filter(|inner| !inner.is_empty());
@@ -51,7 +51,7 @@ fn pattern(name: &str) -> Result<Regex, String> {
 }
 
 impl Limit {
-    /// Says what can't be checked.
+    /// Fails if the limit can't be checked.
     pub(super) fn check(&self, diff: &Diff<'_, '_>) -> Result<()> {
         match &self.subject {
             Subject::Total if diff.options.per == Per::Second => {
@@ -64,13 +64,13 @@ impl Limit {
         }
     }
 
-    /// Whether the new side costs more by more, and that is no chance.
+    /// Whether the new side costs more than the limit allows, and significantly so.
     pub(super) fn is_exceeded(&self, diff: &Diff<'_, '_>) -> bool {
         let change = match &self.subject {
             Subject::Total => diff.whole,
             Subject::Functions(names) => diff.together(|function| is_called(function, names)),
         };
-        // Less is never too much: that half of what chance does is not asked about.
+        // One-sided test: only an increase can exceed the limit.
         change.p / 2.0 <= diff.options.alpha && change.difference() > self.by * diff.whole.value[0]
     }
 }

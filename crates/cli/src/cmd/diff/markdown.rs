@@ -11,7 +11,7 @@ use crate::render::markdown::{cell_code, code, escape};
 use crate::render::precision::Precision;
 use crate::terminal::Output;
 
-/// Columns that are bold in marked rows.
+/// First of the columns that are bold in marked rows.
 const CHANGE: usize = 4;
 const NOTE: usize = 6;
 
@@ -29,7 +29,7 @@ pub(super) fn write(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
     for (cells, title, mark) in text::lines(shown) {
         let bold = |at: usize, cell: String| match mark {
             Mark::Noise => cell,
-            // What the table has in colour.
+            // Bold where the text table uses colour.
             _ if at == CHANGE || at == NOTE => format!("**{cell}**"),
             _ => cell,
         };

@@ -1,6 +1,6 @@
-//! The comparison as a file: the page, opened on it, or a differential flame graph as an SVG.
+//! The comparison as a file: the HTML page, opened on it, or a differential flame graph as an SVG.
 //!
-//! Boxes are as wide as what was added and what was taken away in them together, so that what vanished stays in sight.
+//! The width of a box is the sum of added and removed weight in it, so that eliminated functions stay visible.
 
 use anyhow::{Context, Result};
 use inferno::flamegraph::color::{Color, PaletteMap};
@@ -50,7 +50,7 @@ fn page(shown: &Shown<'_, '_>) -> Result<Vec<u8>> {
     Ok(page_file::page(packet, &format!("{} · plumb diff", facts.title))?)
 }
 
-/// What the table of the page is made of.
+/// The data for the page's table.
 fn document(shown: &Shown<'_, '_>) -> Value {
     let names = names(shown);
     let side = |side: usize| {
@@ -83,7 +83,7 @@ pub(super) fn facts(shown: &Shown<'_, '_>) -> Facts {
     }
 }
 
-/// What each side is called: the file, and how many there are beside.
+/// The name of each side: its first file, and the number of further ones.
 pub(super) fn names(shown: &Shown<'_, '_>) -> [String; 2] {
     shown.sides.map(|side| {
         let first = side.first().map(|one| one.path.display().to_string()).unwrap_or_default();
@@ -91,16 +91,16 @@ pub(super) fn names(shown: &Shown<'_, '_>) -> [String; 2] {
     })
 }
 
-/// How wide a box would be without what it called: its change, or if `all` its cost on the side with more.
+/// Self width of each box: its change, or if `all` the larger of its two costs.
 fn widths(boxes: &[DiffBox], all: bool) -> Vec<u64> {
     let width = |[base, new]: [f64; 2]| if all { base.max(new) } else { (new - base).abs() };
     boxes.iter().map(|one| whole_number(width(one.own))).collect()
 }
 
-/// How wide boxes are with what they called.
+/// Total width of each box, callees included.
 fn totals(boxes: &[DiffBox], widths: &[u64]) -> Vec<u64> {
     let mut totals = widths.to_vec();
-    // Widths of the boxes seen so far that wait for their caller, by depth.
+    // Widths of boxes that wait for their caller, by depth.
     let mut waiting: Vec<u64> = Vec::new();
     for (one, total) in boxes.iter().zip(&mut totals).rev() {
         let depth = one.depth as usize;
@@ -112,7 +112,7 @@ fn totals(boxes: &[DiffBox], widths: &[u64]) -> Vec<u64> {
 }
 
 fn svg(flame: &DiffFlame<'_>, facts: &Facts, shown: &Shown<'_, '_>) -> Result<Vec<u8>> {
-    // Changes within noise would be a picture of noise.
+    // If all changes are within noise, show costs instead.
     let all = !flame.differs();
     let widths = widths(&flame.boxes, all);
     let meaning = match all {
@@ -143,7 +143,7 @@ fn svg(flame: &DiffFlame<'_>, facts: &Facts, shown: &Shown<'_, '_>) -> Result<Ve
         lines,
         colours,
         title: facts.title.clone(),
-        // One line has no room for more.
+        // The subtitle has only one line.
         subtitle: format!("{} — {meaning}", verdict.split("; ").next().unwrap_or_default()),
         count_name: facts.unit.clone(),
         icicle: false,
@@ -154,12 +154,12 @@ fn svg(flame: &DiffFlame<'_>, facts: &Facts, shown: &Shown<'_, '_>) -> Result<Ve
     drawing.draw().context("drawing the SVG")
 }
 
-/// The name with letters that are not seen: they make boxes of one function that are marked differently different for inferno.
+/// The name with invisible characters appended, so that inferno keeps boxes of one function with different marks apart.
 fn marked(name: &str, mark: Mark) -> String {
     format!("{}{}", clean(name), "\u{2060}".repeat(number_of(mark) as usize))
 }
 
-/// The page's colours, in light.
+/// The page's colours in its light theme.
 fn colour(mark: Mark) -> Color {
     let (r, g, b) = match mark {
         Mark::Noise => (222, 224, 227),

@@ -1,4 +1,4 @@
-//! What is asked for, and what is shown of it.
+//! Arguments of `plumb diff`, and the selection of rows to show.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ pub struct Args {
     pub(super) filters: FilterArgs,
 }
 
-/// What rows can be.
+/// Kinds of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(super) enum Rows {
     /// Functions
@@ -94,7 +94,7 @@ impl From<Rows> for By {
     }
 }
 
-/// What values can be of.
+/// Units that values may be divided by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(super) enum PerWhat {
     /// The whole recording, where both sides did the same work
@@ -120,10 +120,10 @@ pub(super) struct Recording {
     pub(super) filter: Filter,
 }
 
-/// What is shown.
+/// The comparison with its options, as the output formats show it.
 pub(super) struct Shown<'a, 'p> {
     pub(super) diff: &'a Diff<'a, 'p>,
-    /// Of the base and of the new side: where recordings came from, and what they are.
+    /// Recordings of the base and of the new side, with their files.
     pub(super) sides: [&'a [Recording]; 2],
     pub(super) views: [&'a [View<'p>]; 2],
     pub(super) event: String,
@@ -132,7 +132,7 @@ pub(super) struct Shown<'a, 'p> {
 }
 
 impl<'a> Shown<'a, '_> {
-    /// Rows below this share of both sides are summed up, if they are not marked.
+    /// Unmarked rows below this share of both sides are summed up.
     pub(super) fn least(&self) -> f64 {
         self.args.min.unwrap_or(if self.args.json { 0.0 } else { 0.5 }) / 100.0
     }
@@ -146,7 +146,7 @@ impl<'a> Shown<'a, '_> {
         self.diff.rows.iter().filter(|row| self.is_shown(row))
     }
 
-    /// How many others there are, and their shares of both sides together.
+    /// Number of rows that are not shown, and their share of each side.
     pub(super) fn rest(&self) -> (usize, [f64; 2]) {
         let rest = self.diff.rows.iter().filter(|row| !self.is_shown(row));
         rest.fold((0, [0.0; 2]), |(rows, [base, new]), row| {

@@ -1,4 +1,4 @@
-//! What is written of two sides that were made by hand.
+//! Output for two hand-made sides.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ fn args(words: &[&str]) -> Args {
     parsed("diff", words).expect("they are taken")
 }
 
-/// Getting rid of getenv: samples before and now, at 1,000 a second.
+/// A change that removed getenv: samples before and after, at 1,000 a second.
 const STACKS: [(&str, u64, u64); 5] = [
     ("main:3@app;getenv:9@libc.so.6", 4400, 0),
     ("main:3@app;take:5@app", 1000, 1005),
@@ -69,7 +69,7 @@ fn the_table_names_what_is_gone_new_and_newly_visible() {
     assert!(line("[.] tune").contains(" newly visible "), "{table}");
     assert!(line("[.] take").contains(" more visible "), "{table}");
     assert!(table.contains("# Verdict: faster: cpu-clock 7.440 s before, 3.337 s now, -55.1% ["), "{table}");
-    // Marked ones first, by how much.
+    // Marked rows come first, by size of the change.
     let at = |name: &str| table.find(name).unwrap_or(usize::MAX);
     assert!(at("getenv") < at("fresh") && at("fresh") < at("ksys_read"), "{table}");
 }
@@ -89,7 +89,7 @@ fn a_narrow_terminal_gets_fewer_columns_and_no_longer_lines() {
         assert!(table.lines().all(|line| line.chars().count() <= width), "{width}: {table}");
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
         assert!(table.lines().any(|line| words(line).contains(&words(heads))), "{width}: {table}");
-        // Remarks are folded at words.
+        // Remarks are wrapped between words.
         let said = words(&table.replace("\n# ", " "));
         let closing = format!("not shown at this width: {not_shown}");
         assert_eq!(said.contains("not shown"), !not_shown.is_empty(), "{width}: {table}");
@@ -191,7 +191,7 @@ fn nothing_falls_by_more_than_all_of_it() {
 
 #[test]
 fn the_page_gets_what_its_tests_read() {
-    // web/test/page.test.mjs reads the same file and says what it means. PLUMB_BLESS=1 writes it anew.
+    // web/test/page.test.mjs reads the same file and checks its meaning. PLUMB_BLESS=1 rewrites it.
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/testdata/diff.payload");
     let bytes = with_shown(&[], |shown| {
         difference::encode(shown.diff, &picture::facts(shown), &picture::names(shown)).expect("it is encoded")

@@ -1,4 +1,4 @@
-//! The table for people. Colours are for what is marked, and for nothing else.
+//! The table as text. Only marked rows have colours.
 
 use std::io::Write;
 
@@ -14,15 +14,15 @@ use crate::render::label;
 use crate::render::precision::Precision;
 use crate::terminal::{Output, printable};
 
-/// The heads of the columns but for the last one, which names the row.
+/// Titles of the columns before the last one, which names the row.
 pub(super) const HEAD: [&str; 7] = ["Base", "New", "Base value", "New value", "Change", "Interval", "Note"];
-/// Which columns a narrow terminal has no room for: the highest first.
+/// Rank of each column. A narrow terminal drops columns with the highest rank first.
 const RANKS: [u8; 8] = [1, 1, 2, 2, 0, 3, 0, 0];
-/// So much of a name is worth more than a column.
+/// A column is dropped rather than shorten names below this width.
 const NAME: usize = 24;
-/// No name gets shorter to fit a terminal.
+/// Names are never shortened below this width to fit a terminal.
 const NARROWEST: usize = 12;
-/// Lines above and below the rows, and the next prompt.
+/// Lines around the rows, including the next prompt.
 const OTHERS: usize = 14;
 
 /// Writes the table.
@@ -68,7 +68,7 @@ fn table(shown: &Shown<'_, '_>, lines: &[([String; 7], String, Mark)], out: &mut
     columns::not_shown(&HEAD, &stay).map_or(Ok(()), |line| Ok(writeln!(out, "# {line}")?))
 }
 
-/// The recordings of a side in one line.
+/// The recordings of a side, in one line.
 fn recordings(shown: &Shown<'_, '_>, side: usize) -> String {
     let (ones, views) = (shown.sides[side], shown.views[side]);
     let samples = views.iter().map(|view| view.part().samples).sum();
@@ -102,7 +102,7 @@ fn row_title(shown: &Shown<'_, '_>) -> &'static str {
     }
 }
 
-/// The cells of the rows that are shown, their titles, and how they are marked.
+/// Cells, titles and marks of the shown rows.
 pub(super) fn lines(shown: &Shown<'_, '_>) -> Vec<([String; 7], String, Mark)> {
     let diff = shown.diff;
     let precision = Precision::of_sides(shown.views);
@@ -136,7 +136,7 @@ fn layout(cells: &[String; 7], widths: &[usize], stay: &[bool]) -> String {
     text
 }
 
-/// Red for what costs more, green for what costs less.
+/// Red for an increase, green for a decrease.
 fn style(mark: Mark) -> Style {
     match mark {
         Mark::More => AnsiColor::Red.on_default(),

@@ -1,4 +1,4 @@
-//! What the machine is, for `plumb doctor --json`: facts without a judgement.
+//! Facts about the machine for `plumb doctor --json`, without a judgement.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use plumb_capture_perf::Abilities;
 use plumb_process::{CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYSLOG, Host};
 use serde::Serialize;
 
-/// Settings of the kernel that bear on recording, as files below /proc/sys.
+/// Kernel settings that affect recording, as files below /proc/sys.
 const SETTINGS: [&str; 9] = [
     "kernel.perf_event_paranoid",
     "kernel.perf_event_max_sample_rate",
@@ -21,7 +21,7 @@ const SETTINGS: [&str; 9] = [
     "net.core.bpf_jit_enable",
     "kernel.yama.ptrace_scope",
 ];
-/// Capabilities that recording goes by.
+/// Capabilities that affect recording.
 pub(super) const CAPABILITIES: [(&str, u32); 5] = [
     ("CAP_PERFMON", CAP_PERFMON),
     ("CAP_BPF", CAP_BPF),
@@ -30,39 +30,39 @@ pub(super) const CAPABILITIES: [(&str, u32); 5] = [
     ("CAP_SYSLOG", CAP_SYSLOG),
 ];
 
-/// What the machine is.
+/// Facts about the machine.
 #[derive(Serialize)]
 pub(super) struct Facts {
-    /// Release of the kernel.
+    /// Kernel release.
     kernel: String,
-    /// What the kernel says of its build.
+    /// Kernel build string.
     version: String,
     architecture: &'static str,
-    /// Processors that are online.
+    /// Number of online CPUs.
     cpus: usize,
-    /// What the first processor is called.
+    /// Model name of the first CPU.
     processor: Option<String>,
-    /// The processor says that it is a virtual machine's.
+    /// Whether the CPU reports a hypervisor.
     is_virtual: bool,
-    /// Who made the machine, or what emulates it, by its firmware.
+    /// Manufacturer of the machine or its emulator, according to the firmware.
     product: Option<String>,
-    /// Capabilities in force, of those that recording goes by.
+    /// Effective capabilities, of those that affect recording.
     capabilities: Vec<&'static str>,
     /// Whether plumb runs in a user namespace, whose capabilities don't count.
     is_in_user_namespace: bool,
-    /// Settings of the kernel by their names; those that can't be read are missing.
+    /// Kernel settings by name; unreadable ones are missing.
     settings: BTreeMap<&'static str, String>,
-    /// How the kernel is locked down, if it says.
+    /// Lockdown mode of the kernel, if known.
     lockdown: Option<String>,
-    /// The kernel's types are readable.
+    /// Whether the kernel's type information (BTF) is readable.
     has_btf: bool,
     abilities: Tried,
 }
 
-/// What could be opened.
+/// Events that were tried. Each field is null if opening worked, otherwise the error.
 #[derive(Serialize)]
 struct Tried {
-    /// Each: null if it worked, else the error. Counting cycles.
+    /// Counting cycles.
     hardware_counters: Option<String>,
     own_processes: Option<String>,
     kernel: Option<String>,
@@ -111,7 +111,7 @@ fn setting(name: &str) -> Option<String> {
     text(&format!("/proc/sys/{}", name.replace('.', "/")))
 }
 
-/// A line of /proc/cpuinfo.
+/// The value of a line in /proc/cpuinfo.
 fn field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
     cpuinfo.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;

@@ -1,4 +1,4 @@
-//! What became of each program for the kernel, tried by loading it.
+//! Loads each BPF program as a trial, and reports the result.
 
 use plumb_capture_bpf::{Feature, LoadError, Trial, Unsupported};
 use plumb_process::setcap_bpf;
@@ -7,21 +7,21 @@ use serde::Serialize;
 use super::Finding;
 use super::State::{self, Good, Limited, Missing};
 
-/// Lines of the verifier that are kept.
+/// Number of verifier lines that are kept.
 const LINES: usize = 20;
 
-/// What became of a feature.
+/// Result of trying a feature.
 #[derive(Serialize)]
 pub(super) struct Tried {
-    /// Its name, which does not change between versions.
+    /// Name of the feature, stable across versions.
     pub feature: String,
     pub state: State,
     pub says: String,
-    /// The version of Linux that has what it takes.
+    /// The first version of Linux that supports it.
     pub since: &'static str,
-    /// How long it took to load, in milliseconds; 0 where it was tried with the one before.
+    /// Load time in milliseconds; 0 if it was tried together with the one before.
     pub took_ms: f64,
-    /// The last lines of the kernel's verifier, if that refused it.
+    /// The last lines of the verifier's log, if it rejected the program.
     pub verifier: Vec<String>,
 }
 
@@ -88,9 +88,9 @@ fn words(feature: Feature) -> (&'static str, &'static str) {
     }
 }
 
-/// Tries them all. Of what stands in the way of all of them only one finding tells.
+/// Tries all features. A cause that blocks all of them gives a single finding.
 ///
-/// A program is loaded and not attached: whether functions can have probes is for the caller to know.
+/// Programs are loaded but not attached; the caller has to know whether functions can have probes (`has_probes`).
 pub(super) fn find(has_probes: bool) -> (Vec<Finding>, Vec<Tried>) {
     let mut trials = plumb_capture_bpf::try_all(plumb_capture_perf::attach_to_idle_event);
     for trial in trials.iter_mut().filter(|trial| trial.feature == Feature::Functions && !has_probes) {
@@ -145,7 +145,7 @@ fn finding(trial: &Trial) -> Finding {
     }
 }
 
-/// Whether the running kernel is older than what the feature takes.
+/// Whether the running kernel is older than the feature requires.
 fn is_older(feature: Feature) -> bool {
     let version = |text: &str| {
         let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse::<u32>().ok());

@@ -1,4 +1,4 @@
-//! What this user may record on this machine, found out by trying it, and what would allow more.
+//! Permissions and features of this machine for recording, found by trying, with remedies.
 
 use std::fs;
 use std::io;
@@ -11,17 +11,17 @@ use super::State::{Good, Limited, Missing};
 use super::facts::{CAPABILITIES, Facts};
 use super::{Diagnosis, Finding, State, features};
 
-/// What the kernel allows until interrupts take long (kernel/events/core.c, DEFAULT_MAX_SAMPLE_RATE).
+/// The kernel's default limit, before slow interrupts lower it (kernel/events/core.c, DEFAULT_MAX_SAMPLE_RATE).
 const DEFAULT_RATE: u32 = 100_000;
 
-/// Looks at the machine.
+/// Checks the machine.
 pub(super) fn diagnosis() -> Diagnosis {
     let host = Host::read();
     let abilities = Abilities::find(&host, true);
     let counted = try_counters(&host);
     let functions = functions();
     let (bpf, programs) = features::find(functions.state == Good);
-    // One function a line. What takes a program for the kernel is in `features`.
+    // One function per finding. BPF programs are checked in `features`.
     let mut findings = vec![
         permission(&host),
         capabilities(&host),
@@ -102,7 +102,7 @@ fn own(result: &io::Result<()>, host: &Host) -> Finding {
     let finding = tried(result, "own processes", "can be sampled", Missing, "can't be sampled");
     match result {
         Ok(()) => finding,
-        // It is allowed, or not there: a container's seccomp profile answers for the kernel.
+        // Either permitted or missing: a container's seccomp profile answers instead of the kernel.
         Err(error) if error.raw_os_error() == Some(38) || host.paranoid.is_some_and(allows_own_processes) => {
             finding.remedy(format!("in a container: {CONTAINER_REMEDY}"))
         }
@@ -190,7 +190,7 @@ fn symbols(host: &Host) -> Finding {
     if shown {
         return Finding::new(Good, what, "readable");
     }
-    // At 0 who may sample the kernel may read them (kallsyms_show_value in kernel/kallsyms.c).
+    // At 0, users who may sample the kernel may read them (kallsyms_show_value in kernel/kallsyms.c).
     let (level, setting) = match host.kptr_restrict {
         Some(0) => (String::new(), ""),
         level => (
@@ -238,9 +238,9 @@ fn tried_line(result: &io::Result<()>, what: &str, can: &str, cannot: &str) -> F
     }
 }
 
-/// Where this program begins, in its file: code that has run already.
+/// File offset of this program's entry point: code that has run already.
 fn entry_of_this_program() -> io::Result<u64> {
-    /// `e_entry` of an ELF header of 64 bits.
+    /// Offset of `e_entry` in a 64-bit ELF header.
     const ENTRY: usize = 24;
     let no_elf = || io::Error::from(io::ErrorKind::InvalidData);
     let mut file = fs::File::open("/proc/self/exe")?;

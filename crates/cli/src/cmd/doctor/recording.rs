@@ -1,4 +1,4 @@
-//! What a recording lacks: losses, stacks that end early and the file to blame, names and lines that are missing.
+//! Gaps in a recording: losses, truncated stacks and the file responsible, missing names and lines.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,10 +11,10 @@ use super::State::{Good, Limited, Missing};
 use crate::render::precision::part_of;
 use crate::stack_quality::{Cause, Runtime, Stacks, Told};
 
-/// Files that are named one by one.
+/// Most files that are named individually.
 const FILES: usize = 20;
 
-/// Looks at a recording.
+/// Checks a recording.
 pub(super) fn findings(profile: &Profile) -> Vec<Finding> {
     let stacks = Stacks::of(profile);
     let mut findings = vec![samples(profile, stacks.samples), losses(profile)];
@@ -59,7 +59,7 @@ fn losses(profile: &Profile) -> Finding {
     }
 }
 
-/// How much of the processor time samples account for; not known of a foreign profile.
+/// The share of the CPU time that samples represent; unknown for a foreign profile.
 fn coverage(profile: &Profile) -> Option<Finding> {
     let meta = &profile.meta;
     let asked = meta.target_cpu_ns? as f64 / 1e9 * f64::from(meta.frequency_hz?);
@@ -77,7 +77,7 @@ fn coverage(profile: &Profile) -> Option<Finding> {
     })
 }
 
-/// How much of what happened samples stand for, of events that the kernel counted beside them.
+/// The share of occurrences that samples represent, for events that the kernel counted as well.
 fn occurrences(profile: &Profile) -> Vec<Finding> {
     let counted = profile.events.iter().filter_map(|(id, event)| {
         Some((
@@ -110,12 +110,12 @@ fn cut(cause: &Cause, samples: u64) -> Finding {
     Finding::new(Limited, cause.file.as_deref().unwrap_or("stacks"), text).remedy(cause.remedy())
 }
 
-/// What is missing of a file, and in how many samples it shows.
+/// Missing data of a file, and the number of affected samples.
 #[derive(Default)]
 struct Lacks {
     names: u64,
     samples: u64,
-    /// One of its functions has lines: where others have none they were written in assembly, or came without.
+    /// Whether any of its functions has lines: then functions without lines were written in assembly, or compiled without them.
     has_lines: bool,
 }
 
@@ -126,7 +126,7 @@ fn names(profile: &Profile) -> Vec<Finding> {
     }
     let mut files: BTreeMap<DsoId, Lacks> = BTreeMap::new();
     for (stack, samples) in stacks {
-        // A file counts once a stack, however often it is in there.
+        // A file counts once per stack, however often it occurs.
         let frames: BTreeSet<FrameId> = profile.frames_of(Some(stack)).collect();
         let mut seen: BTreeMap<DsoId, bool> = BTreeMap::new();
         for frame in frames {
@@ -166,7 +166,7 @@ fn file(profile: &Profile, dso: DsoId, lacks: &Lacks) -> Option<Finding> {
         };
         return Some(Finding::new(Limited, path, text).remedy(remedy));
     }
-    // The kernel's lines are rarely there, and rarely missed; nothing can be found where no addresses are told.
+    // The kernel's lines are rarely available, and rarely missed; without addresses no lines can be found.
     if !lacks.has_lines && dso.kind == DsoKind::File && dso.addresses != AddressSpace::Line {
         let text = "no debug information: no lines, no inlined calls";
         return Some(Finding::new(Limited, path, text).remedy(MissingSymbols::NoDebugInfo.remedy()));

@@ -1,4 +1,4 @@
-//! What is asked for.
+//! Arguments of `plumb explain`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::args::{FilterArgs, RecordArgs, TargetArgs, value};
 use crate::examples;
 
-/// What is read if nothing is named.
+/// File read by default.
 pub(super) const DEFAULT_FILE: &str = "profile.plumb";
 
 /// Arguments of `plumb explain`.
@@ -53,17 +53,17 @@ pub struct Args {
 }
 
 impl Args {
-    /// Whether it records, instead of reading a file.
+    /// Whether a command is recorded, instead of reading a file.
     pub(super) fn records(&self) -> bool {
         self.target.names_target() || !self.command.is_empty()
     }
 
-    /// The recording that it reads, unless it makes one.
+    /// The recording to read; `None` if one is made.
     pub(super) fn reads(&self) -> Option<&Path> {
         (!self.records()).then_some(&*self.file)
     }
 
-    /// The recording, if there is a file of it afterwards.
+    /// The file that holds the recording afterwards, if any.
     pub(super) fn kept(&self) -> Option<&Path> {
         self.reads().or(self.output.as_deref())
     }

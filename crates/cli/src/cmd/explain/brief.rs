@@ -1,6 +1,6 @@
-//! The answer on one screen: what is slow, why, where, what to do, what that gains, and how far to trust it.
+//! The one-screen answer: what is slow, why, where, what to do, the possible gain, and the quality of the data.
 //!
-//! It says the same as the sections of the whole report, from the same analysis; `--full` shows those.
+//! Based on the same analysis as the sections of the full report, which `--full` shows.
 
 use plumb_analyze::{
     Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, FrameIndex, HotFunction, command_failure,
@@ -17,15 +17,15 @@ use plumb_report::explain::headline::{gain, headline, short_percent, whole};
 use plumb_report::explain::places;
 use plumb_report::explain::places::name;
 
-/// Functions and further causes that are listed.
+/// Most functions and further causes listed.
 const FUNCTIONS: usize = 5;
 const FURTHER: usize = 3;
-/// Functions of a cause, and places, that are named.
+/// Most functions of a cause, and most places, that are named.
 const NAMED: usize = 3;
-/// Waiting for a processor is said from this part of the elapsed time on.
+/// Smallest run-queue wait that is reported, as a fraction of the elapsed time.
 const MUCH_WAITED: f64 = 0.1;
 
-/// The document of the screen.
+/// The one-screen document.
 pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Document {
     let mut section = Section::new("");
     section.blocks.extend(failure(report).map(Block::Strong));
@@ -48,7 +48,7 @@ pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Arg
     Document { title: title::of(report, args.reads()), summary: pace(report), sections: vec![section] }
 }
 
-/// Time on the clock and on processors.
+/// Elapsed time and CPU time.
 fn pace(report: &Explanation<'_>) -> Text {
     let pace = &report.pace;
     let mut parts: Vec<String> = Vec::new();
@@ -69,7 +69,7 @@ fn run_queue_wait(report: &Explanation<'_>) -> Option<String> {
     let is_much = waited as f64 >= MUCH_WAITED * elapsed as f64;
     let throttled = pace.queued.as_ref().and_then(|queued| queued.throttled_ns);
     let mut whose: Vec<String> = Vec::new();
-    // What the limit took is the group's own.
+    // Throttled time is caused by the cgroup's own limit.
     if pace.is_held_up_by_others() && throttled.is_none_or(|ns| ns.saturating_mul(2) < waited) {
         whose.push("other programs had the processors".into());
     }
@@ -84,13 +84,13 @@ fn run_queue_wait(report: &Explanation<'_>) -> Option<String> {
     is_much.then(|| format!("{} run-queue wait{whose}", time(waited as f64)))
 }
 
-/// Sentence without its end that says how the command failed: it may not have done what was to be measured.
+/// How the command failed, as a sentence without its end: it may not have done the work to be measured.
 pub(super) fn failure(report: &Explanation<'_>) -> Option<Text> {
     let failure = command_failure(&report.view.profile().meta)?;
     Some(format!("The {}", failure.strip_prefix("the ").unwrap_or(&failure)).into())
 }
 
-/// What stands behind the headline.
+/// The facts that support the headline.
 fn facts(report: &Explanation<'_>, args: &Args) -> Vec<(String, Text)> {
     let mut facts: Vec<(String, Text)> = Vec::new();
     if let Some(index) = report.waiting_rule() {
@@ -146,7 +146,7 @@ fn facts(report: &Explanation<'_>, args: &Args) -> Vec<(String, Text)> {
     facts
 }
 
-/// What is said of a function that no rule holds for.
+/// The facts on a function that no rule applies to.
 fn unknown(report: &Explanation<'_>, frame: FrameIndex, args: &Args) -> Vec<(String, Text)> {
     let mut facts = Vec::new();
     if let Some(index) = report.contended() {
@@ -192,7 +192,7 @@ fn costs(report: &Explanation<'_>, functions: &[(FrameIndex, Cost)]) -> Text {
     text
 }
 
-/// The user's places, where there are several.
+/// The places in user code, if there are several.
 fn wheres(report: &Explanation<'_>, cause: &CodeAdvice) -> Option<Text> {
     if cause.places.len() < 2 {
         return None;
@@ -207,7 +207,7 @@ fn wheres(report: &Explanation<'_>, cause: &CodeAdvice) -> Option<Text> {
     Some(text)
 }
 
-/// Other causes, in a line each.
+/// Other causes, one per line.
 fn further(report: &Explanation<'_>, section: &mut Section) {
     let first = match report.first() {
         Some((Bottleneck::Code(index), _)) => Some(index),
@@ -237,7 +237,7 @@ fn further(report: &Explanation<'_>, section: &mut Section) {
     }
 }
 
-/// The functions with the most time in themselves.
+/// The functions with the largest self time.
 fn functions(report: &Explanation<'_>, section: &mut Section) {
     let line = |function: &HotFunction| {
         vec![
@@ -262,7 +262,7 @@ fn functions(report: &Explanation<'_>, section: &mut Section) {
     section.say("");
 }
 
-/// What filters took away, of which no share tells.
+/// Samples excluded by filters, which are in no share.
 fn left_out(report: &Explanation<'_>, patterns: &[String]) -> Option<Text> {
     if report.left_out.samples == 0 {
         return None;
@@ -275,7 +275,7 @@ fn left_out(report: &Explanation<'_>, patterns: &[String]) -> Option<Text> {
     Some(filters.and(format!(": {share} of {}; shares are of the rest", whole(report))))
 }
 
-/// How far to trust it, in a line.
+/// The quality of the data, in one line.
 fn data(report: &Explanation<'_>) -> Text {
     let (quality, meta) = (&report.quality, &report.view.profile().meta);
     let mut parts = vec![label::samples(report.view.part().samples)];
@@ -296,10 +296,10 @@ fn data(report: &Explanation<'_>) -> Text {
     parts.join(", ").into()
 }
 
-/// What to type for more.
+/// The command to type for more.
 fn more(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Text {
     let mut text = Text::default().name(again::full(args, !report.calls.is_empty()));
-    // The hottest of those that have instructions: functions of scripts have none.
+    // The hottest function that has instructions: interpreted functions have none.
     if let (Some((function, _)), true) = (code.known.first(), args.is_kept()) {
         text = text.and(", ").name(again::annotate(&places::short_name(&function.name), args));
     }

@@ -1,6 +1,6 @@
-//! On the one screen, what is known of system calls and page faults that a rule is about.
+//! One-screen report: measurements of the system calls and page faults that a rule is about.
 //!
-//! Not here: what calls there are.
+//! Elsewhere: the list of calls.
 
 use plumb_analyze::{Bottleneck, Explanation, Measure};
 
@@ -8,10 +8,10 @@ use crate::render::document::Text;
 use crate::render::rule;
 use plumb_report::explain::headline::{gain, short_percent};
 
-/// Shares of the time that was watched, which the headline gives of all.
+/// Shares of the traced time; the headline already gives them for all of it.
 const TOLD_BY_HEADLINE: [&str; 2] = ["these calls", "open and close of them"];
 
-/// That threads wait for a lock while one of them computes. Which lock that is, and whether it is held meanwhile, no call tells.
+/// Adds the fact that threads wait for a lock while one of them computes. System calls don't show which lock, or who holds it.
 pub(super) fn contention(report: &Explanation<'_>, index: usize, facts: &mut Vec<(String, Text)>) {
     let share = short_percent(report.calls[index].wall_percent);
     let text = format!("other threads wait for a lock meanwhile: {share} of the elapsed time");
@@ -19,7 +19,7 @@ pub(super) fn contention(report: &Explanation<'_>, index: usize, facts: &mut Vec
     self::facts(report, index, facts);
 }
 
-/// What is known of system calls and page faults.
+/// Adds the measurements of system calls and page faults.
 pub(super) fn facts(report: &Explanation<'_>, index: usize, facts: &mut Vec<(String, Text)>) {
     let advice = &report.calls[index];
     let is_told = |measure: &&Measure| TOLD_BY_HEADLINE.contains(&measure.what);

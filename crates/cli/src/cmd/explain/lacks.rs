@@ -1,6 +1,6 @@
-//! On the one screen, what a good part of the samples lacks, callers or names, and what gives it: rules can't be held against what isn't known.
+//! One-screen report: the data that many samples lack, callers or names, and the remedy. Rules don't apply to unknown code.
 //!
-//! Not here: the verdict on code without names (`nameless`).
+//! Elsewhere: the verdict on code without names (`nameless`).
 
 use plumb_analyze::{Bottleneck, Explanation, Obstacle};
 
@@ -8,10 +8,10 @@ use crate::render::document::Text;
 use crate::stack_quality::{Stacks, nameless};
 use plumb_report::explain::headline::short_percent;
 
-/// What fewer samples lack is not said, in percent.
+/// Smallest share of samples whose gap is reported, in percent.
 const LEAST: f64 = 10.0;
 
-/// The reason why most stacks are cut, and the place where most names are missing.
+/// The reason for most truncated stacks, and the file or process where most names are missing.
 pub(super) fn facts(report: &Explanation<'_>) -> Vec<(String, Text)> {
     let profile = report.view.profile();
     let share = |part: u64, all: u64| part as f64 / all.max(1) as f64 * 100.0;
@@ -33,14 +33,14 @@ pub(super) fn facts(report: &Explanation<'_>) -> Vec<(String, Text)> {
     cut.into_iter().chain(names).collect()
 }
 
-/// What gives names to most of the code without any, where that is what the headline says.
+/// The remedy that names most of the unnamed code, if the headline is about that.
 pub(super) fn names_remedy(report: &Explanation<'_>) -> Option<String> {
     let Some(Obstacle::Names(_)) = report.outlook.obstacle() else { return None };
     let remedy = nameless(report.view.profile()).0.into_iter().next()?.remedy;
     (!remedy.is_empty()).then(|| format!(": {remedy}"))
 }
 
-/// Whether the headline is of code without names, and says how it gets some.
+/// Whether the headline is about unnamed code and includes the remedy.
 fn says_names(report: &Explanation<'_>) -> bool {
     if matches!(report.outlook.obstacle(), Some(Obstacle::Names(_))) {
         return true;

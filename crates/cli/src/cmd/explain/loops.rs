@@ -1,10 +1,10 @@
-//! What a hot loop showed, in a sentence.
+//! The findings on a hot loop, in a sentence.
 //!
-//! Not here: the same for programs (`plumb_report::explain`).
+//! Elsewhere: the same as JSON (`plumb_report::explain`).
 
 use plumb_analyze::{AccessPattern, LoopCause, LoopFinding};
 
-/// The evidence.
+/// The evidence as a sentence.
 pub(super) fn sentence(finding: &LoopFinding) -> String {
     match finding.cause {
         LoopCause::BusyWait { takes_lock: true } => {
@@ -62,7 +62,7 @@ pub(super) fn sentence(finding: &LoopFinding) -> String {
     }
 }
 
-/// `48 MiB`.
+/// A size such as `48 MiB`.
 fn size(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} B"),

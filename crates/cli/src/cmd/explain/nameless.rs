@@ -1,4 +1,4 @@
-//! What the report says where most time is in code without names: whose it is, and how it gets some. No rule is held against such code.
+//! One-screen report if most time is in code without names: its owner, and how to get names. No rule applies to such code.
 
 use plumb_analyze::{Explanation, FrameIndex};
 use plumb_report::explain::headline::maker;
@@ -6,7 +6,7 @@ use plumb_report::explain::headline::maker;
 use crate::render::document::Text;
 use crate::stack_quality::{Runtime, Told, of_file};
 
-/// What is known of it, and what to do.
+/// The known facts about the code, and what to do.
 pub(super) fn facts(report: &Explanation<'_>, frame: FrameIndex) -> Vec<(String, Text)> {
     let profile = report.view.profile();
     let remedy = match maker(report, frame) {

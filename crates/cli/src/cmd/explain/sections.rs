@@ -1,4 +1,4 @@
-//! What the report says, section by section.
+//! The full report, section by section.
 
 mod end;
 mod figures;
@@ -15,7 +15,7 @@ use super::{Args, again, title};
 use crate::render::document::Document;
 use plumb_report::explain::HotFunctions;
 
-/// The report.
+/// The whole report as a document.
 pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Document {
     let profile = report.view.profile();
     let title = title::of(report, (!args.records()).then_some(&*args.file));

@@ -1,6 +1,6 @@
-//! On the one screen, what a target waits for: which of the user's lines, in which call.
+//! One-screen report: the waits of a target, by line of user code and call.
 //!
-//! Not here: the section of the whole report (`sections/why.rs`).
+//! Elsewhere: the section of the full report (`sections/why.rs`).
 
 use plumb_analyze::{BoundBy, Cost, Explanation, FrameIndex, View, WaitKind, Waits};
 
@@ -13,19 +13,19 @@ use crate::render::label;
 use plumb_report::explain::headline::short_percent;
 use plumb_report::explain::places;
 
-/// Waits that are listed.
+/// Most waits listed.
 const LISTED: usize = 3;
-/// Those below this share of all waiting are not, in percent.
+/// Smallest listed share of all waiting, in percent.
 const LEAST: f64 = 5.0;
 /// The call behind locks, conditions and joins.
 const FUTEX: &str = "futex";
-/// Places of a call that are named, and from which share of it on the second and third are, in percent.
+/// Most places named per call, and the smallest share of the call for the second and third, in percent.
 const PLACES: usize = 3;
 const LEAST_OF_ROW: f64 = 10.0;
-/// From here on it is said that they were not recorded from the beginning on.
+/// A later start of the recording of waits is mentioned.
 const LATE_NS: u64 = 100_000_000;
 
-/// A target that runs for most of the time waits for nothing that matters; threads of Go wait for goroutines, which is told where it was asked for.
+/// Omitted for a target that runs most of the time; threads of Go wait for goroutines, so their waits are shown only on request.
 pub(super) fn say(report: &Explanation<'_>, args: &Args, section: &mut Section) {
     let Some(waits) = blocked(report, args) else { return };
     let mut lines = lines(waits);
@@ -42,12 +42,12 @@ pub(super) fn say(report: &Explanation<'_>, args: &Args, section: &mut Section) 
     }
 }
 
-/// Whether there is something to list.
+/// Whether there are waits to list.
 pub(super) fn are_known(report: &Explanation<'_>, args: &Args) -> bool {
     blocked(report, args).is_some_and(|waits| !lines(waits).is_empty() || idle(waits).is_some())
 }
 
-/// How to find out more about the waits.
+/// The way to find out more about the waits.
 pub(super) fn how_to_see(report: &Explanation<'_>, args: &Args) -> Text {
     match report.has_goroutines() {
         true => Text::from(
@@ -63,7 +63,7 @@ fn blocked<'r, 'p>(report: &'r Explanation<'p>, args: &Args) -> Option<&'r Waits
     report.waits.iter().find(|waits| matters && waits.event == "off-cpu")
 }
 
-/// Threads that wait for work, which is in no share.
+/// Threads that wait for work, which are in no share.
 pub(super) fn idle(waits: &Waits<'_>) -> Option<(String, Text)> {
     let sums = waits.sums.as_ref()?;
     let cost = sums.idle.part();
@@ -86,7 +86,7 @@ pub(super) fn kinds(waits: &Waits<'_>) -> Option<Text> {
     (!all.is_empty()).then(|| all.join(", ").into())
 }
 
-/// The calls that were waited in longest, each with the line of the user's that waited longest.
+/// The calls with the longest waits, each with the line of user code that waited longest.
 fn lines(waits: &Waits<'_>) -> Vec<(String, Text)> {
     let rows = waits.time.rows.iter().zip(&waits.callers);
     let large = rows.filter(|(row, _)| row.cost.percent_of(waits.time.whole) >= LEAST);
@@ -94,7 +94,7 @@ fn lines(waits: &Waits<'_>) -> Vec<(String, Text)> {
         .take(LISTED)
         .map(|(row, callers)| {
             let call = label::wait(waits.event, row.cause, &row.name);
-            // Who waits longest may just wait for the others' end.
+            // The longest wait may just be for the end of the others.
             let share = |cost: &Cost| cost.percent_of(row.cost);
             let known = callers.places.iter().enumerate();
             let told = known.filter(|(at, (_, cost))| *at == 0 || share(cost) >= LEAST_OF_ROW).take(PLACES);
@@ -115,7 +115,7 @@ fn lines(waits: &Waits<'_>) -> Vec<(String, Text)> {
         .collect()
 }
 
-/// The function that waits: of a lock, a condition, a join. A function that an interpreter calls for a script is left out.
+/// The function that waits: for a lock, a condition, a join. A function that an interpreter calls for a script is omitted.
 fn function_called(view: &View<'_>, by: FrameIndex, called: FrameIndex) -> Text {
     let is_script = |frame| view.frame(frame).frame.is_some_and(|id| view.profile().is_script(id));
     let name = places::name(view, called);

@@ -1,4 +1,4 @@
-//! The formats, what files in them are called, and what they keep.
+//! The export formats, their file extensions, and what they keep.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ pub enum Format {
     Csv,
 }
 
-/// What the names of files end in.
+/// File extensions by format.
 const ENDINGS: [(&str, Format); 20] = [
     (".pb.gz", Format::Pprof),
     (".pprof", Format::Pprof),
@@ -54,7 +54,7 @@ const ENDINGS: [(&str, Format); 20] = [
     (".csv", Format::Csv),
 ];
 
-/// What `--help` says of the formats.
+/// Text of `--help` on the formats.
 pub const KEPT: &str = "\
 Contents of each format, besides function names, inlined functions and weights:
   pprof       .pb.gz .pprof .pgo   threads, files, lines, addresses, build IDs; no times, no CPUs: identical stacks are merged
@@ -73,7 +73,7 @@ recordings only.
 All commands that take a recording also read these but otlp and csv, compressed by gzip, zstd or xz, or not; the header of the report names
 the data that a format lacks.";
 
-/// The format that a file's name says.
+/// The format for a file name.
 pub fn by_name(path: &Path) -> Result<Format> {
     let name = path.to_string_lossy();
     let unpacked = name.strip_suffix(".gz").unwrap_or(&name);
@@ -87,7 +87,7 @@ pub fn by_name(path: &Path) -> Result<Format> {
     Ok(*format)
 }
 
-/// The names of all formats, each with the ending that selects it.
+/// The names of all formats, each with the extension that selects it.
 fn formats() -> Vec<String> {
     let named = |format: &Format| {
         let (ending, _) = ENDINGS.iter().find(|(_, one)| one == format)?;

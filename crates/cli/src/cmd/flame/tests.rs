@@ -1,4 +1,4 @@
-//! The files that are written, from a small profile made by hand.
+//! Output files for a small hand-made profile.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::loaded;
 use crate::words::parsed;
 use plumb_report::flame::payload;
 
-/// A frame, and the functions in it with their lines: innermost inlined call first.
+/// Adds a frame with its functions and lines: innermost inlined call first.
 fn frame(profile: &mut Profile, kind: DsoKind, path: &str, lines: &[(&str, u32)]) -> FrameId {
     let addresses = if kind == DsoKind::Kernel { AddressSpace::Avma } else { AddressSpace::Svma };
     let path = profile.strings.add(path);
@@ -47,7 +47,7 @@ fn frame(profile: &mut Profile, kind: DsoKind, path: &str, lines: &[(&str, u32)]
     id
 }
 
-/// Six samples: a system call, an inlined call, a cut stack.
+/// Six samples: a system call, an inlined call, a truncated stack.
 fn example() -> Profile {
     let mut profile = Profile::default();
     let (name, unit) = (profile.strings.add("cpu-clock"), profile.strings.add("ns"));
@@ -118,7 +118,7 @@ fn with_flame<T>(profile: &Profile, then: impl FnOnce(&Flame<'_>) -> T) -> T {
 
 #[test]
 fn the_page_gets_what_its_tests_read() {
-    // web/test/page.test.mjs reads the same file and says what it means. PLUMB_BLESS=1 writes it anew.
+    // web/test/page.test.mjs reads the same file and checks its meaning. PLUMB_BLESS=1 rewrites it.
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/testdata/small.payload");
     let bytes = with_flame(&example(), |flame| payload::encode(flame, &facts())).unwrap();
     if std::env::var_os("PLUMB_BLESS").is_some() {
@@ -242,7 +242,7 @@ fn an_svg_of_a_huge_profile_leaves_out_the_narrowest_boxes_and_says_so() {
 fn equal_input_gives_equal_files() {
     let picture = || with_flame(&example(), |flame| svg::picture(flame, &facts()).unwrap());
     let make = || (page(example(), &facts()), picture());
-    // Not assert_eq, which would print them.
+    // `assert!`, since assert_eq would print both.
     assert!(make() == make());
 }
 
@@ -278,7 +278,7 @@ fn the_svg_colours_the_kernel_by_what_it_ran_for() {
     made.sample("x/1", "main@x;asm_exc_page_fault@k;clear_page@k", 30);
     let bytes = with_flame(&made.profile, |flame| svg::picture(flame, &facts())).unwrap();
     let text = String::from_utf8(bytes).unwrap();
-    // The same function twice, by the marks that are not seen.
+    // One function in two boxes, told apart by invisible marks.
     let mut boxes = text
         .match_indices("<title>clear_page")
         .map(|(at, _)| text[at..].split_once("fill=\"").unwrap().1.split_once('"').unwrap().0);

@@ -1,4 +1,4 @@
-//! Calls that were counted and measured, for people: errors, bytes, times and the longest calls.
+//! Counted and timed calls as text: errors, bytes, times and the longest calls.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -17,9 +17,9 @@ use crate::render::duration::short_time;
 use crate::render::table::{self, BARS, Column, Layout};
 use crate::terminal::{Output, printable};
 
-/// Lines of calls that are shown of a thread or process, and of longest calls.
+/// Most lines of calls per thread or process, and most longest calls.
 const MOST: usize = 10;
-/// A mean that is less than so many times what measuring costs is not to be trusted.
+/// A mean is reliable if it is at least this many times the tracing overhead.
 const TRUSTED: f64 = 3.0;
 
 pub(super) fn write(
@@ -74,12 +74,12 @@ pub(super) fn write(
     }
 }
 
-/// The name of an error, or its number.
+/// The name of an error, or its number if unknown.
 pub(super) fn error_name(number: u32) -> Cow<'static, str> {
     errno_name(number).map_or_else(|| format!("errno {number}").into(), Cow::Borrowed)
 }
 
-/// Errors and bytes, a line for each call that has some.
+/// Errors and bytes, one line per call that has any.
 fn results(calls: &[Call], out: &mut Output<'_>) -> io::Result<()> {
     for call in calls {
         let account = &call.account;
@@ -140,7 +140,7 @@ fn times(calls: &[Call], counted: &Counted, args: &Args, out: &mut Output<'_>) -
     Ok(())
 }
 
-/// Bars from the first bucket with a call to the last, between their limits.
+/// Bars from the first to the last bucket with a call, with the limits of both.
 fn histogram(times: &Times) -> String {
     let most = times.buckets.iter().copied().max().unwrap_or(0);
     let first = times.buckets.iter().position(|&count| count > 0);
@@ -148,7 +148,7 @@ fn histogram(times: &Times) -> String {
     let (Some(first), Some(last)) = (first, last) else { return String::new() };
     let bar = |&count: &u64| match count {
         0 => ' ',
-        // By the logarithm: a few that take long are what is looked for.
+        // Logarithmic, so that a few long calls are visible.
         count => {
             let height = (count as f64).ln_1p() / (most as f64).ln_1p() * (BARS.len() - 1) as f64;
             BARS[(height.round() as usize).min(BARS.len() - 1)]
@@ -175,7 +175,7 @@ fn longest(counted: &Counted, profile: &Profile, out: &mut Output<'_>) -> io::Re
     Ok(())
 }
 
-/// A call as the kernel describes its arguments; `None`: it has no number here.
+/// A call with arguments as the kernel describes them; `None` if the call has no number on this machine.
 fn in_words(name: &str, signature: &Signature, one: &Longest) -> Option<String> {
     let text = signature.takes().iter().position(|take| matches!(take.what, What::String { .. }));
     let text = text.filter(|_| !one.text.is_empty());
@@ -194,11 +194,11 @@ fn in_words(name: &str, signature: &Signature, one: &Longest) -> Option<String> 
         is_shown: true,
         pieces: piece.into_iter().collect(),
     };
-    // What a descriptor was is long past.
+    // The descriptor may have been closed long ago.
     let mut nameless = |_: i32, _: &mut String| {};
     let mut args: Vec<String> = Vec::new();
     signature.arguments(&call, &mut nameless, |name, value| args.push(format!("{name}: {value}")));
-    // A new program has none of the old one's registers.
+    // After exec, the old program's registers are gone.
     if Cause::of_call(name) == Cause::Exec && one.result == 0 {
         args.truncate(usize::from(!one.text.is_empty()));
     }
@@ -207,16 +207,16 @@ fn in_words(name: &str, signature: &Signature, one: &Longest) -> Option<String> 
     Some(printable(&format!("{name}({}) = {result}", args.join(", "))).into_owned())
 }
 
-/// A call of which nothing is known but its registers.
+/// A call of which only the registers are known.
 fn in_numbers(call: &Call, one: &Longest) -> String {
     let args: Vec<String> = one.args.iter().map(|&arg| argument(arg)).collect();
     let path = if one.text.is_empty() { String::new() } else { format!(" \"{}\"", printable(&one.text)) };
     format!("{}({}){path} = {}", call.name, args.join(", "), result(one.result))
 }
 
-/// A register: a small number as such, anything else as an address.
+/// A register: a small number in decimal, anything else as an address.
 fn argument(value: u64) -> String {
-    // Descriptors such as AT_FDCWD are of half the width.
+    // Descriptors such as AT_FDCWD are 32 bits wide.
     let half = u32::try_from(value).map_or(value.cast_signed(), |half| half.cast_signed().into());
     match (half, value.cast_signed()) {
         (small @ -4096..=0xffff, _) | (_, small @ -4096..=-1) => small.to_string(),

@@ -1,4 +1,4 @@
-//! Calls that were counted and measured beside the samples, by the rows of the table that they belong to.
+//! Calls that were counted and timed in addition to samples, by row of the table.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use plumb_syscalls::{Abi, Account, named, path_argument, takes_file};
 
 use crate::exit;
 
-/// What calls are shown apart by.
+/// Grouping of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Apart {
     /// Threads
@@ -22,7 +22,7 @@ pub(super) enum Apart {
     File,
 }
 
-/// Loads what counts calls, apart if so, and times them if `latency`.
+/// Loads the BPF programs that count calls, grouped by `apart`, and time them if `latency`.
 pub(super) fn load(latency: bool, apart: Option<Apart>) -> Result<CallSums> {
     let per = match apart {
         None => Per::Call,
@@ -48,33 +48,33 @@ fn refusal(error: &LoadError) -> anyhow::Error {
 /// Calls of one name.
 pub(super) struct Call {
     pub name: Cow<'static, str>,
-    /// Without what measuring costs.
+    /// Counts and times, less the tracing overhead.
     pub account: Account,
 }
 
 /// Calls of a thread, process or file.
 pub(super) struct Group {
-    /// Its number; of a file that of its inode.
+    /// Thread or process ID, or a file's inode number.
     pub id: u64,
     pub name: String,
     pub calls: Vec<Call>,
 }
 
-/// All that was counted.
+/// All counts.
 pub(super) struct Counted {
-    /// Those that took or were most, first.
+    /// Ordered by time, or by number where calls are not timed; largest first.
     pub calls: Vec<Call>,
-    /// The same by thread or process, if that was asked for.
+    /// The counts by thread, process or file, if asked for.
     pub groups: Vec<Group>,
     pub events: Events,
     pub tax: Overhead,
     pub is_timed: bool,
-    /// The same by the table's rows.
+    /// The counts by row of the table.
     by_row: BTreeMap<String, Account>,
 }
 
 impl Counted {
-    /// What was counted while the profile was recorded.
+    /// Counts from the time of the recording.
     pub fn of(sums: &CallSums, profile: &Profile) -> Self {
         let (mut all, mut apart) = (BTreeMap::new(), BTreeMap::<(u32, u64), BTreeMap<_, _>>::new());
         for (SummedBy { number, who, file }, account) in sums.accounts() {
@@ -111,12 +111,12 @@ impl Counted {
         Counted { calls, groups, events, tax: sums.tax(), is_timed: sums.is_timed(), by_row }
     }
 
-    /// What was counted that a row of the table is about.
+    /// The counts of a row of the table.
     pub fn of_row(&self, name: &str) -> Option<&Account> {
         self.by_row.get(name)
     }
 
-    /// Rows without a sample: their names and causes.
+    /// Names and causes of the rows without a sample.
     pub fn unsampled<'a>(
         &'a self,
         is_there: impl Fn(&str) -> bool + 'a,
@@ -131,7 +131,7 @@ impl Counted {
     }
 }
 
-/// The row that a call's time is in.
+/// The row that contains a call's time.
 fn row_of(call: &str) -> String {
     match Cause::of_call(call) {
         Cause::Call => call.to_owned(),
@@ -149,12 +149,12 @@ fn calls(accounts: BTreeMap<Option<u32>, Account>, floor: u64) -> Vec<Call> {
     calls
 }
 
-/// What calls are ordered by: the time that they took, or how many they are.
+/// Sort key of a call: its total time, or the number of calls if not timed.
 fn weight(call: &Call) -> u64 {
     call.account.times.as_ref().map_or(call.account.calls, |times| times.wall_ns)
 }
 
-/// The name of a thread, or a process by its first.
+/// Name of a thread, or of a process by its main thread.
 fn name_of(profile: &Profile, who: u32) -> String {
     let threads = profile.threads.rows();
     let own = threads.iter().rfind(|thread| thread.tid == who);

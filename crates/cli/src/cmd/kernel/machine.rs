@@ -1,4 +1,4 @@
-//! The table of kernel time for programs: JSON and CSV. Field names are stable.
+//! The table of kernel time as JSON and CSV. Field names are stable.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -17,7 +17,7 @@ use super::{Args, Shown};
 use crate::advice::{self, Verdict, processes};
 use crate::terminal::Output;
 
-/// Writes one JSON object. `total_ns` is the sum of all rows but that of idle processors; what was not measured is null.
+/// Writes one JSON object. `total_ns` is the sum of all rows except idle CPUs; unmeasured values are null.
 pub(super) fn json(
     shown: &Shown<'_>,
     verdict: Option<&Verdict>,
@@ -43,7 +43,7 @@ pub(super) fn json(
     Ok(())
 }
 
-/// Adds the counts of a row; null where nothing was counted.
+/// Adds the counts of a row; null if nothing was counted.
 fn add_counts(shown: &Shown<'_>, row: &mut Value) {
     let account = row["name"].as_str().and_then(|name| of_row(shown, name));
     row["calls"] = account.map(|account| account.calls).into();
@@ -51,17 +51,17 @@ fn add_counts(shown: &Shown<'_>, row: &mut Value) {
     row["wall_ns"] = wall_ns(account).into();
 }
 
-/// The counts of a row; `None` if nothing was counted. User code has no calls.
+/// The counts of a row; `None` if nothing was counted. User code makes no calls.
 fn of_row<'a>(shown: &'a Shown<'_>, name: &str) -> Option<&'a Account> {
     shown.counted.as_ref()?.of_row(name)
 }
 
-/// How long calls of a row took together.
+/// Total duration of a row's calls.
 fn wall_ns(account: Option<&Account>) -> Option<u64> {
     Some(account?.times.as_ref()?.wall_ns)
 }
 
-/// Rows of calls that no sample hit.
+/// Rows of calls without a sample.
 fn unsampled<'a>(shown: &'a Shown<'_>) -> impl Iterator<Item = KernelRow> + 'a {
     let counted = shown.counted.iter();
     counted.flat_map(|counted| counted.unsampled(|name| shown.has_row(name))).map(|(name, cause)| KernelRow {
@@ -73,7 +73,7 @@ fn unsampled<'a>(shown: &'a Shown<'_>) -> impl Iterator<Item = KernelRow> + 'a {
     })
 }
 
-/// What was counted, beside the rows.
+/// Adds the counts that belong to no row.
 fn counted_json(counted: &Counted, document: &mut Value) {
     let (events, tax) = (counted.events, counted.tax);
     document["calls"] = counted.calls.iter().map(call_json).collect();
@@ -153,7 +153,7 @@ struct Line<'a> {
     wall_ns: Option<u64>,
 }
 
-/// Writes a line for each row.
+/// Writes one CSV line per row.
 pub(super) fn csv(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
     let mut csv = csv::Writer::from_writer(out);
     let unsampled: Vec<KernelRow> = unsampled(shown).collect();

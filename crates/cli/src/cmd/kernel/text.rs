@@ -1,4 +1,4 @@
-//! The table of kernel time for people.
+//! The table of kernel time as text.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ use crate::render::precision::Precision;
 use crate::render::table::{self, Column, Layout};
 use crate::terminal::{Output, printable};
 
-/// Farther from the kernel's account than this, in percent, needs a word.
+/// A larger difference from the kernel's accounting, in percent, is explained.
 const FAR_PERCENT: f64 = 5.0;
 
 pub(super) fn write(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> {
@@ -100,7 +100,7 @@ fn rows(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> 
     writeln!(out, "# too brief for a sample: {}", too_brief.join(", "))
 }
 
-/// A line. With its name comes what was counted of the row, if something was, and if anything was at all.
+/// Writes a line, with the row's counts if anything was counted.
 fn line(
     shown: &Shown<'_>,
     precision: Precision,
@@ -108,7 +108,7 @@ fn line(
     cause: Cause,
     (name, counted): (&str, Option<Option<&Account>>),
 ) -> Vec<String> {
-    // What idles is no part of what was used.
+    // Idle time is not part of the used CPU time.
     let share = match cause {
         Cause::Idle => "-".to_owned(),
         _ => precision.percent(cost.percent_of(shown.time.whole)),
@@ -136,7 +136,7 @@ fn amount(shown: &Shown<'_>, cost: Cost) -> String {
     if shown.time.is_time { time(cost.weight as f64) } else { cost.weight.to_string() }
 }
 
-/// For each row the stacks that lead there.
+/// The stacks of each row.
 fn stacks(shown: &Shown<'_>, most: usize, full: bool, out: &mut Output<'_>) -> io::Result<()> {
     for row in shown.time.rows.iter().filter(|row| !row.stacks.is_empty()) {
         writeln!(

@@ -1,4 +1,4 @@
-//! The process report for programs: JSON and CSV. Field names are stable; weights are in the event's unit.
+//! The process report as JSON and CSV. Field names are stable; weights are in the event's unit.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -12,9 +12,9 @@ use serde::Serialize;
 use super::Shown;
 use crate::terminal::Output;
 
-/// Writes one JSON object. `parent` is an index in `programs`, where parents come first.
+/// Writes one JSON object. `parent` is an index in `programs`, where parents precede children.
 pub(super) fn json(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
-    // What has no line has no children with one.
+    // A program without a line has no child with one.
     let lines = lines(shown);
     let mut document = procs::document(&shown.view, &shown.procs, &lines);
     document["advice"] = shown.advice.json(&shown.procs, |index| lines.binary_search(&index).ok()).into();
@@ -23,7 +23,7 @@ pub(super) fn json(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Indexes of the programs that have a line.
+/// Indices of the programs with a line.
 fn lines(shown: &Shown<'_>) -> Vec<usize> {
     (0..shown.procs.programs.len()).filter(|&index| shown.has_line(index)).collect()
 }
@@ -53,7 +53,7 @@ struct Line<'a> {
     accounted_processes: u64,
 }
 
-/// Writes a line for each program, in the order and depth of the tree.
+/// Writes one CSV line per program, in the order and with the depth of the tree.
 pub(super) fn csv(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
     let mut csv = csv::Writer::from_writer(out);
     let programs = shown.procs.programs.iter().enumerate().filter(|&(index, _)| shown.has_line(index));

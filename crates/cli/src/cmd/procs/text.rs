@@ -1,4 +1,4 @@
-//! The process report for people.
+//! The process report as text.
 
 use std::io::{self, Write};
 
@@ -62,7 +62,7 @@ fn number(title: &'static str) -> Column {
     Column { title, layout: Layout::Number }
 }
 
-/// The tree of programs: shares of all that the samples stand for, and how many processes there were.
+/// The tree of programs: shares of the total, and numbers of processes.
 fn tree(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> {
     let mut columns: Vec<Column> =
         ["Total", "Self", "User", "Fork", "Exec", "Faults", "Exit", "Kernel", "Processes", "Alive", "Life"]
@@ -95,7 +95,7 @@ fn tree(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> 
     Ok(())
 }
 
-/// What one process of each program cost on average.
+/// Average cost of one process, by program.
 fn means(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> {
     let procs = &shown.procs;
     writeln!(
@@ -141,7 +141,7 @@ fn means(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()>
     table::write(&columns, &lines, args.full_names, out)
 }
 
-/// Who started each program, and from where.
+/// The starting process and stack of each program.
 fn starts(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> {
     let procs = &shown.procs;
     let mut told = false;
@@ -184,7 +184,7 @@ fn stack(shown: &Shown<'_>, node: Option<plumb_analyze::NodeId>, full: bool) -> 
     node.map_or_else(|| "no user stack".into(), |node| label::stack(&shown.view, node, full))
 }
 
-/// An amount for each of `count`: few events for many processes are less than one for each.
+/// The average amount per process, with decimals if there are fewer events than processes.
 fn mean(shown: &Shown<'_>, weight: u64, count: u64) -> String {
     let each = weight as f64 / count.max(1) as f64;
     match shown.procs.unit {

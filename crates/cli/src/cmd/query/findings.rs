@@ -1,4 +1,4 @@
-//! `plumb query findings`: what stands out in the services of a range, in the order of the server.
+//! `plumb query findings`: findings on the services of a time range, in the server's order.
 
 use std::io::Write;
 
@@ -8,14 +8,14 @@ use serde::Deserialize;
 use crate::render::duration::time;
 use crate::terminal::printable;
 
-/// The parts of the document that are shown.
+/// The fields of the server's document that are shown.
 #[derive(Deserialize)]
 pub(super) struct Findings {
     cpu_ns: i64,
     machine_ns: Option<i64>,
     services: usize,
     examined: usize,
-    /// Servers of an older version say nothing of it.
+    /// Missing in the answers of older servers.
     #[serde(default)]
     own_cpu_ns: i64,
     #[serde(default)]
@@ -23,7 +23,7 @@ pub(super) struct Findings {
     pub(super) findings: Vec<Finding>,
 }
 
-/// How an answer was bounded.
+/// A limit that the server applied to an answer.
 #[derive(Deserialize)]
 struct Bound {
     service: Option<String>,
@@ -46,7 +46,7 @@ struct Evidence {
     selector: String,
 }
 
-/// Prints at most so many findings. `url` makes the URL at which other commands read what a selector selects.
+/// Prints at most `limit` findings. `url` maps a selector to the URL from which other commands read its samples.
 pub(super) fn show(
     found: &Findings,
     limit: usize,

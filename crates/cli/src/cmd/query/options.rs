@@ -1,4 +1,4 @@
-//! Which answers take which options. An option that an answer does not take is an error: it would change nothing, and nobody would notice.
+//! The options that each kind of answer takes. Any other option is an error: it would silently change nothing.
 
 use anyhow::Result;
 use clap::ValueEnum;
@@ -8,16 +8,16 @@ use crate::exit::wrong_usage;
 
 /// An option that only some answers take.
 struct Partial {
-    /// How it is written.
+    /// The option as typed.
     name: &'static str,
     is_given: bool,
     takes: &'static [What],
 }
 
-/// Answers that are shown as a table of rows, and have all of them in JSON.
+/// Answers that are printed as a table but have all rows in JSON.
 const WHOLE_IN_JSON: [What; 3] = [What::Callers, What::Verdict, What::Findings];
 
-/// Answers whose samples have a type.
+/// Answers about samples of one type.
 const OF_A_TYPE: [What; 9] = [
     What::Functions,
     What::Callers,
@@ -44,7 +44,7 @@ fn partial(args: &Args) -> [Partial; 9] {
         of("--by", !args.by.is_empty(), &[What::Series]),
         of("--format", args.format.is_some(), &[What::Export]),
         of("--output", args.output.is_some(), &[What::Flame, What::Diff, What::Export]),
-        // --base-until comes with it.
+        // `--base-until` requires this one.
         of("--base-from", base.base_from.is_some(), &[What::Diff]),
         of("--base-query", base.base_query.is_some(), &[What::Diff]),
         of(
@@ -66,10 +66,10 @@ fn partial(args: &Args) -> [Partial; 9] {
     ]
 }
 
-/// Whether the answer takes all options that are given.
+/// Checks that the answer takes all given options.
 ///
 /// # Errors
-/// One is given that the answer does not take. The message says which answers take it.
+/// An option does not apply to the answer. The message lists the answers that take it.
 pub(super) fn check(args: &Args) -> Result<()> {
     let what = word(args.what);
     let is_refused = |one: &Partial| one.is_given && !one.takes.contains(&args.what);
@@ -93,7 +93,7 @@ pub(super) fn check(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// How an answer is asked for.
+/// The name of an answer on the command line.
 fn word(what: What) -> String {
     what.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }

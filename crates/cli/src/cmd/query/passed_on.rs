@@ -1,4 +1,4 @@
-//! What other commands show of a server's selection, as their command lines: they read it by its URL.
+//! Answers that other commands show: builds their command lines, which read the server's selection by URL.
 
 use anyhow::{Result, anyhow};
 use plumb_server::moment;
@@ -7,7 +7,7 @@ use super::{Args, What, url_of};
 use crate::args::AccessArgs;
 use crate::exit::wrong_usage;
 
-/// The words of the command that shows it; `None` where `plumb query` does itself.
+/// The arguments of that command; `None` if `plumb query` prints the answer itself.
 pub(super) fn words(args: &Args) -> Result<Option<Vec<String>>> {
     let here = url_of(args, &args.query, (&args.from, &args.until), args.kind.as_deref());
     let mut words: Vec<String> = match args.what {
@@ -35,7 +35,7 @@ pub(super) fn words(args: &Args) -> Result<Option<Vec<String>>> {
     Ok(Some(words))
 }
 
-/// The URL of what a range is compared with.
+/// The URL of the base range for a comparison.
 fn before(args: &Args) -> Result<String> {
     let query = args.base.base_query.as_deref().unwrap_or(&args.query);
     let kind = args.kind.as_deref();

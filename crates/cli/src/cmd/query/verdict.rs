@@ -1,6 +1,6 @@
-//! `plumb query verdict`: the largest cause, what to do, and the hottest functions, of the document that the server made.
+//! `plumb query verdict`: the largest cause, what to do, and the hottest functions, from the server's document.
 //!
-//! Not here: all sections, which `plumb explain URL` prints.
+//! Elsewhere: all sections, which `plumb explain URL` prints.
 
 use std::io::Write;
 
@@ -9,19 +9,19 @@ use serde::Deserialize;
 
 use crate::terminal::printable;
 
-/// The parts of the document that are shown (docs/json.md).
+/// The fields of the server's document that are shown (docs/json.md).
 #[derive(Deserialize)]
 pub(super) struct Report {
     verdict: Verdict,
     functions: Vec<Function>,
     causes: Causes,
     quality: Quality,
-    /// Servers of an older version bound nothing.
+    /// Missing in the answers of older servers.
     #[serde(default)]
     truncated: Vec<Bound>,
 }
 
-/// How the answer was bounded.
+/// A limit that the server applied to an answer.
 #[derive(Deserialize)]
 struct Bound {
     says: String,
@@ -74,7 +74,7 @@ struct Quality {
     samples: u64,
 }
 
-/// Prints the verdict, and at most so many functions. `url`: what `plumb explain` takes for the same samples.
+/// Prints the verdict, and at most `limit` functions. `url`: the argument with which `plumb explain` reads the same samples.
 pub(super) fn show(report: &Report, limit: usize, url: &str, out: &mut impl Write) -> Result<()> {
     let verdict = &report.verdict;
     let threshold = verdict.threshold_percent;

@@ -1,5 +1,5 @@
-//! What a recording is worth, on stderr at its end: samples, coverage, losses, complete stacks and why others are
-//! not, what plumb itself cost, and what to type next.
+//! The summary of a recording, on stderr at its end: samples, coverage, losses, truncated stacks with their causes,
+//! plumb's own cost, and the next command to type.
 
 use std::cell::LazyCell;
 use std::time::Duration;
@@ -19,14 +19,14 @@ use crate::terminal::say;
 
 /// Smallest share of the samples that gets advice, in percent: nobody rebuilds a library for one sample of thousands.
 const ADVISED: f64 = 1.0;
-/// Causes that are named one by one.
+/// Most causes that are named individually.
 const CAUSES: usize = 5;
-/// With fewer samples than these a coverage says nothing.
+/// Fewest samples for a meaningful coverage.
 pub(super) const ENOUGH_SAMPLES: f64 = 20.0;
-/// With less processor time than this a share of it says nothing.
+/// Least CPU time, in seconds, for a meaningful share of it.
 const ENOUGH_SECONDS: f64 = 0.1;
 
-/// Prints it.
+/// Prints the summary.
 pub(super) fn print(recording: &Recording) {
     let Recording { profile, earlier, setup, target_cpu, recording_cpu, .. } = recording;
     for line in lines(profile, &earlier.and(profile), setup, *target_cpu, *recording_cpu) {
@@ -67,13 +67,13 @@ fn lines(
     }
     lines.extend(nameless_line(profile));
     lines.extend(interpreted_lines(profile, counts.by_kernel));
-    // Also what limits the setup.
+    // Includes the limits of the setup.
     lines.extend(profile.meta.warnings.iter().cloned());
     lines.extend(own(profile, target, recording));
     lines
 }
 
-/// The share of lost samples and the remedy, from a share of [`ADVISED`] on.
+/// The share of lost samples and the remedy, if the share is at least [`ADVISED`].
 fn lost_lines(lost: u64, samples: u64, by_kernel: bool) -> Vec<String> {
     let all = samples.saturating_add(lost);
     let remedy = match by_kernel {
@@ -84,7 +84,7 @@ fn lost_lines(lost: u64, samples: u64, by_kernel: bool) -> Vec<String> {
     vec![format!("{} of samples were lost, as their buffers were full", part_of(lost, all)), arrow]
 }
 
-/// The line about an event.
+/// The line on an event.
 fn event_line(
     profile: &Profile,
     (samples, weight): (u64, u64),
@@ -111,8 +111,8 @@ fn clock(
 ) -> String {
     let mut text = label::samples(samples);
     if let Some(target) = target {
-        // Only the code that is sampled can be covered. The kernel splits time into user and system by what its own
-        // tick finds, so that the parts are less exact than the sum.
+        // Only sampled code can be covered. The kernel splits time into user and system by its own tick,
+        // so that the parts are less exact than the sum.
         let (time, whose, about) = match event.code {
             Code::All => (target.total(), "processor time", ""),
             Code::User => (target.user, "user time", "about "),
@@ -132,7 +132,7 @@ fn clock(
     text
 }
 
-/// The line about an event that is no clock: how often it happened, and how often samples say that it did.
+/// The line on an event that is not a clock: the number of occurrences, and the number that samples represent.
 fn occurrences(
     profile: &Profile,
     event: &SampledEvent,
@@ -154,7 +154,7 @@ fn occurrences(
     text
 }
 
-/// The place with most samples in functions without names, with its remedy.
+/// The place with most samples in unnamed functions, with its remedy.
 fn nameless_line(profile: &Profile) -> Option<String> {
     let (places, samples) = nameless(profile);
     let place = places.first()?;
@@ -164,7 +164,7 @@ fn nameless_line(profile: &Profile) -> Option<String> {
     Some(format!("{share} of samples are in {}, without names{remedy}", place.place))
 }
 
-/// Languages whose interpreter is shown in the place of their functions.
+/// Languages whose interpreter is shown instead of their functions.
 fn interpreted_lines(profile: &Profile, by_kernel: bool) -> Vec<String> {
     let refusal = LazyCell::new(|| support_here().err());
     let (languages, samples) = interpreted(profile, Way { by_kernel, refusal: &|| refusal.clone() });
@@ -177,7 +177,7 @@ fn interpreted_lines(profile: &Profile, by_kernel: bool) -> Vec<String> {
     lines
 }
 
-/// The line with a remedy, if there is one and it concerns enough of the samples.
+/// The line with a remedy, if there is one and it affects enough of the samples.
 fn arrow(remedy: &str, (part, whole): (u64, u64)) -> Option<String> {
     (!remedy.is_empty() && part as f64 * 100.0 >= whole as f64 * ADVISED)
         .then(|| format!("          -> {remedy}"))
@@ -195,7 +195,7 @@ fn stack_lines(stacks: &Stacks) -> Vec<String> {
     }
     let mut lines = vec![first];
     let mut causes = stacks.causes.iter().take(CAUSES).peekable();
-    // Of those in a row with one remedy.
+    // Successive ones with the same remedy.
     let mut mended = 0;
     while let Some(cause) = causes.next() {
         mended += cause.samples;
@@ -224,7 +224,7 @@ fn own(profile: &Profile, target: Option<CpuTime>, recording: Duration) -> Optio
     Some(text + &format!(", names {:.2} s", own.saturating_sub(recording).as_secs_f64()))
 }
 
-/// A figure of two or three digits: what the clocks of a short run carry.
+/// A figure with two or three digits, as many as the clocks of a short run justify.
 fn significant(value: f64) -> String {
     if value < 10.0 { format!("{value:.1}") } else { format!("{value:.0}") }
 }

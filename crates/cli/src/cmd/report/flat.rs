@@ -10,7 +10,7 @@ use super::table::{self, Column, Layout, Line};
 use crate::render::precision::Precision;
 use crate::terminal::{Output, printable};
 
-/// What `--sort` is unless it is given.
+/// Default of `--sort`.
 const DEFAULT_SORT: [Key; 3] = [Key::Comm, Key::Dso, Key::Symbol];
 
 /// Writes the table.
@@ -51,7 +51,7 @@ pub fn write(view: &View<'_>, report: &Report, args: &Args, out: &mut Output<'_>
     write_rest(out, report.unnamed, &unnamed, "not named by --dso or --symbol")
 }
 
-/// What the table is sorted by, without what is the same in all rows, which is said above it: nobody asked for that one by itself.
+/// The sort keys without those that have one value in all rows, which the header shows instead. An explicit `--sort` keeps all keys.
 fn without_constant(
     report: &Report,
     args: &Args,
@@ -72,15 +72,15 @@ fn without_constant(
     Ok(sort)
 }
 
-/// How many rows are shown: as many as were asked for; otherwise all, or what fits on a terminal, where nothing scrolls them back.
+/// Number of rows to show: the requested number; otherwise all, or as many as fit on a terminal without a pager.
 fn shown_rows(report: &Report, args: &Args, out: &Output<'_>) -> usize {
-    /// Lines of the header, of the sums below, and of the next prompt.
+    /// Lines of the header, the sums below, and the next prompt.
     const OTHERS: usize = 19;
     let fit = || out.height().map(|height| height.saturating_sub(OTHERS).max(10));
     args.limit.or_else(fit).unwrap_or(usize::MAX).min(report.rows.len())
 }
 
-/// The limit that was in force if rows were cut by it.
+/// The minimum share, if rows were left out because of it.
 fn shown_minimum(args: &Args) -> f64 {
     args.min.unwrap_or(0.5)
 }
@@ -119,7 +119,7 @@ fn columns(args: &Args, sort: &[Key]) -> Vec<Column> {
     columns
 }
 
-/// Shares in steps of the last digit. Those of Self add up over all rows, shown or not.
+/// Shares rounded to the last digit shown. Self shares add up over all rows, shown or not.
 struct Shares {
     own: Vec<u32>,
     below: u32,
@@ -148,7 +148,7 @@ impl Shares {
     }
 }
 
-/// Files by their last component, as perf shows them, except where that would make two files look like one.
+/// File names without directories, as perf shows them, except where two files would get the same name.
 struct FileNames<'v, 'p> {
     view: &'v View<'p>,
     full: bool,
@@ -176,7 +176,7 @@ impl<'v, 'p> FileNames<'v, 'p> {
         let text = row.key.text(self.view, key);
         let frame = self.view.frame(row.key.frame);
         match key {
-            // The marker's text stands in the symbol column already.
+            // The marker's text is in the symbol column already.
             Key::Dso if self.has_symbols && frame.dso_path.is_empty() && frame.kind == Kind::Marker => {
                 "-".into()
             }
@@ -189,7 +189,7 @@ impl<'v, 'p> FileNames<'v, 'p> {
     }
 }
 
-/// The last part of the text if that is a path. Where no line is known a function's name stands in its place.
+/// The last component of the text if that is a path. Where the source line is unknown, the text is a function's name.
 fn file_name<'t>(view: &View<'_>, row: &Row, key: Key, text: &'t str) -> Option<&'t str> {
     let is_path = match key {
         Key::Dso | Key::Exe => text.starts_with('/'),

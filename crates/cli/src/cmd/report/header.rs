@@ -1,4 +1,4 @@
-//! What stands above the table: what was recorded, how well, and how much of it the filters keep.
+//! The header above the table: the recording, its quality, and the share that the filters keep.
 
 use std::io::{self, Write};
 
@@ -85,12 +85,12 @@ fn recorded(meta: &Meta, selected: &Meta) -> Vec<String> {
     parts
 }
 
-/// The event that is shown; `None` if the profile has none.
+/// The shown event; `None` if the profile has none.
 pub fn event(shown: &Shown<'_>) -> Option<EventId> {
     shown.filter.event.or_else(|| shown.view.profile().events.iter().next().map(|(id, _)| id))
 }
 
-/// Name of the event that is shown, and its unit.
+/// Name of the shown event, and its unit.
 pub fn event_name<'p>(shown: &Shown<'p>) -> (&'p str, &'p str) {
     let profile = shown.view.profile();
     let event = event(shown).map(|event| &profile.events[event]);
@@ -105,7 +105,7 @@ fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
     if !name.is_empty() {
         first.push_str(&format!(" of {name}"));
     }
-    // Times that are measured have no rate.
+    // Measured times have no sampling rate.
     let is_measured = unit == "ns" && !name.is_empty() && !is_clock(name);
     if let Some(frequency) = meta.frequency_hz.filter(|_| !is_measured) {
         let most = if is_clock(name) || name.is_empty() { "" } else { "most " };

@@ -1,4 +1,4 @@
-//! The report for programs: JSON and CSV. Field names are stable; weights are in the event's unit.
+//! The report as JSON and CSV. Field names are stable; weights are in the event's unit.
 
 use std::io::Write;
 
@@ -38,7 +38,7 @@ struct ReportJson {
     idle_percent: Option<f64>,
     #[serde(flatten)]
     stacks: StacksJson,
-    /// What processor time went into, if samples tell of the kernel.
+    /// The distribution of CPU time, if samples include the kernel.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     went_into: Vec<WentIntoJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,10 +57,10 @@ struct StacksJson {
     cut_causes: Vec<CauseJson>,
 }
 
-/// Of time that threads were blocked.
+/// Fields for an event of blocked time.
 #[derive(Default, Serialize)]
 struct BlockedJson {
-    /// What they waited for.
+    /// The reasons for waiting.
     #[serde(skip_serializing_if = "Option::is_none")]
     waits: Option<serde_json::Value>,
     /// Idle waits, which are in no other figure.
@@ -139,7 +139,7 @@ fn blocked(shown: &Shown<'_>, args: &Args) -> BlockedJson {
     }
 }
 
-/// What processor time went into.
+/// The distribution of CPU time.
 fn went_into(shown: &Shown<'_>) -> Vec<WentIntoJson> {
     let rows = kernel_time::section(&shown.view, &shown.filter).map_or(Vec::new(), |time| time.rows);
     let json =
@@ -157,7 +157,7 @@ fn tree_json(view: &View<'_>, kind: &TreeKind, tree: &Tree) -> TreeJson {
     TreeJson::new(view, kind, function, tree)
 }
 
-/// Writes rows as CSV; of trees a line a node, with its parent's line number (the first after the head is 0).
+/// Writes rows as CSV; trees as a line per node, with its parent's line number (the first after the head is 0).
 pub fn csv(shown: &[Shown<'_>], args: &Args, out: &mut Output<'_>) -> Result<()> {
     let mut csv = csv::Writer::from_writer(out);
     let is_tree = shown.iter().any(|shown| matches!(shown.body, Body::Trees(_)));

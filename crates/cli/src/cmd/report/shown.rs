@@ -1,20 +1,20 @@
-//! The report of one event before it is written: its samples, and the table or the trees of them.
+//! The report of one event before it is written: its samples, with their table or trees.
 //!
-//! Not here: options, and any output.
+//! Elsewhere: options, and any output.
 
 use plumb_analyze::{Filter, Report, Tree, View, WaitSums};
 
-/// What is shown of one event.
+/// The report of one event.
 pub(super) struct Shown<'p> {
-    /// Its samples, by the filter; without idle waits.
+    /// The filtered samples, without idle waits.
     pub view: View<'p>,
-    /// Of time that threads were blocked, what they waited for.
+    /// For blocked time, the sums by reason.
     pub waits: Option<WaitSums<'p>>,
-    /// The table of idle waits, if there are some and a table is shown.
+    /// The table of idle waits, if any and if a table is shown.
     pub idle: Option<Report>,
-    /// Which samples.
+    /// The filter.
     pub filter: Filter,
-    /// What is computed of them.
+    /// The table or trees.
     pub body: Body,
 }
 
@@ -24,7 +24,7 @@ pub(super) enum Body {
     Trees(Vec<(TreeKind, Tree)>),
 }
 
-/// Which way a tree grows.
+/// The direction of a tree.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum TreeKind {
     TopDown,

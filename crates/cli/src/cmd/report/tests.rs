@@ -1,4 +1,4 @@
-//! What a user sees of a report.
+//! Reports as a user sees them.
 
 use serde_json::Value;
 
@@ -66,7 +66,7 @@ fn a_command_that_is_the_same_in_all_rows_stands_above_them() {
         body(&text),
         ["      100%       20%  app            [.] main", "       80%       80%  app            [.] send"]
     );
-    // Who asks for columns gets them.
+    // Explicitly requested columns are kept.
     let asked = report(&made.profile, &["--sort", "comm,sym"]);
     assert!(body(&asked)[0].contains("  web "), "{asked}");
 }
@@ -93,7 +93,7 @@ fn long_template_arguments_are_folded_also_where_nobody_looks() {
     }
 }
 
-/// Of the event that is shown, and of the time: not of all that was recorded.
+/// For the shown event and time, not for the whole recording.
 #[test]
 fn the_head_says_how_many_of_its_stacks_were_scanned() {
     let mut made = Made::new();
@@ -333,7 +333,7 @@ fn a_profile_without_samples_is_no_error() {
     }
 }
 
-/// A reader that goes away, as `head` does.
+/// A closed reader, as with `head`.
 struct Gone;
 
 impl Write for Gone {

@@ -1,5 +1,5 @@
-//! Call trees as text. A call that is the only one worth showing stands right under its caller, without another
-//! step to the right, so that deep stacks stay readable.
+//! Call trees as text. An only child is not indented further than its caller, so that
+//! deep stacks stay readable.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -49,12 +49,12 @@ fn dots(title: &str) -> String {
     ".".repeat(title.len())
 }
 
-/// How many files there are: one need not be named.
+/// Number of files: a single one need not be named.
 fn dso_count(view: &View<'_>) -> usize {
     view.frames().map(|(_, frame)| frame.dso).collect::<BTreeSet<_>>().len()
 }
 
-/// So many calls of a function by itself are all shown.
+/// Up to this many direct recursive calls are all shown.
 const FEW_CALLS: usize = 4;
 
 struct Writer<'a, 'p> {
@@ -67,7 +67,7 @@ struct Writer<'a, 'p> {
     paths: bool,
 }
 
-/// A node that is still to be written: what stands before it, and before whatever is under it.
+/// A node still to be written: its prefix, and that of its children.
 struct Pending {
     node: usize,
     lead: String,
@@ -86,7 +86,7 @@ impl Writer<'_, '_> {
         self.write_rest(out)
     }
 
-    /// Writes a line that counts the roots beyond the limit.
+    /// Writes a line with the number of roots beyond the limit.
     fn write_cut(&self, out: &mut Output<'_>) -> io::Result<()> {
         let cut = self.tree.cut;
         if cut.rows == 0 {
@@ -125,8 +125,8 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Where a function calls itself and only itself many times over, the last of these calls and how many were
-    /// passed over; otherwise the next call.
+    /// For a long direct recursion, returns the last of these calls and the number of skipped ones; otherwise
+    /// the next call.
     fn skip_recursion(&self, node: usize, next: usize) -> (usize, usize) {
         let symbol = |node: usize| match self.tree.nodes[node].call {
             Call::Frame { frame, .. } => Some(self.view.frame(frame).symbol),
@@ -152,7 +152,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// What was cut, in one line: no sample is in two branches that were cut.
+    /// Writes one line for the cut branches: no sample is in two of them.
     fn write_rest(&self, out: &mut Output<'_>) -> io::Result<()> {
         let mut rest = self.tree.below;
         for node in &self.tree.nodes {

@@ -1,4 +1,4 @@
-//! What threads waited for, above the table: shares by kind, and idle threads apart.
+//! The reasons for waiting, above the table: shares by kind, with idle threads separately.
 
 use std::io::{self, Write};
 
@@ -9,10 +9,10 @@ use crate::render::duration::time;
 use crate::render::precision::Precision;
 use crate::terminal::{Output, printable};
 
-/// Functions that are named in which threads are idle.
+/// Most functions named in which threads are idle.
 const NAMED: usize = 3;
 
-/// Writes the kinds, each behind a `#`; nothing for other events.
+/// Writes the kinds, each after a `#`; nothing for other events.
 pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
     let Some(waits) = &shown.waits else { return Ok(()) };
     let (whole, precision) = (waits.whole(), Precision::of(&shown.view));

@@ -1,4 +1,4 @@
-//! What is printed is what perf prints, and what readers of perf's output make of it.
+//! The output has perf's format, and readers of perf's output understand it.
 
 use inferno::collapse::Collapse;
 use inferno::collapse::perf::{Folder, Options};
@@ -104,7 +104,7 @@ fn hostile_names_stay_on_their_line() {
     assert!(!printed.contains('\u{1b}'));
 }
 
-/// What is printed is read again, with threads, times, files, inlined calls and cut stacks.
+/// Printed text is read back with threads, times, files, inlined calls and truncated stacks.
 #[test]
 fn what_is_printed_is_read_again() {
     let made = example();
@@ -114,8 +114,8 @@ fn what_is_printed_is_read_again() {
     assert_eq!(script(&back, &["-F", "comm,pid,tid,time,cpu,period,event"]).lines().count(), 3);
 }
 
-/// FlameGraph's collapser (inferno's version of it) gets the same stacks out of the text that folding the profile
-/// gives.
+/// FlameGraph's collapser (inferno's version of it) makes the same stacks from the text as folding the profile
+/// does.
 #[test]
 fn collapsing_the_text_is_folding_the_profile() {
     let mut made = Made::new();
@@ -139,7 +139,7 @@ fn collapsing_the_text_is_folding_the_profile() {
     assert_eq!(collapsed.len(), 4);
 }
 
-/// Names that look like what else stands in their line come back as they were.
+/// Names that resemble other parts of their line are read back unchanged.
 #[test]
 fn names_that_look_like_something_else_are_read_again() {
     let comms = [

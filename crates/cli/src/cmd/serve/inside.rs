@@ -1,7 +1,7 @@
-//! The agent inside `plumb serve`: this machine's samples, from a process of its own.
+//! The agent built into `plumb serve`: profiles this machine in a separate process.
 //!
-//! A process, and not a thread: sampling takes signals, gives up rights and may run out of memory, and none of that may touch the store. It ends with the
-//! server, whatever ends that. Not here: sampling (`plumb agent`).
+//! A process rather than a thread: sampling blocks signals, drops capabilities and may run out of memory, none of which may affect the
+//! store. It ends with the server, however that ends. Elsewhere: sampling (`plumb agent`).
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -16,29 +16,29 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 
-/// Where the agent finds the token by which the server knows it.
+/// Environment variable that passes the agent its token for this server.
 const TOKEN: &str = "PLUMB_AGENT_TOKEN";
 /// Bytes of that token.
 const TOKEN_BYTES: usize = 16;
 /// An agent that ran for less time is not started again: it would fail again.
 const RAN: Duration = Duration::from_secs(60);
-/// Time for its last window.
+/// Time for the agent to send its last window.
 const FAREWELL: Duration = Duration::from_secs(20);
 
-/// What an agent is started with.
+/// The settings to start the agent with.
 pub(super) struct InsideAgent {
     url: String,
     token: Option<String>,
     spool: PathBuf,
-    /// More arguments.
+    /// Additional arguments.
     more: Vec<String>,
-    /// The server that takes what it sends, if that is one of its own, and what ends it.
+    /// The separate server for the agent's requests, if any, and the sender that stops it.
     own_server: Option<(tokio::task::JoinHandle<()>, oneshot::Sender<()>)>,
 }
 
 impl InsideAgent {
-    /// Makes all ready; `None`, having said so: this process may not profile the machine. `url`: of the server, if whoever reaches it may send.
-    /// Otherwise the agent gets a port on loopback and a token of its own.
+    /// Prepares the agent; returns `None`, after logging it, if this process may not profile the machine. `url`: the server's address, if it needs
+    /// no token. Otherwise the agent gets a port on loopback and a token of its own.
     pub async fn prepare(
         store: Arc<Store>,
         options: ServerOptions,
@@ -68,7 +68,7 @@ impl InsideAgent {
         Ok(Some(Self { url, token: Some(token), spool, more, own_server: Some((running, stop)) }))
     }
 
-    /// Keeps an agent running until `asked`, and lets it send its last window.
+    /// Keeps an agent running until `asked` completes, and lets it send its last window.
     pub async fn run(mut self, asked: impl Future<Output = ()>) {
         tokio::pin!(asked);
         loop {
@@ -102,7 +102,7 @@ impl InsideAgent {
         }
     }
 
-    /// Starts it from this thread, with whose end it ends: that has to be the main one.
+    /// Starts the agent. It ends when the calling thread ends, so that has to be the main thread.
     fn start(&self) -> Result<Child> {
         let program = std::env::current_exe().context("cannot find plumb itself")?;
         let mut command = Command::new(program);
@@ -118,7 +118,7 @@ impl InsideAgent {
     }
 }
 
-/// Ends an agent, which first sends what it has.
+/// Stops an agent, which first sends its last window.
 async fn end(mut child: Child) {
     let pid = child.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
     if let Some(Err(error)) = pid.map(|pid| kill_process(pid, Signal::TERM)) {

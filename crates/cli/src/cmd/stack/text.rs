@@ -1,4 +1,4 @@
-//! Stacks for people.
+//! Stacks as text.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use plumb_snapshot::{Snapshot, StoppedProcess, StoppedThread};
 use super::{Stacks, state_text};
 use crate::terminal::{Output, printable};
 
-/// Writes all processes that could be looked at.
+/// Writes all processes that could be inspected.
 pub fn write(snapshot: &Snapshot, stacks: &Stacks<'_>, out: &mut Output<'_>) -> Result<()> {
     let mut first = true;
     for (pid, process) in &snapshot.processes {
@@ -95,7 +95,7 @@ fn script_line(number: usize, frame: &ScriptFrame) -> String {
     format!("  #{number:<3} {:18} {} at {}{line}", "", printable(&frame.function), printable(&frame.file))
 }
 
-/// How the frame was found, where that is not by what its file says.
+/// The method that found the frame, unless it was the file's unwind information.
 fn remark(found: Found) -> &'static str {
     match found {
         Found::Sampled | Found::Cfi => "",

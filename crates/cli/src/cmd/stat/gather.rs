@@ -1,4 +1,4 @@
-//! Runs, gathered: a list of values for each figure, and what is summed over all runs.
+//! Collects the runs: a list of values for each figure, and sums over all runs.
 
 use std::collections::HashMap;
 
@@ -9,41 +9,41 @@ use plumb_stat_runner::RunStats;
 use crate::exit::Exit;
 use crate::run_metrics::{METRICS, Metric};
 
-/// What all runs said.
+/// The results of all runs.
 #[derive(Default)]
 pub(super) struct Gathered {
     /// The measured runs.
     pub runs: Vec<RunStats>,
-    /// Why nothing was counted in the kernel.
+    /// The reason why the kernel counted nothing.
     pub missing: Option<String>,
-    /// What counting a system call costs here, in nanoseconds.
+    /// Cost of counting a system call on this machine, in nanoseconds.
     pub per_call_ns: Option<f64>,
 }
 
-/// Threads of one name.
+/// Threads with the same name.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Threads {
     pub comm: String,
-    /// How many, in all runs.
+    /// Number of threads in all runs.
     pub threads: u64,
-    /// Their processor time in all runs, in nanoseconds.
+    /// CPU time in all runs, in nanoseconds.
     pub cpu_ns: u64,
 }
 
-/// A share that was sampled.
+/// A share estimated from samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Share {
-    /// Samples of it, and of all.
+    /// Number of samples in the share, and of all samples.
     pub samples: (u64, u64),
-    /// 95% interval, 0 to 1.
+    /// Lower bound of the 95% confidence interval, 0 to 1.
     pub low: f64,
-    /// Its end.
+    /// Upper bound.
     pub high: f64,
 }
 
 impl Share {
     fn of(samples: u64, all: u64) -> Option<Self> {
-        // Wilson's score interval: right also near 0 and 1.
+        // Wilson's score interval, which is correct near 0 and 1 too.
         let (z, n) = (1.959_964, all as f64);
         let p = samples as f64 / n;
         let middle = (p + z * z / (2.0 * n)) / (1.0 + z * z / n);
@@ -65,7 +65,7 @@ impl Gathered {
         self.runs.push(run);
     }
 
-    /// Figures that every run has, each with its values.
+    /// Figures that every run has, with their values.
     pub fn values(&self) -> impl Iterator<Item = (&'static Metric, Vec<f64>)> {
         METRICS.iter().filter_map(|metric| {
             let values: Option<Vec<f64>> = self.runs.iter().map(|run| (metric.value)(run)).collect();
@@ -78,7 +78,7 @@ impl Gathered {
         self.values().find(|(metric, _)| metric.name == name).map(|(_, values)| values)
     }
 
-    /// The kernel's share of processor time, by samples of all runs.
+    /// The kernel's share of the CPU time, from the samples of all runs.
     pub fn kernel(&self) -> Option<Share> {
         let seen = || self.runs.iter().filter_map(|run| run.seen.as_ref());
         let kernel: u64 = seen().map(|seen| seen.kernel).sum();
@@ -86,18 +86,18 @@ impl Gathered {
         Share::of(kernel, kernel + user)
     }
 
-    /// In which code the processor's counters counted; `None` where there are none.
+    /// The code in which hardware counters counted (user, kernel or both); `None` without counters.
     pub fn counted_code(&self) -> Option<Code> {
         let mut counts = self.runs.iter().flat_map(|run| &run.counts);
         counts.find(|count| count.name == "cycles").map(|count| count.code)
     }
 
-    /// Processor time of all runs, in nanoseconds.
+    /// CPU time of all runs, in nanoseconds.
     pub fn cpu_ns(&self) -> f64 {
         self.runs.iter().map(|run| run.usage.cpu.total_ns() as f64).sum()
     }
 
-    /// Threads by name, those with most processor time first, and what is not told apart, in nanoseconds.
+    /// Threads by name, most CPU time first, and the CPU time that belongs to no name, in nanoseconds.
     pub fn threads(&self) -> (Vec<Threads>, u64) {
         let mut by_comm: HashMap<&str, (u64, u64)> = HashMap::new();
         let ended = self.runs.iter().filter_map(|run| run.seen.as_ref()).flat_map(|seen| &seen.threads);
@@ -114,18 +114,18 @@ impl Gathered {
         (rows, (self.cpu_ns() as u64).saturating_sub(told))
     }
 
-    /// What to exit with: the first run's that failed, or 0.
+    /// Exit status: that of the first failed run, or success.
     pub fn worst(&self) -> Exit {
         let exits = self.runs.iter().map(|run| Exit::of_status(run.status));
         exits.fold(Exit::Success, Exit::or)
     }
 
-    /// How many runs failed.
+    /// Number of failed runs.
     pub fn failed(&self) -> usize {
         self.runs.iter().filter(|run| !run.status.success()).count()
     }
 
-    /// What counting system calls took of the processor time, 0 to 1.
+    /// Cost of counting system calls, as a fraction of the CPU time.
     pub fn calls_cost(&self) -> Option<f64> {
         let calls: f64 = self.of("calls")?.iter().sum();
         let cpu = self.cpu_ns();

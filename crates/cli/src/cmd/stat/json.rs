@@ -1,4 +1,4 @@
-//! The result for programs.
+//! The result as JSON.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -12,7 +12,7 @@ use super::gather::{Gathered, Share};
 use super::text::CONFIDENCE;
 use crate::terminal::Output;
 
-/// Writes it: each figure with its values, in the order of the runs.
+/// Writes each figure with its values, in the order of the runs.
 pub(super) fn write(gathered: &Gathered, command: &[OsString], out: &mut Output<'_>) -> Result<()> {
     let metrics: Map<String, Value> = gathered
         .values()
@@ -51,7 +51,7 @@ pub(super) fn write(gathered: &Gathered, command: &[OsString], out: &mut Output<
     Ok(writeln!(out)?)
 }
 
-/// How processor time divides; what the kernel's tick says of it only beside what was sampled.
+/// The split of CPU time; the kernel's tick-based split is given only alongside the sampled one.
 fn modes(gathered: &Gathered, kernel: &Share) -> Value {
     let sum = |part: fn(&plumb_process::usage::CpuTime) -> std::time::Duration| -> u64 {
         gathered.runs.iter().map(|run| part(&run.usage.cpu).as_nanos() as u64).sum()

@@ -1,4 +1,4 @@
-//! The result for people: a line a figure, and threads by name.
+//! The result as text: a line per figure, and threads by name.
 
 use std::io::Write;
 
@@ -12,19 +12,19 @@ use crate::render::columns;
 use crate::run_metrics::{Metric, Unit};
 use crate::terminal::{Output, printable};
 
-/// Where titles begin.
+/// Column of the titles.
 const TITLES: usize = 21;
-/// How sure intervals are.
+/// Level of the confidence intervals.
 pub(super) const CONFIDENCE: f64 = 0.95;
-/// Counting that takes more of the processor time than this is said.
+/// A larger counting overhead, as a fraction of the CPU time, is reported.
 const DEAR: f64 = 0.01;
-/// Processes that nobody waited for are said if they used more than this of the whole.
+/// Processes that were not waited for are reported if they used more than this fraction of the total.
 const LEFT_BEHIND: f64 = 0.01;
-/// Figures that are only shown when they are not 0.
+/// Figures that are shown only if they are not 0.
 const ONLY_IF_SOME: [&str; 5] =
     ["major_faults", "blocks_read", "blocks_written", "stalled-cycles-frontend", "stalled-cycles-backend"];
 
-/// Writes it.
+/// Writes the result.
 pub(super) fn write(gathered: &Gathered, args: &Args, out: &mut Output<'_>) -> Result<()> {
     let command: Vec<String> =
         args.command.iter().map(|word| printable(&word.to_string_lossy()).into_owned()).collect();
@@ -52,7 +52,7 @@ pub(super) fn write(gathered: &Gathered, args: &Args, out: &mut Output<'_>) -> R
     notes.iter().try_for_each(|note| put(&format!(" {note}"), out))
 }
 
-/// Writes a line; what a narrow terminal has no room for goes below the figures' titles.
+/// Writes a line; on a narrow terminal the rest continues below the figures' titles.
 fn put(line: &str, out: &mut Output<'_>) -> Result<()> {
     let width = out.width.unwrap_or(usize::MAX);
     let begin = line.chars().take_while(|&one| one == ' ').count();
@@ -101,10 +101,10 @@ fn line(value: &str, title: &str, rest: &str) -> String {
     format!("  {value:>16}   {title:<24} {}", rest.trim())
 }
 
-/// User code and the kernel: sampled, with what the kernel's account says beside it.
+/// User code and kernel: the sampled split, with the kernel's own beside it.
 fn modes(kernel: &Share, gathered: &Gathered, out: &mut Output<'_>) -> Result<()> {
     let system: f64 = gathered.runs.iter().map(|run| run.usage.cpu.system.as_nanos() as f64).sum();
-    // Parts of the median that is shown above: those of other runs would not add up to it.
+    // Parts of the median shown above: those of other runs would not add up to it.
     let cpu = gathered.of("cpu_ns").and_then(|values| Median::of(&values, CONFIDENCE));
     let cpu = cpu.map_or(0.0, |median| median.value);
     let accounted = system / gathered.cpu_ns().max(1.0);
@@ -146,14 +146,14 @@ fn threads(gathered: &Gathered, most: usize, out: &mut Output<'_>) -> Result<()>
     if rest > 0 {
         write(out, rest, &format!("{} other names", rows.len() - most))?;
     }
-    // Of some threads the end is never heard of.
+    // The end of some threads is never reported.
     if untold as f64 > all * 0.005 {
         write(out, untold, "threads that ended unseen")?;
     }
     Ok(())
 }
 
-/// What else is to be said.
+/// Further notes.
 fn notes(gathered: &Gathered) -> Vec<String> {
     let mut notes = Vec::new();
     if gathered.failed() > 0 {

@@ -1,4 +1,4 @@
-//! `plumb top --batch`: a table as plain text each interval, for files, pipes and terminals that can do no more.
+//! `plumb top --batch`: a plain-text table per interval, for files, pipes and simple terminals.
 
 use std::io::Write;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use super::sampling::{self, Answer, NoAnswer, Sampling};
 use super::{Args, Left};
 use crate::recording::{LiveSession, WindowSum};
 
-/// Prints tables until there have been enough, or there is no more to come: of that a last one.
+/// Prints tables until the requested number is reached or sampling ends, which prints a final table.
 pub(super) fn run(args: &Args, live: &mut LiveSession) -> Result<Left> {
     let mut state = State::new(args.view, args.window);
     state.by_self = args.by_self;
@@ -69,7 +69,7 @@ fn print(args: &Args, stretch: &WindowSum, state: &State, is_next: bool) -> Resu
     Ok(())
 }
 
-/// Prints what was on the screen last.
+/// Prints the last screen as text.
 pub(super) fn last(facts: &[String], table: &Table, args: &Args, state: &State) -> Result<()> {
     let mut out = Output::stdout();
     writeln!(out, "# {}", facts.join(", "))?;

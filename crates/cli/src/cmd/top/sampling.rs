@@ -1,7 +1,7 @@
-//! The thread that samples, and what the one that shows asks it for. It never waits for the other: a terminal that stands still, a
-//! pipe that nobody reads, or a large table being made loses no samples.
+//! The sampling thread, and the queries that the display thread sends it. Sampling never waits for the display: a stopped terminal, a
+//! pipe without a reader, or a slow table loses no samples.
 //!
-//! Not here: the recording itself (`recording`).
+//! Elsewhere: the recording itself (`recording`).
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::thread::scope;
@@ -14,16 +14,16 @@ use super::Left;
 use crate::browse::state::Window;
 use crate::recording::{LiveSession, Step, WindowSum};
 
-/// How long is slept at most: a question waits so long, and files that the target deletes are opened before.
+/// Longest sleep: bounds the delay of a query, and files must be opened before the target deletes them.
 const STEP: Duration = Duration::from_millis(50);
 
-/// What is wanted of the recording.
+/// A query about the recording.
 enum Question {
-    /// What was sampled in a window that ends now, or when an earlier one did.
+    /// The samples of a window that ends now or at an earlier time.
     Stretch(Window, Option<u64>),
-    /// All of it.
+    /// The whole recording so far.
     Everything,
-    /// Everything begins now.
+    /// Discard the samples so far.
     Reset,
 }
 
@@ -33,37 +33,37 @@ pub(super) enum Answer {
     Everything(Box<Profile>),
 }
 
-/// Why there is no answer.
+/// Reason for a missing answer.
 pub(super) enum NoAnswer {
-    /// Not yet.
+    /// The answer is not ready yet.
     Later,
-    /// There is no more to come: the recording has ended.
+    /// The recording has ended, and no answer will follow.
     Never,
 }
 
-/// The recording, as who shows it sees it.
+/// The display's handle on the recording.
 pub(super) struct Sampling {
     questions: Sender<Question>,
     answers: Receiver<Answer>,
 }
 
 impl Sampling {
-    /// Asks for a window that ends now, or when an earlier one did.
+    /// Requests a window that ends now or at an earlier time.
     pub fn ask_for(&self, window: Window, until_ns: Option<u64>) {
         self.ask(Question::Stretch(window, until_ns));
     }
 
-    /// Asks for all that was recorded so far.
+    /// Requests everything recorded so far.
     pub fn ask_for_everything(&self) {
         self.ask(Question::Everything);
     }
 
-    /// Has everything begin now.
+    /// Discards the samples so far.
     pub fn reset(&self) {
         self.ask(Question::Reset);
     }
 
-    /// The next answer, waited for so long.
+    /// Waits for the next answer, up to `timeout`.
     pub fn answer(&self, timeout: Duration) -> Result<Answer, NoAnswer> {
         self.answers.recv_timeout(timeout).map_err(|error| match error {
             RecvTimeoutError::Timeout => NoAnswer::Later,
@@ -72,12 +72,12 @@ impl Sampling {
     }
 
     fn ask(&self, question: Question) {
-        // Who asks after the end learns of it when there is no answer.
+        // After the end, the missing answer reports it.
         let _ = self.questions.send(question);
     }
 }
 
-/// Samples, while `show` runs in a thread of its own: until that leaves or there is no more to come.
+/// Samples while `show` runs in a separate thread, until `show` returns or sampling ends.
 pub(super) fn run(live: &mut LiveSession, show: impl FnOnce(Sampling) -> Result<()> + Send) -> Result<Left> {
     let (questions, asked) = channel();
     let (answering, answers) = channel();
@@ -87,14 +87,14 @@ pub(super) fn run(live: &mut LiveSession, show: impl FnOnce(Sampling) -> Result<
             .spawn_scoped(scope, || show(Sampling { questions, answers }))
             .context("starting the thread that shows")?;
         let end = sample(live, &asked, &answering);
-        // Now there is no more to come.
+        // Tells the display that no more answers follow.
         drop(answering);
         showing.join().unwrap_or_else(|_| Err(anyhow!("the display thread panicked")))?;
         end
     })
 }
 
-/// Samples until the command or the time ends, or nobody asks any more.
+/// Samples until the command or the time ends, or the display has gone.
 fn sample(live: &mut LiveSession, asked: &Receiver<Question>, answering: &Sender<Answer>) -> Result<Left> {
     loop {
         match live.step(STEP)? {

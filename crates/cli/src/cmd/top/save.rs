@@ -1,4 +1,4 @@
-//! Writing the recording so far to a file, while the picture goes on.
+//! Saves the recording so far to a file while the display goes on.
 
 use std::path::Path;
 use std::thread::JoinHandle;
@@ -9,14 +9,14 @@ use plumb_symbolize::{Options, symbolize};
 
 use crate::recording::output::Output;
 
-/// A recording that is being written, if one is.
+/// At most one recording that is being written.
 #[derive(Default)]
 pub(super) struct Saving {
     thread: Option<JoinHandle<Result<String>>>,
 }
 
 impl Saving {
-    /// Begins to write, unless another recording is being written.
+    /// Starts writing, unless another recording is being written.
     pub fn begin(&mut self, mut profile: Profile, path: &Path, names: Options) -> String {
         if self.thread.is_some() {
             return "still writing the last one".into();
@@ -24,7 +24,7 @@ impl Saving {
         let path = path.to_owned();
         let save = move || {
             let output = Output::check(&path)?;
-            // What has no name yet gets it here.
+            // Looks up the names that are still missing.
             symbolize(&mut profile, &names, &mut |_| {});
             let written = output.write(&profile)?;
             let (path, bytes) = written.place();
@@ -39,12 +39,12 @@ impl Saving {
         }
     }
 
-    /// What became of it, once it is done.
+    /// The result message, once writing has finished.
     pub fn done(&mut self) -> Option<String> {
         if self.thread.as_ref().is_some_and(JoinHandle::is_finished) { self.wait() } else { None }
     }
 
-    /// What became of it, waiting for that.
+    /// Waits until writing has finished, and returns the result message.
     pub fn wait(&mut self) -> Option<String> {
         let thread = self.thread.take()?;
         let outcome =

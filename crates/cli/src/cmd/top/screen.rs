@@ -1,4 +1,4 @@
-//! The terminal: drawn on and listened to, while samples come.
+//! The interactive display: draws and reads keys while samples arrive.
 
 use std::time::{Duration, Instant};
 
@@ -16,24 +16,24 @@ use crate::browse::table::Table;
 use crate::recording::{LiveSession, RecordRequest, WindowSum};
 use crate::terminal::say;
 
-/// How long a key waits at most.
+/// Longest delay of a key press.
 const STEP: Duration = Duration::from_millis(30);
 
-/// What is shown.
+/// Data and state of the display.
 struct Shown {
     state: State,
     stretch: WindowSum,
-    /// Stretches that were asked for and are still to come.
+    /// Number of windows that were requested and have not arrived.
     awaited: usize,
     facts: Vec<String>,
     table: Table,
     saving: Saving,
-    /// Where names are looked for when a recording is saved.
+    /// Options for looking up names when a recording is saved.
     symbols: plumb_symbolize::Options,
     colours: bool,
 }
 
-/// Draws until the user leaves or there is no more to come: then what was seen last is printed.
+/// Draws until the user quits or sampling ends, and then prints the last screen.
 pub(super) fn run(
     args: &Args,
     request: &RecordRequest,
@@ -130,18 +130,18 @@ impl Shown {
                 self.state.paused = None;
             }
         }
-        // At once of what is there, and then of what is wanted.
+        // At once from the data at hand, then from the requested window.
         self.table = Table::new(&self.stretch.profile, &self.state);
         self.ask(sampling);
     }
 
-    /// Asks for what the state wants: while it is paused for another length of the same past.
+    /// Requests the window for the current state: while paused, one of another length with the same end.
     fn ask(&mut self, sampling: &Sampling) {
         self.awaited += 1;
         sampling.ask_for(self.state.window, self.state.paused.map(|rates| rates.to_ns));
     }
 
-    /// Makes the lines anew.
+    /// Recomputes the lines.
     fn show(&mut self, stretch: WindowSum, args: &Args) {
         self.stretch = stretch;
         self.table = Table::new(&self.stretch.profile, &self.state);

@@ -1,4 +1,4 @@
-//! Keys and what they show, drawn on a terminal in memory.
+//! Effects of keys, drawn on a terminal in memory.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::browse::state::{State, Tab, Window};
 use crate::browse::table::Table;
 use crate::recording::WindowSum;
 
-/// A program of two threads' worth of stacks and another one.
+/// Samples of a program with two threads, and of another program.
 fn made() -> Made {
     let mut made = Made::new();
     made.sample("app/1", "main@app;parse@app;read_word@libio.so", 50);
@@ -51,7 +51,7 @@ impl Top {
         });
     }
 
-    /// What is on the screen, a line of text for each of its lines.
+    /// The text of the screen, line by line.
     fn screen(&mut self) -> Vec<String> {
         let (width, height) = self.size;
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
@@ -65,7 +65,7 @@ impl Top {
         (0..height).map(line).collect()
     }
 
-    /// The lines of the screen with a share on them.
+    /// The lines of the screen that show a share.
     fn rows(&mut self) -> Vec<String> {
         self.screen().into_iter().filter(|line| line.contains('%') && !line.contains("plumb")).collect()
     }
@@ -80,7 +80,7 @@ fn symbols_have_the_shares_of_a_report_and_both_orders() {
     let mut top = Top::new(Tab::Symbols);
     let rows = top.rows();
     assert_eq!(words(&rows[0]), ["50%", "50%", "[.]", "read_word", "libio.so"], "{rows:?}");
-    // A function that has no name yet is a place in a file.
+    // A function without a name is shown as a location in a file.
     assert!(rows.iter().any(|row| row.contains("libc.so.6+0x1234")), "{rows:?}");
     assert_eq!(top.press(KeyCode::Char('o')), Action::Count);
     let rows = top.rows();
@@ -99,7 +99,7 @@ fn executables_and_processes_lead_to_their_functions_and_back() {
     assert_eq!(top.press(KeyCode::Enter), Action::Count);
     assert_eq!(top.state.tab, Tab::Symbols);
     let rows = top.rows();
-    // Shares stay those of all that was sampled.
+    // Shares remain relative to all samples.
     assert_eq!(rows.len(), 1);
     assert_eq!(words(&rows[0])[..2], ["10%", "10%"]);
     assert!(top.screen().iter().any(|line| line.contains("> [other]")));
@@ -129,7 +129,7 @@ fn branches_open_and_close() {
     assert!(opened.iter().any(|row| row.contains("parse")) && opened.iter().any(|row| row.contains("sort")));
     top.press(KeyCode::Left);
     assert_eq!(names(top.rows()), before);
-    // A filter shows what it finds with all that it is under.
+    // The search keeps the parents of the lines that match.
     top.text("/READ_w");
     let found = names(top.rows());
     assert!(
@@ -212,13 +212,13 @@ fn the_cursor_stays_on_the_screen_and_on_lines() {
     assert!(top.rows()[0].contains("read_word"));
 }
 
-/// The lines of the flame graph without what stands above and below.
+/// The lines of the flame graph, without header and footer.
 fn flame(top: &mut Top) -> Vec<String> {
     let screen = top.screen();
     screen[2..screen.len() - 1].iter().filter(|line| !line.is_empty()).cloned().collect()
 }
 
-/// Where each word of a line begins.
+/// The words of a line with their columns.
 fn columns(line: &str) -> Vec<(usize, &str)> {
     line.split_whitespace().map(|word| (word.as_ptr() as usize - line.as_ptr() as usize, word)).collect()
 }
@@ -228,7 +228,7 @@ fn a_flame_graph_has_callees_under_callers_as_wide_as_their_shares() {
     let mut top = Top::new(Tab::Flame);
     top.size = (100, 20);
     let rows = flame(&mut top);
-    // By threads first: 90 of 100 columns are app's, and 70 of them parse's.
+    // Grouped by thread: 90 of 100 columns are app's, and 70 of them parse's.
     assert_eq!(columns(&rows[0]), [(0, "app"), (90, "other")], "{rows:#?}");
     assert_eq!(columns(&rows[1]), [(0, "main"), (90, "main")]);
     assert_eq!(columns(&rows[2]), [(0, "parse"), (70, "sort")]);

@@ -1,4 +1,4 @@
-//! A call as a line of text, or of JSON.
+//! Formats a call as a line of text or JSON.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use plumb_formats::escape::is_unsafe;
 use plumb_syscalls::{CallEnd, Descriptors, Outcome, Signature, SystemCall, errno_name, named};
 use serde_json::{Map, Value, json};
 
-/// Writes the line of a call, and has descriptors know what it did.
+/// Writes the line of a call, and updates the descriptors with its effect.
 pub(super) fn text(
     call: &SystemCall<'_>,
     signature: &Signature,
@@ -44,7 +44,7 @@ pub(super) fn text(
     out.push('\n');
 }
 
-/// Likewise as JSON.
+/// As [`text`], in JSON.
 pub(super) fn json(
     call: &SystemCall<'_>,
     signature: &Signature,
@@ -84,7 +84,7 @@ pub(super) fn json(
     let _ = writeln!(out, "{}", plumb_formats::json::line(&line).unwrap_or_default());
 }
 
-/// A name that threads may give themselves, without what steers a terminal.
+/// A thread name, which the thread may set itself, without terminal control characters.
 struct Printed<'a>(&'a [u8]);
 
 impl std::fmt::Display for Printed<'_> {

@@ -1,4 +1,4 @@
-//! Which calls are wanted, from `-e` to numbers, and what is known of each.
+//! The selection of calls by `-e`, as numbers, with the signature of each.
 
 use std::io;
 
@@ -9,26 +9,26 @@ use plumb_syscalls::{Abi, Signature, in_group, name, number, tracked};
 
 use crate::call_formats;
 
-/// Numbers that calls may have; the last stands for all above.
+/// Number of call numbers; the last one represents all above.
 const NUMBERS: u32 = 512;
 
-/// The most tracepoints of single calls; of more it is the one of all calls.
+/// Most tracepoints for single calls; for more calls, the tracepoint of all calls is used.
 const MOST_EVENTS: usize = 32;
 
-/// The calls that are asked for, and what is known of them.
+/// The selected calls, and the signatures of all.
 pub(super) struct Selection {
-    /// By number: how a call is described, and whether it is asked for.
+    /// By number: the call's signature, and whether it is selected.
     calls: Vec<(Signature, bool)>,
-    /// Names, of which calls of 32-bit programs may be; `None`: all.
+    /// Selected names, for calls of 32-bit programs; `None`: all.
     names: Option<Vec<String>>,
-    /// Calls that aren't asked for are seen for what they do to descriptors.
+    /// Calls that are not selected are recorded for their effect on descriptors.
     tracks: bool,
-    /// Why nothing is known of arguments.
+    /// The reason why arguments are unknown.
     pub unknown: Option<String>,
 }
 
 impl Selection {
-    /// From the words of `-e`. `bytes`: how much of buffers is shown. `plainly`: arguments are not shown at all.
+    /// Parses the words of `-e`. `bytes`: number of buffer bytes to show. `plainly`: arguments are not shown at all.
     pub fn parse(words: &[String], bytes: u16, plainly: bool) -> Result<Self> {
         let (tracefs, unknown) = match Tracefs::open() {
             Ok(tracefs) => (Some(tracefs), None),
@@ -70,25 +70,25 @@ impl Selection {
         Ok(Self { calls, names, tracks, unknown })
     }
 
-    /// The tracepoints of the beginnings of the calls that are asked for, as `plumb record -e` names them.
+    /// The entry tracepoints of the selected calls, as `plumb record -e` names them.
     pub fn tracepoints(&self) -> Vec<String> {
         let asked =
             (0..).zip(&self.calls).filter(|(_, (signature, is_asked))| *is_asked && !signature.is_unknown());
         let names = asked.filter_map(|(number, _)| name(Abi::X86_64, number));
         let events: Vec<String> =
             names.map(|name| format!("syscalls:sys_enter_{}", Signature::described_as(name))).collect();
-        // Each has a descriptor for each processor.
+        // Each tracepoint needs a file descriptor per CPU.
         if events.len() > MOST_EVENTS { vec!["raw_syscalls:sys_enter".to_owned()] } else { events }
     }
 
-    /// What is known of a call.
+    /// The signature of a call.
     pub fn signature(&self, abi: Abi, number: u32) -> &Signature {
         static NONE: Signature = Signature::unknown();
         let known = self.calls.get(number as usize).filter(|_| abi == Abi::X86_64);
         known.map_or(&NONE, |(signature, _)| signature)
     }
 
-    /// What is wanted of each call. `plainly`: without memory.
+    /// Passes on the recording options of each call. `plainly`: copy no memory.
     pub fn each(&self, plainly: bool, mut tell: impl FnMut(Abi, u32, &Want) -> io::Result<()>) -> Result<()> {
         let tracked: Vec<u32> = tracked().filter_map(|name| number(Abi::X86_64, name)).collect();
         for (number, (signature, show)) in (0..).zip(&self.calls) {

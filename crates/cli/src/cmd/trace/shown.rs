@@ -1,4 +1,4 @@
-//! What is shown of calls: lines as they come, or tables at the end.
+//! Output of calls: lines as they arrive, or tables at the end.
 
 use std::io::Write;
 
@@ -14,30 +14,30 @@ use super::{Args, line, stacks};
 use crate::descriptor_links as ask;
 use crate::terminal::Output;
 
-/// How wide pictures are where that can't be known.
+/// Width of charts if the terminal's is unknown.
 const WIDTH: usize = 100;
 
-/// What is shown.
+/// State of the output.
 pub(super) struct Shown {
     out: Output<'static>,
     selection: Selection,
     descriptors: Descriptors,
-    /// `None`: lines.
+    /// `None`: lines are printed.
     tables: Option<Tables>,
-    /// Lines that wait for their stacks; `None`: they are shown without.
+    /// Lines waiting for their stacks; `None`: lines are printed without stacks.
     held: Option<Vec<Held>>,
     is_json: bool,
     min_ns: u64,
     begin_ns: u64,
-    /// Calls that were dropped, as far as it was said.
+    /// Number of dropped calls that were reported.
     dropped: u64,
-    /// Those that were, with those that tell what descriptors are.
+    /// Number of dropped calls, including those recorded only for descriptors.
     missed: u64,
     line: String,
 }
 
 impl Shown {
-    /// Of these processes it is found out what they have open. Times count from now.
+    /// Looks up the open files of these processes. Times count from now.
     pub fn new(args: &Args, wanted: Wanted, selection: Selection, pids: &[u32]) -> Self {
         let mut descriptors = Descriptors::new(Box::<ask::Proc>::default());
         if wanted.looks_at_arguments() {
@@ -60,10 +60,10 @@ impl Shown {
         }
     }
 
-    /// A call.
+    /// Handles a call.
     pub fn show(&mut self, call: &SystemCall<'_>) -> Result<()> {
         let signature = self.selection.signature(call.abi, call.number);
-        // The kernel's filter knows nothing of what looking takes.
+        // The kernel's filter does not subtract the tracing overhead.
         let is_shown = call.is_shown && call.latency_ns().unwrap_or(0) >= self.min_ns;
         if !is_shown {
             self.descriptors.apply(call, signature);
@@ -83,7 +83,7 @@ impl Shown {
         Ok(())
     }
 
-    /// Has everything written, and says how many calls were dropped by now. `missed`: with those that were not to be shown.
+    /// Flushes the output, and reports the number of calls dropped so far. `missed` includes calls recorded only for descriptors.
     pub fn flush(&mut self, dropped: u64, missed: u64) -> Result<()> {
         if missed > self.missed {
             self.descriptors.forget();
@@ -104,7 +104,7 @@ impl Shown {
         Ok(())
     }
 
-    /// Writes the tables, or the lines that waited for stacks, which are in `profile`.
+    /// Writes the tables, or the lines waiting for stacks, which are in `profile`.
     pub fn finish(&mut self, profile: Option<&Profile>) -> Result<()> {
         if let (Some(held), Some(profile)) = (&self.held, profile) {
             stacks::write(held, profile, self.is_json, &mut self.out)?;

@@ -1,4 +1,4 @@
-//! Lines of calls with the stacks that led to them: samples that were taken as calls began meet them by thread and time.
+//! Joins lines of calls with their stacks: samples taken at the start of calls are matched by thread and time.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use crate::terminal::printable;
 
-/// A sample is of the call that it was taken in, or just before which: what takes it and what looks at the clock come in any order.
+/// A sample taken this long before a call's start still belongs to it: the sample and the timestamp are taken in either order.
 const BEFORE_NS: u64 = 200_000;
 
-/// A line that waits for its stack.
+/// A line waiting for its stack.
 pub(super) struct Held {
     line: String,
     tid: u32,
@@ -29,7 +29,7 @@ impl Held {
     }
 }
 
-/// Writes lines with their stacks.
+/// Writes the lines with their stacks.
 pub(super) fn write(held: &[Held], profile: &Profile, is_json: bool, out: &mut impl Write) -> Result<()> {
     let view = View::new(profile, &Filter::default());
     let mut samples: HashMap<u32, Vec<(u64, NodeId)>> = HashMap::new();
@@ -38,7 +38,7 @@ pub(super) fn write(held: &[Held], profile: &Profile, is_json: bool, out: &mut i
         samples.entry(tid).or_default().push((one.sample.time_ns, one.node));
     }
     samples.values_mut().for_each(|samples| samples.sort_unstable_by_key(|(time, _)| *time));
-    // Where the last call of a thread ended: a sample before that is not of this one.
+    // End of each thread's previous call: an earlier sample does not belong to this call.
     let mut ended: HashMap<u32, u64> = HashMap::new();
     for call in held {
         let since =
@@ -55,7 +55,7 @@ pub(super) fn write(held: &[Held], profile: &Profile, is_json: bool, out: &mut i
     Ok(())
 }
 
-/// The last sample of a thread in a stretch of time.
+/// The last sample of a thread within an interval.
 fn last_within(samples: &[(u64, NodeId)], since: u64, until: u64) -> Option<NodeId> {
     let after = samples.partition_point(|(time, _)| *time <= until);
     samples.get(..after)?.last().filter(|(time, _)| *time >= since).map(|(_, node)| *node)

@@ -1,4 +1,4 @@
-//! What is said of all calls together, at the end: a table by call, a picture of latencies over time, and what comes in bursts.
+//! Summaries of all calls, at the end: a table by call, a heat map of latencies over time, and bursts.
 
 mod picture;
 mod spikes;
@@ -11,30 +11,30 @@ use plumb_syscalls::{Abi, Descriptors, Heat, Signature, SystemCall};
 use spikes::Spikes;
 use summary::Row;
 
-/// What is asked for.
+/// The requested summaries.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Wanted {
-    /// A table by call.
+    /// The table by call.
     pub summary: bool,
-    /// A picture of latencies over time.
+    /// The heat map of latencies over time.
     pub histogram: bool,
-    /// What comes in bursts.
+    /// Periodic calls and bursts.
     pub spikes: bool,
 }
 
 impl Wanted {
-    /// Whether anything is, instead of lines.
+    /// Whether any summary replaces the lines.
     pub fn any(self) -> bool {
         self.summary || self.histogram || self.spikes
     }
 
-    /// Whether calls' arguments matter.
+    /// Whether arguments of calls are needed.
     pub fn looks_at_arguments(self) -> bool {
         self.spikes || !self.any()
     }
 }
 
-/// All calls so far.
+/// Summaries of the calls so far.
 pub(super) struct Tables {
     wanted: Wanted,
     begin_ns: u64,
@@ -44,12 +44,12 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Times count from `begin_ns`.
+    /// `begin_ns`: time zero of the summaries.
     pub fn new(wanted: Wanted, begin_ns: u64) -> Self {
         Self { wanted, begin_ns, rows: HashMap::new(), heat: Heat::default(), spikes: Spikes::default() }
     }
 
-    /// Counts a call, and has descriptors know what it did.
+    /// Counts a call, and updates the descriptors with its effect.
     pub fn add(&mut self, call: &SystemCall<'_>, signature: &Signature, descriptors: &mut Descriptors) {
         if self.wanted.summary {
             self.rows.entry((call.abi, call.number)).or_default().add(call);
@@ -63,7 +63,7 @@ impl Tables {
         }
     }
 
-    /// The tables as text, no wider than so many columns where that is possible.
+    /// The summaries as text, at most `width` columns wide where possible.
     pub fn text(&mut self, width: usize) -> String {
         let mut parts = Vec::new();
         if self.wanted.summary {
@@ -78,7 +78,7 @@ impl Tables {
         parts.join("\n")
     }
 
-    /// Likewise as JSON, an object a line.
+    /// The summaries as JSON, an object per line.
     pub fn json(&mut self) -> String {
         let mut lines = Vec::new();
         if self.wanted.summary {
@@ -95,7 +95,7 @@ impl Tables {
     }
 }
 
-/// A time with three digits or so.
+/// Formats a time with about three digits.
 fn time(ns: u64) -> String {
     match ns {
         0..10_000 => format!("{ns} ns"),

@@ -1,4 +1,4 @@
-//! Whom calls are seen of: found, followed, let go and waited for, with samples of their stacks or without.
+//! The traced processes: finds, follows, resumes and awaits them, with or without sampling stacks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,25 +13,25 @@ use crate::recording::capture::{Capture, assistant};
 use crate::recording::{self, notice};
 use crate::terminal::say;
 
-/// Memory for tables by which stacks are walked in the kernel, as `plumb record` has it.
+/// Memory for the unwind tables of the kernel unwinder, as in `plumb record`.
 const TABLES_MIB: u16 = 64;
 
-/// Whom.
+/// The traced processes.
 pub(super) enum Watched {
-    /// Their calls alone are seen.
+    /// Calls only, without samples.
     Alone(Box<Subject>),
-    /// A sample is taken as each call begins.
+    /// A sample is taken at the start of each call.
     Sampled(Box<Recorder>),
 }
 
-/// A command that may still run.
+/// A command that may still be running.
 pub(super) enum Command {
     Alone(Box<Subject>),
     Sampled(Option<Running>),
 }
 
 impl Watched {
-    /// Finds the target and has its calls followed. `events`: the tracepoints at which samples are taken; `None`: no samples.
+    /// Finds the target and traces its calls. `events`: the tracepoints at which samples are taken; `None`: no samples.
     pub fn find(target: &Target, events: Option<Vec<String>>, calls: &mut Calls) -> Result<Self> {
         let Some(events) = events else {
             return Ok(Watched::Alone(Box::new(alone(target, calls)?)));
@@ -62,7 +62,7 @@ impl Watched {
         Ok(Watched::Sampled(Box::new(recorder)))
     }
 
-    /// The processes that it begins with.
+    /// The processes of the target at the start.
     pub fn pids(&self) -> &[u32] {
         match self {
             Watched::Alone(subject) => subject.pids(),
@@ -70,14 +70,14 @@ impl Watched {
         }
     }
 
-    /// From now on calls are seen, and a command goes on to its exec. With samples that was so from the beginning.
+    /// Starts recording, and lets a command continue to its exec. With samples, recording has already started.
     pub fn begin(&mut self, calls: &mut Calls) -> Result<(), Error> {
         let Watched::Alone(subject) = self else { return Ok(()) };
         calls.begin().map_err(Error::system("seeing calls"))?;
         Ok(subject.release()?)
     }
 
-    /// Sleeps for so long, or until something is to be done. `is_busy`: calls come all the time, and wait until then.
+    /// Sleeps up to `time`, or until there is work. `is_busy`: calls arrive all the time and can wait until then.
     pub fn wait(&mut self, calls: &Calls, is_busy: bool, time: Duration) -> Result<Option<End>, Error> {
         match self {
             Watched::Alone(subject) if is_busy => Ok(subject.wait(&[], time)?),
@@ -86,16 +86,16 @@ impl Watched {
         }
     }
 
-    /// Goes on with those of these processes that run, now that the others have ended. Returns whether there is one.
+    /// Continues with those of these processes that run, after the others have ended. Returns whether there is one.
     pub fn goes_on_with(&mut self, pids: Vec<u32>) -> bool {
         match self {
             Watched::Alone(subject) => subject.go_on_with(pids),
-            // It knows the descendants of its target itself.
+            // The recorder finds the descendants of its target itself.
             Watched::Sampled(_) => false,
         }
     }
 
-    /// What the user is to know of a command that a Ctrl-C didn't end.
+    /// A notice for the user if the command did not end on Ctrl-C.
     pub fn notice(&mut self) -> Option<Notice> {
         match self {
             Watched::Alone(subject) => subject.notice(),
@@ -103,7 +103,7 @@ impl Watched {
         }
     }
 
-    /// Ends it: the samples, with names, and what may still run.
+    /// Stops recording. Returns the samples, with names, and the command that may still be running.
     pub fn end(self) -> (Option<Profile>, Command) {
         let recorder = match self {
             Watched::Alone(subject) => return (None, Command::Alone(subject)),
@@ -117,7 +117,7 @@ impl Watched {
 }
 
 impl Command {
-    /// Ends it, if there is one.
+    /// Ends the command, if there is one.
     pub fn end(self, target: &Target) {
         match self {
             Command::Alone(mut subject) => {

@@ -1,4 +1,4 @@
-//! Text that fills the screen: what another command prints, or why it can't.
+//! Full-screen text: another command's output, or the error.
 
 use ansi_to_tui::IntoText;
 use ratatui::Frame;
@@ -8,21 +8,21 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
-/// Lines above the hottest one.
+/// Lines shown above the hottest one.
 const CONTEXT: usize = 10;
 
-/// What a key has to be followed by.
+/// The step that follows a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
-    /// It is shown on.
+    /// Keep showing the listing.
     Stay,
-    /// What was there before is shown.
+    /// Return to the previous view.
     Back,
-    /// The user has seen enough.
+    /// Quit the program.
     Quit,
 }
 
-/// Text, and what of it is on the screen.
+/// Text, and the part of it on the screen.
 pub(super) struct Listing {
     lines: Vec<Line<'static>>,
     top: usize,
@@ -31,10 +31,10 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Text with colours, as for a terminal. Where lines begin with shares, the largest one is on the screen.
+    /// Takes text with terminal colours. If lines begin with shares, scrolls to the largest.
     pub fn new(text: &[u8]) -> Self {
         let lines = text.into_text().map_or_else(
-            // It isn't UTF-8.
+            // The text is not UTF-8.
             |_| String::from_utf8_lossy(text).lines().map(|line| Line::from(line.to_owned())).collect(),
             |text| text.lines,
         );
@@ -74,7 +74,7 @@ impl Listing {
     }
 }
 
-/// The share that a line begins with, in percent; 0 if it begins with none.
+/// The share at the start of a line, in percent; 0 without one.
 fn share(line: &Line<'_>) -> f64 {
     let mut words = line.spans.iter().flat_map(|span| span.content.split_whitespace());
     words.next().and_then(|word| word.strip_suffix('%')?.parse().ok()).unwrap_or(0.0)

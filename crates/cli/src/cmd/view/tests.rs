@@ -1,4 +1,4 @@
-//! What keys show of a recording that is done, drawn on a terminal in memory.
+//! Effects of keys on a finished recording, drawn on a terminal in memory.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -7,7 +7,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::*;
 use plumb_fixtures::Made;
 
-/// Two events, and a sample that the filter of tests leaves out.
+/// Two events, and a sample that the tests' filter excludes.
 fn made() -> Made {
     let mut made = Made::new();
     made.sample("app/1", "main@app;parse@app;read_word@libio.so", 70)
@@ -129,7 +129,7 @@ fn what_cant_be_annotated_is_said_on_the_screen() {
     let before = screen(&mut shown);
     press(&mut shown, KeyCode::Char('a'));
     let text = screen(&mut shown);
-    // There is no such file.
+    // The file does not exist.
     assert!(text.contains("/opt/libio.so") && text.contains("q Esc back"), "{text}");
     assert!(press(&mut shown, KeyCode::Char('q')), "back, and no further");
     assert_eq!(screen(&mut shown), before);

@@ -1,6 +1,6 @@
-//! The report as one page that needs nothing else: no script, no font, no file beside it.
+//! The report as a self-contained HTML page: no script, no font, no other file.
 //!
-//! Invariant: all text is escaped, by the templates; the page's own policy forbids whatever is not its style.
+//! Invariant: all text is escaped by the templates; the content policy forbids everything but the page's own style.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use crate::terminal::{Heat, Output};
 
 const STYLE: &str = include_str!("page.css");
 
-/// The page.
+/// Renders the page.
 pub fn page(document: &Document) -> io::Result<Vec<u8>> {
     let body = html! {
         main {
@@ -75,7 +75,7 @@ fn table(columns: &[Column], lines: &[Line]) -> Markup {
     }
 }
 
-/// What a cell looks like: by its column, and by how much of the time it is.
+/// The CSS class of a cell, by its column and its share.
 fn class(column: &Column, cell: &str) -> Option<String> {
     let kind = match column.layout {
         Layout::Number => "number",

@@ -1,6 +1,6 @@
 //! The report in Markdown, as GitHub reads it.
 //!
-//! Names are code spans, in which nothing but a backtick means anything; words are ours, and hold no marks.
+//! Names are code spans, in which only a backtick is special; other text is plumb's own and needs no escaping.
 
 use std::io::{self, Write};
 
@@ -53,7 +53,7 @@ fn cell_text(column: &Column, cell: &str) -> String {
     let trimmed = cell.trim();
     match column.layout {
         Layout::Function | Layout::Path if !trimmed.is_empty() => cell_code(trimmed),
-        // What is a part of the line above stays indented.
+        // Indent rows that are part of the row above.
         _ if cell.starts_with("  ") && column.layout == Layout::Word => {
             format!("&nbsp;&nbsp;{}", escape(trimmed))
         }

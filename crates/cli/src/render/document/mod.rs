@@ -1,6 +1,6 @@
-//! A report as a document: what is said, however it is written: as text, Markdown or a page.
+//! A report as a document, independent of its format: text, Markdown or HTML.
 //!
-//! Not here: what a report says.
+//! Elsewhere: the content of reports.
 
 pub mod html;
 pub mod markdown;
@@ -13,30 +13,30 @@ use crate::render::table::{Column, Layout, Line};
 /// A report.
 pub struct Document {
     pub title: String,
-    /// What it comes to, in a sentence or two.
+    /// The conclusion, in a sentence or two.
     pub summary: Text,
     pub sections: Vec<Section>,
 }
 
-/// A numbered part of it.
+/// A numbered section.
 pub struct Section {
     pub title: &'static str,
     pub blocks: Vec<Block>,
 }
 
-/// A piece of a section.
+/// A block of a section.
 pub enum Block {
     /// Running text.
     Text(Text),
-    /// What stands out: the verdict.
+    /// Emphasised text: the verdict.
     Strong(Text),
-    /// A remark in smaller letters: how something is judged.
+    /// A remark in small type on how something is judged.
     Note(String),
-    /// A name and what it is, line by line.
+    /// Names with their values, line by line.
     Facts(Vec<(String, Text)>),
     /// A table.
     Table { columns: Vec<Column>, lines: Vec<Line> },
-    /// A heading inside of a section.
+    /// A heading within a section.
     Heading(Text),
     /// Commands to type.
     Commands(Vec<String>),
@@ -55,7 +55,7 @@ impl Section {
         self.blocks.push(Block::Note(text.into()));
     }
 
-    /// Adds a table if it has lines.
+    /// Adds a table unless it is empty.
     pub fn table(&mut self, columns: &[(&'static str, Layout)], lines: Vec<Line>) {
         if !lines.is_empty() {
             let columns = columns.iter().map(|&(title, layout)| Column { title, layout }).collect();

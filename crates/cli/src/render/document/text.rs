@@ -1,4 +1,4 @@
-//! The report for a terminal: lines of 80 characters, or of as many as it has.
+//! The report for a terminal: 80 columns wide, or as wide as the terminal.
 
 use std::io::{self, Write};
 
@@ -9,15 +9,15 @@ use crate::render::columns::{self, left};
 use crate::render::table;
 use crate::terminal::{Output, printable};
 
-/// Where nobody says how wide the page is.
+/// Width if none is known.
 const WIDTH: usize = 80;
-/// Running text is not made wider: it would be hard to read.
+/// Widest running text: longer lines are hard to read.
 const WIDEST_TEXT: usize = 100;
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
 pub fn write(document: &Document, out: &mut Output<'_>) -> io::Result<()> {
-    // Tables are cut to fit also where no terminal says so: JSON and Markdown have names in full.
+    // Tables are shortened to fit even without a terminal: JSON and Markdown have the full names.
     out.width = Some(out.width.unwrap_or(WIDTH));
     let title = format!("Hotspots of {}", printable(&document.title));
     wrapped(&title, BOLD, out)?;
@@ -54,7 +54,7 @@ fn block(block: &Block, out: &mut Output<'_>) -> io::Result<()> {
     }
 }
 
-/// A name, and beside it what it is.
+/// Writes a name with its value beside it.
 fn fact(name: &str, words: &Text, width: usize, out: &mut Output<'_>) -> io::Result<()> {
     let hanging = " ".repeat(width + 4);
     let mut lines = wrap(&words.plain(), text_width(out).saturating_sub(hanging.len())).into_iter();
@@ -74,7 +74,7 @@ fn text_width(out: &Output<'_>) -> usize {
     out.width.unwrap_or(WIDTH).min(WIDEST_TEXT)
 }
 
-/// The words in lines of at most `width` characters; a longer word has a line of its own.
+/// Wraps the words to at most `width` characters; a longer word gets a line of its own.
 fn wrap(words: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();

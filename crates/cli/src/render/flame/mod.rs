@@ -1,6 +1,6 @@
-//! Flame graphs as files, and their formats by name.
+//! Flame graphs as files, with the format chosen by file name.
 //!
-//! Not here: the layout (analyze), the page and the picture (report).
+//! Elsewhere: the layout (analyze), the HTML page and the SVG (report).
 
 use std::path::Path;
 
@@ -11,21 +11,21 @@ use crate::terminal::say;
 
 pub use plumb_report::flame::Facts;
 
-/// What kind of file is written.
+/// File format of a flame graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     Html,
     Svg,
 }
 
-/// Writes a picture, and says so.
+/// Writes a flame graph to a file, and says so.
 pub fn write(output: &Path, bytes: &[u8]) -> Result<()> {
     newfile::write(output, bytes)?;
     say!("wrote {}", output.display());
     Ok(())
 }
 
-/// What kind of picture a file is to be, by its name.
+/// The format for a file name.
 pub fn format_of(output: &Path) -> Result<Format> {
     match output.extension().and_then(|extension| extension.to_str()) {
         Some(end) if end.eq_ignore_ascii_case("html") || end.eq_ignore_ascii_case("htm") => Ok(Format::Html),

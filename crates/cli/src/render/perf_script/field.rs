@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Something that a sample or its frames can be printed with.
+/// A field of a sample or its frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Field {
     Comm,
@@ -44,7 +44,7 @@ impl Fields {
         self.0 & (1 << field as u16) != 0
     }
 
-    /// Whether frames are printed at all.
+    /// Whether frames are printed.
     pub fn has_stack(self) -> bool {
         [Field::Ip, Field::Sym, Field::Dso, Field::SrcLine].into_iter().any(|field| self.has(field))
     }
@@ -55,7 +55,7 @@ impl Fields {
     }
 }
 
-/// What perf prints of clock events: everything but the process id and the source line.
+/// perf's default for clock events: all fields except the process ID and the source line.
 impl Default for Fields {
     fn default() -> Self {
         let mut fields = Fields(0);

@@ -9,7 +9,7 @@ use plumb_profile::{DsoId, Mapping, ProcessId};
 
 use super::field::{Field, Fields};
 
-/// The lines of a view's frames. A frame has the same line in all samples of a process, so each is made once.
+/// The lines of a view's frames. A frame has the same line in all samples of a process, so each is formatted once.
 pub struct Places<'v, 'p> {
     view: &'v View<'p>,
     fields: Fields,
@@ -26,7 +26,7 @@ impl<'v, 'p> Places<'v, 'p> {
         Self { view, fields, mappings, lines: HashMap::new() }
     }
 
-    /// The line of `frame` as `process` saw it, its end included.
+    /// The line of `frame` in the address space of `process`, with its line break.
     pub fn line(&mut self, process: ProcessId, frame: FrameIndex) -> &str {
         let Self { view, fields, mappings, lines } = self;
         lines.entry((process, frame)).or_insert_with(|| {
@@ -41,7 +41,7 @@ impl<'v, 'p> Places<'v, 'p> {
     }
 }
 
-/// The address as the process saw it. A file that is mapped in several places has several biases, of which only
+/// The run-time address in the process. A file mapped several times has several biases, of which only
 /// one leads back into its own mapping.
 pub fn run_time(address: u64, mappings: &[Mapping]) -> u64 {
     let moved = |mapping: &Mapping| address.wrapping_add(mapping.bias);
@@ -82,7 +82,7 @@ fn line(view: &View<'_>, fields: Fields, frame: &ViewFrame<'_>, ip: u64) -> Stri
     line
 }
 
-/// How far into the outlined function the address is, also for calls that are inlined into it.
+/// Offset of the address in the outlined function, also for calls inlined into it.
 fn offset(view: &View<'_>, frame: &ViewFrame<'_>) -> Option<u64> {
     let symbols = &view.profile().symbols;
     let outlined = symbols.of(frame.frame?).last()?;

@@ -1,4 +1,4 @@
-//! The zip archive around the tables: its directory, entries as bytes, and the limit on what they unpack to.
+//! The zip archive around the tables: its directory, entries as bytes, and the limit of their decompressed size.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::rc::Rc;
@@ -13,11 +13,11 @@ use super::values::{Budget, TableReader};
 use crate::native::meta::{Envelope, FORMAT, MetaFile};
 use crate::native::version::NEWEST;
 
-/// Bytes that any recording may unpack to, however small it is.
+/// Decompressed size allowed for any recording, however small.
 const FLOOR: u64 = 64 << 20;
 
-/// What a recording may unpack to for each byte of its size. Samples, the densest table, take a byte each even when
-/// everything but their time repeats, and 36 unpacked.
+/// Additional decompressed size allowed per byte of a recording. Samples, the densest table, take a byte each even if
+/// everything but their time repeats, and 36 decompressed.
 const EXPANSION: u64 = 256;
 
 /// An opened archive.
@@ -26,20 +26,20 @@ pub(super) struct Archive<R> {
     budget: Rc<Budget>,
 }
 
-/// What an input of `size` bytes may unpack to.
+/// Returns the limit for an input of `size` bytes.
 pub(super) fn budget(size: u64) -> Rc<Budget> {
     Rc::new(Budget::new(FLOOR.saturating_add(size.saturating_mul(EXPANSION))))
 }
 
 impl<R: Read + Seek> Archive<R> {
-    /// Reads the directory. From here on the tables may take [`FLOOR`] plus [`EXPANSION`] times the input's size in
-    /// memory, and not more.
+    /// Reads the directory. From here on the tables may take at most [`FLOOR`] plus [`EXPANSION`] times the input's size in
+    /// memory.
     pub(super) fn open(mut input: R) -> Result<Self, ReadError> {
         let size = input.seek(SeekFrom::End(0)).map_err(|error| ReadError::Input { error })?;
         Self::open_within(input, size, budget(size))
     }
 
-    /// Likewise of an archive of `size` bytes that is a part of an input, of which all parts together may take what `budget` has.
+    /// Opens an archive of `size` bytes that is a part of an input; all parts share `budget`.
     pub(super) fn open_within(input: R, size: u64, budget: Rc<Budget>) -> Result<Self, ReadError> {
         let zip = ZipArchive::new(input).map_err(|error| match error {
             ZipError::Io(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => {
@@ -50,7 +50,7 @@ impl<R: Read + Seek> Archive<R> {
         Ok(Archive { zip, budget })
     }
 
-    /// Checks the format's version and reads the facts.
+    /// Checks the format's version and reads the metadata.
     pub(super) fn meta(&mut self) -> Result<(Meta, (u32, u32)), ReadError> {
         let entry = "meta.json";
         let (bytes, offset) = self
@@ -84,7 +84,7 @@ impl<R: Read + Seek> Archive<R> {
         }
     }
 
-    /// Opens the table called `name`, which recordings of older versions don't have.
+    /// Opens the table called `name`, which recordings of older versions lack.
     pub(super) fn table_if_there(
         &mut self,
         name: &'static str,
@@ -95,8 +95,8 @@ impl<R: Read + Seek> Archive<R> {
         }
     }
 
-    /// The bytes of an entry and where they begin in the file; `None` if there is no such entry. The archive's
-    /// checksum over them has been verified.
+    /// Returns the bytes of an entry and their offset in the file; `None` without such an entry. The archive's
+    /// checksum has been verified.
     fn entry(&mut self, name: &str) -> Result<Option<(Bytes, u64)>, ReadError> {
         let damaged = |offset, message| ReadError::Entry { entry: name.into(), offset, message };
         let mut file = match self.zip.by_name(name) {
@@ -109,7 +109,7 @@ impl<R: Read + Seek> Archive<R> {
         if size > self.budget.left() {
             return Err(damaged(offset, format!("it claims {size} bytes")));
         }
-        // Nothing is reserved for a size that is only claimed.
+        // Nothing is allocated for a size that is only claimed.
         let mut bytes = Vec::new();
         file.by_ref()
             .take(size)

@@ -1,44 +1,44 @@
-//! Why a recording could not be read, and where.
+//! The reasons why a recording could not be read, with positions.
 
 use std::fmt;
 
-/// Why a recording could not be read. Says where in the archive; the caller knows the file's name.
+/// The reason why a recording could not be read. Positions refer to the archive; the caller knows the file's name.
 #[derive(Debug)]
 pub enum ReadError {
     /// The input could not be read.
     Input {
-        /// What the input said.
+        /// The input's error.
         error: std::io::Error,
     },
-    /// The archive has no usable directory at its end: it is cut off, or no archive.
+    /// The archive has no usable directory at its end: it is truncated, or not an archive.
     NoDirectory {
         /// Size of the input in bytes.
         size: u64,
-        /// What is wrong with it.
+        /// The error.
         message: String,
     },
     /// An archive, but not a recording of plumb's.
     NotARecording {
-        /// What is missing or strange.
+        /// The missing or unexpected part.
         message: String,
     },
-    /// Written by a newer plumb in a format that this one does not know.
+    /// The recording was written by a newer plumb in an unknown format.
     Newer {
         /// The file's format version: major, minor.
         found: (u32, u32),
-        /// The newest that is understood.
+        /// The newest version supported.
         known: (u32, u32),
     },
     /// An entry of the archive is damaged.
     Entry {
         /// The entry, such as `samples.parquet`.
         entry: String,
-        /// Where the entry's data begin in the file, if that is known.
+        /// Offset of the entry's data in the file, if known.
         offset: Option<u64>,
-        /// What is wrong.
+        /// The error.
         message: String,
     },
-    /// A table holds something that can't be.
+    /// A table has an invalid value.
     Row {
         /// The table, such as `samples`.
         table: &'static str,
@@ -46,17 +46,17 @@ pub enum ReadError {
         column: &'static str,
         /// The row, counted from 0.
         row: u64,
-        /// What is wrong.
+        /// The error.
         message: String,
     },
-    /// A recording that was not finished, and that ends before anything of use was written.
+    /// An unfinished recording that ends before any complete segment.
     NothingWhole {
         /// Size of the input in bytes.
         size: u64,
     },
     /// The tables would take more memory than a recording of this size can need.
     TooLarge {
-        /// The table that went over.
+        /// The table that exceeded the limit.
         table: &'static str,
         /// The limit in bytes.
         limit: u64,

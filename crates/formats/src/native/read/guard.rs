@@ -1,8 +1,8 @@
 //! Turns a panic of the parquet crate into an error.
 //!
-//! Its decoders index and unwrap where a page is malformed in ways that its own checks do not cover (parquet 60).
-//! What would take memory without bound is refused before (see `pages.rs`); the rest, which ends in a panic while
-//! only the decoder's own state is changed, is caught here. Not here: a panic hook, which is the program's to install.
+//! The decoders index and unwrap if a page is malformed in ways that the crate's own checks do not cover (parquet 60).
+//! Unbounded memory use is prevented earlier (see `pages.rs`); other panics, which only affect
+//! the decoder's own state, are caught here. Does not install a panic hook, which is up to the program.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,16 +11,16 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a panic of this thread would become a [`ReadError`](super::ReadError) now: a program's panic hook has nothing
-/// to report then.
+/// Whether a panic of this thread would become a [`ReadError`](super::ReadError) now: a program's panic hook should
+/// not report it.
 pub fn panics_become_errors() -> bool {
     GUARDED.get()
 }
 
-/// Runs `decode`; its panics become an error.
+/// Runs `decode` and converts a panic to an error.
 pub(super) fn guarded<T>(decode: impl FnOnce() -> T) -> Result<T, String> {
     let outer = GUARDED.replace(true);
-    // What `decode` has changed when it panics is dropped with its result.
+    // The state that `decode` has changed when it panics is dropped with its result.
     let result = catch_unwind(AssertUnwindSafe(decode));
     GUARDED.set(outer);
     result.map_err(|panic| {

@@ -1,4 +1,4 @@
-//! Reads a recording that was not finished: the segments of its journal, as far as they are whole.
+//! Reads an unfinished recording: the complete segments of its journal.
 
 use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::rc::Rc;
@@ -13,18 +13,18 @@ use super::values::Budget;
 use crate::native::journal::{HEADER, Kind, MAGIC, Segment};
 use crate::native::write::SampleRow;
 
-/// How far a recording that was not finished could be read.
+/// The readable extent of an unfinished recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfinished {
-    /// Segments that are whole.
+    /// Number of complete segments.
     pub segments: usize,
-    /// Bytes behind them, which are left out: the recorder was writing them when it ended, or they are damaged.
+    /// Number of bytes after them, which are ignored: a segment that was being written, or damage.
     pub cut_bytes: u64,
 }
 
-/// Reads the journal of a recording that goes on, or was not finished, up to its last whole segment.
+/// Reads the journal of a recording in progress, or unfinished, up to its last complete segment.
 ///
-/// Its samples are in the order of their time. What is kept in memory is bounded as for [`read`](fn@super::read).
+/// Samples are sorted by time. Memory is bounded as for [`read`](fn@super::read).
 pub fn read_unfinished<R: Read + Seek>(mut input: R) -> Result<(Profile, Unfinished), ReadError> {
     let failed = |error| ReadError::Input { error };
     let size = input.seek(SeekFrom::End(0)).map_err(failed)?;
@@ -47,7 +47,7 @@ pub fn read_unfinished<R: Read + Seek>(mut input: R) -> Result<(Profile, Unfinis
     Ok((reading.finish(), Unfinished { segments, cut_bytes: size - at }))
 }
 
-/// Fills `to`; whether there was as much.
+/// Fills `to`; returns whether there was enough.
 fn read_whole(input: &mut impl Read, to: &mut [u8]) -> std::io::Result<bool> {
     match input.read_exact(to) {
         Ok(()) => Ok(true),
@@ -56,7 +56,7 @@ fn read_whole(input: &mut impl Read, to: &mut [u8]) -> std::io::Result<bool> {
     }
 }
 
-/// The next segment, if it is whole. `left`: bytes up to the end of the input.
+/// Returns the next segment, if it is complete. `left`: bytes up to the end of the input.
 fn next(input: &mut impl Read, left: u64) -> std::io::Result<Option<(Segment, Vec<u8>)>> {
     let mut header = [0; HEADER];
     if !read_whole(input, &mut header)? {
@@ -70,11 +70,11 @@ fn next(input: &mut impl Read, left: u64) -> std::io::Result<Option<(Segment, Ve
     Ok(segment.is_of(&bytes).then_some((segment, bytes)))
 }
 
-/// A journal that is being read.
+/// A journal being read.
 struct Reading {
     profile: Profile,
     strings: usize,
-    /// Of the part that may still be replaced: its stacks and samples.
+    /// Stacks and samples of the part that may still be replaced.
     stacks: StackIds,
     samples: Samples,
 }
@@ -92,7 +92,7 @@ impl Reading {
         super::named(&mut archive, self.strings, &mut self.profile)?;
         self.strings = self.profile.strings.len();
         if kind == Kind::Part {
-            // All of it: what was written of it before may have changed.
+            // The part as a whole: rows written earlier may have changed.
             self.stacks = StackIds::new(true);
             self.samples = Samples::default();
         }
@@ -119,14 +119,14 @@ impl Reading {
     }
 }
 
-/// The table of stacks of a part, whose numbers are its own.
+/// Reads the stack table of a part, with its own numbering.
 pub(in crate::native) fn part_stacks(bytes: Vec<u8>) -> Result<(Vec<Option<u32>>, Vec<u32>), ReadError> {
     let mut archive = part(bytes)?;
     let table = archive.table("stacks")?;
     Ok((table.optional_u32s("caller")?, table.u32s("frame")?))
 }
 
-/// The table of samples of a part, which has its own numbers of stacks.
+/// Reads the sample table of a part, which refers to its own stacks.
 pub(in crate::native) fn part_samples(bytes: Vec<u8>) -> Result<Vec<SampleRow>, ReadError> {
     let mut archive = part(bytes)?;
     let table = archive.table("samples")?;
@@ -145,13 +145,13 @@ pub(in crate::native) fn part_samples(bytes: Vec<u8>) -> Result<Vec<SampleRow>, 
     Ok(times.into_iter().enumerate().map(row).collect())
 }
 
-/// The lives of a segment, as the recorder wrote them: what they point at is not checked.
+/// Reads the lives of a segment, as the recorder wrote them: their references are not checked.
 pub(in crate::native) fn part_lives(bytes: Vec<u8>) -> Result<Vec<(LifeId, Life)>, ReadError> {
     let mut archive = part(bytes)?;
     lives::unchecked(&archive.table("lives")?)
 }
 
-/// Its mappings likewise.
+/// Reads the mappings of a segment, also unchecked.
 pub(in crate::native) fn part_mappings(bytes: Vec<u8>) -> Result<Vec<Mapping>, ReadError> {
     let mut archive = part(bytes)?;
     let table = archive.table("mappings")?;

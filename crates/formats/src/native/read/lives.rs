@@ -1,4 +1,4 @@
-//! The table of lives on its way in.
+//! Reads the table of process lives.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::tables::{optional_id, string};
 use super::values::TableReader;
 use crate::native::lives::{NS_PER_US, ROW};
 
-/// What both read of a row, column by column.
+/// The columns that both readers need.
 struct Columns {
     pids: Vec<u32>,
     parents: Vec<Option<u32>>,
@@ -42,7 +42,7 @@ impl Columns {
         })
     }
 
-    /// How the life of a row began and ended.
+    /// Returns the start and end of a row's life.
     fn begin_and_end(&self, table: &TableReader<'_>, row: usize) -> Result<(Begin, LifeEnd), ReadError> {
         let begin = Begin::from_name(table.text("begin", row, &self.begins[row])?)
             .ok_or_else(|| table.bad("begin", row, "unknown beginning"))?;
@@ -52,7 +52,7 @@ impl Columns {
     }
 }
 
-/// The rows of a segment of a journal with their ids, which the recorder has written itself: what they point at is not checked.
+/// Reads the rows of a journal's segment with their ids. The recorder itself wrote them: their references are not checked.
 pub(super) fn unchecked(table: &TableReader<'_>) -> Result<Vec<(LifeId, Life)>, ReadError> {
     let ids = table.u32s(ROW)?;
     let columns = Columns::read(table)?;
@@ -79,14 +79,14 @@ pub(super) fn unchecked(table: &TableReader<'_>) -> Result<Vec<(LifeId, Life)>, 
 }
 
 pub(super) fn read(table: &TableReader<'_>, profile: &mut Profile) -> Result<(), ReadError> {
-    // In a journal: some rows, new ones or as they are by now.
+    // Only in journals: the rows of new or changed lives.
     let known = table.u32s_if_there(ROW)?;
     let columns = Columns::read(table)?;
     let ns = |column, row: usize, us: Option<u64>| match us.map(|us| us.checked_mul(NS_PER_US)) {
         Some(None) => Err(table.bad(column, row, "no time that a clock could have shown")),
         ns => Ok(ns.flatten()),
     };
-    // The lives that an exec ended and whose end the next one tells.
+    // Lives ended by an exec, whose end is the start of the next life.
     let mut open: HashMap<u32, LifeId> = HashMap::new();
     for (row, &pid) in columns.pids.iter().enumerate() {
         let (begin, end) = columns.begin_and_end(table, row)?;
@@ -96,7 +96,7 @@ pub(super) fn read(table: &TableReader<'_>, profile: &mut Profile) -> Result<(),
             profile.lives.get_mut(before).end_ns = start_ns;
         }
         let at = known.get(row).map_or(profile.lives.len(), |&at| at as usize);
-        // Only an earlier row, which is what makes every way up end.
+        // Parents must be earlier rows, so every walk upwards ends.
         let earlier = |index: u64| profile.lives.check(index).filter(|id: &LifeId| id.index() < at);
         let life = Life {
             pid,

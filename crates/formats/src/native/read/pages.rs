@@ -1,8 +1,8 @@
-//! Checks what the page headers of a table claim before the parquet crate acts on it.
+//! Checks the claims in a table's page headers before the parquet crate acts on them.
 //!
-//! That crate (60.1) takes memory for as many dictionary entries as a page claims, and unpacks a page whatever its size: a file
-//! of 1.6 kB asks for 16 GiB, which aborts the process, and one of 63 kB unpacks to 1.9 GB. Its page reader shows a page
-//! only once it is unpacked, so headers are walked here. What a footer claims it checks itself.
+//! The parquet crate (60.1) allocates memory for as many dictionary entries as a page claims, and decompresses a page of any size: a file
+//! of 1.6 kB requests 16 GiB, which aborts the process, and one of 63 kB expands to 1.9 GB. Its page reader returns a page
+//! only after decompression, so headers are walked here. It checks the claims in the footer itself.
 
 use bytes::Bytes;
 use parquet::file::metadata::ColumnChunkMetaData;
@@ -15,7 +15,7 @@ const PLAIN: i64 = 0;
 /// PLAIN, PLAIN_DICTIONARY, RLE, DELTA_BINARY_PACKED, RLE_DICTIONARY, BYTE_STREAM_SPLIT.
 const ENCODINGS: [i64; 6] = [PLAIN, 2, 3, 5, 8, 9];
 
-/// What a page header says; -1 where it says nothing.
+/// A page header; -1 where a field is missing.
 struct PageHeader {
     kind: i64,
     unpacked: i64,
@@ -40,7 +40,7 @@ impl PageHeader {
     }
 }
 
-/// What the pages of a column chunk claim to unpack to. An error says what can't be.
+/// Returns the decompressed size that the pages of a column chunk claim, or the error in them.
 pub(super) fn unpacked_bytes(table: &Bytes, chunk: &ColumnChunkMetaData) -> Result<u64, &'static str> {
     let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
     let place = usize::try_from(start).ok().zip(usize::try_from(chunk.compressed_size()).ok());
@@ -58,7 +58,7 @@ pub(super) fn unpacked_bytes(table: &Bytes, chunk: &ColumnChunkMetaData) -> Resu
             return Err("an encoding that recordings do not use");
         }
         if header.kind == DICTIONARY_PAGE {
-            // An entry takes 4 bytes at least.
+            // An entry takes at least 4 bytes.
             if header.encoding == PLAIN && header.values.cast_unsigned() > size / 4 {
                 return Err("a dictionary with more entries than bytes for them");
             }

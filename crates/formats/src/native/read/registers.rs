@@ -1,4 +1,4 @@
-//! The table of user registers on its way in.
+//! Reads the table of user registers.
 
 use plumb_profile::{EventId, FrameId, Profile, REGISTERS, RegisterSample, ThreadId};
 

@@ -1,4 +1,4 @@
-//! One function a table: columns in, rows of the model out, every id checked against the table it points into.
+//! One function per table: reads columns into the model's rows, and checks every id against the table it refers to.
 
 use plumb_profile::{
     Address, AddressSpace, BuildId, Dso, DsoKind, Event, Frame, Function, Id, Line, Mapping, Process,
@@ -10,7 +10,7 @@ use super::values::TableReader;
 use crate::foreign::TOO_LARGE;
 use crate::native::names;
 
-/// Accepts `found` as an id of the table that `check` stands for.
+/// Converts `found` to an id of the table that `check` belongs to.
 fn id<I: Id>(
     table: &TableReader<'_>,
     column: &'static str,
@@ -22,7 +22,7 @@ fn id<I: Id>(
         .ok_or_else(|| table.bad(column, row, format!("{found} is no row of the table it points to")))
 }
 
-/// As [`id`], for a column that may hold none.
+/// Converts the id in an optional column, otherwise as [`id`].
 pub(super) fn optional_id<I: Id>(
     table: &TableReader<'_>,
     column: &'static str,
@@ -33,8 +33,8 @@ pub(super) fn optional_id<I: Id>(
     found.map(|found| id(table, column, row, found, check)).transpose()
 }
 
-/// Refuses a row that equals an earlier one: the rows after it would no longer have the ids that others use. `before`: rows that
-/// were read before this table's.
+/// Rejects a row that equals an earlier one: the rows after it would no longer have the ids that others use. `before`: number of
+/// rows read before this table's.
 fn same_row<I: Id>(
     table: &TableReader<'_>,
     column: &'static str,
@@ -47,7 +47,7 @@ fn same_row<I: Id>(
     }
 }
 
-/// `before`: strings that were read before; the empty one is there even so.
+/// Reads strings; `before` is the number read earlier. The empty string exists in any case.
 pub(super) fn strings(
     table: &TableReader<'_>,
     before: usize,
@@ -208,14 +208,14 @@ pub(super) fn lines(table: &TableReader<'_>, profile: &mut Profile) -> Result<()
     Ok(())
 }
 
-/// What the rows of a table of stacks are in the profile.
+/// Maps the rows of a stack table to the profile's stacks.
 pub(super) struct StackIds {
     ids: Vec<StackId>,
     may_repeat: bool,
 }
 
 impl StackIds {
-    /// None yet. `may_repeat`: a row may be equal to an earlier one, which it then stands for.
+    /// Starts empty. `may_repeat`: a row may equal an earlier one, and then maps to the same stack.
     pub fn new(may_repeat: bool) -> Self {
         Self { ids: Vec::new(), may_repeat }
     }
@@ -232,7 +232,7 @@ pub(super) fn stacks(
 ) -> Result<(), ReadError> {
     let (callers, frames) = (table.optional_u32s("caller")?, table.u32s("frame")?);
     for (row, frame) in frames.into_iter().enumerate() {
-        // Only earlier rows are there yet, which is what makes every walk end.
+        // Callers must be earlier rows, so every walk ends.
         let caller = optional_id(table, "caller", row, callers[row], |index| known.check(index))?;
         let frame = id(table, "frame", row, frame, |index| profile.frames.check(index))?;
         let id = profile.stacks.add(caller, frame);
@@ -254,7 +254,7 @@ pub(super) fn samples(
     let (weights, syscalls) = (table.u64s("weight")?, table.optional_u32s_if_there("syscall")?);
     let mut total = 0_u64;
     for (row, time_ns) in times.into_iter().enumerate() {
-        // Sums must be numbers.
+        // Sums must not overflow.
         total = total.checked_add(weights[row]).ok_or_else(|| table.bad("weight", row, TOO_LARGE))?;
         profile.samples.push(Sample {
             time_ns,

@@ -1,8 +1,8 @@
-//! Walks Thrift's compact protocol, in which Parquet writes page headers, without keeping anything.
+//! Walks Thrift's compact protocol, in which Parquet writes page headers, without storing anything.
 //!
-//! Not here: lists, sets and maps, which no page header has; they are refused.
+//! Rejects lists, sets and maps, which page headers do not have.
 
-/// Structures nest less deep than this in any page header.
+/// Nesting limit of structures, above that of any page header.
 const DEPTH: u8 = 16;
 
 /// Types of the compact protocol.
@@ -15,7 +15,7 @@ const DOUBLE: u8 = 7;
 const BINARY: u8 = 8;
 const STRUCT: u8 = 12;
 
-/// Bytes that are walked over from their front.
+/// Bytes consumed from the front.
 pub(super) struct Walker<'a> {
     pub rest: &'a [u8],
 }
@@ -49,8 +49,8 @@ impl Walker<'_> {
         Some(())
     }
 
-    /// Walks over a structure. `seen` gets each integer in it: the field of the outer structure that it is in (0 for
-    /// the outermost), its own field, its value. `None` if the structure is not whole or claims too much.
+    /// Walks a structure. `seen` is called for each integer in it: the field of the outer structure (0 for
+    /// the outermost), its own field, its value. `None` if the structure is incomplete or claims too much.
     pub(super) fn structure(&mut self, seen: &mut dyn FnMut(i64, i64, i64)) -> Option<()> {
         self.fields(0, DEPTH, seen)
     }

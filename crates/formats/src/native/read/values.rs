@@ -1,4 +1,4 @@
-//! A table on its way in: whole columns as vectors, each with as many values as the table has rows.
+//! A table being read: whole columns as vectors, each with one value per row of the table.
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -13,10 +13,10 @@ use super::error::ReadError;
 use super::guard::guarded;
 use super::pages::unpacked_bytes;
 
-/// Values are decoded in steps of this many, so that memory is charged for before it is taken.
+/// Number of values decoded at a time, so that memory is charged before it is allocated.
 const STEP: usize = 1 << 16;
 
-/// What may still be unpacked.
+/// The remaining decompressed size allowed.
 pub(super) struct Budget {
     limit: u64,
     left: Cell<u64>,
@@ -31,7 +31,7 @@ impl Budget {
         self.left.get()
     }
 
-    /// Takes `count` values of `each` bytes from what is left.
+    /// Charges `count` values of `each` bytes.
     pub(super) fn charge(&self, table: &'static str, count: u64, each: u64) -> Result<(), ReadError> {
         match count.checked_mul(each).and_then(|bytes| self.left.get().checked_sub(bytes)) {
             Some(left) => {
@@ -54,7 +54,7 @@ pub(super) struct TableReader<'a> {
 }
 
 impl<'a> TableReader<'a> {
-    /// Opens the Parquet file `bytes`, which begins at `offset` of the recording.
+    /// Opens the Parquet file `bytes`, which starts at `offset` of the recording.
     pub(super) fn open(
         name: &'static str,
         bytes: Bytes,
@@ -62,7 +62,7 @@ impl<'a> TableReader<'a> {
         budget: &'a Budget,
     ) -> Result<Self, ReadError> {
         let damaged = |message: String| entry_error(name, offset, message);
-        // Reading the footer keeps what it holds, at most some hundred bytes for each of its own.
+        // Reading the footer allocates at most some hundred bytes per byte.
         budget.charge(name, bytes.len() as u64, 1)?;
         let file = guarded(|| SerializedFileReader::new(bytes.clone()))
             .map_err(damaged)?
@@ -73,14 +73,14 @@ impl<'a> TableReader<'a> {
                 .map_err(|_| damaged(format!("a group of {} rows", group.num_rows())))?;
             rows = rows.saturating_add(more);
         }
-        // Rows are ids of 32 bits; the last one stays free so that their number fits as well.
+        // Row ids have 32 bits; the last one stays unused so that their number fits as well.
         if rows >= u32::MAX.into() {
             return Err(damaged(format!("it claims {rows} rows")));
         }
         Ok(TableReader { name, offset, bytes, file, rows, budget })
     }
 
-    /// What is wrong with a value.
+    /// Returns the error for an invalid value.
     pub(super) fn bad(&self, column: &'static str, row: usize, message: impl Into<String>) -> ReadError {
         ReadError::Row { table: self.name, column, row: row as u64, message: message.into() }
     }
@@ -89,7 +89,7 @@ impl<'a> TableReader<'a> {
         self.all::<BoolType>(column)
     }
 
-    /// The values of a column that older versions of the format have not; empty without it.
+    /// Reads a column that older versions of the format lack; empty without it.
     pub(super) fn bools_if_there(&self, column: &'static str) -> Result<Vec<bool>, ReadError> {
         if self.has(column) { self.bools(column) } else { Ok(Vec::new()) }
     }
@@ -135,7 +135,7 @@ impl<'a> TableReader<'a> {
         self.optional::<ByteArrayType>(column)
     }
 
-    /// The text of a value, which is charged for as if it were copied.
+    /// Returns the text of a value, charged as if it were copied.
     pub(super) fn text<'v>(
         &self,
         column: &'static str,
@@ -172,7 +172,7 @@ impl<'a> TableReader<'a> {
         Ok(all)
     }
 
-    /// The values that are there, and for an optional column a level for each row: 0 where there is none.
+    /// Reads the non-null values, and for an optional column a level for each row: 0 for null.
     fn read<T: DataType>(&self, column: &'static str) -> Result<(Vec<T::T>, Vec<i16>), ReadError> {
         let index = self.column_index::<T>(column)?;
         let (mut values, mut levels) = (Vec::new(), Vec::new());
@@ -220,7 +220,7 @@ impl<'a> TableReader<'a> {
         Ok(found)
     }
 
-    /// The column's place in the schema, after checking that it is flat and of the expected type.
+    /// Returns the column's index in the schema, after checking that it is flat and of the expected type.
     fn column_index<T: DataType>(&self, column: &'static str) -> Result<usize, ReadError> {
         let schema = self.file.metadata().file_metadata().schema_descr();
         let fits = |described: &ColumnDescriptor| {

@@ -1,4 +1,4 @@
-//! How far the report is to be trusted, what it comes to, and how it is made again.
+//! The last sections: quality of the data, verdict, and how to reproduce the report.
 
 use plumb_analyze::{Bottleneck, BoundBy, Explanation, Obstacle, Share};
 
@@ -11,9 +11,9 @@ use crate::render::precision::Precision;
 use plumb_report::explain::headline::{self, text_of, whole};
 use plumb_report::explain::places::file_name;
 
-/// Reasons for cut stacks, and files without names, that are told.
+/// Most reasons for truncated stacks, and most files without names, that are listed.
 const TOLD: usize = 3;
-/// Bottlenecks that are listed.
+/// Most bottlenecks listed.
 const LISTED: usize = 5;
 
 /// Section 8.
@@ -100,7 +100,7 @@ fn names(report: &Explanation<'_>) -> Text {
     text
 }
 
-/// What stands above all sections.
+/// The summary above all sections.
 pub(super) fn summary(report: &Explanation<'_>) -> Text {
     let failure = brief::failure(report).map_or_else(Text::default, |failure| failure.and(". "));
     let pace = &report.pace;
@@ -163,13 +163,13 @@ pub(super) fn verdict(report: &Explanation<'_>) -> Section {
     section
 }
 
-/// To two digits, upwards: more is not known of it.
+/// Rounds up to two significant digits: no more are known.
 fn rounded(number: u64) -> u64 {
     let unit = 10_u64.pow(number.max(1).ilog10().saturating_sub(1));
     number.div_ceil(unit) * unit
 }
 
-/// The verdict in a sentence, or two.
+/// The verdict in a sentence or two.
 fn verdict_text(report: &Explanation<'_>) -> Text {
     let outlook = &report.outlook;
     if let Some(most) = report.saved_at_most() {

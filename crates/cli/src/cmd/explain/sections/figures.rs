@@ -1,4 +1,4 @@
-//! Shares, amounts and names as sections write them.
+//! Shares, amounts and names, formatted for sections.
 
 use plumb_analyze::{Cost, Explanation, FrameIndex, Gain, Kind, Share, View};
 
@@ -7,7 +7,7 @@ use crate::render::duration::time;
 use crate::render::precision::Precision;
 use plumb_report::explain::headline::whole;
 
-/// A function's name in a table: whole, and marked as others do.
+/// A function's name in a table: unshortened, and marked as in other reports.
 pub(in crate::cmd::explain) fn cell(view: &View<'_>, frame: FrameIndex, inlined: bool) -> String {
     let shown = view.frame(frame);
     let kernel = if shown.kind == Kind::Kernel { "[k] " } else { "" };
@@ -15,34 +15,34 @@ pub(in crate::cmd::explain) fn cell(view: &View<'_>, frame: FrameIndex, inlined:
     format!("{kernel}{}{inlined}", shown.name)
 }
 
-/// What samples stand for: time, or what else their event counts.
+/// The quantity that samples represent: time, or the number of events.
 pub(super) fn amount(report: &Explanation<'_>, cost: Cost) -> String {
     if report.time.is_time { time(cost.weight as f64) } else { cost.weight.to_string() }
 }
 
-/// A share of the samples, with the digits that they carry.
+/// A share of the samples, with as many digits as they justify.
 pub(super) fn percent(report: &Explanation<'_>, value: f64) -> String {
     percent_of(report, report.sampling.whole(), value)
 }
 
-/// A share of a part of the samples.
+/// A share of a subset of the samples.
 pub(super) fn percent_of(report: &Explanation<'_>, part: Cost, value: f64) -> String {
     Precision::of_sampling(&report.sampling, part).percent(value)
 }
 
-/// The ends of a share's interval.
+/// The bounds of a share's confidence interval.
 pub(super) fn interval(report: &Explanation<'_>, share: Share) -> String {
     let precision = Precision::of_sampling(&report.sampling, report.sampling.whole()).min(Precision::TENTHS);
     format!("{} .. {}", precision.digits(share.low), precision.digits(share.high))
 }
 
-/// A share with its interval, in running text.
+/// A share with its confidence interval, for running text.
 pub(super) fn with_interval(report: &Explanation<'_>, share: Share) -> String {
     let [middle, low, high] = [share.percent, share.low, share.high].map(|end| percent(report, end));
     format!("{middle} ({low} to {high})")
 }
 
-/// What could be gained at most.
+/// The largest possible gain.
 pub(super) fn gain(report: &Explanation<'_>, gain: Gain) -> String {
     let times = match gain.times {
         times if times < 100.0 => format!("{times:.2} times as fast there"),
@@ -52,7 +52,7 @@ pub(super) fn gain(report: &Explanation<'_>, gain: Gain) -> String {
     let cores = report.pace.cores().unwrap_or(0.0);
     match gain.clock_percent {
         None => text.push_str("; the effect on the elapsed time is unknown"),
-        // Several ran at a time: how much of it at the same time as others isn't known.
+        // Several CPUs ran at a time: how much of the gain overlapped with other work is not known.
         Some(clock) if cores > 1.05 => {
             text.push_str(&format!(
                 ", and of the elapsed time at most {}: less, as far as others ran meanwhile",
@@ -66,7 +66,7 @@ pub(super) fn gain(report: &Explanation<'_>, gain: Gain) -> String {
     text
 }
 
-/// Functions from the innermost outwards, in one line. `is_whole`: the last is the root of the stack.
+/// Functions from the innermost outwards, on one line. `is_whole`: the last is the root of the stack.
 pub(super) fn path(names: Vec<String>, is_whole: bool) -> Text {
     const FIRST: usize = 7;
     let cut = names.len() > FIRST + 2;

@@ -1,4 +1,4 @@
-//! How long it took, and what the time went into.
+//! The first sections: elapsed time, and the distribution of the time.
 
 use plumb_analyze::{BoundBy, Cause, Cost, Explanation, ModuleKind, RunSummary, cut_middle};
 use plumb_profile::{FrameKind, QueuedThread};
@@ -13,11 +13,11 @@ use crate::render::table::Layout;
 use plumb_report::explain::headline::whole;
 use plumb_report::explain::places::file_name;
 
-/// Rows below this share are put together, in percent.
+/// Rows below this share, in percent, are summed up.
 const LEAST_PERCENT: f64 = 0.5;
-/// Waiting for a processor is told from this share of the elapsed time, in percent.
+/// Smallest run-queue wait that is reported, in percent of the elapsed time.
 const HELD_UP_FROM: f64 = 5.0;
-/// Names of files are not longer than this.
+/// Longest file name.
 const FILE_WIDTH: usize = 24;
 
 /// Section 1.
@@ -72,7 +72,7 @@ pub(super) fn pace(report: &Explanation<'_>) -> Section {
     section
 }
 
-/// How long threads could run and had no processor.
+/// The run-queue wait of threads.
 fn waited(pace: &RunSummary) -> String {
     let Some((least, most)) = pace.waited_ns() else {
         return "not known: the recording doesn't tell it, or not of a part".to_owned();
@@ -92,7 +92,7 @@ fn waited(pace: &RunSummary) -> String {
     }
 }
 
-/// What the life of a thread went into.
+/// The distribution of a thread's lifetime.
 fn split_of(pace: &RunSummary, thread: &QueuedThread) -> Text {
     let part = |ns: u64| Precision::TENTHS.percent(ns as f64 * 100.0 / thread.lived_ns.max(1) as f64);
     let known = thread.ran_ns.saturating_add(thread.waited_ns).saturating_add(thread.unseen_ns);
@@ -112,7 +112,7 @@ fn split_of(pace: &RunSummary, thread: &QueuedThread) -> Text {
     Text::default().name(&thread.comm).and(text)
 }
 
-/// What kept the busiest thread from running, if that was much.
+/// The reason that kept the busiest thread off the CPU, if that was long.
 fn held_up(pace: &RunSummary) -> Option<String> {
     let more = pace.busiest()?.waited_ns as f64 * 100.0 / pace.elapsed_ns? as f64;
     let by = match pace.is_held_up_by_others() {
@@ -130,7 +130,7 @@ fn held_up(pace: &RunSummary) -> Option<String> {
         .then(|| format!("Its busiest thread could have run {more:.0}% more of the time: {by}.{limit}"))
 }
 
-/// What is known where the class isn't.
+/// The known facts if the class is unknown.
 fn unknown(pace: &RunSummary) -> String {
     let Some(cores) = pace.cores() else {
         let missing = if pace.cpu_ns.is_none() { "processor time" } else { "elapsed time" };
@@ -149,7 +149,7 @@ fn unknown(pace: &RunSummary) -> String {
     }
 }
 
-/// Whether there are samples, of which what is the kernel's is marked as such.
+/// Whether there are samples, with the kernel's part marked.
 pub(in crate::cmd::explain) fn tells_kernel(report: &Explanation<'_>) -> bool {
     let frames = &report.view.profile().frames;
     report.view.part().samples > 0
@@ -218,7 +218,7 @@ fn module_text(module: &plumb_analyze::Module<'_>) -> String {
     }
 }
 
-/// What the shares are of, if not of everything.
+/// The base of the shares, if they exclude samples.
 fn left_out(report: &Explanation<'_>, args: &Args, section: &mut Section) {
     if report.left_out.samples == 0 {
         return;
@@ -240,7 +240,7 @@ fn left_out(report: &Explanation<'_>, args: &Args, section: &mut Section) {
     )));
 }
 
-/// Why they are less.
+/// The reason why they are less.
 fn watched(report: &Explanation<'_>, off: f64) -> &'static str {
     match report.quality.is_partly_left_out && off < 0.0 {
         true => "; what was sampled while system calls were watched is left out",
@@ -248,7 +248,7 @@ fn watched(report: &Explanation<'_>, off: f64) -> &'static str {
     }
 }
 
-/// Whether the rows are all of it.
+/// States whether the rows add up to the total.
 fn closing(report: &Explanation<'_>, section: &mut Section) {
     let sum = amount(report, report.time.whole);
     let text = match (report.time.accounted_ns, report.time.off_percent()) {

@@ -1,4 +1,4 @@
-//! What it waits for, and what to do.
+//! The sections on waits, and on causes with advice.
 
 use plumb_analyze::{Advice, Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, FrameIndex, Rule, Waits};
 
@@ -12,7 +12,7 @@ use crate::render::rule;
 use plumb_report::explain::headline::{self, whole};
 use plumb_report::explain::places::{name, short};
 
-/// Reasons to wait that are shown, and stacks of each.
+/// Most reasons to wait that are shown, and most stacks of each.
 const REASONS: usize = 5;
 const STACKS: usize = 2;
 
@@ -112,7 +112,7 @@ fn code(report: &Explanation<'_>, (index, advice): (usize, &CodeAdvice), section
     rule_block(advice.rule, Text::from(advice.rule.name), measured, most, section);
 }
 
-/// What the loop with the most time showed.
+/// The evidence from the hottest loop.
 fn evidence(advice: &CodeAdvice) -> Text {
     advice.loops.first().map_or(Text::default(), |finding| loops::sentence(finding).into())
 }

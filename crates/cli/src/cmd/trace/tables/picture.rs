@@ -1,4 +1,4 @@
-//! Latencies over time, drawn with characters.
+//! The heat map of latencies over time, in characters.
 
 use std::fmt::Write as _;
 
@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use super::time;
 
-/// From none to most.
+/// Shades for increasing numbers of calls.
 const SHADES: [char; 5] = [' ', '\u{2591}', '\u{2592}', '\u{2593}', '\u{2588}'];
-/// What stands before a row, and the least that is left for it.
+/// Width of the row labels, and the smallest width left for the row.
 const MARGIN: usize = 24;
 const LEAST: usize = 20;
-/// The resolution of the picture in JSON.
+/// Number of time steps of the heat map in JSON.
 const COLUMNS: usize = 128;
 
-/// As text.
+/// The heat map as text.
 pub(super) fn text(heat: &Heat, width: usize) -> String {
     let (column_ns, rows) = heat.rows(width.saturating_sub(MARGIN).max(LEAST));
     let Some(columns) = rows.first().map(|(_, counts)| counts.len()) else { return "no calls\n".to_owned() };
@@ -31,7 +31,7 @@ pub(super) fn text(heat: &Heat, width: usize) -> String {
     out
 }
 
-/// Darker by the logarithm: a few slow calls among many fast ones are what is looked for.
+/// Logarithmic, so that a few slow calls among many fast ones are visible.
 fn shade(count: u64, most: u64) -> char {
     if count == 0 {
         return SHADES[0];
@@ -41,7 +41,7 @@ fn shade(count: u64, most: u64) -> char {
     SHADES[((share * steps as f64).ceil() as usize).clamp(1, steps)]
 }
 
-/// As JSON.
+/// The heat map as JSON.
 pub(super) fn json(heat: &Heat) -> Value {
     let (column_ns, rows) = heat.rows(COLUMNS);
     let rows: Vec<Value> =

@@ -1,4 +1,4 @@
-//! Calls that come by the clock or in bursts.
+//! Calls made periodically or in bursts.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use super::time;
 
-/// Calls that are remembered; those after them are counted only.
+/// Most calls whose times are kept; later ones are only counted.
 const MOST: usize = 1 << 20;
-/// Arguments that say how large a buffer is.
+/// Names of arguments that give the size of a buffer.
 const SIZES: [&str; 6] = ["count", "size", "len", "bufsiz", "maxevents", "vlen"];
-/// How many are said.
+/// Most groups that are reported.
 const SAID: usize = 20;
 
-/// Calls that belong together: those of one process, of one number, to one file.
+/// A group of calls: same process, same number, same file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
     pid: u32,
@@ -24,18 +24,18 @@ struct Key {
     file: Option<String>,
 }
 
-/// Such calls.
+/// The calls of a group.
 #[derive(Debug, Default)]
 struct Group {
     comm: String,
     moments: Vec<Moment>,
     latencies: Latencies,
-    /// The least and the most that was asked for, and the sum of what was given.
+    /// Smallest and largest requested size, and the sum of the returned sizes.
     sizes: Option<(u64, u64)>,
     given: u64,
 }
 
-/// Calls so far.
+/// The calls so far, by group.
 #[derive(Debug, Default)]
 pub(super) struct Spikes {
     groups: HashMap<Key, Group>,
@@ -68,7 +68,7 @@ impl Spikes {
         }
     }
 
-    /// What was found, that with the most time first, but what mostly waits last.
+    /// The bursts found, most time first; groups that mostly wait come last.
     fn found(&mut self) -> Vec<(&Key, &Group, Bursts)> {
         let found = self.groups.iter_mut().filter_map(|(key, group)| {
             let bursts = bursts(&mut group.moments)?;
@@ -83,7 +83,7 @@ impl Spikes {
         found
     }
 
-    /// As text.
+    /// The bursts as text.
     pub fn text(&mut self) -> String {
         let forgotten = self.forgotten;
         let found = self.found();
@@ -103,7 +103,7 @@ impl Spikes {
         out
     }
 
-    /// As JSON.
+    /// The bursts as JSON.
     pub fn json(&mut self) -> Vec<Value> {
         let one = |(key, group, bursts): &(&Key, &Group, Bursts)| {
             json!({
@@ -132,7 +132,7 @@ impl Spikes {
     }
 }
 
-/// Whether calls fill most of the time between them: they are what waits until the next, not what is done then.
+/// Whether the calls fill most of the time between them: then they are the wait until the next burst, not its work.
 fn waits(group: &Group, bursts: &Bursts) -> bool {
     let all = bursts.period_ns.saturating_mul(bursts.number as u64);
     group.latencies.total_ns() > all / 2

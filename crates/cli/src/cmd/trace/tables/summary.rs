@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::time;
 
-/// Calls of one number.
+/// Calls with the same number.
 #[derive(Debug, Default)]
 pub(super) struct Row {
     calls: u64,
     errors: BTreeMap<u32, u64>,
-    /// Those that had not ended, and those whose beginning was not seen: they have no latency.
+    /// Calls without a latency, as their end or start was not recorded.
     unmeasured: u64,
     latencies: Latencies,
 }
@@ -43,7 +43,7 @@ impl Row {
     }
 }
 
-/// Rows, those with the most time first.
+/// The rows, most time first.
 fn sorted(rows: &HashMap<(Abi, u32), Row>) -> Vec<(String, &Row)> {
     let mut rows: Vec<_> =
         rows.iter().map(|(&(abi, number), row)| (named(abi, number).into_owned(), row)).collect();
@@ -54,7 +54,7 @@ fn sorted(rows: &HashMap<(Abi, u32), Row>) -> Vec<(String, &Row)> {
     rows
 }
 
-/// As text.
+/// The table as text.
 pub(super) fn text(rows: &HashMap<(Abi, u32), Row>) -> String {
     let mut out = format!(
         "{:<20} {:>10} {:>8} {:>11} {:>11} {:>11} {:>11}  errors\n",
@@ -85,7 +85,7 @@ pub(super) fn text(rows: &HashMap<(Abi, u32), Row>) -> String {
     out
 }
 
-/// As JSON.
+/// The table as JSON.
 pub(super) fn json(rows: &HashMap<(Abi, u32), Row>) -> Vec<Value> {
     let row = |(name, row): (String, &Row)| {
         json!({
