@@ -17,8 +17,7 @@ pub const RECORD: &str = "\
 Examples:
   plumb record --open -- make -j8             # a command and its children, then the browser
   plumb record -p 1234 --duration 30          # a running process, for 30 s
-  sudo plumb record --off-cpu -- ./server     # what its threads wait for
-  sudo plumb record -e cpu-clock --off-cpu -- ./server     # and what they compute";
+  sudo plumb record --off-cpu -- ./server     # what its threads wait for";
 
 pub const TOP: &str = "\
 Examples:

@@ -103,7 +103,7 @@ fn compiled_code_beside_a_program_is_not_the_programs() {
         for (stack, count) in folded(&folder, "r.plumb") {
             let Some((_, inner)) = stack.split_once(";calls_made") else { continue };
             all += count;
-            made += if inner.starts_with(";[0x") && !inner.contains("copied]") { count } else { 0 };
+            made += if inner.starts_with(";[anon]+0x") && !inner.contains("copied]") { count } else { 0 };
         }
         assert!(all > 50 && made * 100 >= all * 90, "{capture}: {made} of {all}");
     }

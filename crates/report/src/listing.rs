@@ -18,8 +18,9 @@ pub fn document(
     let annotation = &annotated.annotation;
     let profile = view.profile();
     let event = event.map(|event| &profile.events[event]);
-    let instructions: Vec<Value> =
-        (0..annotation.rows.len()).map(|index| instruction(annotated, index)).collect();
+    // A script's function has lines alone.
+    let count = annotation.rows.len().min(annotation.listing.instructions().len());
+    let instructions: Vec<Value> = (0..count).map(|index| instruction(annotated, index)).collect();
     let lines: Vec<Value> = annotation
         .hot_lines()
         .iter()
