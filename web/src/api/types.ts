@@ -222,6 +222,8 @@ export interface HotFunction {
 }
 
 export interface ExplainAnswer {
+  /** How the command failed; absent in a store's verdict. */
+  readonly failure?: string | null;
   readonly time: {
     readonly elapsed_ns: number | null;
     readonly cpu_ns: number;

@@ -12,7 +12,7 @@ export const qualityView: View = {
   async show(host, { about, isStore }) {
     const { selected } = about;
     const facts: [string, string, boolean?][] = [
-      ["complete stacks", selected.complete_percent === null ? "not told" : share(selected.complete_percent), (selected.complete_percent ?? 100) < 95],
+      ["complete stacks", selected.complete_percent === null ? "unknown" : share(selected.complete_percent), (selected.complete_percent ?? 100) < 95],
     ];
     // Who sends profiles to a store doesn't say.
     if (!isStore) facts.push(["samples lost", count(about.lost_samples), about.lost_samples > 0], ["damaged records", count(about.damaged_records), about.damaged_records > 0]);
@@ -26,8 +26,8 @@ export const qualityView: View = {
 };
 
 function lacks(about: RecordingAbout): Node[] {
-  const isTold = about.selected.complete_percent !== null;
-  if (about.lacks.length === 0 && !isTold) return [el("p", { class: "empty" }, "Code with a notable share of samples has names. Whether stacks are complete is not told by the profiles.")];
+  const isKnown = about.selected.complete_percent !== null;
+  if (about.lacks.length === 0 && !isKnown) return [el("p", { class: "empty" }, "Code with a notable share of samples has names. The profiles do not say whether stacks are complete.")];
   if (about.lacks.length === 0) return [el("p", { class: "empty" }, "Nothing: all stacks are complete, and code with a notable share of samples has names.")];
   const all = about.events.reduce((sum, event) => sum + event.samples, 0);
   const items = about.lacks.map(({ what, samples, remedy }) =>

@@ -13,7 +13,7 @@ export const verdictView: View = {
   async show(host, context) {
     const answer = await context.client.explain();
     host.append(
-      el("section", { class: `verdict ${answer.verdict.verdict.replace(/\W/g, "")}` }, el("h2", {}, answer.verdict.headline), ...below(answer)),
+      el("section", { class: `verdict ${answer.verdict.verdict.replace(/\W/g, "")}` }, ...failed(answer), el("h2", {}, answer.verdict.headline), ...below(answer)),
       el("h3", {}, "Causes"),
       ...causes(answer),
       el("h3", {}, "Hot functions"),
@@ -21,6 +21,10 @@ export const verdictView: View = {
     );
   },
 };
+
+function failed({ failure }: ExplainAnswer): Node[] {
+  return failure ? [el("p", {}, `${failure.charAt(0).toUpperCase()}${failure.slice(1)}.`)] : [];
+}
 
 function below({ verdict, time }: ExplainAnswer): Node[] {
   const lines: Node[] = [];
