@@ -1,11 +1,11 @@
 //! What threads wait for while they are off the processor, and which of these waits are idle: a thread that waits for work.
 //!
 //! The kind of a wait comes from its system call, the kernel's functions on its stack, and for futexes the function that waits. A wait is
-//! idle if it may be one for work (a condition, readiness of descriptors, the next request, a timer) and is the outermost of its thread's
+//! idle if it may be one for work (a condition, readiness of descriptors, a message, a timer) and is the outermost of its thread's
 //! loop: wherever a thread comes from one place to several waits, the one with the fewest calls in between.
 //!
-//! Invariant: a wait for a mutex or another lock, for the disk, a child or a thread's end is never idle, nor one of the main thread of the
-//! command that was recorded unless it waits for several descriptors at once.
+//! Invariant: a wait for a mutex or another lock, for the disk, one stream, a child or a thread's end is never idle, nor one of the main thread of
+//! the command that was recorded unless it waits for several descriptors at once.
 
 mod kind;
 

@@ -195,7 +195,7 @@ fn addresses_get_names_from_the_file_with_their_build_id() {
     let notes = run("readelf", &["-n"]);
     let build_id =
         notes.lines().find_map(|line| line.trim().strip_prefix("Build ID: ")).expect("gcc writes one");
-    for (build_id, name) in [(build_id, "fib"), ("00112233445566778899aabbccddeeff00112233", "0x")] {
+    for (build_id, name) in [(build_id, "fib"), ("00112233445566778899aabbccddeeff00112233", "stacks+0x")] {
         let file = format!(
             r#"{{"meta": {{"preprocessedProfileVersion": 55, "interval": 1}},
                 "libs": [{{"name": "stacks", "path": "{}", "codeId": "{build_id}"}}],

@@ -67,7 +67,7 @@ pub(super) enum WorkSource {
     Several,
     /// A condition that other threads bring about.
     Condition,
-    /// One descriptor or a signal.
+    /// A signal or a queue of messages.
     One,
     /// A time.
     Time,
@@ -116,7 +116,7 @@ const STREAMS: [&str; 8] =
     ["sock_", "sk_wait", "tcp_", "inet_", "unix_stream", "pipe_read", "anon_pipe_read", "pipe_write"];
 
 /// System calls with the kind of their waits and where work may come from. `futex` and calls on any file are judged by functions.
-const CALLS: [(&[&str], Wait); 9] = [
+const CALLS: [(&[&str], Wait); 8] = [
     (
         &["fsync", "fdatasync", "sync", "syncfs", "sync_file_range", "msync"],
         Wait::of(WaitKind::Disk, WorkSource::None),
@@ -138,8 +138,11 @@ const CALLS: [(&[&str], Wait); 9] = [
         Wait::of(WaitKind::Descriptors, WorkSource::Several),
     ),
     (&["accept", "accept4"], Wait::of(WaitKind::Network, WorkSource::Several)),
-    (&["recvfrom", "recvmsg", "recvmmsg"], Wait::of(WaitKind::Network, WorkSource::One)),
-    (&["connect", "sendto", "sendmsg", "sendmmsg"], Wait::of(WaitKind::Network, WorkSource::None)),
+    (
+        // A client that waits for its answer looks as a server's thread that waits for the next request.
+        &["recvfrom", "recvmsg", "recvmmsg", "connect", "sendto", "sendmsg", "sendmmsg"],
+        Wait::of(WaitKind::Network, WorkSource::None),
+    ),
     (&["semop", "semtimedop", "flock", "fcntl"], Wait::of(WaitKind::Lock, WorkSource::None)),
     (
         &["pause", "rt_sigtimedwait", "rt_sigsuspend", "mq_timedreceive", "msgrcv"],
@@ -205,7 +208,7 @@ pub(super) fn wait_at(view: &View<'_>, node: NodeId, (cause, call): (Cause, &str
         Cause::Fork => Wait::of(WaitKind::Child, WorkSource::None),
         Cause::Fault => Wait::of(WaitKind::Disk, WorkSource::None),
         Cause::Thread => Wait::of(WaitKind::Other, WorkSource::Several),
-        _ if begins(&STREAMS) => Wait::of(WaitKind::Network, WorkSource::One),
+        _ if begins(&STREAMS) => Wait::of(WaitKind::Network, WorkSource::None),
         _ => Wait::of(WaitKind::Other, WorkSource::None),
     }
 }
