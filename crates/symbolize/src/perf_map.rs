@@ -119,7 +119,7 @@ fn places(pid: u32, options: &Options) -> Vec<PathBuf> {
     places
 }
 
-/// The process' number in its own pid namespace.
+/// The process ID in the process' own pid namespace.
 pub(crate) fn inner_pid(process: &Path) -> Option<u32> {
     field(process, "NSpid:")?.split_whitespace().last()?.parse().ok()
 }
@@ -136,9 +136,9 @@ struct Map {
     /// A tree over the addresses, as an array: the two halves of a node are at twice its index, behind an unused root. A node holds the last line
     /// that covers all of its addresses and not all of its parent's, with the line's number.
     nodes: Vec<Option<(usize, Rc<Symbol>)>>,
-    /// Lines that are symbols.
+    /// Number of lines that are symbols.
     symbols: usize,
-    /// Lines that are none.
+    /// Number of malformed lines.
     damaged: usize,
 }
 

@@ -33,7 +33,7 @@ pub struct FunctionPlace {
     pub offset: u64,
     /// File offset of the cheapest probe of its calls: the first byte, or another that each call executes once.
     pub probe: u64,
-    /// How the kernel executes the instruction at `probe`.
+    /// Execution of the instruction at `probe` by the kernel.
     pub step: ProbeStep,
 }
 
