@@ -58,7 +58,7 @@ fn throttled(files: &[PathBuf]) -> Duration {
     files.iter().filter_map(|file| parse(&fs::read_to_string(file).ok()?)).sum()
 }
 
-/// The time that a `cpu.stat` tells: in nanoseconds in version 1, in microseconds in version 2.
+/// Returns the throttled time in a `cpu.stat`, which is in nanoseconds in version 1 and in microseconds in version 2.
 fn parse(stat: &str) -> Option<Duration> {
     stat.lines().find_map(|line| match line.split_once(' ')? {
         ("throttled_time", ns) => Some(Duration::from_nanos(ns.trim().parse().ok()?)),

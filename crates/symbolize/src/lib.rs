@@ -58,7 +58,7 @@ use std::path::Path;
 
 use plumb_profile::{BuildId, Profile};
 
-/// Finds for each frame that has no lines yet what it stands for.
+/// Finds functions and lines for each frame that has none yet.
 ///
 /// Never fails: what could not be found is said in the summary, file by file, and the frame stays without lines.
 /// `progress` is called on this thread, from time to time.

@@ -120,7 +120,7 @@ impl Session {
         }
         let mut jobs = job::jobs(profile, self.seen);
         if self.is_live {
-            // A compiler at run time may have told the names of older frames by now.
+            // By now, a JIT compiler may have provided names for older frames.
             let is_compiled = |job: &Job| matches!(job.kind, DsoKind::Anonymous { .. });
             jobs.retain(|job| !is_compiled(job));
             jobs.extend(job::jobs(profile, 0).into_iter().filter(is_compiled));
@@ -367,7 +367,7 @@ impl Drop for Session {
     }
 }
 
-/// Whether the file can be told from all others, and addresses in it are those of its headers.
+/// Returns whether the file is identified uniquely, and its addresses are those of its headers.
 fn is_identified(job: &Job) -> bool {
     job.kind == DsoKind::File && job.build_id.is_some() && job.addresses == AddressSpace::Svma
 }

@@ -51,7 +51,7 @@ pub struct Outlook {
     pub hidden: Option<Share>,
 }
 
-/// Why it can't be told whether anything is above the threshold.
+/// The reason why it is unknown whether anything is above the threshold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Obstacle {
     /// So much of the time is in code without names.
@@ -145,7 +145,7 @@ fn is_made_by(
         && rows.flat_map(|(_, callers)| &callers.places).any(is_here)
 }
 
-/// Whether most of what a line calls is what the kernel did for it, which is told by itself.
+/// Returns whether most of what a line calls is work of the kernel, which is reported separately.
 fn is_kernel_of(view: &View<'_>, callers: &KernelCallers, line: &CallingLine) -> bool {
     let is_here = |frame: FrameIndex| source_line(view, frame) == source_line(view, line.frame);
     let here: u64 =

@@ -37,13 +37,13 @@ pub(crate) const TOO_LARGE: &str =
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Place<'a> {
     pub name: &'a str,
-    /// The linker's name, empty if not told.
+    /// The linker's name, empty if unknown.
     pub linkage: &'a str,
-    /// Source file, empty if not told.
+    /// Source file, empty if unknown.
     pub file: &'a str,
-    /// Line in it, 0 if not told.
+    /// Line in the source file, 0 if unknown.
     pub line: u32,
-    /// Line where the function begins, 0 if not told.
+    /// Line where the function begins, 0 if unknown.
     pub start_line: u32,
     /// Whether it was inlined into what comes next.
     pub inlined: bool,
@@ -75,7 +75,7 @@ impl Assembly {
         known.unwrap_or_else(|| self.profile.events.push(event))
     }
 
-    /// A thread. Where its number isn't told it is [`Process::UNKNOWN`], as is that of its process.
+    /// Returns a thread. An unknown thread ID or process ID is [`Process::UNKNOWN`].
     pub fn thread(&mut self, pid: Option<u32>, tid: Option<u32>, comm: &str, exe: &str) -> ThreadId {
         let pid = pid.unwrap_or(Process::UNKNOWN);
         let (comm, exe) = (self.profile.strings.add(comm), self.profile.strings.add(exe));
@@ -87,7 +87,7 @@ impl Assembly {
         *thread.or_insert_with(|| threads.push(Thread { process, tid, comm }))
     }
 
-    /// The file at `path`, whose kind its name tells. `address` is one in it, at run time if `addresses` are.
+    /// Returns the file at `path`; the name determines its kind. `address` is one in it, at run time if `addresses` are.
     pub fn dso(
         &mut self,
         path: &str,
@@ -166,7 +166,7 @@ impl Assembly {
         id
     }
 
-    /// The marker that a name in brackets stands for, as plumb's own exports have it.
+    /// Returns the truncation marker that a name in brackets represents, as in plumb's own exports.
     pub fn marker(&mut self, name: &str) -> Option<FrameId> {
         let cut = Truncation::from_text(name.strip_prefix('[')?.strip_suffix(']')?)?;
         Some(self.profile.frames.add(Frame::marker(cut, None)))
@@ -207,7 +207,7 @@ impl Assembly {
         Some(weight)
     }
 
-    /// A sample of whose processor nothing is told.
+    /// Adds a sample whose CPU is unknown.
     pub fn sample(&mut self, time_ns: u64, one: &Counted) {
         let &Counted { thread, event, stack, weight, .. } = one;
         self.profile.samples.push(Sample { time_ns, thread, cpu: 0, event, stack, syscall: None, weight });
