@@ -1,8 +1,8 @@
-//! How a command failed that was recorded: what it did may not be what was meant to be measured.
+//! Failure of the recorded command: it may not have done the work that was to be measured.
 
 use plumb_profile::Meta;
 
-/// Signals that end a program by its own fault or by somebody's will, as `kill -l` calls them.
+/// Signals that end a program because of its own fault or on request, named as by `kill -l`.
 const SIGNALS: [(u8, &str); 12] = [
     (1, "SIGHUP"),
     (2, "SIGINT"),
@@ -18,7 +18,7 @@ const SIGNALS: [(u8, &str); 12] = [
     (24, "SIGXCPU"),
 ];
 
-/// Says that the command failed, and how; `None`: it succeeded, or its end was not seen.
+/// Returns a sentence on how the command failed; `None`: it succeeded, or its end was not seen.
 pub fn command_failure(meta: &Meta) -> Option<String> {
     let status = meta.exit_status.filter(|&status| status != 0)?;
     let signal = SIGNALS.iter().find(|(number, _)| status.checked_sub(128) == Some(*number));

@@ -109,7 +109,7 @@ impl Filter {
             })
     }
 
-    /// Whether a process is kept, as far as can be told without its samples: by its id, its name and its executable.
+    /// Returns whether a process is kept, as far as its ID, name and executable decide it without its samples.
     pub(crate) fn keeps_process(&self, comm: &str, pid: u32, exe: &str) -> bool {
         any(&self.comms, |pattern| pattern.matches(comm))
             && any(&self.pids, |&wanted| wanted == pid)

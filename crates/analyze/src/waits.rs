@@ -1,4 +1,4 @@
-//! What threads wait for while they are off the processor, and which of these waits are idle: a thread that waits for work.
+//! Classifies the waits of threads off the CPU, and finds the idle ones: those of a thread that waits for work.
 //!
 //! The kind of a wait comes from its system call, the kernel's functions on its stack, and for futexes the function that waits. A wait is
 //! idle if it may be one for work (a condition, readiness of descriptors, a message, a timer) and is the outermost of its thread's
@@ -66,7 +66,7 @@ impl WaitKinds {
         self.kinds.get(&(sample.sample.thread, sample.node)).copied().unwrap_or(WaitKind::Other)
     }
 
-    /// What each kind costs, the largest first; idle, which is none of the rest, last.
+    /// Returns the cost of each kind, largest first. Idle, which does not belong to the others, is last.
     pub fn sums(&self, view: &View<'_>) -> Vec<(WaitKind, Cost)> {
         let mut sums: HashMap<WaitKind, Cost> = HashMap::new();
         for sample in view.samples() {
@@ -80,7 +80,7 @@ impl WaitKinds {
 
 /// The waits of a view by kind.
 pub struct WaitSums<'p> {
-    /// What each kind costs, the largest first; idle last.
+    /// Cost of each kind, largest first; idle last.
     pub kinds: Vec<(WaitKind, Cost)>,
     /// Idle waits, which were taken out of the view.
     pub idle: View<'p>,
@@ -114,22 +114,22 @@ impl<'p> WaitSums<'p> {
         self.idle.samples().map(|kept| kept.sample.thread).collect::<HashSet<ThreadId>>().len()
     }
 
-    /// What all kinds but idle cost.
+    /// Returns the cost of all kinds except idle.
     pub fn whole(&self) -> Cost {
         self.kinds.iter().filter(|(kind, _)| *kind != WaitKind::Idle).map(|&(_, cost)| cost).sum()
     }
 }
 
-/// A wait of one thread in one place.
+/// The waits of one thread in one place.
 struct Thread {
     wait: Wait,
-    /// Samples of it.
+    /// Number of samples.
     times: u64,
-    /// How long they are together.
+    /// Total duration of these samples, in nanoseconds.
     ns: u64,
 }
 
-/// Whether a thread, which waits in so many places, may wait there for work.
+/// Returns whether a thread that waits in this number of places may wait in this one for work.
 fn may_be_idle(profile: &Profile, (thread, places): (ThreadId, usize), one: &Thread) -> bool {
     let row = &profile.threads[thread];
     let process = &profile.processes[row.process];
@@ -141,9 +141,9 @@ fn may_be_idle(profile: &Profile, (thread, places): (ThreadId, usize), one: &Thr
         WorkSource::None => false,
         WorkSource::Several => true,
         WorkSource::Condition => !is_command,
-        // Where a thread was woken it went back to wait for the next.
+        // A thread that was woken here came back to wait for the next request.
         WorkSource::One => !is_main && one.times > 1,
-        // A short sleep is a part of the work, as is one of a thread that waits for other things too.
+        // A short sleep is part of the work, and so is a sleep of a thread that also waits for other things.
         WorkSource::Time => !is_main && one.times > 1 && places == 1 && one.ns >= one.times * LONG_NS,
     }
 }

@@ -105,7 +105,7 @@ fn a_share_is_above_the_threshold_only_if_its_interval_is() {
     assert_eq!(above, ["main", "big"]);
     assert!(report.outlook.unsure.is_empty(), "5% of 10,000 samples is below 10%");
 
-    // The same shares, from so few samples that 15% may be 10%.
+    // Again the same shares, but with few samples: 15% may be 10%.
     let few = sampled(&[("main@app;big@app", 15), ("main@app;small@app", 5), ("main@app", 80)]);
     let report = explain(&few, &[]);
     let unsure: Vec<&str> = report.outlook.unsure.iter().map(|&(what, ..)| name(&report, what)).collect();
@@ -177,7 +177,7 @@ fn callers_that_matter_are_told_and_add_up() {
     assert_eq!(paths, [(vec!["parse", "main"], 600, true), (vec!["resolve", "main"], 300, true)]);
 }
 
-/// A recording in which a thread waited for a processor for so long, in milliseconds, and others for so long unseen.
+/// A recording in which a thread had this run-queue wait, in milliseconds, and other threads this much that was not observed.
 fn queued(mut profile: Profile, waited: u64, unseen: u64) -> Profile {
     let ran_ns = profile.meta.target_cpu_ns.unwrap();
     let waited_ns = waited * 1_000_000;
@@ -218,7 +218,7 @@ fn the_class_is_told_from_what_ran_or_wanted_to_and_the_kernels_share() {
     assert_eq!(explain(&unknown, &[]).pace.class(), None);
 }
 
-/// Where the kernel wasn't sampled, it may have had all that no sample stands for.
+/// Without samples of the kernel, it may have used all CPU time that no sample represents.
 #[test]
 fn user_code_alone_says_nothing_of_the_kernel() {
     let mut profile = sampled(&[("main@app", 100)]);
@@ -230,7 +230,7 @@ fn user_code_alone_says_nothing_of_the_kernel() {
     assert_eq!((report.pace.class(), report.pace.kernel_percent), (None, 75.0));
 }
 
-/// What is asked for a part of the threads or the time, and what was stolen, isn't told from the whole.
+/// Facts about the whole recording are not applied to a selection of threads or of time, or where CPU time was stolen.
 #[test]
 fn what_is_known_of_the_whole_is_not_said_of_a_part() {
     let mut profile = queued(sampled(&[("main@app", 100)]), 0, 0);
@@ -296,7 +296,7 @@ fn waits_are_an_event_of_their_own() {
     assert_eq!(rows, [("read", 900_000_000), ("futex", 100_000_000)]);
 }
 
-/// What has no name may be one function: nothing is said to be done then.
+/// Code without names may be a single function, so the verdict is not that nothing is left to do.
 #[test]
 fn code_without_names_leaves_the_verdict_open() {
     let mut stacks: Vec<(String, u64)> =

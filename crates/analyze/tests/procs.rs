@@ -7,7 +7,7 @@ use plumb_fixtures::Made;
 use plumb_profile::{Begin, Life, LifeEnd, LifeId, Profile};
 
 const MS: u64 = 1_000_000;
-/// When the first sample of a made profile is; the next ones follow each 1 ms later.
+/// Time of the first sample of a made profile; the next ones follow at intervals of 1 ms.
 const START: u64 = 1_000 * MS;
 
 /// A life whose samples are those of the process with this id and name, if it has any. Times are in ms since the start.
@@ -335,7 +335,7 @@ fn a_process_that_execs_again_and_again_is_one_process() {
     });
 }
 
-/// What a parent and its children did, and how often: for the rules.
+/// Input of a rule: the activities of a parent and its children, with counts.
 struct Case {
     children: u32,
     execs: bool,

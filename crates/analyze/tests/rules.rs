@@ -28,7 +28,7 @@ fn finished(made: Made) -> Profile {
     profile
 }
 
-/// The rules that hold and are no part of others, with the user's function and line that each is found in.
+/// Returns the rules that hold and are not part of others, each with the user's function and line where it was found.
 fn found(profile: &Profile, sources: &ScriptSources) -> Vec<(&'static str, String)> {
     let report = explained(profile, sources);
     let causes = report.causes.iter().filter(|cause| cause.within.is_none());
@@ -53,7 +53,7 @@ fn explained<'p>(profile: &'p Profile, sources: &ScriptSources) -> Explanation<'
     Explanation::new(Explanation::view(profile, &filter), &filter, &[], &options)
 }
 
-/// What is told first, and whether it is said why it takes the time.
+/// Returns the first bottleneck, and whether a reason for its cost is given.
 fn first(stacks: &[(&str, u64)]) -> (String, bool) {
     let (profile, sources) = (profile(stacks), ScriptSources::default());
     let report = explained(&profile, &sources);
@@ -162,12 +162,12 @@ fn messages_that_nobody_reads_cost_what_their_lines_do() {
     let dropped = profile(&[(&call, 100), (&made, 600), (&other, 300)]);
     let causes = found(&dropped, &ScriptSources::default());
     assert_eq!(causes, [("logging", "handle:13".to_owned())]);
-    // The same where messages are written: making them is for something.
+    // Again with messages that are written: then making them has a purpose.
     let written = python(&format!("handle:13@py:/a.py;Logger.debug:1474@{MODULE};Logger._log:1622@{MODULE}"));
     assert_eq!(rules(&[(&written, 50), (&made, 600), (&other, 350)]), [""; 0]);
 }
 
-/// Two threads that have Python's time by turns of so many samples.
+/// Two threads that alternately hold Python's lock for `turn` samples.
 fn threads(turn: u64, processes: [u32; 2]) -> Vec<&'static str> {
     let mut made = Made::new();
     for at in 0..1000 {
@@ -186,7 +186,7 @@ fn threads_of_python_take_turns() {
     assert_eq!(threads(5, [1, 2]), [""; 0], "processes have a lock each");
 }
 
-/// That a program sorts is seen; whether it sorts more often than it has to isn't.
+/// Sorting is recognized as an activity, but it is unknown whether the program sorts more often than necessary.
 #[test]
 fn what_a_program_may_be_made_for_is_no_cause() {
     let sort = "main:3@app;merge:9@app;std::__introsort_loop<int*>@app";
@@ -197,7 +197,7 @@ fn what_a_program_may_be_made_for_is_no_cause() {
         "string-compare"
     );
     assert!(!first(&[(compare, 220), ("main:3@app;sum:12@app", 200), ("main:4@app", 200)]).1);
-    // What is slow by what it is, and what takes more than it does anywhere else.
+    // An operation that is slow by nature, and one that takes more than usual.
     let append = "main:3@app;join:9@app;strcat@glibc-2/libc.so.6";
     assert_eq!(first(&[(append, 500), ("main:3@app", 500)]), ("string-scan".into(), true));
     let allocate = "main:3@app;join:9@app;malloc@glibc-2/libc.so.6";

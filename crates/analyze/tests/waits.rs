@@ -45,7 +45,7 @@ fn workers_of_a_pool_are_idle_and_their_locks_are_not() {
     let made = profile(&[
         ("w/1/2", &waits, &[900, 900, 900]),
         ("w/1/2", &locks, &[50, 50]),
-        // One that never had anything to do.
+        // A thread that never had work.
         ("w/1/3", &waits, &[10_000]),
     ]);
     assert_eq!(kinds(&made), [(WaitKind::Lock, 100), (WaitKind::Idle, 12_700)]);
@@ -74,7 +74,7 @@ fn a_lock_that_is_waited_for_by_epoll_is_told_from_the_wait_for_a_client() {
     let made = profile(&[
         ("db/10/10", &client, &[100, 100]),
         ("db/10/10", &row, &[400]),
-        // It waits for the row as long as it is looked at: the other one shows that this is not where the loop waits.
+        // This process waits for the row during the whole recording; the first one shows that the loop's own wait is elsewhere.
         ("db/11/11", &row, &[10_000]),
         ("db/12/12", &checkpoint, &[10_000]),
     ]);

@@ -133,7 +133,7 @@ pub(crate) struct Sampling {
     pub inherit: bool,
     /// Whether the event itself counts lost records (kernel 6.0 and newer).
     pub count_lost: bool,
-    /// Its role among the recording's events.
+    /// Role among the events of the recording.
     pub part: Part,
     /// Set if a program takes its samples and writes records through this event.
     pub copier: Option<Copier>,

@@ -16,7 +16,7 @@ use crate::ring::Ring;
 
 /// Bytes that are read before they are released to the kernel.
 const RELEASE_AT: usize = 64 << 10;
-/// If handling the records takes longer than this, the rings are emptied into memory meanwhile.
+/// If handling the records takes longer than this, the rings are emptied into memory in between.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A source of record bytes: a ring, or in tests a plain buffer.

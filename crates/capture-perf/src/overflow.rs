@@ -337,7 +337,7 @@ mod tests {
         }
     }
 
-    /// Its reading end.
+    /// The reading end of `Written`.
     struct Reader(Rc<RefCell<Written>>, Vec<u8>);
 
     impl Feed for Reader {

@@ -139,7 +139,7 @@ impl Recorder {
         self.guard.iter_mut().for_each(|guard| guard.was_late(late));
         let gone: Vec<bool> = ready.iter().skip(1).take(self.observed.ends.len()).copied().collect();
         if ready.first() == Some(&true) || gone.contains(&true) {
-            // When freeing a process, the kernel spins until the holder of its entry in /proc releases it (shrink_dcache_parent in
+            // The kernel spins while it frees a process, until the holder of its entry in /proc releases it (shrink_dcache_parent in
             // fs/dcache.c), and the holder would not run while a thread with a raised priority does.
             priority = None;
         }
@@ -226,7 +226,7 @@ impl Recorder {
 
     fn grow(&mut self) {
         let statistics = self.ingest.statistics();
-        // Stacks that are copied only until their table is loaded are no reason for larger copies.
+        // Stacks that are copied only until their table is loaded do not justify larger copies.
         let wants = self.assisted.as_ref().map_or(0, UnwinderSession::wants);
         if self.copies.wants != [wants; 2] {
             self.copies.wants = [self.copies.wants[1], wants];

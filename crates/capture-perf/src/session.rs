@@ -1,6 +1,6 @@
 //! The kernel unwinder of a recording, and the state kept for it.
 //!
-//! Its messages are merged with the records by time, so that each is handled with the mappings of its time.
+//! Messages of the unwinder are merged with the records by time, so that each is handled with the mappings of its time.
 //!
 //! Elsewhere: the unwinder itself and its messages (`plumb_capture_api`).
 
@@ -270,7 +270,7 @@ impl UnwinderSession {
                     ingest.counted(first.sample, &counted);
                 }
                 None if counted.key <= WITHOUT_STACK => ingest.times_without_stack(&counted.times()),
-                // Its first sample was sent after the last read, and must be handled with the records of its time.
+                // The first sample was sent after the last read, and must be handled with the records of its time.
                 None if counted.samples > 0 => waiting.entry(key).or_default().add(counted),
                 None => {}
             }

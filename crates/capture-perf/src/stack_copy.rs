@@ -2,7 +2,7 @@
 
 use crate::attr::MAX_STACK_COPY;
 
-/// Number of truncated stacks that is no coincidence.
+/// Number of truncated stacks that can't be a coincidence.
 const ENOUGH: u64 = 16;
 /// One in this many stacks may be truncated without a larger copy, which costs every sample.
 const TOLERATED: u64 = 100;

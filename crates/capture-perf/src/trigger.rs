@@ -279,7 +279,7 @@ impl Trigger {
         &self.name
     }
 
-    /// What a probe costs that is single-stepped, for people; `None`: it is none.
+    /// Returns a message on the cost of a single-stepped probe; `None`: the trigger is not such a probe.
     pub(crate) fn cost(&self) -> Option<String> {
         self.is_stepped.then(|| {
             format!(

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use plumb_process::living_thread;
 use plumb_syscalls::{Ask, Descriptors};
 
-/// How long the socket table of a network namespace is reused before it is read again.
+/// Time for which the socket table of a network namespace is reused before it is read again.
 const GOOD: Duration = Duration::from_millis(50);
 
 /// Most sockets that are cached; beyond that the cache is cleared.

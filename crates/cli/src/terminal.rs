@@ -245,7 +245,7 @@ pub(crate) use say;
 
 /// Replaces the terminal's last line with a status; an empty text removes it.
 pub fn status(text: &str) {
-    // A vanished terminal is no reason to end.
+    // A vanished terminal does not end the command.
     let _ = write!(io::stderr(), "\r\x1b[K{}", printable(text));
 }
 

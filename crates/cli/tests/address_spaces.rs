@@ -210,7 +210,7 @@ fn who_calls_the_vsyscall_page_is_its_caller() {
     }
 }
 
-/// Where /proc is of another pid namespace, a number means another process there.
+/// If /proc belongs to another pid namespace, an ID means another process there.
 #[test]
 fn numbers_of_processes_that_mean_others_in_proc_are_refused() {
     if !needs(Requirement::Root) || !needs_command(Requirement::Tools, "unshare") {

@@ -167,17 +167,17 @@ fn rates() {
     hold("others", &["repeated-identity", "sigmask-storm"]);
 }
 
-/// The gain promised for brk-churn is what is saved when the heap is no longer released.
+/// The gain promised for brk-churn equals the savings when the heap is not released any more.
 #[test]
 fn a_promise_is_kept() {
     let Some(folder) = folder("promise") else { return };
     let _alone = alone();
-    // The same amount of work in each.
+    // Each run does the same amount of work.
     let Some((advised, _)) = advice(&folder, &["./habits", "brk-rounds", "bad", "150"]) else { return };
     let list = advised["advice"].as_array().expect("there is a list");
     let churn = list.iter().find(|one| one["rule"] == "brk-churn").expect("it is seen");
     let promised = churn["cpu_percent"].as_f64().expect("a number") / 100.0;
-    // Its CPU time, and the kernel's part of it.
+    // CPU time of the program, and the kernel's part of it.
     let cpu = |habit: &str| {
         let output = Command::new(env!("CARGO_BIN_EXE_plumb"))
             .args(["stat", "-n", "9", "--no-calls", "--json", "--", "./habits", "brk-rounds", habit, "150"])

@@ -81,7 +81,7 @@ fn each_call_of_a_service_is_counted_once_and_its_time_is_the_kernels() {
     assert!((4000..=4002).contains(&calls.of("getrandom")), "{}", calls.0);
     assert_eq!(calls.of("wait4"), 2 * 300, "{}", calls.0);
     assert_eq!(calls.of("clone"), 2 * 300, "a child comes out of no call of its own: {}", calls.0);
-    // Its own children, including those of the dropped run.
+    // Calls of the program's children, including those of the dropped run.
     let of_children = figures(CALLS, "kernel-child-of-agent");
     assert_eq!(of_children.of("getppid"), 3 * 100 * 70, "{}", of_children.0);
     assert_eq!(of_children.of("execve"), 3 * 100, "{}", of_children.0);

@@ -51,7 +51,7 @@ fn a_daemon_that_lists_proc_is_named_with_its_period_and_buffer() {
         std::thread::sleep(Duration::from_secs(1));
     };
     assert_eq!(found["service"], "reader");
-    // It sleeps for a second, and then works for some milliseconds, longer on a busy machine.
+    // The program sleeps for a second, and then works for some milliseconds, longer on a busy machine.
     let period = found["period_ns"].as_f64().expect("a number") / 1e9;
     assert!((1.0..1.5).contains(&period), "{found}");
     let details = found["details"].as_array().expect("a list").iter().filter_map(Value::as_str);
@@ -73,7 +73,7 @@ fn nobody_is_observed_if_that_is_not_wanted() {
     let folder = folder("agent-observes-not");
     let (address, url) = free_address();
     let _server = serve(&folder, &address);
-    // Its CPU time is spent in the kernel.
+    // This program spends its CPU time in the kernel.
     let mut busy = Command::new("dd");
     let busy = busy
         .args(["if=/dev/zero", "of=/dev/null", "bs=512", "status=none"])

@@ -70,7 +70,7 @@ fn threads_that_hang_or_sleep_are_in_every_window_with_all_of_its_time() {
     };
     for function in ["waits_for_ever", "main"] {
         let seconds = seconds_in(function);
-        // It uses a little CPU time, or waits for a CPU.
+        // The main thread uses a little CPU time, or waits for a CPU.
         let waited =
             if function == "main" { total(WAITED, naps) as f64 / 1e9 + 0.05 * at_most } else { 0.01 };
         assert!(
@@ -112,11 +112,11 @@ fn what_min_block_leaves_out_is_a_figure_of_the_agent() {
     let total = |kind: &str, selector: &str| {
         stored_functions(&folder, &url, kind, selector)["total"].as_f64().unwrap_or(0.0) / 1e9
     };
-    // Its main thread naps all the time, and others on the machine may, too.
+    // The agent's main thread naps all the time, and others on the machine may, too.
     let short =
         total("agent_short_off_cpu:agent_short_off_cpu:nanoseconds::", "{service_name=\"plumb-agent\"}");
     assert!(short >= 0.8 * at_least, "{short} s of {at_least}");
-    // Its other thread hangs.
+    // The program's other thread hangs.
     let hangs = total(BLOCKED, "{service_name=\"short-naps\"}");
     assert!(hangs >= 0.9 * at_least && hangs < 1.5 * at_least + 4.0, "{hangs} s of {at_least}");
 }

@@ -240,7 +240,7 @@ fn who_goes_on_after_the_command_is_named() {
     if !may_record() {
         return;
     }
-    // Its parent has ended before the command does, as a daemon's has.
+    // The daemon's parent ends before the command does, as is usual for daemons.
     let daemon = "sh -c 'sleep 1000 > /dev/null 2>&1 & echo $! >> pids'";
     for (name, arguments) in COMMANDS {
         // Without a cgroup, the command's descendants are not followed.

@@ -239,7 +239,7 @@ fn context_switches_are_those_of_the_kernels_account() {
     let Some(place) = Place::new("switches") else { return };
     let Some((numbers, report)) = place.record(&["cs"], ["1", "0", "0", "300"]) else { return };
     let switches = report["reports"][0]["weight"].as_u64().expect("it is a number");
-    // Its own figure excludes switches at the program's start, and involuntary ones.
+    // The program's own figure excludes switches at its start, and involuntary ones.
     assert!(numbers[1] >= 300 && switches >= numbers[1], "{switches} of {numbers:?}");
     let script = text(&place.plumb(&["script"]).stdout);
     assert!(script.contains("context-switches:"), "{script}");

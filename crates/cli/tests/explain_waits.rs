@@ -74,7 +74,7 @@ fn a_signal_ends_both_recordings() {
     let _ = target.kill();
     let _ = target.wait();
     let screen = String::from_utf8_lossy(&output.stdout);
-    // It may not have run when a sample was taken.
+    // The program may not have run when a sample was taken.
     let titles = ["Hotspots of waits\n", "Hotspots of a program that was never seen to run\n"];
     assert!(titles.iter().any(|title| screen.starts_with(title)), "{screen}");
     assert!(

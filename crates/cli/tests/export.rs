@@ -133,7 +133,7 @@ fn speedscope_gets_every_sample() {
 #[test]
 fn speedscope_reads_what_report_says() {
     let Some(folder) = recorded("export-to-speedscope") else { return };
-    // It reads no inlined calls from pprof.
+    // speedscope reads no inlined calls from pprof.
     succeeds(&folder, &["export", "--no-inline", "-o", "plain.pb.gz"]);
     let reported = reported(&folder, "plain.pb.gz");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/test/speedscope.mjs");
@@ -147,9 +147,9 @@ fn speedscope_reads_what_report_says() {
             let (own, total, samples) = reported[function];
             match name {
                 "x.folded" => assert_eq!(saved[function].0, samples, "{name}: {function}"),
-                // It uses the time between samples.
+                // speedscope uses the time between samples.
                 "x.perf.txt" => assert!(saved[function].1 > 0, "{name}: {function}"),
-                // It appends a slice's arguments to its name. Slices reach from sample to sample.
+                // speedscope appends a slice's arguments to its name. Slices reach from sample to sample.
                 "x.trace.json" => {
                     let start = format!("{function} {{");
                     let slices = saved.iter().filter(|(name, _)| name.starts_with(&start));
@@ -190,7 +190,7 @@ fn the_firefox_profiler_reads_what_report_says() {
         node.env("PROFILER_CLI_SESSION_DIR", &folder).env("PROFILER_CLI_NO_SYMBOLICATE", "1");
         node.output().ok().filter(|output| output.status.success()).map(|output| text(&output.stdout))
     };
-    // It starts a server process for the other commands, which may take longer than they wait.
+    // The first command starts a server process for the others, which may take longer than they wait.
     let loaded = cli(&["load", "x.firefox.json"]);
     let wait = || std::thread::sleep(Duration::from_millis(500));
     let list = (0..60).find_map(|_| cli(&["thread", "list", "--json"]).or_else(|| (wait(), None).1));

@@ -75,7 +75,7 @@ fn what_was_exported_is_explained_with_what_it_lacks() {
             assert!(!quality.contains("of processor time"), "{name}: nobody knows: {quality}");
         }
     }
-    // Its callers, which folded stacks have too.
+    // Callers of the functions, which folded stacks have too.
     let folded = explained("x.folded");
     let callers = |report: &Value| report["functions"][0]["callers"].clone();
     assert!(callers(&folded)[0]["callers"].as_array().is_some_and(|list| !list.is_empty()), "{folded}");

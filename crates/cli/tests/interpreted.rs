@@ -18,7 +18,7 @@ use target::Target;
 
 /// A language, and the properties of its test programs.
 struct Language {
-    /// Its command, also the prefix of versioned commands.
+    /// The language's command, also the prefix of versioned commands.
     command: &'static str,
     /// Extension of its programs.
     extension: &'static str,

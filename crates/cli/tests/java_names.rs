@@ -37,7 +37,7 @@ impl Jvm {
         let out = child.stdout.take().expect("it is piped");
         BufReader::new(out).read_line(&mut line).expect("it says that it spins");
         assert_eq!(line, "spins\n");
-        // Its compiler has compiled the loop by then.
+        // After this sleep, Java's compiler has compiled the loop.
         std::thread::sleep(std::time::Duration::from_millis(500));
         Self(child)
     }

@@ -81,7 +81,7 @@ fn check_sum(report: &Value) {
     let sum: u64 = rows.filter_map(|row| row["cpu_ns"].as_u64()).sum();
     assert_eq!(sum, report["total_ns"], "closed");
     let off = report["off_percent"].as_f64().expect("it is known");
-    // It is larger if the host takes CPU time from this machine while a timer is due.
+    // The difference is larger if the host takes CPU time from this machine while a timer is due.
     assert!(off.abs() <= 8.0, "{off}% off");
 }
 

@@ -304,7 +304,7 @@ fn who_waits_all_the_time_is_there() {
     }
     let complete = report["reports"][0]["complete_percent"].as_f64().expect("it is a number");
     assert!(complete > 99.0, "{complete}% of stacks complete");
-    // Those that wait for work are idle; two that hold each other's lock are not, nor is a read that hangs.
+    // Threads that wait for work are idle; two that hold each other's lock are not, nor is a read that hangs.
     let kinds = report["reports"][0]["waits"].as_array().expect("there are kinds");
     let of = |kind: &str| {
         let mut kinds = kinds.iter().filter(|one| one["kind"] == kind);

@@ -38,7 +38,7 @@ fn report(data: &Path) -> serde_json::Value {
 fn stacks_of_another_architecture_are_not_read_as_those_of_this_one() {
     let Some(data) = perf_data("architecture") else { return };
     let own = report(&data);
-    // The same file, with another architecture name in perf's header.
+    // Change the architecture name in perf's header.
     let mut bytes = std::fs::read(&data).expect("perf wrote it");
     let (here, there) = (b"x86_64\0\0", b"aarch64\0");
     let places: Vec<usize> =

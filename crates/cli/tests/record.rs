@@ -222,7 +222,7 @@ fn a_program_deleted_while_it_runs_keeps_its_names() {
     std::fs::write(folder.join("gone.c"), source).expect("the folder is there");
     let built = Command::new("gcc").args(["-O2", "-g", "gone.c", "-o", "gone"]).current_dir(&folder).status();
     assert!(built.is_ok_and(|status| status.success()), "gcc builds it");
-    // It may be deleted only once it runs.
+    // The file may be deleted only once the program runs.
     let script = "./gone & until [ \"$(cat /proc/$!/comm)\" = gone ]; do :; done; rm ./gone; wait";
     let recorded = run(&folder, &["record", "--", "sh", "-c", script]);
     assert!(recorded.status.success(), "{}", text(&recorded.stderr));
@@ -233,7 +233,7 @@ fn a_program_deleted_while_it_runs_keeps_its_names() {
 #[test]
 fn a_program_in_a_memory_file_has_its_names() {
     let Some(folder) = folder("memory-file") else { return };
-    // It continues as a copy of itself that no path leads to, as runc does.
+    // The program continues as a copy of itself that no path leads to, as runc does.
     let source = "#define _GNU_SOURCE\n\
                   #include <fcntl.h>\n#include <sys/mman.h>\n#include <sys/sendfile.h>\n\
                   #include <time.h>\n#include <unistd.h>\n\

@@ -99,8 +99,8 @@ fn functions_that_others_take_the_place_of_keep_their_names() {
 fn short_processes_have_their_functions_and_an_exec_ends_them() {
     let _alone = alone();
     let Some(folder) = folder("short") else { return };
-    // The first processes trigger the loading of tables, and until then there are no functions: longer on a busy machine, or with an exhausted
-    // quota. Then the test repeats with more processes, so that these are a smaller share.
+    // The first processes trigger the loading of tables; before that, functions are missing: for longer on a busy machine, or with an exhausted
+    // quota. In that case the test repeats with more processes, so that these are a smaller share.
     let mut seen = [0; 3];
     for processes in [20, 80, 240] {
         let Some(python) = short_processes(&folder, processes) else { return };

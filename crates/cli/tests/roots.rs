@@ -213,7 +213,7 @@ fn code_that_an_interpreter_in_assembly_calls_or_jumps_to_has_its_callers() {
         let (mut whole, mut all) = (0, 0);
         for (stack, count) in folded(&folder, "lua.plumb") {
             all += count;
-            // Its program calls a library function to run code.
+            // LuaJIT's program calls a library function to run code.
             let frames: Vec<&str> = stack.split(';').collect();
             if ["_start", "main", "lua_pcall"].iter().all(|function| frames.contains(function)) {
                 whole += count;

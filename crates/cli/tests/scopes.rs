@@ -26,7 +26,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended.
+        // The process may have ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -107,7 +107,7 @@ fn is_recording(recorder: &mut Child) {
         let links = files.filter_map(|file| std::fs::read_link(file.path()).ok());
         let events = links.filter(|link| link.as_os_str() == "anon_inode:[perf_event]").count();
         assert!(recorder.try_wait().expect("it can be waited for").is_none(), "it ended by itself");
-        // They are enabled right after the last one is opened, and then it sleeps. A late recorder on a busy machine is runnable instead.
+        // Events are enabled right after the last one is opened, and then the recorder sleeps. A late recorder on a busy machine is runnable instead.
         std::thread::sleep(std::time::Duration::from_millis(50));
         let state = plumb_process::state(recorder.id(), recorder.id());
         sleeps = if events >= 2 * cpus && state == Some('S') { sleeps + 1 } else { 0 };
@@ -177,7 +177,7 @@ fn a_cgroup_is_recorded_and_nobody_else() {
             let recorder =
                 place.command(env!("CARGO_BIN_EXE_plumb"), &options).stdout(Stdio::piped()).spawn();
             let recorder = recorder.expect("plumb runs");
-            // It starts before or with the recording: both are correct.
+            // The process starts before or with the recording: both are correct.
             std::thread::sleep(std::time::Duration::from_secs(2));
             let joins = place.shell("joins", "while [ -e go ]; do sleep 0.05; done");
             std::fs::write(cgroup.join("cgroup.procs"), joins.id().to_string())

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use plumb_fixtures::{Requirement, compiles, needs};
 use serde_json::Value;
 
-/// What `plumb script` says of a sample.
+/// A sample as printed by `plumb script`.
 struct Sample {
     comm: String,
     tid: u64,
@@ -37,7 +37,7 @@ fn recording(name: &str) -> Option<PathBuf> {
     Some(folder)
 }
 
-/// What a command writes.
+/// Returns a command's output.
 fn said(folder: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
     let output =

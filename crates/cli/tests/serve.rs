@@ -254,7 +254,7 @@ fn trees_flame_graphs_and_differences_are_those_of_other_commands() {
     assert!(page.contains("<html"));
     let diff = query(&[&["diff", "--base-query", "{service_name=\"batch\"}"], &api[..]].concat());
     assert!(diff.contains("work") && diff.contains("sort"), "{diff}");
-    // There are no profiles before this hour.
+    // No profiles exist from before this hour.
     let output = plumb(&folder, &[&["query", "--to", &serving.url, "diff"], &api[..]].concat());
     assert!(text(&output.stderr).contains("no profiles match"), "{}", text(&output.stderr));
 }

@@ -87,7 +87,7 @@ fn functions_and_lines_are_those_that_python_tells() {
             assert!(said.len() >= 5);
             assert_eq!(&found, said);
         } else {
-            // It prints, then waits.
+            // This thread prints, then waits.
             let names: Vec<_> = found.iter().map(|(name, _, line)| (name.as_str(), *line)).collect();
             let source = include_str!("programs/frames.py");
             let line =

@@ -163,7 +163,7 @@ fn sampling_goes_on_while_nobody_reads() {
     let last = tables.split("\n\n").last().expect("there is a table");
     let facts = last.lines().next().expect("it has a head");
     assert!(facts.contains(", 0 lost"), "{facts}");
-    // Its last two seconds are included.
+    // The last two seconds are included.
     let samples: u64 =
         facts.split_whitespace().nth(1).and_then(|count| count.parse().ok()).expect("a number");
     assert!(samples > 1900, "{facts}");
@@ -288,7 +288,7 @@ fn it_ends_when_its_terminal_is_taken_away() {
     drop(terminal);
     let begin = std::time::Instant::now();
     while running(&word) > 0 {
-        // It would wait for keys forever.
+        // Without this exit, top would wait for keys forever.
         assert!(begin.elapsed().as_secs() < 300, "it still runs");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }

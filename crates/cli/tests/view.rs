@@ -23,7 +23,7 @@ fn a_recording_is_looked_through_and_the_terminal_comes_back() {
     terminal.press("/busy\r");
     terminal.until(|screen| screen.contains("[.] busy") && !screen.contains("[.] fib"));
     terminal.press("\r");
-    // It narrows down to the stacks with the function.
+    // Enter narrows the view to the stacks with the function.
     terminal.until(|screen| screen.contains("> busy") && screen.contains("start_thread"));
     terminal.press("f");
     // The stacks side by side, and the call under the cursor.

@@ -11,7 +11,7 @@ use plumb_formats::foreign::{self, ReadError};
 use plumb_formats::{firefox, folded, pprof, speedscope};
 use plumb_profile::*;
 
-/// What a format is asked to have kept.
+/// Parts of a profile that a format is expected to keep.
 #[derive(Clone, Copy)]
 struct Kept {
     threads: bool,
@@ -20,7 +20,7 @@ struct Kept {
     files: bool,
 }
 
-/// Weight and number of samples by what is told of them: thread, and stack from the outermost.
+/// Returns weight and number of samples by the kept parts: thread, and stack from the outermost frame.
 fn told(profile: &Profile, kept: Kept) -> BTreeMap<String, (u64, u64)> {
     let text = |id| profile.strings.get(id);
     let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
@@ -116,7 +116,7 @@ fn speedscope_keeps_threads_and_lines() {
 #[test]
 fn folded_stacks_come_back_as_the_same_text() {
     let mut made = example();
-    // What has no name and no address in brackets.
+    // A stack whose innermost frame has neither a name nor an address in brackets.
     made.sample("sh/9/9", "main@app;sys_read@k", 77);
     for annotate in [false, true] {
         let options = folded::FoldedOptions { annotate, samples: true, ..folded::FoldedOptions::default() };
@@ -241,7 +241,7 @@ fn a_new_firefox_profile_is_read() {
     assert!(matches!(error, ReadError::Newer { found: 76, known: 75 }), "{error}");
 }
 
-/// What samply's library writes.
+/// Reads the output of samply's library.
 #[test]
 fn what_samply_writes_is_read() {
     use fxprof_processed_profile as fx;

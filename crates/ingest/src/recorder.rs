@@ -16,7 +16,7 @@ use crate::{Ingest, weights};
 pub struct TakenProfile {
     /// The data since the last call.
     pub profile: Profile,
-    /// Its processes that still run.
+    /// Processes of the profile that still run.
     pub running: HashSet<ProcessId>,
     /// The control groups of processes that ended since the last call, if reported ([`Ingest::ended_in`]).
     pub cgroups: EndedCgroups,

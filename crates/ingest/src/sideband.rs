@@ -57,7 +57,7 @@ mod tests {
         }
         assert_eq!(told.of(8, 1_000_000), None, "it is another thread's");
         assert_eq!(told.of(7, 1_000_000), Some('a'));
-        // The record of `b` was lost, and there is no fact on this one.
+        // Here the record of `b` was lost, and this one has no fact.
         assert_eq!(told.of(7, 2_500_000), None);
         assert_eq!(told.of(7, 3_000_000), Some('c'), "also what was told before");
         assert_eq!(told.of(7, 3_000_100), None, "it was given out");

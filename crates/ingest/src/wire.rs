@@ -329,7 +329,7 @@ pub(crate) struct Deferred<'a> {
 }
 
 impl<'a> Deferred<'a> {
-    /// Its type, which linux-perf-event-reader has no name for.
+    /// Record type, for which linux-perf-event-reader has no name.
     pub(crate) const TYPE: RecordType = RecordType(22);
 
     pub(crate) fn decode(mut r: Reader<'a>) -> Result<Self> {

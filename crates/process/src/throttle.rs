@@ -1,12 +1,12 @@
-//! How long the limits of control groups kept processes from the processors, from `cpu.stat` (cgroup v1 and v2).
+//! Time for which CPU limits of control groups throttled processes, from `cpu.stat` (cgroup v1 and v2).
 //!
-//! Not here: setting limits, and who else had the processors.
+//! Does not set limits, and does not know who else used the CPUs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where hierarchies with the CPU controller are mounted, and whether that is cgroup v2.
+/// Mount points of hierarchies with the CPU controller, and whether each is cgroup v2.
 const MOUNTS: [(&str, bool); 4] = [
     ("/sys/fs/cgroup", true),
     ("/sys/fs/cgroup/unified", true),
@@ -58,7 +58,7 @@ fn throttled(files: &[PathBuf]) -> Duration {
     files.iter().filter_map(|file| parse(&fs::read_to_string(file).ok()?)).sum()
 }
 
-/// The time that a `cpu.stat` tells: in nanoseconds in version 1, in microseconds in version 2.
+/// Returns the throttled time in a `cpu.stat`, which is in nanoseconds in version 1 and in microseconds in version 2.
 fn parse(stat: &str) -> Option<Duration> {
     stat.lines().find_map(|line| match line.split_once(' ')? {
         ("throttled_time", ns) => Some(Duration::from_nanos(ns.trim().parse().ok()?)),

@@ -1,4 +1,4 @@
-//! What blocked threads wait for, by kind, as a document.
+//! Document on blocked threads: their waits by kind.
 
 use plumb_analyze::{Cost, Filter, View, WaitKind, WaitSums};
 use serde_json::{Value, json};

@@ -180,7 +180,7 @@ mod tests {
         for _ in 2..KEPT {
             files.add(mine.clone(), folded(1), 30).unwrap();
         }
-        // It was used again, so it is not the one to be removed.
+        // The first file was used again, so another one is removed.
         assert!(files.get(&mine, &first).is_some());
         files.add(mine.clone(), folded(1), 30).unwrap();
         assert!(files.get(&mine, &first).is_some());

@@ -79,7 +79,7 @@ pub struct QueryLimits {
     pub concurrent: usize,
     /// Time limit of a query, including waiting.
     pub time: Duration,
-    /// Longest time range; the store handles long ranges, so there is no default limit.
+    /// Longest time range; the store handles long ranges, so it is unlimited by default.
     pub length: Option<Duration>,
     /// Default number of nodes of a flame graph.
     pub nodes: usize,

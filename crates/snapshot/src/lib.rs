@@ -43,7 +43,7 @@ pub struct Snapshot {
 pub struct StoppedProcess {
     /// Path of the executable; empty for a kernel thread.
     pub executable: String,
-    /// Its threads, by ID.
+    /// Threads of the process, by ID.
     pub threads: Vec<StoppedThread>,
     /// The known interpreter that runs in it, if any and requested.
     pub interpreter: Option<Box<dyn Interpreter>>,

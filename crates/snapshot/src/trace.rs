@@ -81,7 +81,7 @@ impl Traced {
             0 => {}
             -1 => self.stop = Stop::Gone,
             _ if !libc::WIFSTOPPED(status) => self.stop = Stop::Gone,
-            // The requested stop, or a group stop: there is no signal to pass on.
+            // The requested stop, or a group stop: neither has a signal to pass on.
             _ if status >> 16 == libc::PTRACE_EVENT_STOP => self.stop = Stop::Held(0),
             _ if status >> 16 != 0 => self.stop = Stop::Held(0),
             // A signal came first. It is delivered when the thread is released.
@@ -122,7 +122,7 @@ impl Traced {
 impl Drop for Traced {
     fn drop(&mut self) {
         let Stop::Held(signal) = self.stop else { return };
-        // SAFETY: DETACH takes the signal by value. It fails only for a thread that was killed meanwhile.
+        // SAFETY: DETACH takes the signal by value. It fails only for a thread that has been killed since.
         unsafe { libc::ptrace(libc::PTRACE_DETACH, self.tid, 0, libc::c_long::from(signal)) };
     }
 }

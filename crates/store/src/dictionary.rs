@@ -21,7 +21,7 @@ pub struct TextId(pub(crate) u32);
 pub struct StackNodeId(pub(crate) u32);
 
 impl StackNodeId {
-    /// Its place among [`Dictionary::nodes`].
+    /// Returns the index in [`Dictionary::nodes`].
     pub fn place(self) -> usize {
         self.0 as usize
     }
@@ -34,9 +34,9 @@ pub struct FrameKey(pub(crate) u32);
 /// One frame as it was sent: with names, or with a file's build id and an address in it for which names may come later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct StoredFrame {
-    /// The function's readable name; empty if it isn't known. With an address: what it is called until its file tells its name.
+    /// The function's readable name; empty if unknown. With an address: a provisional name, until the file's symbols give the name.
     pub function: TextId,
-    /// Its mangled name, if that is another.
+    /// The mangled name, if it differs.
     pub system_name: TextId,
     /// The source file.
     pub file: TextId,
@@ -46,11 +46,11 @@ pub struct StoredFrame {
     pub start_line: u32,
     /// The mapped file.
     pub mapping: TextId,
-    /// Its build id in hexadecimal digits.
+    /// The file's build ID in hexadecimal digits.
     pub build_id: TextId,
-    /// The address in the file as its headers count; 0 of a frame that has a name for good, because that would keep equal stacks apart.
+    /// The address in the file as its headers count; 0 for a frame with a final name, because addresses would keep equal stacks apart.
     pub address: u64,
-    /// The address is a byte offset in the file instead, as that of pprof profiles that say where files were mapped.
+    /// The address is a file offset instead, as in pprof profiles that contain the mappings.
     pub is_file_offset: bool,
     /// The compiler put the function into its caller.
     pub inlined: bool,

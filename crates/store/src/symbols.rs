@@ -15,9 +15,9 @@ use crate::resolved::{FileAddress, FrameNames, ResolvedCall, is_build_id};
 use crate::tenant::Tenant;
 use crate::wanted::WantedFiles;
 
-/// What reads files with symbols.
+/// A reader of files with symbols.
 pub trait SymbolSource: Send + Sync {
-    /// The functions at each of these addresses of the `file` called so, the outermost first; none where it knows none. `read` gives the file.
+    /// Returns the functions at each of these addresses of the `file` with this name, outermost first; none where unknown. `read` returns the file.
     fn resolve(
         &self,
         build_id: &str,
@@ -38,7 +38,7 @@ type NamelessFrames = (TextId, Vec<(u32, FileAddress)>);
 /// A file of a tenant.
 type FileKey = (Tenant, String);
 
-/// What files said of addresses, so that each is asked once.
+/// Names by file and address, so that each address is looked up once.
 #[derive(Default)]
 struct KnownNames {
     files: HashMap<FileKey, HashMap<FileAddress, Arc<[ResolvedCall]>>>,
@@ -63,7 +63,7 @@ pub(crate) struct SymbolFiles {
     /// One query at a time reads files: they are large, and others mostly want the same.
     known: Mutex<KnownNames>,
     wanted: Mutex<WantedFiles>,
-    /// Held from the comparison with the file that is there until the new one is.
+    /// Held from the comparison with the existing file until the new one is in place.
     replacing: Mutex<()>,
 }
 
@@ -111,7 +111,7 @@ impl SymbolFiles {
         files.get(tenant).is_some_and(|files| files.contains_key(&build_id.to_ascii_lowercase()))
     }
 
-    /// Stores a file, unless the one that is there names more; returns whether it did. All of a tenant's take at most `quota` bytes.
+    /// Stores a file, unless the existing one has more names; returns whether it did. All files of a tenant take at most `quota` bytes.
     pub fn put(
         &self,
         bucket: &Bucket,
@@ -176,7 +176,7 @@ impl SymbolFiles {
         names
     }
 
-    /// By build id of a file that is there what it is called, and the frames without a name: their places and addresses.
+    /// Returns, by build ID of an existing file, its name and the frames without a name: their indices and addresses.
     fn nameless(&self, tenant: &Tenant, dictionary: &Dictionary) -> HashMap<String, NamelessFrames> {
         let mut nameless: HashMap<String, NamelessFrames> = HashMap::new();
         let files = self.files.read().unwrap_or_else(PoisonError::into_inner);

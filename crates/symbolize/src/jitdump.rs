@@ -25,8 +25,8 @@ const MOST_NAMES: usize = 1 << 20;
 /// Longest name.
 const LONGEST_NAME: usize = 1 << 12;
 
-/// Where the jitdump of a process may be, which has this number in its own pid namespace: the files of that name that it has mapped; of one
-/// that has ended where compilers put it.
+/// Returns the paths where the jitdump of a process with this ID in its own pid namespace may be: the files of that name that it has mapped; for
+/// a process that has ended, the usual locations of compilers.
 pub(crate) fn places(process: &Path, inner_pid: u32, usual: &Path) -> Vec<PathBuf> {
     let name = format!("jit-{inner_pid}.dump");
     let Ok(maps) = fs::read(process.join("maps")) else {

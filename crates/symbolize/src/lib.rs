@@ -58,7 +58,7 @@ use std::path::Path;
 
 use plumb_profile::{BuildId, Profile};
 
-/// Finds for each frame that has no lines yet what it stands for.
+/// Finds functions and lines for each frame that has none yet.
 ///
 /// Never fails: what could not be found is said in the summary, file by file, and the frame stays without lines.
 /// `progress` is called on this thread, from time to time.
@@ -70,7 +70,7 @@ pub fn symbolize(profile: &mut Profile, options: &Options, progress: &mut dyn Fn
     summary
 }
 
-/// What an ELF file can tell of addresses; more is greater.
+/// Detail of the symbols in an ELF file; more is greater.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SymbolDetail {
     /// At most the functions that other files call.
@@ -82,11 +82,11 @@ pub enum SymbolDetail {
     Lines,
     /// Functions, lines and inlined calls, by DWARF.
     Dwarf,
-    /// The same, and all functions' symbols.
+    /// As `Dwarf`, with the symbols of all functions in addition.
     Full,
 }
 
-/// What an ELF file can tell of addresses, of one that can't be read: the least.
+/// Returns the detail of an ELF file's symbols; the least if it can't be read.
 pub fn detail_of(path: &Path) -> SymbolDetail {
     let Ok(image) = elf::Image::open(path) else { return SymbolDetail::default() };
     let has = |name: &str| image.section(name).is_some_and(|section| section.kind != object::elf::SHT_NOBITS);
@@ -100,7 +100,7 @@ pub fn detail_of(path: &Path) -> SymbolDetail {
     }
 }
 
-/// The build id of an ELF file; `None` if it can't be read, is no ELF file, or has none.
+/// Returns the build ID of an ELF file; `None` if the file can't be read, is not an ELF file, or has no build ID.
 pub fn build_id_of(path: &Path) -> Option<BuildId> {
     elf::Image::open(path).ok()?.build_id
 }

@@ -91,7 +91,7 @@ fn read(map: &mut Map, path: &Path, file: File, is_dump: bool, answer: &mut Answ
     }
 }
 
-/// Whose maps of this process are believed, beside root's: its user's; of one that is gone and wasn't seen, whoever asks.
+/// Returns the user, besides root, whose maps of this process are trusted: the user of the process; if that has ended unseen, the current user.
 fn owner(pid: u32, options: &Options) -> u32 {
     let known = options.users.get(&pid).copied();
     known
@@ -105,7 +105,7 @@ pub(crate) fn user(process: &Path) -> Option<u32> {
     field(process, "Uid:")?.split_whitespace().nth(3)?.parse().ok()
 }
 
-/// Where the map may be: here, or in the process' own mount namespace under its own number.
+/// Returns the possible paths of the map: here, or in the process' own mount namespace under its ID there.
 fn places(pid: u32, options: &Options) -> Vec<PathBuf> {
     let process = options.process(pid);
     let mut places = vec![options.perf_maps.join(format!("perf-{pid}.map"))];
@@ -119,7 +119,7 @@ fn places(pid: u32, options: &Options) -> Vec<PathBuf> {
     places
 }
 
-/// The process' number in its own pid namespace.
+/// The process ID in the process' own pid namespace.
 pub(crate) fn inner_pid(process: &Path) -> Option<u32> {
     field(process, "NSpid:")?.split_whitespace().last()?.parse().ok()
 }
@@ -129,16 +129,16 @@ fn field(process: &Path, name: &str) -> Option<String> {
     status.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned)
 }
 
-/// What a map says of some addresses.
+/// The symbols of some addresses in a perf map.
 struct Map {
     /// The addresses, sorted.
     addresses: Vec<u64>,
-    /// A tree over them: behind a root that is not used each node's halves are at twice its place. A node has the last line that holds all of
-    /// its addresses and not all of its parent's, with the line's number.
+    /// A tree over the addresses, as an array: the two halves of a node are at twice its index, behind an unused root. A node holds the last line
+    /// that covers all of its addresses and not all of its parent's, with the line's number.
     nodes: Vec<Option<(usize, Rc<Symbol>)>>,
-    /// Lines that are symbols.
+    /// Number of lines that are symbols.
     symbols: usize,
-    /// Lines that are none.
+    /// Number of malformed lines.
     damaged: usize,
 }
 
@@ -316,7 +316,7 @@ mod tests {
         let mut file = File::create_new(&path).unwrap();
         writeln!(file, "1000 10 first").unwrap();
         file.seek(SeekFrom::Start(1 << 40)).unwrap();
-        // Where a file can't be that large, the hole is smaller.
+        // If the file system does not allow a file of this size, the hole is smaller.
         if file.write_all(b"\n1000 10 last\n").is_err() {
             file.set_len(1 << 30).unwrap();
         }

@@ -1,11 +1,11 @@
-//! Where a probe (uprobe) of a function's calls costs least.
+//! Finds the cheapest address for a probe (uprobe) of a function's calls.
 //!
-//! The kernel executes some instructions itself when they have a probe; others it runs out of line and single-steps, which takes the thread
-//! into the kernel a second time and costs ten times as much (arch/x86/kernel/uprobes.c). A few instructions behind the entry there often is one
-//! that it executes itself.
+//! The kernel emulates some instructions when they have a probe. It executes others out of line and single-steps them, which takes the thread
+//! into the kernel a second time and costs ten times as much (arch/x86/kernel/uprobes.c). Often, an instruction that it emulates comes shortly
+//! after the entry.
 //!
-//! Invariant: each call passes the place exactly once. So only instructions that can neither branch nor fault lie between, and nothing jumps
-//! to what lies between or to the place itself. Where that isn't certain the entry is the place.
+//! Invariant: each call executes the instruction at the chosen address exactly once. So only instructions that can neither branch nor fault lie
+//! before it, and no jump leads to these or to the address itself. If that isn't certain, the entry is chosen.
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 use object::elf::EM_X86_64;
@@ -19,14 +19,14 @@ const FURTHEST: u64 = 64;
 const MAX_FUNCTION: u64 = 1 << 20;
 const MAX_CODE: u64 = 256 << 20;
 
-/// What the kernel does at a probe.
+/// The way the kernel executes a probed instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProbeStep {
-    /// It executes the instruction itself.
+    /// The kernel emulates the instruction.
     Emulated,
-    /// It single-steps the instruction.
+    /// The kernel single-steps the instruction.
     Stepped,
-    /// Not known: code of another processor.
+    /// Unknown: code of another architecture.
     #[default]
     Unknown,
 }
@@ -161,12 +161,12 @@ mod tests {
             (&[0x89, 0xf8, 0x41, 0x54, 0xc3], Some(2)),
             // mov (%rdi),%rax may fault.
             (&[0x48, 0x8b, 0x07, 0x55, 0xc3], None),
-            // It returns before.
+            // The function returns before the push.
             (&[0x89, 0xf8, 0xc3, 0x55], None),
-            // A loop that begins behind the first instruction, and one at the place.
+            // A loop that begins after the first instruction, and one that begins at the push.
             (&[0x31, 0xc0, 0x89, 0xf9, 0x55, 0xeb, 0xfb, 0xc3], None),
             (&[0x31, 0xc0, 0x55, 0xeb, 0xfd, 0xc3], None),
-            // One at the entry is a call to the probe as well.
+            // A jump to the entry also executes the probe.
             (&[0x31, 0xc0, 0x55, 0xeb, 0xfb, 0xc3], Some(2)),
             // jmp *%rax may go anywhere.
             (&[0x31, 0xc0, 0x55, 0xff, 0xe0], None),

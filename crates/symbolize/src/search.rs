@@ -24,31 +24,31 @@ use crate::symtab::{self, Symtab};
 /// Most names that an error offers.
 const OFFERED: usize = 8;
 
-/// Where a function is.
+/// The location of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionPlace {
-    /// Its stated address.
+    /// Stated virtual address of the function.
     pub address: u64,
-    /// Its first byte in the file.
+    /// File offset of the function's first byte.
     pub offset: u64,
-    /// Where a probe of its calls costs least, in the file: its first byte, or one that each call passes once.
+    /// File offset of the cheapest probe of its calls: the first byte, or another that each call executes once.
     pub probe: u64,
-    /// What passing that place takes.
+    /// Execution of the instruction at `probe` by the kernel.
     pub step: ProbeStep,
 }
 
-/// Why a function has no one place.
+/// Reason why a name has no single location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotFound {
-    /// The file can't be read, or is no ELF file.
+    /// The file can't be read, or is not an ELF file.
     File(Missing),
-    /// It has no function of this name; similar ones.
+    /// The file has no function of this name; the list has similar names.
     NoFunction(PathBuf, String, Vec<String>),
-    /// Several have it: the linker's name and stated address of each.
+    /// Several functions have this name: the mangled name and stated address of each.
     Several(String, Vec<(String, u64)>),
-    /// The loader chooses one of several functions when the program starts; these may be it.
+    /// The loader chooses one of several functions when the program starts; the list has the candidates.
     Indirect(String, Vec<String>),
-    /// The address is in no part of the file that is loaded.
+    /// The address is not in a loaded part of the file.
     NotLoaded(PathBuf, u64),
 }
 
@@ -200,7 +200,7 @@ fn similar(tables: &[Symtab], name: &str) -> Vec<String> {
     names
 }
 
-/// What the loader may choose for a name, as glibc calls it: `__memcpy_avx_unaligned` for `memcpy`.
+/// Returns the functions that the loader may choose for a name, by glibc's convention: `__memcpy_avx_unaligned` for `memcpy`.
 fn variants(tables: &[Symtab], name: &str, indirect: &HashSet<u64>) -> Vec<String> {
     let start = format!("__{}_", name.trim_start_matches('_'));
     let of = |table: &Symtab| {

@@ -25,17 +25,17 @@ use crate::work::{Message, Queue};
 /// Most workers while the profile is being made: the recorded program needs the processors.
 const EARLY_WORKERS: usize = 2;
 
-/// Longest time between two looks whether workers have done what they were given.
+/// Longest interval between checks whether the workers have finished.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Frames whose names wait for those of files before, so that names are in the order of files. Of more there is no memory for it.
+/// Most frames whose names wait for those of earlier files, so that names are in the order of files. This bounds memory.
 const WAITING: usize = 1 << 15;
 
-/// Names for a profile, found from time to time while it is being made, and the rest at its end.
+/// Finds names for a profile: in rounds while the profile is being made, and the rest at its end.
 ///
 /// Mangled names are left to [`make_readable`](crate::make_readable).
 ///
-/// The frames of the profile must not change between the calls but by getting more, unless that is told ([`Session::renew`]).
+/// Between calls, frames may only be added to the profile, unless [`Session::renew`] reports other changes.
 pub struct Session {
     options: Options,
     kernel: Arc<Kernel>,
@@ -60,13 +60,13 @@ pub struct Session {
     closed: Option<Closed>,
 }
 
-/// How the last part of the work goes.
+/// State of the last part of the work.
 struct Closed {
     since: Instant,
-    /// What is not in the profile yet, and of how many frames.
+    /// Names that are not in the profile yet, and the number of their frames.
     answers: Vec<Answer>,
     frames: usize,
-    /// Files that were answered for, of all.
+    /// Number of files done, and of all files.
     done: usize,
     total: usize,
     is_done: bool,
@@ -109,18 +109,18 @@ impl Session {
         }
     }
 
-    /// Has names found for the frames that `profile` has more than the last time, in threads of its own: this returns
-    /// at once. Only for a profile of this machine that is being made.
+    /// Starts to find names for the frames that `profile` has gained since the last call, in separate threads; returns at once. Only for a profile of
+    /// this machine that is being made.
     pub fn round(&mut self, profile: &Profile) {
         self.note_users(profile);
         self.roots.note(profile, &self.options);
-        // A server is asked once, with time for all files, and with the user looking on.
+        // A server is asked only once, at the end, with enough time for all files and progress shown to the user.
         if self.options.debuginfod || self.closed.is_some() || profile.frames.len() == self.seen {
             return;
         }
         let mut jobs = job::jobs(profile, self.seen);
         if self.is_live {
-            // A compiler at run time may have told the names of older frames by now.
+            // By now, a JIT compiler may have provided names for older frames.
             let is_compiled = |job: &Job| matches!(job.kind, DsoKind::Anonymous { .. });
             jobs.retain(|job| !is_compiled(job));
             jobs.extend(job::jobs(profile, 0).into_iter().filter(is_compiled));
@@ -134,8 +134,8 @@ impl Session {
         self.give(jobs.into_iter().filter(|job| is_live || !must_wait(job)));
     }
 
-    /// Has names found for all frames of these files that have none, whoever names others: no path leads to these, so they are read through
-    /// what holds them open.
+    /// Starts to find names for all unnamed frames of these files, even where other files are named elsewhere: no path leads to these files, so they
+    /// are read through open descriptors.
     pub fn round_held(&mut self, profile: &Profile, files: Vec<(DsoId, File)>) {
         let mut files: HashMap<DsoId, File> = files.into_iter().collect();
         if files.is_empty() || self.closed.is_some() {
@@ -153,7 +153,7 @@ impl Session {
         }
     }
 
-    /// Whose processes have code that was compiled as they run, while they do: that code's map is theirs, see [`Options::users`].
+    /// Notes the users of processes with code compiled at run time while the processes run: the maps of such code are theirs, see [`Options::users`].
     fn note_users(&mut self, profile: &Profile) {
         for (_, dso) in profile.dsos.iter().skip(self.roots.seen_files) {
             if let DsoKind::Anonymous { pid } = dso.kind
@@ -184,7 +184,7 @@ impl Session {
         }
     }
 
-    /// Keeps what was found, unless that is for a profile that is there no more.
+    /// Keeps an answer, unless it is for a profile that no longer exists.
     fn note(&mut self, answer: Box<Answer>) {
         if answer.generation == self.generation {
             self.noted.push(*answer);
@@ -217,17 +217,17 @@ impl Session {
         self.queue.forget_waiting();
         self.owners.retain(|_, (_, generation)| *generation == last);
         self.roots.forget();
-        // What was compiled at run time is looked up by processes' ids, which come again.
+        // Code compiled at run time is looked up by process ID, and IDs are reused.
         self.options.users.clear();
     }
 
-    /// Processor time that was spent on the rounds so far.
+    /// CPU time of the rounds so far.
     pub fn cpu_time(&self) -> Duration {
         Duration::try_from_secs_f64(self.queue.seconds()).unwrap_or_default()
     }
 
-    /// Has names found for all frames that have none yet. `images` says where files are that can't be reached by their
-    /// paths ([`Options::images`]).
+    /// Starts to find names for all frames that have none yet. `images` has the locations of files that can't be reached by their paths
+    /// ([`Options::images`]).
     pub fn close(&mut self, profile: &Profile, images: HashMap<DsoId, Vec<std::path::PathBuf>>) {
         self.options.images.extend(images);
         self.options.recorded_until = self.options.recorded_until.or(end_of(&profile.meta));
@@ -274,7 +274,7 @@ impl Session {
         self.wait_for(limit, usize::MAX, progress)
     }
 
-    /// Likewise, but no longer than until the names of so many frames wait.
+    /// As [`wait`](Self::wait), but returns early once the names of this many frames wait.
     fn wait_for(
         &mut self,
         limit: Option<Duration>,
@@ -367,7 +367,7 @@ impl Drop for Session {
     }
 }
 
-/// Whether the file can be told from all others, and addresses in it are those of its headers.
+/// Returns whether the file is identified uniquely, and its addresses are those of its headers.
 fn is_identified(job: &Job) -> bool {
     job.kind == DsoKind::File && job.build_id.is_some() && job.addresses == AddressSpace::Svma
 }
@@ -388,16 +388,16 @@ fn without_lines(dso: &DsoSummary) -> Option<String> {
     Some(format!("{}: {missing}; {}", dso.path, missing.remedy()))
 }
 
-/// How long a job is likely to take.
+/// Estimates the cost of a job.
 fn size(job: &Job) -> u64 {
     match job.kind {
-        // Its table is never on disk in this form.
+        // The kernel's symbol table never is a file in this form.
         DsoKind::Kernel | DsoKind::KernelModule => 16 << 20,
         _ => std::fs::metadata(&job.path).map_or(0, |meta| meta.len()),
     }
 }
 
-/// When the recording ended, if the profile says so.
+/// Returns the end of the recording, if the profile has it.
 fn end_of(meta: &Meta) -> Option<SystemTime> {
     let end = meta.start_unix_ns.checked_add(meta.duration_ns)?;
     (meta.start_unix_ns > 0 && meta.duration_ns > 0).then(|| UNIX_EPOCH + Duration::from_nanos(end))

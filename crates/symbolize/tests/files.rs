@@ -1,5 +1,5 @@
-//! Where symbols and lines are found: separate debug files, MiniDebugInfo, symbol tables, maps; and what is said
-//! where they are not.
+//! Tests of the sources of symbols and lines: separate debug files, MiniDebugInfo, symbol tables, maps; and of the messages if they are
+//! missing.
 
 #![allow(clippy::unwrap_used)] // A test that can go no further fails.
 
@@ -45,7 +45,7 @@ impl Program {
         debug
     }
 
-    /// What is found for the address, and what is missing.
+    /// Returns the frames found for the address, the missing sources, and the sources used.
     fn look(&self, options: &Options) -> (truth::Chain, Vec<Missing>, Vec<PathBuf>) {
         let (mut profile, _) = truth::profile(&self.file, build_id(&self.file), &[self.inside]);
         let (found, summary) = resolve(&mut profile, options);
@@ -117,7 +117,7 @@ fn a_stripped_program_still_begins_in_start() {
     let line = symbols.lines().find(|line| line.ends_with(" T _start")).unwrap();
     let start = u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap();
     fs::remove_file(program.strip()).unwrap();
-    // Its return address is behind its call of `__libc_start_main`, near its end.
+    // The return address is after its call of `__libc_start_main`, near its end.
     for (address, name) in [(start, Some("_start")), (start + 0x20, Some("_start")), (start + 0x40, None)] {
         program.inside = address;
         let (chain, _, _) = program.look(&options(&program.folder));
@@ -156,7 +156,7 @@ fn a_linked_debug_file_is_used_only_if_it_is_the_right_one() {
     run("objcopy", &[&format!("--add-gnu-debuglink={}", path(&debug)), path(&program.file)]);
     let (chain, missing, _) = program.look(&options(&program.folder));
     assert!(is_full(&chain), "{chain:?} {missing:?}");
-    // The same file in the folder's .debug.
+    // Now the same file in the `.debug` directory.
     let hidden = program.folder.join(".debug/program.debug");
     fs::create_dir(program.folder.join(".debug")).unwrap();
     fs::rename(&debug, &hidden).unwrap();
@@ -333,7 +333,7 @@ fn a_map_of_somebody_else_is_not_believed() {
     let refused = Missing::NotOwned { path: map.clone(), owner: 0 };
     let (found, summary) = resolve(&mut jit(41), &options);
     assert_eq!((&found[&0x7000_0010][..], &summary.dsos[0].missing[..]), (&[][..], &[refused][..]));
-    // It is the process' user's: while that is there, and when it was noted before it ended.
+    // A map of the process' user is accepted: while the process runs, and after its end if the user was noted before.
     let process = folder.join("proc/41");
     fs::create_dir_all(&process).unwrap();
     fs::write(process.join("status"), "Name:\tnode\nUid:\t4041\t4041\t4041\t4041\n").unwrap();

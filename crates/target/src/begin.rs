@@ -1,4 +1,4 @@
-//! The first steps of whatever watches a target: it is there, its command is held, its processes are known and followed.
+//! The first steps of a recording: check that the target exists, hold its command, find its processes and follow them.
 
 use std::collections::HashSet;
 use std::io;
@@ -11,7 +11,7 @@ use crate::held::{Child, Held};
 use crate::signals::Signals;
 use crate::{Launch, Prints, Target};
 
-/// That the processes of a target are there.
+/// Checks that the processes of a target exist.
 pub fn check(target: &Target) -> Result<(), TargetError> {
     let pids = match target {
         Target::Processes(pids) => &pids[..],
@@ -33,7 +33,7 @@ pub fn hold(launch: &Launch, prints: &Prints, signals: &Signals) -> Result<Held,
     Held::fork(command, &launch.name(), signals.before()).map_err(|error| failed(launch, error))
 }
 
-/// Lets it go on to its exec.
+/// Lets the held command continue to its exec.
 pub fn release(held: Held, launch: &Launch) -> Result<Child, TargetError> {
     held.release().map_err(|error| failed(launch, error))
 }
@@ -52,17 +52,17 @@ pub fn pids_of(target: &Target, held: Option<&Held>) -> Vec<u32> {
     }
 }
 
-/// Has each of these processes and of their descendants followed, by its pidfd, until none is new.
+/// Calls `follow` with the pidfd of each of these processes and of their descendants, until no new ones are found.
 pub fn follow_all(pids: &[u32], mut follow: impl FnMut(BorrowedFd<'_>) -> io::Result<()>) -> io::Result<()> {
     let mut known = HashSet::new();
-    // Of a process that is forked while they are listed the parent may not have been followed yet: until none is new.
+    // While processes are listed, one that is not followed yet may fork, so this repeats until none is new.
     loop {
         let new: Vec<u32> = procfs::tree(pids).into_iter().filter(|&pid| known.insert(pid)).collect();
         if new.is_empty() {
             return Ok(());
         }
         for pid in new {
-            // One that has gone in the meantime needs no following.
+            // A process that has ended since need not be followed.
             let Ok(descriptor) = pidfd(pid) else { continue };
             match follow(descriptor.as_fd()) {
                 Err(error) if error.raw_os_error() != Some(libc::ESRCH) => return Err(error),

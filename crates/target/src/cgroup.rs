@@ -1,5 +1,5 @@
-//! A cgroup made for the target, or one that is there: events scoped to it count all that the target forks, and its accounting says how
-//! much processor time that took.
+//! A cgroup made for the target, or an existing one: events scoped to it count all that the target forks, and its accounting has
+//! their CPU time.
 //!
 //! A made cgroup is a child of the recorder's own, so that the target keeps its limits. It lives as long as its
 //! [`Cgroup`]; one whose recorder was killed is removed by the next recorder: the recorder holds a lock on the
@@ -21,7 +21,7 @@ use plumb_process::usage::CpuTime;
 
 pub use joiners::Joiners;
 
-/// Directories of ours are called this and the recorder's pid.
+/// Prefix of directories made by recorders; the recorder's process ID follows.
 const PREFIX: &str = "plumb-";
 
 /// A cgroup that the kernel scopes events to.
@@ -29,19 +29,19 @@ const PREFIX: &str = "plumb-";
 pub struct Cgroup {
     directory: PathBuf,
     parent: PathBuf,
-    /// The open directory: handed to perf_event_open, and locked if it is ours.
+    /// The open directory: passed to perf_event_open, and locked if the recorder made it.
     handle: File,
-    /// What it had used when it was opened; `None`: it was made for us.
+    /// CPU time of the cgroup when it was opened; `None`: the recorder made it.
     found_with: Option<CpuTime>,
 }
 
 impl Cgroup {
-    /// Makes one below the recorder's own cgroup, and removes those of recorders that are gone.
+    /// Makes one below the recorder's own cgroup, and removes those of recorders that have ended.
     pub fn create() -> io::Result<Self> {
         let parent = own()?;
         remove_stale(&parent);
         let mut error = io::Error::from(io::ErrorKind::AlreadyExists);
-        // Another recorder may take the directory for a stale one before it is locked: then the next try.
+        // Another recorder may mistake the directory for a stale one before it is locked; then this retries.
         for attempt in 0..8 {
             let directory = parent.join(format!("{PREFIX}{}-{attempt}", std::process::id()));
             match fs::create_dir(&directory).and_then(|()| locked(&directory)) {
@@ -54,7 +54,7 @@ impl Cgroup {
         Err(error)
     }
 
-    /// One that is there: its directory, or its name in the hierarchy that perf events go by.
+    /// Opens an existing cgroup, given by its directory or by its name in the hierarchy used by perf events.
     pub fn find(path: &Path) -> Result<Self, NoCgroup> {
         let hierarchy = hierarchy().map_err(NoCgroup::NoHierarchy)?;
         let inside = hierarchy.join(path.strip_prefix("/").unwrap_or(path));
@@ -75,22 +75,22 @@ impl Cgroup {
         !self.directory.exists()
     }
 
-    /// [`Cgroup::pids`], of which there has to be one: for what follows processes, and not the cgroup.
+    /// Returns [`Cgroup::pids`], at least one: for observers that follow processes, not the cgroup.
     ///
     /// # Errors
-    /// There is none.
+    /// If there is none.
     pub fn some_pids(&self) -> Result<Vec<u32>, NoCgroup> {
         let pids = self.pids();
         if pids.is_empty() { Err(NoCgroup::Empty(self.directory.clone())) } else { Ok(pids) }
     }
 
-    /// Processes in it and in those below it.
+    /// Returns the processes in the cgroup and in those below it.
     pub fn pids(&self) -> Vec<u32> {
         let mut pids: Vec<u32> = Vec::new();
         let mut folders = vec![self.directory.clone()];
         while let Some(folder) = folders.pop() {
             let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
-            // Those of another pid namespace show as 0.
+            // Processes of another pid namespace show as 0.
             pids.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()).filter(|&pid| pid != 0));
             let entries = fs::read_dir(folder).into_iter().flatten().flatten();
             folders.extend(entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path()));
@@ -98,18 +98,19 @@ impl Cgroup {
         pids
     }
 
-    /// Moves a process in, with all its threads.
+    /// Moves a process into the cgroup, with all its threads.
     pub fn add(&self, pid: u32) -> io::Result<()> {
         add(&self.directory, pid)
     }
 
-    /// What everything that ever was in it used, of one that was found since then; `None` under cgroup v1, which keeps no such account here.
+    /// Returns the CPU time of all processes that ever were in the cgroup, since it was opened; `None` under cgroup v1, which has no such
+    /// account here.
     pub fn cpu_time(&self) -> Option<CpuTime> {
         let used = parse_cpu_stat(&fs::read_to_string(self.directory.join("cpu.stat")).ok()?)?;
         Some(used.since(self.found_with.unwrap_or_default()))
     }
 
-    /// Makes sure that the kernel counts events by it, which a kernel may not do although it has cgroups. `open` tries one.
+    /// Makes sure that the kernel counts events by this cgroup, which some kernels with cgroups do not. `open` opens an event as a test.
     pub fn count_events(&self, open: impl Fn(BorrowedFd<'_>) -> io::Result<()>) -> io::Result<()> {
         let attempt = || open(self.as_fd());
         match attempt() {
@@ -148,23 +149,23 @@ impl Drop for Cgroup {
         if self.found_with.is_some() {
             return;
         }
-        // Should it fail, the next recorder tries again.
+        // If this fails, the next recorder tries again.
         let _ = remove(&self.directory, &self.parent);
     }
 }
 
-/// Why a cgroup can't be recorded.
+/// The reason why a cgroup can't be recorded.
 #[derive(Debug)]
 pub enum NoCgroup {
-    /// No hierarchy of cgroups that perf events go by is mounted.
+    /// The hierarchy of cgroups used by perf events is not mounted.
     NoHierarchy(io::Error),
-    /// There is no such cgroup: what was asked for, and the hierarchy's root.
+    /// The cgroup does not exist: the requested one, and the hierarchy's root.
     Missing(PathBuf, PathBuf),
-    /// It is of another hierarchy than perf events go by, whose root this is.
+    /// The cgroup is not in the hierarchy used by perf events, whose root is the second path.
     OtherHierarchy(PathBuf, PathBuf),
-    /// It can't be opened.
+    /// The cgroup can't be opened.
     Refused(PathBuf, io::Error),
-    /// There is no process in it, where there has to be one.
+    /// The cgroup is empty, but at least one process is required.
     Empty(PathBuf),
 }
 
@@ -200,7 +201,7 @@ impl fmt::Display for NoCgroup {
     }
 }
 
-/// The root of the hierarchy that perf events go by, as far as it is mounted here.
+/// The root of the hierarchy used by perf events, as far as it is mounted here.
 fn hierarchy() -> io::Result<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo")?;
     let mounts: Vec<Mount> = mounts.lines().filter_map(Mount::parse).collect();
@@ -221,15 +222,15 @@ fn no_hierarchy() -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, "no cgroup hierarchy for perf events is mounted")
 }
 
-/// The recorder's own cgroup in the hierarchy that perf events go by.
+/// The recorder's own cgroup in the hierarchy used by perf events.
 pub fn own() -> io::Result<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo")?;
     let member = fs::read_to_string("/proc/self/cgroup")?;
     find(&mounts, &member).ok_or_else(no_hierarchy)
 }
 
-/// The directory of the cgroup of a process, from its /proc/PID/mountinfo and /proc/PID/cgroup (both proc(5)): in
-/// the perf_event hierarchy of cgroup v1 if that is mounted, as the controller is bound to it then, else in v2.
+/// The directory of a process' cgroup, from its /proc/PID/mountinfo and /proc/PID/cgroup (both proc(5)): in
+/// the perf_event hierarchy of cgroup v1 if that is mounted, as the controller is bound to it then, otherwise in v2.
 fn find(mountinfo: &str, member: &str) -> Option<PathBuf> {
     let member_of = |wanted: &str| {
         member.lines().find_map(|line| {
@@ -249,7 +250,7 @@ fn find(mountinfo: &str, member: &str) -> Option<PathBuf> {
 
 /// A line of mountinfo.
 struct Mount<'a> {
-    /// What of the file system is mounted.
+    /// The mounted part of the file system.
     root: &'a str,
     point: &'a str,
     kind: &'a str,
@@ -266,7 +267,7 @@ impl<'a> Mount<'a> {
         Some(Self { root, point, kind, options })
     }
 
-    /// Where the cgroup called `path` is under this mount; `None` if it is outside of what is mounted.
+    /// Returns the directory of the cgroup `path` under this mount; `None` if it is outside of the mounted part.
     fn directory(&self, path: &str) -> Option<PathBuf> {
         let below = Path::new(path).strip_prefix(self.root).ok()?;
         // A cgroup outside of the cgroup namespace shows as /../x.
@@ -290,7 +291,7 @@ fn parse_cpu_stat(text: &str) -> Option<CpuTime> {
     Some(CpuTime { user: field("user_usec ")?, system: field("system_usec ")? })
 }
 
-/// Opens and locks a directory; `None` if another has the lock, or it was removed before we had it.
+/// Opens and locks a directory; `None` if another process has the lock, or the directory was removed before it was locked.
 fn locked(directory: &Path) -> io::Result<Option<File>> {
     let handle = File::open(directory)?;
     match handle.try_lock() {
@@ -301,7 +302,7 @@ fn locked(directory: &Path) -> io::Result<Option<File>> {
 }
 
 fn add(directory: &Path, pid: u32) -> io::Result<()> {
-    // One write: the kernel takes one process a write.
+    // A single write: the kernel takes one process per write.
     fs::OpenOptions::new()
         .write(true)
         .open(directory.join("cgroup.procs"))?
@@ -322,7 +323,7 @@ fn ours_in(parent: &Path) -> Vec<PathBuf> {
     entries.filter(|entry| is_ours(&entry.file_name())).map(|entry| entry.path()).collect()
 }
 
-/// Moves what is left in a cgroup to its parent, and removes it with those of recorders that ran inside it.
+/// Moves the remaining processes of a cgroup to its parent, and removes it with the cgroups of recorders that ran inside it.
 fn remove(directory: &Path, parent: &Path) -> io::Result<()> {
     let mut result = Ok(());
     // A process may fork between being listed and being moved, and a dying one keeps the cgroup for a moment.

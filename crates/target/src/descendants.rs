@@ -1,4 +1,4 @@
-//! Who outlives a recording: the command itself, or what it started.
+//! Processes that outlive a recording: the command itself, or processes that it started.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::policy::{self, Notice, SignalPolicy};
 use crate::signals::Signals;
 use crate::target::End;
 
-/// Who has not ended so long after the command stays.
+/// Processes that have not ended after this time are considered to stay.
 const LEAVE: Duration = Duration::from_millis(100);
 
 /// A command that still runs.
@@ -18,40 +18,41 @@ const LEAVE: Duration = Duration::from_millis(100);
 pub struct Running(pub Child);
 
 impl Running {
-    /// Asks it and its descendants to end (SIGTERM). They may take their time, or refuse.
+    /// Asks the command and its descendants to end (SIGTERM). They may take their time, or refuse.
     pub fn terminate(&self) {
         policy::terminate(self.0);
     }
 
-    /// Likewise, and waits for its end: two seconds at most, or until a signal ends plumb without it ([`End::Signal`]).
+    /// Like [`terminate`](Self::terminate), but waits for the command's end: at most two seconds, or until a signal ends plumb first
+    /// ([`End::Signal`]).
     pub fn end(self, say: impl FnMut(Notice)) -> std::io::Result<End> {
         policy::end(self.0, &Signals::watch()?, &mut SignalPolicy::default(), say)
     }
 }
 
-/// Processes that a command started and left behind at its end, and that are no longer recorded.
+/// Processes that a command left behind at its end, and that are not recorded any more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Descendants {
     /// Name of the command.
     command: String,
-    /// Their pids, in ascending order.
+    /// Process IDs in ascending order.
     pids: Vec<u32>,
 }
 
 impl Descendants {
-    /// Those of a command of this name that run.
+    /// Returns those of these processes that run. `command`: the name of the command that started them.
     pub fn new(command: String, mut pids: Vec<u32>) -> Self {
         pids.sort_unstable();
         Self { command, pids }.living()
     }
 
-    /// Those that run now.
+    /// Keeps the processes that run now.
     pub fn living(mut self) -> Self {
         self.pids.retain(|&pid| procfs::is_alive(pid));
         self
     }
 
-    /// Those that stay: of a pipeline, say, some end just after the last.
+    /// Keeps the processes that stay: in a pipeline, for example, some end just after the last.
     pub fn staying(mut self) -> Self {
         let begin = Instant::now();
         while !self.pids.is_empty() && begin.elapsed() < LEAVE {
@@ -62,10 +63,10 @@ impl Descendants {
     }
 }
 
-/// Who they are, and how to record them; empty: there are none.
+/// Names the processes, and how to record them; empty if there are none.
 impl fmt::Display for Descendants {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// So many are named.
+        /// Most processes that are named.
         const NAMED: usize = 8;
         let Self { command, pids } = self;
         let named: Vec<String> = pids.iter().take(NAMED).map(u32::to_string).collect();

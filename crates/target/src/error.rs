@@ -1,43 +1,43 @@
-//! Why a target can't be had.
+//! Errors of finding, starting and waiting for a target.
 
 use std::fmt;
 use std::io;
 
 use crate::cgroup::NoCgroup;
 
-/// Why a target can't be started, found or waited for.
+/// The reason why a target can't be started, found or waited for.
 #[derive(Debug)]
 pub enum TargetError {
-    /// There is no such process.
+    /// No process has this ID.
     NoSuchProcess(u32),
-    /// Numbers of processes mean others in `/proc` than here.
+    /// Process IDs mean other processes in `/proc` than here.
     ForeignProc,
-    /// There is no such cgroup, or none that can be recorded.
+    /// The cgroup does not exist, or can't be recorded.
     Cgroup(NoCgroup),
     /// The command could not be started.
     Command {
-        /// Its name as given.
+        /// The command's name as given.
         name: String,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// Something else that the system refused.
+    /// Another operation failed.
     System {
-        /// What was tried.
+        /// The attempted operation.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
 }
 
 impl TargetError {
-    /// Says of an error what was tried.
+    /// Wraps an error with the attempted operation.
     pub fn system(what: &'static str) -> impl FnOnce(io::Error) -> TargetError {
         move |error| TargetError::System { what, error }
     }
 
-    /// The exit status that a shell would give for it: 127 for a command that isn't there, 126 for one that can't be
-    /// run, else 1.
+    /// The exit status that a shell would return: 127 for a command that does not exist, 126 for one that can't be
+    /// executed, otherwise 1.
     pub fn exit_code(&self) -> u8 {
         match self {
             TargetError::Command { error, .. } if error.kind() == io::ErrorKind::NotFound => 127,

@@ -19,7 +19,7 @@ use crate::signals::Mask;
 pub struct Held {
     pid: u32,
     go: PipeWriter,
-    /// `Command::spawn` returns only after the exec, so it has a thread of its own.
+    /// Separate thread, because `Command::spawn` returns only after the exec.
     spawn: JoinHandle<io::Result<()>>,
 }
 
@@ -46,12 +46,12 @@ impl Held {
         Ok(Self { pid: u32::from_ne_bytes(pid), go, spawn })
     }
 
-    /// Its process id.
+    /// The process ID.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Lets it go on to its exec. An error is the exec's, and the child is gone.
+    /// Lets the child continue to its exec. An error is that of the exec; the child has ended then.
     pub fn release(mut self) -> io::Result<Child> {
         self.go.write_all(&[1])?;
         joined(self.spawn).map(|()| Child { pid: self.pid })
@@ -101,17 +101,17 @@ pub struct Child {
 }
 
 impl Child {
-    /// Its process id.
+    /// The process ID.
     pub fn pid(self) -> u32 {
         self.pid
     }
 
-    /// How it ended, and the processor time of it and of the descendants that it waited for; `None` while it runs.
+    /// Returns the exit status, and the CPU time of the child and of the descendants that it waited for; `None` while it runs.
     pub fn try_wait(self) -> io::Result<Option<(ExitStatus, CpuTime)>> {
         Ok(self.try_wait_usage()?.map(|(status, usage)| (status, usage.cpu)))
     }
 
-    /// Likewise with all that is accounted for them.
+    /// As [`try_wait`](Self::try_wait), with the complete resource usage.
     pub fn try_wait_usage(self) -> io::Result<Option<(ExitStatus, Usage)>> {
         let mut status = 0;
         let mut usage = MaybeUninit::<libc::rusage>::zeroed();

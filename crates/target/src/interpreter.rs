@@ -1,4 +1,4 @@
-//! What runs a program's file: the interpreter that a script names, the dynamic loader of an ELF file.
+//! Finds the program that runs an executable file: the interpreter named by a script, the dynamic loader of an ELF file.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -7,12 +7,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// The kernel looks at no more of a script's first line.
+/// Length of a script's first line that the kernel reads.
 const FIRST_LINE: usize = 256;
-/// No path is longer (PATH_MAX).
+/// Longest path (PATH_MAX).
 const LONGEST_PATH: u64 = 4096;
 
-/// What the kernel would run to run the file at `path`; `None` where the file needs nothing, or can't be read.
+/// Returns the program that the kernel would run for the file at `path`; `None` if the file needs none, or can't be read.
 pub(crate) fn of(path: &Path) -> Option<PathBuf> {
     if !path.is_file() {
         return None;
@@ -27,13 +27,13 @@ pub(crate) fn of(path: &Path) -> Option<PathBuf> {
     (!name.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(&name)))
 }
 
-/// The first word of a script's first line.
+/// Returns the first word of a script's first line.
 fn script(line: &[u8]) -> Vec<u8> {
     let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii_start();
     line.split(|byte| matches!(byte, b' ' | b'\t' | 0)).next().unwrap_or_default().to_vec()
 }
 
-/// What PT_INTERP of a little-endian 64-bit ELF file says (System V ABI, chapter 5).
+/// Returns the PT_INTERP entry of a little-endian 64-bit ELF file (System V ABI, chapter 5).
 fn loader(file: &File, start: &[u8]) -> Option<Vec<u8>> {
     const PT_INTERP: u64 = 3;
     if !start.starts_with(b"\x7fELF\x02\x01") {
@@ -74,7 +74,7 @@ mod tests {
             assert_eq!(of(&path), expected.map(PathBuf::from), "{text:?}");
         }
         std::fs::remove_file(&path).unwrap();
-        // This test is one, unless it is linked statically.
+        // This test has a loader, unless it is linked statically.
         if let Some(loader) = of(&std::env::current_exe().unwrap()) {
             assert!(loader.to_string_lossy().contains("ld") && loader.exists(), "{loader:?}");
         }

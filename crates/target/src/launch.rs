@@ -1,6 +1,6 @@
 //! A command to start.
 //!
-//! Not here: starting it ([`Held`](crate::Held)).
+//! Elsewhere: starting it ([`Held`](crate::Held)).
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -16,28 +16,28 @@ use crate::interpreter;
 pub struct Launch {
     /// A path, or a name that is looked up in PATH.
     pub program: OsString,
-    /// What follows it.
+    /// Arguments of the program.
     pub arguments: Vec<OsString>,
-    /// Variables that are set in its environment besides those of the recorder.
+    /// Variables of its environment in addition to those of the recorder.
     pub environment: Vec<(OsString, OsString)>,
 }
 
-/// Where what a command prints goes.
+/// Destination of a command's output.
 #[derive(Clone, Debug, Default)]
 pub enum Prints {
-    /// Where the recorder's goes.
+    /// The recorder's output.
     #[default]
     Through,
-    /// Where the recorder's errors go: the recorder's own output is for a program to read.
+    /// The recorder's error output: the recorder's own output is for a program to read.
     AsErrors,
-    /// Nowhere, its errors where they would go to the terminal; it reads nothing either.
+    /// Discarded. Errors are discarded too if they would go to the terminal; the input is empty.
     Nowhere,
-    /// To a file; it reads nothing either. Its errors go where the recorder's go.
+    /// A file; the input is empty. Errors go to the recorder's error output.
     To(Arc<File>),
 }
 
 impl Launch {
-    /// The same for std, with its output where it goes.
+    /// Returns the command in std's form, with its output connected to `prints`.
     pub fn command(&self, prints: &Prints) -> io::Result<Command> {
         let mut command = Command::new(&self.program);
         match prints {
@@ -55,12 +55,12 @@ impl Launch {
         Ok(command)
     }
 
-    /// What an exec's error means: a folder of PATH that may not be searched gives the same error as a program that
-    /// may not be run, and a program whose interpreter is missing the same as one that is missing itself.
+    /// Explains an exec's error: a directory of PATH that may not be searched gives the same error as a program that
+    /// may not be executed, and a missing interpreter the same error as a missing program.
     pub fn explain(&self, error: io::Error) -> io::Error {
         match (error.kind(), self.path()) {
             (io::ErrorKind::PermissionDenied, None) => io::ErrorKind::NotFound.into(),
-            // The file is there: what is not is the program that would run it.
+            // The file exists; the program that would run it is missing.
             (io::ErrorKind::NotFound, Some(path)) => match interpreter::of(&path) {
                 Some(interpreter) => {
                     let interpreter = interpreter.display();
@@ -81,14 +81,14 @@ impl Launch {
         program_file(&self.program, &set.or_else(|| std::env::var_os("PATH")).unwrap_or_default())
     }
 
-    /// The last part of the program's path, as the kernel will name the process.
+    /// The last part of the program's path, which is the kernel's name of the process.
     pub fn name(&self) -> String {
         let path = std::path::Path::new(&self.program);
         path.file_name().unwrap_or(&self.program).to_string_lossy().into_owned()
     }
 }
 
-/// The file of a program: as it is named, or the first in the folders of `path`.
+/// The file of a program: the given path, or the first match in the directories of `path`.
 pub fn program_file(program: &OsStr, path: &OsStr) -> Option<PathBuf> {
     if program.as_encoded_bytes().contains(&b'/') {
         return Some(PathBuf::from(program));

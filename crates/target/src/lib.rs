@@ -1,10 +1,10 @@
-//! Who is recorded, and what becomes of them: a command that is started and held until everything watches it, processes
-//! that run, a cgroup; the signals that steer and end a recording; who outlives it.
+//! Targets of a recording and their lifetime: a command that is started and held until everything watches it, running
+//! processes, a cgroup; the signals that steer and end a recording; processes that outlive it.
 //!
 //! Invariant: a command runs with the signal mask, the ignored signals and the limits that plumb was started with, and
-//! nobody is killed but by the user's third Ctrl-C.
+//! only the user's third Ctrl-C kills a process.
 //!
-//! Not here: events, samples, what is read of a process ([`plumb_process`]).
+//! Elsewhere: events, samples, reading of process data ([`plumb_process`]).
 
 #![deny(unsafe_code)]
 

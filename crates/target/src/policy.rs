@@ -1,8 +1,8 @@
-//! What a signal means for a recording.
+//! The effect of signals on a recording.
 //!
 //! A command has the terminal, so a Ctrl-C is the command's: the recorder waits for it, and the third one kills it. A signal that was
-//! sent to the recorder alone is passed on to the command. What was ignored when plumb was started (`nohup`, `cmd &` in a script) stays
-//! ignored when the terminal sends it.
+//! sent to the recorder alone is passed on to the command. A signal that was ignored when plumb was started (`nohup`, `cmd &` in a script)
+//! stays ignored when the terminal sends it.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -14,28 +14,28 @@ use crate::held::Child;
 use crate::signals::{self, Signal, Signals};
 use crate::target::End;
 
-/// So many Ctrl-C kill the command.
+/// Number of Ctrl-C that kill the command.
 const KILLS: u32 = 3;
-/// How long a command may take after the first Ctrl-C until it is said that it is waited for: nearly all end at once.
+/// Time after the first Ctrl-C until the user is notified that plumb waits for the command: nearly all end at once.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How long a command that was told to end may take until the recording ends without it.
+/// Time that a command has to end after it was asked to, before the recording ends without it.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What the user is to know about a command that a Ctrl-C didn't end.
+/// Notice for the user about a command that a Ctrl-C didn't end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// It is waited for; so many more Ctrl-C kill it.
+    /// The recorder waits for the command; this many more Ctrl-C kill it.
     Waiting(u32),
-    /// It was killed.
+    /// The command was killed.
     Killed,
 }
 
-/// What to do.
+/// Reaction to a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     /// Nothing.
     Ignore,
-    /// Look whether a child has ended.
+    /// Check whether a child has ended.
     Reap,
     /// Send the signal to the command.
     PassOn(i32),
@@ -45,34 +45,34 @@ enum Action {
     End(i32),
 }
 
-/// What is left to the caller of [`SignalPolicy::heed`].
+/// Reaction that is left to the caller of [`SignalPolicy::heed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heeded {
     /// A child may have ended.
     Reap,
-    /// The recording is to end because of this signal.
+    /// The recording has to end because of this signal.
     End(i32),
 }
 
-/// What has happened so far.
+/// Signals received so far, and their effects.
 #[derive(Debug, Default)]
 pub struct SignalPolicy {
-    /// How often the user, or somebody else, interrupted the command, and when last.
+    /// Number of interrupts of the command by the user or another process, and the time of the last one.
     interrupts: u32,
     last_interrupt: Option<Instant>,
-    /// Of how many of these the user was told.
+    /// Number of interrupts that the user was notified of.
     noticed: u32,
     told_to_end: Option<(Instant, i32)>,
 }
 
 impl SignalPolicy {
-    /// Does what the signals that came in ask for. `command`: one that is recorded and still runs.
+    /// Reacts to the received signals. `command`: the recorded command, if it still runs.
     pub fn heed(&mut self, signals: &Signals, command: Option<Child>) -> Option<Heeded> {
         while let Some(signal) = signals.next() {
             match (self.on(signal, command.is_some(), Instant::now()), command) {
                 (Action::Reap, _) => return Some(Heeded::Reap),
                 (Action::End(number), _) => return Some(Heeded::End(number)),
-                // It may have ended, or be another user's.
+                // The command may have ended, or belong to another user.
                 (Action::PassOn(number), Some(child)) => drop(signals::send(child.pid(), number)),
                 (Action::Kill, Some(child)) => send_all(child, libc::SIGKILL),
                 (Action::Ignore | Action::PassOn(_) | Action::Kill, _) => {}
@@ -81,12 +81,12 @@ impl SignalPolicy {
         None
     }
 
-    /// What `signal` means. `command`: whether a command is recorded that still runs.
+    /// Returns the reaction to `signal`. `command`: whether a recorded command still runs.
     fn on(&mut self, signal: Signal, command: bool, now: Instant) -> Action {
         let is_job_control = matches!(signal.number, libc::SIGINT | libc::SIGQUIT);
         match signal.number {
             libc::SIGCHLD => Action::Reap,
-            // A shell has what it starts with `&` ignore the terminal's keys. Who sends such a signal on purpose means it.
+            // A shell makes the programs that it starts with `&` ignore the terminal's keys. A process that sends such a signal on purpose means it.
             _ if signal.was_ignored && (signal.from_terminal || !is_job_control) => Action::Ignore,
             number if !command => Action::End(number),
             number if is_job_control => self.interrupt(signal, number, now),
@@ -101,12 +101,12 @@ impl SignalPolicy {
             return Action::Kill;
         }
         if self.interrupts > KILLS {
-            // It can't be killed: it is another user's, or waits for a disk that is gone.
+            // The command can't be killed: it belongs to another user, or waits for a disk that is gone.
             return Action::End(number);
         }
         match (signal.from_terminal, signal.was_ignored) {
             (true, _) => Action::Ignore,
-            // The command has inherited that it ignores this one.
+            // The command has inherited that this signal is ignored.
             (false, true) => self.tell_to_end(libc::SIGTERM, now),
             (false, false) => Action::PassOn(number),
         }
@@ -120,13 +120,13 @@ impl SignalPolicy {
         Action::PassOn(number)
     }
 
-    /// The signal to end because of, if the command was told to end and hasn't in time.
+    /// Returns the signal to end with, if the command was asked to end and has not ended in time.
     pub fn overdue(&self, now: Instant) -> Option<i32> {
         let (told, number) = self.told_to_end?;
         (now.duration_since(told) >= GRACE).then_some(number)
     }
 
-    /// What the user is to know of a command that still runs; each only once.
+    /// Returns a notice for the user about a command that still runs; each only once.
     pub fn notice(&mut self, now: Instant) -> Option<Notice> {
         let is_patient = self.last_interrupt.is_none_or(|last| now.duration_since(last) < PATIENCE);
         if self.noticed == self.interrupts || self.interrupts == 1 && is_patient {
@@ -139,24 +139,24 @@ impl SignalPolicy {
         })
     }
 
-    /// How long to sleep at most until it is looked again, of this time.
+    /// Returns the longest time to sleep until the next look, at most `most`.
     pub fn patience_ms(&self, most: i32) -> i32 {
         if self.interrupts == 0 && self.told_to_end.is_none() { most } else { most.min(100) }
     }
 
-    /// Whether a signal came that was meant to end the command, or the recorder.
+    /// Returns whether a signal has arrived that was meant to end the command or the recorder.
     pub fn is_interrupted(&self) -> bool {
         self.interrupts > 0 || self.told_to_end.is_some()
     }
 }
 
-/// Asks a command with what it started to end.
+/// Asks a command, with the processes that it started, to end.
 pub fn terminate(command: Child) {
     send_all(command, libc::SIGTERM);
 }
 
-/// Ends a command whose recording is over, as perf does: waits for its end, or for a signal that is to end the recorder without it, for no longer
-/// than a command may take that was told to end.
+/// Ends a command whose recording is over, as perf does: waits for its end, or for a signal that ends the recorder without it, but no longer
+/// than the time that a command has to end.
 pub fn end(
     command: Child,
     signals: &Signals,
@@ -182,10 +182,10 @@ pub fn end(
     }
 }
 
-/// Sends a signal to a command with what it started, as far as that is still below it: a shell's death alone would leave what it runs.
+/// Sends a signal to a command with all its present descendants: if only a shell died, the programs that it runs would stay.
 fn send_all(child: Child, signal: i32) {
     for pid in procfs::tree(&[child.pid()]) {
-        // It may have ended.
+        // The process may have ended.
         let _ = signals::send(pid, signal);
     }
 }

@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What ends or steers a recording.
+/// Signals that end or steer a recording.
 const WATCHED: [i32; 5] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGCHLD];
 
 /// The signals that were blocked before [`Signals::watch`].
@@ -22,8 +22,8 @@ impl Mask {
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, std::ptr::null_mut()) };
     }
 
-    /// Likewise in a child before its exec, which then also ignores what plumb was started with ignored. Rust's runtime has SIGPIPE
-    /// ignored, and its `Command` has children die by it.
+    /// As [`restore`](Self::restore), in a child before its exec. The child then also ignores the signals that plumb was started with ignored. Rust's
+    /// runtime ignores SIGPIPE, and its `Command` resets it to the default in children.
     pub fn restore_in_child(&self) {
         self.restore();
         for (signal, was_ignored) in
@@ -39,10 +39,10 @@ impl Mask {
 
 /// Whether this program was started with SIGPIPE ignored, as systemd's services are.
 static PIPE_WAS_IGNORED: AtomicBool = AtomicBool::new(false);
-/// Likewise the end of children, so that nobody could learn how they ended.
+/// Whether this program was started with SIGCHLD ignored, so that the exit status of children would be lost.
 static CHILDREN_WERE_IGNORED: AtomicBool = AtomicBool::new(false);
 
-/// Runs before Rust's runtime, which has SIGPIPE ignored, whatever it was.
+/// Runs before Rust's runtime, which ignores SIGPIPE regardless of the previous action.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = at_start;
@@ -66,7 +66,7 @@ fn is_ignored(signal: i32) -> bool {
 /// A signal that came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signal {
-    /// Its number.
+    /// The signal number.
     pub number: i32,
     /// Whether the terminal sent it, and so to the whole foreground process group.
     pub from_terminal: bool,
@@ -78,7 +78,7 @@ pub struct Signal {
 pub struct Signals {
     file: File,
     before: Mask,
-    /// Those that were ignored: the kernel keeps them for who has them blocked.
+    /// Watched signals that were ignored: the kernel keeps them pending for threads that block them.
     ignored: Vec<i32>,
 }
 
@@ -95,7 +95,7 @@ impl Signals {
         Ok(signals)
     }
 
-    /// Watches for none: for a recording beside another one, which gets them all.
+    /// Watches no signals: for a recording beside another one, which gets them all.
     pub fn none() -> io::Result<Self> {
         Self::of(&[])
     }
@@ -124,12 +124,12 @@ impl Signals {
         Ok(Self { file: unsafe { File::from_raw_fd(fd) }, before, ignored: Vec::new() })
     }
 
-    /// What to restore in a child before its exec.
+    /// The signal state to restore in a child before its exec.
     pub fn before(&self) -> Mask {
         self.before
     }
 
-    /// The next signal that came in, if any.
+    /// Returns the next received signal, if any.
     pub fn next(&self) -> Option<Signal> {
         let mut bytes = [0u8; size_of::<libc::signalfd_siginfo>()];
         (&self.file).read_exact(&mut bytes).ok()?;
@@ -143,7 +143,7 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        // What came in since the last look was meant for the recording: it must not kill the writing of the file.
+        // Signals received since the last look were meant for the recording: they must not interrupt the writing of the file.
         while self.next().is_some() {}
         self.before.restore();
     }
@@ -200,7 +200,7 @@ mod tests {
 
     use super::*;
 
-    /// Which of the watched signals are blocked in this thread.
+    /// Returns the watched signals that are blocked in this thread.
     fn blocked() -> Vec<i32> {
         let mut mask = MaybeUninit::<libc::sigset_t>::uninit();
         // SAFETY: without a new set the mask is only read, into room for it; all signal numbers are valid.

@@ -1,4 +1,4 @@
-//! Starting a program in a chosen way and waiting for it, with what that took.
+//! Starts a program in a chosen way and waits for it; measures the time.
 //!
 //! std starts programs as it sees fit, and `nix` has `fork` (as unsafe as libc's) but neither vfork nor a clone with
 //! shared memory that can be told from it, so this calls libc itself.
@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 
 use plumb_process::usage::{of_rusage, thread_cpu_ns};
 
-/// How a program is started.
+/// A way to start a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// fork(2), then execve(2) in the child: the parent's page tables are copied.
     Fork,
-    /// What vfork(2) does, then execve(2): the child borrows the parent's memory while the parent waits. It has a stack
+    /// The equivalent of vfork(2), then execve(2): the child borrows the parent's memory while the parent waits. It has a stack
     /// of its own, as vfork itself can't be called from Rust: a function that returns twice.
     Vfork,
     /// posix_spawn(3) of the C library.
@@ -39,12 +39,12 @@ impl Way {
     }
 }
 
-/// What one start and the end of the program took.
+/// Time of one start and run of the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Took {
-    /// On the clock, until the program was waited for.
+    /// Elapsed time until the program was waited for.
     pub wall: Duration,
-    /// Processor time of the calling thread and of the child.
+    /// CPU time of the calling thread and of the child.
     pub cpu: Duration,
 }
 
@@ -53,7 +53,7 @@ const NO_EXEC: c_int = 127;
 /// Enough for one system call.
 const STACK: usize = 64 << 10;
 
-/// What a child needs to exec.
+/// Input of the child's exec.
 struct Image {
     path: *const c_char,
     arguments: [*const c_char; 2],

@@ -1,7 +1,6 @@
-//! A target that is held, let go and waited for, and by whose processes others find what they follow: for what watches it without
-//! sampling.
+//! A target for observers that do not sample: it is held, released and waited for, and provides the processes to follow.
 //!
-//! Not here: events, records, a profile.
+//! Elsewhere: events, records, a profile.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,7 +18,7 @@ use crate::policy::{self, Heeded, Notice, SignalPolicy};
 use crate::signals::{self, Signals};
 use crate::{End, Launch, Prints, Target};
 
-/// A target. A command waits before its exec until it is let go.
+/// A target. A command waits before its exec until it is released.
 pub struct Subject {
     signals: Signals,
     steering: SignalPolicy,
@@ -27,7 +26,7 @@ pub struct Subject {
     child: Option<Child>,
     cgroup: Option<Cgroup>,
     pids: Vec<u32>,
-    /// Readable when the processes end; empty: there is no end.
+    /// Readable when the processes end; empty for a target without an end.
     ends: Vec<OwnedFd>,
 }
 
@@ -58,17 +57,17 @@ impl Subject {
         Ok(Self { signals, steering: SignalPolicy::default(), held, child: None, cgroup, pids, ends })
     }
 
-    /// The processes that were found, or the one that the command will be.
+    /// The processes that were found, or the one that will become the command.
     pub fn pids(&self) -> &[u32] {
         &self.pids
     }
 
-    /// Has each of these processes and of their descendants followed, by its pidfd, until none is new.
+    /// Calls `follow` with the pidfd of each of these processes and of their descendants, until no new ones are found.
     pub fn follow(&self, follow: impl FnMut(BorrowedFd<'_>) -> io::Result<()>) -> Result<(), TargetError> {
         follow_all(&self.pids, follow).map_err(TargetError::system("following processes"))
     }
 
-    /// Lets a command go on to its exec.
+    /// Lets a command continue to its exec.
     pub fn release(&mut self) -> Result<(), TargetError> {
         if let Some((held, launch)) = self.held.take() {
             self.child = Some(release(held, &launch)?);
@@ -95,7 +94,7 @@ impl Subject {
         Ok(self.cgroup.as_ref().filter(|cgroup| cgroup.is_gone()).map(|_| End::Gone))
     }
 
-    /// Goes on with those of these processes that run, when the others have ended. Returns whether there is one.
+    /// Continues with those of these processes that run, after the others have ended. Returns whether any runs.
     pub fn go_on_with(&mut self, pids: impl IntoIterator<Item = u32>) -> bool {
         self.pids = pids.into_iter().filter(|&pid| procfs::is_alive(pid)).collect();
         self.ends = self.pids.iter().filter_map(|&pid| pidfd(pid).ok()).collect();
@@ -113,7 +112,7 @@ impl Subject {
         self.steering.overdue(Instant::now()).map(End::Signal)
     }
 
-    /// What the user is to know of a command that a Ctrl-C didn't end; each only once.
+    /// Returns a notice for the user on a command that a Ctrl-C didn't end; each only once.
     pub fn notice(&mut self) -> Option<Notice> {
         self.steering.notice(Instant::now())
     }
@@ -124,7 +123,7 @@ impl Subject {
         Some(status)
     }
 
-    /// Ends a command that goes on, as [`Running::end`](crate::Running::end); `None`: there is none.
+    /// Ends a command that still runs, as [`Running::end`](crate::Running::end); `None` if none does.
     pub fn end_command(&mut self, say: impl FnMut(Notice)) -> Option<End> {
         policy::end(self.child.take()?, &self.signals, &mut self.steering, say).ok()
     }

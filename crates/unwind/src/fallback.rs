@@ -1,5 +1,5 @@
-//! What to try where call-frame information is missing: what the code at hand is about to do, then conventions, each
-//! checked against what the stack holds.
+//! Fallbacks where call-frame information is missing: first the effect of the next instructions, then conventions, each
+//! checked against the stack.
 
 use crate::address::Avma;
 use crate::apply::Caller;
@@ -29,8 +29,8 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         }
         let guessed_sp = self.guessed_sp;
         match self.by_signal_frame() {
-            // Where the kernel's frame is follows from the stack pointer. Its frame record does not help: that has the
-            // link register of what was interrupted, which may be old.
+            // The kernel's frame is located by the stack pointer, which is only a lower bound here. Its frame record does not help: that has the
+            // link register of the interrupted code, which may be old.
             Some(_) if A::LR.is_some() && guessed_sp => return Err(End::NoUnwindInfo),
             Some(interrupted) => return Ok(interrupted),
             None => {}
@@ -41,7 +41,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         if is_return && let Some(found) = self.by_special_code(here) {
             return found;
         }
-        // What was just pushed is the caller's frame pointer: a frame is being made, or is as small as can be.
+        // If so, the last pushed word is the caller's frame pointer: the frame is being set up, or has the minimum size.
         let is_framed = self.registers.get(A::FP) == Some(self.registers.sp());
         let found = if here && !is_framed {
             self.by_last_call(is_return, here).or_else(|_| self.by_frame_pointer())
@@ -70,14 +70,14 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         self.by_last_call(false, true).or(Err(End::NotMapped))
     }
 
-    /// What a signal interrupted, if the handler has returned to the kernel's code.
+    /// Returns the interrupted frame, if the signal handler has returned to the kernel's code.
     fn by_signal_frame(&mut self) -> Option<Walked> {
         let (registers, slot) = A::interrupted(&self.registers, self.memory)?;
         self.enter(Caller { registers, slot }, true).ok()
     }
 
-    /// Where code of a known form is behind the return address: a start routine, a stub of `python -X perf`. Reading code of a process takes
-    /// a system call, so that it is remembered where there is none.
+    /// Handles code of a known form at the return address: a start routine, a stub of `python -X perf`. Reading a process' code takes a system call,
+    /// so addresses without such code are cached.
     fn by_special_code(&mut self, here: bool) -> Option<Result<Walked, End>> {
         let pc = Avma(self.registers.ip());
         if self.cache.is_ordinary(pc) {
@@ -93,8 +93,8 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         None
     }
 
-    /// Through a stub that makes room for a word, calls and returns, as `python -X perf` has one for each function. Its bytes tell,
-    /// and the return address has to be code.
+    /// Steps through a stub that reserves a word, calls and returns; `python -X perf` has one for each function. It is recognized by its bytes,
+    /// and the return address has to be in code.
     fn by_trampoline(&mut self) -> Option<Walked> {
         let room = A::trampoline(Avma(self.registers.ip()), self.memory)?;
         let slot = Avma(A::add(self.registers.sp(), room));
@@ -138,13 +138,13 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     /// stack and the return address is code.
     pub(crate) fn by_frame_pointer(&mut self) -> Result<Walked, End> {
         let fp = self.registers.get(A::FP).ok_or(End::NoUnwindInfo)?;
-        // What is not further up the stack by a plausible distance is some other value.
+        // A value that is not further up the stack by a plausible distance is not a frame pointer.
         let distance = fp.checked_sub(self.registers.sp());
         if fp % A::WORD != 0 || distance.is_none_or(|distance| distance > MAX_FRAME) {
             return Err(End::NoUnwindInfo);
         }
         let slot = Avma(A::add(fp, A::WORD as i64));
-        // That there is a frame pointer at all is a guess, so only a copy that is too short is a reason of its own.
+        // The frame pointer itself is a guess, so only a copy that is too short is reported as a reason of its own.
         let read = |memory: &mut M, at: Avma| match A::read_word(memory, at) {
             Ok(value) => Ok(value),
             Err(ReadError::BeyondCopy) => Err(End::BeyondCopy),
@@ -241,7 +241,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         self.begins_process(sp)
     }
 
-    /// The same with the stack pointer at `sp`.
+    /// As `at_process_entry`, with the stack pointer at `sp`.
     pub(crate) fn begins_process(&mut self, sp: u64) -> bool {
         let mut word = |index: u64| A::read_word(self.memory, Avma(sp.wrapping_add(A::WORD * index))).ok();
         let is_above = |word: Option<u64>| word.is_some_and(|word| word > sp && word - sp < MAX_ARGUMENTS);

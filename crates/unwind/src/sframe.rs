@@ -35,22 +35,22 @@ struct Function {
     is_flexible: bool,
     block: u8,
     rows: usize,
-    /// Where its rows begin.
+    /// Offset of the function's rows.
     at: usize,
 }
 
-/// How a value is found.
+/// Rule that yields a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Value {
-    /// It is as it was.
+    /// Unchanged.
     Same,
-    /// At this distance from the CFA.
+    /// Stored at this distance from the CFA.
     At(i64),
-    /// A register, plus this.
+    /// A register plus this offset.
     Sum(u64, i64),
-    /// What is at a register plus this.
+    /// The word at a register plus this offset.
     Behind(u64, i64),
-    /// There is none.
+    /// No value.
     None,
 }
 
@@ -87,7 +87,7 @@ struct Section<'a> {
     is_relative: bool,
     ra_offset: i64,
     functions: usize,
-    /// Where functions begin, and where rows do.
+    /// Offsets of the functions and of the rows.
     functions_at: usize,
     rows_at: usize,
 }
@@ -296,13 +296,13 @@ fn expression(instruction: &[u8], (register, offset): (u64, i64), then: &[u8], b
     body.extend(code);
 }
 
-/// A little-endian number of so many bytes.
+/// Reads a little-endian number of `width` bytes.
 fn number(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
     let bytes = bytes.get(at..at.checked_add(width)?)?;
     Some(bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
 }
 
-/// The same as a number with a sign.
+/// Interprets a number of `width` bytes as signed.
 fn signed(number: u64, width: usize) -> i64 {
     let unused = 64 - 8 * width as u32;
     (number << unused).cast_signed() >> unused

@@ -16,9 +16,9 @@ use crate::method::Method;
 use crate::registers::RegisterSet;
 use crate::rule::{Kind, Rule};
 
-/// How often a walk may start again because a register turned out to be needed. Each time it gets further.
+/// Most restarts of a walk because a register turned out to be needed. Each restart gets further.
 const MAX_RESTARTS: usize = 4;
-/// How often a stack may go back to lower addresses: signal handlers on stacks of their own and code that switches
+/// Most times that a stack may go back to lower addresses: signal handlers on alternate stacks and code that switches
 /// stacks do that, and damaged stacks.
 const MAX_JUMPS: u32 = 16;
 
@@ -28,24 +28,24 @@ pub(crate) struct Walker<'w, A: Architecture, C, M> {
     pub(crate) code: &'w C,
     pub(crate) memory: &'w mut M,
     pub(crate) cache: &'w mut Cache,
-    /// Of the frame that was found last.
+    /// Registers of the last frame that was found.
     pub(crate) registers: RegisterSet<A>,
-    /// Where the value of the frame pointer is, if it was not needed so far.
+    /// Address of the saved frame pointer, if its value was not needed so far.
     pub(crate) saved_fp: Option<Avma>,
-    /// So many frames are walked by full rows, because a later one needs a register that compact rules drop.
+    /// Number of frames that are walked by full rows, because a later frame needs a register that compact rules drop.
     pub(crate) full_until: usize,
-    /// How often the stack pointer did not grow.
+    /// Number of times that the stack pointer did not grow.
     jumps: u32,
     /// Registers were dropped since the start.
     pub(crate) lost: bool,
-    /// The stack pointer is only known to be no lower: a frame was found through the frame pointer, which on this
-    /// architecture does not say where its frame ends.
+    /// The stack pointer is only a lower bound: a frame was found through the frame pointer, which on this
+    /// architecture does not determine the end of its frame.
     pub(crate) guessed_sp: bool,
-    /// The stack pointer of a frame of whose caller zero was saved as frame pointer, if one was found that way.
+    /// The stack pointer of a frame whose own frame pointer was saved as zero, if a frame was found that way.
     pub(crate) outermost_sp: Option<u64>,
-    /// The stack pointer of the first frame: what is below was popped.
+    /// The stack pointer of the first frame; everything below was popped.
     lowest: u64,
-    /// It tests a guess, by what is known alone: guesses that take a test would test each other for ever on a stack that was made so.
+    /// This walk tests a guess, and makes no guesses that need a test: on a crafted stack, these would test each other for ever.
     pub(crate) is_trial: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What is gained by removing what the time goes into: of processor time, and of the elapsed time.
+//! Predicted gain of removing a bottleneck, in CPU time and in elapsed time.
 
 use super::{Bottleneck, Explanation};
 use crate::advice::{CallAdvice, Extent, Prediction};
@@ -8,19 +8,19 @@ use crate::frame::FrameIndex;
 /// A gain, as an interval in percent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PredictedGain {
-    /// Of processor time, at least and at most.
+    /// Bounds in percent of CPU time.
     pub cpu: (f64, f64),
-    /// Of the elapsed time, likewise. `None`: several threads ran at a time, or it is not known how long it took, so that nothing is promised.
+    /// Bounds in percent of elapsed time. `None` (nothing is promised): several threads ran at a time, or the elapsed time is unknown.
     pub elapsed: Option<(f64, f64)>,
-    /// It is waiting that goes: what is gained is elapsed time, not processor time.
+    /// The gain is waiting that disappears: elapsed time, not CPU time.
     pub is_wait: bool,
 }
 
-/// A rule that saves this much waiting, in percent of the elapsed time, is about that.
+/// Least waiting saved, in percent of the elapsed time, for a rule to be about waiting.
 const LEAST_WAIT: f64 = 10.0;
-/// Less processor time than this, in percent, is not promised to go with a wait.
+/// CPU time below this, in percent, is not promised to disappear with a wait.
 const LITTLE_CPU: f64 = 10.0;
-/// Parts of the waiting that was seen which go: what began before it was looked, or had not ended then, was not seen.
+/// Bounds of the part of the observed waiting that disappears. Waits that began before the observation or had not ended by then were not seen.
 const LEAST_OF_WAIT: f64 = 0.85;
 const MOST_OF_WAIT: f64 = 1.2;
 /// With more processors in use than this, on average, threads ran at the same time.
@@ -35,20 +35,20 @@ fn mostly_waits(wall_percent: f64, cpu_percent: f64, cores: Option<f64>) -> bool
     wall_percent >= LEAST_WAIT && wall_percent > ran
 }
 
-/// What goes of a wait at most, in percent of the elapsed time.
+/// Returns the most of a wait that can disappear, in percent of the elapsed time.
 fn most_of_wait(advice: &CallAdvice) -> f64 {
     let times = if advice.tells_of_locks() { 1.0 } else { MOST_OF_WAIT };
     (advice.wall_percent * times).min(100.0)
 }
 
 impl Explanation<'_> {
-    /// What is gained at least and at most. `None`: what replaces it can't be estimated.
+    /// Returns the bounds of the gain. `None`: the cost of the replacement can't be estimated.
     pub fn gain_of(&self, what: Bottleneck) -> Option<PredictedGain> {
         match what {
             Bottleneck::Function(_) | Bottleneck::Kernel(_) | Bottleneck::Line(_) => None,
             Bottleneck::Code(index) => {
                 let cause = &self.causes[index];
-                // As much as isn't needed, which may be nothing.
+                // Only the unnecessary part disappears, which may be nothing.
                 let least = |gain: Prediction| if cause.is_activity { 0.0 } else { gain.low };
                 cause.gain.map(|gain| self.gain(Prediction { low: least(gain), ..gain }))
             }
@@ -60,7 +60,7 @@ impl Explanation<'_> {
                     mostly_waits(advice.wall_percent, advice.cpu_percent, cores) && !advice.may_idle;
                 Some(if is_wait {
                     PredictedGain {
-                        // What wakes in place of the wait takes some as well.
+                        // The wakeup that replaces the wait has a cost too.
                         cpu: if advice.cpu_percent < LITTLE_CPU { (0.0, gain.cpu.1) } else { gain.cpu },
                         elapsed: Some((self.least_of_wait(advice), most_of_wait(advice))),
                         is_wait,
@@ -78,8 +78,8 @@ impl Explanation<'_> {
         }
     }
 
-    /// What goes of a wait at least, in percent of the elapsed time: what is waited for a processor stays, and what is done under a lock may
-    /// need it.
+    /// Returns the least of a wait that disappears, in percent of the elapsed time: run-queue wait remains, and the work done under a lock may
+    /// need the lock.
     fn least_of_wait(&self, advice: &CallAdvice) -> f64 {
         if advice.tells_of_locks() {
             return 0.0;
@@ -114,7 +114,7 @@ impl Explanation<'_> {
         self.causes.iter().position(|cause| {
             let is_it = |&&(of, _): &&(FrameIndex, Cost)| symbol(of) == symbol(frame);
             let named: u64 = cause.functions.iter().filter(is_it).map(|(_, cost)| cost.weight).sum();
-            // Functions that are compiled into others are not listed: so much the two have in common at least.
+            // Inlined functions are not listed, so both have at least this much in common.
             let both = cause.cost.weight.saturating_add(function.own.weight);
             let common = both.saturating_sub(self.sampling.whole().weight);
             let is_most = named.max(common).saturating_mul(2) >= function.own.weight;
@@ -136,7 +136,7 @@ impl Explanation<'_> {
         let is_alone = self.pace.cores().is_some_and(|cores| cores <= ALONE);
         let elapsed = match is_cpu_only {
             true => Some((0.0, 0.0)),
-            // What others keep it from running goes as well, which is not sure.
+            // Run-queue wait behind other programs disappears too, but not for sure.
             false => {
                 let least = self.pace.cores().map(|cores| low * self.pace.reported * cores.min(1.0));
                 least.zip(self.pace.elapsed_percent(high)).filter(|_| is_alone)

@@ -277,7 +277,7 @@ pub fn explained_event(profile: &Profile) -> Option<EventId> {
     first(is_clock).or_else(|| first(is_untold))
 }
 
-/// Whether it is a Go program: its threads wait in futex when there is no goroutine to run; goroutines do not wait this way.
+/// Returns whether this is a Go program: its threads wait in futex when no goroutine can run; goroutines do not wait this way.
 fn has_goroutines(view: &View<'_>) -> bool {
     view.frames()
         .any(|(_, frame)| frame.name.starts_with("runtime.mcall") || frame.name.starts_with("runtime.goexit"))

@@ -185,9 +185,9 @@ impl RunSummary {
         }
     }
 
-    /// What of the elapsed time goes at most with this much of the processor time, both in percent. `None`: it is not known.
+    /// Returns the most elapsed time that disappears with this much CPU time, both in percent. `None`: unknown.
     pub fn elapsed_percent(&self, cpu_percent: f64) -> Option<f64> {
-        // With the processor time goes the waiting for it; where that is not known, it may be all of the time.
+        // The run-queue wait for this CPU time disappears too; where it is unknown, it may be the rest of the time.
         let spent = match self.wanted() {
             Some((_, most)) => Some(most),
             None if self.is_machine => self.cores(),
@@ -197,12 +197,12 @@ impl RunSummary {
     }
 }
 
-/// What could be gained at most, directly: what else then goes quicker (warmer caches, shorter queues) may come on top.
+/// Upper bound of the direct gain. Other code may get faster too (warmer caches, shorter queues), which is not included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gain {
-    /// Of the processor time that is reported, in percent: the upper end of the share's interval.
+    /// In percent of the reported CPU time: the upper end of the share's interval.
     pub cpu_percent: f64,
-    /// So many times as fast on the processor, by Amdahl's law: 1 / (1 − share).
+    /// Speedup in CPU time, by Amdahl's law: 1 / (1 − share).
     pub times: f64,
     /// Of the time on the clock, in percent, with the waiting for a processor that would go too. `None`: that time is not known.
     pub clock_percent: Option<f64>,

@@ -1,6 +1,6 @@
-//! What to do next: the largest bottleneck above a threshold, or to stop.
+//! The verdict: the largest bottleneck above a threshold, or the advice to stop.
 //!
-//! What is told apart from the threshold is so by its interval: a share whose interval holds the threshold is neither above nor below.
+//! A share is compared with the threshold by its confidence interval: if the interval contains the threshold, the share is neither above nor below.
 
 use std::collections::HashSet;
 
@@ -15,18 +15,18 @@ use crate::view::View;
 use super::hot::HotFunction;
 use super::lines::CallingLine;
 
-/// What time goes into.
+/// A consumer of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bottleneck {
     /// A function itself.
     Function(FrameIndex),
-    /// What the kernel did: index of the row in [`KernelTime::rows`].
+    /// Work of the kernel: index of the row in [`KernelTime::rows`].
     Kernel(usize),
     /// A cause in user code: index in [`Explanation::causes`](super::Explanation::causes).
     Code(usize),
     /// System calls or page faults that a rule is about: index in [`Explanation::calls`](super::Explanation::calls).
     Calls(usize),
-    /// What a line of the user's own code calls in libraries, of which no cause is known: index in [`Outlook::lines`].
+    /// Library calls of a line of the user's own code, without a known cause: index in [`Outlook::lines`].
     Line(usize),
     /// A program whose processes cost much: index in [`Explanation::processes`](super::Explanation::processes).
     Processes(usize),
@@ -37,21 +37,21 @@ pub enum Bottleneck {
 pub struct Outlook {
     /// The threshold, in percent of processor time.
     pub threshold: f64,
-    /// What is above it, the largest first.
+    /// Bottlenecks above the threshold, largest first.
     pub above: Vec<(Bottleneck, Share)>,
-    /// What may be above it or below, with how many samples would tell.
+    /// Bottlenecks that may be above or below the threshold, each with the number of samples that would decide.
     pub unsure: Vec<(Bottleneck, Share, Option<u64>)>,
     /// The largest of all.
     pub largest: Option<(Bottleneck, Share)>,
     /// Lines of the user's own code whose calls take a good part, those with more first.
     pub lines: Vec<CallingLine>,
-    /// There are so few samples that nothing is told of any share.
+    /// There are too few samples to say anything about shares.
     pub is_few: bool,
-    /// Code without names has so much that bottlenecks may be in it.
+    /// The share of code without names, if it is large enough to hide bottlenecks.
     pub hidden: Option<Share>,
 }
 
-/// Why it can't be told whether anything is above the threshold.
+/// The reason why it is unknown whether anything is above the threshold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Obstacle {
     /// So much of the time is in code without names.
@@ -60,19 +60,19 @@ pub enum Obstacle {
     Samples,
 }
 
-/// With fewer samples than these nothing is told of any share.
+/// Fewest samples for statements about shares.
 const LEAST_SAMPLES: u64 = 5;
 
-/// What code says goes before that there are many processes of it, if it has this part of what they cost.
+/// A cause in code precedes the advice on many processes if it has at least this part of their cost.
 const MOST_OF_PROCESSES: f64 = 0.85;
-/// Likewise before the page faults that it leads to.
+/// A cause in code precedes the advice on the page faults that it leads to if it has at least this part of their cost.
 const MOST_OF_FAULTS: f64 = 0.5;
-/// A cause that is known goes before what is only large, if it has at least this part of that.
+/// A known cause precedes a larger bottleneck without one if it has at least this part of that bottleneck's share.
 const KNOWN_BEFORE_LARGE: f64 = 0.5;
 
 impl Outlook {
-    /// What is to be told first: the largest of which the cause is known, unless something else is much larger. What the code of a program
-    /// says goes before that there are many processes of it.
+    /// Returns the first bottleneck to report: the largest with a known cause, unless another is much larger. A cause in a program's code precedes
+    /// the fact that there are many processes of the program.
     pub(super) fn first_of(
         &self,
         causes: &[CodeAdvice],
@@ -101,7 +101,7 @@ impl Outlook {
         Some(code.copied().unwrap_or((what, share)))
     }
 
-    /// What hinders a verdict, if there is none.
+    /// Returns the obstacle to a verdict; `None` if there is a verdict.
     pub fn obstacle(&self) -> Option<Obstacle> {
         if !self.above.is_empty() || self.is_done() {
             return None;
@@ -117,13 +117,13 @@ impl Outlook {
     }
 }
 
-/// Whether a cause is no part of another. Of a loop it is known why it takes so long; other instructions are a part of a function, which is
-/// told as one.
+/// Returns whether a cause is reported on its own, not as a part of another. For a loop, the reason of its cost is known; other instructions are
+/// a part of a function, which is reported as a whole.
 fn is_own(cause: &CodeAdvice) -> bool {
     cause.within.is_none() && (cause.extent != Extent::Instructions || !cause.loops.is_empty())
 }
 
-/// Whether most of what a line calls is a cause's, which says more.
+/// Returns whether most of a line's calls belong to a cause, which says more.
 fn is_cause_of(view: &View<'_>, cause: &CodeAdvice, line: &CallingLine) -> bool {
     let is_here = |frame: FrameIndex| source_line(view, frame) == source_line(view, line.frame);
     let here: u64 =
@@ -145,7 +145,7 @@ fn is_made_by(
         && rows.flat_map(|(_, callers)| &callers.places).any(is_here)
 }
 
-/// Whether most of what a line calls is what the kernel did for it, which is told by itself.
+/// Returns whether most of what a line calls is work of the kernel, which is reported separately.
 fn is_kernel_of(view: &View<'_>, callers: &KernelCallers, line: &CallingLine) -> bool {
     let is_here = |frame: FrameIndex| source_line(view, frame) == source_line(view, line.frame);
     let here: u64 =
@@ -166,7 +166,7 @@ fn is_kernel_part(view: &View<'_>, cause: &CodeAdvice, (row, callers): (&KernelR
     is_own(cause) && here.min(kernel).saturating_mul(2) >= row.cost.weight
 }
 
-/// What the kernel did that no rule is about.
+/// Work of the kernel that no rule is about.
 fn kernel_rows<'a>(
     view: &'a View<'_>,
     (time, callers): (&'a KernelTime, &'a [KernelCallers]),
@@ -236,7 +236,7 @@ pub(super) fn outlook(
             && cause.share.low >= threshold
             && inside.weight.saturating_mul(2) >= function.own.weight
     };
-    // What functions of the kernel take is in the rows by cause.
+    // The cost of kernel functions is in the rows by cause.
     let is_user = |function: &&HotFunction| view.frame(function.frame).kind == Kind::User;
     let is_told = |function: &HotFunction| causes.iter().any(|cause| is_part(function, cause));
     let own = functions.iter().filter(is_user).filter(|function| !is_told(function));
@@ -291,7 +291,7 @@ fn is_about_much(advice: &CallAdvice, time: &KernelTime) -> bool {
     own * 3 >= all && own > 0 && advice.cpu_percent * 2.0 >= sampled
 }
 
-/// What calls took of processor time, as samples would tell it.
+/// CPU time of the calls, as samples would show it.
 fn of_calls(advice: &CallAdvice, time: &KernelTime) -> Cost {
     let has_entry = is_about_much(advice, time);
     let is_own = |row: &&KernelRow| has_entry && (row.cause == Cause::Entry || is_about(advice, row));

@@ -1,4 +1,4 @@
-//! What a stack of a blocked thread says it waits for.
+//! Derives the kind of a wait from the stack of the blocked thread.
 //!
 //! The tables here know functions of the kernel (Linux 5.15 to 6.18), of the C library and of language runtimes by name.
 
@@ -7,7 +7,7 @@ use crate::kernel::Cause;
 use crate::names::without_parameters;
 use crate::view::{NodeId, View};
 
-/// What a thread waits for.
+/// The kind of thing that a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WaitKind {
     /// A lock that another thread holds, or a condition that another is to bring about.
@@ -43,7 +43,7 @@ impl WaitKind {
         }
     }
 
-    /// What people call it.
+    /// Returns the name shown to users.
     pub fn title(self) -> &'static str {
         match self {
             WaitKind::Lock => "locks and conditions",
@@ -58,10 +58,10 @@ impl WaitKind {
     }
 }
 
-/// Where work may come from that a thread waits for.
+/// Possible sources of the work that a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WorkSource {
-    /// It is no wait for work.
+    /// None: the thread does not wait for work.
     None,
     /// Any of several descriptors.
     Several,
@@ -98,7 +98,7 @@ const DISK: [&str; 14] = [
     "__wait_on_buffer",
 ];
 
-/// What names of kernel functions begin with in which a thread waits for a lock.
+/// Prefixes of kernel functions in which a thread waits for a lock.
 const KERNEL_LOCKS: [&str; 9] = [
     "rwsem_down_",
     "__mutex_lock",
@@ -111,7 +111,7 @@ const KERNEL_LOCKS: [&str; 9] = [
     "__down_",
 ];
 
-/// What names of kernel functions begin with that wait for another program.
+/// Prefixes of kernel functions that wait for another program.
 const STREAMS: [&str; 8] =
     ["sock_", "sk_wait", "tcp_", "inet_", "unix_stream", "pipe_read", "anon_pipe_read", "pipe_write"];
 
@@ -166,7 +166,7 @@ const LOCKS: [&str; 9] = [
     "runtime.lock",
 ];
 
-/// Those of functions that wait for a condition.
+/// Parts of names of functions that wait for a condition.
 const CONDITIONS: [&str; 8] = [
     "cond_wait",
     "cond_timedwait",
@@ -178,7 +178,7 @@ const CONDITIONS: [&str; 8] = [
     "runtime.stopm",
 ];
 
-/// Those of functions that wait for a thread's end.
+/// Parts of names of functions that wait for a thread's end.
 const JOINS: [&str; 2] = ["pthread_join", "join_ex"];
 
 impl Wait {
@@ -187,7 +187,7 @@ impl Wait {
     }
 }
 
-/// What is waited for at a node, of which the cause and the system call are known.
+/// Returns the wait at a node whose cause and system call are known.
 pub(super) fn wait_at(view: &View<'_>, node: NodeId, (cause, call): (Cause, &str)) -> Wait {
     let frames = || view.stack(node);
     let kernel = || frames().filter(|frame| frame.kind == Kind::Kernel).map(|frame| &*frame.name);

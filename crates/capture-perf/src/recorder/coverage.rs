@@ -31,7 +31,7 @@ impl Recorder {
         let (all, samples) = (self.statistics().samples, &self.profile().samples);
         let samples = match self.sampled.len() {
             1 => all,
-            // With several events it is unknown once a part is no longer in memory.
+            // With several events, the number is unknown once a part was removed from memory.
             _ if samples.len() as u64 != all => return None,
             _ => samples.iter().filter(|sample| sample.event == clock.id).count() as u64,
         };

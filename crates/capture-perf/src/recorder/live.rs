@@ -21,8 +21,8 @@ impl Recorder {
         rings.moving(|| work(ingest.profile_mut()), fetch)
     }
 
-    /// As [`meanwhile`](Self::meanwhile), for work that takes far less time than the kernel needs to fill its rings: about a
-    /// millisecond. Records are not moved, which saves a thread.
+    /// Runs `work`, which must take far less time than the kernel needs to fill its rings: about a millisecond.
+    /// Unlike in [`meanwhile`](Self::meanwhile), records are not moved, which saves a thread.
     pub fn briefly<R>(&mut self, work: impl FnOnce(&mut Profile) -> R) -> R {
         work(self.ingest.profile_mut())
     }

@@ -114,7 +114,7 @@ impl Event {
             flags: 0,
             cookie: number,
         };
-        // SAFETY: the kernel reads no more than the size of `attr`, in which there are no addresses.
+        // SAFETY: the kernel reads at most the size of `attr`, which holds no addresses.
         let fd = unsafe { libc::syscall(libc::SYS_bpf, BPF_LINK_CREATE, &raw const attr, size_of::<Link>()) };
         let fd = i32::try_from(fd).ok().filter(|&fd| fd >= 0).ok_or_else(io::Error::last_os_error)?;
         // SAFETY: the kernel has just made this descriptor for us, and nobody else owns it.

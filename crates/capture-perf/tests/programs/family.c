@@ -43,7 +43,7 @@ int main(void) {
         }
         wait(NULL);
     }
-    // The recorder looks at its memory now and then, which takes that it is still there.
+    // The recorder measures this process' memory at intervals, so the process has to exist for a while.
     usleep(300000);
     return 0;
 }

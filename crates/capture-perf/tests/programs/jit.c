@@ -17,7 +17,7 @@ int main(void) {
   memcpy(code + 64, outer, sizeof outer);
   mprotect(code, 4096, PROT_READ | PROT_EXEC);
   ((void (*)(long))(code + 64))(400000000);
-  /* The recorder reads code while it is there, some time after samples were taken. */
+  /* The recorder reads the code some time after the samples, so it has to stay mapped. */
   sleep(2);
   return 0;
 }

@@ -1,5 +1,5 @@
-/* Opens cycles: opens frequency, or opens period PERIOD, which says what came of it on two lines, the second at twice the period:
- * what was counted, how many samples were taken, and the nanoseconds of processor time that it used meanwhile. */
+/* Opens cycles: opens frequency, or opens period PERIOD. The latter prints two lines of results, the second at twice the period:
+ * the count, the number of samples, and the CPU time in nanoseconds. */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define RING (64 << 10)
-/* A sample without a field. */
+/* Size of a sample without fields, in bytes. */
 #define RECORD 8
 
 static long long cpu_ns(void)

@@ -1,6 +1,6 @@
-/* Spends time on the clock in one way: queued spin|sleep|threads|children MILLISECONDS [FILE]. All that spin do so on the same processor, so that
-   they wait for it. At its end it writes into FILE what the kernel says of that: nanoseconds on the processor, and waiting for it.
-   `threads`: two threads spin, and end; then it sleeps for as long. `children`: so do 50 processes, one after the other, in that time. */
+/* Spends elapsed time in one way: queued spin|sleep|threads|children MILLISECONDS [FILE]. Everything that spins is on the same CPU, so that there
+   is run-queue wait. At the end, writes the kernel's figures into FILE: CPU time and run-queue wait, in nanoseconds.
+   `threads`: two threads spin, and end; then the program sleeps for as long. `children`: 50 processes spin, one after the other, in that time. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -53,7 +53,7 @@ static void *spin(void *argument) {
   return argument;
 }
 
-/* What a child said of itself comes back through a pipe. */
+/* Each child sends its own times through a pipe. */
 static void children(int many) {
   milliseconds /= many;
   for (int i = 0; i < many; i++) {

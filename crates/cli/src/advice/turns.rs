@@ -1,6 +1,6 @@
 //! Traces in turns: tracing is off most of the time, so that the target runs undisturbed.
 //!
-//! Where system calls are few, calls that begin in a turn are traced to their end, however long they take. Where they are many, tracing
+//! If there are few system calls, calls that begin in a turn are traced to their end, however long they take. If there are many, tracing
 //! their ends would disturb the target as much as their beginnings, and calls that outlast their turn are lost.
 //!
 //! A separate thread switches the BPF programs on and off, since the reader of the rings may be late by seconds.

@@ -12,7 +12,7 @@ pub struct AccessArgs {
     pub token: Option<PathBuf>,
     /// Certificates (PEM) to verify the server by, if no public authority has signed its own
     ///
-    /// They take the place of public authorities'. Without it, the variable PLUMB_CA_CERT may name the file.
+    /// Replaces the certificates of public authorities. Without it, the variable PLUMB_CA_CERT may name the file.
     #[arg(long, value_name = "FILE")]
     pub ca_cert: Option<PathBuf>,
 }

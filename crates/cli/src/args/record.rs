@@ -12,7 +12,7 @@ const TABLES_MIB: u16 = 64;
 /// Memory limit of the recorder, in bytes.
 const MAX_MEMORY: u64 = 256 << 20;
 
-/// How to record, in every command that samples.
+/// Options of recording, for every command that samples.
 #[derive(clap::Args, Clone, Debug)]
 #[group(skip)]
 #[command(next_help_heading = "Recording")]
@@ -85,7 +85,7 @@ impl Default for RecordArgs {
     }
 }
 
-/// What triggers a sample, and in which code. Readers filter by `--event`, so that commands that also read a file have none of these.
+/// Events that trigger samples, and the sampled code. Readers filter by `--event`, so commands that also read a file have none of these.
 #[derive(clap::Args, Clone, Debug, Default)]
 #[group(skip)]
 #[command(next_help_heading = "Recording")]

@@ -50,7 +50,7 @@ pub struct Args {
     /// Drop the oldest waiting requests beyond this size
     #[arg(long, value_name = "SIZE", default_value = "100M", value_parser = size)]
     max_spool: u64,
-    /// Who names functions of files that have a build ID
+    /// Side that names functions of files that have a build ID
     ///
     /// A server of plumb names them itself: it asks the agent for each program and library once, which costs the agent next to nothing. Other servers
     /// get names from the agent.

@@ -42,12 +42,12 @@ const SCHEMA: &str = "1.0";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum State {
-    /// It works fully.
+    /// Works fully.
     #[serde(rename = "ok")]
     Good,
-    /// It works in part.
+    /// Works in part.
     Limited,
-    /// It does not work.
+    /// Does not work.
     Missing,
 }
 

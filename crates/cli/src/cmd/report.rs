@@ -80,7 +80,7 @@ pub struct Args {
     filters: FilterArgs,
 }
 
-/// Which times are shown, as perf has it.
+/// The shown times, with perf's option names.
 #[derive(clap::Args, Debug)]
 struct ColumnArgs {
     /// Show self time only, without called functions
@@ -94,7 +94,7 @@ struct ColumnArgs {
     stdio: bool,
 }
 
-/// What percentages refer to.
+/// The whole that percentages refer to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 enum Percentage {
     /// All recorded samples

@@ -50,7 +50,7 @@ pub struct Args {
     wal: PathBuf,
     /// URL of this server for the other servers of a bucket
     ///
-    /// They ask each other for profiles that are in no block yet. With --tokens all have the same admin token.
+    /// The servers ask each other for profiles that are in no block yet. With --tokens all have the same admin token.
     #[arg(long, value_name = "URL")]
     advertise: Option<String>,
     /// Delete profiles older than this

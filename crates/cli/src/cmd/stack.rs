@@ -28,7 +28,7 @@ pub struct Args {
     attach: Vec<u32>,
     /// Show the interpreter's own frames instead of functions of Python, PHP, Ruby and Perl
     ///
-    /// They are shown for CPython 3.9 to 3.15, PHP 7.4 to 8.5, Ruby 3.0 to 4.0 and Perl 5.30 to 5.42.
+    /// Functions are shown for CPython 3.9 to 3.15, PHP 7.4 to 8.5, Ruby 3.0 to 4.0 and Perl 5.30 to 5.42.
     #[arg(long)]
     native: bool,
     /// Guess callers by scanning the stack where unwind information is missing

@@ -39,7 +39,7 @@ pub(super) struct Keeping {
     /// Limit for samples and stacks in memory, in bytes.
     most: u64,
     next: Instant,
-    /// Counts of the parts that are no longer in memory.
+    /// Counts of the parts that were removed from memory.
     earlier: StackCounts,
     failure: Option<String>,
 }

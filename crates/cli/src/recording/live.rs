@@ -235,7 +235,7 @@ impl LiveSession {
     }
 
     /// Bounds memory: all but the last quarter of the samples is summed up between ticks, and unused rows are removed. Windows begin
-    /// and end at ticks, so that their sums stay correct.
+    /// At most half of it was folded last time.
     fn fold(&mut self) {
         // At most half of it was folded last time.
         let most = if self.session.is_scarce() { self.most.map(|rows| rows / 3 * 2) } else { self.most };
@@ -252,7 +252,7 @@ impl LiveSession {
             trim_memory();
             past
         });
-        // If there are so many distinct rows, the next folding happens at twice as many.
+        // With many distinct rows, the next folding happens at twice as many.
         self.most = Rows::of(&past).map(|rows| rows * 2).max(self.limits);
         self.session.recorder.put_back(past);
     }

@@ -65,7 +65,7 @@ impl Interpreted {
     }
 }
 
-/// How stacks were captured, and whether the kernel could unwind them: advice on some languages depends on it.
+/// The way stacks were captured, and whether the kernel could unwind them: advice on some languages depends on it.
 #[derive(Clone, Copy)]
 pub struct Way<'w> {
     /// Stacks were unwound in the kernel.
@@ -132,7 +132,7 @@ fn language(profile: &Profile, of_file: &[Option<usize>], stack: StackId) -> Opt
     found
 }
 
-/// How to record the program's own functions: with stacks unwound in the kernel, or, if it can't do that, by other means.
+/// Advises to record the program's own functions with stacks unwound in the kernel, or, if it can't do that, by other means.
 fn by_kernel(way: Way<'_>, known: &Known) -> String {
     match (way.refusal)() {
         None => format!("record with --capture bpf: {}", known.versions),
@@ -141,7 +141,7 @@ fn by_kernel(way: Way<'_>, known: &Known) -> String {
     }
 }
 
-/// How to see Python functions. Since 3.12, Python itself makes a named stub for each with `-X perf`.
+/// Returns the advice on seeing Python functions. Since 3.12, Python itself makes a named stub for each with `-X perf`.
 fn python(profile: &Profile, way: Way<'_>) -> String {
     let by_kernel = by_kernel(way, &Known::PYTHON);
     match stub_version(profile) {

@@ -98,7 +98,7 @@ impl Runtime {
             Runtime::Erlang if told.has("+JPperf") => {
                 return "none: code of Erlang's own runtime keeps no frame pointer";
             }
-            // The same text as in `interpreted`.
+            // Must be equal to the text in `interpreted`.
             Runtime::Chez => return "none: it keeps callers on a stack of its own",
             Runtime::Chromium
             | Runtime::Deno

@@ -25,7 +25,7 @@ pub struct Told {
     words: Vec<String>,
     /// Whether some of its code has names from a map.
     pub has_map: bool,
-    /// Its process ID, if it still runs the recorded program.
+    /// The process ID, if the process still runs the recorded program.
     pub running: Option<u32>,
 }
 

@@ -1,6 +1,6 @@
 /* Makes system calls whose arguments and results tests know, in a folder of its own, which is its working directory.
- * calls: one of many kinds; calls getppid N: N of one; calls every MS TIMES BUFFER: reads /proc so often, and prints how many
- * calls of getdents64 that took and how many nanoseconds the middle one of them took. */
+ * calls: one call of many kinds. calls getppid N: N calls of one kind. calls every MS TIMES BUFFER: reads /proc TIMES times, every MS
+ * milliseconds, and prints the number of calls of getdents64 and the median of their durations in nanoseconds. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* Moves code to memory without a file, and works there:
  *   moved    all of its text, to a copy that takes its place in one step, as node does
  *   written  the pages of some functions, by mapping memory over them and writing there, as PHP does
- *   shared   the same to memory that is a file of memfd_create
+ *   shared   as written, with memory that is a file of memfd_create
  *   beside   no text: a compiled function in memory right behind the program */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -52,7 +52,7 @@ __attribute__((section(".text.hot_pages"), aligned(4096), used)) void behind(voi
 {
 }
 
-/* Copies [a, b) over itself. Runs in the C library alone meanwhile, but for itself, which is no part of what is written. */
+/* Copies [a, b) over itself. Calls only the C library, and is not in this range itself. */
 static int copy(uintptr_t a, uintptr_t b, const char *how)
 {
     size_t size = b - a;
@@ -75,7 +75,7 @@ static int copy(uintptr_t a, uintptr_t b, const char *how)
     return mprotect((void *)a, size, PROT_READ | PROT_EXEC);
 }
 
-/* Calls what is in memory that a compiler wrote. */
+/* Calls code in memory, as a JIT compiler would write it. */
 __attribute__((noinline)) void calls_made(void (*made)(unsigned long), double seconds)
 {
     double until = now() + seconds;

@@ -1,4 +1,4 @@
-/* Does countable things, and prints how often the kernel says that it did: page faults of its own pages, and switches. */
+/* Causes countable events, and prints the kernel's counts of them: page faults of its own pages, and context switches. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

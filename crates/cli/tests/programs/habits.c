@@ -1,6 +1,6 @@
 /* Bad habits and their betters, for rules of advice: habits RULE bad|good MILLISECONDS
- * In a folder of its own, where it makes files.
- * Of some it says at the end, by its own clocks, how much of the habit the machine let it have: "habit: NUMBER". */
+ * Makes files in its working directory, which must be a directory of its own.
+ * For some rules, prints at the end by its own clocks how much of the habit it could have on this machine: "habit: NUMBER". */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -27,12 +27,12 @@ static long long until;
 static int bad;
 static char buffer[1 << 20];
 
-/* Calls, where a rule is about so many a second. */
+/* Number of calls, for a rule about a rate of calls. */
 static long long made;
-/* Or of what else a rule is about, how much there was. */
+/* Amount of what another rule is about; -1: none. */
 static double had = -1;
 
-/* By the vdso. */
+/* Monotonic time in nanoseconds, read by the vdso. */
 static long long now(void)
 {
     struct timespec time;
@@ -42,7 +42,7 @@ static long long now(void)
 
 #define WHILE_TIME while (now() < until)
 
-/* For so long a time. */
+/* Computes for a time in nanoseconds. */
 static void compute(long long ns)
 {
     volatile double x = 1;
@@ -96,7 +96,7 @@ static void brk_churn(void)
     }
 }
 
-/* The same work whatever the habit: as many rounds as there are milliseconds. */
+/* Number of rounds, equal to the MILLISECONDS argument: the amount of work is the same for both habits. */
 static long rounds;
 
 static void brk_rounds(void)
@@ -306,7 +306,7 @@ static void *contend(void *unused)
         compute(200000);
         if (bad)
             pthread_mutex_unlock(&mutex);
-        /* Or the one that has it would get it again each time. */
+        /* Otherwise the thread that had the lock would get it again each time. */
         compute(100000);
     }
     /* The rule is about threads that run and wait: what a thread had of both. */
@@ -326,7 +326,7 @@ static void contention(void)
 
 static void yields(void)
 {
-    /* Where others run too, most of the time is theirs: what counts is its own. */
+    /* Measures CPU time, not elapsed time: on a busy machine, most of the elapsed time belongs to other processes. */
     for (clock_t end = clock() + CLOCKS_PER_SEC / 10; clock() < end;)
         for (int i = 0; i < 1000; i++)
             if (bad)
@@ -348,7 +348,7 @@ static void polling_sleep(void)
     in_threads(4, nap);
 }
 
-/* With the lock others wait while it sleeps; without it they sleep too. */
+/* Sleeps while it holds the lock, so that others wait; or without the lock, so that they sleep too. */
 static void *doze(void *unused)
 {
     struct timespec time = { .tv_nsec = 2000000 };
@@ -403,7 +403,7 @@ static void one_event(void)
     int fd = epoll_create1(0), count = bad ? 1 : 8;
     for (int i = 0; i < count; i++)
         epoll_ctl(fd, EPOLL_CTL_ADD, eventfd(1, 0), &events[0]);
-    /* Nobody reads them: they stay ready. */
+    /* Nobody reads from them, so they stay ready. */
     WHILE_TIME
         for (int i = 0; i < 100; i++, made++)
             epoll_wait(fd, events, 16, -1);

@@ -10,7 +10,7 @@ static void __attribute__((noinline)) sleeps_on(void)
 int main(void)
 {
     if (!fork()) {
-        /* Whoever reads what the parent says need not wait for this one. */
+        /* A reader of the parent's output need not wait for the child. */
         close(0), close(1), close(2);
         sleeps_on();
         return 0;

@@ -1,7 +1,8 @@
 /* Passes places a known number of times from known functions: the system call brk, and the function probed.
- * places FIRST SECOND THIRD [WAIT_MS]: after two passes with one call, and a wait after each, so many calls of brk from each of three functions,
- * 100 of probed, and the same again in a child, in what the child execs, and in another thread.
- * places calls: each of some system calls once more than the one before. */
+ * places FIRST SECOND THIRD [WAIT_MS]: with WAIT_MS, two passes with one call of brk each, and a wait after each pass. Then FIRST, SECOND and
+ * THIRD calls of brk from three functions, and 100 calls of probed. The same again in a child, in the program that the child execs, and in
+ * another thread.
+ * places calls: some system calls, each once more than the one before. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>
@@ -63,7 +64,7 @@ __attribute__((noinline)) void in_child(struct times *times, char **argv)
     _exit(1);
 }
 
-/* Those that the kernel's functions have other names for. None of them succeeds, or does anything. */
+/* Makes system calls whose functions in the kernel have other names. All of them fail and have no effect. */
 static void some_calls(void)
 {
     long calls[] = { SYS_stat, SYS_fstat, SYS_lstat, SYS_uname, SYS_sendfile, SYS_umount2 };

@@ -1,4 +1,4 @@
-/* Works in a function whose return somebody may watch, called by another that has a frame of its own. */
+/* Works in a function whose return may be probed, called by another that has a frame of its own. */
 #include <time.h>
 
 static volatile unsigned long sink;

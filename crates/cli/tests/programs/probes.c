@@ -1,4 +1,4 @@
-// Functions that begin in different ways, each called as often as the argument says.
+// Functions that begin in different ways. The argument is the number of calls of each.
 #include <stdlib.h>
 
 #define FUNCTION(name, code) \
@@ -8,14 +8,14 @@
 
 // The kernel emulates the first instruction.
 FUNCTION(pushes, "push %rbx\n.cfi_adjust_cfa_offset 8\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n");
-// It emulates the conditional jump, and every other call does not come to the push, as in glibc's free.
+// The kernel emulates the conditional jump, and every other call does not come to the push, as in glibc's free.
 FUNCTION(tests, "test %rdi,%rdi\nje 1f\npush %rbx\n.cfi_adjust_cfa_offset 8\npop %rbx\n.cfi_adjust_cfa_offset -8\n1: ret\n");
 // The push is after the stack pointer has moved.
 FUNCTION(moves, "sub $24,%rsp\n.cfi_adjust_cfa_offset 24\nlea 1(%rdi),%rax\npush %rbx\n.cfi_adjust_cfa_offset 8\npop %rbx\n"
                 ".cfi_adjust_cfa_offset -8\nadd $24,%rsp\n.cfi_adjust_cfa_offset -24\nret\n");
-// A loop begins at the first that it emulates.
+// A loop begins at the first instruction that the kernel emulates.
 FUNCTION(loops, "mov $5,%eax\n1: push %rax\n.cfi_adjust_cfa_offset 8\npop %rax\n.cfi_adjust_cfa_offset -8\ndec %eax\njne 1b\nret\n");
-// The first that it emulates is behind one that may fault.
+// The first instruction that the kernel emulates is behind one that may fault.
 FUNCTION(reads, "mov (%rsp),%rax\npush %rbx\n.cfi_adjust_cfa_offset 8\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n");
 // Another function jumps to the place.
 FUNCTION(jumped_to, "xor %eax,%eax\n.Linside: push %rbx\n.cfi_adjust_cfa_offset 8\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n");

@@ -17,7 +17,7 @@ static char buffer[1 << 20];
 static long long now(void)
 {
     struct timespec time;
-    /* This clock is asked for by a call. */
+    /* This clock is read by a system call. */
     __sync_fetch_and_add(&calls, 1);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
     return time.tv_sec * 1000000000ll + time.tv_nsec;

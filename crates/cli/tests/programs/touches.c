@@ -22,7 +22,7 @@ __attribute__((noinline)) void take_round(void) {
     char *memory = mmap(0, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         exit(1);
-    // Or a fault could be of 2 MiB.
+    // Otherwise one fault could map 2 MiB.
     madvise(memory, PAGES * PAGE, MADV_NOHUGEPAGE);
     touch_pages(memory);
     munmap(memory, PAGES * PAGE);

@@ -1,4 +1,4 @@
-/* Asks for the time by the oldest of ways: a call of a fixed address. Exits with 3 where the kernel has none there. */
+/* Reads the time by vsyscall, a call of a fixed address. Exits with 3 if the kernel has no vsyscall page. */
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>

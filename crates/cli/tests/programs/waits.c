@@ -1,5 +1,5 @@
-/* Waits in known ways: sleeps, a lock, a pipe. Prints for each how long by its own clock, and how long it had to wait for a processor at
- * most, as the kernel tells; then how long two threads waited that had to share one processor. All in nanoseconds. */
+/* Waits in known ways: sleeps, a lock, a pipe. Prints for each the duration by its own clock, and the kernel's figure for the run-queue wait
+ * (an upper bound); then the run-queue wait of two threads that share one CPU. All in nanoseconds. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -16,7 +16,7 @@ static long long now(clockid_t clock)
     return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
-/* How long the thread has waited for a processor so far; -1 where the kernel doesn't tell. */
+/* Run-queue wait of the thread so far, in nanoseconds; -1 if the kernel does not report it. */
 static long long queued(void)
 {
     long long waited = -1;
@@ -38,7 +38,7 @@ static void measure(void (*function)(void))
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int ends[2];
-/* How many of the functions that need another thread have begun: it lets them wait from then on. */
+/* Number of functions that have begun to wait for the other thread, which lets them wait from then on; -1: that thread is not ready. */
 static atomic_int begun = -1;
 
 static void pause_ms(long ms)
@@ -93,7 +93,7 @@ __attribute__((noinline)) void *contends(void *ms)
     while (now(CLOCK_THREAD_CPUTIME_ID) - begin < (long)ms * 1000000LL)
         for (volatile int i = 0; i < 10000; i++)
             ;
-    /* All of the time that it didn't run it could have. */
+    /* The thread was runnable all the time that it did not run. */
     return (void *)(now(CLOCK_MONOTONIC) - wall - (now(CLOCK_THREAD_CPUTIME_ID) - begin));
 }
 

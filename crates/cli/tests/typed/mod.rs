@@ -100,7 +100,7 @@ impl Terminal {
 impl Drop for Terminal {
     /// Ends the processes of a failed test: without its terminal, top exits as well.
     fn drop(&mut self) {
-        // It may have ended.
+        // The process may have ended.
         let _ = self.script.kill().and_then(|()| self.script.wait());
     }
 }

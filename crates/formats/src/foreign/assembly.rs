@@ -1,6 +1,6 @@
-//! A profile put together from what a foreign format tells of it: names always, the rest sometimes.
+//! Builds a profile from the contents of a foreign format: names are always known, the rest sometimes.
 //!
-//! Frames whose address isn't told have one of [`AddressSpace::Line`]: equal frames are one, others never are.
+//! Frames without an address have one of [`AddressSpace::Line`]: equal frames share it, others never do.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use plumb_profile::{
     parse_unnamed_function,
 };
 
-/// What stands for the file of a function where the format tells none.
+/// Path of a function's file if the format has none.
 const NOT_TOLD: &str = "[unknown]";
 
-/// Most samples that counts are taken apart into.
+/// Most samples that counts are split into.
 const MOST_SAMPLES: u64 = 2_000_000;
 
 /// First address of the kernel's half of the address space, on the architectures that are known.
@@ -25,7 +25,7 @@ pub(crate) struct Assembly {
     placed: HashMap<(FrameKind, DsoId, Vec<Line>), FrameId>,
     processes: HashMap<(u32, StringId), ProcessId>,
     threads: HashMap<(ProcessId, u32, StringId), ThreadId>,
-    /// What all samples weigh.
+    /// Sum of the weights of all samples.
     total: u64,
 }
 
@@ -37,13 +37,13 @@ pub(crate) const TOO_LARGE: &str =
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Place<'a> {
     pub name: &'a str,
-    /// The linker's name, empty if not told.
+    /// The linker's name, empty if unknown.
     pub linkage: &'a str,
-    /// Source file, empty if not told.
+    /// Source file, empty if unknown.
     pub file: &'a str,
-    /// Line in it, 0 if not told.
+    /// Line in the source file, 0 if unknown.
     pub line: u32,
-    /// Line where the function begins, 0 if not told.
+    /// Line where the function begins, 0 if unknown.
     pub start_line: u32,
     /// Whether it was inlined into what comes next.
     pub inlined: bool,
@@ -75,7 +75,7 @@ impl Assembly {
         known.unwrap_or_else(|| self.profile.events.push(event))
     }
 
-    /// A thread. Where its number isn't told it is [`Process::UNKNOWN`], as is that of its process.
+    /// Returns a thread. An unknown thread ID or process ID is [`Process::UNKNOWN`].
     pub fn thread(&mut self, pid: Option<u32>, tid: Option<u32>, comm: &str, exe: &str) -> ThreadId {
         let pid = pid.unwrap_or(Process::UNKNOWN);
         let (comm, exe) = (self.profile.strings.add(comm), self.profile.strings.add(exe));
@@ -87,7 +87,7 @@ impl Assembly {
         *thread.or_insert_with(|| threads.push(Thread { process, tid, comm }))
     }
 
-    /// The file at `path`, whose kind its name tells. `address` is one in it, at run time if `addresses` are.
+    /// Returns the file at `path`; the name determines its kind. `address` is one in it, at run time if `addresses` are.
     pub fn dso(
         &mut self,
         path: &str,
@@ -116,12 +116,12 @@ impl Assembly {
         self.profile.dsos.add(Dso { path, build_id, kind, addresses })
     }
 
-    /// What runs in this file.
+    /// Returns the kind of code in this file.
     pub fn kind_in(&self, dso: DsoId) -> FrameKind {
         if self.profile.dsos[dso].kind.is_kernel() { FrameKind::Kernel } else { FrameKind::User }
     }
 
-    /// A frame with an address. Where other lines are known of the same address, it is one without.
+    /// Returns a frame with an address. If other lines are already known for this address, the frame has none.
     pub fn frame_at(&mut self, dso: DsoId, address: u64, places: &[Place<'_>]) -> FrameId {
         let kind = self.kind_in(dso);
         let address = Address(address);
@@ -166,13 +166,13 @@ impl Assembly {
         id
     }
 
-    /// The marker that a name in brackets stands for, as plumb's own exports have it.
+    /// Returns the truncation marker that a name in brackets represents, as in plumb's own exports.
     pub fn marker(&mut self, name: &str) -> Option<FrameId> {
         let cut = Truncation::from_text(name.strip_prefix('[')?.strip_suffix(']')?)?;
         Some(self.profile.frames.add(Frame::marker(cut, None)))
     }
 
-    /// Where the function begins that is named by just that, as plumb's own exports have it: it has no name.
+    /// Returns the start of a function whose name is only its file and address, as in plumb's own exports: it has no name.
     fn unnamed_start(&self, dso: DsoId, places: &[Place<'_>]) -> Option<Address> {
         let [Place { name, .. }] = places else { return None };
         let (file, start) = parse_unnamed_function(name)?;
@@ -207,7 +207,7 @@ impl Assembly {
         Some(weight)
     }
 
-    /// A sample of whose processor nothing is told.
+    /// Adds a sample whose CPU is unknown.
     pub fn sample(&mut self, time_ns: u64, one: &Counted) {
         let &Counted { thread, event, stack, weight, .. } = one;
         self.profile.samples.push(Sample { time_ns, thread, cpu: 0, event, stack, syscall: None, weight });
@@ -247,11 +247,11 @@ impl Assembly {
         dsos.peek().is_some() && dsos.all(is_known)
     }
 
-    /// The profile, its samples in the order of their time. Names that it has are kept; others are for symbolising to find.
+    /// Returns the profile, with its samples in order of time. Names in the input are kept; other names are left to symbolization.
     pub fn finish(mut self, recorder: &str) -> Profile {
         self.profile.meta.symbolized = !self.lacks_names();
         self.profile.meta.recorder = recorder.into();
-        // What plumb has written has its markers.
+        // Profiles written by plumb contain markers of truncation.
         self.profile.meta.cuts_untold = !recorder.starts_with("plumb ");
         self.profile.samples.sort_by_time();
         let times = || self.profile.samples.iter().map(|sample| sample.time_ns);

@@ -3,7 +3,7 @@
 use plumb_profile::{Meta, Queued, QueuedThread, Scope};
 use serde::{Deserialize, Serialize};
 
-/// What the `format` field holds.
+/// Value of the `format` field.
 pub(super) const FORMAT: &str = "plumb recording";
 
 /// The part that every version of the format keeps: read first, to decide whether the rest can be read.

@@ -79,7 +79,7 @@ impl Known {
 
 /// Unwind information requested within this time is kept: reading it again takes as long as copying it.
 const IN_USE: Duration = Duration::from_millis(200);
-/// Time between two searches for files that are no longer mapped.
+/// Interval between searches for files that were unmapped.
 const CLOSING: Duration = Duration::from_secs(5);
 
 impl Code {
@@ -353,7 +353,7 @@ impl Code {
         self.files.borrow().get(id).elf().map(ask)
     }
 
-    /// The files behind DSOs whose paths are no longer valid.
+    /// Returns the files behind DSOs whose paths have become invalid.
     pub(crate) fn vanished(&self) -> Vec<(DsoId, File)> {
         let files = self.files.borrow();
         let of_profile = |(id, file): (FileId, &File)| {

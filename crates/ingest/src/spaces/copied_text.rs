@@ -50,7 +50,7 @@ impl AddressSpaces {
         vec![mapping]
     }
 
-    /// Files that had code at these addresses until now, with their bias, unless the file is no longer mapped elsewhere.
+    /// Files that had code at these addresses until now, with their bias. Files without another mapping are left out.
     fn files_before(
         &mut self,
         process: (u32, u32),

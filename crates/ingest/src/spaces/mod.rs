@@ -202,7 +202,7 @@ impl AddressSpaces {
         }
     }
 
-    /// Frames' files whose paths are no longer valid.
+    /// Returns the files of frames whose paths have become invalid.
     pub(crate) fn vanished(&self) -> Vec<(DsoId, File)> {
         self.code.vanished()
     }

@@ -108,7 +108,7 @@ pub(crate) fn registers(sampled: &wire::Registers<'_>) -> Option<Registers> {
     Some(registers)
 }
 
-/// The same registers with another program counter.
+/// Returns a copy of the registers with another program counter.
 pub(crate) fn at_ip(registers: &Registers, ip: u64) -> Registers {
     let mut moved = Registers::new(ip, registers.sp());
     (0..16).for_each(|number| {
@@ -252,7 +252,7 @@ impl StackBuilder<'_> {
                 self.draft.base = beyond.stack;
                 (walked.len().saturating_sub(beyond.included), Ending::Root)
             }
-            // Those of the last sample are native only.
+            // Frames of the last sample are native only.
             (None, None) if script.is_some() => (walked.len(), Ending::Root),
             (None, None) => {
                 self.draft.kept = self.kept_of_last(space, &walked);

@@ -1,4 +1,4 @@
-//! How far out a thread has returned, as far as its samples show.
+//! Records how far out a thread has returned, as far as its samples show.
 //!
 //! The word that holds a frame's return address is dead once a sample shows the thread further out than that word.
 

@@ -100,9 +100,9 @@ pub(crate) struct Stitcher {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     index: usize,
-    /// Its outermost run.
+    /// The outermost run of its frames.
     run: u32,
-    /// Its number among the samples of its thread.
+    /// The sample's number among those of its thread.
     number: u32,
 }
 

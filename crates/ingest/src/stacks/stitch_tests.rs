@@ -118,7 +118,7 @@ fn shallow_stacks_in_between_do_no_harm_unless_they_are_further_out() {
     shallow.push(700);
     tried.whole(&shallow);
     assert_eq!(tried.cut(&deep, 20).unwrap(), deep, "what is missing was not left");
-    // The same words come again in the same places, as far as samples show; their caller is unknown.
+    // Now the same words come again in the same places, as far as samples show; their caller is unknown.
     tried.whole(&[100, 701]);
     assert_eq!(tried.cut(&deep, 20), None);
     assert_eq!(tried.cut(&deep, 59).unwrap(), deep, "the outermost function was not left");
@@ -148,7 +148,7 @@ fn other_slots_or_other_words_are_not_taken() {
     let mut tried = Tried::default();
     let whole: Vec<u64> = (100..160).collect();
     tried.whole(&whole);
-    // The same return addresses, one frame further in.
+    // A stack with the same return addresses, one frame further in.
     let moved: Vec<u64> = std::iter::once(99).chain(100..160).collect();
     assert_eq!(tried.cut(&moved, 20), None);
     // One different word among those at the border.
@@ -162,7 +162,7 @@ fn contradiction_ends_trust_until_it_is_outvoted() {
     let mut tried = Tried::default();
     tried.whole(&recursion(100, 60));
     assert_eq!(tried.cut(&recursion(100, 60), 20).unwrap()[0], 100);
-    // The same recursion from another caller: a shallow sample shows it, and deep ones can't be distinguished.
+    // A recursion of the same function from another caller: a shallow sample shows it, and deep ones can't be distinguished.
     tried.whole(&recursion(101, 20));
     assert_eq!(tried.cut(&recursion(101, 60), 20), None);
     assert_eq!(tried.cut(&recursion(100, 60), 20), None);

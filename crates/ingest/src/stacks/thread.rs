@@ -99,7 +99,7 @@ impl ThreadStacks {
         for (index, outside) in stitcher.settle(profile) {
             let Some(sample) = profile.samples.get(index) else { continue };
             let mut frames: Vec<FrameId> = profile.frames_of(sample.stack).collect();
-            // Its outermost frame is the marker with the reason of the truncation.
+            // The outermost frame is the marker with the reason of the truncation.
             let Some(marker) = frames.pop().map(|marker| profile.frames[marker]) else { continue };
             let Some(cut) = marker.cut() else { continue };
             let add = |caller, &frame: &FrameId| Some(profile.stacks.add(caller, frame));

@@ -37,7 +37,7 @@ fn hottest(view: &View<'_>, name: &str, file: Option<&str>) -> Result<SampledFun
     let pattern = Pattern::Exact(name.to_owned());
     let mut found = sampled(view, Some(&pattern), module.as_ref());
     if found.is_empty() {
-        // Their file is called by the language.
+        // Functions of scripts belong to a file that is named after the language.
         found = sampled_scripts(view, Some(&pattern), None);
         let dso = |one: &SampledFunction| view.profile().strings.get(view.profile().dsos[one.dso].path);
         found.retain(|one| file.is_none_or(|file| file == dso(one) || file == one.path));

@@ -138,7 +138,7 @@ fn functions(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     body(&document)
 }
 
-/// What all tables of one event begin with.
+/// Returns the fields common to all tables of one event.
 fn head(profile: &Profile, view: &View<'_>, filter: &Filter) -> Value {
     json!({
         "version": crate::JSON_VERSION,

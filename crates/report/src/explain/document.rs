@@ -65,7 +65,7 @@ fn pace(report: &Explanation<'_>) -> Value {
     })
 }
 
-/// How long threads waited for a processor, at least and at most, and what the time of the busiest went into.
+/// Returns the bounds of the threads' run-queue wait, and where the busiest thread spent its time.
 fn queued(pace: &RunSummary, known: &Queued) -> Value {
     let thread = |thread: &QueuedThread| {
         json!({
@@ -305,7 +305,7 @@ fn verdict(report: &Explanation<'_>) -> Value {
     })
 }
 
-/// What is said of it on a terminal: with its function and line, and the gain of its remedy; null where no remedy is known.
+/// Adds the terminal's texts: the subject with its function and line, and the gain of its remedy; null where no remedy is known.
 fn in_words(report: &Explanation<'_>, what: Bottleneck, fields: &mut Map<String, Value>) {
     fields.insert("subject".into(), headline::subject(report, what).plain().into());
     let remedied = headline::remedied(report, what);
@@ -313,7 +313,7 @@ fn in_words(report: &Explanation<'_>, what: Bottleneck, fields: &mut Map<String,
     fields.insert("gain_text".into(), gain.into());
 }
 
-/// What is waited for, where that is what takes the time.
+/// Returns the wait, if waiting takes most of the time.
 fn waiting(report: &Explanation<'_>) -> Option<(Bottleneck, Share)> {
     let index = report.waiting_rule()?;
     let percent = report.calls[index].cpu_percent;

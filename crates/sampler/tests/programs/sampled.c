@@ -194,7 +194,7 @@ static void child(void) {
     int status;
     CHECK(waitpid(pid, &status, 0) == pid);
     printf("child %d\n", status);
-    /* On a busy machine less than all samples come. */
+    /* On a busy machine, some samples do not arrive. */
     for (int round = 0; round < 50; round++) {
         burn(0.02);
         CHECK(plumb_sampler_statistics(&after) == 0);

@@ -7,7 +7,7 @@ use plumb_store::CallTree;
 /// A call that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kept<const SIDES: usize> {
-    /// Its index among the nodes of the tree.
+    /// Index among the nodes of the tree.
     pub node: u32,
     /// The caller's index among the kept calls.
     pub caller: Option<u32>,
@@ -56,7 +56,7 @@ fn least_of_side<const SIDES: usize>(tree: &CallTree<SIDES>, side: usize, most: 
     first.max(second)
 }
 
-/// The `most`-th largest size; 0 if there are no more than that.
+/// The `most`-th largest size; 0 if there are at most that many.
 fn threshold(mut sizes: Vec<i64>, most: usize) -> i64 {
     if sizes.len() <= most || most == 0 {
         return 0;
@@ -74,7 +74,7 @@ fn cut_sides<const SIDES: usize>(tree: &CallTree<SIDES>, least: [i64; SIDES]) ->
             None => None,
             Some(caller) => match places[caller as usize] {
                 Some(place) => Some(place),
-                // Its caller is part of a pruned sum, and so is this call.
+                // The caller is part of a pruned sum, and so is this call.
                 None => continue,
             },
         };

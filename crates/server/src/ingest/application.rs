@@ -74,7 +74,7 @@ impl Application {
             "block_count" | "lock_count" => ("block", "contentions", "count"),
             "block_duration" | "lock_duration" => ("block", "delay", "nanoseconds"),
             "exceptions" => ("exceptions", "samples", "count"),
-            // The service's name has a dot, and there is no kind.
+            // The service's name has a dot, and no kind follows.
             _ => return Self { name: format!("{}.cpu", self.name), ..Self::default() }.kind(sample_rate),
         };
         let is_time = matches!(name, "process_cpu" | "wall");

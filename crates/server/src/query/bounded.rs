@@ -48,7 +48,7 @@ fn bounded(
     let rows = rows.map(|rows| AnswerBound::new(BoundReason::Rows, rows.taken, rows.of));
     let stacks = heaviest(&mut message, stacks);
     let samples = told_apart(&mut message, context.options.query.samples);
-    // It may hold profiles with different periods.
+    // The profile may combine profiles with different periods.
     message.period = 0;
     Ok(BoundedProfile {
         message,

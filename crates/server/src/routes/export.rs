@@ -28,7 +28,7 @@ fn message(context: &Context, parameters: &Parameters) -> Result<Vec<u8>, ApiErr
     if message.sample.is_empty() {
         return Err(nothing());
     }
-    // It may hold profiles with different periods.
+    // The profile may combine profiles with different periods.
     message.period = 0;
     let message = message.encode_to_vec();
     context.check()?;

@@ -190,7 +190,7 @@ struct Sent {
     labels: Option<Bytes>,
 }
 
-/// Reads a form. The previous profile, which old agents also sent, is no longer subtracted.
+/// Reads a form. A form with the previous profile, which old agents also send, is refused: it is not subtracted any more.
 async fn of_form(bytes: Bytes, boundary: String, format: Format) -> Result<Sent, ApiError> {
     let wrong = |error: multer::Error| ApiError::invalid(format!("malformed form: {error}"));
     let wanted = if format == Format::Jfr { "jfr" } else { "profile" };

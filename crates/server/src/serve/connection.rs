@@ -119,7 +119,7 @@ async fn serve<S>(
         entry.leave();
         hyper::service::Service::call(&router, request.map(Body::new))
     });
-    // Both kinds of connection have these methods, but there is no trait for them.
+    // Both kinds of connection have these methods, but no common trait.
     macro_rules! until_stopped {
         ($connection:expr) => {{
             let mut connection = std::pin::pin!($connection);

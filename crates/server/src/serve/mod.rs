@@ -66,7 +66,7 @@ impl ListenOptions {
 /// The reason why a server can't start.
 #[derive(Debug)]
 pub enum ServeError {
-    /// It would be open to the network without encryption or tokens.
+    /// The server would be open to the network without encryption or tokens.
     Exposed(SocketAddr),
     /// Recordings would be open to the network.
     ExposedRecordings(SocketAddr),

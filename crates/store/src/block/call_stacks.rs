@@ -9,13 +9,13 @@ use crate::bucket::Bucket;
 use crate::dictionary::{Dictionary, FrameKey, StoredFrame};
 use crate::error::StoreError;
 
-/// What a frame is called.
+/// The name of a frame.
 pub(crate) enum FrameName {
     /// As it was sent.
     Known(Box<str>),
-    /// Its name is that of the frame before.
+    /// Equal to the name of the previous frame.
     Same,
-    /// Its file may tell its name; its place among [`CallStacks::nameless`].
+    /// The frame's file may have the name; index in [`CallStacks::nameless`].
     Missing(FrameKey),
 }
 
@@ -44,7 +44,7 @@ impl CallStacks {
 }
 
 impl Block {
-    /// Its stacks by name.
+    /// Returns the stacks of the block by name.
     pub fn call_stacks(&self, bucket: &Bucket) -> Result<CallStacks, StoreError> {
         let table = self.table(bucket, None, BlockTable::Frames)?;
         let frames = names(&table).map_err(|error| self.damaged(BlockTable::Frames, &error))?;

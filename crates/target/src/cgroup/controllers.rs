@@ -1,4 +1,4 @@
-//! Having the kernel set up the controllers of cgroup v2.
+//! Makes the kernel set up the controllers of cgroup v2.
 
 use std::fs;
 use std::io::{self, Write};
@@ -9,9 +9,9 @@ pub(super) const ENABLED: &str = "cgroup.subtree_control";
 /// Controllers that cost next to nothing while they are enabled, the best first.
 const LIGHT: [&str; 3] = ["pids", "misc", "rdma"];
 
-/// Has the kernel set up the controllers of all cgroups of a hierarchy. That of perf events is in force without being enabled, but is
-/// set up together with others: not before one is enabled or disabled at the root (`cgroup_propagate_control` in
-/// kernel/cgroup/cgroup.c). An init system does that; in a small virtual machine or container nobody may have done so.
+/// Makes the kernel set up the controllers of all cgroups of a hierarchy. The controller of perf events works without being enabled, but is
+/// set up together with others: only once one is enabled or disabled at the root (`cgroup_propagate_control` in
+/// kernel/cgroup/cgroup.c). An init system does that; in a small virtual machine or container it may not have been done.
 pub(super) fn set_up(root: &Path) -> io::Result<()> {
     let read = |name: &str| fs::read_to_string(root.join(name));
     let enabled = root.join(ENABLED);
@@ -22,7 +22,7 @@ pub(super) fn set_up(root: &Path) -> io::Result<()> {
         let mut file = fs::OpenOptions::new().write(true).open(&enabled)?;
         file.write_all(format!("{sign}{controller}").as_bytes())
     };
-    // For a moment only: what is enabled here is not the recorder's to decide.
+    // Only for a moment: enabling controllers is not up to the recorder.
     write('+').and_then(|()| write('-'))
 }
 

@@ -1,14 +1,15 @@
-//! Who comes into a cgroup while it is watched: by moving there, as a service does that its manager starts again. What forks in it has a parent in it.
+//! Finds processes that move into a cgroup while it is watched, such as a service restarted by its manager. A process that forks in it
+//! has its parent in it.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::Cgroup;
 
-/// Listing the processes of a cgroup takes the kernel some microseconds each.
+/// Shortest interval between listings: listing a cgroup's processes takes the kernel some microseconds for each.
 const APART: Duration = Duration::from_millis(200);
 
-/// The processes that were in it at the last look.
+/// The processes that were in the cgroup at the last look.
 #[derive(Debug, Default)]
 pub struct Joiners {
     known: HashSet<u32>,
@@ -16,7 +17,7 @@ pub struct Joiners {
 }
 
 impl Joiners {
-    /// Those that are in it and weren't at the last look; the first time all. Nobody, if that was a moment ago.
+    /// Returns the processes that have entered since the last look; at first all of them. Returns none if the last look was a moment ago.
     pub fn look(&mut self, cgroup: &Cgroup) -> Vec<u32> {
         if self.looked.is_some_and(|looked| looked.elapsed() < APART) {
             return Vec::new();

@@ -26,14 +26,14 @@ pub(crate) enum Form {
 pub(crate) struct Writer {
     form: Form,
     pub(crate) bytes: Vec<u8>,
-    /// Where the entry is that usual ones refer to.
+    /// Offset of the CIE that ordinary FDEs refer to.
     pub(crate) common: usize,
-    /// Where the one for what signal handlers return to is.
+    /// Offset of the CIE for the function that signal handlers return to.
     signal: usize,
 }
 
 impl Writer {
-    /// With the entries that all others refer to: at first the CFA is rsp + 8, the return address is below it, and rbp is as it was.
+    /// Starts with the CIEs. In the common one, at first the CFA is rsp + 8, the return address is below it, and rbp is unchanged.
     pub(crate) fn new(form: Form, bytes: Vec<u8>) -> Self {
         let mut out = Self { form, common: bytes.len(), bytes, signal: 0 };
         // Version 1, no augmentation, factors 1 and -8, return addresses in column 16.

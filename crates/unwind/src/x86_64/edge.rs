@@ -20,14 +20,14 @@ fn is_return(code: &[u8]) -> bool {
     matches!(code, [0xc2 | 0xc3, ..] | [0xf2 | 0xf3, 0xc2 | 0xc3, ..])
 }
 
-/// Where the kernel has its oldest system calls (arch/x86/include/uapi/asm/vsyscall.h): it returns from them itself, with the return address
+/// Page of the kernel's oldest system calls (arch/x86/include/uapi/asm/vsyscall.h): the kernel itself returns from them, with the return address
 /// on top of the stack.
 const VSYSCALL_PAGE: u64 = 0xffff_ffff_ff60_0000 >> 12;
 
 /// Most instructions between `leave` and the end of a function: those of Erlang's runtime count reductions there.
 const MOST: usize = 4;
 
-/// What the code at `pc` is about to do. `None`: something else, or it can't be read.
+/// Returns the state of the frame as shown by the next instructions at `pc`. `None`: neither state, or the code can't be read.
 pub(super) fn at<M: Memory>(pc: Avma, memory: &mut M) -> Option<Edge> {
     if pc.0 >> 12 == VSYSCALL_PAGE {
         return Some(Edge::Bare);
@@ -62,8 +62,8 @@ fn read<M: Memory>(at: Avma, memory: &mut M) -> Option<([u8; 8], usize)> {
     Some((code, length))
 }
 
-/// How far it is from an instruction that leaves the stack and its registers alone to the one that comes next, or may: a branch is taken to go
-/// straight on, as the frame is what it is wherever it leads.
+/// Returns the distance from an instruction that changes neither the stack nor its registers to the next one. Conditional branches are assumed
+/// not to be taken, as the frame is the same on both paths.
 fn to_next(code: &[u8]) -> Option<i64> {
     match *code {
         // dec of a register

@@ -2,7 +2,7 @@
 
 use plumb_unwind::{Module, Section, Sections, Svma, sframe};
 
-/// What comes out are entries that can be read, no more of them than the section has bytes for.
+/// The output is readable entries, not more of them than the section has bytes for.
 pub fn run(data: &[u8]) {
     let mut asked = 0;
     let mut starts = Vec::new();

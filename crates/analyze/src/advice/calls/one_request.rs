@@ -27,11 +27,11 @@ const SENDS: std::ops::Range<usize> = 4..8;
 const SMALL: (u64, u64) = (32, 1024);
 /// From this many calls a second on all such sockets.
 const LEAST_PER_SECOND: f64 = 20_000.0;
-/// From this part of a socket's calls on that answer the one before, or are answered by the next.
+/// Share of a socket's calls from which on its calls count as turns: each answers the one before, or is answered by the next.
 const ANSWERED: f64 = 0.8;
-/// Requests that may go together.
+/// Number of requests assumed to go together.
 const TOGETHER: f64 = 16.0;
-/// What sockets are called that calls by any descriptor are about.
+/// Prefixes of a socket's path, for calls that work on any descriptor.
 const SOCKETS: [&str; 4] = ["TCP", "UNIX", "UDP", "socket"];
 
 pub(super) const RULE: CallRule = CallRule {
@@ -53,7 +53,7 @@ pub(super) const RULE: CallRule = CallRule {
 
 #[derive(Default)]
 struct Socket {
-    /// What was received and sent.
+    /// Sizes of the received and of the sent data.
     sizes: [Sizes; 2],
     /// By name.
     calls: [u64; CALLS.len()],

@@ -1,8 +1,8 @@
-//! What a remedy gains: an interval, from what went into the cause and what goes with it.
+//! Predicted gain of a remedy: an interval, from the cost of the cause and of what disappears with it.
 //!
-//! Of the matched share a part stays, as what replaces it costs something; and what stands around it goes as well: wrappers between the
-//! user's function and the cause, and the part of the function that only served it. Which parts is a model of each rule, measured on
-//! programs with known causes (`bench/verdict`). Where no model holds nothing is predicted.
+//! Part of the matched share remains, because the replacement has a cost too. Code around the cause disappears with it: wrappers between the
+//! user's function and the cause, and the part of the function that only served the cause. Each rule has a model of these parts, measured on
+//! programs with known causes (`bench/verdict`). Without a valid model, nothing is predicted.
 
 use crate::share::{Sampling, Share};
 
@@ -11,33 +11,33 @@ use super::spent::Spent;
 /// A rule's model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum GainModel {
-    /// What replaces the code can't be estimated.
+    /// The cost of the replacement can't be estimated.
     Unknown,
-    /// Parts of what matched that go at least and at most, as shares of one; and the part of the own time of its callers up to the user's
-    /// function that goes with it at most.
+    /// Least and most of the matched share that disappears, as fractions of 1; and the largest fraction of the own time of its callers, up to the
+    /// user's function, that disappears with it.
     Parts { least: f64, most: f64, callers: f64 },
-    /// Parts of all that is done for the lines of the user's code that call these functions, where that is most of it: the remedy takes the
-    /// place of the whole statement. Otherwise as [`Parts`](Self::Parts).
+    /// Least and most of all work for the lines of the user's code that call these functions, provided the functions are most of that work: the
+    /// remedy replaces the whole statement. Otherwise as [`Parts`](Self::Parts).
     Lines { least: f64, most: f64, callers: f64 },
-    /// Likewise where what goes with the cause isn't below it: where it is a good part of all, whatever isn't done for other lines of
-    /// the user's own code may go with it, in the library, the runtime or the kernel.
+    /// As `Lines`, for a cause whose consequences are not below it: if the cause is a good part of all time, everything that is not done for
+    /// other lines of the user's own code may disappear with it, in the library, the runtime or the kernel.
     Everything { least: f64, callers: f64 },
-    /// Likewise, of what loops can avoid at most.
+    /// As `Parts`, of the largest part that loops can avoid.
     Loops { least: f64, most: f64 },
-    /// Likewise, of processor time alone: the elapsed time stays.
+    /// As `Parts`, of CPU time only: the elapsed time does not change.
     CpuOnly { least: f64, most: f64 },
 }
 
-/// Functions are most of a line with this part of it.
+/// Share of a line's cost from which on functions count as most of the line.
 const MOST_OF_LINES: f64 = 0.4;
 
 /// A cause has at least this share, in percent, before all around it may go.
 const GOOD_PART: f64 = 30.0;
 
-/// Of what a runtime does elsewhere at least this part goes with the cause.
+/// Smallest share of the runtime's work elsewhere that disappears with the cause.
 const LEAST_ELSEWHERE: f64 = 0.6;
 
-/// What a remedy is predicted to gain, in percent of processor time.
+/// Predicted gain of a remedy, in percent of CPU time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     /// At least.
@@ -49,7 +49,7 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// That of a part, 0 to 1.
+    /// Returns the prediction for a part of the cost, 0 to 1.
     pub(super) fn scaled(self, part: f64) -> Self {
         Self { low: self.low * part, high: self.high * part, ..self }
     }
@@ -90,14 +90,14 @@ impl GainModel {
     }
 }
 
-/// What the user's lines take at least and at most that a cause is most of; otherwise the cause itself.
+/// Returns the bounds of the share of the user's lines if the cause is most of them; otherwise those of the cause itself.
 fn of_lines(spent: &Spent, share: Share, sampling: &Sampling) -> (f64, f64) {
     let lines = sampling.share(spent.lines);
     if share.percent < MOST_OF_LINES * lines.percent {
         return (share.low, share.high);
     }
     let through = sampling.share(spent.through);
-    // What the lines call besides works on what the cause made, or is called for its sake.
+    // Other calls of these lines work on the cause's results, or are made because of it.
     let is_all = share.percent >= MOST_OF_LINES * through.percent;
     let all = if is_all { through.high } else { lines.high };
     (share.low.max(lines.low), share.high.max(lines.high).max(all))

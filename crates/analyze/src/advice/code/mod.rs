@@ -88,34 +88,34 @@ use spent::{Code, Spent};
 pub struct CodeAdvice {
     /// The rule.
     pub rule: &'static Rule,
-    /// What it is about.
+    /// The part of the code that the rule concerns.
     pub extent: Extent,
-    /// The functions that it is about, and what of each, those that took more first.
+    /// The functions concerned, each with its cost; most expensive first.
     pub functions: Vec<(FrameIndex, Cost)>,
-    /// Who calls them, and what these calls took.
+    /// Callers of these functions, each with the cost of its calls.
     pub callers: Vec<(FrameIndex, Cost)>,
-    /// Frames of the user's own code that it is done for, and what of it: those with more first.
+    /// Frames of the user's own code that cause this work, each with its cost; most expensive first.
     pub places: Vec<(FrameIndex, Cost)>,
-    /// What the remedy is predicted to gain, if a model holds.
+    /// The predicted gain of the remedy, if a model is valid.
     pub gain: Option<Prediction>,
-    /// What all of it took.
+    /// Total cost.
     pub cost: Cost,
-    /// The share of that.
+    /// The share of this cost.
     pub share: Share,
-    /// What the loops that it is about show, those that took more first; empty for rules that look at something else.
+    /// Findings about the loops concerned, most expensive first; empty for rules that do not examine loops.
     pub loops: Vec<LoopFinding>,
-    /// The line of the user's own code in the first of these, if it is known.
+    /// Line of the user's own code for the first of these loops, if known.
     pub at: Option<SourcePlace>,
     /// The larger cause that most of this is a part of.
     pub within: Option<&'static str>,
-    /// It tells what takes the time and not why: whether it does more of it than it has to isn't known.
+    /// The rule names the activity that takes the time, not a reason: whether the program does more of it than necessary is unknown.
     pub is_activity: bool,
-    /// By innermost function, what of it was spent there.
+    /// Cost by innermost function.
     own: Vec<(SymbolId, Cost)>,
 }
 
 impl CodeAdvice {
-    /// What of it was spent in a function itself.
+    /// Returns the part of the cost that was spent in a function itself.
     pub(crate) fn own_of(&self, symbol: SymbolId) -> Cost {
         let found = self.own.iter().find(|&&(known, _)| known == symbol);
         found.map_or(Cost::default(), |&(_, cost)| cost)
@@ -227,7 +227,7 @@ pub(crate) fn advise_code(
         }
     }
     found.sort_by(|one, other| (other.1.cost, one.0.rule.name).cmp(&(one.1.cost, other.0.rule.name)));
-    // What calls the other is the reason for it; where neither does, the larger one has the smaller.
+    // A cause that calls another is the reason for it. If neither calls the other, the larger one contains the smaller.
     let within = |at: usize| {
         let own = &found[at].1;
         let is_most = |outer: &Spent| code.common(own, outer).weight.saturating_mul(2) >= own.cost.weight;
@@ -283,12 +283,12 @@ fn unclaimed(code: &Code<'_, '_>, found: &[Found], within: &[Option<&'static str
     (0..found.len()).map(left).collect()
 }
 
-/// Whether a rule is no part of another that seems to call it: C++ flushes by an operator that otherwise formats (`<< std::endl`).
+/// Returns whether a rule is separate from another that only seems to call it: C++ flushes by an operator that otherwise formats (`<< std::endl`).
 fn is_apart(rule: &CodeRule, outer: &CodeRule) -> bool {
     rule.rule.name == flush::RULE.rule.name && outer.rule.name == formatting::RULE.rule.name
 }
 
-/// What is done by code that a library calls back says more than that the library was called. Returns the unclaimed parts then.
+/// Prefers a cause in code that a library calls back over the call of the library, as it says more. Returns the unclaimed parts after that.
 fn call_backs_first(code: &Code<'_, '_>, found: &[Found], within: &mut [Option<&'static str>]) -> Vec<f64> {
     for outer in (0..found.len()).filter(|&at| within[at].is_none()).collect::<Vec<_>>() {
         let (rule, all, _) = &found[outer];

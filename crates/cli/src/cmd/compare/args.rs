@@ -9,7 +9,7 @@ use super::side;
 use crate::examples;
 use crate::limits;
 
-/// What Ctrl-C does here.
+/// Explanation of the columns, and of Ctrl-C.
 const CTRL_C: &str = "\
 A and B are medians. B / A is the median of the ratios of all pairs of runs (Hodges-Lehmann
 estimator), which varies less than the ratio of the medians; the interval is that of B / A.

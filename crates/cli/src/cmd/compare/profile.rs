@@ -1,6 +1,6 @@
 //! `--profile`: where the time changed, and the functions that explain the change.
 //!
-//! They come from separate runs, which alternate like the measured ones: recording adds overhead, which must not be compared.
+//! Both are found in separate runs, which alternate like the measured ones: recording adds overhead, which must not be compared.
 
 use std::io::Write;
 

@@ -84,7 +84,7 @@ fn run_queue_wait(report: &Explanation<'_>) -> Option<String> {
     is_much.then(|| format!("{} run-queue wait{whose}", time(waited as f64)))
 }
 
-/// How the command failed, as a sentence without its end: it may not have done the work to be measured.
+/// Returns a sentence, without its end, on the failure of the command: it may not have done the work to be measured.
 pub(super) fn failure(report: &Explanation<'_>) -> Option<Text> {
     let failure = command_failure(&report.view.profile().meta)?;
     Some(format!("The {}", failure.strip_prefix("the ").unwrap_or(&failure)).into())

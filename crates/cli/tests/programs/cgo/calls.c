@@ -1,4 +1,4 @@
-/* What the Go program calls: C that works, and C that calls Go back. */
+/* Functions called by the Go program: one that works, and one that calls back into Go. */
 #include <stdint.h>
 
 static volatile uint64_t sink;
