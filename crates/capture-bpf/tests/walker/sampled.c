@@ -64,7 +64,7 @@ static void sort(void)
     sink += numbers[7];
 }
 
-/* Its frame is of a size that is not known before and aligned further than the stack: compilers then keep the CFA in memory. */
+/* Uses a frame of variable size that is aligned further than the stack: for such frames compilers keep the CFA in memory. */
 __attribute__((noinline)) static void align(unsigned words)
 {
     uint64_t numbers[words] __attribute__((aligned(64)));
