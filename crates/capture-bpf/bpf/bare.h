@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* The steps of a walk through code without rules: of files by words of the stack and the frame pointer, of code that is in no file by
- * the instructions at hand and the frame pointer. A part of walk.h. */
+/* Steps of a walk through code without rules. In files they use words of the stack and the frame pointer; in code that no file backs,
+ * the current instructions and the frame pointer. Part of walk.h. */
 #ifndef PLUMB_BARE_H
 #define PLUMB_BARE_H
 
-/* Functions are taken to be no larger. */
+/* Functions are assumed to be no larger. */
 #define FUNCTION_BYTES (1u << 16)
 
-/* Whether the eight bytes before a return address end with a call, as crates/unwind/src/scan/calls.rs has them: 2 if it says where it
- * leads, 1 if it goes through a register or memory. */
+/* Returns whether the eight bytes before a return address end with a call, as crates/unwind/src/scan/calls.rs does: 2 for a direct
+ * call, 1 for a call through a register or memory. */
 INLINE u32 call_before(u64 code)
 {
     u32 two = code >> 48, three = code >> 40 & 0xffff, four = code >> 32 & 0xffffff, six = code >> 16 & 0xffff, seven = code >> 8 & 0xffff;
     if ((code >> 24 & 0xff) == 0xe8)
         return 2;
-    /* ff /2: the form is the second byte; of its mode follows how long it is. */
+    /* ff /2: the second byte is the addressing mode, which determines the length. */
     if ((two & 0xf8ff) == 0xd0ff || ((two & 0xf8ff) == 0x10ff && (two >> 8 & 7) != 4 && (two >> 8 & 7) != 5))
         return 1;
     if (((three & 0xf8ff) == 0x50ff && (three >> 8 & 7) != 4) || three == 0x14ff)
@@ -26,14 +26,15 @@ INLINE u32 call_before(u64 code)
     return seven == 0x94ff;
 }
 
-/* Whether a function with a rule of this kind jumps where memory says: which function it is then, only the loader knows. */
+/* Returns whether a function with a rule of this kind jumps through memory: only the loader knows to which function. */
 INLINE int is_imported(u32 kind, u64 target)
 {
     u64 code;
     return kind == KIND_PLT || (!env_peek(target, &code) && (code & 0xffff) == 0x25ff);
 }
 
-/* Whether code of a file that has rules for other code may be called by a call before an address. 2: it says that it is, 3: and just before. */
+/* Returns whether the call before an address may have called the current code, which is in a file with rules for other code. 1: an indirect
+ * call may; 2: a direct call leads less than FUNCTION_BYTES before this code; 3: it leads less than 256 bytes before. */
 INLINE u32 calls_here(struct walk *walk, struct Space *space, u64 address)
 {
     u64 code, rule = 0;
@@ -51,8 +52,8 @@ INLINE u32 calls_here(struct walk *walk, struct Space *space, u64 address)
     return walk->pc - target < 256 ? 3 : 2;
 }
 
-/* Whether a word of the stack of a frame without rules is where its frame pointer says that the return address is; or, of the innermost
- * frame, the topmost word, if that leads to code without rules (is_bare) as well: such functions have frame pointers or no frame. */
+/* Returns whether a stack slot of a frame without rules is the return address according to the frame pointer; or, in the innermost
+ * frame, whether it is the topmost word and leads to code without rules too (is_bare). Such functions have frame pointers or no frame. */
 INLINE int at_record(struct walk *walk, u64 slot, int is_bare)
 {
     if (!walk->is_return && slot == walk->sp)
@@ -60,7 +61,7 @@ INLINE int at_record(struct walk *walk, u64 slot, int is_bare)
     return !walk->fp_slot && slot == walk->fp + 8 && slot - walk->sp >= 8;
 }
 
-/* Goes to a caller whose return address is at slot. */
+/* Goes to the caller whose return address is at slot. */
 INLINE int go_to(struct walk *walk, u64 pc, u64 slot, u32 found)
 {
     walk->pc = pc;
@@ -71,8 +72,8 @@ INLINE int go_to(struct walk *walk, u64 pc, u64 slot, u32 found)
     return 1;
 }
 
-/* A word that leads to a place without rules as well. One whose call leads just before the program counter is the caller. Which function one
- * leads to that goes further, or through a pointer, is known only by the code around, which is looked at elsewhere. */
+/* Handles a word that leads to code without rules too. If its call leads just before the program counter, it is the caller. For a call
+ * that leads further away, or through a pointer, only the surrounding code tells which function it calls: another walker examines that. */
 INLINE int bare_caller(struct walk *walk, struct Space *space, u64 pc, u64 slot)
 {
     u32 call = calls_here(walk, space, pc);
@@ -81,9 +82,9 @@ INLINE int bare_caller(struct walk *walk, struct Space *space, u64 pc, u64 slot)
     return !call || (call == 3 && go_to(walk, pc, slot, BY_SCAN));
 }
 
-/* Looks at the next word of the stack of a frame without rules. 1: it is the caller's return address, or there are more words to look at.
- * As walk_checked in crates/unwind/src/scan: a word is believed that follows a call which may have led here, in code with rules that
- * lead to another call. */
+/* Examines the next word of the stack of a frame without rules. Returns 1 if it is the caller's return address, or there are more words
+ * to examine. Like walk_checked in crates/unwind/src/scan it accepts a word that follows a call which may have led here, in code with
+ * rules that lead to another call. */
 APART int scan_step(struct walk *walk, struct Space *space)
 {
     if (!walk || !space)
@@ -95,7 +96,7 @@ APART int scan_step(struct walk *walk, struct Space *space)
     if (walk->scanned > SCANNED_WORDS || env_read(walk->slot, slot, &pc))
         return 0;
     walk->scanned++;
-    /* No code: not even an address, or one on the stack. */
+    /* Not an address of code: too small, too large, or on the stack. */
     if (pc < 1 << 16 || pc >> 47 || pc - slot + (8 << 20) < 16 << 20)
         return 1;
     int known = rule_at(walk, space, pc - 1, &rule);
@@ -111,12 +112,12 @@ APART int scan_step(struct walk *walk, struct Space *space)
     u32 call = calls_here(walk, space, pc);
     if (!call)
         return 1;
-    /* Calls that have returned leave such words too; which are theirs is told by what lies further out. */
+    /* Calls that have returned leave such words too. Only the frames further out distinguish them. */
     walk->why = WHY_ODD;
     if (call == 1)
         return 0;
     u64 sp = slot + 8, base = sp, cfa;
-    /* Only where it can be one of the caller's it is taken for the caller's. */
+    /* The frame pointer is used only if it can be one of the caller's. */
     int has_fp = frame_pointer(walk) && walk->fp > slot && walk->fp - slot < 8 << 20;
     if (is_on_fp) {
         if (!has_fp)
@@ -140,8 +141,8 @@ APART int scan_step(struct walk *walk, struct Space *space)
     return go_to(walk, pc, slot, BY_SCAN);
 }
 
-/* Whether the current frame is of a stub that python -X perf makes for each function: it makes room for a word, calls the interpreter
- * and returns. The bytes around the return address tell: 48 83 ec 08, ff d1, 48 83 c4 08, c3. */
+/* Returns whether the current frame is of a stub that python -X perf makes for each function. It reserves a word, calls the interpreter
+ * and returns. It is recognised by the bytes around the return address: 48 83 ec 08, ff d1, 48 83 c4 08, c3. */
 INLINE int at_trampoline(struct walk *walk)
 {
     u64 first, last;
@@ -152,13 +153,13 @@ INLINE int at_trampoline(struct walk *walk)
     return first == 0x8348d1ff08ec8348ull && last == 0xc308c48348d1ff08ull;
 }
 
-/* Whether code begins with mov %rsp, %rbp, in either encoding. */
+/* Returns whether code begins with mov %rsp, %rbp, in either encoding. */
 INLINE int moves_sp(u64 code)
 {
     return (code & 0xffffff) == 0xe58948 || (code & 0xffffff) == 0xec8b48;
 }
 
-/* Whether code begins with ret or ret $n, with a prefix or without. */
+/* Returns whether code begins with ret or ret $n, with or without a prefix. */
 INLINE int returns(u64 code)
 {
     u32 first = code & 0xff;
@@ -167,8 +168,8 @@ INLINE int returns(u64 code)
     return first == 0xc2 || first == 0xc3;
 }
 
-/* Where the return address of an innermost frame is that is being made or left, as crates/unwind/src/x86_64/edge.rs knows it by the code
- * at hand. 0: it is neither. */
+/* Returns the address of the return address of an innermost frame in a prologue or epilogue, which is recognised by the current code as
+ * in crates/unwind/src/x86_64/edge.rs. Returns 0 elsewhere. */
 INLINE u64 edge_slot(struct walk *walk, u64 *code)
 {
     u64 entered = (u32)*code == 0xfa1e0ff3 ? *code >> 32 : *code;
@@ -183,15 +184,15 @@ INLINE u64 edge_slot(struct walk *walk, u64 *code)
     return walk->sp + 8;
 }
 
-/* Goes to the caller of a frame of code that is in no file, as the walker in Rust does first (fallback.rs): by the instructions at
- * hand, else by the frame pointer. Only where what it finds may be a return address; all else is left to that walker. Old kernels have
- * little room for its variables. */
+/* Goes to the caller of a frame of code that no file backs, as the walker in Rust does first (fallback.rs): by the current
+ * instructions, or else by the frame pointer. Only accepts a word that may be a return address; the rest is left to that walker. Old
+ * kernels have little space for its variables. */
 APART int made_step(struct walk *walk, struct Space *space)
 {
     u64 word, pc, slot = 0;
     if (!walk || !space || env_peek(walk->pc, &word))
         return 0;
-    /* What a signal handler returns to: mov $15, %rax; syscall. */
+    /* The code that a signal handler returns to: mov $15, %rax; syscall. */
     if (word == 0x0f0000000fc0c748ull)
         return 0;
     if (!walk->is_return)

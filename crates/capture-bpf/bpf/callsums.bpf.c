@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* System calls of followed threads, summed up: how many, how many failed, what they gave back; and how long they took, on the
- * processor and off it.
+/* Aggregated system calls of followed threads: their number, failures and return values, and their duration on and off the CPU.
  *
- * Nothing is sent: user space reads the sums. Programs at system calls run without preemption and only in the thread's own
- * context, so what they add to their processor's sums is not added to by another in between.
+ * Nothing is sent: user space reads the sums. Programs at system calls run without preemption and only in the thread's own context, so
+ * no other program interrupts one while it adds to its CPU's sums.
  *
- * Page faults and switches are those that the kernel counts itself: no program runs at them. */
+ * Page faults and context switches are the kernel's own counts: no program runs at them. */
 #include "kernel.h"
 #include "wire.h"
 #include "callsums.h"
@@ -15,7 +14,7 @@ const char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 /* Set before loading. */
 const volatile u32 per = PER_CALL;
-/* The call that returns to what a signal interrupted: when it ends it has no number any more. */
+/* Number of the call that returns to code that a signal interrupted. Its registers have no call number any more when it ends. */
 const volatile u32 sigreturn = 0;
 
 /* include/linux/err.h */
@@ -38,7 +37,7 @@ struct {
     TYPE(value, struct Sum);
 } sums_apart SEC(".maps");
 
-/* What a sum begins as: too large for the stack. */
+/* The initial value of a sum, which is too large for the stack. */
 struct {
     UINT(type, BPF_MAP_TYPE_ARRAY);
     UINT(max_entries, 1);
@@ -62,7 +61,7 @@ struct {
     TYPE(value, struct Name);
 } names SEC(".maps");
 
-/* A name being made. */
+/* A name under construction. */
 struct {
     UINT(type, BPF_MAP_TYPE_PERCPU_ARRAY);
     UINT(max_entries, 1);
@@ -70,7 +69,7 @@ struct {
     TYPE(value, struct Name);
 } name_draft SEC(".maps");
 
-/* What is known of each number. */
+/* Properties of each system call number: CALL_ bits. */
 struct {
     UINT(type, BPF_MAP_TYPE_ARRAY);
     UINT(max_entries, SUM_NUMBERS);
@@ -92,7 +91,7 @@ struct {
     TYPE(value, struct Before);
 } before SEC(".maps");
 
-/* Whom a processor met last, and whether it counts: looking that up takes as long as all the rest of a call that is counted. */
+/* The last task that a CPU met, and whether it is counted: looking that up takes as long as all the rest of a counted call. */
 struct met_last {
     u64 task;
     u32 pid;
@@ -108,8 +107,8 @@ struct {
     TYPE(value, struct met_last);
 } met SEC(".maps");
 
-/* Changes whenever someone who was met may count otherwise from now on: at an exec, and before the recorder begins, which is
- * when it says whom it follows. */
+/* Changes whenever a task that was met may be counted differently from now on: at an exec, and before the recorder begins, which is
+ * when it says which processes it follows. */
 u32 generation = 0;
 
 INLINE int is_counted(struct task_struct *task)
@@ -123,7 +122,7 @@ INLINE int is_counted(struct task_struct *task)
     return how && *how == COUNT_NOW;
 }
 
-/* Likewise, mostly without looking it up. */
+/* Returns what is_counted does, mostly without a lookup. */
 INLINE int is_counted_again(struct task_struct *task)
 {
     u32 zero = 0;
@@ -151,7 +150,7 @@ INLINE u32 number_of(struct task_struct *task, struct user_pt_regs *regs)
     return number;
 }
 
-/* Keeps the name of a file, once. */
+/* Stores the name of a file, once. */
 INLINE void name_file(struct file *file, struct inode *inode, struct NameKey *key)
 {
     u32 zero = 0;
@@ -181,7 +180,8 @@ INLINE void name_file(struct file *file, struct inode *inode, struct NameKey *ke
     bpf_map_update_elem(&names, key, name, BPF_NOEXIST);
 }
 
-/* The file that the first argument is a descriptor of, if the call takes one and it is open. Returns whether it is. */
+/* Puts the file that the first argument is a descriptor of into the key. Returns 0 if the call takes no descriptor, or the file is not
+ * open. */
 INLINE int file_of(struct task_struct *task, u32 number, u32 descriptor, struct SumKey *key)
 {
     u32 *what = bpf_map_lookup_elem(&known, &number);
@@ -210,7 +210,7 @@ INLINE int file_of(struct task_struct *task, u32 number, u32 descriptor, struct 
     return 1;
 }
 
-/* What a call counts for. Returns whether it counts. */
+/* Fills in the key under which a call is counted. Returns whether it is counted. */
 INLINE int key_of(struct task_struct *task, u32 number, struct user_pt_regs *regs, struct SumKey *key)
 {
     key->number = number;
@@ -252,14 +252,14 @@ INLINE void count_error(struct SumKey *sum, u32 error)
         __sync_fetch_and_add(count, 1);
 }
 
-/* A new thread comes out of such a call, with 0, that it never made. */
+/* Returns whether a call creates a thread. The new thread returns 0 from that call, which it never made. */
 INLINE int forks(u32 number)
 {
     u32 *what = bpf_map_lookup_elem(&known, &number);
     return what && *what & CALL_FORKS;
 }
 
-/* Counts a call that has ended. Returns its sum, if it is one. */
+/* Counts a call that has ended. Returns its sum, or 0 if it has none. */
 INLINE struct Sum *counted(struct task_struct *task, u32 number, struct user_pt_regs *regs, s64 result)
 {
     if (!result && forks(number))
@@ -298,7 +298,7 @@ SEC("tp_btf/sys_enter")
 int on_enter(u64 *ctx)
 {
     struct task_struct *task = bpf_get_current_task_btf();
-    /* Only who is counted has it. */
+    /* Only counted threads have this storage. */
     struct InCall *call = bpf_task_storage_get(&in_call, task, 0, 0);
     if (!call) {
         if (!is_counted(task))
@@ -315,7 +315,7 @@ int on_enter(u64 *ctx)
     return 0;
 }
 
-/* The place of the highest bit that is set, from 0. */
+/* Returns the position of the highest set bit, counted from 0. */
 INLINE u32 log2_of(u64 value)
 {
     u32 bits = 0;
@@ -325,7 +325,7 @@ INLINE u32 log2_of(u64 value)
     return bits;
 }
 
-/* Remembers the longest call with its arguments, which still are where they were. */
+/* Records the longest call with its arguments, which are still in the registers. */
 INLINE void remember(struct Sum *sum, struct task_struct *task, struct user_pt_regs *regs, u64 now, u32 number)
 {
     sum->longest_end_ns = now;
@@ -345,7 +345,7 @@ INLINE void remember(struct Sum *sum, struct task_struct *task, struct user_pt_r
         sum->longest_text[0] = 0;
 }
 
-/* A thread that was switched out in a call runs again. */
+/* Accounts for the time off the CPU of a thread that was switched out in a call and runs again. */
 INLINE void is_back(struct InCall *call, u64 now)
 {
     u64 off = elapsed_ns(now, call->out_ns);
@@ -379,7 +379,7 @@ int on_time(u64 *ctx)
         return 0;
     u64 wall = elapsed_ns(now, call->begin_ns);
     call->begin_ns = 0;
-    /* The kernel does not tell of every switch (offcpu.h): back it is. */
+    /* The kernel does not report every switch (offcpu.h), but here the thread runs again. */
     if (call->out_ns)
         is_back(call, now);
     if (!sum)

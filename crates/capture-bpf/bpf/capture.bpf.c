@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* Samples with their stacks walked here.
+/* Sampling with stacks walked in the kernel.
  *
- * `sample` is attached to perf's sampling events. It returns 0 for a sample that it has taken care of; for all others
- * it returns 1, and perf writes its own record with registers and a copy of the stack. So whatever goes wrong here
- * costs a copy, never a sample. */
+ * `sample` is attached to perf's sampling events. It returns 0 for a sample that it has handled. For all others it returns 1, and perf
+ * writes its own record with registers and a copy of the stack. So whatever goes wrong here costs a copy, never a sample. */
 #include "kernel.h"
 #include "wire.h"
 #include "follow.h"
@@ -21,7 +20,7 @@ struct {
     TYPE(value, struct Count);
 } counts SEC(".maps");
 
-/* Stacks that were met lately, one in so many by some bits of its hash, as the others. */
+/* Entries of the cache of recent stacks' hashes: each slot holds the last hash that maps to it. */
 #define MET 1024
 
 struct met {
@@ -47,11 +46,11 @@ struct walking {
     struct walk walk;
     struct Space *space;
     struct draft *draft;
-    /* The file of the last frame. */
+    /* File number of the last frame. */
     u32 file;
-    /* There is 64-bit code to begin in. */
+    /* Whether the walk has 64-bit code to begin in. */
     u32 begun;
-    /* An address in a file with an interpreter; 0: there was none. */
+    /* An address in an interpreter's file; 0: none met. */
     u64 script;
 };
 
@@ -82,12 +81,12 @@ static long step(u32 index, struct walking *walking)
         if (file && file->script)
             walking->script = walk->address;
     }
-    /* The compiler knows that it is 0 or 1, the verifier does not. */
+    /* The compiler knows that this is 0 or 1, the verifier does not. */
     asm volatile("" : "+r"(more));
     return more ? 0 : 1;
 }
 
-/* Where user code was when it was left for the kernel. 0: it is no 64-bit code. */
+/* Begins the walk where user code entered the kernel. Returns 0 if that is not 64-bit code. */
 INLINE int begin_where_left(struct walk *walk, struct task_struct *task)
 {
     struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);
@@ -99,7 +98,7 @@ INLINE int begin_where_left(struct walk *walk, struct task_struct *task)
     return 1;
 }
 
-/* Where a sample interrupted user code, or where that was left. */
+/* Begins the walk where a sample interrupted user code, or where user code entered the kernel. */
 INLINE int begin_where_sampled(struct walk *walk, struct user_pt_regs *regs, struct task_struct *task)
 {
     if (!(regs->cs & 3))
@@ -107,13 +106,13 @@ INLINE int begin_where_sampled(struct walk *walk, struct user_pt_regs *regs, str
     walk->pc = regs->ip;
     walk->sp = regs->sp;
     u64 fp = regs->bp;
-    /* Or the two loads become one through either pointer, which the verifier does not take. */
+    /* Otherwise the compiler merges the two loads into one through either pointer, which the verifier refuses. */
     asm volatile("" : "+r"(fp));
     walk->fp = fp;
     return 1;
 }
 
-/* Looks for an interpreter that the recorder knows to be mapped: where a walk ends before it gets there. */
+/* Uses the interpreter that the recorder has found in the process, for a walk that ends before it reaches the interpreter. */
 INLINE void find_script(struct task_struct *task, struct Space *space)
 {
     u32 tgid = NUMBER(task->tgid);
@@ -126,7 +125,7 @@ INLINE void find_script(struct task_struct *task, struct Space *space)
     space->script = *address;
 }
 
-/* Walks the user stack of the current task into the draft, from where the walk was begun. Returns a WHY. */
+/* Walks the user stack of the current task into the draft, from where the walk was begun. Returns a WHY_ constant. */
 INLINE u32 walk_user(struct task_struct *task, struct walking *walking, u32 pid, u32 tid)
 {
     u32 tgid = NUMBER(task->tgid);
@@ -136,7 +135,7 @@ INLINE u32 walk_user(struct task_struct *task, struct walking *walking, u32 pid,
         space = new_space(tgid, mm);
     if (!space)
         return WHY_UNMAPPED;
-    /* New memory, and the registers still are the old program's. */
+    /* The memory is new, but the registers still are the old program's. */
     if (space->mm != mm)
         return WHY_EXEC;
     struct walk *walk = &walking->walk;
@@ -145,7 +144,7 @@ INLINE u32 walk_user(struct task_struct *task, struct walking *walking, u32 pid,
     walking->space = space;
     bpf_loop(MAX_FRAMES, step, walking, 0);
     if (walk->why == WHY_UNMAPPED && look(task, space, walk->address)) {
-        /* Where it stopped: nothing of that frame has changed, but it has been noted already. */
+        /* Repeats the step that failed: the frame is unchanged, but already recorded. */
         if (walk_step(walk, space))
             bpf_loop(MAX_FRAMES, step, walking, 0);
     }
@@ -155,13 +154,13 @@ INLINE u32 walk_user(struct task_struct *task, struct walking *walking, u32 pid,
         space->script = walking->script;
     else if (walk->why != WHY_ROOT)
         find_script(task, space);
-    /* A copy would have less of it. Who reads it knows by the number that it is cut. */
+    /* A copy would have fewer frames. The reader recognises the truncation by the number of frames. */
     if (walk->why == WHY_TOO_DEEP && walk->count == MAX_FRAMES)
         return WHY_ROOT;
     return walk->why;
 }
 
-/* The number of the system call that a task is in; NO_CALL if it came into the kernel otherwise. */
+/* Returns the number of the system call that a task is in, or NO_CALL if it entered the kernel otherwise. */
 INLINE u32 call_of(struct task_struct *task)
 {
     struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);
@@ -169,7 +168,8 @@ INLINE u32 call_of(struct task_struct *task)
     return call < 0 ? NO_CALL : (u32)call;
 }
 
-/* Where the state of the interpreter is whose file has an address, and the number of its layout; 0: there is none. */
+/* Returns the address of the interpreter state and the number of its layout, given an address in the interpreter's file; 0: not an
+ * interpreter. */
 APART u64 runtime_at(struct Space *space, u64 address, u32 *layout)
 {
     int index = mapping_at(space, address);
@@ -183,7 +183,7 @@ APART u64 runtime_at(struct Space *space, u64 address, u32 *layout)
     return file->script + address - stated(file, address - mapping->start + mapping->offset);
 }
 
-/* The hash of a stack with some more frames. */
+/* Mixes further frames into the hash of a stack. */
 APART u64 mix(struct draft *draft, u32 first, u32 count, u64 hash)
 {
     if (!draft || first > MAX_FRAMES)
@@ -197,8 +197,8 @@ APART u64 mix(struct draft *draft, u32 first, u32 count, u64 hash)
     return hash;
 }
 
-/* Whether a stack was met on this processor lately. Most never are again: for them no entry is made, which would cost more
- * than sending the others twice. */
+/* Returns whether a stack was recently met on this CPU. Most stacks never recur; for them no entry is made, which would cost more than
+ * sending the others twice. */
 INLINE int was_met(u64 hash)
 {
     u32 zero = 0, rest = hash >> 32;
@@ -212,7 +212,7 @@ INLINE int was_met(u64 hash)
     return 0;
 }
 
-/* Counts a stack that was sent before. Returns whether it was. */
+/* Counts a stack that was sent before. Returns whether it was sent. */
 INLINE int counted(struct Sample *sample)
 {
     struct CountKey key = { .key = sample->key, .pid = sample->head.pid, .tid = sample->head.tid };
@@ -229,26 +229,26 @@ INLINE int counted(struct Sample *sample)
     return 0;
 }
 
-/* Whether the stack of times off the processor was sent lately. If not, it is taken to be sent now. */
+/* Returns whether the stack of a time off the CPU was recently sent. If not, registers it as sent now. */
 INLINE int is_known(struct Sample *sample)
 {
     struct CountKey key = { .key = sample->key, .pid = sample->head.pid, .tid = sample->head.tid };
     if (bpf_map_lookup_elem(&counts, &key))
         return 1;
     struct Count none = {};
-    /* Without room it is sent each time. */
+    /* Without space for an entry the stack is sent every time. */
     bpf_map_update_elem(&counts, &key, &none, BPF_NOEXIST);
     return 0;
 }
 
-/* Whether the recorder is to be woken for a message: once much waits. */
+/* Returns the wakeup flag for a message: the recorder is woken once a quarter of the ring is filled. */
 INLINE u64 wake(void)
 {
     return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_bytes / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
-/* Puts the frames of the interpreted program into the draft, after the others; `script`: an address in its interpreter's file, or 0. Returns
- * the hash of the stack with them. */
+/* Puts the script frames into the draft, after the others; `script`: an address in the interpreter's file, or 0. Returns the hash of
+ * the stack with them. */
 INLINE u64 script_frames(struct draft *draft, struct Space *space, u64 script, u32 tgid, u64 hash)
 {
 #ifndef WITHOUT_PYTHON
@@ -260,7 +260,7 @@ INLINE u64 script_frames(struct draft *draft, struct Space *space, u64 script, u
     return hash;
 }
 
-/* Sends the script frames of a sample that is handed over: who reads its record can't find them any more. */
+/* Sends the script frames of a sample that is handed over, because a reader of its record can no longer find them. */
 INLINE void tell_script(struct task_struct *task, struct walking *walking)
 {
     struct Space *space = walking->space;
@@ -282,7 +282,7 @@ INLINE void tell_script(struct task_struct *task, struct walking *walking)
     bpf_ringbuf_output(&ring, sample, sizeof(struct Sample) + 8 * words, BPF_RB_NO_WAKEUP);
 }
 
-/* Takes care of a sample, whose walk was begun. Returns whether it did, or why not. */
+/* Handles a sample whose walk was begun. Returns WHY_ROOT, or the reason for handing it over. */
 INLINE u32 take(void *ctx, struct task_struct *task, struct walking *walking, u32 sample_flags, u64 period, u32 event)
 {
     u32 flags = NUMBER(task->flags), pid = NUMBER(task->tgid), tid = NUMBER(task->pid);
@@ -305,7 +305,7 @@ INLINE u32 take(void *ctx, struct task_struct *task, struct walking *walking, u3
             return why;
         }
     }
-    /* All that this was for is that tables are asked for. */
+    /* Until the recording begins, walks only serve to request tables. */
     if (!control->began)
         return WHY_ROOT;
     u32 user = walking->walk.count;
@@ -331,7 +331,7 @@ INLINE u32 take(void *ctx, struct task_struct *task, struct walking *walking, u3
     sample->head.tid = tid;
     sample->period = period;
     sample->event = event;
-    /* What is counted is of one event, and in one system call. */
+    /* A count covers one event and one system call. */
     hash += ((u64)sample->call << 32 | sample->event) * 0x9e3779b97f4a7c15ull;
     if (sample_flags & SAMPLE_STACK_ONLY) {
         sample->key = hash & ~1ull;
@@ -347,7 +347,7 @@ INLINE u32 take(void *ctx, struct task_struct *task, struct walking *walking, u3
         return WHY_TOO_DEEP;
     u64 waking = wake();
     if (bpf_ringbuf_output(&ring, sample, sizeof(struct Sample) + 8 * at_most(words, MAX_WORDS), waking)) {
-        /* Nobody would know the stack that is counted under this key. */
+        /* Removes the count: the recorder would not know the stack of this key. */
         struct CountKey key = { .key = sample->key, .pid = pid, .tid = tid };
         if (sample->key)
             bpf_map_delete_elem(&counts, &key);
@@ -356,7 +356,7 @@ INLINE u32 take(void *ctx, struct task_struct *task, struct walking *walking, u3
     return WHY_ROOT;
 }
 
-/* Says which system call a sample is in whose record the kernel will write: no record says so. */
+/* Sends the system call of a sample whose record the kernel writes, as the record lacks it. */
 INLINE void say_call(struct task_struct *task)
 {
     if (NUMBER(task->flags) & (PF_KTHREAD | PF_USER_WORKER | PF_IO_WORKER) || !mm_of(task))
@@ -368,7 +368,7 @@ INLINE void say_call(struct task_struct *task)
     bpf_ringbuf_output(&ring, &in, sizeof(in), BPF_RB_NO_WAKEUP);
 }
 
-/* Sends the registers of a sample that interrupted user code, now and then. */
+/* Sends the registers of a sample that interrupted user code, at most once per REGISTERS_INTERVAL_NS and draft. */
 INLINE void tell_registers(struct bpf_perf_event_data *ctx, struct task_struct *task, struct draft *draft, u32 event)
 {
     if ((ctx->regs.cs & 0xffff) != 0x33)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* Which control group a process was in, told as it ends: afterwards nobody can read that any more, and the group of a container is soon gone too.
+/* Reports the control group of a process as it exits: afterwards it can't be read any more, and the group of a container is soon gone
+ * too.
  *
- * The hierarchy of version 2 counts, or else that of perf events, in which runtimes put containers where they use version 1. Told are groups with a
- * long name alone, as those of containers are: what else ends is known by its parents. */
+ * Uses the hierarchy of version 2, or otherwise that of perf events, in which runtimes put containers where they use version 1. Only
+ * groups with a long name are reported, as those of containers are: other processes are known by their parents. */
 #ifndef PLUMB_CGROUPS_H
 #define PLUMB_CGROUPS_H
 
-/* Set before loading: whether groups are told of, and the place of perf events among the controllers (cgroup_subsys_id), if they are one. */
+/* Set before loading: whether groups are reported, and the index of perf events among the controllers (cgroup_subsys_id), if it is one. */
 const volatile u32 tells_cgroups = 0;
 const volatile u32 has_controller = 0;
 const volatile u32 perf_controller = 0;
 
-/* Most levels of groups that are told, and bytes of a name, which is that of a folder. */
+/* The most levels of groups that are reported, and bytes of a name, which is that of a directory. */
 #define CGROUP_LEVELS 12
 #define CGROUP_NAME_BYTES 256
 
@@ -20,7 +21,7 @@ struct told_cgroup {
     char names[CGROUP_BYTES];
 };
 
-/* By processor: what is sent. */
+/* The message under construction, per CPU. */
 struct {
     UINT(type, BPF_MAP_TYPE_PERCPU_ARRAY);
     UINT(max_entries, 1);
@@ -28,7 +29,7 @@ struct {
     TYPE(value, struct told_cgroup);
 } told_cgroups SEC(".maps");
 
-/* The name of a group; its bytes with the zero, or less than one. */
+/* Copies the name of a group. Returns its bytes with the zero, or less than one on failure. */
 INLINE long cgroup_name(struct cgroup_subsys_state *state, char *to, u32 size)
 {
     struct cgroup *group = 0;
@@ -40,7 +41,7 @@ INLINE long cgroup_name(struct cgroup_subsys_state *state, char *to, u32 size)
     return bpf_probe_read_kernel_str(to, size, name);
 }
 
-/* Puts the names of a group and of those around it into a message, if its own is long. Their bytes; 0: it is not. */
+/* Puts the names of a group and its ancestors into a message, if its own name is long. Returns their bytes, or 0 if it is not long. */
 INLINE u64 cgroup_names(struct told_cgroup *told, struct cgroup_subsys_state *state)
 {
     u64 used = 0;
@@ -57,7 +58,7 @@ INLINE u64 cgroup_names(struct told_cgroup *told, struct cgroup_subsys_state *st
     return at_most(used, CGROUP_BYTES);
 }
 
-/* Tells of the group of a process that is ending. */
+/* Reports the group of a process that is exiting. */
 INLINE void tell_cgroup(struct task_struct *task)
 {
     u32 zero = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* The memory of walks: files' tables, and drafts of samples, in which what is read of a process is kept.
+/* The memory of walks: files' tables, and drafts of samples, which hold data read from a process.
  *
- * A draft is one program's until it gives it back, whatever interrupts it. */
+ * A draft belongs to one program until the program gives it back, whatever interrupts it. */
 #ifndef PLUMB_DRAFTS_H
 #define PLUMB_DRAFTS_H
 
@@ -37,7 +37,7 @@ struct {
     TYPE(value, struct RuleCache);
 } caches SEC(".maps");
 
-/* Where the structures of interpreters have their members, by number. */
+/* Offsets of members in interpreters' structures, by layout number. */
 struct {
     UINT(type, BPF_MAP_TYPE_ARRAY);
     UINT(max_entries, MAX_LAYOUTS);
@@ -45,68 +45,67 @@ struct {
     TYPE(value, struct ScriptLayout);
 } layouts SEC(".maps");
 
-/* A Python frame, and room for a word that begins anywhere in 128 bytes (python.h). */
+/* A script frame, and space for a word that begins anywhere in 128 bytes (python.h). */
 struct py_frame {
     u8 bytes[136];
 };
 
-/* What does not change in a code object: PY_CODE_IDENTITY and what follows (python.h). */
+/* The constant words of a code object, from `code_identity` of its layout on. */
 struct py_code {
     u64 words[SCRIPT_IDENTITY_WORDS];
 };
 
-/* How far the frames of a Python program have been read. In a map, of which the verifier does not follow each value that a number
- * takes. */
+/* The progress of reading script frames. It is in a map because there the verifier does not follow every value of a number. */
 struct py_state {
-    /* The frame that comes next; 0: there is none. */
+    /* The next frame to read; 0: none is left. */
     u64 frame;
-    /* Python 3.11: the next round further out. Ruby: where frames end. Perl: the list that the context at hand is in. */
+    /* Python 3.11: the next evaluation loop further out. Ruby: the end of the frames. Perl: the list that the current context is in. */
     u64 cframe;
-    /* Perl: where that list (PERL_SI) begins, and the statement (COP) that runs in the frame that comes next ... */
+    /* Perl: the beginning of that list (PERL_SI), and the statement (COP) that runs in the next frame ... */
     u64 first;
     u64 statement;
-    /* ... and the one that the context that was read last goes back to (blk_oldcop); the interpreter. */
+    /* ... and the one to which the last context read goes back (blk_oldcop); the interpreter. */
     u64 outer_statement;
     u64 thread;
-    /* An address in a native frame that is yet to be found; 0: none is looked for. */
+    /* An address inside a native frame that is yet to be found; 0: no search. */
     u64 sought;
     u64 hash;
-    /* The program in the process. */
+    /* Identity of the program in the process. */
     u64 life;
-    /* Native frames: how many there are, and the one that is looked at. */
+    /* The number of native frames, and the index of the one being examined. */
     u32 user;
     u32 native;
-    /* Words of script frames so far, and where they begin. */
+    /* Words of script frames so far, and the index of the first. */
     u32 words;
     u32 base;
-    /* Frames of the round at hand; Perl: a call began it. */
+    /* Frames of the current evaluation loop; Perl: a call began it. */
     u32 in_round;
-    /* Perl: the line in a block that has a round to itself, or PERL_NO_BLOCK. */
+    /* Perl: the line in a block that has an evaluation loop to itself, or PERL_NO_BLOCK. */
     u32 block;
 };
 
-/* Frames of a sample, with two words for each of an interpreted program. */
+/* Words of frames of a sample: script frames have two each. */
 #define MAX_WORDS (MAX_FRAMES + MAX_KERNEL_FRAMES + 2 * MAX_SCRIPT_FRAMES)
 
-/* A sample being made. What is used in each step comes first: an instruction reaches no further than 32 KiB. */
+/* A sample being taken. Members used in every step come first, as an instruction reaches no further than 32 KiB. */
 struct draft {
-    /* Somebody makes a sample here. */
+    /* Whether a program uses this draft. */
     u32 taken;
-    /* When the next sample comes with its registers. */
+    /* The earliest time of the next sample that is sent with its registers. */
     u64 registers_ns;
     struct Window window;
-    /* The Python frame at hand: on the stack of a program there is no room for it. */
+    /* The current script frame, as the stack of a BPF program has no space for it. */
     struct py_frame py_frame;
     struct py_code py_code;
     struct py_state py;
-    /* What is sent. */
+    /* The message to send, with its frames. */
     struct Sample sample;
     u64 frames[MAX_WORDS + 1];
     /* The stack pointer in each user frame. */
     u64 places[MAX_FRAMES];
 };
 
-/* DRAFTS for each processor: too large for a per-processor map. */
+/* Drafts, DRAFTS for each CPU: too large for a per-CPU map. */
 struct {
     UINT(type, BPF_MAP_TYPE_ARRAY);
     UINT(max_entries, 1024);
@@ -114,7 +113,8 @@ struct {
     TYPE(value, struct draft);
 } drafts SEC(".maps");
 
-/* A draft, and its number: nobody else's until it is given back, as one program may interrupt another. 0: all are taken. */
+/* Claims a draft and stores its number. It is exclusive until given back, as one program may interrupt another. Returns 0 if all are
+ * taken. */
 INLINE struct draft *claim(u32 *slot)
 {
     u32 first = bpf_get_smp_processor_id() * DRAFTS;
@@ -135,8 +135,8 @@ INLINE void give_back(struct draft *draft)
     draft->taken = 0;
 }
 
-/* A word of user memory. A copy of what is around it is kept for the walk, as the next ones are there: most of what a word
- * costs is the call for it. */
+/* Reads a word of user memory. The memory around it is copied for the walk, whose next words are usually there: the call of the helper
+ * is most of a word's cost. */
 INLINE int env_read(u32 slot, u64 at, u64 *value)
 {
     struct draft *draft = bpf_map_lookup_elem(&drafts, &slot);
@@ -146,7 +146,7 @@ INLINE int env_read(u32 slot, u64 at, u64 *value)
     u64 offset = at - window->begin;
     if (offset > WINDOW_BYTES - 8) {
         if (bpf_probe_read_user(window->bytes, WINDOW_BYTES, (const void *)at)) {
-            /* The end of what is mapped, or of what is there. The copy is zeros now. */
+            /* The end of a mapping, or of resident memory. The window is filled with zeros now. */
             if (bpf_probe_read_user(value, 8, (const void *)at))
                 return -1;
             window->begin = NO_WINDOW;
@@ -164,10 +164,10 @@ INLINE int env_peek(u64 at, u64 *value)
     return bpf_probe_read_user(value, 8, (const void *)at);
 }
 
-/* The most returns of one task that probes wait for (kernel/events/uprobes.c). */
+/* The most return probes that can be pending in one task (kernel/events/uprobes.c). */
 #define MAX_URETPROBE_DEPTH 64
 
-/* The return address that a probe on returns (uretprobe) has replaced at this place of the stack. 0: there is none. */
+/* Returns the return address that a return probe (uretprobe) has replaced at this stack address, or 0. */
 APART u64 env_return(u64 at)
 {
     struct task_struct *task = bpf_get_current_task_btf();

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* Page faults of followed threads: whose, where and when.
+/* Page faults of followed threads: thread, address and time.
  *
- * Sent one by one, also those that the kernel has on their behalf. Nobody is woken for them. */
+ * Faults are sent one by one, including those that the kernel has on a thread's behalf. The reader is not woken for them. */
 #include "kernel.h"
 #include "wire.h"
 #include "follow.h"
 
 const char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* Set before loading: who reads. */
+/* Set before loading: process of the reader. */
 const volatile u32 own_pid = 0;
 
-/* Above this there is only the kernel. */
+/* Addresses from here on belong to the kernel. */
 #define USER_END (1ull << 63)
 
 struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* Who is followed, what the recorder says, and counters: the same in all objects. */
+/* Followed processes, the recorder's instructions, and counters: identical in all objects. */
 #ifndef PLUMB_FOLLOW_H
 #define PLUMB_FOLLOW_H
 
@@ -40,27 +40,27 @@ INLINE struct Control *the_control(void)
     return bpf_map_lookup_elem(&controls, &zero);
 }
 
-/* The mark of a task's process: that of its first task. The others have a mark as well, as one of them that execs becomes the first, and the
- * storage of the one that was first goes with it (de_thread in fs/exec.c). */
+/* Returns the mark of a task's process, which is that of its first task. The other tasks have a mark as well, because one of them that
+ * execs becomes the first, and the storage of the earlier first task disappears with it (de_thread in fs/exec.c). */
 INLINE u32 *process_mark(struct task_struct *task)
 {
     return bpf_task_storage_get(&followed, task->group_leader, 0, 0);
 }
 
-/* Whether a task is recorded: its process says so. */
+/* Returns whether a task is recorded, which its process decides. */
 INLINE int is_followed(struct Control *control, struct task_struct *task)
 {
     return !control->follows_some || process_mark(task);
 }
 
-/* Follows a process, by the first of its tasks. */
+/* Follows a process, given its first task. */
 INLINE void follow(struct task_struct *leader)
 {
     u32 yes = 1;
     bpf_task_storage_get(&followed, leader, &yes, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
-/* A new process or thread is followed if the process that made it is. */
+/* Follows a new process or thread if the process that created it is followed. */
 INLINE void inherit(struct task_struct *parent, struct task_struct *child)
 {
     u32 *mark = process_mark(parent);
@@ -68,7 +68,7 @@ INLINE void inherit(struct task_struct *parent, struct task_struct *child)
         bpf_task_storage_get(&followed, child, mark, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
-/* struct bpf_iter_meta *meta, struct task_struct *task: gives a thread that runs already the mark of its process, or none. */
+/* struct bpf_iter_meta *meta, struct task_struct *task: gives a thread that is already running the mark of its process, or none. */
 SEC("iter/task")
 int on_mark(u64 *ctx)
 {

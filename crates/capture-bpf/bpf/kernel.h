@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* What the programs use of the kernel: types, helpers, and the fields of its structures that are read.
+/* The kernel's interface as the programs use it: types, helpers, and the fields of its structures that are read.
  *
- * Only the named fields matter: where they are in the running kernel is found from its BTF when the program is loaded.
+ * Only the names of fields matter: their offsets in the running kernel are found from its BTF when the program is loaded.
  * Numbers and prototypes of helpers: include/uapi/linux/bpf.h. */
 #ifndef PLUMB_KERNEL_H
 #define PLUMB_KERNEL_H
@@ -17,7 +17,7 @@ typedef long long s64;
 
 #define SEC(name) __attribute__((section(name), used))
 #define INLINE static inline __attribute__((always_inline))
-/* Verified by itself, once, whoever calls it. */
+/* Verified on its own, once, whatever the number of callers. */
 #define APART __attribute__((noinline))
 #define UINT(name, value) int(*name)[value]
 #define TYPE(name, type) typeof(type) *name
@@ -43,7 +43,7 @@ enum {
     BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 };
 
-/* Of a map with one entry for each processor: the current one's. */
+/* For a map with one entry per CPU: the current CPU's entry. */
 #define BPF_F_CURRENT_CPU 0xffffffffull
 
 /* asm-generic/errno-base.h */
@@ -177,7 +177,7 @@ struct css_set {
     struct cgroup *dfl_cgrp;
 };
 
-/* A return that a probe waits for (uretprobe): where the stack has its address, and what that was. */
+/* A pending return probe (uretprobe): the stack address of the return address, and its original value. */
 struct return_instance {
     struct return_instance *next;
     unsigned long stack;
@@ -213,18 +213,18 @@ struct task_struct {
 
 #pragma clang attribute pop
 
-/* uapi/asm/ptrace.h, struct pt_regs: registers as user space left them, and the context of a program at a uprobe. Part of the kernel's ABI, so
- * that no field is looked up. */
+/* uapi/asm/ptrace.h, struct pt_regs: registers as user space left them, and the context of a program at a uprobe. They are part of the
+ * kernel's ABI, so no field is looked up. */
 struct user_pt_regs {
     unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
 };
 
-/* linux/bpf.h: what a program that is called for each of many things is told of the whole. */
+/* linux/bpf.h: the context of an iterator program, with what all its calls have in common. */
 struct bpf_iter_meta {
     void *file;
 };
 
-/* linux/bpf_perf_event.h: the context of a perf_event program, likewise. */
+/* linux/bpf_perf_event.h: the context of a perf_event program, also part of the ABI. */
 struct bpf_perf_event_data {
     struct user_pt_regs regs;
     u64 sample_period;
@@ -259,11 +259,11 @@ static long (*const bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
 static long (*const bpf_find_vma)(struct task_struct *task, u64 address, void *callback, void *ctx, u64 flags) = (void *)180;
 static long (*const bpf_loop)(u32 count, void *callback, void *ctx, u64 flags) = (void *)181;
 
-/* A value that the compiler can't look into. */
+/* Hides a value from the compiler's optimizer. */
 #define OPAQUE(value) asm volatile("" : "+r"(value))
 
-/* A value that is no more than `most`, and known to be to the verifier as well: of a check that the compiler finds needless, or makes of a
- * copy of the value, older ones (Linux 6.1) learn nothing. */
+/* Limits a value to `most`, so that the verifier knows the limit. Older verifiers (Linux 6.1) learn nothing from a check that the
+ * compiler removes as needless, or makes of a copy of the value. */
 INLINE u64 at_most(u64 value, u64 most)
 {
     OPAQUE(value);
@@ -273,28 +273,28 @@ INLINE u64 at_most(u64 value, u64 most)
     return value;
 }
 
-/* What passed between two readings of the clock. That can be read anywhere, even as the kernel sets it, and so may step back a little,
- * from one processor to another above all (kernel/time/timekeeping.c, ktime_get_mono_fast_ns): then nothing did. */
+/* Returns the time between two readings of the clock, at least 0. The clock can be read anywhere, even while the kernel sets it, and
+ * may step back a little, above all between CPUs (kernel/time/timekeeping.c, ktime_get_mono_fast_ns). */
 INLINE u64 elapsed_ns(u64 now, u64 then)
 {
     return now > then ? now - then : 0;
 }
 
-/* Reads a pointer in a structure of the kernel, whatever pointer leads there. */
+/* Reads a pointer in a structure of the kernel, through any pointer. */
 #define READ(to, from) bpf_probe_read_kernel(&(to), sizeof(to), &(from))
 
-/* What the loader fills in about a field of the running kernel (enum bpf_core_relo_kind in linux/bpf.h). */
+/* Facts about a field of the running kernel that the loader fills in (enum bpf_core_relo_kind in linux/bpf.h). */
 #define FIELD_BYTES 1
 #define FIELD_EXISTS 2
 #define FIELD_IS_SIGNED 3
 #define FIELD_LEFT_SHIFT 4
 #define FIELD_RIGHT_SHIFT 5
 
-/* Whether the running kernel has a field. What reads one that it lacks is refused, unless this leads around it. */
+/* Whether the running kernel has a field. The verifier refuses a program that reads a missing field, unless this guards it. */
 #define HAS(field) __builtin_preserve_field_info(field, FIELD_EXISTS)
 
-/* The value of a number in a structure of the kernel, of the bytes that hold it: a kernel may keep it in another width, with a sign or without,
- * or as a bit field. */
+/* The number in a field of a kernel structure, from the bytes that contain it. A kernel may store it in another width, signed or
+ * unsigned, or as a bit field. */
 #define VALUE_OF(field, bytes)                                                                                         \
     ({                                                                                                                 \
         u64 up_ = (bytes) << __builtin_preserve_field_info(field, FIELD_LEFT_SHIFT);                                   \
@@ -302,7 +302,8 @@ INLINE u64 elapsed_ns(u64 now, u64 then)
         (typeof(field))(__builtin_preserve_field_info(field, FIELD_IS_SIGNED) ? (u64)((s64)up_ >> down_) : up_ >> down_); \
     })
 
-/* Loads a number of a structure that the verifier lets programs look into. Not `task->pid`: that is one load of the width that `pid` has here. */
+/* Loads a number from a structure that the verifier lets programs access. `task->pid` would be a single load of the width that `pid`
+ * has here. */
 #define NUMBER(field)                                                                                                  \
     ({                                                                                                                 \
         const volatile void *at_ = &(field);                                                                           \
@@ -326,10 +327,10 @@ INLINE u64 elapsed_ns(u64 now, u64 then)
         VALUE_OF(field, bytes_);                                                                                       \
     })
 
-/* A number that the programs can do without, on a kernel built without it. */
+/* A number that the kernel may lack, and the value to use then. */
 #define OPTIONAL(field, otherwise) (HAS(field) ? NUMBER(field) : (otherwise))
 
-/* Reads a number of a structure of the kernel, whatever pointer leads there. */
+/* Reads a number in a structure of the kernel, through any pointer. */
 #define READ_NUMBER(to, field)                                                                                         \
     ({                                                                                                                 \
         u64 bytes_ = 0;                                                                                                \
@@ -337,8 +338,9 @@ INLINE u64 elapsed_ns(u64 now, u64 then)
         (to) = VALUE_OF(field, bytes_);                                                                                \
     })
 
-/* The address space of a task, as a number. To load a pointer from a structure that it trusts the verifier goes through the names of all types
- * of the kernel, several times on each way to that place: a millisecond for each (btf_nested_type_is_trusted in kernel/bpf/btf.c). */
+/* Returns the address space of a task, as a number. Does not load the pointer directly: for a pointer in a structure that it trusts the
+ * verifier compares the names of all types of the kernel, several times on each path to that place, a millisecond each time
+ * (btf_nested_type_is_trusted in kernel/bpf/btf.c). */
 INLINE u64 mm_of(struct task_struct *task)
 {
     struct mm_struct *mm = 0;
@@ -346,13 +348,13 @@ INLINE u64 mm_of(struct task_struct *task)
     return (u64)mm;
 }
 
-/* Whether a task is in a system call of 32 bits. */
+/* Returns whether a task is in a 32-bit system call. */
 INLINE u32 is_compat(struct task_struct *task)
 {
     return OPTIONAL(task->thread_info.status, 0) & TS_COMPAT;
 }
 
-/* Where the vdso of a task is. */
+/* Returns the address of a task's vdso. */
 INLINE u64 vdso_of(struct task_struct *task)
 {
     struct mm_struct *mm = 0;

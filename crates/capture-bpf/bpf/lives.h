@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* Lives of processes: their mappings, from exec, fork, each change and exit, and the processor time that they used.
+/* Lifetimes of processes: their mappings, from exec, fork, each change and exit, and their CPU time.
  *
- * Mappings come from looking at exec (the program, its loader, the vdso), from one look for each sample that meets an
- * address it doesn't know, and from the parent at fork. `on_map` takes them away while the kernel changes them: it holds
- * the process' mmap lock then, which a look takes too, so that nobody can enter what is about to go. */
+ * Mappings are entered at exec (the program, its loader, the vdso), once for each sample that meets an unknown address, and from the
+ * parent at fork. `on_map` removes them while the kernel changes them. At that point the kernel holds the process' mmap lock, which
+ * entering a mapping needs too, so that no program can enter a mapping that is about to disappear. */
 #ifndef PLUMB_LIVES_H
 #define PLUMB_LIVES_H
 
@@ -13,7 +13,7 @@ struct comm {
     char text[COMM_BYTES];
 };
 
-/* Who execs and then has this name is followed; empty: nobody. */
+/* A process that execs and then has this name is followed; empty: no process. */
 struct {
     UINT(type, BPF_MAP_TYPE_ARRAY);
     UINT(max_entries, 1);
@@ -21,7 +21,7 @@ struct {
     TYPE(value, struct comm);
 } awaited SEC(".maps");
 
-/* By process: an address in a file with an interpreter, as the recorder learnt. */
+/* By process: an address in an interpreter's file, as found by the recorder. */
 struct {
     UINT(type, BPF_MAP_TYPE_LRU_HASH);
     UINT(max_entries, MAX_SPACES);
@@ -29,7 +29,7 @@ struct {
     TYPE(value, u64);
 } interpreted SEC(".maps");
 
-/* Says how much processor time a task has used. */
+/* Sends the CPU time that a task has used. */
 INLINE void say_spent(struct task_struct *task, u32 until)
 {
     struct Control *control = the_control();
@@ -43,7 +43,7 @@ INLINE void say_spent(struct task_struct *task, u32 until)
     bpf_ringbuf_output(&ring, &spent, sizeof(spent), BPF_RB_NO_WAKEUP);
 }
 
-/* Asks for the table of a file that is mapped at an address, once. */
+/* Requests the table of a file that is mapped at an address, once. */
 INLINE void want(u32 number, u64 address, u32 pid, u32 tid)
 {
     struct File *file = env_file(number);
@@ -58,8 +58,8 @@ INLINE void want(u32 number, u64 address, u32 pid, u32 tid)
         file->state = STATE_ASKED;
 }
 
-/* Asks for the table of what is mapped at an address, before anything runs there: a short process is gone, and a deleted file with
- * it, by the time that a sample would ask. */
+/* Requests the table of the file mapped at an address, before anything runs there: by the time that a sample would request it, a short
+ * process is gone, and a deleted file with it. */
 INLINE void want_at(struct task_struct *task, struct Space *space, u64 address)
 {
     int index = mapping_at(space, address);
@@ -67,7 +67,7 @@ INLINE void want_at(struct task_struct *task, struct Space *space, u64 address)
         want(space->mappings[index & (MAX_MAPPINGS - 1)].file, address, NUMBER(task->tgid), NUMBER(task->pid));
 }
 
-/* Follows a process that has exec'd what is waited for. */
+/* Follows a process that has exec'd the awaited program. */
 INLINE void meet(struct task_struct *task)
 {
     u32 zero = 0;
@@ -100,7 +100,7 @@ int on_exec(u64 *ctx)
     if (!space)
         return 0;
     struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);
-    /* Where the program begins: in its loader, if it has one. */
+    /* The address at which the program begins: in its loader, if it has one. */
     look(task, space, regs->ip);
     if (mapping_at(space, NUMBER(mm->start_code)) < 0)
         look(task, space, NUMBER(mm->start_code));
@@ -137,7 +137,7 @@ int on_fork(u64 *ctx)
     return 0;
 }
 
-/* Something is written to a maple tree, of which the mappings of a process are one: they are mapped, unmapped, moved. */
+/* A maple tree is written to. The mappings of a process are one: they are mapped, unmapped, moved. */
 SEC("tp_btf/ma_write")
 int on_map(u64 *ctx)
 {
@@ -150,7 +150,7 @@ int on_map(u64 *ctx)
     struct Space *space = bpf_map_lookup_elem(&spaces, &tgid);
     if (!space || space->mm != (u64)mm)
         return 0;
-    /* The same addresses are other code from now on, so other stacks. */
+    /* From now on the same addresses contain other code, so stacks must not be mixed up. */
     if (forget(space, NUMBER(state->index), NUMBER(state->last)))
         space->birth = __sync_fetch_and_add(&last_birth, 1) + 1;
     return 0;
@@ -170,7 +170,7 @@ int on_exit(u64 *ctx)
     return 0;
 }
 
-/* A task has gone for good, and will run no more: at its exit the work of exiting was still to come. */
+/* A task is gone for good, and will not run any more: at its exit the work of exiting was still to come. */
 SEC("tp_btf/sched_process_free")
 int on_free(u64 *ctx)
 {

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* How long threads are off the processor, how much of that they could have run, and with which stack.
+/* Time that threads spend off the CPU, the part of it that is run-queue wait, and the stack.
  *
- * A followed thread that is switched out is remembered until it runs again. Its stack is the same from then to then: it is walked when the thread goes, as long as few do, so that it is known of those that do
- * not come back; else as the thread comes back, if the time is one that gets a stack. Time is counted by stacks, as samples are. Of a
- * stack that can't be walked a record with a copy is written.
+ * A followed thread that is switched out is remembered until it runs again. Its stack does not change in between. While few threads
+ * leave the CPU, the stack is walked as the thread leaves, so that it is also known of threads that do not come back; otherwise as the
+ * thread comes back, if its time is one that gets a stack. Times are counted by stack, as samples are. For a stack that can't be
+ * walked a record with a copy is written.
  *
- * Every nanosecond is counted once: to its stack, to the next stack that is taken after many short times, as too short, or as lost.
+ * Every nanosecond is counted once: for its own stack, for the next stack that is taken after many short times, as too short, or as
+ * lost.
  *
- * Not here: the walk; times that had begun before the recording, or go on as it ends (offlooks.h). */
+ * Elsewhere: the walk (walk.h); times that had begun before the recording, or are still going on as it ends (offlooks.h). */
 #ifndef PLUMB_OFFCPU_H
 #define PLUMB_OFFCPU_H
 
-/* Set before loading: what is shorter is only counted, in nanoseconds; the most stacks of a processor in its window of time; whether
- * stacks are walked, or all copied. */
+/* Set before loading: shorter times, in nanoseconds, are only counted; the most stacks of a CPU in its window of time; whether stacks
+ * are walked, or all copied. */
 const volatile u64 min_ns = 0;
 const volatile u32 most_stacks = 1;
 const volatile u32 walks = 1;
 
-/* What one switch takes is far less. */
+/* Upper bound for a charge ahead of a switch: the time of one switch is far less. */
 #define MOST_AHEAD_NS 1000000ull
 
-/* By thread: who is off, or was. */
+/* By thread: the threads that are or were off the CPU. */
 struct {
     UINT(type, BPF_MAP_TYPE_HASH);
     UINT(max_entries, MAX_OFF);
@@ -36,7 +38,7 @@ struct {
     TYPE(value, struct Pace);
 } paces SEC(".maps");
 
-/* The events that write records with copies. */
+/* The events that write records with stack copies. */
 struct {
     UINT(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
     UINT(max_entries, 1024);
@@ -50,7 +52,7 @@ INLINE struct Pace *the_pace(void)
     return bpf_map_lookup_elem(&paces, &zero);
 }
 
-/* A stack is taken. Where they are too many, the interval between them grows; where they are few again, it shrinks. */
+/* Notes that a stack is taken. The interval between stacks grows while they are too many, and shrinks while they are few. */
 APART int note_stack(u64 now)
 {
     struct Pace *pace = the_pace();
@@ -77,16 +79,17 @@ APART int note_stack(u64 now)
     return 0;
 }
 
-/* At which sum the next stack is due: not always after the same time, or times that alternate would be met unevenly. */
+/* Returns the sum at which the next stack is due. Gaps vary, because with equal gaps alternating times would be sampled unevenly. */
 INLINE u64 next_gap(struct Pace *pace)
 {
     return pace->interval / 2 + (bpf_get_prandom_u32() * pace->interval >> 32);
 }
 
-/* For which time a stack stands that was off for so long: `kind` 0 blocked, 1 waited. 0: it need not be taken.
+/* Returns the time that a stack represents if it is taken for a thread that was off for `time`; 0: take no stack. `kind` 0 is blocked
+ * time, 1 run-queue wait.
  *
- * Times are laid end to end, and a stack is taken where a gap ends, for the gap. Long times are no exception: if they were left out
- * while the interval is short, what had summed up of them before would be paid by short ones. */
+ * Times are laid end to end, and a stack is taken where a gap ends, for the gap. Long times are treated alike: if they were exempt
+ * while the interval is short, short times would get the sum that long ones had accumulated before. */
 APART u64 share(u32 kind, u64 time)
 {
     struct Pace *pace = the_pace();
@@ -115,8 +118,8 @@ APART u64 share(u32 kind, u64 time)
     return due;
 }
 
-/* Walks the stack of the current task, and sends it unless that was done lately. Returns its key, or OFF_COPY; with `later`
- * OFF_NO_STACK if it may be possible then. */
+/* Walks the stack of the current task, and sends it unless that was recently done. Returns its key, or OFF_COPY; with `later`,
+ * OFF_NO_STACK if the walk may succeed when the task comes back. */
 INLINE u64 look_at_stack(void *ctx, struct task_struct *task, struct Control *control, int later)
 {
     if (!walks)
@@ -132,7 +135,7 @@ INLINE u64 look_at_stack(void *ctx, struct task_struct *task, struct Control *co
             key = walking.draft->sample.key;
         give_back(walking.draft);
     }
-    /* Tables are on their way. */
+    /* The tables have been requested. */
     if (later && (why == WHY_NO_TABLE || why == WHY_UNMAPPED))
         return OFF_NO_STACK;
     if (control->began)
@@ -146,20 +149,21 @@ INLINE int copy_stack(void *ctx)
     return bpf_perf_event_output(ctx, &copiers, BPF_F_CURRENT_CPU, &nothing, sizeof(nothing));
 }
 
-/* What a task that goes was charged of the time before it came back. Where a thread is woken and preempts what runs, or idles, the kernel
- * does not read the clock again as it switches (`rq_clock_skip_update`): processor time begins with the waking then, which is some 15 us
- * before. That time is not one off the processor, but is known only now: the next is told so much shorter. */
+/* Returns the CPU time that a task that leaves was charged for before it had come back. Where a thread is woken and preempts another
+ * one, or ends idling, the kernel does not read the clock again as it switches (`rq_clock_skip_update`): then the CPU time begins with
+ * the wakeup, some 15 us earlier. That time is not off-CPU time, but this is known only now, so the next time off is reported shorter
+ * by as much. */
 INLINE u32 charged_ahead(struct Off *known, u64 charged, u64 now)
 {
     if (!known || known->out_ns)
         return 0;
     u64 ahead = charged - now - known->charged_ns;
-    /* It was charged less where it was interrupted. */
+    /* The difference is negative if the task was charged less because of interrupts. */
     return ahead < MOST_AHEAD_NS ? ahead : 0;
 }
 
-/* The current task is switched out: bool preempt, prev, next, unsigned prev_state (the last since Linux 5.18). `comes_back`: it is
- * said when it runs again. */
+/* The current task is switched out: bool preempt, prev, next, unsigned prev_state (the last since Linux 5.18). `comes_back`: its return
+ * is reported too. */
 INLINE void goes(u64 *ctx, int comes_back)
 {
     struct task_struct *task = bpf_get_current_task_btf();
@@ -182,7 +186,7 @@ INLINE void goes(u64 *ctx, int comes_back)
         if (key == OFF_COPY && !comes_back && control->began)
             copy_stack(ctx);
     }
-    /* Nobody is followed before it is said who. */
+    /* Before the recording begins, it is not decided which processes are followed. */
     if (!control->began)
         return;
     u64 could_run = ctx[0] & 0xff || !state;
@@ -198,7 +202,7 @@ INLINE void goes(u64 *ctx, int comes_back)
         add(OFF_LOST, 1);
 }
 
-/* Counts time by a stack, even where it was counted before. Returns whether there was room. */
+/* Counts time for a stack, in addition to what was counted for it. Returns whether there was space. */
 INLINE int count_time(u64 key, u32 pid, u32 tid, u64 time, u64 now)
 {
     struct CountKey at = { .key = key, .pid = pid, .tid = tid };
@@ -213,17 +217,17 @@ INLINE int count_time(u64 key, u32 pid, u32 tid, u64 time, u64 now)
     return !bpf_map_update_elem(&counts, &at, &first, BPF_NOEXIST);
 }
 
-/* Since when a task could run that has been off from `out` to `now`, by the scheduler's account of waiting. */
+/* Returns when a task that was off from `out` to `now` became runnable, by the scheduler's account of run-queue waits. */
 INLINE u64 could_run_at(struct Off *one, struct task_struct *task, u64 out, u64 now)
 {
     u64 delay = OPTIONAL(task->sched_info.run_delay, 0) - one->delay_ns;
     return delay < now - out ? now - delay : out;
 }
 
-/* Without a record the time has no stack. */
+/* Sends a time off the CPU. A time with the key OFF_COPY has no stack if no record follows. */
 INLINE void send_time(void *ctx, struct TimeOff *time, int is_current)
 {
-    /* Its stack may have been sent just now, and comes before. */
+    /* The stack may have been sent just now, and must come before the time. */
     time->head.time_ns = bpf_ktime_get_ns();
     if (bpf_ringbuf_output(&ring, time, sizeof(*time), wake())) {
         add(OFF_LOST, 1);
@@ -233,15 +237,15 @@ INLINE void send_time(void *ctx, struct TimeOff *time, int is_current)
     }
 }
 
-/* A task runs again. `is_current`: its stack can be looked at. */
+/* Reports that a task runs again. `is_current`: its stack can be walked. */
 INLINE void is_back(void *ctx, struct task_struct *task, int is_current)
 {
     u32 tid = NUMBER(task->pid);
     struct Pace *pace = the_pace();
     if (!pace)
         return;
-    /* The kernel does not tell of every task that goes (seen of threads of init): the last that it told of was
-     * another then, and may have been long ago. */
+    /* The kernel does not report every task that leaves (seen with threads of init): then the last one that it reported was another
+     * task, possibly long ago. */
     u64 now = pace->switched_ns;
     pace->switched_ns = 0;
     if (!tid)
@@ -252,7 +256,7 @@ INLINE void is_back(void *ctx, struct task_struct *task, int is_current)
         return;
     u64 woken = one->woken_ns, key = one->key;
     u32 pid = one->pid, ahead = one->ahead_ns;
-    /* At once: what of it was counted up to some moment began anew then. */
+    /* Read and cleared atomically: on_thread may count the time up to some moment and let the rest begin there. */
     u64 out = __sync_lock_test_and_set(&one->out_ns, 0);
     if (!out)
         return;
@@ -265,7 +269,7 @@ INLINE void is_back(void *ctx, struct task_struct *task, int is_current)
     if (!woken || woken > now)
         woken = now;
     u64 blocked = woken - out, waited = now - woken;
-    /* The scheduler's account of waiting has it not either. */
+    /* The scheduler's account of waiting does not contain that time either. */
     if (is_current)
         blocked -= blocked < ahead ? blocked : ahead;
     else
@@ -284,7 +288,7 @@ INLINE void is_back(void *ctx, struct task_struct *task, int is_current)
             note_stack(now);
             key = look_at_stack(ctx, task, control, 0);
         }
-        /* The record comes now. */
+        /* The record is written now. */
         if (key == OFF_COPY)
             out = bpf_ktime_get_ns();
     }
@@ -313,7 +317,7 @@ int on_switch(u64 *ctx)
     return 0;
 }
 
-/* In the task that was switched to, since Linux 6.15. */
+/* Runs in the task that was switched to, since Linux 6.15. */
 SEC("tp_btf/sched_exit_tp")
 int on_switched(u64 *ctx)
 {
@@ -321,8 +325,8 @@ int on_switched(u64 *ctx)
     return 0;
 }
 
-/* Instead of both where there is no such tracepoint, or the scheduler keeps no account of waiting: a stack is taken before it is known
- * for which time, and it has to be seen when threads are woken. */
+/* Used instead of both where that tracepoint is missing, or the scheduler does not account for waiting. A stack is taken before it is
+ * known for which time, and wakeups have to be observed. */
 SEC("tp_btf/sched_wakeup")
 int on_wakeup(u64 *ctx)
 {

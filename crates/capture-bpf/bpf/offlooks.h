@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* Threads that are off the processor are looked at.
+/* Looks at threads while they are off the CPU.
  *
- * Of those that are off already when the recording begins nothing would be told before they run again, which one that hangs never does:
- * they are gone through then (`on_thread`), and again whenever what was measured so far is wanted: times that go on are counted up to then, and
- * begin anew.
+ * Threads that are already off when the recording begins would be unknown until they run again, which a thread that hangs never does.
+ * Therefore all threads are iterated over then (`on_thread`), and again whenever interim results are wanted: times that are going on
+ * are counted up to that moment, and restart there.
  *
- * Not here: threads that go and come back (offcpu.h). */
+ * Elsewhere: threads that leave and come back (offcpu.h). */
 #ifndef PLUMB_OFFLOOKS_H
 #define PLUMB_OFFLOOKS_H
 
-/* Times are counted before they end once they are as long as the first, and their stacks looked for as the second. */
+/* A time that is going on is counted once it is as long as the first, and its stack is taken once it is as long as the second. */
 #define COUNTED_EARLY_NS 1000000ull
 #define LOOKED_AT_NS 1000000000ull
 
-/* The one that is looked at. */
+/* The thread under examination. */
 struct {
     UINT(type, BPF_MAP_TYPE_ARRAY);
     UINT(max_entries, 1);
@@ -21,19 +21,19 @@ struct {
     TYPE(value, struct OffThread);
 } off_thread SEC(".maps");
 
-/* Where a task left user code, which is what its stack goes on from. */
+/* Fills in the user registers with which a task entered the kernel, from which its stack is walked. */
 INLINE void user_part(struct task_struct *task, struct OffThread *thread)
 {
     if (NUMBER(task->flags) & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER) || !mm_of(task))
         return;
-    /* Nothing is where DWARF's numbers are in the order of the structure. */
+    /* DWARF's numbers are not in the order of the structure. */
     struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);
     u16 code = regs->cs;
     thread->flags |= code == 0x33 ? OFF_HAS_USER : code == 0x23 ? OFF_HAS_USER_32 : 0;
     if (code == 0x33)
         thread->call = call_of(task);
     thread->ip = regs->ip;
-    /* Written as the task was switched out. */
+    /* Saved as the task was switched out. */
     thread->thread_pointer = OPTIONAL(task->thread.fsbase, 0);
     u64 *to = thread->registers;
     to[0] = regs->ax, to[1] = regs->dx, to[2] = regs->cx, to[3] = regs->bx;
@@ -42,24 +42,26 @@ INLINE void user_part(struct task_struct *task, struct OffThread *thread)
     to[12] = regs->r12, to[13] = regs->r13, to[14] = regs->r14, to[15] = regs->r15;
 }
 
-/* The key of a stack that was looked at: another one each time, as what is told of the time before may not have been read yet. */
+/* Returns the key of a stack taken from outside. Each look makes a new key, because reports about earlier times may not have been read
+ * yet. */
 INLINE u64 key_of_look(u64 now)
 {
     return now << 2 | OFF_SINCE_BEGIN;
 }
 
-/* A time that goes on is counted up to now, and begins anew. Returns whether the thread's stack is wanted: it was not walked as it went. */
+/* Counts a time that is going on up to now, and restarts it. Returns whether the thread's stack is wanted, because it was not walked as
+ * the thread left. */
 INLINE int count_so_far(struct Off *one, struct Control *control, u32 tid, u64 now)
 {
     u64 out = one->out_ns;
     u32 pid = one->pid;
-    /* Who waits for a processor comes back soon; of a time that has just begun the rest may not be written yet. */
+    /* A thread that waits for a CPU comes back soon; a time that has just begun may not be fully written yet. */
     if (!out || one->woken_ns || now < out + COUNTED_EARLY_NS)
         return 0;
     if (one->key == OFF_NO_STACK || one->key == OFF_COPY) {
         if (!control->ends && now < out + LOOKED_AT_NS)
             return 0;
-        /* It may come back now, and then says itself where it was. */
+        /* The thread may come back now, and then reports its stack itself. */
         one->key = key_of_look(now);
         return 1;
     }
@@ -73,8 +75,8 @@ INLINE int count_so_far(struct Off *one, struct Control *control, u32 tid, u64 n
     return 0;
 }
 
-/* Called for each thread, once the recording has begun: who goes from then on is told by `goes`, so that who is off and not known has been
- * since before. */
+/* Called for each thread, once the recording has begun. From then on `goes` reports threads that leave, so a thread that is off and not
+ * known has been off since before. */
 SEC("iter/task")
 int on_thread(u64 *ctx)
 {
@@ -85,7 +87,7 @@ int on_thread(u64 *ctx)
     struct OffThread *thread = bpf_map_lookup_elem(&off_thread, &zero);
     if (!task || !control || !thread || !control->began || !control->off_cpu || !is_followed(control, task))
         return 0;
-    /* Of a whole machine those of the kernel that have nothing to do would be most of what is shown. */
+    /* In a recording of the whole machine idle kernel threads would be most of the result. */
     if (!control->follows_some && NUMBER(task->flags) & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
         return 0;
     u32 state = NUMBER(task->__state), tid = NUMBER(task->pid);
@@ -116,14 +118,14 @@ int on_thread(u64 *ctx)
     if (!is_known) {
         if (bpf_map_update_elem(&off, &tid, &one, BPF_NOEXIST))
             return 0;
-        /* It came back meanwhile, and nobody will say so. */
+        /* The thread came back in the last moment, and that was not reported. */
         known = bpf_map_lookup_elem(&off, &tid);
         if (NUMBER(task->on_cpu) && known && known->out_ns == now) {
             known->out_ns = 0;
             return 0;
         }
     }
-    /* Where the piece that is being read has no more room it is called again for the same thread, with the next piece. */
+    /* If the buffer of this read is full, the kernel calls this program again for the same thread, with the next buffer. */
     if (bpf_seq_write(meta->file, thread, sizeof(*thread))) {
         if (is_known)
             known->key = key;

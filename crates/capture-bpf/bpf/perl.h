@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* What differs with Perl (cop.h, cv.h, gv.h, hv.h), of the main thread alone. An interpreter has a list of context stacks, the innermost first:
- * Perl begins a new one where it calls something that the program doesn't (sort, ties, destructors). Contexts are calls, evals, loops and
- * blocks; each knows the statement that ran as it began. A call that native code began a round of the loop with has nowhere to return to.
+/* Reading Perl's frames (cop.h, cv.h, gv.h, hv.h), of the main thread only. An interpreter has a list of context stacks, the innermost
+ * first: Perl begins a new one where it calls something on its own (sort, ties, destructors). Contexts are calls, evals, loops and
+ * blocks; each has the statement that was running as it began. A call with which native code began an evaluation loop has no return
+ * address.
  *
- * A block of `sort` runs in a round of its own and in no call: its frame is the one of the function that it stands in.
+ * A block of `sort` runs in an evaluation loop of its own and in no call. Its frame is shown as the function that contains it.
  *
- * Code that is in no function has none of Perl's structures to itself. It is known by the name of its file, of which an identity is made. */
+ * Code outside functions has no structure of its own in Perl. It is identified by the name of its file. */
 #ifndef PLUMB_PERL_H
 #define PLUMB_PERL_H
 
 enum {
-    /* PERL_SI: its contexts, the next one further out, the number of the innermost context. */
+    /* PERL_SI: its contexts, the next one further out, the index of the innermost context. */
     PERL_CONTEXTS = 8,
     PERL_OUTER = 16,
     PERL_INNERMOST = 32,
     /* PERLSI_SORT */
     PERL_SORT = 3,
-    /* PERL_CONTEXT: the statement that ran as it began, where a call returns to. CXTYPEMASK, CXt_SUB, CXt_FORMAT, CXt_EVAL and
-     * CXp_TRYBLOCK. */
+    /* PERL_CONTEXT: the statement that was running as it began, the return address of a call. CXTYPEMASK, CXt_SUB, CXt_FORMAT, CXt_EVAL
+     * and CXp_TRYBLOCK. */
     PERL_STATEMENT = 16,
     PERL_RETURN = 48,
     PERL_KIND = 15,
@@ -38,10 +39,10 @@ enum {
     /* XPVGV */
     PERL_GLOB_NAME = 32,
     PERL_GLOB_PACKAGE = 40,
-    /* HV: its symbols; of its body how many there is room for, less one. */
+    /* HV: its symbols; the body's capacity less one. */
     PERL_SYMBOLS = 16,
     PERL_LAST_SYMBOL = 24,
-    /* struct xpvhv_aux: the upper half is the number of names, if there are more. */
+    /* struct xpvhv_aux: the upper half is the number of names, if there are several. */
     PERL_NAMES = 24,
 };
 
@@ -53,16 +54,16 @@ enum {
 #define PERL_PURPOSE(layout) ((layout)->frame_entry)
 #define PERL_AUX(layout) ((layout)->cframe_frame)
 
-/* In the place of a line: there is no block whose function is yet to be met. */
+/* In place of a line: no block is waiting for its function. */
 #define PERL_NO_BLOCK 0xffffffffu
 
-/* The line of a statement; 0: it is not known. */
+/* Returns the line of a statement, or 0 if it is not known. */
 INLINE u32 perl_line(u64 statement)
 {
     return py_word(statement + PERL_LINE);
 }
 
-/* Says where the names of a function and of its package are. */
+/* Fills in the addresses of the names of a function and of its package. */
 INLINE void perl_names(struct Code *tell, struct ScriptLayout *layout, u64 at)
 {
     u32 flags = py_word(at + PERL_CODE_FLAGS);
@@ -86,7 +87,7 @@ INLINE void perl_names(struct Code *tell, struct ScriptLayout *layout, u64 at)
         tell->lines_at = py_follow(tell, tell->lines_at);
 }
 
-/* The identity of code that is in no function, as the text of its file's name makes it. */
+/* Returns the identity of code outside functions, computed from the name of its file. */
 INLINE u32 perl_text_identity(struct py_code *text, u64 at)
 {
     u64 hash = 0;

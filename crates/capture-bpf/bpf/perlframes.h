@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* The frames of a Perl program, innermost first (perl.h says what its structures are). Part of python.h. */
+/* Reads the frames of a Perl program, innermost first (perl.h describes its structures). Part of python.h. */
 #ifndef PLUMB_PERLFRAMES_H
 #define PLUMB_PERLFRAMES_H
 
-/* Puts a frame of Perl. `is_text`: of code in no function. A block is in the same code. */
+/* Appends a frame of Perl. `is_text`: its code is outside functions. A pending block gets a frame in the same code. */
 INLINE void perl_put(struct py_reading *reading, u64 at, u32 is_text, u64 flags)
 {
     struct py_code *code = &reading->draft->py_code;
@@ -28,7 +28,7 @@ INLINE void perl_put(struct py_reading *reading, u64 at, u32 is_text, u64 flags)
     reading->draft->py.in_round = flags != 0;
 }
 
-/* Begins with a list of contexts. */
+/* Begins reading a list of contexts. */
 INLINE void perl_enter(struct py_reading *reading, u64 at)
 {
     u64 contexts = py_word(at + PERL_CONTEXTS);
@@ -40,13 +40,13 @@ INLINE void perl_enter(struct py_reading *reading, u64 at)
     reading->draft->py.outer_statement = 0;
 }
 
-/* Leaves a list of contexts: for the next one further out, or with the code of the program's file. */
+/* Leaves a list of contexts: continues with the next one further out, or ends with the code of the program's file. */
 INLINE long perl_leave(struct py_reading *reading)
 {
     u64 list = reading->draft->py.cframe, outer = py_word(list + PERL_OUTER);
     u32 purpose = py_word(list + PERL_PURPOSE(reading->layout));
     if (!outer) {
-        /* It has no round while it is compiled, nor when it has left its outermost block. */
+        /* The file's code has no evaluation loop while it is compiled, nor once it has left its outermost block. */
         u32 phase = py_word(reading->draft->py.thread + PERL_PHASE(reading->layout));
         if (phase == PERL_RUNS && reading->draft->py.frame)
             perl_put(reading, py_word(reading->draft->py.statement + PERL_FILE), 1, SCRIPT_ENTRY);
@@ -68,7 +68,7 @@ static long perl_step(u32 index, struct py_reading *reading)
     u32 size = layout->frame_bytes;
     if (!reading->draft->py.cframe || size > SCRIPT_FRAME_BYTES)
         return 1;
-    /* There may be two frames in a step. */
+    /* A step may append two frames. */
     if (reading->draft->py.words >= 2 * MAX_SCRIPT_FRAMES - 2) {
         reading->draft->sample.flags |= SAMPLE_SCRIPT_CUT;
         return 1;
@@ -94,7 +94,7 @@ static long perl_step(u32 index, struct py_reading *reading)
     return 0;
 }
 
-/* Puts the frames of a Perl program. */
+/* Appends the frames of a Perl program. */
 INLINE void perl_frames(struct py_reading *reading, u64 thread)
 {
     reading->draft->py.thread = thread;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* Samples of places that are passed: tracepoints and uprobes.
+/* Samples at watched places: tracepoints and uprobes.
  *
- * The kernel has no event of its own here that takes samples, as those of a tracepoint share one list of programs, so that
- * none may keep a sample from the others, and run only where no other program does. Which passing is a sample is decided here,
- * and what can't be walked is sent through an event that exists for that: its copier, which copies the stack. Each passing of
- * who is followed is counted, and stands in the weight of the next sample. */
+ * The kernel has no event here that could take the samples: the events of a tracepoint share one list of programs, so that none may
+ * withhold a sample from the others, and run only where no other program does. The programs decide which hits are samples. A stack
+ * that can't be walked is sent through an event that exists for that: its copier, which copies the stack. Each hit of a followed task
+ * is counted, and adds to the weight of the next sample. */
 #ifndef PLUMB_PLACES_H
 #define PLUMB_PLACES_H
 
@@ -22,7 +22,7 @@ struct {
     TYPE(value, struct Tally);
 } tallies SEC(".maps");
 
-/* For each place, those of all processors. */
+/* For each place, the copiers of all CPUs. */
 struct {
     UINT(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
     UINT(max_entries, MAX_PLACES);
@@ -35,10 +35,11 @@ struct {
     } *values[];
 } place_copiers SEC(".maps");
 
-/* By time, a sample that is overdue by so many intervals waits for no number of passings. */
+/* Sampling by time: a sample that is overdue by this many intervals is taken at the next hit. */
 #define OVERDUE 4
 
-/* Whether each passing is a sample still: there may be so many at once, and twice as many as by time from then on. */
+/* Returns whether every hit is still a sample: up to PLACE_BURST hits at once, and from then on twice as many as sampling by time
+ * takes. */
 INLINE int is_rare(struct Place *place)
 {
     if (!(place->flags & PLACE_LIMITED))
@@ -52,8 +53,8 @@ INLINE int is_rare(struct Place *place)
     return samples - PLACE_BURST < 2 * elapsed / (place->interval_ns | 1);
 }
 
-/* Whether a sample is due by time, after so many passings. Which of them it is, is left to chance: each counts as much as
- * another, whatever the order in which they come. */
+/* Returns whether a sample is due by time, at the given number of hits since the last one. The hit is chosen at random, so that hits
+ * have equal chances whatever their order. */
 INLINE int is_due(struct Place *place, struct Tally *tally, u64 since)
 {
     u64 now = bpf_ktime_get_ns();
@@ -68,7 +69,7 @@ INLINE int is_due(struct Place *place, struct Tally *tally, u64 since)
     return 1;
 }
 
-/* Counts a passing. Returns the weight of its sample; 0: it has none. */
+/* Counts a hit. Returns the weight of its sample; 0: no sample. */
 INLINE u64 pass(struct Place *place, struct Tally *tally)
 {
     __sync_fetch_and_add(&tally->passed, 1);
@@ -80,7 +81,7 @@ INLINE u64 pass(struct Place *place, struct Tally *tally)
     return __sync_lock_test_and_set(&tally->since, 0);
 }
 
-/* A place was passed: by the current task, whose walk begins where user code was left, or at these registers. */
+/* Handles a hit by the current task. The walk begins where user code entered the kernel, or at these registers. */
 INLINE void at_place(void *ctx, struct user_pt_regs *regs)
 {
     struct task_struct *task = bpf_get_current_task_btf();
@@ -95,7 +96,7 @@ INLINE void at_place(void *ctx, struct user_pt_regs *regs)
         return;
     if (!is_followed(control, task))
         return;
-    /* First it has the three numbers of an event: Linux 6.1 has no room for both on the stack of this program and all that it calls. */
+    /* First used for the three numbers of an event: Linux 6.1 has no space for both on the stack of this program and all that it calls. */
     struct walking walking;
     if (place->flags & PLACE_SCOPED && bpf_perf_event_read_value(events, BPF_F_CURRENT_CPU, &walking, 3 * sizeof(u64)))
         return;
@@ -123,7 +124,7 @@ INLINE void at_place(void *ctx, struct user_pt_regs *regs)
     if (place->flags & PLACE_IN_KERNEL)
         say_call(task);
     long error = bpf_perf_event_output(ctx, events, BPF_F_CURRENT_CPU, &weight, sizeof(weight));
-    /* The event itself counts what finds no room. */
+    /* The event itself counts samples that do not fit into its buffer. */
     if (error && error != -ENOSPC)
         __sync_fetch_and_add(&tally->lost, 1);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* System calls summed up by process for as long as a machine runs: of each call how many there were and the time on the processor, and no more,
- * so that it costs little and the map is the same size on any machine.
+/* System calls aggregated by process while a machine runs: only the number of calls and their CPU time, so that it costs little and the
+ * map has the same size on any machine.
  *
- * Threads of a process add to the same sum. User space takes sums out once their process is gone, when nobody adds to them. */
+ * Threads of a process add to the same sum. User space removes sums once their process is gone and nothing adds to them. */
 #ifndef PLUMB_PROCESSSUMS_H
 #define PLUMB_PROCESSSUMS_H
 
-/* All there is room for is taken at the start: an entry is found for a new process whatever memory there is. */
+/* The map is allocated in full at the start, so that a new process gets an entry regardless of free memory. */
 struct {
     UINT(type, BPF_MAP_TYPE_HASH);
     UINT(max_entries, MAX_PROCESS_SUMS);
@@ -15,7 +15,7 @@ struct {
 } process_sums SEC(".maps");
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-/* What only this looks at. */
+/* The only field that is used here and nowhere else. */
 struct task_struct___begun {
     u64 start_boottime;
 };
@@ -23,7 +23,7 @@ struct task_struct___begun {
 
 INLINE struct ProcessSum *process_sum_of(struct task_struct *task, u32 number)
 {
-    /* A process' number may be given to another one; when it began tells them apart. */
+    /* A process number may be reused: the start time distinguishes the processes. */
     struct task_struct___begun *leader = (void *)task->group_leader;
     struct ProcessCall key = { .number = number, .pid = NUMBER(task->tgid), .start_ns = NUMBER(leader->start_boottime) };
     struct ProcessSum *sum = bpf_map_lookup_elem(&process_sums, &key);
@@ -34,7 +34,7 @@ INLINE struct ProcessSum *process_sum_of(struct task_struct *task, u32 number)
     return bpf_map_lookup_elem(&process_sums, &key);
 }
 
-/* Counts a call that has ended. `call`: what is known of it from its beginning on, if that was seen. */
+/* Counts a call that has ended. `call`: its state since it began, if its beginning was seen. */
 INLINE int count_for_process(struct task_struct *task, u32 number, s64 result, struct InCall *call, u64 now)
 {
     u64 cpu_ns = 0;

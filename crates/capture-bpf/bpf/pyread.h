@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* Reading the memory of an interpreter. Part of python.h. */
+/* Reads the memory of an interpreter. Part of python.h. */
 #ifndef PLUMB_PYREAD_H
 #define PLUMB_PYREAD_H
 
@@ -14,7 +14,7 @@ INLINE u64 py_word(u64 at)
     return py_read(at, &word, 8) ? 0 : word;
 }
 
-/* Reads a word on the way to a name, and keeps it for the recorder, which goes the same way. */
+/* Reads a pointer on the way to a name, and records it for the recorder, which follows the same pointers. */
 INLINE u64 py_follow(struct Code *tell, u64 at)
 {
     u64 word = py_word(at);
@@ -25,7 +25,7 @@ INLINE u64 py_follow(struct Code *tell, u64 at)
     return word;
 }
 
-/* Reads from the beginning of something as much as is there, by halves. Returns how much. */
+/* Reads the first bytes of an object, halving the size up to twice if memory is missing. Returns the bytes read. */
 #define PY_READ_MOST(at, to, size)                                                                                     \
     (!py_read(at, to, size)         ? (size)                                                                           \
      : !py_read(at, to, (size) / 2) ? (size) / 2                                                                       \

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* The frames of a Python, PHP, Ruby or Perl program. Python's as CPython 3.9 to 3.15 keeps them (Include/internal/pycore_frame.h, Include/cpython/pystate.h).
- * Where members of its structures are the recorder says (struct ScriptLayout). Those of
- * others are read in the same way: php.h, ruby.h and perl.h say what differs.
+/* Reads the frames of a Python, PHP, Ruby or Perl program. Python's are read as CPython 3.9 to 3.15 keep them
+ * (Include/internal/pycore_frame.h, Include/cpython/pystate.h). The recorder supplies the offsets of members of its structures (struct
+ * ScriptLayout). The frames of the others are read in a similar way: php.h, ruby.h and perl.h describe the differences.
  *
- * Up to 3.10 each frame has a call of the interpreter's loop to itself. 3.11 has a chain of structures of the type _PyCFrame, one in
- * each native frame of the loop, so that a round of the loop is told by where it is on the stack: each points at the frame that runs
- * in its round, and frames point at their callers, which run in the same round up to the one that entered it. Since 3.12 the
- * outermost frame of a round is itself in the native frame of the loop, and runs no code.
+ * Up to 3.10 each frame has a call of the evaluation loop to itself. 3.11 has a chain of structures of the type _PyCFrame, one in each
+ * native frame of the loop, whose position on the stack identifies the call of the loop. Each structure points at the frame that runs
+ * in its call, and frames point at their callers, which run in the same call up to the one that entered it. Since 3.12 the outermost
+ * frame of a call is itself in the native frame of the loop, and runs no code. Names in this code: a round is a call of the evaluation
+ * loop.
  *
- * Read while the thread is interrupted, which may be between two steps of changing these lists: what can't be read ends them. In
- * 3.11 each round must begin where the one further in says that it was called from.
+ * Memory is read while the thread is interrupted, possibly between two steps of changing these lists: unreadable memory ends a list.
+ * In 3.11 each round must begin where the one further in says that it was called from.
  *
- * Frames are sent whether or not the native frame that runs them is found: it may be beyond what could be walked.
+ * Frames are sent whether or not the native frame that runs them is found: it may be beyond the end of the walk.
  *
- * Of code that was not seen before the memory is sent that says what it is called: the process may soon have gone. */
+ * For code that was not seen before, the memory that names it is sent, because the process may soon be gone. */
 #ifndef PLUMB_PYTHON_H
 #define PLUMB_PYTHON_H
 
 enum {
     PY_OWNED_BY_GENERATOR = 1,
-    /* This owner and those above: the frame runs no code. */
+    /* This owner and higher values: the frame runs no code. */
     PY_OWNED_BY_LOOP = 3,
 };
 
-/* Hashes of code that was told of. Other code may take its place, and be told of again. */
+/* Hashes of code objects that were reported. Colliding hashes replace each other, and the code is reported again. */
 struct {
     UINT(type, BPF_MAP_TYPE_ARRAY);
     UINT(max_entries, TOLD);
@@ -31,14 +32,14 @@ struct {
     TYPE(value, u64);
 } told SEC(".maps");
 
-/* Zero, which the verifier doesn't know. Older ones (Linux 6.1) follow a callback of bpf_loop for its first round alone, and remove from
- * the program what that round can't reach: what decides where a round goes must not be known as the loop begins. */
+/* Zero, but unknown to the verifier. Older verifiers (Linux 6.1) follow a callback of bpf_loop for its first iteration only, and remove
+ * code that this iteration can't reach. So values that decide an iteration's path must not be known as the loop begins. */
 volatile u64 unknown_zero = 0;
 
-/* Interpreters and threads that are looked at to find a thread. */
+/* The most interpreters and threads that are examined to find a thread. */
 #define PY_MAX_THREADS 1024
 
-/* Where the state of a thread was found: a list of many threads takes long to look through. */
+/* The location of a thread's state, cached because searching a list of many threads takes long. */
 struct py_known {
     u64 runtime;
     u64 thread;
@@ -53,7 +54,7 @@ struct {
     TYPE(value, struct py_known);
 } py_threads SEC(".maps");
 
-/* What of a round of 3.11 is read: its frame, and the next one further out. */
+/* The members of a round's structure in 3.11: its frame, and the next round further out. */
 struct py_round {
     u64 frame;
     u64 previous;
@@ -68,7 +69,7 @@ struct py_search {
     struct ScriptLayout *layout;
     u64 interpreter;
     u64 thread;
-    /* What pthread_self() says in the thread that is looked for. */
+    /* The value of pthread_self() in the wanted thread. */
     u64 id;
 };
 
@@ -89,7 +90,7 @@ static long py_search_step(u32 index, struct py_search *search)
     return 0;
 }
 
-/* Where Python keeps the state of the current thread; 0: it doesn't know it. */
+/* Returns the address of Python's state of the current thread, or 0 if Python does not know the thread. */
 APART u64 py_thread(u64 runtime, struct ScriptLayout *layout)
 {
     struct task_struct *task = bpf_get_current_task_btf();
@@ -105,7 +106,7 @@ APART u64 py_thread(u64 runtime, struct ScriptLayout *layout)
         return 0;
     if (layout->chain == CHAIN_RUBY)
         return ruby_context(runtime, layout, id);
-    /* The one that holds the global lock: the current one, if it runs Python code. */
+    /* The thread that holds the global lock: the current one, if it runs Python code. */
     u64 current = layout->current ? py_word(runtime + layout->current) : 0;
     if (current && py_word(current + layout->thread_id) == id)
         return current;
@@ -126,7 +127,7 @@ struct py_reading {
     struct ScriptLayout *layout;
 };
 
-/* As a number: as `identity` in crates/interpreters. */
+/* Returns the identity of code as a number, like `identity` in crates/interpreters. */
 APART u32 py_identity(struct py_code *code, struct ScriptLayout *layout)
 {
     u64 hash = 0;
@@ -139,7 +140,8 @@ APART u32 py_identity(struct py_code *code, struct ScriptLayout *layout)
     return hash >> 32;
 }
 
-/* Tells what code is called, unless that was done. `is_text`: it is only known by the name of its file, which is there. Apart, so that the verifier looks at it once, not on each way to it. */
+/* Sends the memory that names a code object, unless that was done. `is_text`: the code is identified only by the name of its file,
+ * which is at `at`. Not inlined, so that the verifier checks it once, not on each path to it. */
 APART int py_tell(struct ScriptLayout *layout, u64 at, u32 identity, u64 life, u32 is_text)
 {
     struct task_struct *task = bpf_get_current_task_btf();
@@ -199,20 +201,20 @@ INLINE void py_put(struct py_reading *reading, u64 word)
     reading->draft->py.hash ^= reading->draft->py.hash >> 29;
 }
 
-/* The words that say where a round is on the stack. */
+/* Appends the words that mark a round's position on the stack. */
 INLINE void py_put_round(struct py_reading *reading, u64 at, u64 is_end)
 {
     py_put(reading, at | SCRIPT_ROUND);
     py_put(reading, is_end);
 }
 
-/* Goes on to the next native frame, or marks it as a round of the loop. */
+/* Goes on to the next native frame, or marks this one as an evaluation loop. */
 INLINE long py_find_round(struct py_reading *reading)
 {
     struct draft *draft = reading->draft;
     u32 native = reading->draft->py.native & (MAX_FRAMES - 1);
     if (native + 1 >= reading->draft->py.user) {
-        /* Nor will those further out be found. */
+        /* Native frames further out will not be found either. */
         reading->draft->py.native = reading->draft->py.user;
         reading->draft->py.sought = 0;
         return 0;
@@ -220,7 +222,7 @@ INLINE long py_find_round(struct py_reading *reading)
     reading->draft->py.native = native + 1;
     if (draft->places[(native + 1) & (MAX_FRAMES - 1)] > reading->draft->py.sought) {
         if (draft->places[native] > reading->draft->py.sought) {
-            /* Somewhere else than on this stack, or in what was left already. */
+            /* The address is not on this stack, or in frames already passed. */
             reading->draft->py.native = reading->draft->py.user;
         } else {
             draft->frames[native] |= FRAME_LOOP;
@@ -231,7 +233,7 @@ INLINE long py_find_round(struct py_reading *reading)
     return 0;
 }
 
-/* Has the native frame be looked for in which an address is. */
+/* Starts the search for the native frame that contains an address. */
 INLINE void py_seek(struct py_reading *reading, u64 at, u64 is_end)
 {
     if (reading->draft->py.user)
@@ -241,7 +243,7 @@ INLINE void py_seek(struct py_reading *reading, u64 at, u64 is_end)
     reading->draft->py.in_round = 0;
 }
 
-/* Begins with the round of 3.11 that has its structure at an address. Returns where its frame is. */
+/* Begins reading the round of 3.11 whose structure is at an address. Returns the address of its frame. */
 INLINE u64 py_enter_round(struct py_reading *reading, u64 at)
 {
     struct ScriptLayout *layout = reading->layout;
@@ -256,7 +258,7 @@ INLINE u64 py_enter_round(struct py_reading *reading, u64 at)
 #define PY_FIELD(frame, offset) (*(u64 *)((frame)->bytes + ((offset) & 127)))
 #define PY_BYTE(frame, offset) ((frame)->bytes[(offset) & 127])
 
-/* A frame of 3.12 or later that runs no code: it ends a round, whose native frame it is in. */
+/* Handles a frame of 3.12 or later that runs no code. It ends a round, in whose native frame it is. */
 INLINE void py_end_round(struct py_reading *reading)
 {
     u32 at = reading->draft->py.base + reading->draft->py.words - 2;
@@ -266,14 +268,14 @@ INLINE void py_end_round(struct py_reading *reading)
     py_seek(reading, reading->draft->py.frame, 1);
 }
 
-/* Where a frame of the program is: in which code, at which instruction, and flags of the word that says so. */
+/* The position of a script frame: its code, its instruction, and flags for the first of its words. */
 struct py_place {
     u64 code;
     u64 instruction;
     u64 flags;
 };
 
-/* Of Python. */
+/* Finds the position of a Python frame. */
 INLINE int py_place(struct py_reading *reading, struct py_place *place)
 {
     struct ScriptLayout *layout = reading->layout;
@@ -290,7 +292,7 @@ INLINE int py_place(struct py_reading *reading, struct py_place *place)
     return 1;
 }
 
-/* Of PHP. 0: the function is written in C. */
+/* Finds the position of a PHP frame. Returns 0 if the function is written in C. */
 INLINE int php_place(struct py_reading *reading, struct py_place *place)
 {
     struct ScriptLayout *layout = reading->layout;
@@ -307,7 +309,7 @@ INLINE int php_place(struct py_reading *reading, struct py_place *place)
     return 1;
 }
 
-/* Of Ruby, without the instruction. 0: the function is written in C. */
+/* Finds the position of a Ruby frame, without the instruction. Returns 0 if the function is written in C. */
 INLINE int ruby_place(struct py_reading *reading, struct py_place *place)
 {
     struct ScriptLayout *layout = reading->layout;
@@ -321,7 +323,7 @@ INLINE int ruby_place(struct py_reading *reading, struct py_place *place)
     return 1;
 }
 
-/* Where the caller of the frame at hand is; 0: it has none. */
+/* Returns the address of the current frame's caller, or 0 if it has none. */
 INLINE u64 py_caller(struct py_reading *reading, u32 size)
 {
     struct ScriptLayout *layout = reading->layout;
@@ -379,7 +381,7 @@ static long py_step(u32 index, struct py_reading *reading)
 
 #include "perlframes.h"
 
-/* Where the frame is that a thread runs. */
+/* Returns the address of the innermost frame of a thread. */
 INLINE u64 py_first(struct py_reading *reading, u64 thread)
 {
     struct ScriptLayout *layout = reading->layout;
@@ -395,9 +397,9 @@ INLINE u64 py_first(struct py_reading *reading, u64 thread)
     return py_word(at + layout->cframe_frame);
 }
 
-/* Puts the frames of the interpreted program of the current thread into the draft, after the user and the kernel frames that are said to be there, and
- * marks the native frames that ran them. `life` is another number for each program in each process. Returns the hash of the
- * stack with them. */
+/* Appends the frames of the current thread's interpreted program to the draft, after as many user and kernel frames as the sample says,
+ * and marks the native frames that ran them. `life` differs between programs and processes. Returns the hash of the stack with these
+ * frames. */
 APART u64 py_frames(struct draft *draft, u64 runtime, u32 number, u64 life, u64 hash)
 {
     struct ScriptLayout *layout = bpf_map_lookup_elem(&layouts, &number);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* What differs with Ruby (vm_core.h, ractor_core.h, thread_pthread.h). The main ractor has a list of threads, that begins and ends with
- * itself; a thread has an execution context, and that its frames, one after the other up to the end of its stack. Frames of functions that
- * are written in C have no instruction; these have native frames of their own. A frame that native code began a round of the loop with says
- * so in its flags. */
+/* Reading Ruby's frames (vm_core.h, ractor_core.h, thread_pthread.h). The main ractor has a circular list of threads, which begins and
+ * ends with the list itself. A thread has an execution context, and that has the frames, one after the other up to the end of its
+ * stack. Frames of functions that are written in C have no instruction; these have native frames of their own. A frame with which
+ * native code began an evaluation loop has a flag. */
 #ifndef PLUMB_RUBY_H
 #define PLUMB_RUBY_H
 
@@ -11,14 +11,14 @@ enum {
     RUBY_LAST = 0x20,
     /* rb_iseq_t.body */
     RUBY_BODY = 16,
-    /* RUBY_T_MASK, RUBY_T_ARRAY and RARRAY_EMBED_FLAG of an object's flags, and where the elements of such an array are. */
+    /* RUBY_T_MASK, RUBY_T_ARRAY and RARRAY_EMBED_FLAG of an object's flags, and the offset of the elements of such an array. */
     RUBY_TYPE = 0x1f,
     RUBY_ARRAY = 7,
     RUBY_EMBEDDED = 1 << 13,
     RUBY_ELEMENTS = 16,
 };
 
-/* The thread pointer of a thread. */
+/* Returns the thread pointer of a thread. */
 INLINE u64 ruby_thread_id(struct ScriptLayout *layout, u64 thread)
 {
     u64 native = layout->thread_native ? py_word(thread + layout->thread_native) : thread;
@@ -44,7 +44,8 @@ static long ruby_search_step(u32 index, struct ruby_search *search)
     return 0;
 }
 
-/* The execution context of the current thread; 0: Ruby doesn't know it. `at`: where the address of the main ractor is. */
+/* Returns the execution context of the current thread, or 0 if Ruby does not know the thread. `at`: address of the pointer to the main
+ * ractor. */
 INLINE u64 ruby_context(u64 at, struct ScriptLayout *layout, u64 id)
 {
     u64 ractor = py_word(at);
@@ -59,13 +60,13 @@ INLINE u64 ruby_context(u64 at, struct ScriptLayout *layout, u64 id)
     return search.thread ? py_word(search.thread + layout->threads) : 0;
 }
 
-/* Where the frames of an execution context end, but for the outermost, which never runs. */
+/* Returns the end of the frames of an execution context, without the outermost one, which never runs. */
 INLINE u64 ruby_end(struct ScriptLayout *layout, u64 context)
 {
     return py_word(context) + 8 * py_word(context + 8) - layout->frame_bytes;
 }
 
-/* Where the string with the path of a file is said, if the file is an array of two: its path and where that leads. */
+/* Returns the address of the pointer to the string with a file's path, if the file is an array of two: its path and where that leads. */
 INLINE u64 ruby_path(u64 at)
 {
     u64 flags = at ? py_word(at) : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* What is mapped where in a process, as far as walks met it, and the numbers of the files that are.
+/* The mappings of processes, as far as walks met them, and the numbers of mapped files.
  *
- * A space is of the memory that it names: who finds another `mm` in it leaves it alone. It is entered where an address is not
- * known, and forgotten while the kernel changes it. Not here: when that is. */
+ * A space belongs to the memory that it names: a program that finds another `mm` in it leaves it alone. Mappings are entered when a
+ * walk meets an unknown address, and removed while the kernel changes them. Elsewhere: when that happens (lives.h). */
 #ifndef PLUMB_SPACES_H
 #define PLUMB_SPACES_H
 
@@ -16,7 +16,7 @@ struct {
     TYPE(value, struct Space);
 } spaces SEC(".maps");
 
-/* An entry of zeros. */
+/* A space of zeros. */
 struct {
     UINT(type, BPF_MAP_TYPE_ARRAY);
     UINT(max_entries, 1);
@@ -34,7 +34,7 @@ struct {
 u32 last_file = FILE_FIRST - 1;
 u64 last_birth = 0;
 
-/* The number of a file: a new one if it was not seen before. */
+/* Returns the number of a file, which is a new one if the file was not seen before. */
 INLINE u32 file_number(struct file *file)
 {
     struct FileKey key = {};
@@ -55,12 +55,12 @@ INLINE u32 file_number(struct file *file)
         return FILE_NONE;
     if (!bpf_map_update_elem(&numbers, &key, &number, BPF_NOEXIST))
         return number;
-    /* Another processor was faster. */
+    /* Another CPU was faster. */
     known = bpf_map_lookup_elem(&numbers, &key);
     return known ? *known : FILE_NONE;
 }
 
-/* By process: memory without a file that holds a copy of a file's text, as the recorder learnt. */
+/* By process: anonymous memory that contains a copy of a file's text, as found by the recorder. */
 struct {
     UINT(type, BPF_MAP_TYPE_LRU_HASH);
     UINT(max_entries, MAX_SPACES);
@@ -68,7 +68,8 @@ struct {
     TYPE(value, struct CopiedTexts);
 } copied_texts SEC(".maps");
 
-/* The file whose text was copied to the memory that begins at an address, and where in it that begins. */
+/* Returns the number of the file whose text was copied to the memory that begins at an address, and the offset of that text in the
+ * file. */
 INLINE u32 copied_from(u32 tgid, u64 start, u64 *offset)
 {
     struct CopiedTexts *texts = bpf_map_lookup_elem(&copied_texts, &tgid);
@@ -106,7 +107,7 @@ static long enter_vma(struct task_struct *task, struct vm_area_struct *vma, stru
     }
     u32 index = __sync_fetch_and_add(&space->entered, 1) & (MAX_MAPPINGS - 1);
     struct Mapping *mapping = &space->mappings[index];
-    /* Nobody finds it before its length is there. */
+    /* No lookup matches the entry before its length is set. */
     mapping->pages = 0;
     BARRIER();
     mapping->start = start;
@@ -118,14 +119,14 @@ static long enter_vma(struct task_struct *task, struct vm_area_struct *vma, stru
     return 0;
 }
 
-/* Enters the mapping of an address. Returns whether there is one. */
+/* Enters the mapping that contains an address. Returns whether there is one. */
 INLINE int look(struct task_struct *task, struct Space *space, u64 address)
 {
     struct looking looking = { .space = space };
     return !bpf_find_vma(task, address, enter_vma, &looking, 0) && looking.found;
 }
 
-/* A new, empty space for a process. */
+/* Creates an empty space for a process. */
 INLINE struct Space *new_space(u32 tgid, u64 mm)
 {
     u32 zero = 0;
@@ -136,14 +137,14 @@ INLINE struct Space *new_space(u32 tgid, u64 mm)
     space = bpf_map_lookup_elem(&spaces, &tgid);
     if (!space)
         return 0;
-    /* Nobody takes it for theirs before it is. */
+    /* The space matches no process before its mm is set. */
     space->birth = __sync_fetch_and_add(&last_birth, 1) + 1;
     BARRIER();
     space->mm = mm;
     return space;
 }
 
-/* Forgets what was known of these addresses. */
+/* Removes the mappings that overlap a range of addresses. Returns whether there were any. */
 APART int forget(struct Space *space, u64 first, u64 last)
 {
     if (!space)

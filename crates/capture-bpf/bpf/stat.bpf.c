@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* What followed processes do, in numbers: system calls, samples by the mode that they interrupt, and the processor time of each
- * thread that has ended.
+/* Statistics of followed processes: system calls, samples by the mode that they interrupt, and the CPU time of each thread that has
+ * ended.
  *
- * Nothing is sent: user space reads the numbers. `on_call` is loaded only where calls are to be counted, as while it is attached
- * every system call of the machine pays for it. */
+ * Nothing is sent: user space reads the numbers. `on_call` is loaded only if calls are to be counted, because while it is attached it
+ * slows every system call of the machine. */
 #include "kernel.h"
 #include "wire.h"
 #include "follow.h"
@@ -45,7 +45,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
     return 0;
 }
 
-/* The task has gone for good: at its exit the work of exiting was still to come. */
+/* The task is gone for good: at its exit the work of exiting was still to come. */
 SEC("tp_btf/sched_process_free")
 int on_free(u64 *ctx)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* Lives of threads whose calls are summed up: what each had used before it counts, from fork, exec and exit, and from those that run as
- * the recorder begins and ends. */
+/* Lifetimes of threads whose calls are aggregated: their counters before they are counted, from fork, exec and exit, and from the
+ * threads that run as the recorder begins and ends. */
 #ifndef PLUMB_SUMLIVES_H
 #define PLUMB_SUMLIVES_H
 
@@ -15,7 +15,7 @@ INLINE struct Before so_far(struct task_struct *task)
     return now;
 }
 
-/* What a thread did up to now is not counted. */
+/* Excludes from the counts what a thread did until now. */
 INLINE void begins(struct task_struct *task)
 {
     struct Before now = so_far(task);

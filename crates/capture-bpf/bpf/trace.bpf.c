@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* Each system call of followed threads: when it began and ended, its arguments and result, and memory that they point at.
+/* Traces each system call of followed threads: begin and end, arguments and result, and the memory that the arguments point at.
  *
- * A call is put together in its thread's storage and sent as it ends. Nobody is woken for it: who reads looks often enough,
- * and is woken when the ring is a quarter full. */
+ * A call is assembled in its thread's storage and sent as it ends. The reader is not woken for each call: it polls often enough, and
+ * is woken when the ring is a quarter full. */
 #include "kernel.h"
 #include "wire.h"
 #include "calls.h"
@@ -10,13 +10,13 @@
 
 const char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* Set before loading: what takes less time, or does not fail, is counted and not sent. */
+/* Set before loading: calls that take less time, or do not fail, are counted and not sent. */
 const volatile u64 min_ns = 0;
 const volatile u32 failed_only = 0;
 const volatile u32 ring_bytes = 0;
-/* Who reads: where everybody is followed its own calls would go round and round. */
+/* Process of the reader. If all processes are followed, tracing its own calls would cause an endless loop. */
 const volatile u32 own_pid = 0;
-/* Whether the calls of everybody are counted, which is what the programs cost. */
+/* Whether the calls of all processes are counted, from which the programs' overhead is computed. */
 const volatile u32 counts_met = 0;
 
 /* include/linux/err.h */
@@ -52,7 +52,7 @@ int on_fork(u64 *ctx)
     return 0;
 }
 
-/* Reads one piece of memory into `call`, after the others. */
+/* Appends one piece of memory to `call`. */
 APART int take(struct Call *call, struct Take *take, u32 number, u32 at_end)
 {
     if (!call || !take)
@@ -149,8 +149,8 @@ APART int take(struct Call *call, struct Take *take, u32 number, u32 at_end)
     return 0;
 }
 
-/* Those of the wanted pieces that are for the beginning, or for the end; also then what was not in memory before the kernel
- * itself had it brought in. */
+/* Copies the pieces that are wanted at the beginning of a call, or at its end. Pieces that were not in memory at the beginning are
+ * copied at the end, as the kernel has loaded them by then. */
 INLINE void take_all(struct Call *call, struct Wanted *what, u32 at_end)
 {
     u32 missed = call->missed;
@@ -193,7 +193,7 @@ INLINE void count(u32 index)
         __sync_fetch_and_add(counter, 1);
 }
 
-/* Sends a call, unless a filter keeps it. */
+/* Sends a call, unless a filter drops it. */
 INLINE void send(struct Call *call, u32 what)
 {
     int failed = call->result < 0 && call->result >= -MAX_ERRNO;
@@ -218,7 +218,7 @@ INLINE void send(struct Call *call, u32 what)
         count(shown ? CALLS_DROPPED : CALLS_UNTRACKED);
 }
 
-/* Whoever comes first sends it: the thread itself, or who asks for unfinished calls. */
+/* Claims a call for sending. Either the thread itself or the request for unfinished calls gets it, not both. */
 INLINE int is_taken(struct Call *call)
 {
     return __sync_val_compare_and_swap(&call->open, 1, 0) == 1;
@@ -259,20 +259,20 @@ int on_enter(u64 *ctx)
     return 0;
 }
 
-/* Whether the programs were taken off since it began, so that nobody saw it end. */
+/* Returns whether the call began in an earlier run of the programs, so that its end was not seen. */
 INLINE int is_stale(struct Call *call)
 {
     struct Control *control = the_control();
     return control && call->begin_ns < control->since_ns;
 }
 
-/* A call that had begun before anybody looked, put together as it ends, or if `flags` say that it has not. */
+/* Sends a call whose beginning was not seen: as it ends, or unfinished if `flags` say so. */
 INLINE void late(struct task_struct *task, struct user_pt_regs *regs, s64 result, u32 flags)
 {
     u64 now = bpf_ktime_get_ns();
     u32 number = regs->orig_ax, compat = is_compat(task);
     struct Wanted *what = what_of(number, compat);
-    /* A new thread comes out of a call that it never made. */
+    /* A new thread returns from a call that it never made. */
     if (!what || !what->what || (!flags && what->what & (WANT_IS_FORK | WANT_IS_EXEC)))
         return;
     struct Control *control = the_control();
@@ -357,8 +357,9 @@ int on_end(u64 *ctx)
     return 0;
 }
 
-/* struct bpf_iter_meta *meta, struct task_struct *task: asks for the calls that have not ended. Of a thread that slept all
- * the time the registers say in which call, if it is in one; of a whole machine that would be most. */
+/* struct bpf_iter_meta *meta, struct task_struct *task: sends the calls that have not ended. For a thread that has been asleep since
+ * before the recording, the registers contain the call, if it is in one. Not when a whole machine is recorded: there most threads
+ * sleep. */
 SEC("iter/task")
 int on_ask(u64 *ctx)
 {
@@ -372,7 +373,7 @@ int on_ask(u64 *ctx)
     }
     struct Control *control = the_control();
     struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);
-    /* One that has ended and was not waited for has nothing but the registers of its last call. */
+    /* A zombie has only the registers of its last call. */
     u32 state = NUMBER(task->__state);
     if (control && control->follows_some && state && !(state & TASK_DEAD) && !(NUMBER(task->flags) & PF_KTHREAD) && (s64)regs->orig_ax >= 0)
         late(task, regs, 0, CALL_UNFINISHED);

@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* The walk over a user stack by the rules of crates/unwind: as its walker does, as far as it goes.
+/* The walk over a user stack by the rules of crates/unwind, with the results of its walker where it supports a case.
  *
- * Whoever includes this says where memory, files and tables are:
+ * The including file defines how memory, files and tables are accessed:
  *   int env_read(u32 slot, u64 at, u64 *value)  0 if the word could be read; slot as in the walk
- *   int env_peek(u64 at, u64 *value)            the same for a word that is far from the others: code
- *   u64 env_return(u64 at)                      the return address that a probe has replaced at this place; 0: none was
+ *   int env_peek(u64 at, u64 *value)            like env_read, for a word that is far from the others: code
+ *   u64 env_return(u64 at)                      the return address that a probe has replaced at this address; 0: no probe did
  *   struct File *env_file(u32 number)           0 if there is none
  *   const u8 *env_chunk(u32 number)             0 if there is none; CHUNK_BYTES long
- *   struct RuleCache *env_cache(void)           0 if there is none; another walk may use it meanwhile
- * What it can't do is no result but a reason (WHY_...), and is done elsewhere with the same registers. */
+ *   struct RuleCache *env_cache(void)           0 if there is none; an interrupting walk may use it too
+ * For a case that it does not support the walk sets a reason (WHY_...), and another walker takes over with the same registers. */
 #ifndef PLUMB_WALK_H
 #define PLUMB_WALK_H
 
 /* Kinds of rules: crates/unwind/src/rule.rs. */
 enum { KIND_SP = 0, KIND_FP = 1, KIND_ROOT = 3, KIND_MISSING_HERE = 5 };
 
-/* Where no frame pointer is saved: it is not known. */
+/* Value of fp_slot: the frame pointer is not saved anywhere, so its value is unknown. */
 #define NOWHERE 1
 
-/* Where the kernel has its oldest system calls (asm/vsyscall.h): it returns from them itself, so that the return address is on top of the stack. */
+/* The page of the kernel's oldest system calls (asm/vsyscall.h). The kernel returns from them itself, so that the return address is on
+ * top of the stack. */
 #define VSYSCALL_PAGE 0xffffffffff600ull
 
-/* How many rows around the expected one are looked at first. */
+/* Rows before and after the expected one that are searched first. */
 #define NEAR 64
 
-/* How often a stack may go back to lower addresses. */
+/* The most jumps of one stack to lower addresses. */
 #define MAX_JUMPS 16
 
 struct walk {
     u64 pc;
     u64 sp;
     u64 fp;
-    /* Where the value of the frame pointer is; 0: in fp. */
+    /* Address of the frame pointer's value; 0: the value is in fp. */
     u64 fp_slot;
     u64 hash;
     /* The last mapping that was found, and its file. */
@@ -41,15 +42,15 @@ struct walk {
     u32 jumps;
     u32 is_return;
     u32 why;
-    /* Some clock, to tell tables that are not used. */
+    /* Coarse time, to recognise tables that are not used. */
     u32 now;
-    /* Whose memory is read. */
+    /* Number of the draft whose window serves memory reads. */
     u32 slot;
-    /* Words that were looked at for the caller of the frame at hand, which has no rules, plus one; 0: it was not looked for. */
+    /* Words examined for the caller of the current frame, which has no rules, plus one; 0: not scanning. */
     u32 scanned;
-    /* Frames that were found that way. */
+    /* Frames found by scanning. */
     u32 scans;
-    /* How the one at hand was found: one of the below. No more fields fit on the stack of old kernels. */
+    /* Method that found the current frame: one of the below. No more fields fit on the stack of old kernels. */
     u32 found;
 };
 
@@ -60,7 +61,7 @@ INLINE u32 word_at(const u8 *chunk, u64 at)
     return *(const u32 *)(chunk + (at & (CHUNK_BYTES - 4)));
 }
 
-/* The number of the mapping that an address is in, or -1. */
+/* Returns the number of the mapping that contains an address, or -1. */
 APART int mapping_at(struct Space *space, u64 address)
 {
     if (!space)
@@ -80,7 +81,7 @@ APART int mapping_at(struct Space *space, u64 address)
     return -1;
 }
 
-/* The stated address of a place in a file, or -1. */
+/* Returns the stated address of an offset in a file, or -1. */
 INLINE u64 stated(struct File *file, u64 offset)
 {
     for (u32 i = 0; i < SEGMENTS; i++) {
@@ -90,7 +91,7 @@ INLINE u64 stated(struct File *file, u64 offset)
     return -1;
 }
 
-/* The rule for a stated address: as Table::lookup. 0: none. */
+/* Looks up the rule for a stated address, as Table::lookup does. Returns 0 if there is none. */
 APART int table_lookup(u32 number, u64 address, u64 *rule)
 {
     struct File *file = env_file(number);
@@ -108,8 +109,8 @@ APART int table_lookup(u32 number, u64 address, u64 *rule)
     u64 high = page + 1 < file->pages ? word_at(chunk, file->pages_at + 4 * (page + 1)) : file->rows;
     u64 last = (u32)(address << 16) | 0xffff;
     u64 rows = file->rows_at;
-    /* Rows lie nearly evenly over a page: looking around the place where that would have it meets memory that is close
-     * together, where halving the page meets a dozen places that are in no cache. */
+    /* Rows are spread nearly evenly over a page. A search around the interpolated position reads memory that is close together; halving
+     * the page would read a dozen places that are in no cache. */
     u64 guess = low + ((high - low) * (address & 0xffff) >> 16);
     u64 below = guess - low > NEAR ? guess - NEAR : low;
     u64 above = high - guess > NEAR ? guess + NEAR : high;
@@ -117,7 +118,7 @@ APART int table_lookup(u32 number, u64 address, u64 *rule)
         low = below;
     if (above < high && word_at(chunk, rows + 4 * above) > last)
         high = above;
-    /* At most 65,536 rows a page. Without branches: the kernel's verifier would follow each way through all of them. */
+    /* A page has at most 65,536 rows. No branches, because the kernel's verifier would follow every combination of them. */
     for (int i = 0; i < 17; i++) {
         u64 middle = (low + high) >> 1;
         u64 goes_on = low - high;
@@ -137,7 +138,7 @@ APART int table_lookup(u32 number, u64 address, u64 *rule)
     return 1;
 }
 
-/* What tells that a rule is the one for this tag, should halves of two entries have met. */
+/* Check value that proves that a cached rule belongs to this tag, in case halves of two entries were mixed. */
 INLINE u64 mark_of(u64 tag, u64 rule)
 {
     return tag ^ rule * 0x9e3779b97f4a7c15ull;
@@ -163,7 +164,7 @@ INLINE int rule_at(struct walk *walk, struct Space *space, u64 address, u64 *rul
         return 0;
     u64 tag = offset << FILE_BITS | number;
     struct CachedRule *cached = &cache->rules[(tag * 0x9e3779b97f4a7c15ull >> 32) & (CACHED_RULES - 1)];
-    /* What two that interrupt each other have written is nobody's. */
+    /* An entry that two interrupting walks wrote together matches no tag. */
     u64 known = cached->rule;
     OPAQUE(known);
     if (cached->mark == mark_of(tag, known)) {
@@ -181,7 +182,7 @@ INLINE int rule_at(struct walk *walk, struct Space *space, u64 address, u64 *rul
     walk->why = WHY_ODD;
     u64 address_there = stated(file, offset);
     if (!table_lookup(number, address_there, rule)) {
-        /* Before and behind all that has rules. */
+        /* Outside the addresses that have rules. */
         if (file->next || address_there == (u64)-1 || (address_there >= file->base && address_there < file->end))
             return 0;
         *rule = KIND_MISSING_HERE;
@@ -191,7 +192,7 @@ INLINE int rule_at(struct walk *walk, struct Space *space, u64 address, u64 *rul
     return 1;
 }
 
-/* The frame pointer, read now if it was saved. */
+/* Ensures that fp has the frame pointer's value, by reading it now if it was saved. */
 INLINE int frame_pointer(struct walk *walk)
 {
     if (walk->fp_slot) {
@@ -213,7 +214,7 @@ INLINE int advance(struct walk *walk, u64 sp)
     return sp != walk->sp && walk->jumps <= MAX_JUMPS;
 }
 
-/* To what a signal interrupted: offsets in struct ucontext of x86_64. */
+/* Goes to the code that a signal interrupted. The numbers are offsets in struct ucontext of x86_64. */
 INLINE int leave_signal(struct walk *walk)
 {
     u64 pc, sp, fp;
@@ -232,12 +233,12 @@ INLINE int leave_signal(struct walk *walk)
 
 INLINE int is_above(u64 sp, u64 address)
 {
-    /* No more than arguments and environment may have. */
+    /* 16 MiB: more than arguments and environment can have. */
     return address > sp && address - sp < 16 << 20;
 }
 
-/* Whether the stack is as the kernel hands it to a new program, as the walker in Rust has it (fallback.rs). Only asked where
- * rbp is 0, as it is then, so that neither the frame pointer nor the top of the stack would help. */
+/* Returns whether the stack is as the kernel hands it to a new program, as the walker in Rust does (fallback.rs). Only called where rbp
+ * is 0, as it is then, so that neither the frame pointer nor the top of the stack would help. */
 INLINE int at_entry(struct walk *walk)
 {
     u64 count, first, last, end, environment, sp = walk->sp;
@@ -253,8 +254,9 @@ INLINE int at_entry(struct walk *walk)
 
 #include "bare.h"
 
-/* The outermost frame has a return address of 0. That the innermost one is it is not believed here: there may be one word more on the stack than
- * rules know of, as in parts of an interpreter that call each other. A signal may have struck at 0, where a null pointer was called. */
+/* Returns whether the frame has a caller: the outermost one has a return address of 0. For the innermost frame a 0 is not trusted: the
+ * stack may have one word more than rules know, as in parts of an interpreter that call each other. A signal may have struck at 0,
+ * where a null pointer was called. */
 INLINE int has_caller(struct walk *walk, u32 is_innermost)
 {
     if (!walk->pc)
@@ -262,7 +264,7 @@ INLINE int has_caller(struct walk *walk, u32 is_innermost)
     return walk->pc != 0;
 }
 
-/* Whether the current frame is of a call of that page, and its rule. */
+/* Returns whether the current frame is of a call of the vsyscall page, and its rule. */
 INLINE int in_vsyscall(struct walk *walk, u64 *rule)
 {
     walk->why = WHY_UNMAPPED;
@@ -270,8 +272,8 @@ INLINE int in_vsyscall(struct walk *walk, u64 *rule)
     return !walk->is_return && walk->pc >> 12 == VSYSCALL_PAGE;
 }
 
-/* Takes the return address that was at a place if what is there leads to the page that probes on returns use. It is near the end of user
- * memory, where no code of a program begins with a page. */
+/* Restores the original return address of a stack slot if the word there leads to the page of return probes. That page is near the end
+ * of user memory, where no code of a program begins with a page. */
 INLINE void undo_probe(struct walk *walk, u64 slot)
 {
     u64 pc = walk->pc >> 36 == 0x7ff && !(walk->pc & 4095) ? env_return(slot) : 0;
@@ -279,7 +281,7 @@ INLINE void undo_probe(struct walk *walk, u64 slot)
         walk->pc = pc;
 }
 
-/* Goes to the caller of the current frame. 0: there is none, and why is set. */
+/* Goes to the caller of the current frame. Returns 0 and sets why if it cannot. */
 APART int walk_step(struct walk *walk, struct Space *space)
 {
     u64 rule = 0;
@@ -354,7 +356,7 @@ APART int walk_step(struct walk *walk, struct Space *space)
     if (env_read(walk->slot, cfa - 8, &walk->pc))
         return 0;
     undo_probe(walk, cfa - 8);
-    if (fp && cfa + 8 * fp >= walk->sp) /* What is below it, an epilogue has popped. */
+    if (fp && cfa + 8 * fp >= walk->sp) /* An epilogue has popped the slots below sp. */
         walk->fp_slot = cfa + 8 * fp;
     walk->sp = cfa;
     walk->is_return = 1;

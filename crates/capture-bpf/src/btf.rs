@@ -105,10 +105,10 @@ impl Types {
         })
     }
 
-    /// The same types, with stubs for those that are neither named nor part of a named one.
+    /// Returns these types, with stubs for those that are neither named nor part of a named one.
     pub fn only(&self, names: &[&str]) -> Vec<u8> {
         let wanted = self.places(names);
-        // Offset of each type: there are so many that larger entries would take more memory than all that is kept.
+        // Offset of each type in 32 bits: with larger entries this list would take more memory than all types that are kept.
         let mut begins: Vec<u32> = Vec::with_capacity(self.types.1.saturating_sub(self.types.0) / TYPICAL);
         let mut open: Vec<usize> = Vec::new();
         let mut at = 0;

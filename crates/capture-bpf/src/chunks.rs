@@ -83,7 +83,7 @@ impl Chunks {
         self.limit
     }
 
-    /// Stores bytes. `None`: there is no space.
+    /// Stores bytes. Returns `None` if no space is left.
     pub fn put(&mut self, bytes: &[u8]) -> io::Result<Option<Place>> {
         let size = bytes.len().next_multiple_of(64);
         if size > self.largest() {

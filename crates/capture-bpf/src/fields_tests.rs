@@ -1,7 +1,6 @@
-//! Programs on kernels whose structures differ from this one's: fields of another width, with or without a sign, bit fields, and fields that are
-//! not there.
+//! Programs on kernels whose structures differ from this one's: fields of another width or signedness, bit fields, and missing fields.
 //!
-//! The types that programs are relocated by are this kernel's with such changes; the kernel that then loads them is the one that runs.
+//! The types by which the programs are relocated are this kernel's with such changes. The running kernel then loads the programs.
 
 use plumb_fixtures::{Requirement, needs};
 
@@ -37,13 +36,13 @@ const STRUCTURES: [&str; 20] = [
 /// Fields that a kernel may be built without.
 const OPTIONAL: [&str; 6] = ["run_delay", "fsbase", "status", "i_generation", "cgroups", "utask"];
 
-/// Every set of programs, with what became of loading it.
+/// Loads every set of programs. Returns the error of each, if any.
 fn load_all() -> Vec<(&'static str, Option<LoadError>)> {
     let off_cpu = |looks_back| {
         let off_cpu = OffCpu { min_ns: 1000, stacks_per_second: 1000, walks: true, looks_back };
         Programs::load(LoadOptions { off_cpu: Some(off_cpu), ..LoadOptions::default() })
     };
-    // Without those for scripts is without a feature.
+    // Loading without the programs for script frames counts as a failure.
     let whole = |programs: Result<Programs, LoadError>| match programs {
         Ok(mut programs) => {
             let without = programs.take_without_python();

@@ -32,7 +32,7 @@ impl Layouts {
         Self { map, known: Vec::new() }
     }
 
-    /// The number of an interpreter's layout. `None`: there is no interpreter, or no space.
+    /// Returns the number of an interpreter's layout; `None` without an interpreter, or if no space is left.
     pub fn number(&mut self, root: Option<Root>) -> Option<u32> {
         let layout = match root? {
             Root::Python { layout, .. } => python(&layout),

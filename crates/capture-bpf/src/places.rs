@@ -109,7 +109,7 @@ impl Places {
         let point = watched.tracepoint.map(Point::find).transpose()?;
         let program = if point.is_some() { &self.programs.tracepoint } else { &self.programs.function };
         let program = program.as_ref().map_err(|error| io::Error::other(error.to_string()))?;
-        // At a system call's tracepoint there are no kernel frames yet, or none any more.
+        // At a system call's tracepoint the stack has no kernel frames.
         let in_kernel = point.as_ref().filter(|point| point.call.is_none());
         let way_in = in_kernel.map(|point| way_in::of(point.name));
         let hz = |hz: u32| SECOND / u64::from(hz.max(1));

@@ -60,7 +60,7 @@ impl fmt::Display for LoadError {
             LoadError::Unsupported(why) => why.fmt(f),
             LoadError::Refused(refusal) => {
                 write!(f, "the kernel refuses {}: {}", refusal.what, refusal.reason)?;
-                // Its log is pages of instructions.
+                // The verifier's log is pages of instructions.
                 match refusal.verifier_reason() {
                     Some(reason) => write!(f, ": {reason}"),
                     None => Ok(()),

@@ -1,4 +1,4 @@
-//! The loaded tables: which file has which, and eviction when there is no more space.
+//! The loaded tables of files, and their eviction when no space is left.
 //!
 //! A program may be reading a table during its eviction, so its memory is not reused for a while.
 //!
@@ -45,14 +45,14 @@ pub(crate) struct Resident {
 /// A piece of a table.
 struct Piece {
     place: Place,
-    /// Its number; `None` for the first piece, which has that of its file.
+    /// Number of the piece; `None` for the first piece, which has the number of its file.
     number: Option<u32>,
 }
 
 /// A table of a file.
 #[derive(Clone)]
 struct Loaded {
-    /// Its pieces; files with the same code share them.
+    /// The pieces; files with the same code share them.
     pieces: Arc<Vec<Piece>>,
     /// The place of its first piece.
     file: File,
@@ -138,7 +138,7 @@ impl Resident {
         let Some(table) = loadable(lent) else { return Ok(STATE_NONE) };
         let size = table.bytes.len();
         let parts = table.pieces(self.chunks.largest());
-        // It would never fit.
+        // The table would not fit even into empty memory.
         if parts.len() > TABLE_PIECES as usize || size > self.chunks.room() {
             return Ok(STATE_NONE);
         }
@@ -154,7 +154,7 @@ impl Resident {
         Ok(STATE_READY)
     }
 
-    /// Stores the pieces of a table; also returns the place of the first. `None`: there is no space.
+    /// Stores the pieces of a table. Returns them and the location of the first, or `None` if no space is left.
     fn put(&mut self, parts: Vec<Loadable>) -> io::Result<Option<(Vec<Piece>, File)>> {
         let mut pieces = Vec::new();
         let (mut first, mut next) = (File::default(), 0);

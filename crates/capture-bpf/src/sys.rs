@@ -113,7 +113,7 @@ pub(crate) fn create_events(cpus: u32) -> io::Result<OwnedFd> {
 
 fn create(map_type: u32, value_size: u32, max_entries: u32, flags: u32) -> io::Result<OwnedFd> {
     let mut attr = Create { map_type, key_size: 4, value_size, max_entries, flags, zero: 0 };
-    // SAFETY: this is what MAP_CREATE takes; there are no addresses in it.
+    // SAFETY: this is what MAP_CREATE takes, and it contains no addresses.
     let fd = unsafe { bpf(MAP_CREATE, &mut attr) }?;
     // SAFETY: the kernel has just made this descriptor for us, and nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
@@ -172,7 +172,7 @@ pub(crate) fn attach_to_tracepoint(program: BorrowedFd<'_>, name: &str, number: 
 /// Attaches a program to the tracepoint that it was loaded for (by BTF), for as long as the returned descriptor is open.
 pub(crate) fn attach(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let mut attr = AtTracepoint { name: 0, program: program.as_raw_fd() as u32, zero: 0, cookie: 0 };
-    // SAFETY: this is what RAW_TRACEPOINT_OPEN takes for such programs; there is no address in it.
+    // SAFETY: this is what RAW_TRACEPOINT_OPEN takes for such programs, and it contains no address.
     let fd = unsafe { bpf(RAW_TRACEPOINT_OPEN, &mut attr) }?;
     // SAFETY: the kernel has just made this descriptor for us, and nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
@@ -183,7 +183,7 @@ pub(crate) fn each_thread(program: BorrowedFd<'_>, pid: BorrowedFd<'_>) -> io::R
     let of = OfTask { tid: 0, pid: 0, pidfd: pid.as_raw_fd() as u32, zero: 0 };
     let link = link_each(program, Some(&of)).or_else(|_| link_each(program, None))?;
     let mut attr = [link.as_raw_fd() as u32, 0];
-    // SAFETY: this is what ITER_CREATE takes: a link, and flags; there is no address in it.
+    // SAFETY: this is what ITER_CREATE takes: a link, and flags; it contains no address.
     let fd = unsafe { bpf(ITER_CREATE, &mut attr) }?;
     // SAFETY: the kernel has just made this descriptor for us, and nobody else owns it.
     let mut file = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
@@ -281,7 +281,7 @@ pub(crate) fn delete_all<K: aya::Pod>(map: BorrowedFd<'_>, mut keys: &[K]) -> io
         let mut done = attr.count as usize;
         match result {
             Ok(_) => {}
-            // It stopped at a missing one.
+            // The kernel stopped at a missing key.
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => done += 1,
             Err(error) => return Err(error),
         }

@@ -120,7 +120,7 @@ fn timed(feature: Feature, attempt: Attempt) -> Trial {
     Trial { feature, took: begin.elapsed(), result }
 }
 
-/// Those that share an object with the program for a timer's samples.
+/// Tests the programs that share an object with the program for a timer's samples.
 fn stacks(attach: Attach) -> Vec<Trial> {
     let begin = Instant::now();
     let trial = |feature, took, result| Trial { feature, took, result };

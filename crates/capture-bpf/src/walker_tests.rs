@@ -41,7 +41,7 @@ struct Recorded {
     files: Vec<Code>,
     mappings: Vec<Mapped>,
     samples: Vec<Sample>,
-    /// Where code is, and that.
+    /// Addresses of code, and the code there.
     code: Vec<(u64, Vec<u8>)>,
     /// The code and the samples as they were written.
     bytes: Vec<u8>,

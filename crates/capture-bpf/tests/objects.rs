@@ -1,6 +1,6 @@
-//! Every program in every way that it is loaded: kernels' verifiers differ in what they can follow, and options are constants to them.
+//! Loads every program with every set of options: kernels' verifiers differ in what they accept, and options are constants to them.
 //!
-//! Run in other kernels by xtask/kernels.
+//! xtask/kernels runs this on other kernels.
 
 use plumb_capture_bpf::{
     CallFacts, CallFilter, CallSums, Calls, Faults, LoadError, LoadOptions, OffCpu, Per, ProcessSums,
@@ -8,7 +8,7 @@ use plumb_capture_bpf::{
 };
 use plumb_fixtures::{Requirement, needs};
 
-/// Whether it was loaded; not, where this machine or user can't have programs at all.
+/// Returns the loaded programs, or `None` if this machine or user can't load BPF programs at all.
 fn check<T>(what: &str, result: Result<T, LoadError>) -> Result<Option<T>, String> {
     match result {
         Ok(loaded) => Ok(Some(loaded)),

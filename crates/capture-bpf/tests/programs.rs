@@ -1,4 +1,4 @@
-//! The programs in a kernel that takes them, as root: they walk what runs, and leave nothing behind.
+//! The programs in a kernel that supports them, as root: they walk the stacks of running programs, and leave nothing behind.
 
 mod setup;
 
@@ -8,11 +8,11 @@ use plumb_capture_bpf::LoadOptions;
 use plumb_capture_perf::Recorded;
 use setup::{Folder, alone, command, load, rate, record, record_awake, stolen};
 
-/// For how long rings have room at five thousand samples a second: before there are tables each has a copy of 16 KiB of a stack, and a
-/// ring of root's has 16 MiB. With what the recorder has to catch up with after it was kept away, half of that.
+/// Time until root's ring of 16 MiB is full at five thousand samples a second, each with a stack copy of 16 KiB, as before tables are
+/// loaded; halved, as the recorder also has to catch up after it was kept from its rings.
 const RINGS_LAST: Duration = Duration::from_millis(100);
 
-/// Nothing is missing, nearly all stacks are complete, and most were walked in the kernel.
+/// Checks that no sample is missing, nearly all stacks are complete, and most were walked in the kernel.
 fn check(recorded: &Recorded) {
     let statistics = &recorded.statistics;
     let handed_over = recorded.handed_over.as_ref().expect("there was something to hand over");

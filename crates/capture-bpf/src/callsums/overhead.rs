@@ -27,7 +27,7 @@ pub struct Overhead {
     pub attached_ns: f64,
     /// For a followed thread.
     pub followed_ns: f64,
-    /// Its duration as measured by the programs, from start to end, if times are measured.
+    /// Duration of a call as measured by the programs, from start to end, if times are measured.
     pub measured_ns: Option<f64>,
 }
 

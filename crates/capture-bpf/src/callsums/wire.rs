@@ -1,114 +1,115 @@
-//! What the programs that sum up system calls and their loader share.
+//! Definitions shared by the programs that aggregate system calls and their loader.
 //!
 //! `cargo run -p xtask -- codegen` turns this file into `bpf/callsums.h`, as it does `src/wire/`; the same rules hold.
 
-/// Numbers of system calls that are told apart.
+/// Distinct system call numbers.
 pub const SUM_NUMBERS: u32 = 512;
-/// What all others count as, and the calls of 32-bit programs.
+/// The number under which all other calls and those of 32-bit programs are counted.
 pub const SUM_OTHERS: u32 = 511;
-/// Buckets of a histogram: one for each power of two, in nanoseconds.
+/// Buckets of a histogram of durations: one for each power of two, in nanoseconds.
 pub const BUCKETS: u32 = 40;
-/// Bytes of a text that an argument points at.
+/// Bytes kept of a string argument.
 pub const TEXT_BYTES: u32 = 64;
-/// The most sums that are kept apart from those of each call.
+/// The most sums beyond those kept for each call number.
 pub const MAX_SUMS: u32 = 16384;
-/// The most errors of calls that are kept apart.
+/// The most distinct errors of calls.
 pub const MAX_ERRORS: u32 = 16384;
 
-/// Calls are summed up by their number alone.
+/// Calls are aggregated by number only.
 pub const PER_CALL: u32 = 0;
-/// And by thread.
+/// Calls are aggregated by number and thread.
 pub const PER_THREAD: u32 = 1;
-/// And by process.
+/// Calls are aggregated by number and process.
 pub const PER_PROCESS: u32 = 2;
 
-/// And by the file that the first argument is a descriptor of; calls without one are in no sum.
+/// Calls are aggregated by number and the file that the first argument is a descriptor of. Calls without such an argument are not
+/// counted.
 pub const PER_FILE: u32 = 3;
 
-/// By process, and only how many there were and their time on the processor: [`ProcessSum`].
+/// Calls are aggregated by process, and only their number and CPU time are counted: [`ProcessSum`].
 pub const PER_PROCESS_ALONE: u32 = 4;
-/// The most such sums, unless the loader says otherwise: of a thousand processes that begin each second, what they leave in two seconds.
+/// The default for the most such sums: as many as a thousand new processes a second leave in two seconds.
 pub const MAX_PROCESS_SUMS: u32 = 65536;
 
-/// Parts of a path that are kept, from its end.
+/// Path components that are kept, from the path's end.
 pub const PARTS: u32 = 8;
-/// Bytes of one of them, and of the name of a kind of file system.
+/// Bytes of one component, and of the name of a file system type.
 pub const PART_BYTES: u32 = 32;
 /// The most files whose names are kept.
 pub const MAX_NAMES: u32 = 16384;
 
-/// A process counts from now on.
+/// A process is counted from now on.
 pub const COUNT_NOW: u32 = 1;
-/// From its next exec on.
+/// A process is counted from its next exec on.
 pub const COUNT_FROM_EXEC: u32 = 2;
 
-/// Bit of what is known of a number: a call that returns in the child too, with 0.
+/// Bit of the properties of a call number: the call returns 0 in the child process too.
 pub const CALL_FORKS: u32 = 1;
-/// Bit of what is known of a number: its first argument is a descriptor.
+/// Bit of the properties of a call number: the first argument is a file descriptor.
 pub const CALL_TAKES_FILE: u32 = 2;
-/// Bits above which it says which argument is a text, counted from 1; 0: none.
+/// The bits from this one on hold the number of the argument that is a string, counted from 1; 0: none.
 pub const CALL_TEXT_SHIFT: u32 = 8;
 
 /// Index of a counter: minor page faults.
 pub const SUM_MINOR: u32 = 0;
-/// Major page faults.
+/// Index of a counter: major page faults.
 pub const SUM_MAJOR: u32 = 1;
-/// Context switches that threads made themselves, as they had to wait.
+/// Index of a counter: voluntary context switches, of threads that had to wait.
 pub const SUM_VOLUNTARY: u32 = 2;
-/// Context switches that were made for the sake of others.
+/// Index of a counter: involuntary context switches.
 pub const SUM_INVOLUNTARY: u32 = 3;
-/// Threads that have ended.
+/// Index of a counter: threads that have ended.
 pub const SUM_ENDED: u32 = 4;
-/// Calls that found no room.
+/// Index of a counter: calls for which there was no space.
 pub const SUM_LOST: u32 = 5;
 
-/// What a sum is of.
+/// The key under which calls are aggregated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct SumKey {
-    /// Number of the call.
+    /// System call number.
     pub number: u32,
-    /// Thread or process, or the file's device; 0: all.
+    /// Thread, process, or the file's device; 0: all.
     pub who: u32,
     /// The file's inode; 0: all.
     pub file: u64,
 }
 
-/// What a process called.
+/// A system call number in one process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct ProcessCall {
-    /// Number of the call.
+    /// System call number.
     pub number: u32,
-    /// The process.
+    /// Process.
     pub pid: u32,
-    /// When it began, in nanoseconds since the machine's start.
+    /// Start time of the process, in nanoseconds since boot.
     pub start_ns: u64,
 }
 
-/// Calls of a process, summed up.
+/// Aggregated calls of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct ProcessSum {
-    /// How many ended.
+    /// Number of calls that ended.
     pub calls: u64,
-    /// From beginning to end, without what the thread was off the processor, in nanoseconds. A call whose beginning was not seen adds nothing.
+    /// Sum of their durations without the time off the CPU, in nanoseconds. A call adds nothing if its beginning was missed.
     pub cpu_ns: u64,
 }
 
-/// Which file a name is of.
+/// The file that a name belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct NameKey {
-    /// Its inode.
+    /// Inode.
     pub file: u64,
-    /// Its device.
+    /// Device.
     pub device: u32,
     /// Zero.
     pub zero: u32,
 }
 
-/// Part of a path, up to a zero.
+/// A path component, terminated by a zero if shorter than the array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Part {
@@ -116,87 +117,87 @@ pub struct Part {
     pub text: [u8; PART_BYTES as usize],
 }
 
-/// The name of a file: from its end, in the file system that it is in.
+/// The name of a file within its file system, from the last component on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Name {
-    /// The kind of the file system.
+    /// Type of the file system.
     pub system: Part,
-    /// Parts of the path, the last first. A part that is empty, or `/`, ends it.
+    /// Path components, the last first. An empty component or `/` ends the path.
     pub parts: [Part; PARTS as usize],
 }
 
-/// An error of a call.
+/// An error returned by a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct ErrorKey {
-    /// The call.
+    /// The aggregated call.
     pub sum: SumKey,
-    /// Number of the error.
+    /// Error number.
     pub error: u32,
     /// Zero.
     pub zero: u32,
 }
 
-/// Calls, summed up.
+/// Aggregated calls.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Sum {
-    /// How many there were.
+    /// Number of calls.
     pub calls: u64,
-    /// Those that failed.
+    /// Number of calls that failed.
     pub failed: u64,
-    /// Sum of what those gave back that gave back a positive number.
+    /// Sum of the positive return values.
     pub given: u64,
-    /// Those whose beginning was seen too. What follows is of them.
+    /// Number of calls whose beginning was seen too. The fields below cover only these.
     pub timed: u64,
-    /// From beginning to end, in nanoseconds.
+    /// Sum of the durations from begin to end, in nanoseconds.
     pub wall_ns: u64,
-    /// What of it the thread waited for something.
+    /// Part of `wall_ns` during which the thread was blocked.
     pub blocked_ns: u64,
-    /// What of it another thread had the processor, though this one could have gone on.
+    /// Part of `wall_ns` during which the thread was preempted: runnable, but another thread had the CPU.
     pub preempted_ns: u64,
-    /// What of it the thread waited for a processor after what it had waited for had come.
+    /// Part of `wall_ns` during which the thread had been woken and waited for a CPU.
     pub queued_ns: u64,
-    /// The longest call.
+    /// Duration of the longest call, in nanoseconds.
     pub longest_ns: u64,
-    /// When it ended, by the monotonic clock.
+    /// End time of the longest call, by the monotonic clock.
     pub longest_end_ns: u64,
-    /// What it gave back.
+    /// Return value of the longest call.
     pub longest_result: i64,
-    /// Its arguments.
+    /// Arguments of the longest call.
     pub longest_args: [u64; 6],
-    /// Its process.
+    /// Process of the longest call.
     pub longest_pid: u32,
-    /// Its thread.
+    /// Thread of the longest call.
     pub longest_tid: u32,
-    /// The text that one of its arguments points at, up to a zero.
+    /// The longest call's string argument, terminated by a zero if shorter than the array.
     pub longest_text: [u8; TEXT_BYTES as usize],
-    /// How many took from 2ⁿ nanoseconds up to twice that.
+    /// Histogram: bucket n counts the calls that lasted from 2ⁿ nanoseconds up to twice that.
     pub buckets: [u64; BUCKETS as usize],
 }
 
-/// A thread in a call.
+/// The state of a thread in a system call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct InCall {
-    /// Since when; 0: it is in none.
+    /// Begin of the call; 0: the thread is in no call.
     pub begin_ns: u64,
-    /// Since when it is off the processor; 0: it is not.
+    /// Time at which the thread left the CPU; 0: it is on a CPU.
     pub out_ns: u64,
-    /// Since when it could go on; 0: it can't.
+    /// Time at which the thread became runnable; 0: it is blocked.
     pub woken_ns: u64,
-    /// What it waited in this call so far.
+    /// Time blocked in this call so far, in nanoseconds.
     pub blocked_ns: u64,
-    /// How long it was preempted in it.
+    /// Time preempted in this call so far, in nanoseconds.
     pub preempted_ns: u64,
-    /// How long it waited for a processor in it.
+    /// Time spent in this call waiting for a CPU after a wakeup, in nanoseconds.
     pub queued_ns: u64,
-    /// It was switched out though it could have gone on.
+    /// Whether the thread was runnable when it was switched out.
     pub was_preempted: u64,
 }
 
-/// What the kernel had counted of a thread when it began to count here.
+/// The kernel's counters of a thread at the moment from which the thread is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Before {

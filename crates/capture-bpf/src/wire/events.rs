@@ -1,108 +1,109 @@
-//! What is sampled, and what is counted in the kernel: the recorder's orders, places, stacks, times off the processor.
+//! Sampling and counting in the kernel: the recorder's instructions, watched places, stacks, and times off the CPU.
 
-/// Distinct stacks that are counted at one time.
+/// Distinct stacks that can be counted at one time.
 pub const MAX_COUNTS: u32 = 16384;
-/// Samples that a processor can be making at one time, as one interrupts another.
+/// Samples that a CPU can be taking at one time, when one interrupts another.
 pub const DRAFTS: u32 = 2;
 /// Index of a counter: samples of tasks that are not followed.
 pub const COUNTER_OTHERS: u32 = 0;
-/// Index of the first counter of samples handed over, by [why](WHY_UNMAPPED), and of those that were not.
+/// Index of the first counter of samples by [outcome](WHY_UNMAPPED): handed over to the kernel for one of these reasons, or walked.
 pub const COUNTER_WHY: u32 = 0;
 /// Number of counters that each object has.
 pub const COUNTERS: u32 = 20;
-/// Why a sample is handed over: an address in no mapping that is known (yet).
+/// Reason for handing a sample over: an address outside the mappings known so far.
 pub const WHY_UNMAPPED: u32 = 1;
-/// Code in memory without a file.
+/// Reason: code in memory that no file backs.
 pub const WHY_ANONYMOUS: u32 = 2;
-/// The file's table is not there (yet).
+/// Reason: the file's table is not loaded (yet).
 pub const WHY_NO_TABLE: u32 = 3;
-/// A rule that the program does not know.
+/// Reason: a rule that the program does not support.
 pub const WHY_ODD: u32 = 4;
-/// Stack memory that can't be read.
+/// Reason: stack memory that cannot be read.
 pub const WHY_UNREADABLE: u32 = 5;
-/// A stack that does not advance.
+/// Reason: a stack that does not advance.
 pub const WHY_NOT_ADVANCING: u32 = 6;
-/// Too many frames.
+/// Reason: too many frames.
 pub const WHY_TOO_DEEP: u32 = 7;
-/// The process is in the middle of an exec.
+/// Reason: the process is in the middle of an exec.
 pub const WHY_EXEC: u32 = 8;
-/// A frame pointer that is not known.
+/// Reason: the value of the frame pointer is unknown.
 pub const WHY_NO_REGISTER: u32 = 9;
-/// No why: the stack's root was reached.
+/// Not a reason: the walk reached the stack's root.
 pub const WHY_ROOT: u32 = 10;
-/// The ring is full.
+/// Reason: the ring is full.
 pub const WHY_RING_FULL: u32 = 11;
-/// It interrupts so many others that there is no room for it.
+/// Reason: the sample interrupts too many others, so that no draft is free.
 pub const WHY_NESTED: u32 = 12;
 
-/// What the recorder tells the programs while they run.
+/// Instructions of the recorder to the running programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Control {
-    /// What began before was begun in an earlier turn, whose end nobody saw.
+    /// Calls that began before this time belong to an earlier run of the programs, and their end was not seen.
     pub since_ns: u64,
     /// Whether only followed processes are sampled.
     pub follows_some: u32,
-    /// Whether samples count. Before, stacks are walked only to learn which tables are wanted.
+    /// Whether samples count. Until then stacks are walked only to find out which tables are wanted.
     pub began: u32,
-    /// Whether it is looked at who is off the processor.
+    /// Whether times off the CPU are recorded.
     pub off_cpu: u32,
-    /// The recording ends: the stack of whoever is off without one is looked at, however short a time that has been.
+    /// Whether the recording is ending: the stack of every thread that is off the CPU and has none yet is taken, however short its time
+    /// off is.
     pub ends: u32,
 }
 
 /// Places that can be watched at one time.
 pub const MAX_PLACES: u32 = 64;
-/// Samples that there may be at once of a place each passing of which is one.
+/// Initial burst of a limited place: hits that all become samples.
 pub const PLACE_BURST: u64 = 1000;
-/// Flag of a place: only what runs while its copier does is sampled, which is the kernel's to decide.
+/// Flag of a place: only code that runs while its copier does is sampled; the kernel decides that.
 pub const PLACE_SCOPED: u32 = 1;
 /// Flag of a place: its samples have kernel stacks.
 pub const PLACE_IN_KERNEL: u32 = 2;
-/// Flag of a place: each passing is a sample only as long as these are few.
+/// Flag of a place: every hit is a sample only while hits are rare.
 pub const PLACE_LIMITED: u32 = 4;
-/// Flag of a place: it is watched no more.
+/// Flag of a place: watching it has ended.
 pub const PLACE_OVER: u32 = 8;
 
-/// A place whose passing is an event: a tracepoint, or an instruction of a program.
+/// A watched place, hits of which are an event: a tracepoint, or an instruction of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Place {
-    /// A sample each so many times, on each processor; 0: by time.
+    /// Hits per sample, on each CPU; 0: sample by time.
     pub period: u64,
-    /// By time: nanoseconds between two samples of a processor.
+    /// Sampling by time: nanoseconds between two samples of a CPU.
     pub interval_ns: u64,
-    /// Samples so far, where they are limited.
+    /// Samples so far, if they are limited.
     pub samples: u64,
-    /// When the first of them was.
+    /// Time of the first of these samples.
     pub first_ns: u64,
-    /// Number of the system call that alone counts, or [`NO_CALL`](super::NO_CALL).
+    /// Number of the only system call whose hits count, or [`NO_CALL`](super::NO_CALL).
     pub call: u32,
-    /// Flags.
+    /// `PLACE_` flags.
     pub flags: u32,
 }
 
-/// What a processor knows of a place.
+/// The counters of a place on one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Tally {
-    /// How often it was passed.
+    /// Number of hits.
     pub passed: u64,
-    /// How often since the last sample.
+    /// Hits since the last sample.
     pub since: u64,
-    /// By time: after how many the next sample is due.
+    /// Sampling by time: hits until the next sample is due.
     pub gap: u64,
-    /// By time: when the last sample was.
+    /// Sampling by time: time of the last sample.
     pub last_ns: u64,
     /// Samples that could neither be walked nor copied.
     pub lost: u64,
 }
 
-/// What is counted: one stack of one thread.
+/// The key of a count: one stack of one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct CountKey {
-    /// The stack and the life of the process.
+    /// Hash of the stack and of the process lifetime.
     pub key: u64,
     /// Process.
     pub pid: u32,
@@ -110,71 +111,72 @@ pub struct CountKey {
     pub tid: u32,
 }
 
-/// How often.
+/// The samples counted under one key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Count {
-    /// Samples since the one that was sent.
+    /// Number of samples since the one that was sent.
     pub samples: u64,
     /// Sum of their periods.
     pub period: u64,
-    /// When the last of them was.
+    /// Time of the last of them.
     pub time_ns: u64,
 }
 
-/// Threads that may be off the processor at one time.
+/// Threads that can be off the CPU at one time.
 pub const MAX_OFF: u32 = 65536;
-/// Index of a counter: times off that were too short to count.
+/// Index of a counter: times off the CPU too short to be recorded.
 pub const OFF_SHORT: u32 = 16;
-/// Their sum, in nanoseconds.
+/// Index of a counter: the sum of [`OFF_SHORT`] times, in nanoseconds.
 pub const OFF_SHORT_NS: u32 = 17;
-/// Times off that found no room.
+/// Index of a counter: times off the CPU for which there was no space.
 pub const OFF_LOST: u32 = 18;
-/// Their sum, in nanoseconds.
+/// Index of a counter: the sum of [`OFF_LOST`] times, in nanoseconds.
 pub const OFF_LOST_NS: u32 = 19;
-/// Key of what no stack is looked for of.
+/// Key of a time for which no stack is taken.
 pub const OFF_NO_STACK: u64 = 0;
-/// Key of a stack that can't be walked: it is to be copied, or was.
+/// Key of a stack that cannot be walked: it is copied instead.
 pub const OFF_COPY: u64 = 1;
-/// Last bits of the key of a stack that was looked at, as of a thread that was off the processor when the recording began; before them is the time.
+/// Last bits of the key of a stack taken from outside, as that of a thread that was off the CPU when the recording began. The bits
+/// before them are the time.
 pub const OFF_SINCE_BEGIN: u64 = 2;
-/// Kernel frames of such a stack.
+/// The most kernel frames of such a stack.
 pub const OFF_KERNEL_FRAMES: u32 = 64;
-/// Such a thread can run and waits for a processor.
+/// Flag of such a thread: it is runnable and waits for a CPU.
 pub const OFF_RUNNABLE: u32 = 1;
-/// Such a thread has 64-bit user code.
+/// Flag of such a thread: its user code is 64-bit.
 pub const OFF_HAS_USER: u32 = 2;
-/// Such a thread has 32-bit user code.
+/// Flag of such a thread: its user code is 32-bit.
 pub const OFF_HAS_USER_32: u32 = 4;
-/// Bits of the time, in nanoseconds, in which so many stacks are taken at most.
+/// Binary logarithm of the window, in nanoseconds, in which a limited number of stacks is taken.
 pub const PACE_BITS: u32 = 27;
-/// The shortest interval between two stacks, in nanoseconds off the processor.
+/// The shortest interval between two stacks, in nanoseconds off the CPU.
 pub const PACE_FIRST: u64 = 1024;
-/// The longest.
+/// The longest such interval.
 pub const PACE_LAST: u64 = 1073741824;
 
-/// A thread that was off the processor.
+/// A thread that is or was off the CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Off {
-    /// Since when, by the monotonic clock; 0: it no longer is.
+    /// Begin of the time off, by the monotonic clock; 0: the thread runs again.
     pub out_ns: u64,
-    /// Since when it could run; 0: it can't, or that is not known.
+    /// Time at which the thread became runnable; 0: it is blocked, or that is not known.
     pub woken_ns: u64,
-    /// For how long it had waited for a processor ever, by the scheduler's account.
+    /// Total run-queue wait of the thread when it left, by the scheduler's account.
     pub delay_ns: u64,
-    /// Processor time that it had been charged ever, less the moment when it came back if it has: as it goes again, its processor time
-    /// less the moment is as much, but for what it was charged of the time in which it was not switched to.
+    /// Total CPU time of the thread when it left; once it runs again, that minus the moment of its return. When the thread leaves again,
+    /// its CPU time minus that moment is the same number, plus the CPU time that it was charged for before it was switched to.
     pub charged_ns: u64,
-    /// Its stack's key.
+    /// Key of its stack.
     pub key: u64,
     /// Process.
     pub pid: u32,
-    /// What it was charged of the time before that in which it was not switched to, nanoseconds.
+    /// CPU time in nanoseconds that the thread was charged for before it was switched to.
     pub ahead_ns: u32,
 }
 
-/// A thread that was off the processor when the recording began, and where.
+/// A thread that was off the CPU when the recording began, with its stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct OffThread {
@@ -182,44 +184,45 @@ pub struct OffThread {
     pub pid: u32,
     /// Thread.
     pub tid: u32,
-    /// When it was looked at, by the monotonic clock.
+    /// Time of the look at the thread, by the monotonic clock.
     pub time_ns: u64,
-    /// `OFF_RUNNABLE` and the others.
+    /// `OFF_RUNNABLE`, `OFF_HAS_USER` and `OFF_HAS_USER_32` flags.
     pub flags: u32,
-    /// How many of `kernel` there are.
+    /// Used entries of `kernel`.
     pub kernel_frames: u32,
-    /// Number of the system call that it is in, or [`NO_CALL`](super::NO_CALL).
+    /// Number of the system call that the thread is in, or [`NO_CALL`](super::NO_CALL).
     pub call: u32,
     /// Zero.
     pub zero: u32,
-    /// Where user code goes on.
+    /// Address at which user code continues.
     pub ip: u64,
-    /// Where the thread's control block is: the base of the FS segment.
+    /// Address of the thread control block: the base of the FS segment.
     pub thread_pointer: u64,
-    /// The user's general registers, by DWARF number (System V ABI for x86_64, figure 3.36).
+    /// General user registers, by DWARF number (System V ABI for x86_64, figure 3.36).
     pub registers: [u64; 16],
     /// Kernel frames, innermost first.
     pub kernel: [u64; OFF_KERNEL_FRAMES as usize],
 }
 
-/// How stacks are taken on a processor: each time, as long as there are few times, then so that they lie evenly in the time off the
-/// processor. What is shorter than the interval between them is added up, time blocked and time waited apart.
+/// Throttle for the stacks taken on a CPU. While few threads leave the CPU, every time off gets a stack; otherwise stacks are spread
+/// evenly over the time off the CPU. Times shorter than the interval between stacks are summed, blocked times and run-queue waits
+/// separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Pace {
-    /// When the window began in which they are counted.
+    /// Begin of the window in which stacks are counted.
     pub since_ns: u64,
-    /// When the last one was taken.
+    /// Time of the last stack.
     pub last_ns: u64,
-    /// When the processor was given to the thread that comes back next; 0: nobody told.
+    /// Time at which the CPU was given to the thread that comes back next; 0: not reported.
     pub switched_ns: u64,
-    /// The interval, in nanoseconds; 0: each time.
+    /// The interval in nanoseconds off the CPU; 0: every time off gets a stack.
     pub interval: u64,
-    /// What was added up since the last one.
+    /// Times summed since the last stack: blocked, waited.
     pub sums: [u64; 2],
-    /// At which sum the next one is due.
+    /// Sums at which the next stack is due: blocked, waited.
     pub gaps: [u64; 2],
-    /// Stacks in the window.
+    /// Stacks taken in the window.
     pub stacks: u32,
     /// Zero.
     pub zero: u32,

@@ -1,82 +1,83 @@
-//! Messages of the ring: what the programs send.
+//! Messages that the programs send through the ring.
 //!
-//! A message of the kind `MESSAGE_TIME_OFF` is a `TimeOff`, and so on; each begins with a [`Head`]. The reader of them is made of this.
+//! A message of the kind `MESSAGE_TIME_OFF` is a `TimeOff`, and so on; each begins with a [`Head`]. The reader is generated from this
+//! file.
 
-/// Bytes of a code object that are told.
+/// Bytes of a code object that are sent.
 pub const CODE_BYTES: u32 = 240;
-/// Bytes of its name, with what is before the text.
+/// Bytes of a code object's name, including what precedes the text.
 pub const NAME_BYTES: u32 = 256;
-/// Bytes of the name of its file, likewise.
+/// Bytes of a code object's file name, including what precedes the text.
 pub const FILE_BYTES: u32 = 384;
-/// Bytes of its table of lines, likewise.
+/// Bytes of a code object's line table, including what precedes it.
 pub const LINES_BYTES: u32 = 2048;
-/// Words that lead from code to names: two for each.
+/// Words of pointers that lead from code to names: two words for each pointer.
 pub const LINK_WORDS: u32 = 32;
 /// Kind of a message: a sample with its stack.
 pub const MESSAGE_SAMPLE: u32 = 1;
-/// Kind of a message: a table is wanted.
+/// Kind of a message: a request for a table.
 pub const MESSAGE_WANT: u32 = 2;
-/// Kind of a message: how much processor time a task has used.
+/// Kind of a message: the CPU time that a task has used.
 pub const MESSAGE_SPENT: u32 = 3;
-/// Kind of a message: memory that says what code is called.
+/// Kind of a message: the memory that names a code object.
 pub const MESSAGE_CODE: u32 = 4;
-/// Kind of a message: a time off the processor.
+/// Kind of a message: a time off the CPU.
 pub const MESSAGE_TIME_OFF: u32 = 5;
-/// Kind of a message: which system call a sample was in that is handed over.
+/// Kind of a message: the system call in which a sample was taken whose record the kernel writes.
 pub const MESSAGE_HANDED_OVER: u32 = 6;
 /// Kind of a message: the user registers of a sample.
 pub const MESSAGE_REGISTERS: u32 = 7;
-/// Kind of a message: the control group of a process that ends.
+/// Kind of a message: the control group of a process that exits.
 pub const MESSAGE_IN_CGROUP: u32 = 8;
-/// Most bytes of a control group's names.
+/// The most bytes of a control group's names.
 pub const CGROUP_BYTES: u32 = 1024;
-/// Groups with a name of no more bytes, with its zero, are not told of.
+/// A control group is reported only if its name, with the terminating zero, is longer than this.
 pub const CGROUP_LONG: u32 = 32;
-/// A processor's samples of user code come with their registers no more often than that, in nanoseconds.
+/// Shortest interval between two samples of user code on a CPU that are sent with their registers, in nanoseconds.
 pub const REGISTERS_INTERVAL_NS: u64 = 4000000;
-/// It was used until the task exec'd.
+/// Value of [`Spent::until`]: the CPU time was used before an exec.
 pub const UNTIL_EXEC: u32 = 0;
-/// It was used until the task's end.
+/// Value of [`Spent::until`]: the CPU time was used before the task's end.
 pub const UNTIL_END: u32 = 1;
 /// Flag of a sample: it was taken in the kernel.
 pub const SAMPLE_IN_KERNEL: u32 = 1;
-/// Flag of a sample: the task has no user part by nature.
+/// Flag of a sample: the task has no user stack, because it is a kernel thread or has no memory.
 pub const SAMPLE_NO_USER: u32 = 2;
-/// Flag of a sample: there are more frames of the interpreted program than were sent.
+/// Flag of a sample: its script frames are truncated.
 pub const SAMPLE_SCRIPT_CUT: u32 = 4;
-/// Flag of a sample: it is none, but the stack of times off the processor. Its key is even: blocked times are counted by it, and
-/// times waited by the next number.
+/// Flag of a sample: it is not a sample but the stack of times off the CPU. Its key is even: blocked times are counted under the key,
+/// run-queue waits under the key plus one.
 pub const SAMPLE_STACK_ONLY: u32 = 8;
-/// Flag of a sample: it is none, but the script frames of one of which a record will be written. Before those of each round of an
-/// interpreter's loop comes where that is on the stack, with [`SCRIPT_ROUND`].
+/// Flag of a sample: it holds only the script frames of a sample whose record the kernel writes. The frames of each run of the
+/// evaluation loop are preceded by its position on the stack, marked with [`SCRIPT_ROUND`].
 pub const SAMPLE_SCRIPT_ONLY: u32 = 16;
 /// No system call was interrupted: the task was in user code, or in the kernel for a fault or an interrupt.
 pub const NO_CALL: u32 = 0xffffffff;
-/// Bit of a user frame: it is no return address.
+/// Bit of a user frame: the address is not a return address.
 pub const FRAME_NO_RETURN: u64 = 0x8000000000000000;
-/// Bit of a user frame: a round of an interpreter's loop.
+/// Bit of a user frame: the frame is an interpreter's evaluation loop.
 pub const FRAME_LOOP: u64 = 0x4000000000000000;
-/// Bit of a user frame: it was found by scanning the stack.
+/// Bit of a user frame: the frame was found by scanning the stack.
 pub const FRAME_SCANNED: u64 = 0x2000000000000000;
-/// Bit of a user frame: it was found by the frame-pointer convention.
+/// Bit of a user frame: the frame was found by the frame-pointer convention.
 pub const FRAME_ASSUMED: u64 = 0x1000000000000000;
-/// Bit of a script frame's code: it is the last of its round of the interpreter's loop.
+/// Bit of a script frame's code: the frame is the outermost one of its run of the evaluation loop.
 pub const SCRIPT_ENTRY: u64 = 1;
-/// Bit of a script frame's code: it belongs to a generator.
+/// Bit of a script frame's code: the frame belongs to a generator.
 pub const SCRIPT_GENERATOR: u64 = 2;
-/// Bit of what is in the place of a script frame's code: it is where a round of the interpreter's loop has its structure. What
-/// follows it is 1 if its frames come before it, and 0 if they come after it.
+/// Bit set in a word that replaces a script frame's code: the word is the address of a structure of a run of the evaluation loop. The
+/// word after it is 1 if the frames of the run come before it, and 0 if they come after it.
 pub const SCRIPT_ROUND: u64 = 4;
 
 /// The head of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Head {
-    /// What message it is.
+    /// Kind of the message: one of the `MESSAGE_` constants.
     pub kind: u32,
-    /// Number of the processor.
+    /// CPU number.
     pub cpu: u32,
-    /// When, by the monotonic clock.
+    /// Time, by the monotonic clock.
     pub time_ns: u64,
     /// Process.
     pub pid: u32,
@@ -84,17 +85,17 @@ pub struct Head {
     pub tid: u32,
 }
 
-/// A sample. User frames follow, innermost first, then kernel frames likewise, eight bytes each, then script frames likewise:
-/// where the code is, with bits that tell more, and above the offset of the instruction from there the code's identity in 32
-/// bits.
+/// A sample. Its user frames follow, then its kernel frames, then its script frames, each innermost first. User and kernel frames have
+/// one word of eight bytes. Script frames have two: the address of the code with flag bits, then the code's identity in the upper 32
+/// bits and the offset of the instruction in the lower ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Sample {
     /// The head.
     pub head: Head,
-    /// What the sample counts.
+    /// Period of the sample: the events that it represents.
     pub period: u64,
-    /// Its stack's key in the counts; 0 if it is not counted there.
+    /// Key of its stack in the counts; 0 if it is not counted there.
     pub key: u64,
     /// Number of user frames.
     pub user: u32,
@@ -104,19 +105,19 @@ pub struct Sample {
     pub flags: u32,
     /// Number of script frames.
     pub script: u32,
-    /// Which of the sampled events it is of: what the program was attached to that with.
+    /// Number of the sampled event: the cookie that the program was attached with.
     pub event: u32,
     /// Number of the system call that it interrupted in the kernel, or [`NO_CALL`].
     pub call: u32,
 }
 
-/// A table is wanted.
+/// A request for a file's table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Want {
     /// The head.
     pub head: Head,
-    /// An address in the file, in that process.
+    /// An address of the file's mapping in that process.
     pub address: u64,
     /// Number of the file.
     pub file: u32,
@@ -124,60 +125,61 @@ pub struct Want {
     pub zero: u32,
 }
 
-/// Memory that says what code of an interpreted program is called, as it was when the code was seen first: of each part so
-/// much from the beginning as could be read.
+/// The memory that names a code object of an interpreted program, read when the code was first seen. Each part may be truncated where
+/// memory could not be read.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Code {
     /// The head.
     pub head: Head,
-    /// Where the code object is.
+    /// Address of the code object.
     pub at: u64,
-    /// Where its name is.
+    /// Address of the name.
     pub name_at: u64,
-    /// Where the name of its file is.
+    /// Address of the file name.
     pub file_at: u64,
-    /// Where its table of lines is, or the name of its class or package.
+    /// Address of the line table, or of the name of the class or package.
     pub lines_at: u64,
-    /// What tells it from other code in its place.
+    /// Hash that distinguishes the code from other code at the same address.
     pub identity: u32,
     /// Bytes of the code object that could be read.
     pub code_bytes: u32,
-    /// Of its name.
+    /// Bytes of the name that could be read.
     pub name_bytes: u32,
-    /// Of the name of its file.
+    /// Bytes of the file name that could be read.
     pub file_bytes: u32,
-    /// Of its table of lines.
+    /// Bytes of the line table that could be read.
     pub lines_bytes: u32,
     /// Used words of `links`.
     pub link_words: u32,
-    /// Words that led from the code to these names: where each was, and the word.
+    /// Pointers that lead from the code to these names: the address of each, then its value.
     pub links: [u64; LINK_WORDS as usize],
     /// The code object.
     pub code: [u8; CODE_BYTES as usize],
-    /// Its name.
+    /// The code's name.
     pub name: [u8; NAME_BYTES as usize],
-    /// The name of its file.
+    /// The name of the code's file.
     pub file: [u8; FILE_BYTES as usize],
-    /// Its table of lines.
+    /// The code's line table.
     pub lines: [u8; LINES_BYTES as usize],
 }
 
-/// How much processor time a task has used since it was forked.
+/// The CPU time that a task has used since it was forked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Spent {
     /// The head.
     pub head: Head,
-    /// The time, as the scheduler accounts it.
+    /// CPU time in nanoseconds, as the scheduler accounts it.
     pub runtime_ns: u64,
-    /// Until when.
+    /// End of the counted time: [`UNTIL_EXEC`] or [`UNTIL_END`].
     pub until: u32,
     /// Zero.
     pub zero: u32,
 }
 
-/// The control group of a process that ends: names of it and those around it follow, innermost first, each with a zero.
+/// The control group of a process that exits. The names of the group and its ancestors follow, innermost first, each with a terminating
+/// zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct InCgroup {
@@ -189,7 +191,7 @@ pub struct InCgroup {
     pub zero: u32,
 }
 
-/// A sample was taken in the kernel, and its record follows.
+/// A sample that was taken in the kernel and whose record, written by the kernel, follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct HandedOver {
@@ -201,15 +203,15 @@ pub struct HandedOver {
     pub zero: u32,
 }
 
-/// The user registers of a sample that interrupted 64-bit user code, and was not handed over.
+/// The user registers of a sample that interrupted 64-bit user code and whose record the kernel does not write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Registers {
     /// The head.
     pub head: Head,
-    /// The instruction that was about to run.
+    /// Address of the next instruction.
     pub ip: u64,
-    /// By DWARF number (System V ABI for x86-64, figure 3.36).
+    /// General registers, by DWARF number (System V ABI for x86-64, figure 3.36).
     pub values: [u64; 16],
     /// Number of the event that took the sample.
     pub event: u32,
@@ -217,18 +219,18 @@ pub struct Registers {
     pub zero: u32,
 }
 
-/// A time that a thread was off the processor.
+/// A time that a thread spent off the CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct TimeOff {
     /// The head.
     pub head: Head,
-    /// Its stack's key; [`OFF_COPY`](super::OFF_COPY): a record with a copy follows.
+    /// Key of its stack; [`OFF_COPY`](super::OFF_COPY): a record with a copy follows.
     pub key: u64,
-    /// Since when, by the monotonic clock; where a record follows, a time just before that.
+    /// Begin of the time, by the monotonic clock. If a record follows, a moment just before that record instead.
     pub out_ns: u64,
-    /// How long it could not run.
+    /// Time blocked, in nanoseconds.
     pub blocked_ns: u64,
-    /// How long it then could, and did not.
+    /// Run-queue wait, in nanoseconds: the thread could run and did not.
     pub waited_ns: u64,
 }

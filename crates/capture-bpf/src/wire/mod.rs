@@ -1,7 +1,8 @@
-//! What the programs in the kernel and the recorder share: maps' keys and values, and the messages of the ring.
+//! Definitions shared by the BPF programs and the recorder: keys and values of maps, and the messages of the ring.
 //!
-//! `cargo run -p xtask -- codegen` turns these files into `bpf/wire.h` and the reader of messages; CI checks that it did. So there are
-//! only constants and `#[repr(C)]` structures of integers, arrays of them and each other in them, without hidden padding.
+//! `cargo run -p xtask -- codegen` generates `bpf/wire.h` and the reader of messages from these files, and CI checks that they are
+//! current. The files therefore contain only constants and `#[repr(C)]` structures of integers, of arrays of integers and of each other,
+//! without hidden padding.
 
 mod events;
 mod messages;

@@ -1,50 +1,50 @@
-//! What is summed up without stacks: times of threads that ended, page faults.
+//! Counts without stacks: CPU times of threads that ended, and page faults.
 
-/// Bytes of a task's name, with a zero at its end.
+/// Bytes of a task's name, with the terminating zero.
 pub const COMM_BYTES: u32 = 16;
-/// Threads whose times are kept one by one.
+/// The most threads whose times are kept separately.
 pub const MAX_THREADS: u32 = 16384;
 /// Index of a counter: system calls that have returned.
 pub const STAT_CALLS: u32 = 0;
-/// Samples that interrupted user code.
+/// Index of a counter: samples that interrupted user code.
 pub const STAT_USER: u32 = 1;
-/// Samples that interrupted the kernel.
+/// Index of a counter: samples that interrupted the kernel.
 pub const STAT_KERNEL: u32 = 2;
-/// Threads whose times found no room.
+/// Index of a counter: threads for whose times there was no space.
 pub const STAT_LOST: u32 = 3;
-/// The sum of these times, in nanoseconds.
+/// Index of a counter: the sum of these times, in nanoseconds.
 pub const STAT_LOST_NS: u32 = 4;
 
 /// A thread that has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct ThreadKey {
-    /// Its number.
+    /// Thread number.
     pub tid: u32,
-    /// What it was called at its end, ending in zeros.
+    /// Thread name at its end, padded with zeros.
     pub comm: [u8; COMM_BYTES as usize],
 }
 
-/// What threads of one number and name have used.
+/// CPU time of the threads with one number and name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct ThreadTime {
-    /// Processor time, as the scheduler accounts it.
+    /// CPU time in nanoseconds, as the scheduler accounts it.
     pub runtime_ns: u64,
-    /// How many threads that were.
+    /// Number of these threads.
     pub threads: u64,
 }
 
-/// Index of a counter: page faults that found no room.
+/// Index of a counter: page faults that did not fit into the ring.
 pub const FAULTS_DROPPED: u32 = 0;
 
 /// A page fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Fault {
-    /// When, by the monotonic clock.
+    /// Time, by the monotonic clock.
     pub time_ns: u64,
-    /// Where.
+    /// Faulting address.
     pub address: u64,
     /// Process.
     pub pid: u32,

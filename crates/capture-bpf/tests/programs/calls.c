@@ -1,4 +1,4 @@
-/* Nothing but one system call, or nothing but page faults, for so many milliseconds of processor time: calls WHAT MS. */
+/* Makes only one system call, or only page faults, for a number of milliseconds of CPU time: calls WHAT MS. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>

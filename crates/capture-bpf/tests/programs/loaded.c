@@ -1,4 +1,4 @@
-/* A library whose one function burns processor time under a frame of SIZE bytes. */
+/* A library whose only function uses CPU time with a frame of SIZE bytes. */
 #include <time.h>
 
 static volatile unsigned long sink;

@@ -1,4 +1,4 @@
-/* The program that burns processor time, beside 6,000 functions that make its unwind table a large one. SEED makes it another
+/* The program that uses CPU time, with 6,000 more functions that make its unwind table a large one. SEED makes it another
    program. */
 #include "../../../capture-perf/tests/programs/burn.c"
 

@@ -1,5 +1,5 @@
-/* Sleeps in two functions in turn, and tells a file how long in each it was off the processor by its own clocks, in nanoseconds; then the
- * time that two threads had to wait for one processor, and how long that took. */
+/* Sleeps in two functions in turn, and writes to a file how long each was off the CPU by its own clocks, in nanoseconds; then the
+ * run-queue wait of two threads that share one CPU, and how long that took. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -19,7 +19,7 @@ static long long sleep_for(long ns)
     struct timespec wait = { 0, ns };
     long long begin = now(CLOCK_MONOTONIC), busy = now(CLOCK_THREAD_CPUTIME_ID);
     nanosleep(&wait, 0);
-    /* The way into the kernel and out takes processor time, much of a short sleep where another machine has the caches. */
+    /* Entering and leaving the kernel takes CPU time, much of a short sleep if another virtual machine has the caches. */
     busy = now(CLOCK_THREAD_CPUTIME_ID) - busy;
     return now(CLOCK_MONOTONIC) - begin - busy;
 }

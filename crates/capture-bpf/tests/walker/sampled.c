@@ -1,7 +1,7 @@
 /* A program that records its own stacks: at each tick of a timer its registers and its stack, as they were.
  *
  * Written to the file that is named: the number of regions of code, for each where it is, how many words it has and these; for each sample 17 registers by DWARF number (16 is rip), the number of words of the stack
- * and these words from the stack pointer upwards; a sample of zeros; the text of /proc/self/maps. What runs: recursion
+ * and these words from the stack pointer upwards; a sample of zeros; the text of /proc/self/maps. The code that runs: recursion
  * without frame pointers, a callback out of the C library (qsort), calls through the procedure linkage table, functions
  * that align their stack, code that is in no file and keeps a frame pointer, a handler of another signal, so that there are stacks with
  * two contexts in them. */
@@ -64,7 +64,7 @@ static void sort(void)
     sink += numbers[7];
 }
 
-/* Its frame is of a size that is not known before and aligned further than the stack: compilers then keep the CFA in memory. */
+/* Uses a frame of variable size that is aligned further than the stack: for such frames compilers keep the CFA in memory. */
 __attribute__((noinline)) static void align(unsigned words)
 {
     uint64_t numbers[words] __attribute__((aligned(64)));
@@ -74,7 +74,7 @@ __attribute__((noinline)) static void align(unsigned words)
         sink += numbers[i % words] ^ (uintptr_t)numbers;
 }
 
-/* As hand-written code does it: where the stack pointer was is a word of the frame. */
+/* Aligns the stack like hand-written code: the earlier stack pointer is a word of the frame. */
 void aligned_by_hand(void (*)(unsigned), unsigned);
 __asm__(".text\n.type aligned_by_hand, @function\naligned_by_hand:\n.cfi_startproc\n"
         "push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset rbx, -16\n"
