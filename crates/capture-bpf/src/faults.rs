@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use aya::Ebpf;
 use aya::maps::{MapData, PerCpuArray, RingBuf};
+use plumb_process::usage::monotonic_ns;
 
 use crate::follow::Followed;
 use crate::object::{Machine, Watch, sum, take};
@@ -75,11 +76,14 @@ impl Faults {
         Switch::new(self.followed.teller(), self.probes.clone(), (self.counters.clone(), FAULTS_DROPPED))
     }
 
-    /// Takes the recorded faults, in order.
+    /// Takes the faults that are recorded now, in order. Ends also where faults come faster than they are read.
     pub fn take(&mut self, mut each: impl FnMut(Fault)) -> usize {
-        let mut taken = 0;
-        while let Some(item) = self.ring.next() {
-            read(&item).into_iter().for_each(&mut each);
+        let (mut taken, begin_ns, mut is_behind) = (0, monotonic_ns(), true);
+        while is_behind && let Some(item) = self.ring.next() {
+            if let Some(fault) = read(&item) {
+                is_behind = fault.time_ns <= begin_ns;
+                each(fault);
+            }
             taken += 1;
         }
         taken

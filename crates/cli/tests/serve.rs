@@ -198,6 +198,7 @@ fn without_elapsed(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::Object(fields) => {
             fields.remove("elapsed_percent");
+            fields.remove("gain_text");
             fields.values_mut().for_each(without_elapsed);
         }
         serde_json::Value::Array(values) => values.iter_mut().for_each(without_elapsed),

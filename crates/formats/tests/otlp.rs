@@ -97,7 +97,10 @@ fn stacks_values_and_attributes_are_there() {
     );
     assert_eq!((&samples[0].values[..], samples[0].timestamps_unix_nano.len()), (&[11, 12][..], 2));
     assert_eq!(samples[0].timestamps_unix_nano[1], 1_700_000_000_001_000_000);
-    assert_eq!(stack(&dictionary, &samples[1]), "@/opt/libc.so [stack deeper than its copy]:0@");
+    assert_eq!(
+        stack(&dictionary, &samples[1]),
+        "libc.so+0x123:0@/opt/libc.so [stack deeper than its copy]:0@"
+    );
     let whose = attributes(&dictionary, &samples[0].attribute_indices);
     let expected = [("process.pid", "7"), ("thread.id", "8"), ("thread.name", "web server")];
     assert_eq!(whose, expected.map(|(key, value)| (key.to_owned(), value.to_owned())).into());

@@ -139,6 +139,8 @@ pub fn of_service(profile: &Profile, filter: &Filter, threshold: f64, facts: &Se
     above.extend(
         report.outlook.above.iter().filter(|(what, _)| Some(*what) != report.first().map(|one| one.0)),
     );
+    // A store guesses the number of samples from their weights: one stack of many samples counts as one.
+    above.extend(report.outlook.largest.filter(|_| report.outlook.is_few && above.is_empty()));
     above.retain(|(_, share)| share.percent > 0.0);
     let mut found: Vec<Finding> =
         above.into_iter().take(MOST).map(|(what, share)| finding(&report, what, share, facts)).collect();

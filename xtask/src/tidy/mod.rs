@@ -11,6 +11,7 @@ mod finding;
 mod kernel;
 mod limits;
 mod names;
+mod prose;
 mod siblings;
 mod source;
 mod words;
@@ -31,10 +32,12 @@ pub fn run(root: &Path) -> Result<Vec<Finding>> {
     findings.extend(documents::check(root)?);
     let commands = siblings::commands(&files);
     let (mut parsed, mut measured) = (Vec::new(), Vec::new());
+    let mut prose = prose::Prose::new();
     for file in files {
         // A deleted file that is still in the index, a link to nowhere, or a binary.
         let Ok(text) = std::fs::read_to_string(root.join(&file)) else { continue };
         findings.extend(words::check(&file, &text));
+        prose.read(&file, &text);
         if file.extension().is_some_and(|e| e == "rs") {
             match syn::parse_file(&text) {
                 Ok(syntax) => {
@@ -52,6 +55,7 @@ pub fn run(root: &Path) -> Result<Vec<Finding>> {
             measured.extend(kernel::measure(&file, &text));
         }
     }
+    findings.extend(prose.findings());
     measured.extend(circles::check(&parsed));
     findings.extend(names::check(&parsed));
     findings.extend(limits::check(measured));

@@ -17,6 +17,7 @@ use aya::Ebpf;
 use aya::maps::{Array, MapData, PerCpuArray, RingBuf};
 use aya::programs::Iter;
 use plumb_capture_api::TargetObserver;
+use plumb_process::usage::monotonic_ns;
 use plumb_syscalls::{Abi, At, Count, SystemCall, Take, What, number};
 
 use crate::callsums::null_call_ns;
@@ -277,11 +278,12 @@ impl Calls {
         file.read_to_end(&mut Vec::new()).map(drop)
     }
 
-    /// Takes the waiting calls, in order of their ends.
+    /// Takes the calls that are waiting now, in order of their ends. Ends also where calls come faster than they are read.
     pub fn take(&mut self, mut each: impl FnMut(&SystemCall<'_>)) -> usize {
-        let mut taken = 0;
-        while let Some(item) = self.ring.next() {
+        let (mut taken, begin_ns, mut is_behind) = (0, monotonic_ns(), true);
+        while is_behind && let Some(item) = self.ring.next() {
             if let Some(mut call) = message::read(&item) {
+                is_behind = call.end_ns <= begin_ns;
                 if !call.is_late {
                     call.end_ns = call.end_ns.saturating_sub(self.floor_ns).max(call.begin_ns);
                 }

@@ -151,7 +151,9 @@ fn filter(profile: &Profile, args: &Args) -> Result<Filter> {
     if event.is_none() && !profile.samples.is_empty() {
         let names: Vec<&str> = profile.events.iter().map(|(id, _)| name(id)).collect();
         let hint = match names.contains(&"off-cpu") {
-            true => "it holds only waits. Record processor time too: plumb record -e cpu-clock --off-cpu ...",
+            true => {
+                "it holds only waits. Record both: plumb record -e cpu-clock --off-cpu ...; or processor time alone, and name this file with --waits"
+            }
             false => "plumb report shows them",
         };
         bail!(

@@ -19,6 +19,7 @@ pub fn run(data: &[u8]) {
     let module: Module<Vec<u8>> = Module::new(Sections { eh_frame, ..Sections::default() });
     for at in starts {
         // Two functions may be at one place; what is written is well formed all the same.
-        assert!(module.row(at).is_ok(), "{at:?}");
+        let row = module.row(at);
+        assert!(row.is_ok(), "{at:?}: {row:?}");
     }
 }
