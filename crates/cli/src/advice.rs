@@ -99,10 +99,11 @@ impl Watching {
         faults.begin()?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
+        let starts = starts_command(target);
         let turns = in_turns.then(|| Turns::new(calls.switch(), faults.switch()));
-        let thread = std::thread::Builder::new()
-            .name("calls".into())
-            .spawn(move || watch(Events::new(calls, faults, Paths::new(known)), turns.as_ref(), &stopped))?;
+        let thread = std::thread::Builder::new().name("calls".into()).spawn(move || {
+            watch(Events::new(calls, faults, Paths::new(known)), turns.as_ref(), starts, &stopped)
+        })?;
         drop(subject);
         Ok(Self { stop, thread, costs, each_ns })
     }
@@ -225,7 +226,7 @@ fn refusal(error: LoadError) -> anyhow::Error {
 /// inherits blocked signals, which are meant for the recorder.
 fn follow(target: &Target, calls: &mut Calls, faults: &mut Faults) -> Result<Subject> {
     let own = Target::Processes(vec![std::process::id()]);
-    let starts = matches!(target, Target::Command(_) | Target::Awaited(_));
+    let starts = starts_command(target);
     let subject = Subject::find(if starts { &own } else { target })?;
     if !matches!(target, Target::Machine) {
         subject.follow(|pid| if starts { calls.follow_from_exec(pid) } else { calls.follow(pid) })?;
@@ -234,7 +235,12 @@ fn follow(target: &Target, calls: &mut Calls, faults: &mut Faults) -> Result<Sub
     Ok(subject)
 }
 
-fn watch(mut events: Events, turns: Option<&Turns>, stop: &AtomicBool) -> Gathered {
+/// Whether the target is still to be executed: its calls are shown from then on, while its process has page faults before.
+fn starts_command(target: &Target) -> bool {
+    matches!(target, Target::Command(_) | Target::Awaited(_))
+}
+
+fn watch(mut events: Events, turns: Option<&Turns>, starts: bool, stop: &AtomicBool) -> Gathered {
     let mut gathered = Gathered {
         watched: Watched::default(),
         calls: HashMap::new(),
@@ -254,7 +260,8 @@ fn watch(mut events: Events, turns: Option<&Turns>, stop: &AtomicBool) -> Gather
         }
         let mut has_some = false;
         events.take(monotonic_ns(), last, |event| {
-            has_some = true;
+            // An exec in a pause would not be seen, and neither would the calls after it.
+            has_some |= !starts || matches!(event, Event::Call(_));
             match event {
                 Event::Call(call) => {
                     *gathered.calls.entry(call.name).or_default() += 1;

@@ -171,7 +171,8 @@ fn page_faults_are_faults_however_many_are_sampled() {
             "by frequency the sum is what was counted: {weight} of {happened}"
         );
         let samples = shown["samples"].as_u64().expect("it is a number");
-        assert!(percent == 0 || samples < 8000, "{samples} samples are no limit");
+        // Rings hold a burst until the recorder looks, and limits it.
+        assert!(percent == 0 || samples * 2 < happened, "{samples} of {happened} are no limit");
         assert_eq!(place.cut(), [""; 0], "{event:?}");
     }
 }
