@@ -62,6 +62,7 @@ static long step(u32 index, struct walking *walking)
         asm volatile("" : "+r"(more));
         return more ? 0 : 1;
     }
+    undo_probe(walk);
     u64 pc = walk->pc;
     u64 frame = walk->is_return ? pc : pc | FRAME_NO_RETURN;
     if (walk->found)
@@ -285,12 +286,15 @@ INLINE void tell_script(struct task_struct *task, struct walking *walking)
 /* Handles a sample whose walk was begun. Returns WHY_ROOT, or the reason for handing it over. */
 INLINE u32 take(void *ctx, struct task_struct *task, struct walking *walking, u32 sample_flags, u64 period, u32 event)
 {
-    u32 flags = NUMBER(task->flags), pid = NUMBER(task->tgid), tid = NUMBER(task->pid);
     struct Control *control = the_control();
     struct draft *draft = walking->draft;
     struct Sample *sample = &draft->sample;
     if (!control)
         return WHY_ODD;
+    /* Kept in the sample, as the stack of a program has no room for them (512 bytes with all calls, on Linux 6.1). */
+    sample->head.pid = NUMBER(task->tgid);
+    sample->head.tid = NUMBER(task->pid);
+    u32 flags = NUMBER(task->flags);
     sample->flags = sample_flags;
     sample->script = 0;
     sample->call = NO_CALL;
@@ -299,7 +303,7 @@ INLINE u32 take(void *ctx, struct task_struct *task, struct walking *walking, u3
     } else {
         u32 why = WHY_ODD;
         if (walking->begun && !(flags & (PF_USER_WORKER | PF_IO_WORKER)))
-            why = walk_user(task, walking, pid, tid);
+            why = walk_user(task, walking, sample->head.pid, sample->head.tid);
         if (control->began && why != WHY_ROOT) {
             tell_script(task, walking);
             return why;
@@ -323,12 +327,10 @@ INLINE u32 take(void *ctx, struct task_struct *task, struct walking *walking, u3
     }
     sample->user = user;
     sample->kernel = kernel;
-    hash = script_frames(draft, walking->space, walking->script, pid, hash);
+    hash = script_frames(draft, walking->space, walking->script, sample->head.pid, hash);
     sample->head.kind = MESSAGE_SAMPLE;
     sample->head.cpu = bpf_get_smp_processor_id();
     sample->head.time_ns = bpf_ktime_get_ns();
-    sample->head.pid = pid;
-    sample->head.tid = tid;
     sample->period = period;
     sample->event = event;
     /* A count covers one event and one system call. */
@@ -348,7 +350,7 @@ INLINE u32 take(void *ctx, struct task_struct *task, struct walking *walking, u3
     u64 waking = wake();
     if (bpf_ringbuf_output(&ring, sample, sizeof(struct Sample) + 8 * at_most(words, MAX_WORDS), waking)) {
         /* Removes the count: the recorder would not know the stack of this key. */
-        struct CountKey key = { .key = sample->key, .pid = pid, .tid = tid };
+        struct CountKey key = { .key = sample->key, .pid = sample->head.pid, .tid = sample->head.tid };
         if (sample->key)
             bpf_map_delete_elem(&counts, &key);
         return WHY_RING_FULL;

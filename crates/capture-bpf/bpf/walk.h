@@ -272,11 +272,13 @@ INLINE int in_vsyscall(struct walk *walk, u64 *rule)
     return !walk->is_return && walk->pc >> 12 == VSYSCALL_PAGE;
 }
 
-/* Restores the original return address of a stack slot if the word there leads to the page of return probes. That page is near the end
- * of user memory, where no code of a program begins with a page. */
-INLINE void undo_probe(struct walk *walk, u64 slot)
+/* Restores the return address of the current frame if a return probe has replaced it: the word on the stack leads to the page of these probes,
+ * which is near the end of user memory, where no code of a program begins with a page. Not a part of walk_step, whose stack has no room. */
+INLINE void undo_probe(struct walk *walk)
 {
-    u64 pc = walk->pc >> 36 == 0x7ff && !(walk->pc & 4095) ? env_return(slot) : 0;
+    if (!walk->is_return || walk->pc >> 36 != 0x7ff || walk->pc & 4095)
+        return;
+    u64 pc = env_return(walk->sp - 8);
     if (pc)
         walk->pc = pc;
 }
@@ -355,7 +357,6 @@ APART int walk_step(struct walk *walk, struct Space *space)
     walk->why = WHY_UNREADABLE;
     if (env_read(walk->slot, cfa - 8, &walk->pc))
         return 0;
-    undo_probe(walk, cfa - 8);
     if (fp && cfa + 8 * fp >= walk->sp) /* An epilogue has popped the slots below sp. */
         walk->fp_slot = cfa + 8 * fp;
     walk->sp = cfa;
