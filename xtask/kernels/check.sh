@@ -168,7 +168,7 @@ off_cpu() {
     off=$(plumb fold a.plumb 2>/dev/null | awk '/;waits_here;/ { sum += $NF } END { print sum / 1e6 }')
     # The first stack is copied, as there is no table yet; on an emulated processor the copy may come too late to be told whose it is.
     all=$(plumb fold a.plumb 2>/dev/null | awk '{ sum += $NF } END { print sum / 1e6 }')
-    is "$off" 580 3000 && is "$all" 880 3000 || { fails "$off of $all ms in waits_here(), not 900"; return 1; }
+    is "$off" 580 6000 && is "$all" 880 6000 || { fails "$off of $all ms in waits_here(), not 900"; return 1; }
     say "$off ms of 900"
 }
 
@@ -233,7 +233,8 @@ kernel_calls() {
 kernel_time() {
     run kernel --latency --csv -- "$work" waits || return 1
     slept=$(awk -F, '$1 ~ /nanosleep/ { print $8 / 1e6 }' out)
-    is "$slept" 880 2000 || { fails "'$slept' ms in nanosleep, not 900"; return 1; }
+    # An emulated processor that others keep busy wakes late from each of its sleeps.
+    is "$slept" 880 6000 || { fails "'$slept' ms in nanosleep, not 900"; return 1; }
     say "$slept ms of 900"
 }
 
