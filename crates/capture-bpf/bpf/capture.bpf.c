@@ -347,8 +347,7 @@ INLINE u32 take(void *ctx, struct task_struct *task, struct walking *walking, u3
     u64 words = user + kernel + 2 * sample->script;
     if (words > MAX_WORDS)
         return WHY_TOO_DEEP;
-    u64 waking = wake();
-    if (bpf_ringbuf_output(&ring, sample, sizeof(struct Sample) + 8 * at_most(words, MAX_WORDS), waking)) {
+    if (bpf_ringbuf_output(&ring, sample, sizeof(struct Sample) + 8 * at_most(words, MAX_WORDS), wake())) {
         /* Removes the count: the recorder would not know the stack of this key. */
         struct CountKey key = { .key = sample->key, .pid = sample->head.pid, .tid = sample->head.tid };
         if (sample->key)

@@ -96,16 +96,17 @@ int on_exec(u64 *ctx)
     struct Control *control = the_control();
     if (!control || !is_followed(control, task))
         return 0;
-    struct Space *space = new_space(NUMBER(task->tgid), (u64)mm);
+    struct Space *space = new_space(tgid, (u64)mm);
     if (!space)
         return 0;
     struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);
+    u64 code = NUMBER(mm->start_code);
     /* The address at which the program begins: in its loader, if it has one. */
     look(task, space, regs->ip);
-    if (mapping_at(space, NUMBER(mm->start_code)) < 0)
-        look(task, space, NUMBER(mm->start_code));
+    if (mapping_at(space, code) < 0)
+        look(task, space, code);
     look(task, space, (u64)mm->context.vdso);
-    want_at(task, space, NUMBER(mm->start_code));
+    want_at(task, space, code);
     want_at(task, space, regs->ip);
     return 0;
 }

@@ -97,12 +97,10 @@ static long enter_vma(struct task_struct *task, struct vm_area_struct *vma, stru
     READ(file, vma->vm_file);
     u64 offset = 0;
     u32 number = copied_from(NUMBER(task->tgid), start, &offset);
-    if (number != FILE_NONE) {
-        file = 0;
-    } else if (file) {
+    if (number == FILE_NONE && file) {
         number = file_number(file);
         offset = (u64)NUMBER(vma->vm_pgoff) << 12;
-    } else if (vdso_of(task) == start) {
+    } else if (number == FILE_NONE && vdso_of(task) == start) {
         number = FILE_VDSO;
     }
     u32 index = __sync_fetch_and_add(&space->entered, 1) & (MAX_MAPPINGS - 1);

@@ -74,7 +74,7 @@ pub struct Verdict {
 }
 
 impl Watching {
-    /// Starts tracing: running processes, the whole machine, or what this process will start.
+    /// Starts tracing running processes, the whole machine, or a command that this process will start.
     pub fn begin(target: &Target) -> Result<Self> {
         Self::begin_as(target, false)
     }
@@ -86,11 +86,10 @@ impl Watching {
 
     fn begin_as(target: &Target, in_turns: bool) -> Result<Self> {
         let costs = costs::measured();
-        let bare = call_ns();
         let filter = CallFilter { min_ns: 0, failed_only: false, counts_met: false, ring_bytes: RING_BYTES };
         let mut calls = Calls::load(filter).map_err(refusal)?;
         calls.calibrate()?;
-        let each_ns = (calls.each_ns() - bare).max(0.0);
+        let each_ns = (calls.each_ns() - calls.bare_ns()).max(0.0);
         let mut faults = Faults::load().map_err(refusal)?;
         let known = Known::of(Watched::names());
         known.wants().try_for_each(|(number, want)| calls.want(Abi::X86_64, number, &want))?;

@@ -64,8 +64,6 @@ pub(super) struct SeenCalls {
 pub(crate) struct CallWatch {
     calls: Calls,
     switch: Switch,
-    /// Duration of a null system call without tracing.
-    bare_ns: f64,
     /// Overhead of tracing for each call on the machine, once it is known.
     each_ns: Option<f64>,
 }
@@ -74,7 +72,6 @@ impl CallWatch {
     /// Loads the programs, switched off.
     pub fn load() -> Result<Self, LoadError> {
         let filter = CallFilter { min_ns: 0, failed_only: false, counts_met: true, ring_bytes: RING };
-        let bare_ns = null_call_ns();
         let mut calls = Calls::load(filter)?;
         let switch = calls.switch();
         switch.take_off();
@@ -96,7 +93,7 @@ impl CallWatch {
                 tracing::debug!(number, %error, "calls of this number are not seen");
             }
         }
-        Ok(Self { calls, switch, bare_ns, each_ns: None })
+        Ok(Self { calls, switch, each_ns: None })
     }
 
     /// Traces processes for `time`, or until `stop` returns true. Ended processes are skipped.
@@ -140,7 +137,7 @@ impl CallWatch {
         seen.begin_ns = monotonic_ns();
         seen.to_unix_ns = unix_ns().saturating_sub(seen.begin_ns);
         self.switch.turn_on()?;
-        let bare_ns = self.bare_ns;
+        let bare_ns = self.calls.bare_ns();
         self.each_ns.get_or_insert_with(|| (null_call_ns() - bare_ns).max(0.0));
         let mut files: HashMap<(u32, i64), String> = HashMap::new();
         let mut step = STEP;

@@ -222,6 +222,11 @@ impl Calls {
         self.each_ns
     }
 
+    /// Duration of a null system call, measured before the programs were attached.
+    pub fn bare_ns(&self) -> f64 {
+        self.bare_ns
+    }
+
     /// A descriptor that becomes readable when there are many calls to take.
     pub fn wakes(&self) -> BorrowedFd<'_> {
         self.ring.as_fd()
