@@ -27,10 +27,7 @@ pub struct Proc {
 
 impl Ask for Proc {
     fn descriptor(&mut self, pid: u32, fd: i32) -> Option<String> {
-        let pid = living_thread(pid);
-        let link = fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok()?.to_string_lossy().into_owned();
-        let inode = link.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')?.parse().ok());
-        Some(inode.and_then(|inode| self.socket(pid, inode)).unwrap_or(link))
+        self.link(living_thread(pid), fd)
     }
 
     fn folder(&mut self, pid: u32) -> Option<String> {
@@ -39,6 +36,13 @@ impl Ask for Proc {
 }
 
 impl Proc {
+    /// The target of a descriptor of a process, which may be one of its threads.
+    fn link(&mut self, pid: u32, fd: i32) -> Option<String> {
+        let link = fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok()?.to_string_lossy().into_owned();
+        let inode = link.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')?.parse().ok());
+        Some(inode.and_then(|inode| self.socket(pid, inode)).unwrap_or(link))
+    }
+
     /// The description of a socket in the process' network namespace. Reads all sockets at once: a server has many.
     fn socket(&mut self, pid: u32, inode: u64) -> Option<String> {
         if let Some(known) = self.sockets.get(&inode) {
@@ -66,15 +70,16 @@ pub fn learn(descriptors: &mut Descriptors, asked: &mut Proc, pid: u32) {
     if let Some(folder) = asked.folder(pid) {
         descriptors.learn_folder(pid, folder);
     }
-    let entries = fs::read_dir(format!("/proc/{}/fd", living_thread(pid))).into_iter().flatten().flatten();
+    let living = living_thread(pid);
+    let entries = fs::read_dir(format!("/proc/{living}/fd")).into_iter().flatten().flatten();
     for fd in entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()) {
-        let Some(name) = asked.descriptor(pid, fd) else { continue };
-        descriptors.learn(pid, fd, name, is_closed_by_exec(pid, fd));
+        let Some(name) = asked.link(living, fd) else { continue };
+        descriptors.learn(pid, fd, name, is_closed_by_exec(living, fd));
     }
 }
 
 fn is_closed_by_exec(pid: u32, fd: i32) -> bool {
-    let text = fs::read_to_string(format!("/proc/{}/fdinfo/{fd}", living_thread(pid))).unwrap_or_default();
+    let text = fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")).unwrap_or_default();
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok()).unwrap_or(0);
     /// O_CLOEXEC, which is the same on all traced architectures.

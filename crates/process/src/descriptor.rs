@@ -24,21 +24,20 @@ pub fn pidfd(pid: u32) -> io::Result<OwnedFd> {
 
 /// Reads memory of another process; returns the number of bytes read from the start.
 pub fn read_memory(pid: u32, at: u64, buffer: &mut [u8]) -> usize {
-    match read_of_thread(pid, at, buffer) {
-        0 if !buffer.is_empty() => match living_thread(pid) {
-            thread if thread != pid => read_of_thread(thread, at, buffer),
-            _ => 0,
-        },
-        read => read,
-    }
+    let read = read_of_thread(pid, at, buffer).or_else(|error| match error.raw_os_error() {
+        // A thread that has exited has no memory.
+        Some(libc::ESRCH) => read_of_thread(living_thread(pid), at, buffer),
+        _ => Err(error),
+    });
+    read.unwrap_or(0)
 }
 
-fn read_of_thread(thread: u32, at: u64, buffer: &mut [u8]) -> usize {
-    let Ok(pid) = i32::try_from(thread) else { return 0 };
+fn read_of_thread(thread: u32, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    let pid = i32::try_from(thread).map_err(|_| io::ErrorKind::InvalidInput)?;
     let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     let remote = libc::iovec { iov_base: at as *mut libc::c_void, iov_len: buffer.len() };
     // SAFETY: `local` describes `buffer`, which outlives the call; `remote` is only looked at by the kernel in the other
     // process, which reports addresses that are not there.
     let count = unsafe { libc::process_vm_readv(pid, &local, 1, &remote, 1, 0) };
-    usize::try_from(count).unwrap_or(0)
+    usize::try_from(count).map_err(|_| io::Error::last_os_error())
 }

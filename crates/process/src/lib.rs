@@ -49,7 +49,8 @@ pub use maps::{MapLine, parse_maps};
 pub use memory::available_memory;
 pub use open::{FileOrigin, OpenError, open_mapped, path_of_open};
 pub use pid::{
-    comm, environment, executable, is_proc_foreign, living_thread, mappings, parent, peak_rss, pids, threads,
+    FOREIGN_PROC, comm, environment, executable, is_proc_foreign, living_thread, mappings, parent, peak_rss,
+    pids, threads,
 };
 pub use program::Program;
 pub use section::{SectionReader, read_most};

@@ -89,13 +89,19 @@ pub fn open_mapped(key: &FileKey, place: &FileOrigin) -> Result<File, OpenError>
     }
     let mut outcome = Err(OpenError::NotFound);
     if let FileOrigin::Process { pid, range, parent } = place {
-        let pid = &living_thread(*pid);
-        let link = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end);
-        outcome = open_regular(Path::new(&link)).and_then(|file| check_link(key, file));
+        let linked = |pid: u32| {
+            let link = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end);
+            open_regular(Path::new(&link)).and_then(|file| check_link(key, file))
+        };
+        outcome = linked(*pid);
         // A process that lived half a millisecond is gone by now, its parent is not.
-        for pid in [*pid, living_thread(*parent)] {
-            if outcome.is_err() && pid != 0 {
-                let mut inside = PathBuf::from(format!("/proc/{pid}/root"));
+        for process in [*pid, *parent] {
+            if outcome.is_err() && process != 0 {
+                let living = living_thread(process);
+                if process == *pid && living != process {
+                    outcome = linked(living);
+                }
+                let mut inside = PathBuf::from(format!("/proc/{living}/root"));
                 inside.push(path.strip_prefix("/").unwrap_or(path));
                 outcome = better(outcome, open_checked(key, &inside));
             }

@@ -24,17 +24,19 @@ pub fn comm(pid: u32, tid: u32) -> Option<Vec<u8>> {
 /// another running one. The kernel releases memory, files and root of a thread that has exited, so `/proc/PID/maps`, `exe` and `root` are
 /// empty then; those of `/proc/TID` are not.
 pub fn living_thread(pid: u32) -> u32 {
-    let has_ended = |tid| matches!(state(pid, tid), Some('Z' | 'X') | None);
-    if !has_ended(pid) {
-        return pid;
-    }
-    threads(pid).into_iter().find(|&tid| !has_ended(tid)).unwrap_or(pid)
+    find_living_thread(pid).unwrap_or(pid)
+}
+
+/// As [`living_thread`]; `None` if every thread has exited.
+pub(crate) fn find_living_thread(pid: u32) -> Option<u32> {
+    let is_living = |&tid: &u32| !matches!(state(pid, tid), Some('Z' | 'X') | None);
+    Some(pid).filter(is_living).or_else(|| threads(pid).into_iter().find(is_living))
 }
 
 /// Returns the path of the executable as seen by the process, without " (deleted)". `None` for a kernel thread.
 pub fn executable(pid: u32) -> Option<Vec<u8>> {
-    let path =
-        std::fs::read_link(format!("/proc/{}/exe", living_thread(pid))).ok()?.into_os_string().into_vec();
+    let link = |pid: u32| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let path = link(pid).or_else(|| link(living_thread(pid)))?.into_os_string().into_vec();
     Some(path.strip_suffix(b" (deleted)").map(<[u8]>::to_vec).unwrap_or(path))
 }
 
@@ -55,7 +57,8 @@ pub fn environment(pid: u32, most: usize) -> Option<Vec<u8>> {
 
 /// Returns the text of the maps file, for [`parse_maps`](crate::parse_maps). Empty for a kernel thread.
 pub fn mappings(pid: u32) -> Option<Vec<u8>> {
-    std::fs::read(format!("/proc/{}/maps", living_thread(pid))).ok()
+    let read = |pid: u32| std::fs::read(format!("/proc/{pid}/maps")).ok();
+    read(pid).filter(|text| !text.is_empty()).or_else(|| read(living_thread(pid)))
 }
 
 /// Returns the process id of the parent.
@@ -65,7 +68,8 @@ pub fn parent(pid: u32) -> Option<u32> {
 
 /// Returns the peak resident memory in bytes. `None` for a kernel thread.
 pub fn peak_rss(pid: u32) -> Option<u64> {
-    peak_in_status(&std::fs::read(format!("/proc/{}/status", living_thread(pid))).ok()?)
+    let peak = |pid: u32| peak_in_status(&std::fs::read(format!("/proc/{pid}/status")).ok()?);
+    peak(pid).or_else(|| peak(living_thread(pid)))
 }
 
 /// Whether `/proc` shows the processes of another pid namespace than this process is in, as if a container runtime has not mounted its own:
@@ -74,6 +78,10 @@ pub fn is_proc_foreign() -> bool {
     let shown = std::fs::read_link("/proc/self").ok();
     shown.is_some_and(|shown| shown.as_os_str() != std::process::id().to_string().as_str())
 }
+
+/// The error and its remedy where [`is_proc_foreign`].
+pub const FOREIGN_PROC: &str = "/proc is of another pid namespace than this command; mount this namespace's own (unshare --pid --fork \
+     --mount-proc), or run plumb outside of it";
 
 /// Returns the running processes, unordered.
 pub fn pids() -> Vec<u32> {

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::pid::{fields_of_stat, living_thread};
+use crate::pid::{fields_of_stat, find_living_thread};
 use crate::thread::state;
 use crate::usage::{CpuTime, ticks_per_second};
 
@@ -18,7 +18,7 @@ pub fn exists(pid: u32) -> bool {
 
 /// Whether a process is running, even without its main thread, and is not a zombie.
 pub fn is_alive(pid: u32) -> bool {
-    state(pid, living_thread(pid)).is_some_and(|state| !matches!(state, 'Z' | 'X'))
+    find_living_thread(pid).is_some()
 }
 
 /// Returns the live threads of these processes and of all their descendants.
@@ -90,17 +90,31 @@ fn parse_schedstat(text: &str) -> Option<RunTimes> {
     (fields.next()?? > 0_u64).then_some(times)
 }
 
-/// Returns the time that the hypervisor stole from all CPUs so far.
-pub fn stolen_time() -> Duration {
-    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
-    of_ticks(machine_fields(&stat).get(7).copied().unwrap_or(0), ticks_per_second())
+/// Time of all CPUs together that no thread ran.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MachineTimes {
+    /// Time stolen by the hypervisor.
+    pub stolen: Duration,
+    /// Time in interrupts.
+    pub interrupts: Duration,
 }
 
-/// Returns the time that all CPUs spent in interrupts so far.
-pub fn interrupt_time() -> Duration {
-    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
-    let fields = machine_fields(&stat);
-    of_ticks(fields.get(5..7).unwrap_or_default().iter().sum(), ticks_per_second())
+impl MachineTimes {
+    /// Returns the times since boot.
+    pub fn now() -> Self {
+        let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let (fields, ticks) = (machine_fields(&stat), ticks_per_second());
+        let [.., irq, softirq, steal] = fields.get(..8).unwrap_or(&[0; 8]) else { return Self::default() };
+        Self { stolen: of_ticks(*steal, ticks), interrupts: of_ticks(irq + softirq, ticks) }
+    }
+
+    /// Returns the times since an earlier moment.
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            stolen: self.stolen.saturating_sub(before.stolen),
+            interrupts: self.interrupts.saturating_sub(before.interrupts),
+        }
+    }
 }
 
 /// Returns the CPU time of the whole machine so far, without idle time.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use plumb_process::FOREIGN_PROC;
+
 /// The reason why a process can't be inspected.
 #[derive(Debug)]
 pub enum Refusal {
@@ -59,11 +61,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::NoSuchProcess(pid) => write!(f, "there is no process {pid}"),
-            Refusal::ForeignProc(pid) => write!(
-                f,
-                "process {pid} is ambiguous: /proc is of another pid namespace than this command; mount this namespace's own (unshare \
-                 --pid --fork --mount-proc), or run plumb outside of it"
-            ),
+            Refusal::ForeignProc(pid) => write!(f, "process {pid} is ambiguous: {FOREIGN_PROC}"),
             Refusal::Gone(pid) => write!(f, "process {pid} ended while it was looked at"),
             Refusal::Traced { pid, tracer } => {
                 write!(f, "process {pid} is under a debugger already, process {tracer}, and can't have two")

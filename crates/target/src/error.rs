@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use plumb_process::FOREIGN_PROC;
+
 use crate::cgroup::NoCgroup;
 
 /// The reason why a target can't be started, found or waited for.
@@ -51,10 +53,7 @@ impl fmt::Display for TargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TargetError::Cgroup(why) => why.fmt(f),
-            TargetError::ForeignProc => f.write_str(
-                "process numbers are ambiguous: /proc is of another pid namespace than this command; mount this namespace's own \
-                 (unshare --pid --fork --mount-proc), or run plumb outside of it",
-            ),
+            TargetError::ForeignProc => write!(f, "process numbers are ambiguous: {FOREIGN_PROC}"),
             TargetError::NoSuchProcess(pid) => write!(f, "there is no process {pid}"),
             TargetError::Command { name, error } if error.kind() == io::ErrorKind::NotFound => {
                 write!(f, "{name}: command not found")
