@@ -51,7 +51,7 @@ pub(crate) fn shared(image: &Image, options: &Options, answer: &mut Answer) -> O
     let name = Path::new(std::str::from_utf8(&bytes[..end]).ok()?);
     let build_id = BuildId::new(&bytes[end + 1..])?;
     let beside = image.path.parent().unwrap_or(Path::new("/")).join(name);
-    let in_roots = options.debug_roots.iter().map(|root| build_id_path(root, &build_id));
+    let in_roots = options.debug_roots.iter().map(|root| debug_file_path(root, &build_id));
     for path in std::iter::once(beside).chain(in_roots) {
         if let Some(found) =
             try_open(&path, answer).filter(|found| found.build_id.as_ref() == Some(&build_id))
@@ -71,7 +71,7 @@ fn local_by_build_id(
 ) -> Option<Rc<Image>> {
     let build_id = build_id?;
     for root in &options.debug_roots {
-        let path = build_id_path(root, build_id);
+        let path = debug_file_path(root, build_id);
         if let Some(found) = verified(&path, build_id, answer) {
             return Some(found);
         }
@@ -79,7 +79,8 @@ fn local_by_build_id(
     None
 }
 
-fn build_id_path(root: &Path, build_id: &BuildId) -> PathBuf {
+/// The debug file of a build ID in a folder of debug files, such as `/usr/lib/debug`.
+pub fn debug_file_path(root: &Path, build_id: &BuildId) -> PathBuf {
     let hex = build_id.to_string();
     let (folder, name) = hex.split_at(2);
     root.join(".build-id").join(folder).join(format!("{name}.debug"))
@@ -110,7 +111,10 @@ fn by_link(image: &Image, options: &Options, answer: &mut Answer) -> Option<Rc<I
     let recorded = Path::new(&answer.summary.path).parent().unwrap_or(folder).to_owned();
     for root in &options.debug_roots {
         for folder in [folder, &recorded] {
-            places.push(root.join(folder.strip_prefix("/").unwrap_or(folder)).join(&name));
+            let place = root.join(folder.strip_prefix("/").unwrap_or(folder)).join(&name);
+            if !places.contains(&place) {
+                places.push(place);
+            }
         }
     }
     for path in places.into_iter().filter(|path| *path != image.path) {

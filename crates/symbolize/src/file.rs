@@ -282,13 +282,9 @@ fn is_newer(image: &Image, recorded_until: Option<SystemTime>) -> bool {
 }
 
 /// Returns the paths where the recorded file may be, most likely first.
-fn places(job: &Job, options: &Options) -> Vec<PathBuf> {
-    let mut places = options.images.get(&job.dso).cloned().unwrap_or_default();
-    places.extend(job.held.as_ref().map(path_of_open));
+fn places<'a>(job: &'a Job, options: &'a Options) -> impl Iterator<Item = PathBuf> + 'a {
+    let known = options.images.get(&job.dso).into_iter().flatten().cloned();
     let relative = Path::new(&job.path).strip_prefix("/").unwrap_or(Path::new(&job.path));
-    places.push(options.root.join(relative));
-    for pid in &job.pids {
-        places.push(options.process(*pid).join("root").join(relative));
-    }
-    places
+    let inside = job.pids.iter().map(move |&pid| options.process(pid).join("root").join(relative));
+    known.chain(job.held.as_ref().map(path_of_open)).chain([options.root.join(relative)]).chain(inside)
 }

@@ -44,6 +44,7 @@ mod vdso;
 mod work;
 
 pub use code::{Binary, FunctionCode, NoCode};
+pub use debug_file::debug_file_path;
 pub use job::CodePlace;
 pub use options::{Options, Progress};
 pub use probe::ProbeStep;
@@ -57,6 +58,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use plumb_profile::{BuildId, Profile};
+
+use crate::gopclntab::GoLines;
 
 /// Finds functions and lines for each frame that has none yet.
 ///
@@ -89,13 +92,12 @@ pub enum SymbolDetail {
 /// Returns the detail of an ELF file's symbols; the least if it can't be read.
 pub fn detail_of(path: &Path) -> SymbolDetail {
     let Ok(image) = elf::Image::open(path) else { return SymbolDetail::default() };
-    let has = |name: &str| image.section(name).is_some_and(|section| section.kind != object::elf::SHT_NOBITS);
     let has_symbols = image.section_of(object::elf::SHT_SYMTAB).is_some();
-    match has(".debug_info") && has(".debug_line") {
+    match image.has_dwarf() && image.debug_section(".debug_line").is_some() {
         true if has_symbols => SymbolDetail::Full,
         true => SymbolDetail::Dwarf,
-        false if has(".gopclntab") || has(".data.rel.ro.gopclntab") => SymbolDetail::Lines,
-        false if has_symbols || has(".gnu_debugdata") => SymbolDetail::Functions,
+        false if GoLines::is_in(&image) => SymbolDetail::Lines,
+        false if has_symbols || image.section(".gnu_debugdata").is_some() => SymbolDetail::Functions,
         false => SymbolDetail::Dynamic,
     }
 }

@@ -26,10 +26,11 @@ const LONGEST_LINE: usize = 1 << 16;
 
 /// Resolves the frames of anonymous memory of the process `pid`: by its map, and by its jitdump, which holds where both have a name.
 pub(crate) fn solve(job: &Job, pid: u32, options: &Options, answer: &mut Answer) {
-    let (mut maps, process) = (places(pid, options), options.proc.join(pid.to_string()));
+    let process = options.process(pid);
+    let inner = inner_pid(&process).unwrap_or(pid);
+    let mut maps = places((pid, inner), &process, options);
     let held = job.roots.iter().map(|root| root.path().join(format!("tmp/perf-{}.map", root.inner_pid)));
     maps.extend(held);
-    let inner = inner_pid(&process).unwrap_or(pid);
     let dumps = jitdump::places(&process, inner, &options.perf_maps);
     let owner = owner(pid, options);
     let mut refused = None;
@@ -106,10 +107,8 @@ pub(crate) fn user(process: &Path) -> Option<u32> {
 }
 
 /// Returns the possible paths of the map: here, or in the process' own mount namespace under its ID there.
-fn places(pid: u32, options: &Options) -> Vec<PathBuf> {
-    let process = options.process(pid);
+fn places((pid, inner): (u32, u32), process: &Path, options: &Options) -> Vec<PathBuf> {
     let mut places = vec![options.perf_maps.join(format!("perf-{pid}.map"))];
-    let inner = inner_pid(&process).unwrap_or(pid);
     for pid in [inner, pid] {
         let place = process.join(format!("root/tmp/perf-{pid}.map"));
         if !places.contains(&place) {

@@ -53,8 +53,7 @@ fn further(image: &Image, offset: u64, entry: u64, tables: &[Symtab]) -> Option<
     let size = end.checked_sub(entry).filter(|&size| size <= MAX_FUNCTION)?;
     let code = image.read_up_to(offset, size).ok()?;
     // Other functions that begin here are called as well.
-    let next =
-        tables.iter().flat_map(Symtab::all).map(|(_, start)| start).filter(|&start| start > entry).min();
+    let next = tables.iter().filter_map(|table| table.next_start(entry)).min();
     let limit = next.unwrap_or(u64::MAX).min(end);
     let distance = straight(&code, entry, limit)?;
     (!is_jumped_to(image, entry, entry + distance)?).then_some(distance)

@@ -20,7 +20,8 @@ const MOST: usize = 64;
 /// The root directory of a process, with its mount namespace, which lasts as long as it is open.
 #[derive(Debug)]
 pub(crate) struct ProcessRoot {
-    pid: u32,
+    /// Process id here.
+    pub pid: u32,
     /// Process id in its own pid namespace.
     pub inner_pid: u32,
     root: File,

@@ -49,7 +49,8 @@ impl Sources {
     /// Returns the root directories, other than ours, of processes that had the file mapped: those held open, and those of running processes.
     fn roots(&self, job: &Job) -> Vec<PathBuf> {
         let held = job.roots.iter().map(|root| root.path());
-        held.chain(job.pids.iter().filter_map(|&pid| other_root(pid, &self.options))).collect()
+        let others = job.pids.iter().filter(|&&pid| !job.roots.iter().any(|root| root.pid == pid));
+        held.chain(others.filter_map(|&pid| other_root(pid, &self.options))).collect()
     }
 
     /// Names the frames of a job without an ELF file.

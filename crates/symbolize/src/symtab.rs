@@ -108,6 +108,12 @@ impl Symtab {
         self.table.symbols().iter().map(|symbol| (self.name(symbol), symbol.start))
     }
 
+    /// Returns the first address after this one where a function begins.
+    pub fn next_start(&self, address: u64) -> Option<u64> {
+        let symbols = self.table.symbols();
+        symbols.get(symbols.partition_point(|symbol| symbol.start <= address)).map(|symbol| symbol.start)
+    }
+
     /// Returns the function that contains `address`.
     pub fn find(&self, address: u64) -> Option<Named> {
         let symbol = self.table.find(address, |symbol| self.name(symbol))?;

@@ -29,7 +29,11 @@ pub fn module_of(
         entry: sections.entry.map(Svma),
     });
     let entries = sframe.and_then(|section| {
-        let is_missing = |at| matches!(module.row(at), Ok(None));
+        let gaps = module.gaps(Svma(0)..Svma(u64::MAX));
+        let is_missing = |at| {
+            let after = gaps.partition_point(|gap| gap.start <= at);
+            gaps.get(..after).and_then(<[_]>::last).is_some_and(|gap| at < gap.end)
+        };
         sframe::eh_frame(&section.bytes, Svma(section.address), is_missing)
     });
     let module = match entries {
