@@ -18,8 +18,8 @@ pub trait OffCpu {
     fn stop(&mut self) -> io::Result<()>;
     /// Returns the threads that are off-CPU and whose stacks were not reported yet, with their stacks: at the first call, right after
     /// [`KernelUnwinder::begin`](crate::KernelUnwinder::begin), those off-CPU since before; later, those that went off-CPU without a stack.
-    /// Their times are reported under [`OffThread::key`]. Times of threads already reported are counted up to now, and restart. Fails if this
-    /// kernel does not support it; then times are reported as they end. `ends`: nothing is reported later, so waits that have just begun are
+    /// The off-CPU time of each is reported under [`OffThread::key`]. Times of threads already reported are counted up to now, and restart. Fails
+    /// if this kernel does not support it; then times are reported as they end. `ends`: nothing is reported later, so waits that have just begun are
     /// included too.
     fn off_now(&mut self, ends: bool) -> io::Result<Vec<OffThread>>;
     /// Returns the times of threads that are off-CPU now, up to `now_ns` on the monotonic clock.

@@ -268,6 +268,11 @@ impl Sampling {
         happens && self.pace == SamplingRate::Period(1)
     }
 
+    /// Whether programs in the kernel report the event instead of perf: time off the CPU.
+    pub fn is_told(&self) -> bool {
+        self.counter.trigger().is_some_and(Trigger::is_told)
+    }
+
     /// The period of each sample, if the sample does not include it.
     pub fn period(&self) -> Option<u64> {
         match self.pace {

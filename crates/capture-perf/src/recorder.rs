@@ -16,9 +16,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use plumb_capture_api::{OffCpu, ProbeCounts, SamplingRate};
 use plumb_ingest::{Ingest, Statistics};
+use plumb_process::Host;
+use plumb_process::procfs::MachineTimes;
 use plumb_process::throttle::Throttle;
 use plumb_process::usage::{CpuTime, Priority, monotonic_ns, nanoseconds};
-use plumb_process::{Host, procfs};
 use plumb_profile::Profile;
 use plumb_target::End;
 use plumb_target::signals;
@@ -76,10 +77,8 @@ struct Began {
     monotonic_ns: u64,
     unix_ns: u64,
     own: CpuTime,
-    /// Time stolen by the hypervisor.
-    stolen: Duration,
-    /// Time of all CPUs in interrupts.
-    interrupts: Duration,
+    /// Time of all CPUs that no thread ran.
+    machine: MachineTimes,
     /// The throttling cgroups of the target's first process.
     throttle: Option<Throttle>,
 }
@@ -91,8 +90,7 @@ impl Began {
             monotonic_ns: monotonic_ns(),
             unix_ns: unix_ns(),
             own,
-            stolen: procfs::stolen_time(),
-            interrupts: procfs::interrupt_time(),
+            machine: MachineTimes::now(),
             throttle: pids.first().and_then(|&pid| Throttle::of(pid)),
         }
     }

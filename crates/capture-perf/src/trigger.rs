@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use perf_event_open_sys::bindings::{PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT};
+use plumb_profile::Event;
 
 use crate::attr::Code;
 use crate::sys::tracefs::Tracefs;
@@ -266,7 +267,7 @@ impl Trigger {
 
     /// An event that a program triggers (`PERF_COUNT_SW_BPF_OUTPUT`) instead of the kernel.
     pub(crate) fn told() -> Self {
-        Self { unit: "ns".into(), ..Self::of("off-cpu", Kind::Software(TOLD)) }
+        Self { unit: "ns".into(), ..Self::of(Event::OFF_CPU, Kind::Software(TOLD)) }
     }
 
     /// Whether this is [`Trigger::told`].

@@ -16,3 +16,12 @@ pub struct Event {
     /// Unit of a sample's weight: `ns`, `cycles`, or the event's own name.
     pub unit: StringId,
 }
+
+impl Event {
+    /// Name of the event of blocked time: from the sample's time on, for its weight in nanoseconds.
+    pub const OFF_CPU: &str = "off-cpu";
+    /// Name of the event of time in a run queue, waiting for a processor.
+    pub const RUN_QUEUE: &str = "run-queue";
+    /// Names of the events of time off the processor.
+    pub const WAITS: [&str; 2] = [Self::OFF_CPU, Self::RUN_QUEUE];
+}

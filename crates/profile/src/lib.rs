@@ -44,4 +44,6 @@ pub use stack::{StackId, StackNode, Stacks};
 pub use strings::{StringId, Strings};
 pub use symbol::{Function, FunctionId, Line, Symbols};
 pub use table::{Id, Interned, Table};
-pub use unnamed::{UnnamedFunction, UnnamedFunctions, parse_unnamed_function, unnamed_function_name};
+pub use unnamed::{
+    UnnamedFunction, UnnamedFunctions, parse_unnamed_function, unnamed_function_name, unnamed_function_start,
+};

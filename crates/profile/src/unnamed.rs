@@ -37,6 +37,12 @@ pub fn unnamed_function_name(path: &str, start: u64) -> String {
     }
 }
 
+/// Returns the start of the function in the file at `path` that has such a name; `None` for other names, and those of other files.
+pub fn unnamed_function_start(name: &str, path: &str) -> Option<Address> {
+    let (file, start) = parse_unnamed_function(name)?;
+    (path.rsplit('/').next() == Some(file)).then_some(Address(start))
+}
+
 /// Parses such a name into file and start; `None` for other names.
 pub fn parse_unnamed_function(name: &str) -> Option<(&str, u64)> {
     let (file, digits) = name.rsplit_once("+0x")?;

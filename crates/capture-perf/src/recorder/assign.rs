@@ -8,7 +8,6 @@ use crate::attr::{Copier, Part, Sampling};
 use crate::error::Error;
 use crate::events::{Attachment, EventContext, Program};
 use crate::sys::perf::{Event, Whom};
-use crate::trigger::Trigger;
 
 /// The number that a program has for the event at a place in the list, in which time off the processor comes last; that has two of its own.
 pub(super) fn number_of(place: usize, is_measuring: bool) -> usize {
@@ -25,16 +24,15 @@ pub(super) fn assign(
     limit_hz: Option<u32>,
     limits: &mut Vec<String>,
 ) -> Result<Vec<Program>, Error> {
-    let is_told = |one: &Sampling| one.counter.trigger().is_some_and(Trigger::is_told);
     let decided =
-        wanted.iter().filter(|one| !one.counter.is_place() && !one.is_copied && !is_told(one)).count();
+        wanted.iter().filter(|one| !one.counter.is_place() && !one.is_copied && !one.is_told()).count();
     let interrupts = wanted.iter().position(|one| one.counter.interrupts()).filter(|_| decided > 1);
     let is_measuring = assistant.off_cpu().is_some();
     let only_measures = is_measuring && assistant.program().is_none();
     let mut programs = Vec::new();
     for (place, sampling) in wanted.iter_mut().enumerate() {
         let number = number_of(place, is_measuring);
-        let program = if is_told(sampling) {
+        let program = if sampling.is_told() {
             let off_cpu = assistant
                 .off_cpu()
                 .ok_or_else(|| Error::system("measuring")(ErrorKind::Unsupported.into()))?;

@@ -2,7 +2,7 @@
 //!
 //! Elsewhere: the coverage that readers of a recording see (analyze).
 
-use plumb_process::procfs;
+use plumb_process::procfs::MachineTimes;
 use plumb_process::usage::CpuTime;
 use plumb_profile::{COVERAGE_GAP, Meta, Scope};
 
@@ -39,10 +39,11 @@ impl Recorder {
         if asked < ENOUGH || FAIR.contains(&percent) {
             return None;
         }
+        let machine = MachineTimes::now().since(self.began.machine);
         let mut causes = if percent > 100.0 {
             self.excesses(meta)
         } else {
-            self.losses((asked - samples as f64, asked), hz, meta)
+            self.losses((asked - samples as f64, asked), hz, (machine, meta))
         };
         if clock.events.sampling().code != Code::All {
             causes.push("user and kernel time are told apart by the kernel's tick, which is rough".into());
@@ -53,23 +54,20 @@ impl Recorder {
                  by the hypervisor",
                 meta.lost_samples,
                 self.statistics().throttled,
-                self.interrupts(),
-                self.stolen()
+                machine.interrupts.as_secs_f64(),
+                machine.stolen.as_secs_f64()
             ));
         }
         Some(format!("{COVERAGE_GAP}{percent:.0}%: {}", causes.join("; ")))
     }
 
-    fn interrupts(&self) -> f64 {
-        procfs::interrupt_time().saturating_sub(self.began.interrupts).as_secs_f64()
-    }
-
-    fn stolen(&self) -> f64 {
-        procfs::stolen_time().saturating_sub(self.began.stolen).as_secs_f64()
-    }
-
     /// Causes of `missing` samples, of `asked` expected ones.
-    fn losses(&self, (missing, asked): (f64, f64), hz: f64, meta: &Meta) -> Vec<String> {
+    fn losses(
+        &self,
+        (missing, asked): (f64, f64),
+        hz: f64,
+        (machine, meta): (MachineTimes, &Meta),
+    ) -> Vec<String> {
         let explains = |samples: f64| samples >= EXPLAINS * missing;
         // Effects on the whole machine are attributed to the target by its share of the CPU time.
         let whole = meta.duration_ns as f64 / 1e9 * f64::from(meta.cpus) * hz;
@@ -96,16 +94,13 @@ impl Recorder {
                 "the kernel stopped the events {throttled} times, as samples came faster than kernel.perf_event_max_sample_rate; fewer: -F 200"
             ));
         }
-        if of_machine(self.stolen()) {
-            causes.push(format!(
-                "the hypervisor took {:.2} s of processor time from this machine",
-                self.stolen()
-            ));
+        let (stolen, interrupts) = (machine.stolen.as_secs_f64(), machine.interrupts.as_secs_f64());
+        if of_machine(stolen) {
+            causes.push(format!("the hypervisor took {stolen:.2} s of processor time from this machine"));
         }
-        if of_machine(self.interrupts()) {
+        if of_machine(interrupts) {
             causes.push(format!(
-                "processors spent {:.2} s in interrupts, some of it charged to the target while its clock could not fire",
-                self.interrupts()
+                "processors spent {interrupts:.2} s in interrupts, some of it charged to the target while its clock could not fire"
             ));
         }
         if meta.scope == Scope::Inherited {

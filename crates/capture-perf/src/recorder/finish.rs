@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use plumb_capture_api::{SamplingRate, Unmeasured, UnwindFallbackStats};
 use plumb_ingest::{EndedCgroups, Statistics};
-use plumb_process::procfs;
+use plumb_process::procfs::MachineTimes;
 use plumb_process::usage::{CpuTime, monotonic_ns, nanoseconds, own_cpu_time};
 use plumb_profile::{DsoId, Meta, Profile, Queued, Scope};
 use plumb_target::{Descendants, Running};
@@ -159,7 +159,7 @@ impl Recorder {
         meta.scope = self.setup.scope;
         meta.user_only = clock.events.sampling().code == Code::User;
         meta.target_cpu_ns = target_cpu.map(CpuTime::total_ns);
-        let stolen_ns = nanoseconds(procfs::stolen_time().saturating_sub(self.began.stolen));
+        let stolen_ns = nanoseconds(MachineTimes::now().since(self.began.machine).stolen);
         let throttled_ns = self.began.throttle.as_ref().map(|throttle| nanoseconds(throttle.since()));
         let queued = self.ingest.queued(ended_ns);
         meta.queued = queued.map(|queued| Queued { stolen_ns, throttled_ns, ..queued });

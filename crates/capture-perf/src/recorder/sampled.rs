@@ -10,7 +10,6 @@ use crate::attr::Sampling;
 use crate::events::Events;
 use crate::limit::Limit;
 use crate::setup::SampledEvent;
-use crate::trigger::Trigger;
 
 /// One event of the recording.
 pub(super) struct Sampled {
@@ -35,7 +34,7 @@ impl Sampled {
 
     /// Whether it is off-CPU time, which a program reports.
     pub fn is_told(&self) -> bool {
-        self.events.sampling().counter.trigger().is_some_and(Trigger::is_told)
+        self.events.sampling().is_told()
     }
 
     /// Whether it is a clock, sampled by frequency.

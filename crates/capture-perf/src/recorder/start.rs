@@ -8,7 +8,7 @@ use plumb_capture_api::{KernelUnwinder, SamplingRate, TargetObserver};
 use plumb_ingest::{Filter, Ingest, Source};
 use plumb_process::usage::{monotonic_ns, own_cpu_time, raise_file_limit};
 use plumb_process::{Host, procfs};
-use plumb_profile::{EventId, Id, Scope};
+use plumb_profile::{Event, EventId, Id, Scope};
 use plumb_table_cache::TableCache;
 use plumb_target::begin::{check, follow_all, release};
 use plumb_target::{Held, Target, TargetError, signals};
@@ -340,10 +340,9 @@ fn open_events(
     program: Program,
     by_frequency: Option<u32>,
 ) -> Result<(Events, Option<Limit>), Error> {
-    let each = sampling.pace == SamplingRate::Period(1);
-    let is_told = sampling.counter.trigger().is_some_and(Trigger::is_told);
+    let each = sampling.pace == SamplingRate::Period(1) && !sampling.is_told();
     let mut events = Events::new(ground.clone(), sampling, program)?;
-    let limit = by_frequency.filter(|_| each && !is_told);
+    let limit = by_frequency.filter(|_| each);
     if let Some(hz) = limit.filter(|_| !events.is_taken()) {
         events.prepare(SamplingRate::Frequency(hz))?;
     }
@@ -354,8 +353,9 @@ fn open_events(
 fn declare(ingest: &mut Ingest, events: Events, limit: Option<Limit>, scope: Scope) -> Sampled {
     let sampling = events.sampling();
     let happens = sampling.counter.trigger().is_some_and(|trigger| !trigger.is_hardware());
-    let id = if sampling.counter.trigger().is_some_and(Trigger::is_told) {
-        let (blocked, waited) = (ingest.add_event("off-cpu", "ns"), ingest.add_event("run-queue", "ns"));
+    let id = if sampling.is_told() {
+        let (blocked, waited) =
+            (ingest.add_event(Event::OFF_CPU, "ns"), ingest.add_event(Event::RUN_QUEUE, "ns"));
         ingest.weigh_by_time_off(blocked, waited);
         blocked
     } else {

@@ -25,7 +25,7 @@ use plumb_analyze::{
     ExplainOptions, Explanation, Filter, command_failure, explained_event, is_clock, is_untold,
 };
 use plumb_capture_api::TargetObserver;
-use plumb_profile::Profile;
+use plumb_profile::{Event, Profile};
 
 use plumb_report::explain::{self as document, HotFunctions};
 
@@ -125,7 +125,7 @@ fn write_watched(
 /// The recording of `--waits`.
 fn recorded_waits(file: &Path) -> Result<Profile> {
     let profile = crate::load::load(file)?;
-    let has_waits = profile.events.iter().any(|(_, event)| profile.strings.get(event.name) == "off-cpu");
+    let has_waits = profile.events.iter().any(|(_, event)| profile.strings.get(event.name) == Event::OFF_CPU);
     ensure!(
         has_waits,
         "{} holds no waits; record them by plumb record --off-cpu -o off.plumb ..., then --waits off.plumb",
@@ -150,7 +150,7 @@ fn filter(profile: &Profile, args: &Args) -> Result<Filter> {
     };
     if event.is_none() && !profile.samples.is_empty() {
         let names: Vec<&str> = profile.events.iter().map(|(id, _)| name(id)).collect();
-        let hint = match names.contains(&"off-cpu") {
+        let hint = match names.contains(&Event::OFF_CPU) {
             true => {
                 "it holds only waits. Record both: plumb record -e cpu-clock --off-cpu ...; or processor time alone, and name this file with --waits"
             }

@@ -3,12 +3,10 @@
 use anyhow::{Result, anyhow};
 use plumb_capture_api::{KernelUnwinder, Unmeasured};
 use plumb_capture_bpf::{LoadOptions, Programs};
-use plumb_profile::Profile;
+use plumb_profile::{Event, Profile};
 
 use crate::exit;
 
-/// The event of blocked time.
-const BLOCKED: &str = "off-cpu";
 /// Loads the programs that measure off-CPU time.
 pub fn measure(options: LoadOptions) -> Result<Box<dyn KernelUnwinder>> {
     match Programs::load(options) {
@@ -26,7 +24,7 @@ const NOTABLE_NS: u64 = 1_000_000;
 
 /// Whether an event is off-CPU time, by its name.
 pub fn is_it(event: &str) -> bool {
-    event == BLOCKED
+    event == Event::OFF_CPU
 }
 
 /// Whether a recording has only off-CPU time.
@@ -46,7 +44,7 @@ pub fn line(profile: &Profile) -> String {
             .fold((0_u64, 0_u64), |(count, sum), sample| (count + 1, sum.saturating_add(sample.weight)));
         (count, sum as f64 / 1e9)
     };
-    let ((blocks, blocked), (waits, waited)) = (seconds(BLOCKED), seconds("run-queue"));
+    let ((blocks, blocked), (waits, waited)) = (seconds(Event::OFF_CPU), seconds(Event::RUN_QUEUE));
     let used = profile.meta.target_cpu_ns.map(|used| format!("on a processor {:.3} s, ", used as f64 / 1e9));
     format!(
         "{}off the processor {blocked:.3} s in {blocks} samples, run-queue wait {waited:.3} s in {waits}, {:.2} s recorded, {} lost",

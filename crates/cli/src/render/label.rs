@@ -1,7 +1,7 @@
 //! Names of rows: causes of kernel time, programs, stacks in one line.
 
 use plumb_analyze::{Cause, Filter, NodeId, Program, View, without_parameters};
-use plumb_profile::Meta;
+use plumb_profile::{Event, Meta};
 
 use crate::terminal::printable;
 
@@ -14,7 +14,7 @@ const FRAMES: usize = 12;
 /// frame, kernel frames were not recorded.
 pub fn wait<'a>(event: &str, of: Cause, name: &'a str) -> &'a str {
     match of {
-        Cause::User if event == "off-cpu" => "no stack recorded",
+        Cause::User if event == Event::OFF_CPU => "no stack recorded",
         of => cause(of, name),
     }
 }

@@ -164,7 +164,6 @@ impl Reading {
     ) -> Result<usize, &'static str> {
         let number = number(value).map(|(number, _)| number);
         let name = name(&mut self.functions, value)?;
-        let known = |text: &str| if text == "???" { String::new() } else { unescaped(text).into_owned() };
         let function =
             Function { name: unescaped(&name).into_owned(), file: known(file), object: known(object) };
         Ok(self.graph.function(number, function, is_own))
@@ -189,13 +188,16 @@ impl Reading {
         match self.callee.take() {
             Some(callee) => self.graph.call(function, callee, line, &costs),
             None => {
-                let file =
-                    if self.at.file == "???" { String::new() } else { unescaped(&self.at.file).into_owned() };
-                self.graph.own(function, file, line, &costs);
+                self.graph.own(function, known(&self.at.file), line, &costs);
             }
         }
         Ok(())
     }
+}
+
+/// A file or an object; empty if it is not known.
+fn known(text: &str) -> String {
+    if text == "???" { String::new() } else { unescaped(text).into_owned() }
 }
 
 /// Parses `(3) name` or `(3)`: returns the number, and the rest.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use plumb_profile::{
     Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Event, EventId, Found, Frame, FrameId, FrameKind,
     Function, Line, Process, ProcessId, Profile, Sample, StackId, StringId, Thread, ThreadId, Truncation,
-    parse_unnamed_function,
+    unnamed_function_start,
 };
 
 /// Path of a function's file if the format has none.
@@ -175,9 +175,7 @@ impl Assembly {
     /// Returns the start of a function whose name is only its file and address, as in plumb's own exports: it has no name.
     fn unnamed_start(&self, dso: DsoId, places: &[Place<'_>]) -> Option<Address> {
         let [Place { name, .. }] = places else { return None };
-        let (file, start) = parse_unnamed_function(name)?;
-        let path = self.profile.strings.get(self.profile.dsos[dso].path);
-        (path.rsplit('/').next() == Some(file)).then_some(Address(start))
+        unnamed_function_start(name, self.profile.strings.get(self.profile.dsos[dso].path))
     }
 
     fn line(&mut self, dso: DsoId, place: &Place<'_>) -> Line {

@@ -1,6 +1,6 @@
 //! Locations of pprof and OTLP: an address with the functions there become frames.
 
-use plumb_profile::parse_unnamed_function;
+use plumb_profile::unnamed_function_start;
 use plumb_store::{Dictionary, FrameKey, StoredFrame, TextId};
 
 /// A line of a location: where in which function.
@@ -52,7 +52,6 @@ pub(super) fn frames(
 
 /// Whether a function of a file that can be told from others is named by its file and where it begins, which plumb does where no symbol is known.
 fn is_unnamed(dictionary: &Dictionary, frame: &StoredFrame) -> bool {
-    let file = dictionary.resolve(frame.mapping).rsplit('/').next();
-    let unnamed = parse_unnamed_function(dictionary.resolve(frame.function));
-    frame.build_id != TextId::default() && unnamed.is_some_and(|(of, _)| Some(of) == file)
+    let [name, path] = [frame.function, frame.mapping].map(|text| dictionary.resolve(text));
+    frame.build_id != TextId::default() && unnamed_function_start(name, path).is_some()
 }

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use plumb_analyze::{Flame, View};
 use plumb_formats::folded::FoldedOptions;
 use plumb_formats::{callgrind, chrome, firefox, native, otlp, pprof, speedscope};
-use plumb_report::answers::{Answer, AnswerError, Parameters, Question, Selected};
+use plumb_report::answers::{Answer, AnswerError, Question, Selected};
 use plumb_report::flame::{Facts, default_grouping, svg};
 use plumb_report::{folded, page_file};
 
@@ -57,21 +57,21 @@ fn of_one_event(asked: &Question<'_>, selected: &Selected<'_>, format: &str) -> 
     if format == "folded" {
         let mut body = Vec::new();
         let options = (&FoldedOptions::default(), false);
-        folded::write(profile, &filter, options, &mut body).map_err(failed)?;
+        folded::write(&view, &filter, options, &mut body).map_err(failed)?;
         return Ok(("text/plain; charset=utf-8", body));
     }
     let flame = Flame::new(&view, default_grouping(profile));
     if flame.total().samples == 0 {
         return Err(AnswerError::Invalid("nothing to draw: no sample passes the filters".into()));
     }
-    let facts = Facts::new(&view, &filter);
-    let title = facts.command.clone().unwrap_or_else(|| asked.recording.name.clone());
-    let facts = Facts { title, filters: Some(selected.typed()).filter(|typed| !typed.is_empty()), ..facts };
+    let facts = Facts {
+        filters: Some(selected.typed()).filter(|typed| !typed.is_empty()),
+        ..Facts::new(&view, &filter, &asked.recording.name)
+    };
     if format == "svg" {
         return Ok(("image/svg+xml", svg::picture(&flame, &facts).map_err(failed)?));
     }
-    let words = asked.parameters.iter().filter(|&(name, _)| name != "format");
-    let selection: Parameters = words.map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+    let selection = asked.parameters.without("format");
     let page = page_file::of_flame(asked.recording, (&flame, &facts), &selection, asked.named_files)?;
     Ok(("text/html; charset=utf-8", page))
 }

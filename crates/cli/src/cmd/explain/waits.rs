@@ -4,7 +4,7 @@
 
 use plumb_analyze::{BoundBy, Cost, Explanation, FrameIndex, View, WaitKind, Waits};
 
-use plumb_profile::Profile;
+use plumb_profile::{Event, Profile};
 
 use super::{Args, again};
 use crate::render::document::{Block, Section, Text};
@@ -60,7 +60,7 @@ pub(super) fn how_to_see(report: &Explanation<'_>, args: &Args) -> Text {
 fn blocked<'r, 'p>(report: &'r Explanation<'p>, args: &Args) -> Option<&'r Waits<'p>> {
     let waits = matches!(report.pace.class(), Some(BoundBy::Waiting | BoundBy::Mixed));
     let matters = waits && (args.waits.is_some() || !report.has_goroutines());
-    report.waits.iter().find(|waits| matters && waits.event == "off-cpu")
+    report.waits.iter().find(|waits| matters && waits.event == Event::OFF_CPU)
 }
 
 /// Threads that wait for work, which are in no share.

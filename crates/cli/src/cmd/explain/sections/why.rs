@@ -3,6 +3,8 @@
 use plumb_analyze::{Advice, Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, FrameIndex, Rule, Waits};
 
 use super::figures::{gain, path, percent, with_interval};
+use plumb_profile::Event;
+
 use crate::cmd::explain::{Args, again, loops, waits as brief_waits};
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
@@ -35,7 +37,8 @@ fn event(waits: &Waits<'_>, section: &mut Section) {
     let whole = waits.time.whole;
     let precision = Precision::of(&waits.view);
     let percent = |cost: Cost| precision.percent(cost.percent_of(whole));
-    let what = if waits.event == "off-cpu" { "Waiting for something" } else { "Waiting for a processor" };
+    let what =
+        if waits.event == Event::OFF_CPU { "Waiting for something" } else { "Waiting for a processor" };
     let threads = {
         let mut threads: Vec<_> = waits.view.samples().map(|kept| kept.sample.thread).collect();
         threads.sort_unstable();
