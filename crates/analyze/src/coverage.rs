@@ -1,6 +1,6 @@
 //! Coverage: the share of the target's CPU time that samples account for.
 
-use plumb_profile::{EventId, Id, Profile};
+use plumb_profile::{Event, EventId, Id, Profile};
 
 use crate::filter::Filter;
 
@@ -11,6 +11,11 @@ const CLOCKS: [&str; 4] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles"];
 /// time) the number of samples says nothing about CPU time.
 pub fn is_clock(event: &str) -> bool {
     CLOCKS.contains(&event.split(':').next().unwrap_or(event))
+}
+
+/// Whether an event's samples are weighted by the CPU time that passed, in nanoseconds.
+pub fn is_cpu_time(profile: &Profile, event: &Event) -> bool {
+    is_clock(profile.strings.get(event.name)) && profile.strings.get(event.unit) == "ns"
 }
 
 /// Event names in formats without event types: folded stacks, speedscope's, pprof's without a specific type.

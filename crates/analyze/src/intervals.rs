@@ -7,12 +7,9 @@ use std::collections::HashMap;
 
 use plumb_profile::{Event, Id, Profile, Sample, ThreadId};
 
-/// Names of the events with such samples: blocked from the sample's time on, then waiting in the run queue.
-const NAMES: [&str; 2] = ["off-cpu", "run-queue"];
-
 /// Computes where the intervals of a profile's samples start.
 pub(crate) struct Intervals {
-    /// For each event, its index in `NAMES`, if any.
+    /// For each event, its index in [`Event::WAITS`], if any.
     kinds: Vec<Option<usize>>,
     /// Start and duration in nanoseconds of each thread's last blocked interval.
     blocked: HashMap<ThreadId, (u64, u64)>,
@@ -21,7 +18,7 @@ pub(crate) struct Intervals {
 impl Intervals {
     pub(crate) fn new(profile: &Profile) -> Self {
         let name = |event: &Event| profile.strings.get(event.name);
-        let kind = |event| NAMES.iter().position(|&known| known == name(event));
+        let kind = |event| Event::WAITS.iter().position(|&known| known == name(event));
         Self { kinds: profile.events.rows().iter().map(kind).collect(), blocked: HashMap::new() }
     }
 

@@ -54,7 +54,7 @@ pub use annotate::{
 };
 pub use compare::{Comparison, Shift, Verdict, holm, mann_whitney, shift};
 pub use cost::Cost;
-pub use coverage::{coverage, is_clock, is_untold};
+pub use coverage::{coverage, is_clock, is_cpu_time, is_untold};
 pub use diff::{
     By, Change, Diff, DiffBox, DiffFlame, DiffFunction, DiffOptions, DiffRow, Evidence, Mark, Moved, Per,
     Subject, Visibility,
@@ -85,4 +85,4 @@ pub use summary::{CutCause, Summary};
 pub use timeline::{Timeline, TimelineRow, is_aggregated};
 pub use tree::{Call, Tree, TreeNode, TreeOptions};
 pub use view::{NodeId, View, ViewNode, ViewSample};
-pub use waits::{OFF_CPU, WaitKind, WaitKinds, WaitSums};
+pub use waits::{WaitKind, WaitKinds, WaitSums};

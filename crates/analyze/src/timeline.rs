@@ -12,7 +12,7 @@ use std::ops::Range;
 use plumb_profile::{EventId, Sample, ThreadId};
 
 use crate::cost::Cost;
-use crate::coverage::is_clock;
+use crate::coverage::is_cpu_time;
 use crate::filter::start_ns;
 use crate::intervals::Intervals;
 use crate::view::View;
@@ -138,13 +138,9 @@ fn heaviest(view: &View<'_>, wanted: Range<usize>) -> (HashMap<ThreadId, usize>,
 pub fn is_aggregated(view: &View<'_>) -> bool {
     let profile = view.profile();
     let Some(hz) = profile.meta.frequency_hz.filter(|&hz| hz > 0) else { return false };
-    let is_time = |id: EventId| {
-        let event = &profile.events[id];
-        is_clock(profile.strings.get(event.name)) && profile.strings.get(event.unit) == "ns"
-    };
     let of_clock: Cost = view
         .samples()
-        .filter(|kept| is_time(kept.sample.event))
+        .filter(|kept| is_cpu_time(profile, &profile.events[kept.sample.event]))
         .map(|kept| Cost::of_sample(kept.sample.weight))
         .sum();
     of_clock.weight as f64 > AGGREGATED * of_clock.samples as f64 * 1e9 / f64::from(hz)

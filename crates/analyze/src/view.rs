@@ -47,6 +47,7 @@ pub struct ViewSample {
 }
 
 /// A profile through a filter.
+#[derive(Clone)]
 pub struct View<'p> {
     profile: &'p Profile,
     meta: Meta,
@@ -147,8 +148,8 @@ impl<'p> View<'p> {
         self.relative = true;
     }
 
-    /// Removes samples, also from the whole that percentages refer to. Returns their cost.
-    pub fn set_aside(&mut self, aside: impl Fn(&ViewSample) -> bool) -> Cost {
+    /// Removes samples, also from the whole that percentages refer to.
+    pub fn set_aside(&mut self, aside: impl Fn(&ViewSample) -> bool) {
         let taken: Vec<bool> = self.samples().map(|sample| aside(&sample)).collect();
         let mut cost = Cost::default();
         let mut taken = taken.into_iter();
@@ -163,7 +164,6 @@ impl<'p> View<'p> {
             sum.weight = sum.weight.saturating_sub(cost.weight);
             sum.samples = sum.samples.saturating_sub(cost.samples);
         }
-        cost
     }
 
     /// Returns the cost of everything recorded for the chosen event, time and CPUs, with or without idle.

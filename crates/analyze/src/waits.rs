@@ -11,7 +11,7 @@ mod kind;
 
 use std::collections::{HashMap, HashSet};
 
-use plumb_profile::{Profile, ThreadId};
+use plumb_profile::{Event, Profile, ThreadId};
 
 use crate::cost::Cost;
 use crate::filter::Filter;
@@ -34,11 +34,8 @@ pub struct WaitKinds {
     kinds: HashMap<(ThreadId, NodeId), WaitKind>,
 }
 
-/// The event of time that threads were blocked.
-pub const OFF_CPU: &str = "off-cpu";
-
 impl WaitKinds {
-    /// Looks at all samples of a view of [`OFF_CPU`]. `name_of`: the names of system calls by number.
+    /// Looks at all samples of a view of [`Event::OFF_CPU`]. `name_of`: the names of system calls by number.
     pub fn new(view: &View<'_>, name_of: impl Fn(u32) -> Option<&'static str>) -> Self {
         let places = Places::new(view);
         let mut waits: HashMap<(ThreadId, NodeId), Thread> = HashMap::new();
@@ -97,12 +94,12 @@ impl<'p> WaitSums<'p> {
     ) -> Option<Self> {
         let profile = view.profile();
         let event = filter.event.map(|event| profile.strings.get(profile.events[event].name));
-        if event != Some(OFF_CPU) {
+        if event != Some(Event::OFF_CPU) {
             return None;
         }
         let waits = WaitKinds::new(view, name_of);
         let kinds = waits.sums(view);
-        let mut idle = View::new(profile, filter);
+        let mut idle = view.clone();
         idle.set_aside(|sample| waits.of(sample) != WaitKind::Idle);
         idle.refer_to_part();
         view.set_aside(|sample| waits.of(sample) == WaitKind::Idle);

@@ -2,7 +2,7 @@
 //!
 //! Elsewhere: the meaning of kernel functions (analyze), the output of the table (`plumb kernel`).
 
-use plumb_analyze::{Cause, Filter, KernelRow, KernelTime, View, is_clock};
+use plumb_analyze::{Cause, Filter, KernelRow, KernelTime, View, is_cpu_time};
 use plumb_profile::Profile;
 use plumb_syscalls::Abi;
 
@@ -17,8 +17,7 @@ pub fn cpu_ns(view: &View<'_>, filter: &Filter) -> Option<u64> {
     view.meta().target_cpu_ns.or_else(|| {
         let profile = view.profile();
         let event = filter.event.map(|event| &profile.events[event])?;
-        let is_time = is_clock(profile.strings.get(event.name)) && profile.strings.get(event.unit) == "ns";
-        is_time.then_some(view.part().weight)
+        is_cpu_time(profile, event).then_some(view.part().weight)
     })
 }
 

@@ -15,7 +15,7 @@ mod paths;
 mod quality;
 mod verdict;
 
-use plumb_profile::{EventId, Id, Profile};
+use plumb_profile::{Event, EventId, Id, Profile};
 
 use crate::advice::{Advice, CallAdvice, CodeAdvice, Prediction, ScriptSources, advise, advise_code};
 use crate::cost::Cost;
@@ -51,8 +51,6 @@ const MOST_OF_LINES: f64 = 1.15;
 const GOOD_PART: f64 = 30.0;
 /// Largest share of the elapsed time, in percent, that waits could save through less CPU time.
 const MOST_OF_WAITING: f64 = 50.0;
-/// Events of off-CPU time: blocked, and waiting in the run queue.
-const WAITS: [&str; 2] = ["off-cpu", "run-queue"];
 
 /// The waits of threads.
 pub struct Waits<'p> {
@@ -70,7 +68,7 @@ pub struct Waits<'p> {
 
 impl Waits<'_> {
     /// Whether any wait was recorded.
-    fn is_some(&self) -> bool {
+    fn has_samples(&self) -> bool {
         let idle = self.sums.as_ref().map_or(0, |sums| sums.idle.part().samples);
         self.view.part().samples + idle > 0
     }
@@ -321,5 +319,5 @@ fn waits<'p>(profile: &'p Profile, filter: &Filter, options: &ExplainOptions<'_,
         let callers = KernelCallers::of_rows(&view, &OwnCode::of(&view), &time.rows);
         Waits { event: profile.strings.get(profile.events[event].name), view, sums, time, callers }
     };
-    WAITS.into_iter().filter_map(named).map(of).filter(Waits::is_some).collect()
+    Event::WAITS.into_iter().filter_map(named).map(of).filter(Waits::has_samples).collect()
 }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use crate::advice::{Advice, CallAdvice, CodeAdvice, Extent};
 use crate::cost::Cost;
-use crate::frame::{FrameIndex, Kind, SymbolId, ViewFrame};
+use crate::frame::{FrameIndex, Kind, SymbolId};
 use crate::kernel::{Cause, KernelRow, KernelTime};
 use crate::own_code::{KernelCallers, source_line};
 use crate::share::{Sampling, Share};
@@ -154,16 +154,28 @@ fn is_kernel_of(view: &View<'_>, callers: &KernelCallers, line: &CallingLine) ->
 }
 
 /// Whether most of what the kernel did is a part of a cause in user code, which says more: a flush has its writes.
-fn is_kernel_part(view: &View<'_>, cause: &CodeAdvice, (row, callers): (&KernelRow, &KernelCallers)) -> bool {
-    let sum = |costs: &mut dyn Iterator<Item = Cost>| costs.map(|cost| cost.weight).sum::<u64>();
-    let is_kernel = |frame: &&ViewFrame<'_>| frame.kind == Kind::Kernel;
-    let symbols: HashSet<SymbolId> =
-        view.frames().map(|(_, frame)| frame).filter(is_kernel).map(|frame| frame.symbol).collect();
+/// `kernel`: how much of the cause's cost is the kernel's.
+fn is_kernel_part(
+    view: &View<'_>,
+    &(cause, kernel): &(&CodeAdvice, u64),
+    (row, callers): (&KernelRow, &KernelCallers),
+) -> bool {
     let lines: Vec<_> = callers.places.iter().map(|&(frame, _)| source_line(view, frame)).collect();
-    let is_here = |frame: FrameIndex| lines.contains(&source_line(view, frame));
-    let here = sum(&mut cause.places.iter().filter(|(frame, _)| is_here(*frame)).map(|&(_, cost)| cost));
-    let kernel = sum(&mut symbols.iter().map(|&symbol| cause.own_of(symbol)));
-    is_own(cause) && here.min(kernel).saturating_mul(2) >= row.cost.weight
+    let here: u64 = cause
+        .places
+        .iter()
+        .filter(|&&(frame, _)| lines.contains(&source_line(view, frame)))
+        .map(|(_, cost)| cost.weight)
+        .sum();
+    here.min(kernel).saturating_mul(2) >= row.cost.weight
+}
+
+/// The causes that are reported on their own, each with how much of its cost is the kernel's.
+fn with_kernel_costs<'a>(view: &View<'_>, causes: &'a [CodeAdvice]) -> Vec<(&'a CodeAdvice, u64)> {
+    let kernel = view.frames().filter(|(_, frame)| frame.kind == Kind::Kernel);
+    let symbols: HashSet<SymbolId> = kernel.map(|(_, frame)| frame.symbol).collect();
+    let cost = |cause: &CodeAdvice| symbols.iter().map(|&symbol| cause.own_of(symbol).weight).sum();
+    causes.iter().filter(|cause| is_own(cause)).map(|cause| (cause, cost(cause))).collect()
 }
 
 /// Work of the kernel that no rule is about.
@@ -185,8 +197,9 @@ fn kernel_rows<'a>(
     let is_of_much = move |row: &KernelRow| {
         row.cause == Cause::Entry && calls.iter().any(|advice| is_about_much(advice, time))
     };
+    let own_causes = with_kernel_costs(view, causes);
     let is_part = move |index: usize, row: &KernelRow| {
-        causes.iter().any(|cause| is_kernel_part(view, cause, (row, &callers[index])))
+        own_causes.iter().any(|cause| is_kernel_part(view, cause, (row, &callers[index])))
     };
     let rows = time.rows.iter().enumerate();
     let rows = rows.filter(move |&(index, row)| {

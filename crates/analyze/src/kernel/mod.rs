@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use plumb_profile::{Meta, Profile, Scope};
 
 use crate::cost::Cost;
-use crate::coverage::is_clock;
+use crate::coverage::is_cpu_time;
 use crate::filter::Filter;
 use crate::view::{NodeId, View};
 
@@ -107,9 +107,7 @@ impl KernelTime {
 
 fn is_time(profile: &Profile, filter: &Filter) -> bool {
     let event = filter.event.map(|event| &profile.events[event]).or(profile.events.rows().first());
-    event.is_some_and(|event| {
-        profile.strings.get(event.unit) == "ns" && is_clock(profile.strings.get(event.name))
-    })
+    event.is_some_and(|event| is_cpu_time(profile, event))
 }
 
 fn rows(

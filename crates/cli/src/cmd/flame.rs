@@ -119,9 +119,8 @@ fn draw(recording: &LoadedRecording, filter: &Filter, args: &Args, format: Forma
 }
 
 fn facts(view: &View<'_>, filter: &Filter, args: &Args) -> Facts {
-    let facts = Facts::new(view, filter);
-    let file = || args.file.display().to_string();
-    let title = args.title.clone().or_else(|| facts.command.clone()).unwrap_or_else(file);
+    let facts = Facts::new(view, filter, &args.file.display().to_string());
+    let title = args.title.clone().unwrap_or(facts.title);
     let filters = Some(args.filters.typed()).filter(|text| !text.is_empty());
     Facts { title, filters, icicle: args.icicle, ..facts }
 }

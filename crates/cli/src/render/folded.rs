@@ -5,6 +5,7 @@
 use std::io::Write;
 
 use anyhow::Result;
+use plumb_analyze::View;
 use plumb_formats::folded::FoldedOptions;
 use plumb_profile::Profile;
 use plumb_report::folded;
@@ -28,5 +29,5 @@ pub fn write(
         say!("{} events more in the profile: choose with --event", others.len());
     }
     let options = FoldedOptions { inlined, annotate, ..FoldedOptions::default() };
-    Ok(folded::write(profile, filter, (&options, weights), out)?)
+    Ok(folded::write(&View::new(profile, filter), filter, (&options, weights), out)?)
 }

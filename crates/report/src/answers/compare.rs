@@ -48,7 +48,7 @@ pub(super) fn diff(asked: &Question<'_>) -> Result<Answer, AnswerError> {
 pub(super) fn diff_flame(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     compared(asked, |diff, [base, new]| {
         let names = [base, new].map(|side| side.recording.name.clone());
-        let facts = [base, new].map(|side| Facts::new(&side.view, &side.filter));
+        let facts = [base, new].map(|side| Facts::new(&side.view, &side.filter, ""));
         let facts = Facts {
             title: names.join(" → "),
             samples: facts[0].samples + facts[1].samples,

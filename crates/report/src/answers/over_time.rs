@@ -1,6 +1,7 @@
 //! Answers about time: timelines, heat maps, flame charts.
 
 use plumb_analyze::{Filter, FlameChart, Timeline, View, is_aggregated, zero_unix_ns};
+use plumb_profile::Event;
 
 use super::paths::{event_name, unit};
 use super::selected::Selected;
@@ -12,8 +13,6 @@ use crate::waits_map::WaitsMap;
 
 /// Largest number of boxes in a flame chart: a page cannot handle more.
 const MOST_BOXES: usize = 2_000_000;
-/// Events whose samples are single waits, weighted by duration.
-const WAITS: [&str; 2] = ["off-cpu", "run-queue"];
 
 /// Answers with the weights of threads over time, regardless of the selected time range: ranges are chosen there.
 pub(super) fn timeline_of(asked: &Question<'_>) -> Result<Answer, AnswerError> {
@@ -43,7 +42,7 @@ pub(super) fn heatmap(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let unit = unit(profile, &filter).unwrap_or("samples");
     let mut document = match selected.text("by").unwrap_or("offset") {
         "offset" => Heatmap::of_view(&view, is_timed, rows, columns).document(unit),
-        "latency" if !event.is_some_and(|event| WAITS.contains(&event)) => {
+        "latency" if !event.is_some_and(|event| Event::WAITS.contains(&event)) => {
             let message =
                 "only waits have a length: select the event off-cpu or run-queue (plumb record --off-cpu)";
             return Err(AnswerError::Invalid(message.into()));
@@ -55,7 +54,7 @@ pub(super) fn heatmap(asked: &Question<'_>) -> Result<Answer, AnswerError> {
         }
     };
     document["event"] = event.into();
-    document["has_latency"] = event.is_some_and(|event| WAITS.contains(&event)).into();
+    document["has_latency"] = event.is_some_and(|event| Event::WAITS.contains(&event)).into();
     // Relative to the start: times since 1970 exceed the precision of JavaScript numbers.
     let start = document["start_ns"].as_u64().and_then(|ns| i64::try_from(ns).ok());
     document["first_ns"] = start.map_or(0, |ns| ns.saturating_sub(zero_unix_ns(profile))).into();

@@ -25,6 +25,11 @@ impl Parameters {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
+    /// The parameters with other names.
+    pub fn without(&self, name: &str) -> Self {
+        Self(self.0.iter().filter(|(known, _)| known != name).cloned().collect())
+    }
+
     /// Adds a parameter.
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.0.push((name.to_owned(), value.to_owned()));

@@ -104,9 +104,7 @@ fn flame(asked: &Question<'_>) -> Result<Answer, AnswerError> {
         }
     };
     let (view, filter) = selected.view(profile)?;
-    let facts = Facts::new(&view, &filter);
-    let title = facts.command.clone().unwrap_or_else(|| recording.name.clone());
-    let facts = Facts { title, ..facts };
+    let facts = Facts::new(&view, &filter, &recording.name);
     match selected.text("order") {
         None | Some("name") => {
             let bytes = payload::encode(&Flame::new(&view, grouping), &facts)?;

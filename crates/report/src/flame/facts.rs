@@ -55,8 +55,8 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Collects the facts about a view's recording. The title is the command, if it is known.
-    pub fn new(view: &View<'_>, filter: &Filter) -> Self {
+    /// Collects the facts about a view's recording. The title is the command, or the recording's name if no command is known.
+    pub fn new(view: &View<'_>, filter: &Filter, name: &str) -> Self {
         let profile = view.profile();
         let meta = view.meta();
         let summary = Summary::new(view);
@@ -68,7 +68,7 @@ impl Facts {
         });
         let weighs = if unit == "ns" && (event.is_empty() || is_clock(event)) { "CPU time" } else { event };
         Facts {
-            title: command.clone().unwrap_or_default(),
+            title: command.clone().unwrap_or_else(|| name.to_owned()),
             command,
             samples: summary.samples,
             recorded: profile.samples.len() as u64,

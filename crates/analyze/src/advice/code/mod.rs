@@ -242,11 +242,11 @@ pub(crate) fn advise_code(
                 _ => other < at && is_most(outer),
             }
         };
-        let outer = (0..found.len()).find(|&other| other != at && is_outer(other));
-        outer.map(|outer| found[outer].0.rule.name)
+        (0..found.len()).find(|&other| other != at && is_outer(other)).map(|outer| found[outer].0.rule.name)
     };
     let mut within: Vec<Option<&str>> = (0..found.len()).map(within).collect();
-    let left = call_backs_first(&code, &found, &mut within);
+    call_backs_first(&code, &found, &mut within);
+    let left = unclaimed(&code, &found, &within);
     let advice = |(((rule, spent, share), within), left): ((Found, _), f64)| {
         let gain = rule.gain.predict(&spent, share, sampling).map(|gain| gain.scaled(left));
         let is_activity = activity::is_activity(rule.rule.name, share, &code, &spent);
@@ -288,8 +288,8 @@ fn is_apart(rule: &CodeRule, outer: &CodeRule) -> bool {
     rule.rule.name == flush::RULE.rule.name && outer.rule.name == formatting::RULE.rule.name
 }
 
-/// Prefers a cause in code that a library calls back over the call of the library, as it says more. Returns the unclaimed parts after that.
-fn call_backs_first(code: &Code<'_, '_>, found: &[Found], within: &mut [Option<&'static str>]) -> Vec<f64> {
+/// Prefers a cause in code that a library calls back over the call of the library, as it says more.
+fn call_backs_first(code: &Code<'_, '_>, found: &[Found], within: &mut [Option<&'static str>]) {
     for outer in (0..found.len()).filter(|&at| within[at].is_none()).collect::<Vec<_>>() {
         let (rule, all, _) = &found[outer];
         let is_reason = |at: usize| {
@@ -300,5 +300,4 @@ fn call_backs_first(code: &Code<'_, '_>, found: &[Found], within: &mut [Option<&
             (within[inner], within[outer]) = (None, Some(found[inner].0.rule.name));
         }
     }
-    unclaimed(code, found, within)
 }

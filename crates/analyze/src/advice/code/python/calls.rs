@@ -1,8 +1,8 @@
 //! Rule: small functions of a Python program are called for each element.
 //!
 //! Each call sets up and clears a frame, and samples in functions of the interpreter show how much time that takes.
-//! It is only a few percent of the cost of calls; the rest is in the evaluation loop. A program with few calls spends
-//! none of it, however much Python it runs.
+//! Frame set-up is only a few percent of the cost of calls; the rest is in the evaluation loop. A program with few
+//! calls spends none of it, however much Python it runs.
 
 use crate::advice::Rule;
 use crate::advice::code::spent::{Code, Spent};
