@@ -2,26 +2,9 @@
 //!
 //! Invariant: programs of other tools stay. Elsewhere: intervals in which the target is traced (`advice`).
 
+use plumb_capture_bpf::PROGRAM_NAMES;
 use plumb_profile::{FrameId, Id, Profile, StackId};
 
-/// Functions of the programs in `capture-bpf`, as named by the kernel: `bpf_prog_0123456789abcdef_on_enter`.
-const PROGRAMS: [&str; 15] = [
-    "on_ask",
-    "on_call",
-    "on_count",
-    "on_end",
-    "on_enter",
-    "on_exit",
-    "on_fork",
-    "on_free",
-    "on_kernel",
-    "on_switch",
-    "on_tick",
-    "on_time",
-    "on_user",
-    "on_wakeup",
-    "sample",
-];
 /// Prefixes of the functions by which tracepoints call programs.
 const CALLERS: [&str; 3] = ["bpf_trace_run", "__bpf_trace_", "__traceiter_"];
 
@@ -30,16 +13,19 @@ const CALLERS: [&str; 3] = ["bpf_trace_run", "__bpf_trace_", "__traceiter_"];
 enum Probe {
     /// The caller of a program that is not yet known.
     Caller,
+    /// One of plumb's programs.
     Own,
-    Foreign,
+    /// A program of another tool, or a function that a program calls.
+    Other,
 }
 
 fn probe(profile: &Profile, frame: FrameId) -> Option<Probe> {
     let line = profile.symbols.of(frame).last()?;
     let name = profile.strings.get(profile.symbols.functions[line.function].name);
+    // As the kernel names a program: `bpf_prog_0123456789abcdef_on_enter`.
     if let Some(rest) = name.strip_prefix("bpf_prog_") {
-        let own = rest.split_once('_').is_some_and(|(_, function)| PROGRAMS.contains(&function));
-        return Some(if own { Probe::Own } else { Probe::Foreign });
+        let own = rest.split_once('_').is_some_and(|(_, function)| PROGRAM_NAMES.contains(&function));
+        return Some(if own { Probe::Own } else { Probe::Other });
     }
     CALLERS.iter().any(|caller| name.starts_with(caller)).then_some(Probe::Caller)
 }
@@ -50,6 +36,8 @@ struct Seen {
     /// The stack outside of the first probe frame.
     outside: Option<StackId>,
     is_in_probe: bool,
+    /// Whether the innermost program is one of plumb's: what it calls is too.
+    is_in_own: bool,
     is_foreign: bool,
 }
 
@@ -67,7 +55,11 @@ pub fn leave_out(profile: &mut Profile) -> usize {
             if !seen.is_in_probe {
                 (seen.outside, seen.is_in_probe) = (node.caller, true);
             }
-            seen.is_foreign |= probe == Probe::Foreign;
+            match probe {
+                Probe::Caller => seen.is_in_own = false,
+                Probe::Own => seen.is_in_own = true,
+                Probe::Other => seen.is_foreign |= !seen.is_in_own,
+            }
         }
         stacks.push(seen);
     }
@@ -115,6 +107,22 @@ mod tests {
         assert_eq!(leave_out(&mut made.profile), 3);
         let all = innermost(&made.profile);
         assert_eq!(all, ["syscall_trace_enter", "syscall_trace_enter", "x", "syscall_trace_enter", "main"]);
+    }
+
+    #[test]
+    fn what_an_own_program_calls_is_own_and_what_another_calls_is_not() {
+        let mut made = Made::new();
+        let program = |name: &str| format!("bpf_prog_0123456789abcdef_{name}@k");
+        for inner in [
+            [program("on_function"), program("note_stack")].join(";"),
+            [program("on_tracepoint"), "bpf_loop@k".into(), program("walk_step")].join(";"),
+            [program("on_enter"), "x@k;bpf_trace_run1@k".into(), program("trace_all")].join(";"),
+            [program("trace_all"), program("on_enter")].join(";"),
+        ] {
+            made.sample("app/1", &format!("{TRACED};{inner};y@k"), 10);
+        }
+        assert_eq!(leave_out(&mut made.profile), 2);
+        assert_eq!(innermost(&made.profile), ["syscall_trace_enter", "syscall_trace_enter", "y", "y"]);
     }
 
     #[test]
