@@ -1,6 +1,6 @@
 //! Recordings in the form that the page's views take: the profile, missing data, and remedies.
 //!
-//! Elsewhere: the answers on them (`plumb_report`), serving (`showing`), single-file pages (`render::page_file`).
+//! Elsewhere: the answers on them and single-file pages (`plumb_report`), serving (`showing`).
 
 use std::fs::File;
 use std::io::Read;
@@ -95,7 +95,7 @@ fn lacks(profile: &Profile) -> Vec<Lack> {
     let nameless = nameless(profile).0.into_iter().map(|place| Lack {
         what: format!("no function names: {}", place.place),
         samples: place.samples,
-        remedy: place.remedy.to_owned(),
+        remedy: place.remedy(profile),
     });
     cut.chain(nameless).collect()
 }

@@ -21,8 +21,17 @@ pub struct Nameless {
     pub place: String,
     /// Number of samples whose innermost frame is there.
     pub samples: u64,
-    /// Remedy, empty if none is known.
-    pub remedy: String,
+    dso: DsoId,
+}
+
+impl Nameless {
+    /// Remedy, empty if none is known. Asking a package manager can take a second.
+    pub fn remedy(&self, profile: &Profile) -> String {
+        match profile.dsos[self.dso].kind {
+            DsoKind::Anonymous { pid } => of_runtime(profile, pid),
+            _ => of_file(profile, self.dso),
+        }
+    }
 }
 
 /// The places with a notable share of the samples, largest first, and the number of samples in the recording.
@@ -40,16 +49,12 @@ pub fn nameless(profile: &Profile) -> (Vec<Nameless>, u64) {
         .into_iter()
         .filter(is_notable)
         .filter_map(|(dso, samples)| {
-            let (place, remedy) = match profile.dsos[dso].kind {
-                DsoKind::File => {
-                    (profile.strings.get(profile.dsos[dso].path).to_owned(), of_file(profile, dso))
-                }
-                DsoKind::Anonymous { pid } => {
-                    (format!("code made at run time by process {pid}"), of_runtime(profile, pid))
-                }
+            let place = match profile.dsos[dso].kind {
+                DsoKind::File => profile.strings.get(profile.dsos[dso].path).to_owned(),
+                DsoKind::Anonymous { pid } => format!("code made at run time by process {pid}"),
                 _ => return None,
             };
-            Some(Nameless { place, samples, remedy })
+            Some(Nameless { place, samples, dso })
         })
         .collect();
     places.sort_by_key(|place| std::cmp::Reverse(place.samples));
@@ -130,10 +135,10 @@ mod tests {
         }
         let (places, samples) = nameless(&profile);
         assert_eq!(samples, 91);
-        let told: Vec<_> = places.iter().map(|place| (place.samples, &*place.remedy)).collect();
+        let told: Vec<_> = places.iter().map(|place| (place.samples, place.remedy(&profile))).collect();
         assert_eq!(
             told,
-            [(60, &*Runtime::Node.names(&Told::default())), (30, STRIPPED)],
+            [(60, Runtime::Node.names(&Told::default())), (30, STRIPPED.to_owned())],
             "one in 91 is too few to be told"
         );
         assert!(places[0].place.contains("process 7") && places[1].place == "/opt/stripped");

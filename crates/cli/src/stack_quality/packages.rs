@@ -8,9 +8,13 @@ use std::process::{Command, Stdio};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use plumb_profile::BuildId;
+use plumb_symbolize::{Options, build_id_of, debug_file_path};
 
-/// Results by path: package managers take a while.
-static KNOWN: LazyLock<Mutex<HashMap<String, Option<String>>>> = LazyLock::new(Mutex::default);
+/// The command, if there is one, by path and build ID.
+type Commands = HashMap<(String, BuildId), Option<String>>;
+
+/// Commands found so far: package managers take a while.
+static KNOWN: LazyLock<Mutex<Commands>> = LazyLock::new(Mutex::default);
 
 /// Access to the package manager and the system's description.
 trait System {
@@ -24,20 +28,15 @@ trait System {
 
 /// The command for the file at `path` with this build ID.
 pub fn debug_symbols(path: &str, build_id: Option<&BuildId>) -> Option<String> {
+    let build_id = build_id?;
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = known.get(path) {
-        return known.clone();
-    }
-    let is_here = build_id.is_some() && plumb_symbolize::build_id_of(Path::new(path)).as_ref() == build_id;
-    let found = build_id.filter(|id| is_here && !has_debug_file(id)).and_then(|_| command(&Here, path));
-    known.insert(path.to_owned(), found.clone());
-    found
-}
-
-fn has_debug_file(build_id: &BuildId) -> bool {
-    let hex = build_id.to_string();
-    let (folder, name) = hex.split_at(2);
-    Path::new("/usr/lib/debug/.build-id").join(folder).join(format!("{name}.debug")).exists()
+    let ask = || {
+        let is_here = build_id_of(Path::new(path)).as_ref() == Some(build_id);
+        let roots = Options::default().debug_roots;
+        let has_debug_file = roots.iter().any(|root| debug_file_path(root, build_id).exists());
+        if is_here && !has_debug_file { command(&Here, path) } else { None }
+    };
+    known.entry((path.to_owned(), build_id.clone())).or_insert_with(ask).clone()
 }
 
 fn command(system: &dyn System, path: &str) -> Option<String> {

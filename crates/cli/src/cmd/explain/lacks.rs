@@ -15,28 +15,32 @@ const LEAST: f64 = 10.0;
 pub(super) fn facts(report: &Explanation<'_>) -> Vec<(String, Text)> {
     let profile = report.view.profile();
     let share = |part: u64, all: u64| part as f64 / all.max(1) as f64 * 100.0;
-    let fact = |what: &str, percent: f64, where_: String, remedy: &str| {
-        let is_told = percent >= LEAST && !remedy.is_empty() && !remedy.starts_with("none");
+    let fact = |what: &str, percent: f64, where_: String, remedy: &dyn Fn() -> String| {
+        let remedy = (percent >= LEAST).then(remedy)?;
+        let is_told = !remedy.is_empty() && !remedy.starts_with("none");
         let text = format!("{} {where_}: {remedy}", short_percent(percent));
         is_told.then(|| (what.to_owned(), Text::from(text)))
     };
     let stacks = Stacks::of(profile);
     let cut = stacks.causes.first().and_then(|cause| {
         let where_ = format!("of stacks end at {}", cause.text());
-        fact("callers", share(cause.samples, stacks.samples), where_, cause.remedy())
+        fact("callers", share(cause.samples, stacks.samples), where_, &|| cause.remedy().to_owned())
     });
-    let (places, samples) = nameless(profile);
-    let names = places.first().filter(|_| !says_names(report)).and_then(|place| {
+    let names = || {
+        let (places, samples) = nameless(profile);
+        let place = places.first()?;
         let where_ = format!("of samples have none, in {}", place.place);
-        fact("names", share(place.samples, samples), where_, &place.remedy)
-    });
+        fact("names", share(place.samples, samples), where_, &|| place.remedy(profile))
+    };
+    let names = if says_names(report) { None } else { names() };
     cut.into_iter().chain(names).collect()
 }
 
 /// The remedy that names most of the unnamed code, if the headline is about that.
 pub(super) fn names_remedy(report: &Explanation<'_>) -> Option<String> {
     let Some(Obstacle::Names(_)) = report.outlook.obstacle() else { return None };
-    let remedy = nameless(report.view.profile()).0.into_iter().next()?.remedy;
+    let profile = report.view.profile();
+    let remedy = nameless(profile).0.first()?.remedy(profile);
     (!remedy.is_empty()).then(|| format!(": {remedy}"))
 }
 

@@ -23,7 +23,7 @@ const ADVISED: f64 = 1.0;
 const CAUSES: usize = 5;
 /// Fewest samples for a meaningful coverage.
 pub(super) const ENOUGH_SAMPLES: f64 = 20.0;
-/// Least CPU time, in seconds, for a meaningful share of it.
+/// Minimum CPU time of the target, in seconds, to print overhead as a share of it.
 const ENOUGH_SECONDS: f64 = 0.1;
 
 /// Prints the summary.
@@ -158,7 +158,7 @@ fn occurrences(
 fn nameless_line(profile: &Profile) -> Option<String> {
     let (places, samples) = nameless(profile);
     let place = places.first()?;
-    let remedy = Some(&place.remedy).filter(|remedy| !remedy.is_empty());
+    let remedy = Some(place.remedy(profile)).filter(|remedy| !remedy.is_empty());
     let remedy = remedy.map_or_else(String::new, |remedy| format!(": {remedy}"));
     let share = part_of(place.samples, samples);
     Some(format!("{share} of samples are in {}, without names{remedy}", place.place))
