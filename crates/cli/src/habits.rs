@@ -35,13 +35,14 @@ const HINTS: [(&str, &[&str], &str); 11] = [
 pub fn translated(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let words: Vec<OsString> = words.collect();
     let reads = words.get(1).and_then(|word| word.to_str()).is_some_and(|word| READERS.contains(&word));
-    let mut is_command = !reads;
-    let keep = |word: OsString| {
+    let (mut is_command, last) = (!reads, words.len().saturating_sub(1));
+    let keep = |(place, word): (usize, OsString)| {
         is_command |= word == "--";
         let text = word.to_str().filter(|_| !is_command);
         match text.and_then(|text| text.strip_prefix("--input").or_else(|| text.strip_prefix("-i"))) {
             // The file is the next word.
-            Some("") => None,
+            Some("") if place < last => None,
+            Some("") => Some(word),
             Some(rest) => match (rest.strip_prefix('='), word.to_string_lossy().starts_with("--")) {
                 (Some(file), _) => Some(file.into()),
                 (None, false) if !rest.starts_with('-') => Some(rest.into()),
@@ -50,7 +51,7 @@ pub fn translated(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
             None => Some(word),
         }
     };
-    words.into_iter().filter_map(keep).collect()
+    words.into_iter().enumerate().filter_map(keep).collect()
 }
 
 /// Adds plumb's equivalent of an unknown option to clap's error.
@@ -89,6 +90,7 @@ mod tests {
             "plumb explain -- ls -i x",
             "plumb flame --icicle x.plumb",
             "plumb report --ignore x",
+            "plumb report -i",
         ] {
             assert_eq!(typed(same), same);
         }
