@@ -46,8 +46,8 @@ export class Keys {
       ["← →", "move the interval"],
       ["+ −", "narrow or widen it"],
       ["Z, X, wheel, two fingers", "zoom the timeline itself, Z to the selected interval first"],
-      ["Shift with ← → or wheel", "move what it shows"],
-      ["Esc", "show all of it; then select all of it, as a double click does"],
+      ["Shift with ← → or wheel", "scroll the zoomed timeline"],
+      ["Esc", "zoom out to the whole recording; press again (or double-click) to select it"],
     ];
     const heat: readonly [string, string][] = [
       ["Drag", "open the flame graph of these seconds and offsets"],

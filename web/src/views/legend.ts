@@ -67,8 +67,8 @@ export function showLegend(host: HTMLElement, frames: Frames, tree: Tree, theme:
 /** What the width of a box is in a differential picture. */
 export function showWidths(host: HTMLElement, all: boolean): void {
   host.textContent = all
-    ? "Width: all that a function costs with what it calls, on the side where that is more."
-    : "Width: what changed, not what it costs: what was added and what was removed in a function and what it calls, put together. Code that costs the same has no width.";
+    ? "Width: total cost of the function including its callees, on the more expensive side."
+    : "Width: size of the change, not the cost: cost added plus cost removed, in the function and its callees. Unchanged code has no width.";
   host.hidden = false;
 }
 

@@ -33,6 +33,12 @@ const FOLD = "Show or fold the timeline (T)";
 
 const NOTHING: Window = { from: 0, to: 1 };
 
+/** Bins, and the rows that they are drawn in. */
+interface Drawn {
+  readonly answer: TimelineAnswer;
+  readonly threads: ThreadRow[];
+}
+
 export class TimelineStrip {
   readonly element = el("section", { class: "timeline", "aria-label": "Timeline" });
   private readonly summary = el("span", { class: "hint", role: "status" });
@@ -48,7 +54,7 @@ export class TimelineStrip {
   /** Of the whole recording. */
   private answer: TimelineAnswer | undefined;
   /** Of what is shown, in finer bins. */
-  private fine: TimelineAnswer | undefined;
+  private fine: Drawn | undefined;
   private shownPart: Window = NOTHING;
   private readonly out = button("−", "Zoom out (X)", () => this.zoom(2), "small");
   private readonly in = button("+", "Zoom in, to the selected interval first (Z)", () => this.zoom(0.5), "small");
@@ -101,6 +107,7 @@ export class TimelineStrip {
   }
 
   private async ask(client: RecordingClient, terms: readonly Term[], about: RecordingAbout, recording: string): Promise<void> {
+    this.client = client;
     // Times and events choose nothing here.
     const key = JSON.stringify([recording, terms.filter(([word]) => word !== "time" && word !== "event")]);
     if (key !== this.shown || !this.answer) {
@@ -111,13 +118,12 @@ export class TimelineStrip {
       this.shown = key;
       if (recording !== this.recording) this.shownPart = { from: 0, to: this.answer.duration_ns };
       this.recording = recording;
-      if (!isWhole(this.shownPart, this.answer.duration_ns)) this.refine();
       this.threads = threadsOf(this.answer);
+      if (!isWhole(this.shownPart, this.answer.duration_ns)) this.refine();
       // Samples of folded stacks have no times.
       this.element.hidden = this.threads.length === 0 || this.answer.duration_ns < LEAST_NS;
       this.name();
     }
-    this.client = client;
     this.interval = intervalOf(terms, this.answer.duration_ns);
     this.draw();
     // What was selected before there was a timeline, or in another one.
@@ -196,7 +202,7 @@ export class TimelineStrip {
       const isAll = isWhole(window, this.answer?.duration_ns ?? 0);
       const fine = isAll || !client ? undefined : await client.timeline(this.bins, 0, Math.max(1, Math.min(1000, this.threads.length)), partOf(window));
       if (!isCurrent()) return;
-      this.fine = fine;
+      this.fine = fine && { answer: fine, threads: threadsOf(fine) };
       this.draw();
       if (this.wanted !== undefined) await this.find(this.wanted);
     };
@@ -256,11 +262,10 @@ export class TimelineStrip {
   }
 
   /** The bins that are drawn: the finer ones, if they reach as far as what is shown. */
-  private drawn(answer: TimelineAnswer): { readonly answer: TimelineAnswer; readonly threads: ThreadRow[] } {
-    const { fine, shownPart } = this;
-    const covers = fine && fine.from_ns <= shownPart.from && fine.from_ns + fine.bin_ns * this.bins >= shownPart.to;
-    const threads = covers ? threadsOf(fine) : [];
-    return covers && threads.length === this.threads.length ? { answer: fine, threads } : { answer, threads: this.threads };
+  private drawn(answer: TimelineAnswer): Drawn {
+    const { fine, shownPart, threads } = this;
+    const covers = fine && fine.answer.from_ns <= shownPart.from && fine.answer.from_ns + fine.answer.bin_ns * this.bins >= shownPart.to;
+    return covers && fine.threads.length === threads.length ? fine : { answer, threads };
   }
 
   private say(answer: TimelineAnswer): void {
@@ -302,8 +307,7 @@ export class TimelineStrip {
       const bounds = this.area.getBoundingClientRect();
       return Math.max(0, Math.min(bounds.width, event.clientX - bounds.left));
     };
-    const time = (pixel: number) => this.timeAt(pixel);
-    const between = (a: number, b: number): Window => ({ from: time(Math.min(a, b)), to: time(Math.max(a, b)) });
+    const between = (a: number, b: number): Window => ({ from: this.timeAt(Math.min(a, b)), to: this.timeAt(Math.max(a, b)) });
     this.area.addEventListener("pointerdown", (event) => {
       if (event.button !== 0 || this.isFixed || !event.isPrimary) return;
       start = at(event);
