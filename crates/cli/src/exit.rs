@@ -119,7 +119,7 @@ pub fn message(error: &anyhow::Error) -> String {
     with_command(&without_numbers(&parts.join(": ")), typed().as_deref())
 }
 
-/// The lines that suggest what to do if the kernel rejected a program; empty if more privileges would not help.
+/// Returns the lines of advice for a BPF program that the kernel refused; empty if more privileges would not help.
 pub fn remedy(error: &LoadError) -> String {
     match error {
         LoadError::Unsupported(Unsupported::Capabilities(_)) => {

@@ -127,7 +127,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A file being written. If it is dropped without a commit, the old file stays and nothing else remains.
+/// Replacement for a file, under a temporary name until it is committed. Dropping it uncommitted removes it and leaves the old file as it was.
 #[derive(Debug)]
 pub struct NewFile {
     file: File,

@@ -61,7 +61,7 @@ pub struct Cache {
     /// Earliest possible start of the function that holds an address without rules (`scan`).
     floors: BTreeMap<u64, u64>,
     /// Return addresses followed by neither a start routine nor a stub, each in the slot of its hash; 0: empty slot.
-    /// Has no slots until the first address: most programs have rules for all their code.
+    /// The table is allocated with the first address: most programs have rules for all their code.
     ordinary: Box<[u64]>,
     /// Buffers for walks outside signal handlers.
     pub(crate) trail: ReturnSlots,

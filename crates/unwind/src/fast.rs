@@ -3,7 +3,7 @@
 //!
 //! Most frames are found by adding a number of words to the stack pointer and reading the return address below it.
 //! The loop does only that: look up the return address, add, read, record the slot. The frame pointer is not tracked.
-//! When a rule needs it, the recorded frames show which of them saved it. The results equal those of the
+//! If a rule needs the frame pointer, the recorded frames show which of them saved it. Results equal those of the
 //! [`Walker`](crate::walker::Walker) alone, whatever the cache holds.
 //!
 //! `course` has the loop and everything else that needs only words. `driver` adds the walker for the other frames,

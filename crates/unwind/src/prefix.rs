@@ -3,7 +3,7 @@
 //!
 //! The result is exact: the walk has just read the return address of every frame again, and a frame counts as kept
 //! only if its address, its stack slot and its method are the same as before, from the root inwards without a gap.
-//! That costs two comparisons per frame. Skipping the walk as well could save at most some twenty instructions per
+//! The check costs two comparisons per frame. Skipping the walk as well could save at most some twenty instructions per
 //! frame. It would require comparing all words that the last walk had read (saved frame pointers too), which is no
 //! cheaper.
 //!

@@ -39,7 +39,7 @@ pub struct TargetArgs {
     #[arg(short, long, group = "target")]
     pub all: bool,
 
-    /// Stop after SECONDS; a command and what it started are told to end (SIGTERM)
+    /// Stop after SECONDS, and send SIGTERM to the command and its descendants
     #[arg(long, value_name = "SECONDS", value_parser = value::seconds)]
     pub duration: Option<Duration>,
 }

@@ -128,7 +128,7 @@ pub(super) fn typed_filter(text: &str) -> Result<Narrow, String> {
 /// The text being typed, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Typing {
-    /// None: keys do what the help says.
+    /// No text is being typed; keys are commands.
     Nothing,
     /// The text to search lines for.
     Text,

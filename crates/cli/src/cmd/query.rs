@@ -72,7 +72,7 @@ pub struct Args {
     access: AccessArgs,
 }
 
-/// The base range that [`What::Diff`] compares with.
+/// Baseline time range of [`What::Diff`].
 #[derive(clap::Args, Debug)]
 struct BaseArgs {
     /// With diff: start of the base range [default: the same length of time before the range]

@@ -216,7 +216,7 @@ fn look(calls: &mut Calls, shown: &mut Shown) -> Result<bool> {
     Ok(taken > 0)
 }
 
-/// Shows the remaining calls, and those that have not ended.
+/// Prints the calls still in the ring, then those that have not returned.
 fn finish(calls: &mut Calls, shown: &mut Shown) -> Result<()> {
     calls.end()?;
     calls.ask_unfinished()?;

@@ -197,16 +197,7 @@ impl LiveSession {
     /// Notes the current rates, and stores the names that were found.
     fn tick(&mut self) {
         self.ticked = Instant::now();
-        let (symbols, name_wait) = (&mut self.symbols, self.name_wait);
-        self.session.recorder.meanwhile(|profile| {
-            if !name_wait.is_zero() {
-                symbols.round(profile);
-                symbols.settle(name_wait);
-            }
-            if symbols.take(profile) {
-                make_readable(profile);
-            }
-        });
+        self.store_names(self.name_wait);
         self.fold();
         let target_cpu = self.session.recorder.target_cpu();
         self.pulse.push(Tick {
@@ -218,26 +209,33 @@ impl LiveSession {
         });
     }
 
-    /// Takes out everything recorded since the last call, with the names found for it, and continues with an empty profile: nothing
-    /// keeps IDs of the old one, which may be stored, sent or dropped. Rates are not affected.
-    pub fn take(&mut self) -> TakenProfile {
+    /// Stores the names that are found, and waits at most this long for those of new samples.
+    fn store_names(&mut self, wait: Duration) {
         let symbols = &mut self.symbols;
         self.session.recorder.meanwhile(|profile| {
-            symbols.round(profile);
-            symbols.settle(LAST_NAMES);
+            if !wait.is_zero() {
+                symbols.round(profile);
+                symbols.settle(wait);
+            }
             if symbols.take(profile) {
                 make_readable(profile);
             }
         });
+    }
+
+    /// Takes out everything recorded since the last call, with the names found for it, and continues with an empty profile: nothing
+    /// keeps IDs of the old one, which may be stored, sent or dropped. Rates are not affected.
+    pub fn take(&mut self) -> TakenProfile {
+        self.store_names(LAST_NAMES);
         let taken = self.session.recorder.take();
         self.symbols.renew();
         taken
     }
 
-    /// Bounds memory: all but the last quarter of the samples is summed up between ticks, and unused rows are removed. Windows begin
-    /// At most half of it was folded last time.
+    /// Bounds memory: aggregates all but the last quarter of the samples between ticks, and removes unused rows. Windows begin and end at
+    /// ticks, so their sums stay exact.
     fn fold(&mut self) {
-        // At most half of it was folded last time.
+        // The last fold left at most half as many rows.
         let most = if self.session.is_scarce() { self.most.map(|rows| rows / 3 * 2) } else { self.most };
         if !Rows::of(self.session.recorder.profile()).exceed(most) {
             return;

@@ -57,8 +57,8 @@ impl Memory {
         self.looked.elapsed() >= LOOK
     }
 
-    /// Checks memory, if due, and returns free memory to the system: after reading names from files, the allocator holds as much as
-    /// everything else uses.
+    /// Checks memory, if due, and returns free memory to the system: symbolization leaves the allocator with as much freed
+    /// memory as the rest of plumb uses.
     pub fn look(&mut self) {
         if !self.is_due() {
             return;

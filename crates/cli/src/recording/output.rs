@@ -32,7 +32,7 @@ impl Output {
         Ok(Self { path: path.to_owned(), destination })
     }
 
-    /// Whether the recording goes to standard output, where nothing else may be printed.
+    /// Returns whether the recording is written to standard output; nothing else may be printed there then.
     pub fn is_stdout(&self) -> bool {
         self.destination == Destination::Stdout
     }

@@ -116,9 +116,9 @@ fn svg(flame: &DiffFlame<'_>, facts: &Facts, shown: &Shown<'_, '_>) -> Result<Ve
     let all = !flame.differs();
     let widths = widths(&flame.boxes, all);
     let meaning = match all {
-        true => "as wide as the cost, of the side with more; grey: within noise",
+        true => "width: cost on the more expensive side; grey: within noise",
         false => {
-            "as wide as what was added and removed; red: costs more, blue: costs less, grey: within noise"
+            "width: cost added plus cost removed; red: more expensive, blue: cheaper, grey: within noise"
         }
     };
     let mut colours = PaletteMap::default();

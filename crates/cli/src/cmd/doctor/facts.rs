@@ -46,7 +46,7 @@ pub(super) struct Facts {
     is_virtual: bool,
     /// Manufacturer of the machine or its emulator, according to the firmware.
     product: Option<String>,
-    /// Effective capabilities, of those that affect recording.
+    /// Effective capabilities that affect recording.
     capabilities: Vec<&'static str>,
     /// Whether plumb runs in a user namespace, whose capabilities don't count.
     is_in_user_namespace: bool,

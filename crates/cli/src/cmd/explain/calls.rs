@@ -8,7 +8,7 @@ use crate::render::document::Text;
 use crate::render::rule;
 use plumb_report::explain::headline::{gain, short_percent};
 
-/// Shares of the traced time; the headline already gives them for all of it.
+/// Measures left out below the headline, which already states the share of the whole run.
 const TOLD_BY_HEADLINE: [&str; 2] = ["these calls", "open and close of them"];
 
 /// Adds the fact that threads wait for a lock while one of them computes. System calls don't show which lock, or who holds it.

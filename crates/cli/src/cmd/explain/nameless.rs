@@ -6,7 +6,7 @@ use plumb_report::explain::headline::maker;
 use crate::render::document::Text;
 use crate::stack_quality::{Runtime, Told, of_file};
 
-/// The known facts about the code, and what to do.
+/// Returns the facts about code without names: that its cause is unknown, and how to get names.
 pub(super) fn facts(report: &Explanation<'_>, frame: FrameIndex) -> Vec<(String, Text)> {
     let profile = report.view.profile();
     let remedy = match maker(report, frame) {

@@ -214,7 +214,7 @@ fn in_numbers(call: &Call, one: &Longest) -> String {
     format!("{}({}){path} = {}", call.name, args.join(", "), result(one.result))
 }
 
-/// A register: a small number in decimal, anything else as an address.
+/// Formats a register value: small numbers in decimal, all others as a hexadecimal address.
 fn argument(value: u64) -> String {
     // Descriptors such as AT_FDCWD are 32 bits wide.
     let half = u32::try_from(value).map_or(value.cast_signed(), |half| half.cast_signed().into());

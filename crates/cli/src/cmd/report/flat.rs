@@ -51,7 +51,8 @@ pub fn write(view: &View<'_>, report: &Report, args: &Args, out: &mut Output<'_>
     write_rest(out, report.unnamed, &unnamed, "not named by --dso or --symbol")
 }
 
-/// The sort keys without those that have one value in all rows, which the header shows instead. An explicit `--sort` keeps all keys.
+/// Returns the sort keys, without the command column if all rows have the same command; that goes into the header. Keeps the keys of an explicit
+/// `--sort`.
 fn without_constant(
     report: &Report,
     args: &Args,
@@ -80,7 +81,7 @@ fn shown_rows(report: &Report, args: &Args, out: &Output<'_>) -> usize {
     args.limit.or_else(fit).unwrap_or(usize::MAX).min(report.rows.len())
 }
 
-/// The minimum share, if rows were left out because of it.
+/// Minimum share of a row, in percent: `--min`, or the default on a terminal.
 fn shown_minimum(args: &Args) -> f64 {
     args.min.unwrap_or(0.5)
 }

@@ -114,8 +114,7 @@ fn what_is_printed_is_read_again() {
     assert_eq!(script(&back, &["-F", "comm,pid,tid,time,cpu,period,event"]).lines().count(), 3);
 }
 
-/// FlameGraph's collapser (inferno's version of it) makes the same stacks from the text as folding the profile
-/// does.
+/// Checks that inferno's port of FlameGraph's stackcollapse-perf yields the stacks that `plumb fold` writes.
 #[test]
 fn collapsing_the_text_is_folding_the_profile() {
     let mut made = Made::new();

@@ -22,7 +22,7 @@ pub(super) enum Then {
     Quit,
 }
 
-/// Text, and the part of it on the screen.
+/// Scrollable text: its lines and the scroll position.
 pub(super) struct Listing {
     lines: Vec<Line<'static>>,
     top: usize,
