@@ -15,6 +15,7 @@ mod compare;
 mod cost;
 mod cost_tree;
 mod coverage;
+mod delayed;
 mod diff;
 mod explain;
 mod failure;

@@ -21,7 +21,7 @@ pub fn document(view: &View<'_>, time: &KernelTime, stacks: usize) -> Value {
         "off_percent": time.off_percent(),
         "is_time": time.is_time,
         "kernel_named": !time.nameless_kernel,
-        "warnings": meta.warnings,
+        "warnings": view.warnings(),
         "rows": time.rows.iter().map(|one| row(view, time, one, stacks)).collect::<Vec<_>>(),
     })
 }

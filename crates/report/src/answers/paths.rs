@@ -45,6 +45,7 @@ fn about(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     document["name"] = recording.name.clone().into();
     document["events"] = events(profile).into();
     let (view, filter) = selected.view(profile)?;
+    document["warnings"] = view.warnings().into();
     let summary = Summary::new(&view);
     // Beside the number of samples that are selected.
     document["target_cpu_ns"] = kernel_time::cpu_ns(&view, &filter).into();

@@ -249,7 +249,7 @@ fn quality(report: &Explanation<'_>) -> Value {
         "without_line_percent": quality.without_line,
         "ten_percent_is": share(quality.tenth),
         "recorder_cpu_ns": meta.recorder_cpu_ns,
-        "warnings": meta.warnings,
+        "warnings": report.view.warnings(),
     })
 }
 

@@ -84,7 +84,7 @@ impl Facts {
             recorder: some(&meta.recorder),
             filters: None,
             icicle: false,
-            warnings: meta.warnings.clone(),
+            warnings: view.warnings(),
         }
     }
 

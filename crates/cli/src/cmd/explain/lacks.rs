@@ -11,7 +11,7 @@ use plumb_report::explain::headline::short_percent;
 /// Smallest share of samples whose gap is reported, in percent.
 const LEAST: f64 = 10.0;
 
-/// The reason for most truncated stacks, and the file or process where most names are missing.
+/// The reason for most truncated stacks, the file or process where most names are missing, and samples that the kernel delayed.
 pub(super) fn facts(report: &Explanation<'_>) -> Vec<(String, Text)> {
     let profile = report.view.profile();
     let share = |part: u64, all: u64| part as f64 / all.max(1) as f64 * 100.0;
@@ -33,7 +33,8 @@ pub(super) fn facts(report: &Explanation<'_>) -> Vec<(String, Text)> {
         fact("names", share(place.samples, samples), where_, &|| place.remedy(profile))
     };
     let names = if says_names(report) { None } else { names() };
-    cut.into_iter().chain(names).collect()
+    let late = report.view.delayed_samples().map(|text| ("late".to_owned(), Text::from(text)));
+    cut.into_iter().chain(names).chain(late).collect()
 }
 
 /// The remedy that names most of the unnamed code, if the headline is about that.

@@ -68,7 +68,7 @@ fn head(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
              as root, or with sysctl kernel.kptr_restrict=0, it can"
         )?;
     }
-    meta.warnings.iter().try_for_each(|warning| writeln!(out, "# {}", printable(warning)))
+    shown.view.warnings().iter().try_for_each(|warning| writeln!(out, "# {}", printable(warning)))
 }
 
 fn rows(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> {

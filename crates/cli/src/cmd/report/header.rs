@@ -43,8 +43,8 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
         let label = format!("{language}:");
         writeln!(out, "# {label:<9} as root, plumb record --capture bpf shows its functions ({versions})")?;
     }
-    for warning in &meta.warnings {
-        writeln!(out, "# Warning:  {}", printable(warning))?;
+    for warning in view.warnings() {
+        writeln!(out, "# Warning:  {}", printable(&warning))?;
     }
     writeln!(out, "#")
 }

@@ -1,5 +1,6 @@
 //! The report as JSON and CSV. Field names are stable; weights are in the event's unit.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use anyhow::Result;
@@ -18,6 +19,8 @@ pub fn json(shown: &[Shown<'_>], args: &Args, out: &mut Output<'_>) -> Result<()
     let reports: Vec<_> = shown.iter().map(|shown| ReportJson::new(shown, args)).collect();
     let Some(meta) = shown.first().map(|shown| shown.view.meta()) else { return Ok(()) };
     let mut document = plumb_report::meta::document(meta);
+    let warnings: BTreeSet<String> = shown.iter().flat_map(|shown| shown.view.warnings()).collect();
+    document["warnings"] = warnings.into_iter().collect();
     document["reports"] = serde_json::to_value(reports)?;
     plumb_formats::json::write(&mut *out, &document)?;
     writeln!(out)?;

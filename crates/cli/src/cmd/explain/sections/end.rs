@@ -63,7 +63,7 @@ pub(super) fn quality(report: &Explanation<'_>) -> Section {
         facts.push(("cost".into(), text.into()));
     }
     section.blocks.push(Block::Facts(facts));
-    for warning in &meta.warnings {
+    for warning in report.view.warnings() {
         section.say(format!("{warning}."));
     }
     if meta.damaged_records > 0 {
