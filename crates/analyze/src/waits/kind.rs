@@ -178,6 +178,10 @@ const CONDITIONS: [&str; 8] = [
     "runtime.stopm",
 ];
 
+/// Innermost functions of the program whose names may say that a wait for descriptors is one for a lock: a program that queues for locks of its own
+/// is woken by a descriptor.
+const QUEUES: usize = 10;
+
 /// Parts of names of functions that wait for a thread's end.
 const JOINS: [&str; 2] = ["pthread_join", "join_ex"];
 
@@ -202,7 +206,9 @@ pub(super) fn wait_at(view: &View<'_>, node: NodeId, (cause, call): (Cause, &str
         return futex(frames().filter(|frame| frame.kind == Kind::User).map(|frame| &*frame.name));
     }
     if let Some(&(_, wait)) = CALLS.iter().find(|(calls, _)| calls.contains(&call)) {
-        return wait;
+        let mut functions = frames().filter(|frame| frame.kind == Kind::User).take(QUEUES);
+        let is_lock = wait.kind == WaitKind::Descriptors && functions.any(|frame| says_lock(&frame.name));
+        return if is_lock { Wait::of(WaitKind::Lock, WorkSource::None) } else { wait };
     }
     match cause {
         Cause::Fork => Wait::of(WaitKind::Child, WorkSource::None),
@@ -211,6 +217,28 @@ pub(super) fn wait_at(view: &View<'_>, node: NodeId, (cause, call): (Cause, &str
         _ if begins(&STREAMS) => Wait::of(WaitKind::Network, WorkSource::None),
         _ => Wait::of(WaitKind::Other, WorkSource::None),
     }
+}
+
+/// Whether a function's name has the word "lock": `LockAcquire`, `WaitOnLock`, `lock_wait`, but neither `unlock` nor `block`.
+fn says_lock(name: &str) -> bool {
+    let mut depth = 0_usize;
+    let mut word = String::new();
+    let mut says = false;
+    for letter in without_parameters(name).chars().chain(['_']) {
+        match letter {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            _ if depth > 0 => {}
+            // The names before are those of namespaces and types.
+            ':' => (word, says) = (String::new(), false),
+            'a'..='z' => word.push(letter),
+            _ => {
+                says |= word == "lock";
+                word = letter.is_ascii_uppercase().then(|| letter.to_ascii_lowercase()).into_iter().collect();
+            }
+        }
+    }
+    says
 }
 
 /// A futex's wait, by the functions of the program, innermost first. One that nobody knows may be a lock's.
@@ -234,6 +262,30 @@ fn futex<'n>(functions: impl Iterator<Item = &'n str>) -> Wait {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lock_is_a_word_of_a_functions_name() {
+        for name in [
+            "LockAcquireExtended",
+            "WaitOnLock",
+            "row_lock_wait",
+            "lock",
+            "db::Table::lock(int)",
+            "a::lock<int>",
+        ] {
+            assert!(says_lock(name), "{name}");
+        }
+        for name in [
+            "WaitEventSetWaitBlock",
+            "clock_wait",
+            "unlock_and_wait",
+            "iterate_unlocked",
+            "Clock::tick",
+            "run(lock*)",
+        ] {
+            assert!(!says_lock(name), "{name}");
+        }
+    }
 
     #[test]
     fn futexes_are_told_apart_by_who_waits() {
