@@ -202,7 +202,7 @@ class Tour:
         said = run(["go", "tool", "pprof", "-raw", "r.pb.gz"]).stdout
         samples, _, rest = said.partition("\nLocations\n")
         # The innermost function of a location stands in its first line.
-        names = dict(re.findall(r"^ *(\d+): 0x[0-9a-f]+ (?:M=\d+ )?(?:\[F\] )?(.*?) \S*:\d+(?::\d+)? s=\d+$", rest.partition("\nMappings\n")[0], re.M))
+        names = dict(re.findall(r"^ *(\d+): 0x[0-9a-f]+ (?:M=\d+ )?(?:\[F\] )?(.*?) \S*:\d+(?::\d+)? s=\d+(?:\(.*\))?$", rest.partition("\nMappings\n")[0], re.M))
         shares, total = collections.Counter(), 0
         for weight, leaf in re.findall(r"^ +\d+ +(\d+): (\d+)", samples, re.M):
             shares[names.get(leaf, "?")] += int(weight)
@@ -284,7 +284,8 @@ def compare(tour, name, live):
                 continue
             if seen is None or abs(seen - share) > MOST:
                 differ.append(f"{output}: {function} {'is missing' if seen is None else f'{seen:.2f}%'}, report {share:.2f}%")
-    strangers = tour.svg() - set(report) - tour.roots()
+    # A semicolon ends a frame of folded stacks, of which the picture is made.
+    strangers = tour.svg() - {function.replace(";", ":") for function in report} - tour.roots()
     if strangers:
         differ.append(f"svg: {len(strangers)} names that report lacks, such as {sorted(strangers)[0]}")
     if top and live:
