@@ -2,9 +2,20 @@
 //!
 //! A command with an operand of each kind has an example of each; the test parses all of them.
 
-/// A note, and examples below it.
+/// A note, and examples below it. Lines of the note that are not indented are joined: clap wraps them to the terminal's width.
 pub fn below(note: &str, examples: &str) -> String {
-    format!("{note}\n\n{examples}")
+    let mut text = String::new();
+    let mut is_prose = false;
+    for line in note.lines() {
+        let was_prose = std::mem::replace(&mut is_prose, !line.is_empty() && !line.starts_with(' '));
+        match is_prose && was_prose {
+            true => text.push(' '),
+            false if text.is_empty() => {}
+            false => text.push('\n'),
+        }
+        text.push_str(line);
+    }
+    format!("{text}\n\n{examples}")
 }
 
 pub const PLUMB: &str = "\
@@ -211,6 +222,15 @@ mod tests {
             let parsed = crate::Cli::command().try_get_matches_from(words);
             assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
         }
+    }
+
+    #[test]
+    fn paragraphs_are_joined_and_tables_are_not() {
+        let note = "One\nsentence.\n\nAnother\none:\n  a  1\n  b  2\nEnd.";
+        assert_eq!(
+            below(note, "Examples:"),
+            "One sentence.\n\nAnother one:\n  a  1\n  b  2\nEnd.\n\nExamples:"
+        );
     }
 
     #[test]

@@ -56,22 +56,26 @@ const ENDINGS: [(&str, Format); 20] = [
 
 /// Text of `--help` on the formats.
 pub const KEPT: &str = "\
-Contents of each format, besides function names, inlined functions and weights:
-  pprof       .pb.gz .pprof .pgo   threads, files, lines, addresses, build IDs; no times, no CPUs: identical stacks are merged
-  speedscope  .speedscope.json     threads, order, source files, lines; no addresses, no executables, no times
-  firefox     .firefox.json        threads, times, files, lines, addresses below 4 GB, build IDs; no CPUs
-  trace       .trace.json          threads, times, files; weights only as slice lengths, from sample to sample
-  callgrind   .callgrind           files, lines, events; calls instead of stacks, counted in samples; no threads, no times
-  folded      .folded              stacks and thread names with counts, as in plumb fold; one event only
-  perf-script .perf.txt            threads, times, CPUs, files, addresses; no lines, no build IDs
-  otlp        .otlp                as pprof, with times (opentelemetry-proto 1.10.0, v1development: not stable yet)
-  csv         .csv                 threads, times, CPUs; stacks as folded text
-Names are kept unchanged. Text formats (callgrind, folded, perf-script, csv) escape line breaks, terminal control characters, invisible
-characters, `;` in stacks, and the start of spreadsheet formulas: \\x3b, \\u{202e}. plumb decodes these escapes.
-The outermost frame of a truncated stack gives the reason in brackets. Process lifetimes, system calls and counters are in plumb's own
-recordings only.
-All commands that take a recording also read these but otlp and csv, compressed by gzip, zstd or xz, or not; the header of the report names
-the data that a format lacks.";
+Extension and contents of each format, besides function names, inlined functions and weights:
+  pprof        .pb.gz            threads, files, lines, addresses, build IDs; no times
+  speedscope   .speedscope.json  threads, order, files, lines; no addresses, no times
+  firefox      .firefox.json     threads, times, files, lines, addresses below 4 GB, build IDs
+  trace        .trace.json       threads, times, files; weights only as lengths of slices
+  callgrind    .callgrind        files, lines, events; calls instead of stacks; no threads, no times
+  folded       .folded           thread names, as in plumb fold; one event only
+  perf-script  .perf.txt         threads, times, CPUs, files, addresses; no lines, no build IDs
+  otlp         .otlp             as pprof, with times (v1development: not stable yet)
+  csv          .csv              threads, times, CPUs; stacks as folded text
+
+Names are kept unchanged. Text formats (callgrind, folded, perf-script, csv) escape line breaks,
+terminal control characters, invisible characters, `;` in stacks, and the start of spreadsheet
+formulas: \\x3b, \\u{202e}. plumb decodes these escapes.
+
+The outermost frame of a truncated stack gives the reason in brackets. Only plumb's own recordings
+have process lifetimes, system calls and counters.
+
+plumb also reads these formats, except otlp and csv, uncompressed or compressed by gzip, zstd or
+xz. The header of plumb report names the data that a format lacks.";
 
 /// The format for a file name.
 pub fn by_name(path: &Path) -> Result<Format> {
