@@ -126,11 +126,7 @@ impl Assembly {
         let kind = self.kind_in(dso);
         let address = Address(address);
         let frame = Frame { kind, dso: Some(dso), address, is_return: false, found: Found::Sampled };
-        let start = self.unnamed_start(dso, places);
-        let lines: Vec<Line> = match start {
-            Some(start) => vec![self.line_of(dso, &Place::default(), Some(start))],
-            None => places.iter().map(|place| self.line(dso, place)).collect(),
-        };
+        let lines = self.lines(dso, places);
         let id = self.profile.frames.add(frame);
         let known = self.profile.symbols.recorded(id);
         if known.is_empty() && !lines.is_empty() {
@@ -152,7 +148,7 @@ impl Assembly {
             (path, _) => (path, DsoKind::File),
         };
         let dso = self.add_dso(path, None, dso_kind, AddressSpace::Line);
-        let lines: Vec<Line> = places.iter().map(|place| self.line(dso, place)).collect();
+        let lines = self.lines(dso, places);
         let key = (kind, dso, lines);
         if let Some(&known) = self.placed.get(&key) {
             return known;
@@ -170,6 +166,13 @@ impl Assembly {
     pub fn marker(&mut self, name: &str) -> Option<FrameId> {
         let cut = Truncation::from_text(name.strip_prefix('[')?.strip_suffix(']')?)?;
         Some(self.profile.frames.add(Frame::marker(cut, None)))
+    }
+
+    fn lines(&mut self, dso: DsoId, places: &[Place<'_>]) -> Vec<Line> {
+        match self.unnamed_start(dso, places) {
+            Some(start) => vec![self.line_of(dso, &Place::default(), Some(start))],
+            None => places.iter().map(|place| self.line(dso, place)).collect(),
+        }
     }
 
     /// Returns the start of a function whose name is only its file and address, as in plumb's own exports: it has no name.
