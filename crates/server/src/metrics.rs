@@ -1,6 +1,5 @@
 //! The server's metrics about itself, in Prometheus' format. Names are documented in `docs/serve.md`.
 
-use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -160,12 +159,8 @@ impl Metrics {
             gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
             of_store.register(name, help, gauge);
         }
-        let mut rest = String::new();
-        text::encode_registry(&mut rest, &of_store)?;
-        // Each part ends with such a line.
-        let end = out.rfind("# EOF").unwrap_or(out.len());
-        out.truncate(end);
-        write!(out, "{rest}")?;
+        text::encode_registry(&mut out, &of_store)?;
+        text::encode_eof(&mut out)?;
         Ok(out)
     }
 }

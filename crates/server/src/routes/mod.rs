@@ -10,6 +10,7 @@ mod health;
 mod host;
 mod ingest;
 mod opened;
+mod origin;
 mod otlp;
 mod page;
 mod push;
@@ -61,6 +62,7 @@ pub(crate) fn router_of(app: App) -> Router {
         .merge(guard(read, &app, Scope::Read))
         .merge(guard(admin::routes(), &app, Scope::Admin))
         .fallback(nothing)
+        .layer(middleware::from_fn(origin::check))
         .layer(compressed::layer())
         .layer(middleware::from_fn_with_state(app.clone(), count))
         .with_state(app);
@@ -73,6 +75,7 @@ pub fn recordings_router(shown: ShownRecordings) -> Router {
     page::routes("recordings")
         .merge(recordings::routes(shown))
         .fallback(nothing)
+        .layer(middleware::from_fn(origin::check))
         .layer(compressed::layer())
         .layer(middleware::from_fn(host::check))
 }
