@@ -175,8 +175,9 @@ impl Part {
 
     /// Whether its samples must not include their period.
     pub fn is_period_known(counter: &Counter, pace: SamplingRate) -> bool {
-        let is_software = counter.trigger().is_some_and(|trigger| !trigger.is_hardware());
-        is_software && matches!(pace, SamplingRate::Period(period) if period > 1)
+        let is_software =
+            counter.trigger().is_some_and(|trigger| !trigger.is_hardware() && !trigger.is_told());
+        is_software && matches!(pace, SamplingRate::Period(_))
     }
 }
 
@@ -278,7 +279,9 @@ impl Sampling {
         match self.pace {
             _ if self.part.says_period => None,
             SamplingRate::Period(period) => Some(period),
-            SamplingRate::Frequency(hz) => (self.counter == Counter::CpuClock).then(|| period_ns(hz)),
+            SamplingRate::Frequency(hz) if self.counter == Counter::CpuClock => Some(period_ns(hz)),
+            // Chosen here: see `period`.
+            SamplingRate::Frequency(_) => self.counter.is_hardware().then_some(self.period.max(1)),
         }
     }
 

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
@@ -124,8 +125,8 @@ pub(crate) struct Events {
     lost_before: u64,
     /// Count of closed events.
     counted_before: Option<u64>,
-    /// Time since which they sample by frequency, and the count until then.
-    paced: Option<(u64, u64)>,
+    /// Times since which not each occurrence is a sample, or one of another number of them, with the count until then.
+    paced: Vec<(u64, u64)>,
     /// Events with another sampling rate, opened but not started.
     spare: Option<(Sampling, Vec<Event>)>,
 }
@@ -142,10 +143,12 @@ impl Events {
             open: Vec::new(),
             lost_before: 0,
             counted_before: Some(0),
-            paced: None,
+            paced: Vec::new(),
             spare: None,
         };
-        events.paced = matches!(events.sampling.pace, SamplingRate::Frequency(_)).then_some((0, 0));
+        if matches!(events.sampling.pace, SamplingRate::Frequency(_)) {
+            events.paced.push((0, 0));
+        }
         events.open = events.open_all(&events.sampling)?;
         Ok(events)
     }
@@ -208,7 +211,7 @@ impl Events {
         result
     }
 
-    /// Opens events with another sampling rate and the same record layout, for [`Events::change_pace`].
+    /// Opens events with another sampling rate and the same record layout, for [`Events::change_period`].
     pub fn prepare(&mut self, pace: SamplingRate) -> Result<(), Error> {
         let sampling = Sampling { pace, ..self.sampling.clone() };
         let events = self.open_all(&sampling)?;
@@ -216,14 +219,17 @@ impl Events {
         Ok(())
     }
 
-    /// Switches to the prepared events, within microseconds. Returns whether there were any.
-    pub fn change_pace(&mut self) -> bool {
-        let Some((sampling, events)) = self.spare.take() else { return false };
+    /// Changes the period: switches to the prepared events, within microseconds, if there are any. Returns the time of the change; `None` if the
+    /// events stay as they were.
+    pub fn change_period(&mut self, period: u64) -> Option<u64> {
         let since = monotonic_ns();
-        let changed = self.replace(sampling, events).is_ok();
-        // Events that sample by frequency are new, and start counting at zero.
-        self.paced = self.counted_before.map(|counted| (since, counted)).filter(|_| changed);
-        changed
+        let changed = match self.spare.take() {
+            Some((sampling, events)) => self.replace(sampling, events),
+            None => self.set_period(period),
+        };
+        changed.ok()?;
+        self.paced.extend(self.counted().map(|counted| (since, counted)));
+        Some(since)
     }
 
     /// The count on each CPU, and the total running time in nanoseconds, of events opened with time fields.
@@ -238,7 +244,7 @@ impl Events {
         (counts, running_ns)
     }
 
-    /// Sets the period of a hardware counter from now on.
+    /// Sets the period from now on; not of a clock.
     pub fn set_period(&mut self, period: u64) -> Result<(), Error> {
         let pace = match self.sampling.pace {
             SamplingRate::Period(_) => SamplingRate::Period(period),
@@ -290,10 +296,14 @@ impl Events {
         self.lost_before + self.open.iter().filter_map(Event::lost).sum::<u64>()
     }
 
-    /// Time since which they sample by frequency, and the kernel's count before and since.
-    pub fn paced(&self) -> Option<(u64, u64, u64)> {
-        let (since, before) = self.paced?;
-        Some((since, before, self.counted()?.saturating_sub(before)))
+    /// The kernel's count in each time range with one period; `None` if each occurrence is a sample, or it can't be read.
+    pub fn parts(&self) -> Option<Vec<(Range<u64>, u64)>> {
+        let &(first, before) = self.paced.first()?;
+        let ends = self.paced.iter().copied().skip(1).chain([(u64::MAX, self.counted()?)]);
+        let part = |(&(since, before), (until, counted)): (&(u64, u64), (u64, u64))| {
+            (since..until, counted.saturating_sub(before))
+        };
+        Some([(0..first, before)].into_iter().chain(self.paced.iter().zip(ends).map(part)).collect())
     }
 
     /// The kernel's count, sampled or not; `None` if it can't be read.

@@ -33,6 +33,7 @@ use self::sampled::{Belonging, Sampled};
 use crate::account::Account;
 use crate::error::Error;
 use crate::events::{Attachment, EventContext};
+use crate::limit::{Limit, Progress};
 use crate::merge::Merge;
 use crate::overflow::OverflowBuffer;
 use crate::ring::Ring;
@@ -247,49 +248,69 @@ impl Recorder {
         self.copies.sizer.grown(bytes, statistics.samples, statistics.beyond_copy);
     }
 
-    /// Switches to sampling by frequency, once single occurrences are too many: before the records in the rings are unwound, as more
-    /// arrive during that than fit.
+    /// Lengthens the periods of events of which there are too many samples: before the records in the rings are unwound, as more arrive during that
+    /// than fit.
     fn slow_down(&mut self) {
         if self.sampled.iter().all(|one| one.limit.is_none()) {
             return;
         }
         // A waiting record may belong to any event.
-        let (waiting, elapsed) = (self.rings.waiting(), nanoseconds(self.elapsed()));
+        let (waiting, elapsed_ns) = (self.rings.waiting(), nanoseconds(self.elapsed()));
         for index in 0..self.sampled.len() {
             let one = &self.sampled[index];
+            let Some(limit) = one.limit else { continue };
             if one.events.is_taken() {
-                if one.limit.is_some() && self.passed(one).is_some_and(|passed| passed.is_by_time) {
-                    self.change_pace(index);
+                if self.passed(one).is_some_and(|passed| passed.is_by_time) {
+                    self.note_frequency(index);
                 }
                 continue;
             }
-            let Some(limit) = one.limit else { continue };
-            let seen = self.ingest.samples_of(one.id) + waiting;
+            let samples = self.ingest.samples_of(one.id) + waiting;
             // Samples that a program handles wait in messages, where they can't be counted. Other events may be thousands, and slow to read.
-            let counted = || if one.events.is_assisted() { one.events.counted().unwrap_or(0) } else { 0 };
-            if limit.is_exceeded(seen, elapsed) || limit.is_exceeded(counted(), elapsed) {
-                self.change_pace(index);
+            let counted = if one.events.is_assisted() { one.events.counted().unwrap_or(0) } else { 0 };
+            let next = limit.next(Progress { samples, counted, elapsed_ns });
+            if next.period() == limit.period() {
+                self.sampled[index].limit = Some(next);
+            } else {
+                self.change_period(index, next);
             }
         }
         self.belonging.learn(&self.sampled);
     }
 
-    fn change_pace(&mut self, index: usize) {
-        let one = &mut self.sampled[index];
+    /// Notes that a program has begun to take samples by time.
+    fn note_frequency(&mut self, index: usize) {
+        let (hz, one) = (self.setup.frequency_hz, &mut self.sampled[index]);
         one.limit = None;
-        let hz = self.setup.frequency_hz;
-        if one.events.is_taken() {
-            one.events.note_pace(SamplingRate::Frequency(hz));
-        } else if !one.events.change_pace() {
+        one.events.note_pace(SamplingRate::Frequency(hz));
+        self.say_frequent(index);
+    }
+
+    fn change_period(&mut self, index: usize, next: Limit) {
+        let one = &mut self.sampled[index];
+        let is_first = one.limit.is_some_and(|limit| limit.period() == 1);
+        let Some(since_ns) = one.events.change_period(next.period()) else {
             // The event stays as it was.
+            one.limit = None;
             return;
+        };
+        one.limit = Some(next);
+        self.ingest.weigh_from(one.id, since_ns, next.period());
+        if is_first {
+            self.say_frequent(index);
         }
-        let sampling = one.events.sampling();
+    }
+
+    fn say_frequent(&mut self, index: usize) {
+        let (hz, sampling) = (self.setup.frequency_hz, self.sampled[index].events.sampling());
         let name = sampling.counter.name();
-        self.setup.limits.push(format!(
-            "{name} is frequent: each single one is a sample only at first, then there are at most {hz} a second, \
+        let text = format!(
+            "{name} is frequent: each single one is a sample only at first, then there are about {hz} a second, \
              which stand for several each; to sample each: -c 1"
-        ));
+        );
+        if !self.setup.limits.contains(&text) {
+            self.setup.limits.push(text);
+        }
         self.setup.events[index].pace = sampling.pace;
     }
 

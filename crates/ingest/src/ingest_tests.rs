@@ -568,7 +568,7 @@ fn samples_stand_for_what_was_counted_also_where_a_part_has_none() {
         for (event, time_ns, period) in [(event, 1, 1), (event, 2, 3), (event, 11, 5), (other, 12, 9)] {
             ingest.walked(event, &walked(time_ns, period), parts_of());
         }
-        ingest.scale_parts(event, parts);
+        ingest.scale_parts(event, &parts);
         ingest.finish().0.samples.iter().map(|sample| sample.weight).collect::<Vec<_>>()
     };
     assert_eq!(weights([(0..10, 8), (10..u64::MAX, 20)]), [2, 6, 20, 9]);

@@ -32,7 +32,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
 
-use linux_perf_event_reader::{RawData, RawEventRecord, RecordType, constants as perf};
+use linux_perf_event_reader::{RawData, RawEventRecord, RecordType, SampleFormat, constants as perf};
 use plumb_profile::{DsoId, Event, EventId, Profile};
 
 use output::Output;
@@ -91,6 +91,11 @@ impl Ingest {
         self.weights.weigh_each(event, each);
     }
 
+    /// Changes the weight of an event's samples that have no period, from a time on.
+    pub fn weigh_from(&mut self, event: EventId, since_ns: u64, each: u64) {
+        self.weights.weigh_from(event, since_ns, each);
+    }
+
     /// Keeps the event's samples of the idle task, which are otherwise dropped from recordings of this machine ([`Source::Live`]).
     pub fn keep_idle(&mut self, event: EventId) {
         self.weights.keep_idle(event);
@@ -137,7 +142,11 @@ impl Ingest {
         let time_ns = || record.common_data().ok().and_then(|data| data.timestamp).filter(|&time| time != 0);
         match record.record_type {
             RecordType::SAMPLE => {
-                let sample = wire::Sample::decode(bytes, misc, self.weights.of(event), &record.parse_info)?;
+                let mut sample =
+                    wire::Sample::decode(bytes, misc, self.weights.of(event), &record.parse_info)?;
+                if !record.parse_info.sample_format.contains(SampleFormat::PERIOD) {
+                    sample.period = self.weights.changed(event, sample.time).unwrap_or(sample.period);
+                }
                 self.sample(event, &sample);
             }
             RecordType::MMAP2 => self.mmap(&wire::Mmap::decode2(reader, misc)?, misc),

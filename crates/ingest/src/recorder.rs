@@ -75,8 +75,8 @@ impl Ingest {
         }
     }
 
-    /// Scales the samples of two successive time ranges. If all samples of one were lost, those of the other represent both.
-    pub fn scale_parts(&mut self, event: EventId, parts: [(Range<u64>, u64); 2]) {
+    /// Scales the samples of successive time ranges. A range whose samples were all lost is represented by those of the others.
+    pub fn scale_parts(&mut self, event: EventId, parts: &[(Range<u64>, u64)]) {
         weights::scale_parts(&mut self.out.profile, event, parts);
     }
 

@@ -25,6 +25,8 @@ pub(crate) enum Weight {
 pub(crate) struct Weights {
     /// Source of the weight, if it is not 1.
     weights: FxHashMap<EventId, Weight>,
+    /// Later constants with the time from which they apply, in order.
+    later: FxHashMap<EventId, Vec<(u64, u64)>>,
     /// The functions through which sampling programs are called.
     ways_in: FxHashMap<EventId, Arc<[Range<u64>]>>,
     /// Events of which samples of the idle task are kept: some events on a machine happen in it.
@@ -61,6 +63,17 @@ impl Weights {
     /// Sets the weight of an event's samples that have no period.
     pub(crate) fn weigh_each(&mut self, event: EventId, each: u64) {
         self.weights.insert(event, Weight::Each(each));
+    }
+
+    /// Changes that weight for samples from a time on, which is later than those of earlier changes.
+    pub(crate) fn weigh_from(&mut self, event: EventId, since_ns: u64, each: u64) {
+        self.later.entry(event).or_default().push((since_ns, each));
+    }
+
+    /// The changed weight of a sample at a time, if it has changed.
+    pub(crate) fn changed(&self, event: EventId, time_ns: u64) -> Option<u64> {
+        let changes = self.later.get(&event)?;
+        changes.iter().rev().find(|&&(since_ns, _)| since_ns <= time_ns).map(|&(_, each)| each)
     }
 
     /// Takes the weight of an event's samples from the program that writes them, and is called through the functions `way_in`.
@@ -154,15 +167,16 @@ pub(crate) fn scale(profile: &mut Profile, event: EventId, time_ns: Range<u64>, 
     }
 }
 
-/// Scales the samples of two successive time ranges. If all samples of one were lost, those of the other represent both.
-pub(crate) fn scale_parts(profile: &mut Profile, event: EventId, parts: [(Range<u64>, u64); 2]) {
+/// Scales the samples of successive time ranges. A range whose samples were all lost is represented by those of the others.
+pub(crate) fn scale_parts(profile: &mut Profile, event: EventId, parts: &[(Range<u64>, u64)]) {
     let has_weight = |time: &Range<u64>| {
         let is_of_it = |sample: &Sample| sample.event == event && time.contains(&sample.time_ns);
         profile.samples.iter().filter(is_of_it).any(|sample| sample.weight > 0)
     };
     if parts.iter().any(|(time, counted)| *counted > 0 && !has_weight(time)) {
-        let [(first, before), (second, since)] = parts;
-        return scale(profile, event, first.start..second.end, before.saturating_add(since));
+        let [Some(first), Some(last)] = [parts.first(), parts.last()] else { return };
+        let counted = parts.iter().fold(0_u64, |sum, (_, counted)| sum.saturating_add(*counted));
+        return scale(profile, event, first.0.start..last.0.end, counted);
     }
-    parts.into_iter().for_each(|(time, counted)| scale(profile, event, time, counted));
+    parts.iter().for_each(|(time, counted)| scale(profile, event, time.clone(), *counted));
 }

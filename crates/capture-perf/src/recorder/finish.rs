@@ -114,16 +114,11 @@ impl Recorder {
                 counted.iter().for_each(|&counted| self.ingest.scale_down(one.id, counted));
                 continue;
             }
-            match (one.events.paced(), one.limit) {
-                (Some((since, before, counted)), _) => {
-                    self.ingest.scale_parts(one.id, [(0..since, before), (since..u64::MAX, counted)]);
-                }
-                // Each occurrence was a sample until they became too many, and some may have been lost.
-                (None, Some(_)) => {
-                    let counted = one.events.counted();
-                    counted.iter().for_each(|&counted| self.ingest.scale(one.id, 0..u64::MAX, counted));
-                }
-                (None, None) => {}
+            let counted = one.events.counted().filter(|_| one.is_by_frequency());
+            match one.events.parts().filter(|_| !one.events.is_assisted()) {
+                Some(parts) => self.ingest.scale_parts(one.id, &parts),
+                // Each occurrence was a sample and some may have been lost; or programs have the period of each, and sum over time.
+                None => counted.iter().for_each(|&counted| self.ingest.scale(one.id, 0..u64::MAX, counted)),
             }
         }
     }

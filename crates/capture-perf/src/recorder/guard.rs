@@ -129,11 +129,22 @@ impl Recorder {
         match storm {
             None => better.into_iter().for_each(|(index, period)| {
                 // On failure the period stays as it is, which is long enough.
-                let _ = self.sampled[index].events.set_period(period);
+                self.set_period(index, period);
             }),
             Some(storm) => self.calm(storm),
         }
         self.belonging.learn(&self.sampled);
+    }
+
+    /// Sets the period of a counter. Returns whether that succeeded.
+    fn set_period(&mut self, index: usize, period: u64) -> bool {
+        let one = &mut self.sampled[index];
+        let since_ns = monotonic_ns();
+        let is_set = one.events.set_period(period).is_ok();
+        if is_set {
+            self.ingest.weigh_from(one.id, since_ns, period);
+        }
+        is_set
     }
 
     /// On a first storm, reduces the samples; on another one, stops them.
@@ -146,11 +157,10 @@ impl Recorder {
             };
             let slower = guard.slow_down(times, &self.sampled);
             for (index, period) in slower {
-                let one = &mut self.sampled[index];
-                if one.events.set_period(period).is_err() {
-                    one.events.stop();
+                if !self.set_period(index, period) {
+                    self.sampled[index].events.stop();
                 }
-                let name = one.events.sampling().counter.name();
+                let name = self.sampled[index].events.sampling().counter.name();
                 self.setup.limits.push(format!(
                     "{name}: one sample every {period} from here on, {times} times fewer than before, to spare this machine: \
                      {storm}; without such interrupts: -e cpu-clock"

@@ -333,7 +333,7 @@ fn follow_beside(
     followed.map_err(Error::system("following processes"))
 }
 
-/// Opens an event. `by_frequency`: the sampling rate to fall back to if each occurrence is sampled and it turns out to be frequent.
+/// Opens an event. `by_frequency`: the sampling rate to keep to if each occurrence is sampled and it turns out to be frequent.
 fn open_events(
     ground: &Arc<EventContext>,
     sampling: Sampling,
@@ -343,8 +343,8 @@ fn open_events(
     let each = sampling.pace == SamplingRate::Period(1) && !sampling.is_told();
     let mut events = Events::new(ground.clone(), sampling, program)?;
     let limit = by_frequency.filter(|_| each);
-    if let Some(hz) = limit.filter(|_| !events.is_taken()) {
-        events.prepare(SamplingRate::Frequency(hz))?;
+    if limit.is_some() && !events.is_taken() {
+        events.prepare(SamplingRate::Period(Limit::first()))?;
     }
     Ok((events, limit.map(Limit::new)))
 }
