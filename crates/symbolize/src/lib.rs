@@ -50,7 +50,7 @@ pub use options::{Options, Progress};
 pub use probe::ProbeStep;
 pub use readable::make_readable;
 pub use reasons::name_reasons;
-pub use search::{FunctionPlace, NotFound, find_function};
+pub use search::{FunctionPlace, NotFound, ProbeSite, find_function, probe_site};
 pub use session::Session;
 pub use summary::{DsoSummary, Missing, Summary};
 
