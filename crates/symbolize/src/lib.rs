@@ -45,6 +45,7 @@ mod work;
 
 pub use code::{Binary, FunctionCode, NoCode};
 pub use debug_file::debug_file_path;
+pub use debuginfod::names_debuginfod_servers;
 pub use job::CodePlace;
 pub use options::{Options, Progress};
 pub use probe::ProbeStep;
