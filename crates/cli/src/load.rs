@@ -15,6 +15,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use plumb_formats::{foreign, native};
 use plumb_profile::Profile;
+use plumb_symbolize::Progress;
 
 use crate::terminal::say;
 use kind::Kind;
@@ -104,10 +105,25 @@ fn read<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {
 /// Resolves symbols if that was not done yet, and makes names readable.
 fn prepared(mut profile: Profile) -> Profile {
     if !profile.meta.symbolized {
-        plumb_symbolize::symbolize(&mut profile, &plumb_symbolize::Options::default(), &mut |_| {});
+        let debuginfod = plumb_symbolize::names_debuginfod_servers();
+        let options = plumb_symbolize::Options { debuginfod, ..Default::default() };
+        let mut told = String::new();
+        plumb_symbolize::symbolize(&mut profile, &options, &mut |progress| {
+            say_download(&progress, &mut told)
+        });
     }
     plumb_symbolize::make_readable(&mut profile);
     profile
+}
+
+/// Names each file that is being downloaded, once: it may take long.
+fn say_download(progress: &Progress, told: &mut String) {
+    if let Progress::Download { url, .. } = progress
+        && told != url
+    {
+        say!("downloading {url}");
+        told.clone_from(url);
+    }
 }
 
 /// Reads an unfinished recording, and says so.

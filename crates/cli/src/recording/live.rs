@@ -160,7 +160,9 @@ impl LiveSession {
         // The display, and names of everything ever seen, get half of the memory that other commands use for samples and files. A large file read by
         // a worker, such as a compiler, is the largest temporary use: there is one worker.
         let names = request.symbols();
-        let names = Options { max_memory: names.max_memory.map(|most| most / 2), threads: 1, ..names };
+        let max_memory = names.max_memory.map(|most| most / 2);
+        // A download would hold up all other names.
+        let names = Options { max_memory, threads: 1, debuginfod: false, ..names };
         let share = memory::for_samples(request.max_memory) / 2;
         let limits = BYTES.map(|bytes| usize::try_from(share).unwrap_or(usize::MAX) / bytes);
         let mut live = Self {
