@@ -45,6 +45,34 @@ const tests = {
     await it.close();
   },
 
+  "waits are shown by kind, with idle threads apart": async () => {
+    const sizes = [["wide", { viewport: { width: 1440, height: 900 } }], ["phone", { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }]];
+    for (const [kind, options] of sizes) {
+      for (const colorScheme of ["light", "dark"]) {
+        const it = await open("?r=4&view=waits", { ...options, colorScheme });
+        const rows = await it.rows();
+        const titles = ["locks and conditions", "disk I/O", "timers"];
+        assert.deepEqual(titles.map((title) => rows.findIndex((row) => row.endsWith(title))), [0, 1, 2], rows.join());
+        assert.match(rows[0], /^63\.8%300 ms/);
+        assert.match(await it.tab.locator("#view .lead").textContent(), /^Threads waited 470 ms in all/);
+        assert.match(await it.tab.locator("#view .hint").textContent(), /Idle, not in these shares: 950 ms of 1 thread that waits for work \(pool\)/);
+        await it.shot(`waits-${kind}-${colorScheme}`);
+        assert.deepEqual(await it.faults(), []);
+        assert.equal(await it.tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true, kind);
+        await it.close();
+      }
+    }
+    const it = await open("?r=4&view=waits&tid=101");
+    assert.equal(await it.tab.locator("#view .hint").count(), 0, "the other thread idles");
+    await it.tab.getByRole("button", { name: "Length of waits over time" }).click();
+    await it.settle();
+    assert.match(await it.query(), /view=heat&detail=latency/);
+    await it.close();
+    const none = await open("?view=waits");
+    assert.match(await none.tab.locator("#view .empty").textContent(), /plumb record --off-cpu/);
+    await none.close();
+  },
+
   "a file that is dropped opens beside the others, and one that is no profile says why": async () => {
     for (const [kind, options] of [["light", {}], ["dark", { colorScheme: "dark" }], ["phone", { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }]]) {
       // The browser itself notes that a request was refused.

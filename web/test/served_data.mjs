@@ -52,15 +52,37 @@ const CALLS = {
   tax: { each_counted_call_ns: 310 },
 };
 
+/** Waits of two threads, each ten times: of one for a lock, the disk and a time, of the other for work. */
+function waits() {
+  const kernel = (...names) => ["schedule", ...names, "entry_SYSCALL_64"].map((name) => [name, "[kernel.kallsyms]"]);
+  const app = (...names) => names.map((name) => [name, "/opt/app"]);
+  const of = [
+    ["worker", 101, 30, [...kernel("__mutex_lock", "__x64_sys_ioctl"), ...app("ioctl", "lock", "main")]],
+    ["worker", 101, 10, [...kernel("io_schedule", "__x64_sys_read"), ...app("read", "load", "main")]],
+    ["worker", 101, 7, [...kernel("do_nanosleep", "__x64_sys_nanosleep"), ...app("nanosleep", "back_off", "main")]],
+    ["pool", 102, 95, [...kernel("ep_poll", "__x64_sys_epoll_wait"), ...app("epoll_wait", "poll", "loop")]],
+  ];
+  let text = "";
+  for (let ms = 0; ms < 1000; ms += 100) {
+    for (const [comm, tid, length, stack] of of) {
+      text += `${comm} 100/${tid} [000] 7.${String(ms).padStart(3, "0")}000: ${length * 1e6} off-cpu:\n`;
+      stack.forEach(([name, file], at) => (text += `\t${(0x1000 + 16 * at).toString(16)} ${name} (${file})\n`));
+      text += "\n";
+    }
+  }
+  return text;
+}
+
+await writeFile(join(directory, "waits.perf"), waits());
 await writeFile(join(directory, "new.perf"), recording(true));
 await writeFile(join(directory, "daemon.perf"), daemon());
 await writeFile(join(directory, "calls.json"), JSON.stringify(CALLS));
 await writeFile(join(directory, "old.perf"), recording(false));
 
-export const { at: base } = await started("old.perf", "new.perf", "daemon.perf", "calls.json");
+export const { at: base } = await started("old.perf", "new.perf", "daemon.perf", "calls.json", "waits.perf");
 export const open = (query = "", options = {}) => openAt(base, query, options);
 
-export const VIEWS = ["Flame graph", "Table", "Call tree", "Source", "Heat map", "Processes", "Kernel time", "System calls", "Diff", "Verdict", "Quality"];
+export const VIEWS = ["Flame graph", "Table", "Call tree", "Source", "Heat map", "Waits", "Processes", "Kernel time", "System calls", "Diff", "Verdict", "Quality"];
 
 /** Drags over a part of an element, given as fractions of its width and height. */
 export async function drag(tab, selector, [x0, y0], [x1, y1]) {

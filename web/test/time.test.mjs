@@ -27,6 +27,8 @@ test("a window of the timeline is scaled about a moment, moved, and never leaves
   assert.deepEqual(model.moved(half, 1, whole), { from: 5e9, to: 10e9 });
   assert.deepEqual(model.moved(half, -9, whole), { from: 0, to: 5e9 });
   assert.deepEqual(model.around({ from: 2e9, to: 4e9 }, whole), { from: 1.8e9, to: 4.2e9 });
+  assert.deepEqual([0, 250, 1000].map((x) => model.timeAt(half, x, 1000)), [4e9, 5.25e9, 9e9]);
+  assert.equal(model.timeAt(half, 5, 0), 29e9, "an element without a width divides nothing by zero");
   const narrow = model.scaled(half, 1e-12, 5e9, whole);
   assert.ok(narrow.to - narrow.from > 0 && narrow.from <= 5e9 && narrow.to >= 5e9, JSON.stringify(narrow));
   assert.deepEqual(model.ticksOf(1e9, 5, 4.1e9).map(({ text }) => text), ["4.2 s", "4.4 s", "4.6 s", "4.8 s", "5.0 s"]);

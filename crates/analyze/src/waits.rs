@@ -111,6 +111,20 @@ impl<'p> WaitSums<'p> {
         self.idle.samples().map(|kept| kept.sample.thread).collect::<HashSet<ThreadId>>().len()
     }
 
+    /// Returns the names of threads with an idle wait, the one that idles longest first.
+    pub fn idle_names(&self) -> Vec<&'p str> {
+        let profile = self.idle.profile();
+        let mut weights: HashMap<&'p str, u64> = HashMap::new();
+        for kept in self.idle.samples() {
+            let weight =
+                weights.entry(profile.strings.get(profile.threads[kept.sample.thread].comm)).or_default();
+            *weight = weight.saturating_add(kept.sample.weight);
+        }
+        let mut names: Vec<(&str, u64)> = weights.into_iter().collect();
+        names.sort_unstable_by_key(|&(name, weight)| (std::cmp::Reverse(weight), name));
+        names.into_iter().map(|(name, _)| name).collect()
+    }
+
     /// Returns the cost of all kinds except idle.
     pub fn whole(&self) -> Cost {
         self.kinds.iter().filter(|(kind, _)| *kind != WaitKind::Idle).map(|&(_, cost)| cost).sum()

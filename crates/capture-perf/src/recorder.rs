@@ -26,6 +26,7 @@ use plumb_target::signals;
 
 use self::assign::number_of;
 use self::blind::Blind;
+pub use self::coverage::CoverageCounters;
 use self::ends::Observed;
 pub use self::finish::Recorded;
 use self::guard::Guard;

@@ -1,5 +1,6 @@
 //! Opens FILE: a recording or a profile of another tool, recognised by its content.
 
+mod directory;
 mod kind;
 #[cfg(feature = "server")]
 mod payload;
@@ -14,6 +15,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use plumb_formats::{foreign, native};
 use plumb_profile::Profile;
+use plumb_symbolize::Progress;
 
 use crate::terminal::say;
 use kind::Kind;
@@ -45,19 +47,12 @@ pub fn load(path: &Path) -> Result<Profile> {
         return read_remote(&name);
     }
     if path.is_dir() {
-        // perf writes a directory with files data, data.0, data.1, … for --threads, and with data and kcore_dir for --kcore.
-        if path.join("data.0").exists() {
-            bail!(
-                "{name}: the output of `perf record --threads`, which plumb cannot read: its samples are in a file for each thread \
-                 of perf's; record without --threads"
-            );
-        }
-        if path.join("data").is_file() {
-            return load(&path.join("data"));
-        }
-        bail!("{name}: a directory; name a file in it");
+        return load(&directory::header_file(path, &name)?);
     }
     match File::open(path) {
+        Ok(file) if directory::is_header_file(path) => {
+            Ok(prepared(perf_data::read_in_directory(file, path, &name)?))
+        }
         Ok(file) => read(file, &name),
         Err(error) if error.kind() == ErrorKind::NotFound && path.as_os_str() == DEFAULT => {
             if Path::new(UNFINISHED).exists() {
@@ -104,12 +99,31 @@ pub fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Profile> {
 }
 
 fn read<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {
-    let mut profile = parsed(input, name)?;
+    Ok(prepared(parsed(input, name)?))
+}
+
+/// Resolves symbols if that was not done yet, and makes names readable.
+fn prepared(mut profile: Profile) -> Profile {
     if !profile.meta.symbolized {
-        plumb_symbolize::symbolize(&mut profile, &plumb_symbolize::Options::default(), &mut |_| {});
+        let debuginfod = plumb_symbolize::names_debuginfod_servers();
+        let options = plumb_symbolize::Options { debuginfod, ..Default::default() };
+        let mut told = String::new();
+        plumb_symbolize::symbolize(&mut profile, &options, &mut |progress| {
+            say_download(&progress, &mut told)
+        });
     }
     plumb_symbolize::make_readable(&mut profile);
-    Ok(profile)
+    profile
+}
+
+/// Names each file that is being downloaded, once: it may take long.
+fn say_download(progress: &Progress, told: &mut String) {
+    if let Progress::Download { url, .. } = progress
+        && told != url
+    {
+        say!("downloading {url}");
+        told.clone_from(url);
+    }
 }
 
 /// Reads an unfinished recording, and says so.

@@ -59,6 +59,14 @@ fn samples_inside_programs_of_other_tools_are_taken_or_their_loss_is_explained()
     };
     let [_, said] = plumb(&["record", "-o", "a.plumb", "--", "./calls"]);
     assert!(said.contains("stacks are copied from"), "{said}");
+    // The live table has the same sentence where its window lacks samples.
+    let [tables, _] = plumb(&["top", "--batch", "--window", "all", "--", "./calls"]);
+    let last = tables.rsplit("\n\n").next().unwrap_or_default();
+    let shown =
+        last.split_once("coverage ").and_then(|(_, rest)| rest.split_once('%')?.0.parse::<f64>().ok());
+    let shown = shown.expect("a clock has a coverage");
+    let is_rounded = (94.9..=95.1).contains(&shown) || (104.9..=105.1).contains(&shown);
+    assert!(is_rounded || last.contains("\n# coverage is ") != (95.0..=105.0).contains(&shown), "{tables}");
     let [report, _] = plumb(&["report", "--json", "--no-children", "a.plumb"]);
     let report: Value = serde_json::from_str(&report).expect("it is JSON");
     let coverage = report["reports"][0]["coverage_percent"].as_f64().expect("it is known");

@@ -184,6 +184,122 @@ fn answers_are_what_commands_say_of_the_same_file() {
     assert_eq!(served.json("/0/function?name=handle&min=0")["trees"], around["reports"][0]["trees"]);
 }
 
+/// Waits of two threads, a second long: of one for a lock and the disk, of the other for a queue and a clock.
+const WAITS: [(&str, u32, u64, &[&str]); 5] = [
+    (
+        "worker",
+        101,
+        30,
+        &["schedule", "__mutex_lock", "vfs_lock", "entry_SYSCALL_64", "ioctl", "lock", "work", "main"],
+    ),
+    (
+        "worker",
+        101,
+        10,
+        &[
+            "io_schedule",
+            "folio_wait_bit_common",
+            "filemap_read",
+            "ksys_read",
+            "entry_SYSCALL_64",
+            "read",
+            "load",
+            "main",
+        ],
+    ),
+    (
+        "worker",
+        101,
+        7,
+        &[
+            "schedule",
+            "do_nanosleep",
+            "__x64_sys_nanosleep",
+            "entry_SYSCALL_64",
+            "nanosleep",
+            "back_off",
+            "main",
+        ],
+    ),
+    (
+        "pool",
+        102,
+        90,
+        &[
+            "schedule",
+            "futex_wait",
+            "do_futex",
+            "__x64_sys_ioctl",
+            "entry_SYSCALL_64",
+            "pthread_cond_wait",
+            "take",
+            "loop",
+        ],
+    ),
+    (
+        "pool",
+        102,
+        95,
+        &[
+            "schedule",
+            "ep_poll",
+            "do_epoll_wait",
+            "__x64_sys_epoll_wait",
+            "entry_SYSCALL_64",
+            "epoll_wait",
+            "poll",
+            "loop",
+        ],
+    ),
+];
+
+fn waits(folder: &Path, name: &str) {
+    let mut text = String::new();
+    for ms in (0..1000_u64).step_by(100) {
+        for (comm, tid, length, stack) in WAITS {
+            let _ = writeln!(text, "{comm} 100/{tid} [000] 7.{ms:03}000: {} off-cpu:", length * 1_000_000);
+            for (index, function) in stack.iter().enumerate() {
+                let is_kernel = index <= stack.iter().position(|one| one.starts_with("entry")).unwrap_or(0);
+                let (base, file) = if is_kernel {
+                    (0xffff_ffff_8100_0000, "[kernel.kallsyms]")
+                } else {
+                    (0x1000, "/opt/app")
+                };
+                let _ = writeln!(text, "\t{:x} {function} ({file})", base + 0x10 * index as u64);
+            }
+            text.push('\n');
+        }
+    }
+    fs::write(folder.join(name), text).expect("the folder for tests can be written");
+}
+
+#[test]
+fn waits_have_the_kinds_that_the_report_prints() {
+    let folder = folder("waits");
+    waits(&folder, "waits.perf");
+    recording(&folder, "busy.perf", 0);
+    let served = Served::new(&folder, &["waits.perf", "busy.perf"]);
+    for (parameters, options) in
+        [("", &[][..]), ("time=0-0.5", &["--time", "0-0.5"]), ("tid=101", &["--tid", "101"])]
+    {
+        let answer = served.json(&format!("/0/waits?{parameters}"));
+        let report = said(&folder, &[&["report", "waits.perf", "--json"], options].concat());
+        assert_eq!(answer["waits"], report["reports"][0]["waits"], "{parameters}");
+        assert_eq!(answer["kept_weight"], report["reports"][0]["kept_weight"], "{parameters}");
+        let kinds: Vec<_> = answer["waits"].as_array().into_iter().flatten().collect();
+        assert!(kinds.iter().any(|kind| kind["kind"] == "lock" && kind["title"] == "locks and conditions"));
+        // The kinds but idle add up to all that is kept.
+        let busy = kinds.iter().filter(|kind| kind["kind"] != "idle");
+        let sum: u64 = busy.filter_map(|kind| kind["weight"].as_u64()).sum();
+        assert_eq!(answer["kept_weight"].as_u64(), Some(sum), "{answer}");
+    }
+    let answer = served.json("/0/waits");
+    assert_eq!((&answer["idle_threads"], &answer["idle_names"]), (&1.into(), &serde_json::json!(["pool"])));
+    let (status, _, body) = served.get("/api/v1/recordings/1/waits");
+    let refusal = String::from_utf8_lossy(&body);
+    assert!(status == 404 && refusal.contains("plumb record --off-cpu"), "{status}: {refusal}");
+}
+
 #[test]
 fn answers_over_time_hold_what_is_selected() {
     let folder = folder("time");

@@ -6,11 +6,17 @@ use std::process::{Command, Stdio};
 
 use plumb_fixtures::{Requirement, needs};
 
-/// A perf.data with stack copies, in a directory for a test of this name.
-fn perf_data(name: &str) -> Option<PathBuf> {
+/// An empty directory for a test of this name.
+fn empty(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    folder
+}
+
+/// A perf.data with stack copies, in a directory for a test of this name.
+fn perf_data(name: &str) -> Option<PathBuf> {
+    let folder = empty(name);
     if !needs(Requirement::PerfCommand) {
         return None;
     }
@@ -55,4 +61,108 @@ fn stacks_of_another_architecture_are_not_read_as_those_of_this_one() {
     assert!(causes(&other).contains("other-architecture"), "it says why: {}", causes(&other));
     assert!(!causes(&own).contains("other-architecture"), "{}", causes(&own));
     assert_eq!(other["reports"][0]["complete_percent"], 0.0);
+}
+
+fn run(program: &str, arguments: &[&str], file: &Path) -> String {
+    let output = Command::new(program).args(arguments).arg(file).output().expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("it is text")
+}
+
+/// Thread and time in us of each sample, as `perf script` prints them, in the order of the lines.
+fn samples(text: &str) -> Vec<(u64, u64)> {
+    let sample = |line: &str| {
+        let (who, _) = line.split_once(": ")?;
+        let mut words = who.split_whitespace().rev();
+        let (seconds, fraction) = words.next()?.split_once('.')?;
+        let tid = words.find(|word| !word.starts_with('['))?.parse().ok()?;
+        Some((tid, seconds.parse::<u64>().ok()? * 1_000_000 + fraction.get(..6)?.parse::<u64>().ok()?))
+    };
+    text.lines().filter(|line| line.contains(" cpu-clock:u:")).filter_map(sample).collect()
+}
+
+/// Records processes on all processors by `perf record --threads`. `None`, after printing why, where this perf can't.
+fn directory(name: &str) -> Option<PathBuf> {
+    let folder = empty(name);
+    if !needs(Requirement::PerfCommand) {
+        return None;
+    }
+    let burn = "for n in 1 2 3 4; do (i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done) & done; wait";
+    let recorded = Command::new("perf")
+        .args(["record", "-q", "--threads", "-e", "cpu-clock:u", "-F", "999", "-g", "-o"])
+        .arg(folder.join("recorded"))
+        .args(["--", "sh", "-c", burn])
+        .stdin(Stdio::null())
+        .output()
+        .expect("it was started before");
+    if !recorded.status.success() {
+        let why = String::from_utf8_lossy(&recorded.stderr);
+        plumb_fixtures::skip(Requirement::PerfCommand, format_args!("no perf record --threads: {why}"));
+        return None;
+    }
+    Some(folder.join("recorded"))
+}
+
+#[test]
+fn a_directory_has_the_samples_that_perf_script_prints() {
+    let Some(recorded) = directory("threads") else { return };
+    let data = recorded.join("data");
+    let perfs = run("perf", &["script", "-F", "comm,tid,time,event", "-i"], &recorded);
+    let perfs = samples(&perfs);
+    assert!(perfs.len() > 20, "{perfs:?}");
+    for named in [&recorded, &data] {
+        let mut ours = samples(&run(env!("CARGO_BIN_EXE_plumb"), &["script"], named));
+        assert!(ours.is_sorted_by_key(|sample| sample.1), "merged by time");
+        let mut perfs = perfs.clone();
+        ours.sort_unstable();
+        perfs.sort_unstable();
+        assert_eq!(ours, perfs);
+    }
+    let counted = report(&recorded)["reports"][0]["kept_samples"].as_u64();
+    assert_eq!(counted, Some(perfs.len() as u64));
+
+    // Samples are missing with their file, and the header alone is refused.
+    let rings = std::fs::read_dir(&recorded).expect("perf wrote it").count() - 1;
+    if rings > 1 {
+        std::fs::remove_file(recorded.join("data.0")).expect("perf wrote it");
+        std::fs::write(recorded.join("data.0"), b"").expect("the folder is there");
+        assert!(report(&recorded)["reports"][0]["kept_samples"].as_u64() < counted);
+    }
+    let alone = recorded.with_file_name("alone");
+    std::fs::copy(&data, &alone).expect("the folder is there");
+    assert!(refusal(&alone).contains("name the whole directory"), "{}", refusal(&alone));
+}
+
+/// The error message of `plumb report FILE`.
+fn refusal(file: &Path) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_plumb")).arg("report").arg(file).output();
+    let output = output.expect("plumb runs");
+    assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8(output.stderr).expect("it is text")
+}
+
+#[test]
+fn other_directories_are_refused_with_what_they_look_like() {
+    type Files = &'static [(&'static str, &'static [u8])];
+    let folder = empty("directories");
+    let made = |name: &str, files: Files| {
+        let folder = folder.join(name);
+        std::fs::create_dir_all(&folder).expect("the folder is there");
+        for (name, bytes) in files {
+            std::fs::write(folder.join(name), bytes).expect("the folder is there");
+        }
+        refusal(&folder)
+    };
+    let cases: [(&str, Files, &str); 6] = [
+        ("nothing", &[], "an empty directory"),
+        ("rings", &[("data.0", b""), ("data.1", b"")], "without the file `data`"),
+        ("data", &[("data", b"a;b 3\n")], "recognizes no profile"),
+        ("ctf", &[("metadata", b"/* CTF 1.8 */"), ("perf_stream_0", b"")], "a trace in CTF"),
+        ("uftrace", &[("info", b"Ftrace!\0"), ("task.txt", b"")], "uftrace dump --chrome"),
+        ("holds", &[("b.plumb", b"PK\x03\x04"), ("a", b"text")], "name a file in it, such as"),
+    ];
+    for (name, files, words) in cases {
+        let said = made(name, files);
+        assert!(said.contains(words) && said.contains(name), "{name}: {said}");
+    }
 }

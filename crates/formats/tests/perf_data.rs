@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::collections::BTreeMap;
-use std::io::Cursor;
+use std::io::{Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -65,7 +65,10 @@ fn type_name(kind: RecordType) -> Option<&'static str> {
 }
 
 fn read(bytes: &[u8]) -> Counts {
-    let mut input = PerfData::open(Cursor::new(bytes)).unwrap();
+    counts(PerfData::open(Cursor::new(bytes)).unwrap())
+}
+
+fn counts<R: Read + Seek>(mut input: PerfData<R>) -> Counts {
     let mut counts = Counts::default();
     let mut last = 0;
     while let Some(record) = input.next_record() {
@@ -219,6 +222,29 @@ fn through_a_pipe_compressed() {
     std::fs::remove_file(&path).unwrap();
     assert_eq!(counts.damaged, 0);
     assert!(counts.types["SAMPLE"] > 10 && counts.with_stack > counts.types["SAMPLE"] / 2, "{counts:?}");
+}
+
+/// `perf record --threads` writes a file for each ring, without the ends of rounds.
+#[test]
+fn a_directory_of_files_merges_by_time() {
+    for (name, packed) in [("threads", "--threads"), ("threads-z", "-z")] {
+        let options = ["--threads", packed, "-e", "cpu-clock", "-F", "4000", "--call-graph", "dwarf"];
+        let Some(path) = record(name, &options) else { return };
+        let header = std::fs::File::open(path.join("data")).unwrap();
+        let mut input = PerfData::open(header).unwrap();
+        assert_eq!(input.header().directory_version, Some(1), "{name}");
+        let rings = (0..).map(|number| format!("data.{number}")).take_while(|name| path.join(name).exists());
+        let rings: Vec<_> =
+            rings.map(|name| (name.clone(), std::fs::File::open(path.join(name)).unwrap())).collect();
+        assert!(!rings.is_empty(), "{name}");
+        input.add_files(rings).unwrap();
+        let (ours, perfs) = (counts(input), perf_counts(&path));
+        std::fs::remove_dir_all(&path).unwrap();
+        assert!(ours.types["SAMPLE"] > 10, "{name}: {ours:?}");
+        assert_eq!(ours.types, perfs.types, "{name}: records by type");
+        assert_eq!(ours.samples, perfs.samples, "{name}: samples by event");
+        assert_eq!(ours.damaged, 0, "{name}");
+    }
 }
 
 #[test]

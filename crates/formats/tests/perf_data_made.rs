@@ -118,7 +118,10 @@ struct Seen {
 }
 
 fn read(bytes: &[u8]) -> Result<Seen, ReadError> {
-    let mut input = PerfData::open(Cursor::new(bytes))?;
+    Ok(seen(&mut PerfData::open(Cursor::new(bytes))?))
+}
+
+fn seen(input: &mut PerfData<Cursor<&[u8]>>) -> Seen {
     let mut seen = Seen::default();
     while let Some(record) = input.next_record() {
         assert!(record.event < record.events.len());
@@ -129,7 +132,7 @@ fn read(bytes: &[u8]) -> Result<Seen, ReadError> {
     }
     seen.damaged = input.loss().damaged_records;
     assert!(seen.damaged == 0 || !input.loss().warnings.is_empty(), "what is counted is also said");
-    Ok(seen)
+    seen
 }
 
 /// Two rounds of two rings, the second ring late by a round, two events.
@@ -156,6 +159,60 @@ fn samples_come_in_the_order_of_their_time() {
 #[test]
 fn the_other_byte_order_reads_the_same() {
     assert_eq!(read(&usual(true).finish()).unwrap(), read(&usual(false).finish()).unwrap());
+}
+
+/// The files of a directory: a header without samples, and rings of samples with these times; event 0 has even times.
+fn directory(big: bool, rings: &[&[u64]]) -> (Vec<u8>, Vec<Vec<u8>>) {
+    let made = Made { big, ..Made::little(&[FORMAT, FORMAT]) };
+    let ring = |times: &&[u64]| {
+        let mut made = made.clone();
+        for &time in *times {
+            let body = made.sample(100 + time % 2, time, 24);
+            made.add(SAMPLE, 2, &body);
+        }
+        made.data
+    };
+    let mut header = made.clone();
+    header.add(FINISHED_ROUND, 0, &[]);
+    (header.finish(), rings.iter().map(ring).collect())
+}
+
+fn read_directory(header: &[u8], rings: &[Vec<u8>]) -> (Seen, Vec<String>) {
+    let mut input = PerfData::open(Cursor::new(header)).unwrap();
+    let name = |number| format!("data.{number}");
+    let files =
+        rings.iter().enumerate().map(|(number, ring)| (name(number), Cursor::new(&ring[..]))).collect();
+    input.add_files(files).unwrap();
+    let seen = seen(&mut input);
+    (seen, input.loss().warnings.clone())
+}
+
+#[test]
+fn rings_of_a_directory_are_merged_by_time() {
+    // Each ring spans several rounds; in one an interrupt wrote before the record that it interrupted.
+    let mut late: Vec<u64> = (0..300).map(|step| 11 + 20 * step).collect();
+    late.swap(150, 151);
+    let rings = [&(0..300).map(|step| 10 + 8 * step).collect::<Vec<_>>()[..], &[], &late, &[7]];
+    let mut times = rings.concat();
+    times.sort_unstable();
+    for big in [false, true] {
+        let (header, files) = directory(big, &rings);
+        let (seen, warnings) = read_directory(&header, &files);
+        let expected: Vec<_> = times.iter().map(|&time| (time as usize % 2, time)).collect();
+        assert_eq!(seen.samples, expected);
+        assert_eq!((seen.damaged, warnings.len()), (0, 0));
+    }
+}
+
+#[test]
+fn damage_in_one_ring_leaves_the_others_and_names_the_file() {
+    let (header, mut files) = directory(false, &[&[10, 20, 30], &[15, 25]]);
+    let length = files[0].len();
+    files[0].truncate(length - 8);
+    let (seen, warnings) = read_directory(&header, &files);
+    assert_eq!(seen.samples, [(0, 10), (1, 15), (0, 20), (1, 25)]);
+    assert_eq!(seen.damaged, 1);
+    assert!(warnings[0].starts_with("data.0: at offset "), "{warnings:?}");
 }
 
 #[test]
@@ -315,5 +372,8 @@ fn hostile_files_never_panic() {
             }
         }
         let _ = read(&hostile);
+        // A valid header, and the two halves of the mutated file as rings.
+        let at = dice.below(hostile.len());
+        read_directory(&usual(false).finish(), &[hostile.split_off(at), hostile]);
     }
 }

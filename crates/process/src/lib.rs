@@ -34,6 +34,7 @@ mod thread;
 pub mod throttle;
 mod tree;
 mod trusted;
+mod uprobes;
 pub mod usage;
 mod vdso;
 
@@ -60,4 +61,5 @@ pub use startup::stdout_was_closed;
 pub use thread::{WaitingAt, kernel_stack, state, tracer, user, waits_at};
 pub use tree::Tree;
 pub use trusted::open_owned;
+pub use uprobes::{Uprobe, parse_uprobe_events, uprobes_in_processes};
 pub use vdso::vdso;

@@ -38,7 +38,7 @@ pub fn ask_views(packet: &mut Packet, recordings: &[LoadedRecording], id: usize,
     let samples = recordings.get(id).map_or(0, |recording| recording.profile.samples.len());
     let bins = (samples / SAMPLES_PER_BIN).clamp(60, MOST_BINS).to_string();
     packet.ask((recordings, id), "/timeline", &parameters.clone().with("bins", &bins), &[]);
-    for path in ["", "/functions", "/heatmap", "/processes", "/kernel", "/calls", "/explain"] {
+    for path in ["", "/functions", "/heatmap", "/processes", "/kernel", "/waits", "/calls", "/explain"] {
         packet.ask((recordings, id), path, parameters, &[]);
     }
     for direction in ["top-down", "bottom-up"] {

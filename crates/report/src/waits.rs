@@ -15,7 +15,13 @@ pub fn document(waits: &WaitSums<'_>) -> Value {
     let whole = waits.whole();
     let one = |&(kind, cost): &(WaitKind, Cost)| {
         let percent = (kind != WaitKind::Idle).then(|| cost.percent_of(whole));
-        json!({"kind": kind.name(), "samples": cost.samples, "weight": cost.weight, "percent": percent})
+        json!({
+            "kind": kind.name(),
+            "title": kind.title(),
+            "samples": cost.samples,
+            "weight": cost.weight,
+            "percent": percent,
+        })
     };
     waits.kinds.iter().map(one).collect()
 }

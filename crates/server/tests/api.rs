@@ -63,6 +63,55 @@ async fn tables_are_exact() {
     assert_eq!(get(&server, "series", "function=nobody").await, json!([]));
 }
 
+/// Sum of the members of a list.
+fn sum(list: &Value, value: impl Fn(&Value) -> f64) -> f64 {
+    list.as_array().unwrap().iter().map(value).sum()
+}
+
+fn points(series: &Value) -> f64 {
+    sum(series, |one| sum(&one["points"], |point| point["value"].as_f64().unwrap()))
+}
+
+/// The truth is the list of what was sent.
+#[tokio::test]
+async fn all_answers_on_a_time_range_have_the_sum_of_its_profiles() {
+    let server = Server::new("api-ranges", ServerOptions::default());
+    // A profile every ten seconds, each with another sum.
+    let sent: Vec<(i64, u64)> = (0..40).map(|number| (TIME + 10 * number, 1 + number as u64)).collect();
+    for &(time, samples) in &sent {
+        for (service, stack) in [("api", "main;f"), ("web", "main;g")] {
+            let path = format!("/ingest?name={service}.cpu&from={time}&sampleRate=100");
+            let (status, _) = server.post(&path, "text/plain", format!("{stack} {samples}\n")).await;
+            assert_eq!(status, 200);
+        }
+    }
+    // On a profile, between two, and within one step of a series.
+    for (from, until) in [(0, 390), (100, 200), (95, 205), (101, 199), (203, 207), (390, 4000), (-4000, 0)] {
+        let (from, until) = (TIME + from, TIME + until);
+        let within = sent.iter().filter(|(time, _)| (from..=until).contains(time));
+        let expected = 2.0 * within.map(|(_, samples)| *samples as f64 * 1e7).sum::<f64>();
+        let range = format!("from={from}&until={until}");
+        let answers = async |path: &str, parameters: &str| {
+            let (status, body) = server.get(&format!("/api/v1/{path}?{range}&{parameters}")).await;
+            assert!(status == 200 || expected == 0.0, "{path} {range}: {}", String::from_utf8_lossy(&body));
+            serde_json::from_slice::<Value>(&body).unwrap_or_default()
+        };
+        let kind = "type=process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+        let table = answers("functions", kind).await;
+        let rows = sum(&table["rows"], |row| row["self"].as_f64().unwrap());
+        assert_eq!((table["total"].as_f64().unwrap(), rows), (expected, expected), "{range}");
+        for step in ["step=7", "step=86400", "by=service_name", "by=service_name&step=15", "function=main"] {
+            let series = answers("series", &format!("{kind}&{step}")).await;
+            assert_eq!(points(&series), expected, "{range} {step}");
+        }
+        let flame = answers("flame", kind).await;
+        let total = flame["total"].as_str().map_or(0.0, |total| total.parse().unwrap());
+        assert_eq!(total, expected, "{range}");
+        let about = answers("selection", kind).await;
+        assert_eq!(about["selected"]["kept_weight"].as_f64().unwrap_or(0.0), expected, "{range}");
+    }
+}
+
 /// An agent's figures besides samples: capacity of its machine, wake-ups of a service, and observations.
 fn figures(second: u64) -> Vec<u8> {
     use plumb_formats::otlp::{

@@ -1,11 +1,11 @@
 //! Downloads debug files by build id from debuginfod servers.
 //!
-//! Only at the user's request: it tells the server what runs here, and a file may have gigabytes. Downloads
+//! Only at the user's request, which `DEBUGINFOD_URLS` or an option is: it tells the server what runs here, and a file may have gigabytes. Downloads
 //! go into the cache of debuginfod's own client (`debuginfod_find_debuginfo(3)`), so both share them. The HTTP
 //! client is the system's `curl`: a TLS client of our own would double the build time of this crate.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::Sender;
@@ -21,6 +21,10 @@ use crate::work::Message;
 
 /// Largest download.
 const MAX_BYTES: u64 = 4 << 30;
+/// Time for which a missing file is not asked for again, if the cache's file `cache_miss_s` has no other, as in debuginfod's own client.
+const MISS_S: u64 = 600;
+/// Most bytes of curl's messages that are read.
+const MAX_MESSAGE: u64 = 4096;
 /// Interval between progress messages.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -33,6 +37,33 @@ pub(crate) struct Debuginfod {
     turn: Mutex<()>,
 }
 
+/// Whether the environment names debuginfod servers, which is how the user asks for downloads from them.
+pub fn names_debuginfod_servers() -> bool {
+    !servers_of_environment().is_empty()
+}
+
+fn servers_of_environment() -> Vec<String> {
+    let listed = std::env::var("DEBUGINFOD_URLS").unwrap_or_default();
+    listed.split_whitespace().filter(|url| is_url(url)).map(str::to_owned).collect()
+}
+
+fn is_url(url: &str) -> bool {
+    url.starts_with("http://") || url.starts_with("https://")
+}
+
+/// The reason why a server did not provide a file.
+enum Refusal {
+    /// Status 404: the server does not have the file.
+    NotThere(String),
+    Failed(String),
+}
+
+impl From<String> for Refusal {
+    fn from(error: String) -> Self {
+        Refusal::Failed(error)
+    }
+}
+
 impl Debuginfod {
     /// Creates a client if servers are configured.
     pub fn new(options: &Options) -> Option<Self> {
@@ -41,10 +72,9 @@ impl Debuginfod {
         }
         let mut urls = options.debuginfod_urls.clone();
         if urls.is_empty() {
-            let listed = std::env::var("DEBUGINFOD_URLS").unwrap_or_default();
-            urls = listed.split_whitespace().map(str::to_owned).collect();
+            urls = servers_of_environment();
         }
-        urls.retain(|url| url.starts_with("http://") || url.starts_with("https://"));
+        urls.retain(|url| is_url(url));
         let cache = options.debuginfod_cache.clone().or_else(default_cache);
         let deadline = Instant::now() + options.debuginfod_time;
         Some(Self { urls, cache, deadline, turn: Mutex::new(()) })
@@ -65,68 +95,91 @@ impl Debuginfod {
         let folder = cache.join(build_id.to_string());
         let path = folder.join("debuginfo");
         // The debuginfod client stores an empty file if no server had it.
-        if fs::metadata(&path).is_ok_and(|meta| meta.len() > 0) {
-            return Some(path);
+        match fs::metadata(&path) {
+            Ok(meta) if meta.len() > 0 => return Some(path),
+            Ok(meta) if is_recent(&meta, cache) => {
+                answer.miss(failed("debuginfod", "no server had the file a short while ago"));
+                return None;
+            }
+            _ => {}
         }
         if self.urls.is_empty() {
             answer.miss(failed("debuginfod", "no server is known: set DEBUGINFOD_URLS"));
             return None;
         }
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = fs::create_dir_all(&folder) {
+            answer.miss(failed(&folder.display().to_string(), &error.to_string()));
+            return None;
+        }
+        let mut is_nowhere = true;
         for url in &self.urls {
             let url = format!("{}/buildid/{build_id}/debuginfo", url.trim_end_matches('/'));
             let partial = folder.join(format!("debuginfo.{}.part", std::process::id()));
-            let done = fs::create_dir_all(&folder).map_err(|error| error.to_string());
-            let done = done.and_then(|()| self.download(&url, &partial, sender));
-            let done = done.and_then(|()| fs::rename(&partial, &path).map_err(|error| error.to_string()));
-            match done {
+            let done = self.download(&url, &partial, sender);
+            let done = done.and_then(|()| {
+                fs::rename(&partial, &path).map_err(|error| Refusal::Failed(error.to_string()))
+            });
+            let error = match done {
                 Ok(()) => return Some(path),
-                Err(error) => {
-                    let _ = fs::remove_file(&partial);
-                    answer.miss(failed(&url, &error));
+                Err(Refusal::NotThere(error)) => error,
+                Err(Refusal::Failed(error)) => {
+                    is_nowhere = false;
+                    error
                 }
-            }
+            };
+            let _ = fs::remove_file(&partial);
+            answer.miss(failed(&url, &error));
+        }
+        if is_nowhere {
+            let _ = fs::File::create(&path);
         }
         None
     }
 
     /// Downloads `url` into the file `path`.
-    fn download(&self, url: &str, path: &Path, sender: &Sender<Message>) -> Result<(), String> {
+    fn download(&self, url: &str, path: &Path, sender: &Sender<Message>) -> Result<(), Refusal> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err("the time for downloads is over".into());
+            return Err("the time for downloads is over".to_owned().into());
         }
         let child = Command::new("curl")
             .args(["--fail", "--silent", "--show-error", "--location", "--proto", "=http,https"])
             .args(["--max-time", &format!("{:.3}", left.as_secs_f64())])
-            .args(["--max-filesize", &MAX_BYTES.to_string(), "--user-agent", "plumb", "--output"])
+            .args(["--max-filesize", &MAX_BYTES.to_string(), "--user-agent", "plumb"])
+            .args(["--write-out", "%{http_code}", "--output"])
             .arg(path)
             .arg("--")
             .arg(url)
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn();
         let child = child.map_err(|error| match error.kind() {
-            ErrorKind::NotFound => "curl is needed for downloads and is not installed".into(),
+            ErrorKind::NotFound => "curl is needed for downloads and is not installed".to_owned(),
             _ => format!("curl: {error}"),
         })?;
         self.wait(child, url, path, sender)
     }
 
     /// Waits for the download and reports its progress.
-    fn wait(&self, mut child: Child, url: &str, path: &Path, sender: &Sender<Message>) -> Result<(), String> {
+    fn wait(
+        &self,
+        mut child: Child,
+        url: &str,
+        path: &Path,
+        sender: &Sender<Message>,
+    ) -> Result<(), Refusal> {
         let mut told = 0;
         loop {
             match child.try_wait().map_err(|error| error.to_string())? {
                 Some(status) if status.success() => return Ok(()),
                 Some(_) => {
-                    let mut text = String::new();
-                    let _ = child
-                        .stderr
-                        .take()
-                        .map(|mut stderr| std::io::Read::read_to_string(&mut stderr, &mut text));
-                    return Err(text.trim().to_owned());
+                    let text = read(child.stderr.take());
+                    return Err(match read(child.stdout.take()).as_str() {
+                        "404" => Refusal::NotThere(text),
+                        _ => Refusal::Failed(text),
+                    });
                 }
                 None => std::thread::sleep(TICK),
             }
@@ -135,7 +188,7 @@ impl Debuginfod {
             if bytes > MAX_BYTES || Instant::now() > self.deadline + TICK * 5 {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err("too large or too slow".into());
+                return Err("too large or too slow".to_owned().into());
             }
             if bytes != told {
                 told = bytes;
@@ -143,6 +196,20 @@ impl Debuginfod {
             }
         }
     }
+}
+
+/// Reads the output of a child that has ended.
+fn read(output: Option<impl Read>) -> String {
+    let mut text = String::new();
+    let _ = output.map(|output| output.take(MAX_MESSAGE).read_to_string(&mut text));
+    text.trim().to_owned()
+}
+
+/// Whether a miss that was noted in the cache still counts.
+fn is_recent(noted: &fs::Metadata, cache: &Path) -> bool {
+    let stored = fs::read_to_string(cache.join("cache_miss_s"));
+    let seconds = stored.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(MISS_S);
+    noted.modified().is_ok_and(|time| time.elapsed().is_ok_and(|age| age < Duration::from_secs(seconds)))
 }
 
 /// Returns the cache directory of debuginfod's own client.

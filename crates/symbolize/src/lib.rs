@@ -45,12 +45,13 @@ mod work;
 
 pub use code::{Binary, FunctionCode, NoCode};
 pub use debug_file::debug_file_path;
+pub use debuginfod::names_debuginfod_servers;
 pub use job::CodePlace;
 pub use options::{Options, Progress};
 pub use probe::ProbeStep;
 pub use readable::make_readable;
 pub use reasons::name_reasons;
-pub use search::{FunctionPlace, NotFound, find_function};
+pub use search::{FunctionPlace, NotFound, ProbeSite, find_function, probe_site};
 pub use session::Session;
 pub use summary::{DsoSummary, Missing, Summary};
 

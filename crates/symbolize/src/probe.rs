@@ -47,6 +47,26 @@ pub(crate) fn place(image: &Image, offset: u64, entry: u64, tables: &[Symtab]) -
     }
 }
 
+/// The way the kernel executes the instruction at this offset in the file, as far as that is the same in all kernels.
+pub(crate) fn step(image: &Image, offset: u64) -> ProbeStep {
+    match image.read_up_to(offset, 16) {
+        Ok(code) if image.machine == EM_X86_64 => step_of(&code),
+        _ => ProbeStep::Unknown,
+    }
+}
+
+fn step_of(code: &[u8]) -> ProbeStep {
+    let instruction = Decoder::with_ip(64, code, 0, DecoderOptions::NONE).decode();
+    if is_emulated(code) {
+        ProbeStep::Emulated
+    } else if matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Pause | Mnemonic::INVALID) {
+        // Long forms and prefixes of nop are emulated by some kernels only: all of them since Linux 6.18.
+        ProbeStep::Unknown
+    } else {
+        ProbeStep::Stepped
+    }
+}
+
 fn further(image: &Image, offset: u64, entry: u64, tables: &[Symtab]) -> Option<u64> {
     let named = tables.iter().filter_map(|table| table.find(entry)).filter(|named| named.start == entry);
     let end = named.filter(|named| named.has_size).map(|named| named.end).max()?;
@@ -178,6 +198,22 @@ mod tests {
             None,
             "another function"
         );
+    }
+
+    #[test]
+    fn forms_of_nop_are_not_called_stepped() {
+        for (code, expected) in [
+            (&[0x55, 0xc3][..], ProbeStep::Emulated),
+            (&[0x0f, 0x1f, 0x44, 0, 0], ProbeStep::Unknown),
+            (&[0x66, 0x90], ProbeStep::Unknown),
+            (&[0xf3, 0x0f, 0x1e, 0xfa], ProbeStep::Stepped),
+            (&[0x48, 0x89, 0xe5], ProbeStep::Stepped),
+            (&[0xc3], ProbeStep::Stepped),
+            (&[0x06], ProbeStep::Unknown),
+            (&[], ProbeStep::Unknown),
+        ] {
+            assert_eq!(step_of(code), expected, "{code:x?}");
+        }
     }
 
     #[test]

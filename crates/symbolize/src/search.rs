@@ -112,6 +112,40 @@ pub fn find_function(path: &Path, name: &str, options: &Options) -> Result<Funct
     Ok(FunctionPlace { address, offset, probe: offset + distance, step })
 }
 
+/// An instruction of a file that has a probe.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProbeSite {
+    /// The function that holds the instruction, demangled.
+    pub function: Option<String>,
+    /// Distance of the instruction from the function's entry.
+    pub distance: u64,
+    /// Execution of the instruction by the kernel.
+    pub step: ProbeStep,
+    /// Distance of an instruction that each call executes once as well and that the kernel emulates; `None`: none is known.
+    pub better: Option<u64>,
+}
+
+/// Looks at the instruction at this offset of the file at `path`. Nothing is known of a file that can't be read.
+pub fn probe_site(path: &Path, offset: u64, options: &Options) -> ProbeSite {
+    let Ok(image) = Image::open(path).map(Rc::new) else { return ProbeSite::default() };
+    let step = probe::step(&image, offset);
+    let segment = image.segments.iter().find(|s| offset >= s.offset && offset - s.offset < s.file_size);
+    let Some(segment) = segment else {
+        return ProbeSite { step, ..ProbeSite::default() };
+    };
+    let address = segment.address.wrapping_add(offset - segment.offset);
+    let tables = tables(&image, options);
+    let named = tables.iter().filter_map(|table| table.find(address)).max_by_key(|named| named.start);
+    let Some(named) = named.filter(|named| named.near.is_none()) else {
+        return ProbeSite { step, ..ProbeSite::default() };
+    };
+    let distance = address.wrapping_sub(named.start);
+    let better = (distance == 0 && step == ProbeStep::Stepped)
+        .then(|| probe::place(&image, offset, address, &tables))
+        .and_then(|(further, step)| (step == ProbeStep::Emulated && further > 0).then_some(further));
+    ProbeSite { function: Some(named.shown()), distance, step, better }
+}
+
 fn address_of(image: &Rc<Image>, tables: &[Symtab], name: &str) -> Result<u64, NotFound> {
     let wanted = Wanted::new(name);
     // By address, since a function may have several names, and several tables.

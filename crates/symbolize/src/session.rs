@@ -114,11 +114,14 @@ impl Session {
     pub fn round(&mut self, profile: &Profile) {
         self.note_users(profile);
         self.roots.note(profile, &self.options);
-        // A server is asked only once, at the end, with enough time for all files and progress shown to the user.
-        if self.options.debuginfod || self.closed.is_some() || profile.frames.len() == self.seen {
+        if self.closed.is_some() || profile.frames.len() == self.seen {
             return;
         }
         let mut jobs = job::jobs(profile, self.seen);
+        if self.options.debuginfod {
+            // Servers are asked only once, at the end, with enough time for all files and progress shown to the user.
+            jobs.retain(|job| !is_identified(job));
+        }
         if self.is_live {
             // By now, a JIT compiler may have provided names for older frames.
             let is_compiled = |job: &Job| matches!(job.kind, DsoKind::Anonymous { .. });

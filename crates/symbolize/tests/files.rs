@@ -443,8 +443,53 @@ fn a_debuginfod_server_is_asked_only_if_wanted_and_once() {
     let (chain, missing, sources) = program.look(&wanted);
     assert!(is_full(&chain), "{missing:?}");
     assert!(sources.contains(&program.folder.join("cache").join(id.to_string()).join("debuginfo")));
-    // A server that can't be reached is an answer, too, and a quick one.
+    // A server that can't be reached is an answer, too, and a quick one, but says nothing of the file.
     fs::remove_dir_all(program.folder.join("cache")).unwrap();
     let (_, missing, _) = program.look(&wanted);
     assert!(missing.iter().any(|missing| matches!(missing, Missing::Download { .. })), "{missing:?}");
+}
+
+/// The cache notes a missing file as debuginfod's own client does: by an empty file, for some minutes.
+#[test]
+fn a_file_that_no_server_has_is_asked_for_once() {
+    if !have(&TOOLS) || !have(&["curl"]) {
+        return;
+    }
+    let program = program("debuginfod-none");
+    program.strip();
+    fs::remove_file(program.folder.join("program.debug")).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let answer = |listener: &TcpListener| {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.read(&mut [0; 4096]).unwrap();
+        stream
+            .write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            .unwrap();
+    };
+    let wanted = Options {
+        debuginfod: true,
+        debuginfod_urls: vec![url],
+        debuginfod_cache: Some(program.folder.join("cache")),
+        ..options(&program.folder)
+    };
+    let server = std::thread::spawn(move || {
+        answer(&listener);
+        listener
+    });
+    let errors = |missing: &[Missing]| missing.iter().map(ToString::to_string).collect::<String>();
+    let (_, missing, _) = program.look(&wanted);
+    assert!(errors(&missing).contains("404"), "{missing:?}");
+    let listener = server.join().unwrap();
+    let noted =
+        program.folder.join("cache").join(build_id(&program.file).unwrap().to_string()).join("debuginfo");
+    assert_eq!(fs::metadata(&noted).unwrap().len(), 0);
+    // Nobody answers: a second request would wait for the limit of a minute.
+    let (_, missing, _) = program.look(&wanted);
+    assert!(errors(&missing).contains("a short while ago"), "{missing:?}");
+    // After the time that the cache says it is asked again.
+    fs::write(program.folder.join("cache/cache_miss_s"), "0\n").unwrap();
+    let server = std::thread::spawn(move || answer(&listener));
+    program.look(&wanted);
+    server.join().unwrap();
 }

@@ -14,6 +14,7 @@ import type {
   ServerAbout,
   TimelineAnswer,
   TreesAnswer,
+  WaitsAnswer,
 } from "./types";
 
 export type Parameters = readonly (readonly [string, string])[];
@@ -126,6 +127,10 @@ export class RecordingClient {
 
   kernel(): Promise<KernelAnswer> {
     return this.get("/kernel");
+  }
+
+  waits(): Promise<WaitsAnswer> {
+    return this.get("/waits");
   }
 
   explain(): Promise<ExplainAnswer> {

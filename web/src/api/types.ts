@@ -186,6 +186,26 @@ export interface KernelAnswer {
   readonly rows: readonly KernelEntry[];
 }
 
+/** Time that threads were blocked for one reason. */
+export interface WaitKind {
+  readonly kind: string;
+  readonly title: string;
+  readonly samples: number;
+  readonly weight: number;
+  /** Share of all that is not idle; null: idle. */
+  readonly percent: number | null;
+}
+
+export interface WaitsAnswer {
+  /** In nanoseconds, as all weights here; without idle waits. */
+  readonly kept_weight: number;
+  /** The largest first, idle last. */
+  readonly waits: readonly WaitKind[];
+  readonly idle_threads: number;
+  /** The one that idles longest first. */
+  readonly idle_names: readonly string[];
+}
+
 export interface ShareInterval {
   readonly percent: number;
   readonly low: number;

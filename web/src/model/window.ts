@@ -29,3 +29,6 @@ export const moved = ({ from, to }: Window, part: number, whole: number): Window
 
 /** An interval with a tenth of it on either side. */
 export const around = ({ from, to }: Window, whole: number): Window => within(from - (to - from) / 10, (to - from) * 1.2, whole);
+
+/** The time at `x` of an element of this width that shows the window. */
+export const timeAt = ({ from, to }: Window, x: number, width: number): number => from + ((to - from) * x) / Math.max(1, width);

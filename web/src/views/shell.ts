@@ -28,6 +28,7 @@ import { sourceView } from "./source_view";
 import { TimelineStrip } from "./timeline_strip";
 import { verdictView } from "./verdict";
 import type { View, ViewContext } from "./view";
+import { waitsView } from "./waits";
 
 const VIEWS: readonly View[] = [
   flameView,
@@ -35,6 +36,7 @@ const VIEWS: readonly View[] = [
   callTree,
   sourceView,
   heatMap,
+  waitsView,
   processTable,
   kernelTable,
   callTable,

@@ -5,7 +5,7 @@ import type { RecordingAbout, TimelineAnswer, TimelineEntry } from "../api/types
 import { count, duration, weight } from "../model/format";
 import { exactly, intervalOf, intervalTerm, type Term } from "../model/selection";
 import { ticksOf } from "../model/ticks";
-import { around, isWhole, moved, scaled, type Window } from "../model/window";
+import { around, isWhole, moved, scaled, timeAt, type Window } from "../model/window";
 import { button, el, relabel } from "../widgets/dom";
 import type { Themes } from "../widgets/theme";
 import { Tooltip } from "../widgets/tooltip";
@@ -307,7 +307,7 @@ export class TimelineStrip {
       const bounds = this.area.getBoundingClientRect();
       return Math.max(0, Math.min(bounds.width, event.clientX - bounds.left));
     };
-    const between = (a: number, b: number): Window => ({ from: this.timeAt(Math.min(a, b)), to: this.timeAt(Math.max(a, b)) });
+    const between = (a: number, b: number): Window => ({ from: this.under(Math.min(a, b)), to: this.under(Math.max(a, b)) });
     this.area.addEventListener("pointerdown", (event) => {
       if (event.button !== 0 || this.isFixed || !event.isPrimary) return;
       start = at(event);
@@ -329,9 +329,8 @@ export class TimelineStrip {
     this.canvas.addEventListener("keydown", (event) => this.key(event));
   }
 
-  private timeAt(pixel: number): number {
-    const { from, to } = this.shownPart;
-    return from + ((to - from) * pixel) / Math.max(1, this.area.clientWidth);
+  private under(pixel: number): number {
+    return timeAt(this.shownPart, pixel, this.area.clientWidth);
   }
 
   private choose({ from, to }: Window): void {
@@ -347,7 +346,7 @@ export class TimelineStrip {
       this.tooltip.hide();
       return;
     }
-    const ns = this.timeAt(pixel);
+    const ns = this.under(pixel);
     const { from_ns, bin_ns } = drawn.answer;
     const bin = Math.max(0, Math.min(row.entries[0].bins.length - 1, Math.floor((ns - from_ns) / bin_ns)));
     const parts = row.entries.filter((entry) => entry.bins[bin] > 0).map((entry) => said(entry, bin, bin_ns));
@@ -357,26 +356,17 @@ export class TimelineStrip {
 
   private key(event: KeyboardEvent): void {
     const whole = this.answer?.duration_ns ?? 0;
-    const { from, to } = this.interval ?? { from: 0, to: whole };
-    const length = to - from;
-    const within = (start: number, size: number): Window => {
-      const kept = Math.min(whole, Math.max(whole / 1000, size));
-      const begin = Math.max(0, Math.min(whole - kept, start));
-      return { from: begin, to: begin + kept };
-    };
-    const next = {
-      ArrowLeft: () => within(from - length / 4, length),
-      ArrowRight: () => within(from + length / 4, length),
-      "+": () => within(from + length / 4, length / 2),
-      "=": () => within(from + length / 4, length / 2),
-      "-": () => within(from - length / 2, length * 2),
-    }[event.key];
-    const pan = event.shiftKey ? { ArrowLeft: -0.25, ArrowRight: 0.25 }[event.key] : undefined;
+    const interval = this.interval ?? { from: 0, to: whole };
+    const middle = (interval.from + interval.to) / 2;
+    const step = { ArrowLeft: -0.25, ArrowRight: 0.25 }[event.key];
+    const factor = { "+": 0.5, "=": 0.5, "-": 2 }[event.key];
+    const next = step !== undefined ? moved(interval, step, whole) : factor !== undefined ? scaled(interval, factor, middle, whole) : undefined;
+    const pan = event.shiftKey ? step : undefined;
     if (event.key === "Escape" && !isWhole(this.shownPart, whole)) this.unzoom();
     else if (pan !== undefined) this.look(moved(this.shownPart, pan, whole));
     else if (this.isFixed) return;
     else if (event.key === "Escape" && this.interval) this.events.clear();
-    else if (next) this.choose(next());
+    else if (next) this.choose(next);
     else return;
     event.preventDefault();
     event.stopPropagation();

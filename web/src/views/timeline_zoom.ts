@@ -1,6 +1,6 @@
 // The wheel and two fingers on the timeline: they zoom where they are, and move what is shown.
 
-import { moved, scaled, type Window } from "../model/window";
+import { moved, scaled, timeAt, type Window } from "../model/window";
 
 /** The wheel's pixels that make the window half as long, or twice. */
 const HALF = 300;
@@ -14,10 +14,9 @@ export interface Zoomable {
 
 /** Listens on an element that is as wide as what is shown. `pinching`: called when a second finger comes down. */
 export function listenForZoom(area: HTMLElement, timeline: Zoomable, pinching: () => void): void {
-  const timeAt = (x: number): number => {
+  const under = (x: number): number => {
     const { left, width } = area.getBoundingClientRect();
-    const { from, to } = timeline.shown();
-    return from + ((to - from) * (x - left)) / Math.max(1, width);
+    return timeAt(timeline.shown(), x - left, width);
   };
   const wheel = (event: WheelEvent): void => {
     if (timeline.whole() === 0) return;
@@ -27,7 +26,7 @@ export function listenForZoom(area: HTMLElement, timeline: Zoomable, pinching: (
     const next =
       Math.abs(across) > Math.abs(down)
         ? moved(timeline.shown(), (across * pixels) / Math.max(1, area.clientWidth), timeline.whole())
-        : scaled(timeline.shown(), 2 ** ((down * pixels) / HALF), timeAt(event.clientX), timeline.whole());
+        : scaled(timeline.shown(), 2 ** ((down * pixels) / HALF), under(event.clientX), timeline.whole());
     timeline.look(next);
   };
   area.addEventListener("wheel", wheel, { passive: false });
@@ -47,7 +46,7 @@ export function listenForZoom(area: HTMLElement, timeline: Zoomable, pinching: (
     const factor = Math.max(1, right - left) / Math.max(1, toRight - toLeft);
     const before = timeline.shown();
     // What was between the fingers stays there.
-    const middle = timeAt((left + right) / 2);
+    const middle = under((left + right) / 2);
     const next = scaled(before, factor, middle, timeline.whole());
     timeline.look(moved(next, ((left + right) / 2 - (toLeft + toRight) / 2) / Math.max(1, area.clientWidth), timeline.whole()));
   });

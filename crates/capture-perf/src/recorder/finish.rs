@@ -74,7 +74,8 @@ impl Recorder {
         let running = if self.observed.exited.is_none() { self.observed.child.map(Running) } else { None };
         let lost = self.lost();
         let (vanished, cgroups) = (self.ingest.vanished(), self.ingest.take_cgroups());
-        meta.warnings.extend(self.coverage_gap(target_cpu, &meta));
+        let growth = self.since_began(self.coverage_counters_with(target_cpu));
+        meta.warnings.extend(self.coverage_gap(&growth));
         let handed_over = self.assisted.as_ref().map(|assisted| assisted.assistant().handed_over());
         let (mut profile, mut statistics) = self.ingest.finish();
         statistics.lost_samples = lost;

@@ -64,7 +64,10 @@ pub struct RecordArgs {
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = value::size)]
     pub max_memory: u64,
 
-    /// Query debuginfod servers for missing symbols
+    /// Query debuginfod servers for missing symbols; the default where DEBUGINFOD_URLS names servers
+    ///
+    /// Downloads take at most a minute together, and are kept in ~/.cache/debuginfod_client, which gdb and perf use too. Reports of a
+    /// perf.data download as well. An empty DEBUGINFOD_URLS turns it off: servers learn which programs run here.
     #[arg(long)]
     pub debuginfod: bool,
 }

@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use crate::render::columns::{self, left};
-use crate::terminal::Heat;
+use crate::terminal::{Heat, printable};
 
 use super::flame;
 use super::keys::{FILE_HELP, HELP, LIVE_HELP};
@@ -18,12 +18,17 @@ use super::table::{self, Table};
 /// Narrowest column for names.
 const NARROWEST: usize = 16;
 
+/// Part of the screen's height that a warning may take: one line of this many.
+const WARNING_PART: u16 = 6;
+
 /// Everything that is drawn.
 pub struct Picture<'a> {
     /// The command.
     pub title: &'a str,
     /// Facts about the recording, for the header.
     pub facts: &'a [String],
+    /// A sentence on a defect of the data, below the facts.
+    pub warning: Option<&'a str>,
     pub table: &'a Table,
     /// Whether to use colours.
     pub colours: bool,
@@ -38,6 +43,12 @@ pub fn draw(frame: &mut Frame<'_>, state: &mut State, picture: &Picture<'_>) {
         return;
     }
     let mut lines = wrap(picture.title, picture.facts, width);
+    if let Some(warning) = picture.warning {
+        let rows = words(warning, width);
+        let most = usize::from(area.height / WARNING_PART).max(1);
+        lines
+            .extend(rows.into_iter().take(most).map(|row| Line::styled(row, warning_style(picture.colours))));
+    }
     lines.push(tabs(state, width));
     state.width = width;
     if state.tab == Tab::Flame {
@@ -99,6 +110,25 @@ fn scroll(state: &mut State, lines: usize, page: usize) {
     state.page = page.max(1);
     state.cursor = state.cursor.min(lines.saturating_sub(1));
     state.top = state.top.min(state.cursor).max((state.cursor + 1).saturating_sub(state.page));
+}
+
+fn warning_style(colours: bool) -> Style {
+    if colours { Style::new().fg(Color::Yellow) } else { Style::new().add_modifier(Modifier::BOLD) }
+}
+
+/// A sentence, wrapped between words.
+fn words(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in printable(text).split(' ') {
+        match lines.last_mut() {
+            Some(line) if columns::width(line) + 1 + columns::width(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// The facts, wrapped into lines.

@@ -2,8 +2,10 @@
 
 mod facts;
 mod features;
+mod finding;
 mod machine;
 mod recording;
+mod uprobes;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,6 +16,7 @@ use serde::Serialize;
 
 use self::facts::Facts;
 use self::features::Tried;
+use self::finding::{Finding, State};
 use crate::examples;
 use crate::exit::Exit;
 use crate::render::columns::{self, left};
@@ -37,42 +40,6 @@ pub struct Args {
 
 /// Version of the JSON structure. The first number changes when a field is removed or changes its meaning.
 const SCHEMA: &str = "1.0";
-
-/// State of a checked feature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum State {
-    /// Works fully.
-    #[serde(rename = "ok")]
-    Good,
-    /// Works in part.
-    Limited,
-    /// Does not work.
-    Missing,
-}
-
-/// One line of the diagnosis.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Finding {
-    state: State,
-    /// The checked feature.
-    what: String,
-    /// The result.
-    says: String,
-    /// The remedy, usually a command to type; empty if none is needed.
-    remedy: String,
-}
-
-impl Finding {
-    fn new(state: State, what: impl Into<String>, says: impl Into<String>) -> Self {
-        Self { state, what: what.into(), says: says.into(), remedy: String::new() }
-    }
-
-    fn remedy(mut self, remedy: impl Into<String>) -> Self {
-        self.remedy = remedy.into();
-        self
-    }
-}
 
 /// The whole output.
 #[derive(Serialize)]

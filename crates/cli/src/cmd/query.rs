@@ -283,7 +283,7 @@ fn show(args: &Args, client: &Client, (kind, answer): (&str, &[u8]), out: &mut i
             if rows.is_empty() {
                 return nothing(args, client);
             }
-            series::show(&rows, kind, out)?;
+            series::show(&rows, kind, whole_sum(args, client, kind, &rows)?, out)?;
         }
         What::Verdict => {
             let report: verdict::Report = serde_json::from_slice(answer).with_context(unexpected)?;
@@ -305,6 +305,23 @@ fn show(args: &Args, client: &Client, (kind, answer): (&str, &[u8]), out: &mut i
         }
     }
     Ok(())
+}
+
+/// The sum of all groups; the answer has only the largest ones.
+fn whole_sum(args: &Args, client: &Client, kind: &str, rows: &[series::SeriesRow]) -> Result<f64> {
+    let shown = series::sum_of(rows);
+    if rows.len() < args.rows() {
+        return Ok(shown);
+    }
+    let parameters = [
+        ("query", args.query.as_str()),
+        ("from", args.from.as_str()),
+        ("until", args.until.as_str()),
+        ("type", kind),
+    ];
+    let whole = client.get("/api/v1/series", &parameters)?;
+    let whole: Vec<series::SeriesRow> = serde_json::from_slice(&whole).with_context(|| unexpected(args))?;
+    Ok(series::sum_of(&whole).max(shown))
 }
 
 fn show_neighbours(found: &Neighbours, limit: usize, out: &mut impl Write) -> Result<()> {

@@ -111,7 +111,7 @@ impl<'p> Shown<'p> {
             return listing.draw(frame);
         }
         let (title, facts, table) = ("plumb view", &self.facts[..], &self.table);
-        draw::draw(frame, &mut self.state, &Picture { title, facts, table, colours });
+        draw::draw(frame, &mut self.state, &Picture { title, facts, warning: None, table, colours });
     }
 
     /// Handles a key; returns whether to go on.

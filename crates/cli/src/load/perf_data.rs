@@ -1,17 +1,57 @@
 //! perf.data into a profile: `formats` hands out the records, `capture-perf` makes a profile of them.
 
+use std::fs::File;
 use std::io::{Read, Seek};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use plumb_formats::perf_data::{Header, Loss, PerfData};
 use plumb_ingest::{Filter, Ingest, Source};
 use plumb_profile::{EventId, Profile};
 
+use super::directory::{self, RingFiles};
 use crate::terminal::say;
 
 /// Reads the perf.data file `input`, called `name` in messages.
 pub fn read<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {
+    let input = PerfData::open(input).with_context(|| name.to_string())?;
+    if input.header().directory_version.is_some_and(|version| version > 0) {
+        bail!(
+            "{name}: only the header of a directory of `perf record --threads`: its samples are in files data.0, data.1, … of the directory; \
+             name the whole directory"
+        );
+    }
+    ingested(input, name, Vec::new())
+}
+
+/// Reads `input`, the file `data` of a directory of perf, and the files with samples beside it.
+pub fn read_in_directory(input: File, path: &Path, name: &str) -> Result<Profile> {
     let mut input = PerfData::open(input).with_context(|| name.to_string())?;
+    let header = input.header();
+    let has_samples = match header.directory_version {
+        Some(version @ 2..) => {
+            bail!("{name}: version {version} of perf's directories; plumb reads versions 0 and 1")
+        }
+        Some(version) => version == 1,
+        // A recorder that was killed wrote no facts at all.
+        None => header.perf_version.is_empty(),
+    };
+    let mut warnings = Vec::new();
+    if has_samples {
+        let RingFiles { files, missing } = directory::ring_files(path)?;
+        if let Some(first) = missing.first() {
+            let count = missing.len();
+            warnings.push(format!(
+                "{count} of the directory's files are missing (the first is data.{first}): samples of some processors are not in this profile"
+            ));
+        }
+        input.add_files(files).with_context(|| name.to_string())?;
+    }
+    ingested(input, name, warnings)
+}
+
+/// Makes a profile of all records; the warnings are printed and kept in it.
+fn ingested<R: Read + Seek>(mut input: PerfData<R>, name: &str, warnings: Vec<String>) -> Result<Profile> {
     let mut ingest = Ingest::new(Source::File, Filter::All);
     for (path, id) in &input.header().build_ids {
         ingest.build_id(path.as_bytes(), id.bytes());
@@ -30,17 +70,10 @@ pub fn read<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {
         ingest.record(events[record.event], &record.raw);
     }
     let (mut profile, statistics) = ingest.finish();
-    let mut total = 0_u64;
-    for (number, sample) in profile.samples.iter().enumerate() {
-        // Sums must be numbers.
-        let Some(sum) = total.checked_add(sample.weight) else {
-            bail!(
-                "{name}: sample {number}, at {} ns, weighs {}: with that the sum of all is more than 2^64 - 1, which nothing can have measured",
-                sample.time_ns,
-                sample.weight
-            );
-        };
-        total = sum;
+    check_sum(&profile, name)?;
+    for warning in warnings {
+        say!("{name}: {warning}");
+        profile.meta.warnings.push(warning);
     }
     warn(name, input.loss());
     tell(&mut profile, input.header());
@@ -60,6 +93,22 @@ pub fn read<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {
         ));
     }
     Ok(profile)
+}
+
+/// Fails if the sum of all weights overflows.
+fn check_sum(profile: &Profile, name: &str) -> Result<()> {
+    let mut total = 0_u64;
+    for (number, sample) in profile.samples.iter().enumerate() {
+        let Some(sum) = total.checked_add(sample.weight) else {
+            bail!(
+                "{name}: sample {number}, at {} ns, weighs {}: with that the sum of all is more than 2^64 - 1, which nothing can have measured",
+                sample.time_ns,
+                sample.weight
+            );
+        };
+        total = sum;
+    }
+    Ok(())
 }
 
 /// Fills in the facts, and the times from the samples.

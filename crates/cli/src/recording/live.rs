@@ -4,12 +4,12 @@
 //! Invariant: memory is bounded for any duration: the past is taken out, folded and put back without rows that no sample uses, and
 //! sums of windows between ticks stay correct. Elsewhere: drawing.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use plumb_analyze::{Pulse, Rates, Tick, is_clock};
-use plumb_capture_perf::{TakenProfile, trim_memory};
+use plumb_capture_perf::{CoverageCounters, TakenProfile, trim_memory};
 use plumb_process::usage::CpuTime;
 use plumb_process::usage::own_cpu_time;
 use plumb_profile::{Past, ProcessId, Profile};
@@ -36,6 +36,9 @@ const LAST_NAMES: Duration = Duration::from_millis(300);
 /// Longest wait for names of a printed table: reading the kernel's takes that long on a busy machine.
 const PRINTED_NAMES: Duration = Duration::from_secs(2);
 
+/// Largest number of readings of coverage, which is more than there are ticks.
+const MOST_READINGS: usize = 4096;
+
 /// Longest time between two ticks, even without a query.
 const TICK: Duration = Duration::from_secs(2);
 
@@ -46,6 +49,8 @@ pub struct WindowSum {
     pub rates: Rates,
     /// Samples per second, if a clock is sampled.
     pub clock_hz: Option<u32>,
+    /// The reason for low or high coverage in the window.
+    pub coverage_gap: Option<String>,
     /// The summed samples.
     pub profile: Profile,
 }
@@ -128,6 +133,8 @@ pub struct LiveSession {
     named: Instant,
     ticked: Instant,
     pulse: Pulse,
+    /// The counters of coverage at the ticks.
+    coverage: BTreeMap<u64, CoverageCounters>,
     /// Numbers of rows at which the past is folded next.
     most: Rows,
     /// Numbers of rows that fit in memory.
@@ -153,7 +160,9 @@ impl LiveSession {
         // The display, and names of everything ever seen, get half of the memory that other commands use for samples and files. A large file read by
         // a worker, such as a compiler, is the largest temporary use: there is one worker.
         let names = request.symbols();
-        let names = Options { max_memory: names.max_memory.map(|most| most / 2), threads: 1, ..names };
+        let max_memory = names.max_memory.map(|most| most / 2);
+        // A download would hold up all other names.
+        let names = Options { max_memory, threads: 1, debuginfod: false, ..names };
         let share = memory::for_samples(request.max_memory) / 2;
         let limits = BYTES.map(|bytes| usize::try_from(share).unwrap_or(usize::MAX) / bytes);
         let mut live = Self {
@@ -162,6 +171,7 @@ impl LiveSession {
             named: Instant::now(),
             ticked: Instant::now(),
             pulse: Pulse::default(),
+            coverage: BTreeMap::new(),
             most: limits,
             limits,
             command: request.command,
@@ -200,13 +210,25 @@ impl LiveSession {
         self.store_names(self.name_wait);
         self.fold();
         let target_cpu = self.session.recorder.target_cpu();
+        let time_ns = self.session.recorder.now_ns();
+        self.coverage.insert(time_ns, self.session.recorder.coverage_counters());
         self.pulse.push(Tick {
-            time_ns: self.session.recorder.now_ns(),
+            time_ns,
             samples: self.session.recorder.statistics().samples,
             lost: self.session.recorder.lost(),
             target_cpu_ns: target_cpu.map(CpuTime::total_ns),
             own_cpu_ns: own_cpu_time().total_ns(),
         });
+        if self.coverage.len() > MOST_READINGS {
+            let times = self.pulse.times();
+            self.coverage.retain(|time, _| times.binary_search(time).is_ok());
+        }
+    }
+
+    /// The reason for low or high coverage between two ticks.
+    fn coverage_gap(&self, rates: &Rates) -> Option<String> {
+        let (from, to) = (self.coverage.get(&rates.from_ns)?, self.coverage.get(&rates.to_ns)?);
+        self.session.recorder.coverage_gap(&to.since(*from))
     }
 
     /// Stores the names that are found, and waits at most this long for those of new samples.
@@ -277,6 +299,7 @@ impl LiveSession {
         let setup = self.session.recorder.setup();
         WindowSum {
             rates,
+            coverage_gap: self.coverage_gap(&rates),
             clock_hz: is_clock(setup.events[0].counter.name()).then_some(setup.frequency_hz),
             profile,
         }

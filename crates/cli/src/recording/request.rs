@@ -91,7 +91,7 @@ impl RecordRequest {
             off_cpu_min_ns: None,
             max_memory: recording.max_memory,
             max_table_memory: recording.max_table_memory,
-            debuginfod: recording.debuginfod,
+            debuginfod: recording.debuginfod || plumb_symbolize::names_debuginfod_servers(),
             command,
             is_quiet: true,
         }

@@ -56,9 +56,18 @@ pub struct Loss {
     pub warnings: Vec<String>,
     /// Number of warnings that are not in [`Loss::warnings`].
     pub more_warnings: u64,
+    /// The file that is being read, if there are several, and `: `.
+    file: String,
 }
 
 impl Loss {
+    /// Names the file that later warnings are about.
+    pub(super) fn in_file(&mut self, name: &str) {
+        if self.file.strip_suffix(": ").unwrap_or_default() != name {
+            self.file = if name.is_empty() { String::new() } else { format!("{name}: ") };
+        }
+    }
+
     pub(super) fn warn(&mut self, warning: String) {
         if self.warnings.len() < WARNINGS {
             self.warnings.push(warning);
@@ -70,6 +79,6 @@ impl Loss {
     /// Counts a record that is left out.
     pub(super) fn damaged(&mut self, offset: u64, message: &str) {
         self.damaged_records += 1;
-        self.warn(format!("at offset {offset}: {message}"));
+        self.warn(format!("{}at offset {offset}: {message}", self.file));
     }
 }

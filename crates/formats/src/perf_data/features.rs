@@ -15,6 +15,7 @@ const ARCH: u32 = 6;
 const NRCPUS: u32 = 7;
 const CMDLINE: u32 = 11;
 const EVENT_DESC: u32 = 12;
+const DIR_FORMAT: u32 = 24;
 const CLOCK_DATA: u32 = 29;
 
 /// `PERF_RECORD_MISC_BUILD_ID_SIZE`: the byte after the id's 20 has the number of valid ones.
@@ -41,6 +42,9 @@ pub struct Header {
     /// One moment on two clocks: nanoseconds since 1970-01-01 UTC, and the sample clock's time. Only
     /// `perf record -k` stores it.
     pub clock: Option<(u64, u64)>,
+    /// Version of the directory that the file is in: 0 for one with all samples in this file, 1 where they are in files `data.0`,
+    /// `data.1`, … beside it. `None`: the file is not from a directory, or its recorder was killed.
+    pub directory_version: Option<u64>,
     /// The events. Never empty.
     pub events: Vec<EventDesc>,
     /// Build ids by path, as stored by perf. The kernel's path is `[kernel.kallsyms]`.
@@ -50,7 +54,7 @@ pub struct Header {
 impl Header {
     /// Whether a feature's section is used.
     pub(super) fn wants(feature: u32) -> bool {
-        [BUILD_ID, HOSTNAME, OSRELEASE, VERSION, ARCH, NRCPUS, CMDLINE, EVENT_DESC, CLOCK_DATA]
+        [BUILD_ID, HOSTNAME, OSRELEASE, VERSION, ARCH, NRCPUS, CMDLINE, EVENT_DESC, DIR_FORMAT, CLOCK_DATA]
             .contains(&feature)
     }
 
@@ -77,6 +81,7 @@ impl Header {
                 bytes.skip(8)?; // version, clock id
                 self.clock = Some((bytes.u64()?, bytes.u64()?));
             }
+            DIR_FORMAT => self.directory_version = Some(bytes.u64()?),
             BUILD_ID => self.build_id_list(bytes)?,
             _ => {}
         }

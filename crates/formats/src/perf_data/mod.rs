@@ -8,6 +8,7 @@
 
 mod attr;
 mod bytes;
+mod decoder;
 mod error;
 mod event;
 mod features;

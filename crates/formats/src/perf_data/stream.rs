@@ -20,6 +20,9 @@ const COMPRESSED2: u32 = 83;
 const HEADER: usize = 8;
 /// Size of a read from the file.
 const CHUNK: usize = 256 << 10;
+/// Size of the buffers of several files together, and the smallest of one.
+const SEVERAL: usize = 16 << 20;
+const SMALLEST_CHUNK: usize = 8 << 10;
 /// Size of a decompression step: more than the largest record.
 const UNPACK: usize = 128 << 10;
 
@@ -49,8 +52,11 @@ impl<R: Read> Stream<R> {
         Stream { input: BufReader::with_capacity(CHUNK, input), endian, offset, end, unpacker: None }
     }
 
-    pub(super) fn endian(&self) -> Endianness {
-        self.endian
+    /// As [`Stream::new`], for one of `files` files that are read at the same time: their buffers together take a few MiB.
+    pub(super) fn of_several(input: R, endian: Endianness, end: u64, files: usize) -> Self {
+        let chunk = (SEVERAL / files.max(1)).clamp(SMALLEST_CHUNK, CHUNK);
+        let input = BufReader::with_capacity(chunk, input);
+        Stream { input, endian, offset: 0, end, unpacker: None }
     }
 
     /// Reads the next record's body into `body`. `None` at the end, or if the data cannot be read further.

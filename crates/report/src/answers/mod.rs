@@ -11,6 +11,7 @@ mod over_time;
 mod parameters;
 mod paths;
 mod selected;
+mod waits;
 
 use std::fmt;
 use std::sync::Arc;

@@ -12,6 +12,7 @@ use super::code::listing;
 use super::compare::{diff, diff_flame};
 use super::over_time::{chart, heatmap, timeline_of};
 use super::selected::Selected;
+use super::waits::waits;
 use super::{Answer, AnswerError, AnswerFn, Question, body};
 use crate::explain;
 use crate::flame::{Facts, payload};
@@ -19,7 +20,7 @@ use crate::table::{TreeJson, causes};
 use crate::{kernel, kernel_time, meta, procs, table};
 
 /// All paths below a recording's own with what answers them.
-pub const PATHS: [(&str, AnswerFn); 14] = [
+pub const PATHS: [(&str, AnswerFn); 15] = [
     ("", about),
     ("/timeline", timeline_of),
     ("/heatmap", heatmap),
@@ -30,6 +31,7 @@ pub const PATHS: [(&str, AnswerFn); 14] = [
     ("/tree", tree),
     ("/processes", processes),
     ("/kernel", kernel_of),
+    ("/waits", waits),
     ("/explain", explain_of),
     ("/listing", listing),
     ("/diff", diff),
@@ -138,7 +140,7 @@ fn functions(asked: &Question<'_>) -> Result<Answer, AnswerError> {
 }
 
 /// Returns the fields common to all tables of one event.
-fn head(profile: &Profile, view: &View<'_>, filter: &Filter) -> Value {
+pub(super) fn head(profile: &Profile, view: &View<'_>, filter: &Filter) -> Value {
     json!({
         "version": crate::JSON_VERSION,
         "event": event_name(profile, filter),

@@ -21,25 +21,36 @@ pub(crate) struct GroupedProfile {
     pub value: i64,
 }
 
-/// Sums over time by labels, largest first.
+/// Sums over time by labels, largest first, as Pyroscope has them: the first step is whole, so that it begins before the range.
 pub(crate) fn select_series(
     context: &Context,
     request: SelectSeriesRequest,
 ) -> Result<SelectSeriesResponse, ApiError> {
-    series_of(context, request, None)
+    let before = step_millis(request.step)?;
+    sums(context, request, before, None)
 }
 
-/// As [`select_series`], for stacks that contain a function, if one is named.
+/// Sums over time by labels, largest first: they add up to the sum of the range. With a function, of the stacks that contain it.
 pub(crate) fn series_of(
     context: &Context,
     request: SelectSeriesRequest,
+    function: Option<&str>,
+) -> Result<SelectSeriesResponse, ApiError> {
+    sums(context, request, 0, function)
+}
+
+/// The sums of a range and of the milliseconds before it.
+fn sums(
+    context: &Context,
+    request: SelectSeriesRequest,
+    before: i64,
     function: Option<&str>,
 ) -> Result<SelectSeriesResponse, ApiError> {
     let selector = of_type(&request.profile_type_id, &request.label_selector)?;
     let range = Range::checked(request.start, request.end, &context.options.query)?;
     let step = step_millis(request.step)?;
     let functions = call_site::functions(request.stack_trace_selector)?;
-    let wider = Range { start: range.start.saturating_sub(step), ..range };
+    let wider = Range { start: range.start.saturating_sub(before), ..range };
     let selected = select(context, selector, wider)?;
     let profiles = match functions.is_empty() && function.is_none() {
         true => grouped(&selected, &request.group_by)?,

@@ -22,7 +22,7 @@ use crate::recordings;
 use crate::selections;
 
 /// Answers that need data missing in a store: times of samples, processes, and interrupted system calls.
-const UNKNOWN: [&str; 4] = ["/timeline", "/heatmap", "/processes", "/calls"];
+const UNKNOWN: [&str; 5] = ["/timeline", "/heatmap", "/waits", "/processes", "/calls"];
 
 /// Parameters that select profiles, and those that select the base of a comparison.
 const WORDS: [[&str; 3]; 2] = [["query", "from", "until"], ["base-query", "base-from", "base-until"]];

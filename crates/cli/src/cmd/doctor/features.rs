@@ -4,8 +4,8 @@ use plumb_capture_bpf::{Feature, LoadError, Trial, Unsupported};
 use plumb_process::setcap_bpf;
 use serde::Serialize;
 
-use super::Finding;
-use super::State::{self, Good, Limited, Missing};
+use super::finding::Finding;
+use super::finding::State::{self, Good, Limited, Missing};
 
 /// Number of verifier lines that are kept.
 const LINES: usize = 20;

@@ -7,9 +7,10 @@ use std::path::Path;
 use plumb_capture_perf::{Abilities, CONTAINER_REMEDY, Named, Trigger, allows_own_processes, try_counters};
 use plumb_process::{CAP_PERFMON, CAP_SYS_ADMIN, Host, setcap_perf};
 
-use super::State::{Good, Limited, Missing};
 use super::facts::{CAPABILITIES, Facts};
-use super::{Diagnosis, Finding, State, features};
+use super::finding::State::{Good, Limited, Missing};
+use super::finding::{Finding, State};
+use super::{Diagnosis, features, uprobes};
 
 /// The kernel's default limit, before slow interrupts lower it (kernel/events/core.c, DEFAULT_MAX_SAMPLE_RATE).
 const DEFAULT_RATE: u32 = 100_000;
@@ -37,6 +38,7 @@ pub(super) fn diagnosis() -> Diagnosis {
         tracepoints(),
         functions,
     ];
+    findings.extend(uprobes::finding());
     findings.extend(bpf);
     let subject = format!(
         "{}: Linux {} {}, {} processors",

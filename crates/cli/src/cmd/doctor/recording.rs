@@ -6,8 +6,8 @@ use plumb_analyze::Filter;
 use plumb_profile::{AddressSpace, DsoId, DsoKind, EventId, FrameId, FrameKind, Profile, Scope, StackId};
 use plumb_symbolize::Missing as MissingSymbols;
 
-use super::Finding;
-use super::State::{Good, Limited, Missing};
+use super::finding::Finding;
+use super::finding::State::{Good, Limited, Missing};
 use crate::render::precision::part_of;
 use crate::stack_quality::{Cause, Runtime, Stacks, Told};
 

@@ -40,23 +40,32 @@ fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
 }
 
-/// Prints rows of a profile type, the largest first.
-pub(super) fn show(rows: &[SeriesRow], kind: &str, out: &mut impl Write) -> Result<()> {
+impl SeriesRow {
+    fn sum(&self) -> f64 {
+        self.points.iter().map(|point| point.value).sum()
+    }
+}
+
+/// The sum of all rows.
+pub(super) fn sum_of(rows: &[SeriesRow]) -> f64 {
+    rows.iter().map(SeriesRow::sum).sum()
+}
+
+/// Prints rows of a profile type, the largest first, with their shares of `total`.
+pub(super) fn show(rows: &[SeriesRow], kind: &str, total: f64, out: &mut impl Write) -> Result<()> {
     let times = || rows.iter().flat_map(|row| &row.points).map(|point| point.timestamp);
     let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
-    let sum = |row: &SeriesRow| row.points.iter().map(|point| point.value).sum::<f64>();
-    let total: f64 = rows.iter().map(sum).sum();
     let is_time = kind.split(':').nth(2) == Some("nanoseconds");
     writeln!(out, "{:>10} {:>7}  {:COLUMNS$}  group", "sum", "share", "over time")?;
     for row in rows {
         let value = match is_time {
-            true => time(sum(row)),
-            false => format!("{:.0}", sum(row)),
+            true => time(row.sum()),
+            false => format!("{:.0}", row.sum()),
         };
         let labels: Vec<String> =
             row.labels.iter().map(|label| printable(&label.value).to_string()).collect();
         let name = if labels.is_empty() { "[no label]".to_owned() } else { labels.join(", ") };
-        let share = 100.0 * sum(row) / total.max(1.0);
+        let share = 100.0 * row.sum() / total.max(1.0);
         writeln!(out, "{value:>10} {share:>6.1}%  {}  {name}", bars(&row.points, first, last))?;
     }
     Ok(())
@@ -90,13 +99,19 @@ mod tests {
         )
         .unwrap();
         let mut out = Vec::new();
-        show(&rows, "process_cpu:cpu:nanoseconds:cpu:nanoseconds", &mut out).unwrap();
+        show(&rows, "process_cpu:cpu:nanoseconds:cpu:nanoseconds", sum_of(&rows), &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[1].contains("90.0%") && lines[1].ends_with("█  api"), "{text}");
         assert!(
             lines[1].contains('▄') && lines[2].contains("10.0%") && lines[2].ends_with("[no label]"),
             "{text}"
+        );
+        let mut out = Vec::new();
+        show(&rows[..1], "process_cpu:cpu:nanoseconds:cpu:nanoseconds", 18e9, &mut out).unwrap();
+        assert!(
+            String::from_utf8(out).unwrap().contains(" 50.0% "),
+            "rows that are left out have their shares"
         );
     }
 }

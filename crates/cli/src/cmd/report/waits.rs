@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use plumb_analyze::{Key, WaitKind};
+use plumb_analyze::WaitKind;
 
 use super::shown::Shown;
 use crate::render::duration::time;
@@ -23,14 +23,9 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
         let share = precision.percent(cost.percent_of(whole));
         writeln!(out, "# {share:>8}  {}, {}", kind.title(), time(cost.weight as f64))?;
     }
-    if let Some(report) = &shown.idle {
-        let mut names: Vec<String> = Vec::new();
-        for row in report.rows.iter().filter(|row| row.own.weight > 0) {
-            let name = row.key.text(&waits.idle, Key::Comm);
-            if !names.iter().any(|known| *known == *name) && names.len() < NAMED {
-                names.push(printable(&name).into_owned());
-            }
-        }
+    if shown.idle.is_some() {
+        let names: Vec<String> =
+            waits.idle_names().into_iter().take(NAMED).map(|name| printable(name).into_owned()).collect();
         let threads = match waits.idle_threads() {
             1 => "1 thread that waits".to_owned(),
             threads => format!("{threads} threads that wait"),

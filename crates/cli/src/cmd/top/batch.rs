@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::browse::state::{State, Tab};
 use crate::browse::table::Table;
 use crate::render::table::{self as text, Column, Layout};
-use crate::terminal::Output;
+use crate::terminal::{Output, printable};
 
 use super::sampling::{self, Answer, NoAnswer, Sampling};
 use super::{Args, Left};
@@ -63,16 +63,28 @@ fn print(args: &Args, stretch: &WindowSum, state: &State, is_next: bool) -> Resu
     if is_next {
         writeln!(out)?;
     }
-    writeln!(out, "# {}", stretch.facts(args.interval).join(", "))?;
+    write_facts(&stretch.facts(args.interval), stretch.coverage_gap.as_deref(), &mut out)?;
     write_table(&table, args, state, &mut out)?;
     out.flush()?;
     Ok(())
 }
 
-/// Prints the last screen as text.
-pub(super) fn last(facts: &[String], table: &Table, args: &Args, state: &State) -> Result<()> {
-    let mut out = Output::stdout();
+fn write_facts(facts: &[String], gap: Option<&str>, out: &mut Output<'_>) -> Result<()> {
     writeln!(out, "# {}", facts.join(", "))?;
+    gap.into_iter().try_for_each(|gap| writeln!(out, "# {}", printable(gap)))?;
+    Ok(())
+}
+
+/// Prints the last screen as text.
+pub(super) fn last(
+    facts: &[String],
+    gap: Option<&str>,
+    table: &Table,
+    args: &Args,
+    state: &State,
+) -> Result<()> {
+    let mut out = Output::stdout();
+    write_facts(facts, gap, &mut out)?;
     write_table(table, args, state, &mut out)?;
     out.flush()?;
     Ok(())

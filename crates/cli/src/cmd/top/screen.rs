@@ -60,7 +60,7 @@ pub(super) fn run(
     if let Left::End(_) | Left::TimeUp = left {
         shown.state.paused = None;
         shown.show(live.sum_of_window(shown.state.window.nanoseconds(), None), args);
-        batch::last(&shown.facts, &shown.table, args, &shown.state)?;
+        batch::last(&shown.facts, shown.stretch.coverage_gap.as_deref(), &shown.table, args, &shown.state)?;
     }
     notes.iter().for_each(|note| say!("{note}"));
     Ok(left)
@@ -150,7 +150,8 @@ impl Shown {
 
     fn draw(&mut self, screen: &mut Screen) -> Result<()> {
         let (title, facts, table) = ("plumb top", &self.facts[..], &self.table);
-        let picture = Picture { title, facts, table, colours: self.colours };
+        let warning = self.stretch.coverage_gap.as_deref();
+        let picture = Picture { title, facts, warning, table, colours: self.colours };
         Ok(screen.draw(|frame| draw::draw(frame, &mut self.state, &picture))?)
     }
 }

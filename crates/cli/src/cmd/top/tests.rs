@@ -29,11 +29,13 @@ struct Top {
     made: Made,
     state: State,
     size: (u16, u16),
+    warning: Option<&'static str>,
 }
 
 impl Top {
     fn new(tab: Tab) -> Self {
-        Self { made: made(), state: State::new(tab, Window::Last(Duration::from_secs(10))), size: (80, 24) }
+        let state = State::new(tab, Window::Last(Duration::from_secs(10)));
+        Self { made: made(), state, size: (80, 24), warning: None }
     }
 
     fn table(&self) -> Table {
@@ -58,7 +60,8 @@ impl Top {
         let table = self.table();
         let rates = Rates { to_ns: 4_000_000_000, samples: 4, own_cpu_ns: 40_000_000, ..Rates::default() };
         let facts = WindowSum { rates, ..WindowSum::default() }.facts(Duration::from_secs(1));
-        let picture = Picture { title: "plumb top", facts: &facts, table: &table, colours: false };
+        let (title, warning) = ("plumb top", self.warning);
+        let picture = Picture { title, facts: &facts, warning, table: &table, colours: false };
         terminal.draw(|frame| draw::draw(frame, &mut self.state, &picture)).unwrap();
         let buffer = terminal.backend().buffer();
         let line = |y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
@@ -87,6 +90,27 @@ fn symbols_have_the_shares_of_a_report_and_both_orders() {
     assert_eq!(words(&rows[0])[..4], ["90%", "0%", "[.]", "main"], "{rows:?}");
     let parse = rows.iter().find(|row| row.contains("parse")).unwrap();
     assert_eq!(words(parse), ["70%", "20%", "[.]", "parse", "app"]);
+}
+
+#[test]
+fn low_coverage_is_explained_above_the_lines() {
+    let mut top = Top::new(Tab::Symbols);
+    let cause = "coverage is 46%: BPF programs of other tools (probe) ran for 5.40 s, and the kernel drops samples meanwhile that a BPF \
+                 program is to take; --capture perf has them";
+    let rows = top.rows();
+    top.warning = Some(cause);
+    let screen = top.screen().join("\n");
+    let begin = screen.find("coverage is 46%").expect("it is shown");
+    let end = screen.find("e:executables").or_else(|| screen.find("Self")).expect("the lines follow");
+    let shown: Vec<&str> = screen[begin..end].split_whitespace().collect();
+    assert!(shown.join(" ").starts_with(cause), "{screen}");
+    assert_eq!(top.rows().len(), rows.len() + 1, "the sentence has a percentage, and no row is lost");
+    top.size = (40, 15);
+    let screen = top.screen();
+    assert!(
+        screen.iter().any(|line| line.contains("read_word")),
+        "a small screen has room for rows: {screen:#?}"
+    );
 }
 
 #[test]
