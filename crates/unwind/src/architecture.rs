@@ -96,6 +96,22 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
         false
     }
 
+    /// Returns whether a function with this row may leave for the handler of an exception, and then has the handler's registers where it
+    /// had saved its caller's.
+    #[doc(hidden)]
+    fn may_land(row: &Row) -> bool {
+        let _ = row;
+        false
+    }
+
+    /// Returns whether the row is of an instruction that is about to leave for a handler, and runs on the handler's stack with the handler's
+    /// registers. Its caller is the handler, at an instruction that follows no call.
+    #[doc(hidden)]
+    fn lands(row: &Row) -> bool {
+        let _ = row;
+        false
+    }
+
     /// Whether a rule is one of those that [`Architecture::has_restored`] is about.
     #[doc(hidden)]
     fn is_restored(rule: RegisterRule, text: &[u8]) -> bool {

@@ -10,7 +10,7 @@ use crate::memory::{Memory, ReadError};
 use crate::method::Method;
 use crate::rule::Rule;
 use crate::scan;
-use crate::walker::Walker;
+use crate::walker::{EnteredBy, Walker};
 
 /// More bytes than arguments and environment may have: a quarter of the largest usual stack limit (execve(2)).
 const MAX_ARGUMENTS: u64 = 16 << 20;
@@ -91,7 +91,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     /// Returns the interrupted frame, if the signal handler has returned to the kernel's code.
     fn by_signal_frame(&mut self) -> Option<Walked> {
         let (registers, slot) = A::interrupted(&self.registers, self.memory)?;
-        self.enter(Caller { registers, slot }, true).ok()
+        self.enter(Caller { registers, slot }, EnteredBy::Signal).ok()
     }
 
     /// Handles code of a known form at the return address: a start routine, a stub of `python -X perf`. Reading a process' code takes a system call,

@@ -3,6 +3,7 @@
 //! Register numbers are those of the System V ABI, AMD64 supplement, figure 3.36.
 
 mod edge;
+mod landing;
 mod last;
 mod numbers;
 mod realigned;
@@ -14,7 +15,7 @@ use crate::memory::Memory;
 use crate::row::{RegisterRule, Row};
 
 pub use last::LONGEST as LONGEST_END;
-pub use numbers::{COUNT, FP, PC, RAX, RBP, RBX, RIP, RSP, SP};
+pub use numbers::{COUNT, FP, PC, RAX, RBP, RBX, RDX, RIP, RSP, SP};
 
 /// Returns whether code that begins with these bytes ends its thread, as the code that coroutines and threads return
 /// to does. Such code has no caller. Looks only at the first [`LONGEST_END`] bytes.
@@ -57,6 +58,14 @@ impl Architecture for X86_64 {
     /// The last page of user memory but one: xol_add_vma in kernel/events/uprobes.c.
     fn is_probed_return(pc: u64) -> bool {
         pc == 0x7fff_ffff_e000
+    }
+
+    fn may_land(row: &Row) -> bool {
+        landing::may_land(row)
+    }
+
+    fn lands(row: &Row) -> bool {
+        landing::lands(row)
     }
 
     fn edge<M: Memory>(pc: Avma, memory: &mut M) -> Option<Edge> {
