@@ -1,6 +1,6 @@
 //! Rows of code that leaves for the handler of an exception (`__builtin_eh_return`): libgcc's unwinder, which Rust uses too.
 //!
-//! Its last instructions run on the handler's stack, with the handler's registers. GCC describes them by a CFA on the stack pointer or in
+//! The last instructions of such a function run on the handler's stack, with the handler's registers. GCC describes them by a CFA on the stack pointer or in
 //! `rcx`, just above the address that they go to, but repeats the rules for the registers that it had saved.
 
 use super::{RBP, RDX, RSP};

@@ -2,6 +2,7 @@
 //!
 //! Register numbers are those of the System V ABI, AMD64 supplement, figure 3.36.
 
+mod ahead;
 mod edge;
 mod landing;
 mod last;
@@ -9,7 +10,7 @@ mod numbers;
 mod realigned;
 
 use crate::address::Avma;
-use crate::architecture::{Architecture, Edge};
+use crate::architecture::{Architecture, Edge, Epilogue};
 use crate::isa::Isa;
 use crate::memory::Memory;
 use crate::row::{RegisterRule, Row};
@@ -70,6 +71,14 @@ impl Architecture for X86_64 {
 
     fn edge<M: Memory>(pc: Avma, memory: &mut M) -> Option<Edge> {
         edge::at(pc, memory)
+    }
+
+    fn epilogue<M: Memory>(pc: Avma, memory: &mut M) -> Option<Epilogue> {
+        ahead::epilogue(pc, memory)
+    }
+
+    fn prologue<M: Memory>(pc: Avma, memory: &mut M) -> u64 {
+        ahead::prologue(pc, memory)
     }
 
     fn ends_thread<M: Memory>(pc: Avma, memory: &mut M) -> bool {
