@@ -27,8 +27,8 @@ struct ReturnProbe {
 impl ReturnProbe {
     /// Puts a return probe on a function of a program. `None`, with a notice, where that is not possible.
     fn attach(program: &Path, function: &str) -> Option<ReturnProbe> {
-        let usual = TRACEFS.iter().map(Path::new);
-        let Some(tracefs) = usual.filter(|path| path.join("uprobe_events").exists()).last() else {
+        let mut usual = TRACEFS.iter().map(Path::new);
+        let Some(tracefs) = usual.find(|path| path.join("uprobe_events").exists()) else {
             skip(Requirement::Kernel, "tracefs is not mounted, or without uprobes");
             return None;
         };
