@@ -2,8 +2,8 @@
 //! wrong.
 //!
 //! - libgcc's unwinder, before it goes to the handler of an exception, puts the registers and the return address of the handler's function
-//!   where it had saved its own caller's. The stack pointer is not saved: it is that of the place further out that has the same return
-//!   address, if there is only one.
+//!   where it had saved its own caller's. The stack pointer is not saved: it is that of the first place further out that has the same return
+//!   address.
 //! - Assembly with one rule for all of its code, such as LuaJIT's interpreter, has wrong ones in its prologues and epilogues. The instructions
 //!   that are left of these say where the return address is.
 //! - GCC has wrong rules behind calls through inline thunks (`-mindirect-branch=thunk-inline`). A word further out is accepted as return
@@ -150,13 +150,10 @@ fn handler<A: Architecture, C: CodeMap, M: Memory>(
     let caller = walker.caller(frame.pc, frame.is_return, true).ok()?;
     let sp = walker.registers.sp();
     let slots = (0..MOST_WORDS).map_while(|index| sp.checked_add(A::WORD * index));
-    let words = slots.map_while(|slot| word_at(walker, slot));
-    let mut equal = words.filter(|word| word.pc == caller.pc);
-    let (found, other) = (equal.next()?, equal.next());
-    drop(equal);
-    if other.is_some() {
-        return None;
-    }
+    let mut words = slots.map_while(|slot| word_at(walker, slot));
+    // Of several frames with the same return address, an exception reaches the innermost first, which has the same handler as the others.
+    let found = words.find(|word| word.pc == caller.pc)?;
+    drop(words);
     walker.registers.set(A::SP, found.slot.0.checked_add(A::WORD)?);
     Some(Walked { found: Method::Scan, ..found })
 }
