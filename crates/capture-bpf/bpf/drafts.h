@@ -164,9 +164,6 @@ INLINE int env_peek(u64 at, u64 *value)
     return bpf_probe_read_user(value, 8, (const void *)at);
 }
 
-/* The most return probes that can be pending in one task (kernel/events/uprobes.c). */
-#define MAX_URETPROBE_DEPTH 64
-
 /* Returns the return address that a return probe (uretprobe) has replaced at this stack address, or 0. */
 APART u64 env_return(u64 at)
 {

@@ -259,6 +259,9 @@ static long (*const bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
 static long (*const bpf_find_vma)(struct task_struct *task, u64 address, void *callback, void *ctx, u64 flags) = (void *)180;
 static long (*const bpf_loop)(u32 count, void *callback, void *ctx, u64 flags) = (void *)181;
 
+/* The most return probes that can be pending in one task (kernel/events/uprobes.c). */
+#define MAX_URETPROBE_DEPTH 64
+
 /* Hides a value from the compiler's optimizer. */
 #define OPAQUE(value) asm volatile("" : "+r"(value))
 

@@ -254,13 +254,12 @@ INLINE int at_entry(struct walk *walk)
 
 #include "bare.h"
 
-/* Returns whether the frame has a caller: the outermost one has a return address of 0. For the innermost frame a 0 is not trusted: the
- * stack may have one word more than rules know, as in parts of an interpreter that call each other. A signal may have struck at 0,
- * where a null pointer was called. */
-INLINE int has_caller(struct walk *walk, u32 is_innermost)
+/* Returns whether the frame has a caller. The outermost frame may have a return address of 0. But so may one whose rules are wrong, as in
+ * parts of an interpreter that call each other: the other walker looks for its caller further out. */
+INLINE int has_caller(struct walk *walk)
 {
     if (!walk->pc)
-        walk->why = is_innermost || !walk->is_return ? WHY_ODD : WHY_ROOT;
+        walk->why = WHY_ODD;
     return walk->pc != 0;
 }
 
@@ -300,7 +299,6 @@ APART int walk_step(struct walk *walk, struct Space *space)
     u32 kind = rule & 0xff;
     s64 fp = (s16)(rule >> 16);
     s64 value = (s32)(rule >> 32);
-    u32 is_innermost = !walk->is_return;
     u64 cfa;
     if (kind == KIND_SP) {
         cfa = walk->sp + value;
@@ -362,7 +360,7 @@ APART int walk_step(struct walk *walk, struct Space *space)
     walk->sp = cfa;
     walk->is_return = 1;
 found:
-    return has_caller(walk, is_innermost);
+    return has_caller(walk);
 }
 
 #endif

@@ -387,6 +387,14 @@ struct OffThread {
 };
 _Static_assert(sizeof(struct OffThread) == 688, "OffThread");
 
+struct ReplacedReturn {
+    u32 tid;
+    u32 zero;
+    u64 at;
+    u64 pc;
+};
+_Static_assert(sizeof(struct ReplacedReturn) == 24, "ReplacedReturn");
+
 struct Pace {
     u64 since_ns;
     u64 last_ns;

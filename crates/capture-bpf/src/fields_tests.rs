@@ -7,7 +7,7 @@ use plumb_fixtures::{Requirement, needs};
 use crate::btf::Types;
 use crate::{
     CallFacts, CallFilter, CallSums, Calls, Faults, LoadError, LoadOptions, OffCpu, Per, ProcessSums,
-    Programs, Stat,
+    Programs, ReplacedReturns, Stat,
 };
 
 /// Structures that programs look into.
@@ -62,6 +62,7 @@ fn load_all() -> Vec<(&'static str, Option<LoadError>)> {
         ("sums of calls", sums.map(drop)),
         ("sums of processes", ProcessSums::load(ProcessSums::ROOM).map(drop)),
         ("faults", Faults::load().map(drop)),
+        ("replaced returns", ReplacedReturns::load().map(drop)),
         ("stat", Stat::load(true).map(drop)),
     ]
     .map(|(name, result)| (name, result.err()))

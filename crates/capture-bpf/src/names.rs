@@ -1,7 +1,7 @@
 //! The names of plumb's own programs: they show in the kernel's stacks and in lists of programs.
 
 /// The programs in `bpf/`, in alphabetical order.
-pub const PROGRAM_NAMES: [&str; 25] = [
+pub const PROGRAM_NAMES: [&str; 26] = [
     "on_ask",
     "on_begin",
     "on_call",
@@ -17,6 +17,7 @@ pub const PROGRAM_NAMES: [&str; 25] = [
     "on_kernel",
     "on_map",
     "on_mark",
+    "on_returns",
     "on_switch",
     "on_switch_alone",
     "on_switched",

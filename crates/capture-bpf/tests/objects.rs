@@ -4,7 +4,7 @@
 
 use plumb_capture_bpf::{
     CallFacts, CallFilter, CallSums, Calls, Faults, LoadError, LoadOptions, OffCpu, Per, ProcessSums,
-    Programs, Stat,
+    Programs, ReplacedReturns, Stat,
 };
 use plumb_fixtures::{Requirement, needs};
 
@@ -81,6 +81,7 @@ fn calls_are_summed_up_by_anything() {
 fn faults_and_counts_are_seen() {
     none_fails([
         check("faults", Faults::load()).map(drop),
+        check("replaced returns", ReplacedReturns::load()).map(drop),
         check("stat with calls", Stat::load(true)).map(drop),
         check("stat", Stat::load(false)).map(drop),
     ]);

@@ -3,9 +3,14 @@
 //! Needs perf_event_open and gcc; without them, the test prints so and is skipped.
 
 mod spun;
+mod target;
+
+use std::process::Command;
+use std::time::Duration;
 
 use plumb_fixtures::{Requirement, needs};
 use spun::{compiled, folded, folder, may_record, plumb, text};
+use target::Target;
 
 #[test]
 fn who_called_a_null_pointer_is_its_caller() {
@@ -29,5 +34,40 @@ fn who_called_a_null_pointer_is_its_caller() {
             right += if is_right && stack.starts_with("null;_start;") { count } else { 0 };
         }
         assert!(all > 50 && right * 100 >= all * 95, "{capture}: {right} of {all}");
+    }
+}
+
+/// The return address of such a call is on top of the stack, however that is aligned: in the handler, and where the call has just failed.
+#[test]
+fn a_call_of_a_null_pointer_need_not_align_the_stack() {
+    let folder = folder("null-call-unaligned");
+    if !may_record() || !compiled(&folder, "tests/programs/null_call_unaligned.c", "null") {
+        return;
+    }
+    for capture in ["perf", "bpf"] {
+        if capture == "bpf" && !needs(Requirement::Bpf) {
+            continue;
+        }
+        let arguments = ["record", "-F", "2000", "--capture", capture, "-o", "null.plumb", "--", "./null"];
+        let output = plumb(&folder, &arguments);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let (mut all, mut right, mut at_once) = (0, 0, 0);
+        for (stack, count) in folded(&folder, "null.plumb") {
+            all += count;
+            let Some((callers, callees)) = stack.split_once(";main;calls_unaligned;0x0") else { continue };
+            right += if callers.starts_with("null;_start") { count } else { 0 };
+            at_once += if callees.contains("handler") { 0 } else { count };
+        }
+        assert!(all > 50 && right * 100 >= all * 95, "{capture}: {right} of {all}");
+        assert!(at_once > 0, "{capture}: no sample of a failed call");
+    }
+    if needs(Requirement::Ptrace) {
+        let program = folder.join("null");
+        let target = Target(Command::new(program).spawn().expect("it starts"));
+        std::thread::sleep(Duration::from_millis(200));
+        let output = plumb(&folder, &["stack", "-p", &target.pid()]);
+        let shown = text(&output.stdout);
+        let names: Vec<&str> = shown.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
+        assert!(names.join(" ").contains("?? calls_unaligned main __libc_start"), "{shown}");
     }
 }

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use plumb_ingest::ProcessMemory;
 use plumb_interpreters::{Interpreter, ScriptFrame, Threads, Unreadable};
 use plumb_process::{WaitingAt, parse_maps, read_memory};
-use plumb_unwind::{Avma, Memory, ReadError, Registers};
+use plumb_unwind::x86_64::X86_64;
+use plumb_unwind::{Architecture, Avma, Memory, ReadError, Registers};
 
 use super::refusal::{NoStack, Refusal};
-use super::script;
+use super::{ReplacedReturns, script};
 use crate::trace::{Held, Traced};
 
 /// Most bytes copied at the stack pointer. The rest is read for the few stacks that are deeper.
@@ -23,7 +24,7 @@ const CODE: u64 = 16;
 const PATIENCE: Duration = Duration::from_millis(250);
 
 /// The data to copy.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Wanted {
     /// Only this thread; `None`: all.
     pub(super) thread: Option<u32>,
@@ -31,6 +32,8 @@ pub(super) struct Wanted {
     pub(super) places: Vec<u64>,
     /// Whether to read frames of interpreted programs.
     pub(super) script: bool,
+    /// Reader of the return addresses to restore in the copy, if any are replaced.
+    pub(super) returns: Option<ReplacedReturns>,
 }
 
 /// A process as it was while all its threads were stopped.
@@ -70,6 +73,21 @@ impl StackCopy {
     /// An address that unwinding asked for and that is in no copied place.
     pub(super) fn missed(&self) -> Option<u64> {
         self.missed
+    }
+
+    /// Puts the original return addresses in place of those that lead to return probes (uretprobes). `replaced`: stack addresses, each with
+    /// its original return address. After a jump out of a function an address may still be listed, and its word be another value by now.
+    fn restore_returns(&mut self, replaced: &[(u64, u64)]) {
+        for (base, bytes) in &mut self.places {
+            for &(at, pc) in replaced {
+                let offset = usize::try_from(at.wrapping_sub(*base)).unwrap_or(usize::MAX);
+                if let Some(word) = bytes.get_mut(offset..).and_then(<[u8]>::first_chunk_mut)
+                    && X86_64::is_probed_return(u64::from_le_bytes(*word))
+                {
+                    *word = pc.to_le_bytes();
+                }
+            }
+        }
     }
 }
 
@@ -220,19 +238,20 @@ impl Thread {
             return if gone { Err(NoStack::Ended) } else { self.copy_waiting(pid, maps, wanted) };
         }
         let Held { registers, in_system_call, .. } = traced.held().ok_or(NoStack::Not64Bit)?;
-        Ok(Self::copy_at(pid, maps, wanted, registers, in_system_call))
+        Ok(self.copy_at(pid, maps, wanted, registers, in_system_call))
     }
 
     /// Copies the stack of a thread that waits in the kernel and does not stop: the stack does not change while it waits there. The kernel
     /// shows only a few of its registers. Callers are found even so, unless a rule needs another register that no frame before has saved.
     fn copy_waiting(&self, pid: u32, maps: &[u8], wanted: &Wanted) -> Result<StackCopy, NoStack> {
         let at = self.waited_at.ok_or(NoStack::DoesNotStop)?;
-        let stack = Self::copy_at(pid, maps, wanted, registers_of(at), at.arguments.is_some());
+        let stack = self.copy_at(pid, maps, wanted, registers_of(at), at.arguments.is_some());
         let waits_still = plumb_process::waits_at(pid, self.tid) == self.waited_at;
         if waits_still { Ok(stack) } else { Err(NoStack::DoesNotStop) }
     }
 
     fn copy_at(
+        &self,
         pid: u32,
         maps: &[u8],
         wanted: &Wanted,
@@ -243,7 +262,11 @@ impl Thread {
         let mut places: Vec<_> = piece(pid, maps, start, STACK).into_iter().collect();
         places.extend(wanted.places.iter().filter_map(|&at| piece(pid, maps, at, PLACE)));
         let code = code_around(pid, registers.ip());
-        StackCopy { registers, in_system_call, places, code, missed: None }
+        let mut copy = StackCopy { registers, in_system_call, places, code, missed: None };
+        if let Some(returns) = &wanted.returns {
+            copy.restore_returns(&returns(self.tid));
+        }
+        copy
     }
 
     /// Reads the script frames of a stopped thread. `states`: addresses of the interpreter's thread states.
@@ -338,5 +361,19 @@ mod tests {
         assert_eq!(read(at - 1, 1), Some(vec![CODE as u8 - 1]));
         assert_eq!((read(at, 17), read(at - 17, 1)), (None, None), "beyond what was copied");
         assert_eq!(stack.missed(), None, "no reason to copy more of the stack");
+    }
+
+    #[test]
+    fn only_return_addresses_that_lead_to_a_probe_are_restored() {
+        let probed = 0x7fff_ffff_e000_u64;
+        let words = [probed, 7, probed, probed];
+        let bytes = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let registers = Registers::new(0, 0x1000);
+        let code = (0, Vec::new());
+        let places = vec![(0x1000, bytes)];
+        let mut stack = StackCopy { registers, in_system_call: false, places, code, missed: None };
+        stack.restore_returns(&[(0x1000, 1), (0x1008, 2), (0x1010, 3), (0x101c, 4), (8, 5), (u64::MAX, 6)]);
+        let read = [0, 8, 16, 24].map(|at| stack.read_u64(Avma(0x1000 + at)).expect("it is copied"));
+        assert_eq!(read, [1, 7, 3, probed]);
     }
 }

@@ -15,6 +15,7 @@ mod trace;
 pub use refusal::{NoStack, Refusal};
 
 use std::fs::File;
+use std::sync::Arc;
 use std::time::Duration;
 
 use plumb_interpreters::{Interpreter, ScriptFrame, Unreadable};
@@ -26,6 +27,21 @@ use plumb_ingest::{Filter, Ingest, Source, StoppedStack};
 
 /// Most places, besides the stack pointer's, that parts of a stack may be in.
 const MAX_PLACES: usize = 4;
+
+/// Reads the stack addresses of a stopped thread whose return addresses return probes (uretprobes) of other tools have replaced, each
+/// with the original return address.
+pub type ReplacedReturns = Arc<dyn Fn(u32) -> Vec<(u64, u64)> + Send + Sync>;
+
+/// SnapshotOptions of a snapshot.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SnapshotOptions {
+    /// Scan stacks that end for lack of unwind information ([`Ingest::scan_stacks`]).
+    pub scan: bool,
+    /// Read frames of interpreted programs as well.
+    pub script: bool,
+    /// Returns a reader of replaced return addresses, or `None` where the kernel does not give them. Called for the first stack with one.
+    pub returns: Option<fn() -> Option<ReplacedReturns>>,
+}
 
 /// Stacks of processes.
 #[derive(Debug)]
@@ -72,70 +88,82 @@ pub struct StoppedThread {
 }
 
 impl Snapshot {
-    /// Inspects these processes, one after the other. `scan`: stacks that end for lack of unwind information are
-    /// scanned ([`Ingest::scan_stacks`]). `script`: frames of interpreted programs are read as well.
-    pub fn take(pids: &[u32], scan: bool, script: bool) -> Snapshot {
+    /// Inspects these processes, one after the other.
+    pub fn take(pids: &[u32], options: SnapshotOptions) -> Snapshot {
         let mut ingest = Ingest::new(Source::Live, Filter::All);
-        ingest.scan_stacks(scan);
+        ingest.scan_stacks(options.scan);
         let event = ingest.add_event("snapshot", "threads");
-        let mut taken = 0;
-        let processes = pids
-            .iter()
-            .map(|&pid| (pid, take_process(&mut ingest, event, pid, script, &mut taken)))
-            .collect();
-        let vanished = ingest.vanished();
-        let (profile, _) = ingest.finish();
+        let mut taker = Taker { ingest, event, options, returns: None, taken: 0 };
+        let processes = pids.iter().map(|&pid| (pid, taker.process(pid))).collect();
+        let vanished = taker.ingest.vanished();
+        let (profile, _) = taker.ingest.finish();
         Snapshot { profile, processes, vanished }
     }
 }
 
-fn take_process(
-    ingest: &mut Ingest,
+/// A snapshot being taken.
+struct Taker {
+    ingest: Ingest,
     event: EventId,
-    pid: u32,
-    script: bool,
-    taken: &mut usize,
-) -> Result<StoppedProcess, Refusal> {
-    let wanted = Wanted { script, ..Wanted::default() };
-    let CopiedProcess { threads, maps, interpreter, mut held } = copy::copy(pid, wanted)?;
-    ingest.meet_stopped(pid, &maps);
-    let mut stopped = Vec::with_capacity(threads.len());
-    for CopiedThread { tid, name, state, kernel, stack, script } in threads {
-        let mut loops = Vec::new();
-        let sample = stack.map(|stack| {
-            let walked = walk(ingest, pid, tid, stack, &mut held);
-            let places = script.iter().flatten().filter_map(|frame| frame.at);
-            loops.extend(places.filter_map(|at| walked.frame_at(at)));
-            loops.dedup();
-            ingest.keep_stopped(event, pid, tid, &walked);
-            *taken += 1;
-            *taken - 1
-        });
-        stopped.push(StoppedThread { tid, name, state, kernel, sample, script, loops });
-    }
-    let executable = plumb_process::executable(pid).unwrap_or_default();
-    let executable = String::from_utf8_lossy(&executable).into_owned();
-    Ok(StoppedProcess { executable, threads: stopped, interpreter, held })
+    options: SnapshotOptions,
+    /// The reader of replaced return addresses, once one was needed. The inner `None`: the kernel does not give them.
+    returns: Option<Option<ReplacedReturns>>,
+    /// Number of stacks so far.
+    taken: usize,
 }
 
-/// Unwinds a copied stack. If it leads to memory that was not copied (a signal handler's own stack, a coroutine's, a very
-/// deep one), the thread is copied once more with that memory.
-fn walk(ingest: &mut Ingest, pid: u32, tid: u32, mut stack: StackCopy, held: &mut Duration) -> StoppedStack {
-    let mut places = Vec::new();
-    loop {
-        let (registers, in_system_call) = (stack.registers, stack.in_system_call);
-        let walked = ingest.walk_stopped(pid, &registers, in_system_call, &mut stack);
-        let end = walked.end();
-        let Some(missed) =
-            stack.missed().filter(|_| end == End::StackUnreadable && places.len() < MAX_PLACES)
-        else {
-            return walked;
-        };
-        places.push(missed);
-        let again = copy::copy(pid, Wanted { thread: Some(tid), places: places.clone(), script: false });
-        let Ok(CopiedProcess { mut threads, held: took, .. }) = again else { return walked };
-        let Some(Ok(again)) = threads.pop().map(|thread| thread.stack) else { return walked };
-        *held += took;
-        stack = again;
+impl Taker {
+    fn process(&mut self, pid: u32) -> Result<StoppedProcess, Refusal> {
+        let wanted = Wanted { script: self.options.script, ..Wanted::default() };
+        let CopiedProcess { threads, maps, interpreter, mut held } = copy::copy(pid, wanted)?;
+        self.ingest.meet_stopped(pid, &maps);
+        let mut stopped = Vec::with_capacity(threads.len());
+        for CopiedThread { tid, name, state, kernel, stack, script } in threads {
+            let mut loops = Vec::new();
+            let sample = stack.map(|stack| {
+                let walked = self.walk(pid, tid, stack, &mut held);
+                let places = script.iter().flatten().filter_map(|frame| frame.at);
+                loops.extend(places.filter_map(|at| walked.frame_at(at)));
+                loops.dedup();
+                self.ingest.keep_stopped(self.event, pid, tid, &walked);
+                self.taken += 1;
+                self.taken - 1
+            });
+            stopped.push(StoppedThread { tid, name, state, kernel, sample, script, loops });
+        }
+        let executable = plumb_process::executable(pid).unwrap_or_default();
+        let executable = String::from_utf8_lossy(&executable).into_owned();
+        Ok(StoppedProcess { executable, threads: stopped, interpreter, held })
+    }
+
+    /// Unwinds a copied stack. If it leads to memory that was not copied (a signal handler's own stack, a coroutine's, a very
+    /// deep one), or to a return address that a probe has replaced, the thread is copied once more with what is missing.
+    fn walk(&mut self, pid: u32, tid: u32, mut stack: StackCopy, held: &mut Duration) -> StoppedStack {
+        let mut places = Vec::new();
+        let mut returns = None;
+        loop {
+            let (registers, in_system_call) = (stack.registers, stack.in_system_call);
+            let walked = self.ingest.walk_stopped(pid, &registers, in_system_call, &mut stack);
+            match (walked.end(), stack.missed()) {
+                (End::StackUnreadable, Some(missed)) if places.len() < MAX_PLACES => places.push(missed),
+                (End::ProbedReturn, _) if returns.is_none() => match self.returns() {
+                    None => return walked,
+                    reader => returns = reader,
+                },
+                _ => return walked,
+            }
+            let (places, returns) = (places.clone(), returns.clone());
+            let again = copy::copy(pid, Wanted { thread: Some(tid), places, script: false, returns });
+            let Ok(CopiedProcess { mut threads, held: took, .. }) = again else { return walked };
+            let Some(Ok(again)) = threads.pop().map(|thread| thread.stack) else { return walked };
+            *held += took;
+            stack = again;
+        }
+    }
+
+    /// The reader of replaced return addresses.
+    fn returns(&mut self) -> Option<ReplacedReturns> {
+        let options = &self.options;
+        self.returns.get_or_insert_with(|| options.returns.and_then(|reader| reader())).clone()
     }
 }

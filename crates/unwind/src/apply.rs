@@ -47,11 +47,15 @@ pub(crate) fn apply<A: Architecture, M: Memory>(
         }
     };
     let restored = A::has_restored(row, source.text, cfa, registers, memory);
+    let lands = A::lands(row);
     let mut caller = Caller { registers: *registers, slot: Avma(0) };
     caller.registers.set(A::SP, cfa);
     for register in 0..A::COUNT {
         let mut rule = row.register(register);
         if restored && A::is_restored(rule, source.text) {
+            rule = RegisterRule::SameValue;
+        }
+        if lands && register != A::PC && matches!(rule, RegisterRule::Offset(_)) {
             rule = RegisterRule::SameValue;
         }
         match value(source, rule, cfa, registers, memory) {

@@ -21,6 +21,15 @@ pub enum Edge {
     Pushed,
 }
 
+/// The instructions of an epilogue that have yet to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Epilogue {
+    /// Distance in bytes from the stack pointer up to the return address.
+    pub room: u64,
+    /// Distance to the saved frame pointer, if it is yet to be restored.
+    pub fp: Option<u64>,
+}
+
 /// An architecture. Implemented only by the markers [`X86_64`](crate::x86_64::X86_64),
 /// [`Aarch64`](crate::aarch64::Aarch64) and [`Arm`](crate::arm::Arm). Registers are identified by DWARF number.
 pub trait Architecture: Copy + Eq + Debug + 'static {
@@ -96,6 +105,22 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
         false
     }
 
+    /// Returns whether a function with this row may leave for the handler of an exception, and then has the handler's registers where it
+    /// had saved its caller's.
+    #[doc(hidden)]
+    fn may_land(row: &Row) -> bool {
+        let _ = row;
+        false
+    }
+
+    /// Returns whether the row is of an instruction that is about to leave for a handler, and runs on the handler's stack with the handler's
+    /// registers. Its caller is the handler, at an instruction that follows no call.
+    #[doc(hidden)]
+    fn lands(row: &Row) -> bool {
+        let _ = row;
+        false
+    }
+
     /// Whether a rule is one of those that [`Architecture::has_restored`] is about.
     #[doc(hidden)]
     fn is_restored(rule: RegisterRule, text: &[u8]) -> bool {
@@ -133,6 +158,21 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
     fn edge<M: Memory>(pc: Avma, memory: &mut M) -> Option<Edge> {
         let _ = (pc, memory);
         None
+    }
+
+    /// Returns the rest of the epilogue that the code at `pc` is in, if it only restores registers and returns.
+    #[doc(hidden)]
+    fn epilogue<M: Memory>(pc: Avma, memory: &mut M) -> Option<Epilogue> {
+        let _ = (pc, memory);
+        None
+    }
+
+    /// Returns the number of bytes by which the code at `pc` lowers the stack pointer before anything but pushing registers; 0 if it does
+    /// something else first.
+    #[doc(hidden)]
+    fn prologue<M: Memory>(pc: Avma, memory: &mut M) -> u64 {
+        let _ = (pc, memory);
+        0
     }
 
     /// Returns whether a thread is about to run its first user instruction, right after the system call that created

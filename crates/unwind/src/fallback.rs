@@ -10,7 +10,7 @@ use crate::memory::{Memory, ReadError};
 use crate::method::Method;
 use crate::rule::Rule;
 use crate::scan;
-use crate::walker::Walker;
+use crate::walker::{EnteredBy, Walker};
 
 /// More bytes than arguments and environment may have: a quarter of the largest usual stack limit (execve(2)).
 const MAX_ARGUMENTS: u64 = 16 << 20;
@@ -67,13 +67,31 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         if is_return {
             return self.by_signal_frame().ok_or(End::NotMapped);
         }
-        self.by_last_call(false, true).or(Err(End::NotMapped))
+        self.by_failed_call().or_else(|_| self.by_last_call(false, true)).or(Err(End::NotMapped))
+    }
+
+    /// The caller of an address without code, where nothing has run since the call: its return address is on top of the stack, whether or not
+    /// that is aligned as the ABI has it. After a jump there, that of the last call is.
+    fn by_failed_call(&mut self) -> Result<Walked, End> {
+        if A::LR.is_some() {
+            return Err(End::NotMapped);
+        }
+        let slot = Avma(self.registers.sp());
+        let pc = Avma(A::read_word(self.memory, slot)?);
+        let sp = Avma(A::add(slot.0, A::WORD as i64));
+        let believed = if self.has_rules(pc) { self.leads_on(pc, sp) } else { self.is_code(pc) };
+        if !believed || !scan::may_follow_call::<A, M>(self.memory, pc) {
+            return Err(End::NotMapped);
+        }
+        self.registers.set(A::PC, pc.0);
+        self.registers.set(A::SP, sp.0);
+        Ok(Walked { pc, is_return: true, found: Method::FramePointer, slot })
     }
 
     /// Returns the interrupted frame, if the signal handler has returned to the kernel's code.
     fn by_signal_frame(&mut self) -> Option<Walked> {
         let (registers, slot) = A::interrupted(&self.registers, self.memory)?;
-        self.enter(Caller { registers, slot }, true).ok()
+        self.enter(Caller { registers, slot }, EnteredBy::Signal).ok()
     }
 
     /// Handles code of a known form at the return address: a start routine, a stub of `python -X perf`. Reading a process' code takes a system call,

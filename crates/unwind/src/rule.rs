@@ -71,6 +71,9 @@ impl Rule {
             return Some(Rule::only(Kind::Root));
         }
         let CfaRule::Register { register, offset } = row.cfa else { return None };
+        if A::lands(row) {
+            return None;
+        }
         let kind = match register {
             _ if register == A::SP => Kind::Sp,
             _ if register == A::FP => Kind::Fp,

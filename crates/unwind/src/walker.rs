@@ -14,6 +14,7 @@ use crate::learn::learn;
 use crate::memory::Memory;
 use crate::method::Method;
 use crate::registers::RegisterSet;
+use crate::row::Row;
 use crate::rule::{Kind, Rule};
 
 /// Most restarts of a walk because a register turned out to be needed. Each restart gets further.
@@ -21,6 +22,27 @@ const MAX_RESTARTS: usize = 4;
 /// Most times that a stack may go back to lower addresses: signal handlers on alternate stacks and code that switches
 /// stacks do that, and damaged stacks.
 const MAX_JUMPS: u32 = 16;
+
+/// The way in which a frame's code was entered from its caller.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EnteredBy {
+    /// The caller called it, and has the return address as program counter.
+    Call,
+    /// A signal interrupted the caller.
+    Signal,
+    /// The code leaves for the handler of an exception, which counts as its caller.
+    Landing,
+}
+
+impl EnteredBy {
+    fn of<A: Architecture>(row: &Row) -> EnteredBy {
+        match row.is_signal {
+            true => EnteredBy::Signal,
+            false if A::lands(row) => EnteredBy::Landing,
+            false => EnteredBy::Call,
+        }
+    }
+}
 
 /// A walk under way.
 #[derive(Debug)]
@@ -186,17 +208,17 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
         if A::LR.is_some() && self.guessed_sp && odd.row.is_on(A::SP) {
             return self.by_frame_pointer();
         }
-        let is_signal = odd.row.is_signal;
+        let entered = EnteredBy::of::<A>(&odd.row);
         let source = Source { row: &odd.row, text: &odd.text, bias: odd.bias };
         let caller = caller_by(&source, &self.registers, self.memory)?;
-        self.enter(caller, is_signal)
+        self.enter(caller, entered)
     }
 
     /// Finds and applies a full row.
     #[inline(never)]
     pub(crate) fn by_row(&mut self, pc: Avma, is_return: bool) -> Result<Walked, End> {
         let lookup = pc.offset(-i64::from(is_return));
-        let (caller, is_signal) = match self.code.locate(lookup) {
+        let (caller, entered) = match self.code.locate(lookup) {
             Located::Unmapped => return self.not_mapped(is_return),
             Located::Unreadable => return Err(End::FileUnreadable),
             Located::NoInfo => return self.without_info(is_return, false),
@@ -210,16 +232,16 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
                     }
                     Ok(Some(row)) => {
                         let source = Source { row: &row, text: module.text(row.section), bias };
-                        (caller_by(&source, &self.registers, self.memory)?, row.is_signal)
+                        (caller_by(&source, &self.registers, self.memory)?, EnteredBy::of::<A>(&row))
                     }
                 }
             }
         };
-        self.enter(caller, is_signal)
+        self.enter(caller, entered)
     }
 
     /// Makes the caller the current frame.
-    pub(crate) fn enter(&mut self, mut caller: Caller<A>, is_signal: bool) -> Result<Walked, End> {
+    pub(crate) fn enter(&mut self, mut caller: Caller<A>, entered: EnteredBy) -> Result<Walked, End> {
         let pc = self.code_address(caller.registers.ip());
         caller.registers.set(A::PC, pc);
         // A frame that keeps its return address in a register may have an empty stack frame.
@@ -228,8 +250,8 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
         self.registers = caller.registers;
         self.saved_fp = None;
         self.guessed_sp = false;
-        let found = if is_signal { Method::Signal } else { Method::Cfi };
-        Ok(Walked { pc: Avma(pc), is_return: !is_signal, found, slot: caller.slot })
+        let found = if entered == EnteredBy::Signal { Method::Signal } else { Method::Cfi };
+        Ok(Walked { pc: Avma(pc), is_return: entered == EnteredBy::Call, found, slot: caller.slot })
     }
 
     /// Makes a caller that was found by no rule the current frame.

@@ -80,9 +80,13 @@ fn check_from(name: &str, command: &mut Command, from: Option<&str>, cap: u64) -
         say!("  {what} {count} instructions by {places} of {place}: {}", reason(place));
         say!("    {}", misses.example);
     }
+    let (made_up, example) = (report.made_up.count, &report.made_up.example);
+    // The rules of longjmp lead to the caller of setjmp before the registers are all there.
+    let may_be = !name.contains("exceptions");
+    assert!(may_be || made_up == 0, "{name}: {made_up} stacks have frames that are not callers': {example}");
     let missed = report.misses.keys().filter(|(fault, _)| fault.is_none()).count();
     assert_eq!(missed, 0, "{name}: the unwinder missed where it is not proven that the files are wrong");
-    let (wrong, example) = (report.copied_wrong, &report.copied_example);
+    let (wrong, example) = (report.copied.count, &report.copied.example);
     assert_eq!(wrong, 0, "{name}: right in the process' memory, wrong in a copy of its stack: {example}");
     // Only GCC's rules for realigned stacks are corrected.
     assert!(
@@ -93,7 +97,7 @@ fn check_from(name: &str, command: &mut Command, from: Option<&str>, cap: u64) -
     assert!(report.controls > 0 || report.instructions < 5000, "{name}: stacks that were found are examined");
     assert!(report.instructions > 1000, "{name}: only {} instructions", report.instructions);
     // The rest is code that rewrites its own frames: longjmp, and landing an exception.
-    assert!(share > 99.0, "{name}: {share}%");
+    assert!(share > 98.0, "{name}: {share}%");
     Some(report)
 }
 
@@ -188,6 +192,16 @@ fn exceptions() {
     };
     let report = check("C++ exceptions", &mut Command::new(&program.path), u64::MAX);
     assert!(report.is_none_or(|report| report.end == "exit status 0"));
+}
+
+/// The unwinder of the shared library, with code that has frame pointers and code that has none.
+#[test]
+fn exceptions_by_the_shared_unwinder() {
+    for flags in [&[][..], &["-fno-omit-frame-pointer"]] {
+        let Some(program) = programs::build("exceptions.cpp", flags) else { return };
+        let mut command = Command::new(&program.path);
+        check_from(&format!("C++ exceptions {flags:?}"), &mut command, Some("main"), u64::MAX);
+    }
 }
 
 #[test]

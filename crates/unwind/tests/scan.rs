@@ -111,7 +111,9 @@ impl Process {
         let end = plumb_unwind::walk(self, &mut memory, &mut cache, &start, 100, &mut frames);
         let with: (_, &mut dyn ReadCode, _, _) = (self, &mut Text(&self.text), &mut memory, &mut cache);
         let end = scan::resume(true, with, &start, end, 100, &mut frames);
-        let is_scanned = |caller: &Walked| caller.found == Method::Scan || end == End::NotMapped;
+        let is_scanned = |caller: &Walked| {
+            matches!(caller.found, Method::Scan | Method::FramePointer) || end == End::NotMapped
+        };
         assert!(frames.get(1).is_none_or(is_scanned));
         (pcs(&frames), end)
     }
@@ -257,12 +259,45 @@ fn parts_of_larger_code_that_call_each_other_have_one_word_more_than_rules_know(
         let found = process.checked(here, &words);
         assert_eq!(found, (vec![here, back, caller], End::Root), "{bogus}");
         // The call leads elsewhere: to the start of the code, which has a frame of its own, or beyond the program
-        // counter.
+        // counter. The one further out leads here.
         for target in [LARGE, LARGE + 0x70, WITH_RULES] {
             process.call(back, target);
-            let (frames, end) = process.checked(here, &words);
-            assert_eq!(end, if bogus == 0 { End::Root } else { End::NotMapped });
-            assert!(!frames.contains(&back));
+            assert_eq!(process.checked(here, &words), (vec![here, caller], End::Root), "{bogus}");
+        }
+        // No call does. A return address outside all code does not become a frame.
+        process.call(caller, WITH_RULES);
+        let end = if bogus == 0 { End::Root } else { End::NotMapped };
+        assert_eq!(process.checked(here, &words), (vec![here], end));
+        process.call(caller, LARGE);
+    }
+}
+
+/// By the rules, which hold in the middle of the code, the return address is the sixth word.
+#[test]
+fn prologues_and_epilogues_without_rules_of_their_own_show_what_is_on_the_stack() {
+    let mut process = Process::new();
+    let (here, caller) = (LARGE + 0x60, FUNCTION + 0x50);
+    // Called through a pointer.
+    process.put(caller - 2, &[0xff, 0xd0]);
+    let codes: [(&[u8], &[u64]); 4] = [
+        // push %rbp; push %rbx; push %r15; sub $0x10,%rsp; mov $5,%ebx
+        (&[0x55, 0x53, 0x41, 0x57, 0x48, 0x83, 0xec, 0x10, 0xbb, 5, 0, 0, 0], &[caller, 7, 0]),
+        (&[0x41, 0x57, 0x48, 0x83, 0xec, 0x10, 0xbb, 5, 0, 0, 0], &[1, 2, caller, 7, 0]),
+        // pop %rbx; pop %rbp; ret
+        (&[0x5b, 0x5d, 0xc3], &[1, 2, caller, 7, 0]),
+        (&[0xc3], &[caller, 7, 0]),
+    ];
+    for (code, words) in codes {
+        for bogus in [0, END + 0x100] {
+            process.put(here, &[0xcc; 16]);
+            process.put(here, code);
+            let mut words = words.to_vec();
+            words.resize(7, 3);
+            words[5] = bogus;
+            assert_eq!(process.checked(here, &words).0[..2], [here, caller], "{code:x?}");
+            // Some other instruction comes first: nothing is known.
+            process.put(here, &[0x90]);
+            assert_eq!(process.checked(here, &words).0, [here], "{code:x?}");
         }
     }
 }

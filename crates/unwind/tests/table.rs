@@ -18,6 +18,7 @@ use plumb_unwind::{CfaRule, Isa, Module, RegisterRule, Sections, Svma};
 
 const RBP: u16 = 6;
 const RSP: u16 = 7;
+const RDX: u16 = 1;
 const RIP: u16 = 16;
 
 /// Files that Linux development machines have: C, C++, Rust, JIT compilers, hand-written assembly; functions with and
@@ -55,6 +56,10 @@ fn expected(row: &gimli::UnwindTableRow<usize>, is_signal: bool) -> Lookup {
     };
     let sp_is_usual = matches!(register(RSP), RegisterRule::Unspecified | RegisterRule::ValOffset(0));
     if is_signal || ra != RegisterRule::Offset(-8) || !sp_is_usual {
+        return Lookup::Odd;
+    }
+    // libgcc's unwinder on the stack of an exception's handler: what is above is not a return address.
+    if matches!(register(RDX), RegisterRule::Offset(_)) && (kind, offset, fp) == (Kind::Sp, 8, 0) {
         return Lookup::Odd;
     }
     Lookup::Rule(Rule { kind, ra: -1, fp, value: offset as i32 })

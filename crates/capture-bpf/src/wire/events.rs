@@ -204,6 +204,20 @@ pub struct OffThread {
     pub kernel: [u64; OFF_KERNEL_FRAMES as usize],
 }
 
+/// A return address that a return probe (uretprobe) has replaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct ReplacedReturn {
+    /// Thread.
+    pub tid: u32,
+    /// Zero.
+    pub zero: u32,
+    /// Stack address of the return address.
+    pub at: u64,
+    /// The original return address.
+    pub pc: u64,
+}
+
 /// Throttle for the stacks taken on a CPU. While few threads leave the CPU, every time off gets a stack; otherwise stacks are spread
 /// evenly over the time off the CPU. Times shorter than the interval between stacks are summed, blocked times and run-queue waits
 /// separately.

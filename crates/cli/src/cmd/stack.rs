@@ -6,13 +6,14 @@ mod json;
 mod text;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use anyhow::Result;
 use plumb_analyze::{Filter, View, ViewFrame};
 use plumb_interpreters::Merged;
 use plumb_process::path_of_open;
 use plumb_profile::{DsoId, Found, Mapping, ProcessId, Profile};
-use plumb_snapshot::{Snapshot, StoppedProcess, StoppedThread};
+use plumb_snapshot::{ReplacedReturns, Snapshot, StoppedProcess, StoppedThread};
 
 use crate::examples;
 use crate::exit::Exit;
@@ -47,7 +48,12 @@ pub struct Args {
 
 /// Runs `plumb stack`.
 pub fn run(args: Args) -> Result<Exit> {
-    let mut snapshot = Snapshot::take(&args.attach, args.scan, !args.native);
+    let options = plumb_snapshot::SnapshotOptions {
+        scan: args.scan,
+        script: !args.native,
+        returns: Some(replaced_returns),
+    };
+    let mut snapshot = Snapshot::take(&args.attach, options);
     let images = snapshot.vanished.iter().map(|(dso, file)| (*dso, vec![path_of_open(file)])).collect();
     let options = plumb_symbolize::Options { lines: !args.no_lines, images, ..Default::default() };
     plumb_symbolize::symbolize(&mut snapshot.profile, &options, &mut |_| {});
@@ -65,6 +71,12 @@ pub fn run(args: Args) -> Result<Exit> {
         failed = true;
     }
     Ok(if failed { Exit::Failure } else { code })
+}
+
+/// Returns a reader of return addresses that return probes have replaced; `None` where BPF programs can't be loaded.
+fn replaced_returns() -> Option<ReplacedReturns> {
+    let returns = plumb_capture_bpf::ReplacedReturns::load().ok()?;
+    Some(Arc::new(move |tid| returns.of(tid).unwrap_or_default()))
 }
 
 /// A native frame, or a call inlined in one, and its address in the process.

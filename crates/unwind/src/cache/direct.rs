@@ -176,8 +176,10 @@ impl Direct {
     pub(crate) fn recall(&mut self, pc: u64) -> Option<Packed> {
         let place = self.place(pc);
         let other = self.other(place)?;
-        let bits = *self.entries.get(other)? ^ pc;
-        if bits >= ABSENT {
+        let entry = *self.entries.get(other)?;
+        let bits = entry ^ pc;
+        // An empty second place yields a number like a rule for the lowest addresses, to which no code is ever mapped.
+        if bits >= ABSENT || is_empty(other, entry) {
             return None;
         }
         self.exchange(place, other);
@@ -321,6 +323,16 @@ mod tests {
             table.restart();
             let fresh = Direct::new(PACKED_BITS);
             assert_eq!(table.entries, fresh.entries, "{count} in 2^{bits}");
+        }
+    }
+
+    /// A walk that is led to such an address would stay there.
+    #[test]
+    fn the_lowest_addresses_have_no_rules() {
+        let mut table = Direct::new(LAST_BITS);
+        for pc in 0..1 << PACKED_BITS {
+            assert_eq!((table.get(pc), table.recall(pc)), (None, None), "{pc:#x}");
+            assert!(table.bits(pc) > ABSENT, "{pc:#x}");
         }
     }
 

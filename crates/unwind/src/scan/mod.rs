@@ -22,12 +22,13 @@
 //! is not enough if nothing else is known. The start routine of a process is recognized by the stack that the kernel
 //! sets up for it.
 //!
-//! 32-bit ARM is not supported. Elsewhere: recognizing calls (`calls`), their targets (`called`), and callers of code
-//! that is not in a file in checked mode (`entry`).
+//! 32-bit ARM is not supported. Elsewhere: recognizing calls (`calls`), their targets (`called`), callers of code
+//! that is not in a file in checked mode (`entry`), and walks that rules have led nowhere (`misled`, `subroutine`).
 
 mod called;
 mod calls;
 mod entry;
+mod misled;
 mod outwards;
 mod places;
 mod subroutine;
@@ -85,9 +86,22 @@ pub fn resume<A: Architecture, C: CodeMap, M: Memory>(
     limit: usize,
     frames: &mut Vec<Walked>,
 ) -> End {
+    let end = by_words::<A, C, M>(checked, (code, text, memory, cache), start, end, limit, frames);
+    misled::resume((code, text, memory, cache), start, end, limit, frames)
+}
+
+/// As [`resume`], except for walks that a frame has misled.
+fn by_words<A: Architecture, C: CodeMap, M: Memory>(
+    checked: bool,
+    (code, text, memory, cache): (&C, &mut dyn ReadCode, &mut M, &mut Cache),
+    start: &RegisterSet<A>,
+    end: End,
+    limit: usize,
+    frames: &mut Vec<Walked>,
+) -> End {
     let is_wanted = |frame: Walked| !checked || is_readable(code, callee(frame));
     let is_doubtful = subroutine::is_doubtful(end, frames);
-    if !may_help(end, frames) || !is_doubtful && frames.last().is_some_and(|&frame| !is_wanted(frame)) {
+    if !may_follow(end, frames) || !is_doubtful && frames.last().is_some_and(|&frame| !is_wanted(frame)) {
         return end;
     }
     // Uses full rows from the start, so that no walk with fewer known registers has to be repeated.
@@ -125,7 +139,17 @@ pub fn resume<A: Architecture, C: CodeMap, M: Memory>(
 }
 
 /// Returns whether [`resume`] may find more frames than a walk that found `frames` and ended with `end`.
-pub fn may_help(end: End, frames: &[Walked]) -> bool {
+pub fn may_help<A: Architecture, C: CodeMap>(
+    code: &C,
+    cache: &mut Cache,
+    end: End,
+    frames: &[Walked],
+) -> bool {
+    may_follow(end, frames) || misled::is_doubtful::<A, C>(code, cache, end, frames)
+}
+
+/// Returns whether [`by_words`] may find more frames.
+fn may_follow(end: End, frames: &[Walked]) -> bool {
     let is_return = frames.last().is_some_and(|frame| frame.is_return);
     helps(end, is_return) || subroutine::is_doubtful(end, frames)
 }

@@ -5,7 +5,7 @@
 
 use super::layout::bits;
 use crate::rule::{Kind, Rule};
-use crate::x86_64::{RBP, RIP, RSP};
+use crate::x86_64::{RBP, RDX, RIP, RSP};
 
 /// State of a row. Byte 0: base of the CFA and flags. Byte 1: location of the return address in words from the CFA
 /// (0: not saved). Bytes 2 and 3: location of the frame pointer. Bytes 4 to 7: offset of the CFA from its base.
@@ -21,7 +21,8 @@ const ON_OTHER: u64 = 2;
 /// The CFA is an expression or was not defined.
 const NO_BASE: u64 = 3;
 const BASE: u64 = 3;
-/// The frame has no caller.
+/// The frame has no caller, if [`ODD_RA`] is set as well. Without it: the function may leave for the handler of an exception
+/// ([`Architecture::may_land`](crate::Architecture::may_land)).
 const ROOT: u64 = 1 << 2;
 /// Flags for register rules that a compact rule cannot express, and for an offset that is too large for it.
 const ODD_RA: u64 = 1 << 3;
@@ -43,7 +44,25 @@ impl State {
         if is_usual && (self.0 & ON_FP != 0 || self.offset() >= 8) {
             return self.0 & !JUMPED;
         }
-        bits(Rule::only(if self.0 & ROOT != 0 { Kind::Root } else { Kind::Odd }))
+        self.unusual_rule()
+    }
+
+    /// As [`State::rule`], where the return address is not at CFA - 8, or a flag is set.
+    #[cold]
+    fn unusual_rule(self) -> u64 {
+        match self.0 & (ROOT | ODD_RA) {
+            ROOT if !self.lands() => State(self.0 & !ROOT).rule(),
+            flags if flags & ODD_RA != 0 && flags & ROOT != 0 => bits(Rule::only(Kind::Root)),
+            _ => bits(Rule::only(Kind::Odd)),
+        }
+    }
+
+    /// Returns whether code with this state, in a function that may leave for a handler, is doing so ([`Architecture::lands`]).
+    ///
+    /// [`Architecture::lands`]: crate::Architecture::lands
+    fn lands(self) -> bool {
+        let is_left = self.0 & BASE == ON_SP && self.offset() <= 8;
+        is_left && self.0 & (0xffff << 16 | ODD_FP) == 0
     }
 
     /// Converts the state to a rule, if one fits.
@@ -114,7 +133,7 @@ impl State {
     /// Returns whether a register is tracked.
     #[inline(always)]
     pub(super) const fn tracks(register: u8) -> bool {
-        (1 << RBP | 1 << RSP | 1 << RIP) >> register & 1_u64 != 0
+        (1 << RDX | 1 << RBP | 1 << RSP | 1 << RIP) >> register & 1_u64 != 0
     }
 
     /// Returns the state with another offset of the CFA from its base; `None` if it has no base.
@@ -140,6 +159,7 @@ impl State {
             Ok(RBP) => 0xffff << 16 | ODD_FP,
             Ok(RSP) => ODD_SP,
             Ok(RIP) => 0xff << 8 | ROOT | ODD_RA,
+            Ok(RDX) if self.0 & ODD_RA == 0 => ROOT,
             _ => 0,
         };
         self.0 = self.0 & !mask | from.0 & mask;
@@ -150,6 +170,8 @@ impl State {
     pub(super) fn saved(&mut self, register: u64, offset: i64) {
         if register == u64::from(RBP) || register == u64::from(RIP) || register == u64::from(RSP) {
             self.saved_tracked(register, offset);
+        } else if register == u64::from(RDX) && self.0 & ODD_RA == 0 {
+            self.0 |= ROOT;
         }
     }
 

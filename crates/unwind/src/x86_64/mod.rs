@@ -2,19 +2,21 @@
 //!
 //! Register numbers are those of the System V ABI, AMD64 supplement, figure 3.36.
 
+mod ahead;
 mod edge;
+mod landing;
 mod last;
 mod numbers;
 mod realigned;
 
 use crate::address::Avma;
-use crate::architecture::{Architecture, Edge};
+use crate::architecture::{Architecture, Edge, Epilogue};
 use crate::isa::Isa;
 use crate::memory::Memory;
 use crate::row::{RegisterRule, Row};
 
 pub use last::LONGEST as LONGEST_END;
-pub use numbers::{COUNT, FP, PC, RAX, RBP, RBX, RIP, RSP, SP};
+pub use numbers::{COUNT, FP, PC, RAX, RBP, RBX, RDX, RIP, RSP, SP};
 
 /// Returns whether code that begins with these bytes ends its thread, as the code that coroutines and threads return
 /// to does. Such code has no caller. Looks only at the first [`LONGEST_END`] bytes.
@@ -59,8 +61,24 @@ impl Architecture for X86_64 {
         pc == 0x7fff_ffff_e000
     }
 
+    fn may_land(row: &Row) -> bool {
+        landing::may_land(row)
+    }
+
+    fn lands(row: &Row) -> bool {
+        landing::lands(row)
+    }
+
     fn edge<M: Memory>(pc: Avma, memory: &mut M) -> Option<Edge> {
         edge::at(pc, memory)
+    }
+
+    fn epilogue<M: Memory>(pc: Avma, memory: &mut M) -> Option<Epilogue> {
+        ahead::epilogue(pc, memory)
+    }
+
+    fn prologue<M: Memory>(pc: Avma, memory: &mut M) -> u64 {
+        ahead::prologue(pc, memory)
     }
 
     fn ends_thread<M: Memory>(pc: Avma, memory: &mut M) -> bool {

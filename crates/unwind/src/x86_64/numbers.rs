@@ -2,6 +2,8 @@
 
 /// DWARF number of `rax`.
 pub const RAX: u16 = 0;
+/// DWARF number of `rdx`.
+pub const RDX: u16 = 1;
 /// DWARF number of `rbx`.
 pub const RBX: u16 = 3;
 /// DWARF number of `rbp`.

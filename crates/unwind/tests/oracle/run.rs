@@ -34,6 +34,13 @@ pub struct Misses {
     pub example: String,
 }
 
+/// Number of walks with a fault, and a description of the first.
+#[derive(Default)]
+pub struct Faults {
+    pub count: u64,
+    pub example: String,
+}
+
 /// Results of a program.
 #[derive(Default)]
 pub struct Report {
@@ -41,10 +48,8 @@ pub struct Report {
     pub instructions: u64,
     /// Number of instructions at which all callers and the end were right.
     pub exact: u64,
-    /// Number of those at which the walk over a kernel's copy of the stack was wrong; below, a description of the
-    /// first.
-    pub copied_wrong: u64,
-    pub copied_example: String,
+    /// Walks over a copy of the stack, as the kernel makes it, that were wrong.
+    pub copied: Faults,
     /// Number of frames compared.
     pub frames: u64,
     /// Number of signal handlers entered.
@@ -53,6 +58,8 @@ pub struct Report {
     pub threads: u64,
     /// Misses by fault and function.
     pub misses: BTreeMap<Place, Misses>,
+    /// Misses with a frame that is not a caller's, even after a checked scan.
+    pub made_up: Faults,
     /// Number of controls for which no proof was found.
     pub controls: u64,
     /// Controls for which a proof was found: the unwinder corrects the files there.
@@ -291,10 +298,10 @@ impl Runner {
         if self.is_right(end) {
             return;
         }
-        self.report.copied_wrong += 1;
-        if self.report.copied_example.is_empty() {
+        self.report.copied.count += 1;
+        if self.report.copied.example.is_empty() {
             let last = self.frames.last().map_or(0, |frame| frame.pc.0);
-            self.report.copied_example = format!(
+            self.report.copied.example = format!(
                 "at {}: {} frames, then {end:?} after {}",
                 self.maps.describe(start.ip()),
                 self.frames.len(),
@@ -347,6 +354,27 @@ impl Runner {
         }
     }
 
+    /// Checks that all frames are callers, in order. An exception that is about to be handled has overwritten return addresses, with those of
+    /// frames further out or that of its handler.
+    fn find_made_up(&mut self, end: End) {
+        let mut truth = self.shadow.callers();
+        let made_up = self.frames.iter().skip(1).position(|frame| {
+            let is_it = |entry: &&Entry| {
+                let is_there = self.tracee.read_u64(entry.slot) == Some(frame.pc.0);
+                entry.address == frame.pc.0 || entry.slot == frame.slot.0 && is_there
+            };
+            truth.find(is_it).is_none()
+        });
+        let Some(at) = made_up else { return };
+        self.report.made_up.count += 1;
+        if self.report.made_up.example.is_empty() {
+            let place = |pc: u64| self.maps.describe(pc);
+            let frames: Vec<_> = self.frames.iter().take(at + 2).map(|frame| place(frame.pc.0)).collect();
+            let truth: Vec<_> = self.shadow.callers().map(|entry| place(entry.address)).collect();
+            self.report.made_up.example = format!("{frames:#?} then {end:?}, in truth {truth:#?}");
+        }
+    }
+
     /// Determines and records whose fault a miss is.
     fn report_miss(&mut self, start: &plumb_unwind::Registers, end: End) {
         let truth: Vec<Entry> = self.shadow.callers().copied().collect();
@@ -356,6 +384,15 @@ impl Runner {
                 && (frame.slot == Avma(0) || frame.slot.0 == entry.slot)
         };
         let right = self.frames.iter().skip(1).zip(&truth).take_while(is_right).count();
+        let mut code = Code(&self.tracee);
+        let with: (_, &mut dyn ReadCode, _, _) = (
+            &self.maps,
+            &mut code,
+            &mut Pages::new(&self.tracee, &mut self.pages, start.sp()),
+            &mut self.cache,
+        );
+        let end = scan::resume(true, with, start, end, LIMIT, &mut self.frames);
+        self.find_made_up(end);
         let mut memory = Pages::new(&self.tracee, &mut self.pages, start.sp());
         let (fault, at, why) = match self.blame.prove(&self.maps, &mut memory, start, &truth, right) {
             Ok(proof) => (Some(proof.fault), proof.at, proof.evidence),

@@ -13,7 +13,7 @@ pub struct Entry {
     pub slot: u64,
     /// The return address, or the interrupted program counter.
     pub address: u64,
-    /// Whether the code was interrupted, and did not call.
+    /// Whether the code did not call: a signal interrupted it, or it is the handler of an exception that is about to run.
     pub is_signal: bool,
     /// Number of the stack: signal handlers may run on an alternate stack.
     stack: usize,
@@ -50,6 +50,7 @@ impl Shadow {
             self.entries.push(Entry { slot: new.sp, address, is_signal: false, stack: self.stack });
         }
         self.return_from_register(old, new, &read);
+        let count = self.entries.len();
         while let Some(&top) = self.entries.last() {
             if top.stack == self.stack && top.slot >= new.sp {
                 break;
@@ -58,10 +59,21 @@ impl Shadow {
                 break;
             }
             self.entries.pop();
-            // Skip this if the slot has been overwritten: landing an exception ends in such a pop.
-            if kind == Kind::Pop && top.slot == old.sp && read(top.slot) == Some(top.address) {
+            if kind == Kind::Pop && top.slot == old.sp {
                 self.in_register = Some(top);
             }
+        }
+        self.land(new, count - self.entries.len(), read);
+    }
+
+    /// Replaces the innermost call where the code has moved its stack pointer to that call's return address, and has written the address of
+    /// an exception's handler there, which it goes to next. `left`: the frames that the instruction has left. A return leaves one.
+    fn land(&mut self, new: At, left: usize, read: impl Fn(u64) -> Option<u64>) {
+        if let Some(top) = self.entries.last_mut().filter(|top| top.slot == new.sp)
+            && let Some(address) = read(top.slot)
+            && (left > 1 || left == 1 && address != top.address)
+        {
+            (top.address, top.is_signal) = (address, true);
         }
     }
 

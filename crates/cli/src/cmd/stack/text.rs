@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use plumb_analyze::{Kind, ViewFrame};
 use plumb_interpreters::{Merged, ScriptFrame};
-use plumb_profile::Found;
+use plumb_profile::{Found, Truncation};
 use plumb_snapshot::{Snapshot, StoppedProcess, StoppedThread};
 
 use super::{Stacks, state_text};
@@ -71,7 +71,13 @@ fn line(number: usize, address: u64, frame: &ViewFrame<'_>) -> String {
     let dso = printable(frame.dso_path);
     if frame.kind == Kind::Marker {
         let blamed = if dso.is_empty() { String::new() } else { format!(" ({dso})") };
-        return format!("  the stack ends here: {}{blamed}", frame.cut.map_or("", |cut| cut.text()));
+        let remedy = match frame.cut {
+            Some(Truncation::ProbedReturn) => {
+                "; as root, with BPF programs, plumb stack asks the kernel for it"
+            }
+            _ => "",
+        };
+        return format!("  the stack ends here: {}{blamed}{remedy}", frame.cut.map_or("", |cut| cut.text()));
     }
     let place = if frame.inlined { " ".repeat(18) } else { format!("{address:#018x}") };
     let name = if frame.named { printable(&frame.name) } else { "??".into() };
