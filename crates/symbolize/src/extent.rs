@@ -20,22 +20,12 @@ pub(crate) fn starts(image: &Image) -> Vec<u64> {
     if image.form.endian != Endianness::Little {
         return Vec::new();
     }
-    let bases = bases(image);
     let Some(bytes) = image.debug_section(".eh_frame").and_then(|section| image.read(section).ok()) else {
         return Vec::new();
     };
-    let mut section = EhFrame::new(&bytes, LittleEndian);
-    section.set_address_size(if image.form.is_64 { 8 } else { 4 });
-    let mut entries = section.entries(&bases);
-    let mut starts = Vec::new();
-    // Damaged data ends the list; each entry consumes bytes of the file, so the loop ends.
-    while let Ok(Some(entry)) = entries.next() {
-        let CieOrFde::Fde(partial) = entry else { continue };
-        if let Ok(entry) = partial.parse(EhFrame::cie_from_offset) {
-            starts.push(entry.initial_address());
-        }
-    }
-    starts.sort_unstable();
+    let address_size = if image.form.is_64 { 8 } else { 4 };
+    let mut starts: Vec<u64> =
+        listed(&bytes, &bases(image), address_size).into_iter().map(|(start, _)| start).collect();
     starts.dedup();
     starts
 }
@@ -43,36 +33,73 @@ pub(crate) fn starts(image: &Image) -> Vec<u64> {
 /// Largest unwind information that is used, in bytes: it stays in memory as long as the file's symbols.
 const MOST: u64 = 16 << 20;
 
-/// The unwind information of a file with its search table.
+/// Most entries that are kept of a file without a search table.
+const MOST_ENTRIES: usize = 1 << 20;
+
+/// The bounds of functions by the unwind information of a file.
 #[derive(Debug)]
-pub(crate) struct Extents {
-    table: Vec<u8>,
-    entries: Vec<u8>,
-    bases: BaseAddresses,
-    address_size: u8,
+pub(crate) enum Extents {
+    /// The unwind information with its search table.
+    Searched { table: Vec<u8>, entries: Vec<u8>, bases: BaseAddresses, address_size: u8 },
+    /// Start and end of each entry, sorted: static executables have no search table.
+    Listed(Vec<(u64, u64)>),
 }
 
 impl Extents {
-    /// Reads that of an image; `None` if it has none, or no search table, or it is too large.
+    /// Reads that of an image; `None` if it has none, or it is too large.
     pub fn read(image: &Image) -> Option<Self> {
-        let (table, entries) = (image.section(".eh_frame_hdr")?, image.section(".eh_frame")?);
-        if image.form.endian != Endianness::Little || table.size.saturating_add(entries.size) > MOST {
+        let entries = image.section(".eh_frame")?;
+        let table = image.section(".eh_frame_hdr");
+        let size = table.map_or(0, |table| table.size).saturating_add(entries.size);
+        if image.form.endian != Endianness::Little || size > MOST {
             return None;
         }
-        let bases = bases(image).set_eh_frame_hdr(table.address);
-        let (table, entries) = (image.read(table).ok()?, image.read(entries).ok()?);
-        Some(Self { table, entries, bases, address_size: if image.form.is_64 { 8 } else { 4 } })
+        let address_size = if image.form.is_64 { 8 } else { 4 };
+        let bases = bases(image);
+        let entries = image.read(entries).ok()?;
+        let Some(table) = table else { return Some(Self::Listed(listed(&entries, &bases, address_size))) };
+        let bases = bases.set_eh_frame_hdr(table.address);
+        Some(Self::Searched { table: image.read(table).ok()?, entries, bases, address_size })
     }
 
     /// Returns the start of the unwind entry that covers `address`.
     pub fn start(&self, address: u64) -> Option<u64> {
-        let table = EhFrameHdr::new(&self.table, LittleEndian).parse(&self.bases, self.address_size).ok()?;
-        let mut entries = EhFrame::from(EndianSlice::new(&self.entries, LittleEndian));
-        entries.set_address_size(self.address_size);
-        let entry =
-            table.table()?.fde_for_address(&entries, &self.bases, address, EhFrame::cie_from_offset).ok()?;
-        entry.contains(address).then(|| entry.initial_address())
+        match self {
+            Self::Searched { table, entries, bases, address_size } => {
+                let table = EhFrameHdr::new(table, LittleEndian).parse(bases, *address_size).ok()?;
+                let mut entries = EhFrame::from(EndianSlice::new(entries, LittleEndian));
+                entries.set_address_size(*address_size);
+                let entry = table
+                    .table()?
+                    .fde_for_address(&entries, bases, address, EhFrame::cie_from_offset)
+                    .ok()?;
+                entry.contains(address).then(|| entry.initial_address())
+            }
+            Self::Listed(entries) => {
+                let before = entries.partition_point(|&(start, _)| start <= address);
+                entries[..before].last().filter(|&&(_, end)| address < end).map(|&(start, _)| start)
+            }
+        }
     }
+}
+
+/// Start and end of each entry, sorted. Damaged data ends the list.
+fn listed(bytes: &[u8], bases: &BaseAddresses, address_size: u8) -> Vec<(u64, u64)> {
+    let mut section = EhFrame::new(bytes, LittleEndian);
+    section.set_address_size(address_size);
+    let mut entries = section.entries(bases);
+    let mut found = Vec::new();
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(partial) = entry else { continue };
+        if let Ok(entry) = partial.parse(EhFrame::cie_from_offset) {
+            found.push((entry.initial_address(), entry.end_address()));
+        }
+        if found.len() == MOST_ENTRIES {
+            break;
+        }
+    }
+    found.sort_unstable();
+    found
 }
 
 fn of_image(image: &Image, address: u64) -> Option<(u64, u64)> {

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod beginnings;
 mod code;
 mod debug_file;
 mod debuginfod;

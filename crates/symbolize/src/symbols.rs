@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use object::elf::{EM_X86_64, SHT_DYNSYM, SHT_SYMTAB};
 
+use crate::beginnings::Beginnings;
 use crate::elf::Image;
 use crate::extent::{Extents, starts};
 use crate::headers::Section;
@@ -35,6 +36,8 @@ pub(crate) struct FileSymbols {
     starts: Option<Vec<u64>>,
     /// Unwind information to look up functions without a symbol; the inner `None` if there is none. Read on first use.
     extents: Option<Option<Extents>>,
+    /// Beginnings of functions without unwind information either. Read on first use.
+    beginnings: Option<Beginnings>,
 }
 
 /// Length assumed for a symbol without a size if no unwind information has its function's end. Code further on is named in pieces of that
@@ -115,6 +118,7 @@ impl FileSymbols {
             entry: image.entry,
             starts: None,
             extents: None,
+            beginnings: None,
         }
     }
 
@@ -141,10 +145,16 @@ impl FileSymbols {
         self.start(address).or_else(|| self.signal_return(address))
     }
 
-    /// Returns the start of the function without a symbol that contains `address`, from the unwind information, which survives stripping.
+    /// Returns the start of the function without a symbol that contains `address`, from the unwind information, which survives stripping, or where
+    /// there is none from the calls in the code.
     pub fn nameless_start(&mut self, address: u64) -> Option<u64> {
         let image = &self.image;
-        self.extents.get_or_insert_with(|| Extents::read(image)).as_ref()?.start(address)
+        let extents = self.extents.get_or_insert_with(|| Extents::read(image)).as_ref();
+        let covered = |address| extents.and_then(|extents| extents.start(address));
+        covered(address).or_else(|| {
+            let beginnings = self.beginnings.get_or_insert_with(|| Beginnings::read(image));
+            beginnings.start(address).filter(|&start| covered(start).is_none())
+        })
     }
 
     /// Returns the function that starts after `address`, the byte before a return address, if that byte is not in code.
