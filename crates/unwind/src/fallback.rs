@@ -67,7 +67,12 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         if is_return {
             return self.by_signal_frame().ok_or(End::NotMapped);
         }
-        self.by_failed_call().or_else(|_| self.by_last_call(false, true)).or(Err(End::NotMapped))
+        match self.by_failed_call() {
+            // A signal handler on a stack of its own has interrupted it.
+            Err(end @ (End::StackUnreadable | End::BeyondCopy)) => Err(end),
+            Err(_) => self.by_last_call(false, true).or(Err(End::NotMapped)),
+            found => found,
+        }
     }
 
     /// The caller of an address without code, where nothing has run since the call: its return address is on top of the stack, whether or not

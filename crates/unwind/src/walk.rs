@@ -12,7 +12,7 @@ use crate::registers::RegisterSet;
 use crate::walker::Walker;
 
 /// Finds the callers of `start`, innermost first. Clears `frames` and fills it with at most `limit` frames, the first
-/// of which is `start` itself. The returned reason refers to the last frame.
+/// of which is `start` itself. The returned reason refers to the last frame, or to a caller that is in no frame.
 pub fn walk<A: Architecture, C: CodeMap, M: Memory>(
     code: &C,
     memory: &mut M,
@@ -40,6 +40,10 @@ pub fn walk<A: Architecture, C: CodeMap, M: Memory>(
     if end != End::Root && A::begins_thread(start, memory) {
         frames.truncate(1);
         return End::Root;
+    }
+    if end == End::ProbedReturn && frames.len() > 1 {
+        // The trampoline that replaced a return address called nobody.
+        frames.pop();
     }
     end
 }
