@@ -88,6 +88,39 @@ fn perf_script_without_call_graphs_has_a_sample_each_line() {
     assert_eq!(comms.collect::<Vec<_>>(), ["p", "cafe", "a name of sixtee"]);
 }
 
+#[test]
+fn perf_script_is_recognized_below_a_long_header() {
+    let program =
+        "# bpf_prog_info 123: bpf_prog_6deef7357e7b4530_sd_fw_egress addr 0xffffffffc0012345 size 64\n";
+    let header = format!("# ========\n# hostname : h\n{}\n# ========\n#\n\n", program.repeat(2000));
+    let text = header + "sh 9 1.5:          1 page-faults:  deadbeef main+0x1 (/bin/sh)\n";
+    assert_eq!(stacks(&foreign::read(text.as_bytes()).unwrap()), ["main"]);
+    assert!(refused("# x\n".repeat(5_000_000).as_bytes()).contains("neither folded stacks"));
+}
+
+/// As perf 6.1 prints it with `--show-task-events --show-mmap-events --show-namespace-events --show-lost-events`.
+#[test]
+fn records_of_perf_script_that_are_no_samples_are_left_out() {
+    let text = "         swapper     0 [000]     0.000000: PERF_RECORD_MMAP -1/0: [0xffffffff81000000(0x1000) @ 0]: x [kernel.kallsyms]_text\n\
+                \x20           perf   581 [001]   173.000001: PERF_RECORD_COMM exec: my prog:581/581\n\
+                \x20        my prog   581 [001]   173.000002: PERF_RECORD_NAMESPACES 581/581 - nr_namespaces: 7\n\
+                \t\t[0/net: 3/0xf0000098, 1/uts: 3/0xeffffffe, \n\t\t 4/user: 3/0xeffffffd, 6/cgroup: 3/0xeffffffb]\n\
+                \x20        my prog   581 [001]   173.000003: PERF_RECORD_FORK(582:582):(581:581)\n\
+                my prog   581 [001]   173.010459:    1003009 cpu-clock:pppH: \n\t    5623e21ed157 f_one+0x17 (/tmp/p)\n\n\
+                \x20        my prog   581 [001]   173.010460: PERF_RECORD_LOST lost 12\n\
+                \x20        my prog   582 [001]   173.010461: PERF_RECORD_EXIT(582:582):(581:581)\n\
+                my prog   581 [001]   173.010462:    1003009 cpu-clock:pppH: \n\t    5623e21ed157 f_two+0x17 (/tmp/p)\n\
+                \x20        my prog   581 [001]   173.010463: PERF_RECORD_EXIT(581:581):(8:8)\n";
+    for text in [text, &text[text.find("            perf").unwrap()..]] {
+        let profile = foreign::read(text.as_bytes()).unwrap();
+        assert_eq!(stacks(&profile), ["f_one", "f_two"]);
+        assert_eq!(
+            (weights(&profile), profile.meta.damaged_records),
+            (vec![("cpu-clock:pppH", 2 * 1_003_009)], 0)
+        );
+    }
+}
+
 /// Written by Go 1.26 with a rate of 1024.
 #[test]
 fn a_go_heap_text_is_read_as_go_reads_it() {
