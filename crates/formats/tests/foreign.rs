@@ -86,7 +86,7 @@ fn pprof_keeps_threads_lines_files_and_counts() {
     let event = &back.events.rows()[0];
     assert_eq!((back.strings.get(event.name), back.strings.get(event.unit)), ("cpu-clock", "ns"));
     assert_eq!(back.events.len(), 1);
-    assert!(!back.meta.cuts_untold, "plumb marked them");
+    assert!(!back.meta.untold.cuts, "plumb marked them");
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn annotated_names_are_inlined_calls_and_the_kernel() {
                     in [unknown] File User";
     assert_eq!(told(&profile, kept), [(expected.to_owned(), (3, 3))].into());
     assert!(profile.meta.warnings[0].contains("neither times"), "{:?}", profile.meta.warnings);
-    assert!(profile.meta.cuts_untold, "who knows whether main is all there was");
+    assert!(profile.meta.untold.cuts, "who knows whether main is all there was");
 }
 
 #[test]
