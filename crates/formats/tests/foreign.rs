@@ -156,6 +156,20 @@ fn counts_become_samples_up_to_a_limit() {
 }
 
 #[test]
+fn fractions_of_counts_keep_their_sum() {
+    for (counts, sum) in
+        [(vec!["0.4"; 10], 4), (vec!["1.5", "2.5"], 4), (vec!["0.1"; 1000], 100), (vec!["0.3", "7"], 7)]
+    {
+        let lines = counts.iter().enumerate().map(|(at, count)| format!("a;x{at} {count}\n"));
+        let profile = foreign::read(lines.collect::<String>().as_bytes()).unwrap();
+        assert_eq!(total(&profile), sum, "{counts:?}");
+        assert!(profile.meta.warnings[0].contains("have fractions"), "{:?}", profile.meta.warnings);
+    }
+    // A flat profile in seconds is read too.
+    assert_eq!(total(&foreign::read(b"f 0.4\ng 0.4\nh 2.2\n").unwrap()), 3);
+}
+
+#[test]
 fn what_is_no_folded_stack_is_said_with_its_line() {
     let error = foreign::read(b"a;b 12\n\na;c\n").unwrap_err();
     assert!(matches!(error, ReadError::Line { line: 3, .. }), "{error}");
