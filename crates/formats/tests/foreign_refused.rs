@@ -76,6 +76,33 @@ fn tables_of_numbers_are_no_stacks() {
 }
 
 #[test]
+fn logs_are_no_stacks() {
+    for text in [
+        "0.10 0.20 0.30 1/234 10183\n",
+        "12345.67 23456.78\n",
+        " 14:00:01 up  4:48,  0 user,  load average: 19.16, 10.34, 8\n",
+        "Nov 28 14:00:01 host sshd[123]: Accepted publickey for root from 10.0.0.1 port 22\nNov 28 14:00:02 host cron[9]: a;b job 5\n",
+        "2026-11-28T14:00:01.123Z worker took 5\n2026-11-28T14:00:02.123Z worker took 7\n",
+        "[   12.345678] usb 1-1: new device as number 5\n",
+        "10.0.0.1 - - \"GET / HTTP/1.1\" 200x 612\n",
+        "the server is listening on port 80\nthe server has answered request number 7\n",
+    ] {
+        assert!(refused(text.as_bytes()).contains("not folded stacks"), "{text}");
+    }
+    for text in [
+        "operator new[] (unsigned long) 12\nstd::map<int, long long, std::less<int> >::find(int const&) const 3\n",
+        "java.lang.Thread.run 3\n",
+        "unsigned long const* find<int>(int, int, int) 3\n<T as core::ops::FnOnce>::call_once 4\n",
+        "1234;main 3\n1235;main 4\n",
+        "swapper 3\n12 worker;main 4\n7z 5\n0x401234 6\n",
+        "the long name of some thread;main;work 5\n",
+        "<module> (x.py:12) 5\n[] 3\n{} 2\n",
+    ] {
+        assert!(foreign::read(text.as_bytes()).is_ok(), "{text}: {:?}", foreign::read(text.as_bytes()).err());
+    }
+}
+
+#[test]
 fn perf_script_without_call_graphs_has_a_sample_each_line() {
     let text = "               p   581   173.010459:    1003009 cpu-clock:pppH:      5623e21ed157 f_one+0x17 (/tmp/p)\n\
                 \x20           cafe   12/13 [001] 173.011459:    1003009 cpu-clock:pppH:      5623e21ed187 f_two+0x7 (/tmp/p)\n\

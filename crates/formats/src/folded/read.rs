@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use plumb_profile::{FrameKind, Profile, StackId};
 
 use super::ANNOTATIONS;
+use super::evidence::Evidence;
 use crate::escape::unescaped;
 use crate::foreign::{Assembly, Counted, Place, ReadError, TOO_LARGE, whole};
 
@@ -23,30 +24,18 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     let event = assembly.event("samples", "");
     let thread = assembly.thread(None, None, "", "");
     let mut counted = Vec::new();
-    let (mut rounding, mut differences) = (Rounding::default(), 0_usize);
-    let (mut has_callers, mut is_table) = (false, false);
+    let (mut rounding, mut evidence) = (Rounding::default(), Evidence::default());
     for (number, line) in lines(bytes) {
         let wrong = |message| ReadError::Line { line: number, message };
         let (stack, count) = parts(line).ok_or_else(|| wrong("there is no count at its end"))?;
-        let is_difference = parts(stack).is_some();
-        differences += usize::from(is_difference);
-        has_callers |= stack.contains(&b';');
-        is_table |= is_difference || matches!(count, Count::Whole(0)) || stack.ends_with(b":");
+        evidence.add(stack, count);
         let count = rounding.round(count).map_err(wrong)?;
         let stack = self::stack(&mut assembly, &String::from_utf8_lossy(stack));
         let count = assembly.weigh(count).ok_or_else(|| wrong(TOO_LARGE))?;
         counted.push(Counted { thread, event, stack, count, weight: count });
     }
-    // Folded stacks are neither rows of numbers, such as /proc/stat, nor counts of single words, such as /proc/vmstat.
-    if is_table && !has_callers {
-        return Err(ReadError::Unknown {
-            looks: "a table of names and numbers, not folded stacks: no line has a `;` between two functions",
-        });
-    }
-    if differences > 0 && differences == counted.len() {
-        return Err(ReadError::Unknown {
-            looks: "a difference of folded stacks, with two counts a line: use the two files that it was made of",
-        });
+    if let Some(looks) = evidence.refusal() {
+        return Err(ReadError::Unknown { looks });
     }
     counted.retain(|one| one.count > 0);
     let warnings = &mut assembly.profile.meta.warnings;
@@ -72,7 +61,7 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 
 /// The count of a line.
 #[derive(Clone, Copy)]
-enum Count {
+pub(super) enum Count {
     Whole(u64),
     /// A number with a fraction, or a negative or too large one.
     Number(f64),
@@ -103,7 +92,7 @@ impl Rounding {
 }
 
 /// Splits a line into a stack and its count. The stack may be empty: py-spy writes that for a thread without frames.
-fn parts(line: &[u8]) -> Option<(&[u8], Count)> {
+pub(super) fn parts(line: &[u8]) -> Option<(&[u8], Count)> {
     let space = line.iter().rposition(|byte| matches!(byte, b' ' | b'\t'))?;
     let count = std::str::from_utf8(&line[space + 1..]).ok()?;
     let digits = count.strip_prefix('-').unwrap_or(count);
