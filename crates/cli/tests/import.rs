@@ -85,7 +85,7 @@ fn what_was_exported_is_explained_with_what_it_lacks() {
 #[test]
 fn folded_stacks_have_the_cost_where_a_file_has_no_samples() {
     let folder = folder("import-costs");
-    let text = "event: cpu-clock : cpu-clock (ns)\nevents: cpu-clock\nfn=main\n1 30000\ncfn=work\ncalls=1 1\n2 70000\n\nfn=work\n1 70000\n";
+    let text = "# callgrind format\nevent: cpu-clock : cpu-clock (ns)\nevents: cpu-clock\nfn=main\n1 30000\ncfn=work\ncalls=1 1\n2 70000\n\nfn=work\n1 70000\n";
     std::fs::write(folder.join("x.callgrind"), text).expect("the disk has room");
     let pprof = b"\x0a\x04\x08\x01\x10\x02\x12\x05\x12\x03\xf0\xa2\x04\x32\x00\x32\x03cpu\x32\x0bnanoseconds";
     std::fs::write(folder.join("x.pb"), pprof).expect("the disk has room");
