@@ -18,7 +18,7 @@ pub struct Summary {
     pub complete: u64,
     /// Samples without any stack.
     pub without_stack: u64,
-    /// Whether a stack that seems to reach its root may still be truncated (see [`Meta`](plumb_profile::Meta::cuts_untold)).
+    /// Whether a stack that seems to reach its root may still be truncated (see [`Untold`](plumb_profile::Untold)).
     pub untold: bool,
     /// The reasons why other stacks are truncated, most frequent first.
     pub causes: Vec<CutCause>,
@@ -49,7 +49,7 @@ impl Summary {
             roots.push(root);
             lacks_frames.push(lacks || profile.is_more_frames(node.frame));
         }
-        let mut summary = Summary { untold: profile.meta.cuts_untold, ..Summary::default() };
+        let mut summary = Summary { untold: profile.meta.untold.cuts, ..Summary::default() };
         let mut causes: HashMap<(Truncation, Option<DsoId>), Cost> = HashMap::new();
         let frame_of = |stack: StackId| profile.frames[roots[stack.index()]];
         for kept in view.samples() {

@@ -230,7 +230,7 @@ mod tests {
     fn paragraphs_are_joined_and_tables_are_not() {
         let note = "One\nsentence.\n\nAnother\none:\n  a  1\n  b  2\nEnd.";
         assert_eq!(
-            below(note, "Examples:"),
+            super::below(note, "Examples:"),
             "One sentence.\n\nAnother one:\n  a  1\n  b  2\nEnd.\n\nExamples:"
         );
     }

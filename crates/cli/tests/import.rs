@@ -81,6 +81,24 @@ fn what_was_exported_is_explained_with_what_it_lacks() {
     assert!(callers(&folded)[0]["callers"].as_array().is_some_and(|list| !list.is_empty()), "{folded}");
 }
 
+/// Callgrind's output has costs of functions and no samples, pprof's message may have no value that counts them.
+#[test]
+fn folded_stacks_have_the_cost_where_a_file_has_no_samples() {
+    let folder = folder("import-costs");
+    let text = "# callgrind format\nevent: cpu-clock : cpu-clock (ns)\nevents: cpu-clock\nfn=main\n1 30000\ncfn=work\ncalls=1 1\n2 70000\n\nfn=work\n1 70000\n";
+    std::fs::write(folder.join("x.callgrind"), text).expect("the disk has room");
+    let pprof = b"\x0a\x04\x08\x01\x10\x02\x12\x05\x12\x03\xf0\xa2\x04\x32\x00\x32\x03cpu\x32\x0bnanoseconds";
+    std::fs::write(folder.join("x.pb"), pprof).expect("the disk has room");
+    for (file, stacks) in
+        [("x.callgrind", "main 30000\nmain;work 70000\n"), ("x.pb", "[no stack recorded] 70000\n")]
+    {
+        assert_eq!(succeeds(&folder, &["fold", file]), stacks);
+        assert_eq!(succeeds(&folder, &["export", "--format", "folded", "-o", "-", file]), stacks);
+        let report = succeeds(&folder, &["report", file]);
+        assert!(report.contains("# Samples:  unknown number of cpu-clock, 0.000 s"), "{report}");
+    }
+}
+
 /// A file whose unit is not time is not treated as time.
 #[test]
 fn what_is_no_time_is_not_explained_as_such() {

@@ -198,7 +198,7 @@ fn times_divide_a_recording() {
         let length = report["duration_ns"].as_u64().expect("a number") as f64 / 1e9;
         assert!((length - seconds / 2.0).abs() < 0.002, "{time}: {length} of {seconds}");
         hold(&folder, &options, part);
-        hold_explained(&folder, &["--time", &time], part);
+        hold_time(&folder, &["--time", &time], part);
         part
     });
     assert!(parts.iter().all(|part| part.0 > 0), "{parts:?}");

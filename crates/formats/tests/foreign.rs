@@ -86,7 +86,7 @@ fn pprof_keeps_threads_lines_files_and_counts() {
     let event = &back.events.rows()[0];
     assert_eq!((back.strings.get(event.name), back.strings.get(event.unit)), ("cpu-clock", "ns"));
     assert_eq!(back.events.len(), 1);
-    assert!(!back.meta.cuts_untold, "plumb marked them");
+    assert!(!back.meta.untold.cuts, "plumb marked them");
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn annotated_names_are_inlined_calls_and_the_kernel() {
                     in [unknown] File User";
     assert_eq!(told(&profile, kept), [(expected.to_owned(), (3, 3))].into());
     assert!(profile.meta.warnings[0].contains("neither times"), "{:?}", profile.meta.warnings);
-    assert!(profile.meta.cuts_untold, "who knows whether main is all there was");
+    assert!(profile.meta.untold.cuts, "who knows whether main is all there was");
 }
 
 #[test]
@@ -153,6 +153,20 @@ fn counts_become_samples_up_to_a_limit() {
     assert_eq!((many.samples.len(), total(&many)), (2, 2_000_000_013));
     let warnings = many.meta.warnings.join("\n");
     assert!(warnings.contains("2000000013 samples") && warnings.contains("fractions"), "{warnings}");
+}
+
+#[test]
+fn fractions_of_counts_keep_their_sum() {
+    for (counts, sum) in
+        [(vec!["0.4"; 10], 4), (vec!["1.5", "2.5"], 4), (vec!["0.1"; 1000], 100), (vec!["0.3", "7"], 7)]
+    {
+        let lines = counts.iter().enumerate().map(|(at, count)| format!("a;x{at} {count}\n"));
+        let profile = foreign::read(lines.collect::<String>().as_bytes()).unwrap();
+        assert_eq!(total(&profile), sum, "{counts:?}");
+        assert!(profile.meta.warnings[0].contains("have fractions"), "{:?}", profile.meta.warnings);
+    }
+    // A flat profile in seconds is read too.
+    assert_eq!(total(&foreign::read(b"f 0.4\ng 0.4\nh 2.2\n").unwrap()), 3);
 }
 
 #[test]

@@ -76,6 +76,33 @@ fn tables_of_numbers_are_no_stacks() {
 }
 
 #[test]
+fn logs_are_no_stacks() {
+    for text in [
+        "0.10 0.20 0.30 1/234 10183\n",
+        "12345.67 23456.78\n",
+        " 14:00:01 up  4:48,  0 user,  load average: 19.16, 10.34, 8\n",
+        "Nov 28 14:00:01 host sshd[123]: Accepted publickey for root from 10.0.0.1 port 22\nNov 28 14:00:02 host cron[9]: a;b job 5\n",
+        "2026-11-28T14:00:01.123Z worker took 5\n2026-11-28T14:00:02.123Z worker took 7\n",
+        "[   12.345678] usb 1-1: new device as number 5\n",
+        "10.0.0.1 - - \"GET / HTTP/1.1\" 200x 612\n",
+        "the server is listening on port 80\nthe server has answered request number 7\n",
+    ] {
+        assert!(refused(text.as_bytes()).contains("not folded stacks"), "{text}");
+    }
+    for text in [
+        "operator new[] (unsigned long) 12\nstd::map<int, long long, std::less<int> >::find(int const&) const 3\n",
+        "java.lang.Thread.run 3\n",
+        "unsigned long const* find<int>(int, int, int) 3\n<T as core::ops::FnOnce>::call_once 4\n",
+        "1234;main 3\n1235;main 4\n",
+        "swapper 3\n12 worker;main 4\n7z 5\n0x401234 6\n",
+        "the long name of some thread;main;work 5\n",
+        "<module> (x.py:12) 5\n[] 3\n{} 2\n",
+    ] {
+        assert!(foreign::read(text.as_bytes()).is_ok(), "{text}: {:?}", foreign::read(text.as_bytes()).err());
+    }
+}
+
+#[test]
 fn perf_script_without_call_graphs_has_a_sample_each_line() {
     let text = "               p   581   173.010459:    1003009 cpu-clock:pppH:      5623e21ed157 f_one+0x17 (/tmp/p)\n\
                 \x20           cafe   12/13 [001] 173.011459:    1003009 cpu-clock:pppH:      5623e21ed187 f_two+0x7 (/tmp/p)\n\
@@ -86,6 +113,39 @@ fn perf_script_without_call_graphs_has_a_sample_each_line() {
     assert_eq!((profile.meta.damaged_records, weights(&profile)[0].1), (0, 3 * 1_003_009));
     let comms = profile.threads.rows().iter().map(|thread| profile.strings.get(thread.comm));
     assert_eq!(comms.collect::<Vec<_>>(), ["p", "cafe", "a name of sixtee"]);
+}
+
+#[test]
+fn perf_script_is_recognized_below_a_long_header() {
+    let program =
+        "# bpf_prog_info 123: bpf_prog_6deef7357e7b4530_sd_fw_egress addr 0xffffffffc0012345 size 64\n";
+    let header = format!("# ========\n# hostname : h\n{}\n# ========\n#\n\n", program.repeat(2000));
+    let text = header + "sh 9 1.5:          1 page-faults:  deadbeef main+0x1 (/bin/sh)\n";
+    assert_eq!(stacks(&foreign::read(text.as_bytes()).unwrap()), ["main"]);
+    assert!(refused("# x\n".repeat(5_000_000).as_bytes()).contains("neither folded stacks"));
+}
+
+/// As perf 6.1 prints it with `--show-task-events --show-mmap-events --show-namespace-events --show-lost-events`.
+#[test]
+fn records_of_perf_script_that_are_no_samples_are_left_out() {
+    let text = "         swapper     0 [000]     0.000000: PERF_RECORD_MMAP -1/0: [0xffffffff81000000(0x1000) @ 0]: x [kernel.kallsyms]_text\n\
+                \x20           perf   581 [001]   173.000001: PERF_RECORD_COMM exec: my prog:581/581\n\
+                \x20        my prog   581 [001]   173.000002: PERF_RECORD_NAMESPACES 581/581 - nr_namespaces: 7\n\
+                \t\t[0/net: 3/0xf0000098, 1/uts: 3/0xeffffffe, \n\t\t 4/user: 3/0xeffffffd, 6/cgroup: 3/0xeffffffb]\n\
+                \x20        my prog   581 [001]   173.000003: PERF_RECORD_FORK(582:582):(581:581)\n\
+                my prog   581 [001]   173.010459:    1003009 cpu-clock:pppH: \n\t    5623e21ed157 f_one+0x17 (/tmp/p)\n\n\
+                \x20        my prog   581 [001]   173.010460: PERF_RECORD_LOST lost 12\n\
+                \x20        my prog   582 [001]   173.010461: PERF_RECORD_EXIT(582:582):(581:581)\n\
+                my prog   581 [001]   173.010462:    1003009 cpu-clock:pppH: \n\t    5623e21ed157 f_two+0x17 (/tmp/p)\n\
+                \x20        my prog   581 [001]   173.010463: PERF_RECORD_EXIT(581:581):(8:8)\n";
+    for text in [text, &text[text.find("            perf").unwrap()..]] {
+        let profile = foreign::read(text.as_bytes()).unwrap();
+        assert_eq!(stacks(&profile), ["f_one", "f_two"]);
+        assert_eq!(
+            (weights(&profile), profile.meta.damaged_records),
+            (vec![("cpu-clock:pppH", 2 * 1_003_009)], 0)
+        );
+    }
 }
 
 /// Written by Go 1.26 with a rate of 1024.

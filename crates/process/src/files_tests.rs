@@ -40,10 +40,8 @@ impl Sleeper {
             let path = self.program.as_os_str().as_bytes();
             if let Some(line) = parse_maps(&text).find(|line| line.executable && line.path.starts_with(path))
             {
-                let key =
-                    FileKey { device: Some(line.device), inode: line.inode, ..FileKey::of_path(line.path) };
                 return (
-                    key,
+                    FileKey::of_line(&line).without_deleted(self.child.id()),
                     FileOrigin::Process { pid: self.child.id(), range: line.start..line.end, parent: 0 },
                 );
             }
@@ -133,6 +131,37 @@ fn deleted_program_is_read_while_it_lives_and_missing_afterwards() {
     assert!(files.get(FileId(0)).can_be_read_again());
     let again = files.take_unwind_sections(FileId(0)).unwrap().eh_frame.unwrap();
     assert!(!first.bytes.is_empty() && first.bytes == again.bytes, "whoever forgot them gets them again");
+}
+
+/// The kernel's end of a path is told from a name of that end: by what is at the path.
+#[test]
+fn a_file_may_be_named_deleted() {
+    let mut sleeper = Sleeper::start("named");
+    let named = sleeper.folder.join("x (deleted)");
+    std::fs::copy("/bin/sleep", &named).unwrap();
+    let inode = std::fs::metadata(&named).unwrap().ino();
+    let (pid, path) = (sleeper.child.id(), named.as_os_str().as_bytes());
+    let key = |inode, path: &[u8]| FileKey { inode, ..FileKey::of_path(path) };
+    for pid in [pid, 0] {
+        assert_eq!(*key(inode, path).without_deleted(pid).path, *path);
+        assert!(key(inode + 1, path).without_deleted(pid).path.ends_with(b"/x"), "another file is there");
+        let gone = [path, b" (deleted)"].concat();
+        assert_eq!(*key(inode, &gone).without_deleted(pid).path, *path);
+    }
+    // The program of a process, before and after it is deleted.
+    sleeper.child.kill().unwrap();
+    sleeper.child.wait().unwrap();
+    sleeper.child = Command::new(&named).arg("60").spawn().unwrap();
+    let path_of = || loop {
+        let found = crate::executable(sleeper.child.id()).unwrap();
+        if String::from_utf8_lossy(&found).contains("x (deleted)") {
+            return found;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    };
+    assert_eq!(path_of(), path);
+    std::fs::remove_file(&named).unwrap();
+    assert_eq!(path_of(), path);
 }
 
 #[test]

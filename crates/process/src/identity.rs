@@ -2,6 +2,9 @@
 
 use crate::maps::MapLine;
 
+/// End of the path of a file without a name, as the kernel writes it (d_path in fs/d_path.c).
+pub(crate) const DELETED: &[u8] = b" (deleted)";
+
 /// A device number in two parts, as in `/proc/PID/maps` and perf's records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Device {
@@ -23,7 +26,7 @@ impl Device {
 /// The description of a file in its mappings. Equal keys are the same file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FileKey {
-    /// Path as the process saw it, without " (deleted)".
+    /// Path as the process saw it, without the " (deleted)" that the kernel appends (see [`FileKey::without_deleted`]).
     pub path: Box<[u8]>,
     /// Device, if the source of the mapping has it.
     pub device: Option<Device>,
@@ -36,14 +39,13 @@ pub struct FileKey {
 }
 
 impl FileKey {
-    /// Creates the key from a line of a maps file.
+    /// Creates the key from a line of a maps file, with the path as it stands there.
     pub fn of_line(line: &MapLine<'_>) -> Self {
         FileKey { device: Some(line.device), inode: line.inode, ..Self::of_path(line.path) }
     }
 
     /// Creates a key with a path only.
     pub fn of_path(path: &[u8]) -> Self {
-        let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
         FileKey { path: path.into(), device: None, inode: 0, generation: 0, build_id: None }
     }
 }

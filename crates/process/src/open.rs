@@ -14,7 +14,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::elf::Elf;
-use crate::identity::FileKey;
+use crate::identity::{DELETED, FileKey};
 use crate::pid::living_thread;
 
 /// Largest number of descriptors of a process that are examined.
@@ -101,9 +101,7 @@ pub fn open_mapped(key: &FileKey, place: &FileOrigin) -> Result<File, OpenError>
                 if process == *pid && living != process {
                     outcome = linked(living);
                 }
-                let mut inside = PathBuf::from(format!("/proc/{living}/root"));
-                inside.push(path.strip_prefix("/").unwrap_or(path));
-                outcome = better(outcome, open_checked(key, &inside));
+                outcome = better(outcome, open_checked(key, &seen_by(living, path)));
             }
         }
     }
@@ -124,6 +122,34 @@ pub fn open_mapped(key: &FileKey, place: &FileOrigin) -> Result<File, OpenError>
         outcome = better(outcome, open_by_build_id(id));
     }
     outcome
+}
+
+impl FileKey {
+    /// Removes the " (deleted)" that the kernel appends to the path of a file that has no name any more. It is part of the name where the
+    /// path, as process `pid` sees it (0: not known) or as we see it, leads to this file.
+    pub fn without_deleted(mut self, pid: u32) -> Self {
+        if let Some(path) = self.path.strip_suffix(DELETED)
+            && !leads_to(&self, pid)
+        {
+            self.path = path.into();
+        }
+        self
+    }
+}
+
+/// Whether the path of `key` leads to its file, as process `pid` sees it (0: not known) or as we see it.
+fn leads_to(key: &FileKey, pid: u32) -> bool {
+    let path = Path::new(std::ffi::OsStr::from_bytes(&key.path));
+    let is_it =
+        |path: &Path| std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && is_inode_of(key, &meta));
+    path.is_absolute() && ((pid != 0 && is_it(&seen_by(living_thread(pid), path))) || is_it(path))
+}
+
+/// Returns our path of a file that a process has at `path`, for example in a container.
+fn seen_by(pid: u32, path: &Path) -> PathBuf {
+    let mut inside = PathBuf::from(format!("/proc/{pid}/root"));
+    inside.push(path.strip_prefix("/").unwrap_or(path));
+    inside
 }
 
 /// Returns a path of an open file, whatever has become of its own: valid as long as the descriptor.
@@ -152,7 +178,10 @@ fn open_held(key: &FileKey, pids: &[u32]) -> Result<File, OpenError> {
         let Ok(descriptors) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { continue };
         for descriptor in descriptors.flatten().take(MAX_DESCRIPTORS) {
             let link = descriptor.path();
-            let is_same = |path: PathBuf| FileKey::of_path(path.as_os_str().as_bytes()).path == key.path;
+            let is_same = |linked: PathBuf| {
+                let linked = linked.as_os_str().as_bytes();
+                *linked == *key.path || linked.strip_suffix(DELETED) == Some(&key.path)
+            };
             if std::fs::read_link(&link).is_ok_and(is_same)
                 && let Ok(file) = open_checked(key, &link)
             {

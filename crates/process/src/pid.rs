@@ -7,8 +7,10 @@
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 
 use crate::descriptor::read_memory;
+use crate::identity::{DELETED, FileKey};
 use crate::thread::state;
 
 /// Returns the name of a thread (`comm`), without the newline.
@@ -33,11 +35,16 @@ pub(crate) fn find_living_thread(pid: u32) -> Option<u32> {
     Some(pid).filter(is_living).or_else(|| threads(pid).into_iter().find(is_living))
 }
 
-/// Returns the path of the executable as seen by the process, without " (deleted)". `None` for a kernel thread.
+/// Returns the path of the executable as seen by the process, without the " (deleted)" of one that is gone. `None` for a kernel thread.
 pub fn executable(pid: u32) -> Option<Vec<u8>> {
-    let link = |pid: u32| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
-    let path = link(pid).or_else(|| link(living_thread(pid)))?.into_os_string().into_vec();
-    Some(path.strip_suffix(b" (deleted)").map(<[u8]>::to_vec).unwrap_or(path))
+    let link = |pid: u32| Some((pid, std::fs::read_link(format!("/proc/{pid}/exe")).ok()?));
+    let (living, path) = link(pid).or_else(|| link(living_thread(pid)))?;
+    let path = path.into_os_string().into_vec();
+    if !path.ends_with(DELETED) {
+        return Some(path);
+    }
+    let inode = std::fs::metadata(format!("/proc/{living}/exe")).map_or(0, |meta| meta.ino());
+    Some(FileKey { inode, ..FileKey::of_path(&path) }.without_deleted(living).path.into())
 }
 
 /// Returns the process' initial environment, up to `most` bytes: `NAME=VALUE` and a NUL each. The file with it is readable only for its user and

@@ -34,7 +34,7 @@ pub use fold::{Past, Renumbered};
 pub use frame::{Address, Found, Frame, FrameId, FrameKind, Truncation};
 pub use life::{Begin, Life, LifeEnd, LifeId, Lives};
 pub use mapping::Mapping;
-pub use meta::{COVERAGE_GAP, Meta, Scope};
+pub use meta::{COVERAGE_GAP, Meta, Scope, Untold};
 pub use process::{Process, ProcessId, Thread, ThreadId};
 pub use profile::Profile;
 pub use queued::{Queued, QueuedThread};

@@ -50,13 +50,21 @@ pub struct Meta {
     pub by_kernel: bool,
     /// Bytes of user stack copied with each sample at the end of the recording.
     pub stack_copy_bytes: u32,
-    /// Whether stacks may be truncated without a marker, as in an imported profile: then the number of complete stacks is
-    /// unknown.
-    pub cuts_untold: bool,
+    /// Facts that an imported profile does not tell.
+    pub untold: Untold,
     /// Whether symbols have been resolved.
     pub symbolized: bool,
     /// Warnings for the reader, one sentence each.
     pub warnings: Vec<String>,
+}
+
+/// Facts that an imported profile may not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Untold {
+    /// Whether stacks may be truncated without a marker: then the number of complete stacks is unknown.
+    pub cuts: bool,
+    /// Whether a sample may be the sum of several, as where a file has only costs of stacks: then the number of samples is unknown.
+    pub samples: bool,
 }
 
 /// Start of the warning about coverage.

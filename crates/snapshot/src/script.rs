@@ -12,10 +12,10 @@ pub(super) fn find(pid: u32) -> Option<Placed> {
     let executable = plumb_process::executable(pid)?;
     let mut code = parse_maps(&maps).filter(|line| line.executable);
     code.find_map(|line| {
-        if line.path != executable && !is_likely(line.path) {
+        let key = FileKey { device: None, ..FileKey::of_line(&line) }.without_deleted(pid);
+        if *key.path != *executable && !is_likely(&key.path) {
             return None;
         }
-        let key = FileKey { inode: line.inode, ..FileKey::of_path(line.path) };
         let place = FileOrigin::Process { pid, range: line.start..line.end, parent: 0 };
         let file = plumb_process::open_mapped(&key, &place).ok()?;
         let mapped = Mapped { start: line.start, offset: line.offset };

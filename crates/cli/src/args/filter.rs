@@ -19,7 +19,7 @@ pub struct FilterArgs {
     pub time: Option<String>,
 }
 
-/// The filters without the interval, for a command in which `--time` is another option.
+/// The filters without the interval.
 #[derive(clap::Args, Clone, Debug, Default)]
 #[group(skip)]
 #[command(next_help_heading = "Filters (TEXT matches exactly, /TEXT/ is a regular expression)")]
@@ -103,12 +103,6 @@ impl SampleFilterArgs {
         }
         selection
     }
-
-    /// One filter for each event that has samples (or only for the one asked for): weights of different events
-    /// can't be added up. Never empty.
-    pub fn filter_per_event(&self, profile: &Profile) -> Result<Vec<Filter>> {
-        Ok(self.selection().filter_per_event(profile)?)
-    }
 }
 
 impl FilterArgs {
@@ -133,7 +127,8 @@ impl FilterArgs {
         self.selection().iter().map(|(word, text)| (word.name().to_owned(), text.to_owned())).collect()
     }
 
-    /// As [`SampleFilterArgs::filter_per_event`].
+    /// One filter for each event that has samples (or only for the one asked for): weights of different events
+    /// can't be added up. Never empty.
     pub fn filter_per_event(&self, profile: &Profile) -> Result<Vec<Filter>> {
         Ok(self.selection().filter_per_event(profile)?)
     }

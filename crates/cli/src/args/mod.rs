@@ -19,7 +19,7 @@ mod tests;
 
 #[cfg(feature = "server")]
 pub use access::AccessArgs;
-pub use filter::{FilterArgs, SampleFilterArgs};
+pub use filter::FilterArgs;
 #[cfg(any(feature = "agent", feature = "server"))]
 pub use log::LogArgs;
 #[cfg(feature = "agent")]

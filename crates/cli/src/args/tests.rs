@@ -102,7 +102,7 @@ fn earlier_names_of_options_are_taken() {
         "top --pid 1",
         "trace --pid 1 --calls read",
         "stack --pid 1",
-        "kernel --record-pid 1 --time",
+        "kernel --record-pid 1",
         "procs --record-pid 1",
         "procs -P 1",
         "report --thread worker --tree",

@@ -24,7 +24,7 @@ pub struct Args {
     /// Count weights in the event's unit (nanoseconds of cpu-clock) instead of samples
     ///
     /// Without it, counts are samples for a clock (cpu-clock, cycles), as flame graph tools expect, and weights for any other event,
-    /// because each of its samples may represent many occurrences. `plumb export --format folded` writes the same.
+    /// because each of its samples may represent many occurrences. A file with costs and no samples (callgrind) has weights too. `plumb export --format folded` writes the same.
     #[arg(long)]
     weights: bool,
     #[command(flatten)]

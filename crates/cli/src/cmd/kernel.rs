@@ -24,7 +24,7 @@ use plumb_profile::Profile;
 
 use self::counted::Counted;
 use crate::advice::{self, Watching, processes};
-use crate::args::{RecordArgs, SampleFilterArgs, TargetArgs};
+use crate::args::{FilterArgs, RecordArgs, TargetArgs};
 use crate::examples;
 use crate::exit::Exit;
 use crate::recording::capture::Capture;
@@ -52,7 +52,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "file")]
     calls: bool,
     /// Measure every system call: duration, CPU time, waiting, preemption; implies --calls
-    #[arg(long, alias = "time", conflicts_with = "file")]
+    #[arg(long, conflicts_with = "file")]
     latency: bool,
     /// With --calls or --latency: show the calls of each thread, process or file separately
     #[arg(long, value_name = "KEY", value_enum)]
@@ -79,9 +79,8 @@ pub struct Args {
     target: TargetArgs,
     #[command(flatten)]
     recording: RecordArgs,
-    // `--time` is the old name of `--latency` here.
     #[command(flatten)]
-    filters: SampleFilterArgs,
+    filters: FilterArgs,
 }
 
 /// Runs `plumb kernel`.
@@ -94,6 +93,11 @@ pub fn run(args: Args) -> Result<Exit> {
     let observes = args.target.names_target() || !args.command.is_empty();
     if args.per.is_some() && !args.calls && !args.latency {
         bail!("--per shows calls apart that are counted (--calls) or measured (--latency)");
+    }
+    if args.filters.time.is_some() && (args.calls || args.latency) {
+        bail!(
+            "--calls and --latency sum up calls of the whole recording: --time cannot select a part of them"
+        );
     }
     if !observes {
         if args.calls || args.latency {

@@ -27,6 +27,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
         recorder = &reading.creator;
     }
     assembly.profile.meta.command = reading.command.split_whitespace().map(str::to_owned).collect();
+    assembly.profile.meta.untold.samples = true;
     let left_out = paths::add(&mut assembly, &reading.graph, &reading.events)
         .map_err(|message| ReadError::Row { table: "functions", row: 0, message: message.into() })?;
     let warnings = &mut assembly.profile.meta.warnings;

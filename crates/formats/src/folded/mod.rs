@@ -3,6 +3,7 @@
 /// Suffixes of FlameGraph's scripts: kernel, inlined, JIT-compiled, waiting thread.
 const ANNOTATIONS: [&str; 4] = ["_[k]", "_[i]", "_[j]", "_[w]"];
 
+mod evidence;
 mod read;
 mod write;
 

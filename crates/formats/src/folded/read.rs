@@ -7,8 +7,9 @@ use std::borrow::Cow;
 use plumb_profile::{FrameKind, Profile, StackId};
 
 use super::ANNOTATIONS;
+use super::evidence::Evidence;
 use crate::escape::unescaped;
-use crate::foreign::{Assembly, Counted, Place, ReadError, TOO_LARGE, Weight, whole};
+use crate::foreign::{Assembly, Counted, Place, ReadError, TOO_LARGE, whole};
 
 /// Whether the first line that is neither a comment nor a stack without frames is a stack.
 pub(crate) fn is(bytes: &[u8]) -> bool {
@@ -23,36 +24,26 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     let event = assembly.event("samples", "");
     let thread = assembly.thread(None, None, "", "");
     let mut counted = Vec::new();
-    let (mut fractions, mut differences) = (0_u64, 0_usize);
-    let (mut has_callers, mut is_table) = (false, false);
+    let (mut rounding, mut evidence) = (Rounding::default(), Evidence::default());
     for (number, line) in lines(bytes) {
         let wrong = |message| ReadError::Line { line: number, message };
         let (stack, count) = parts(line).ok_or_else(|| wrong("there is no count at its end"))?;
-        let (count, has_fraction) = count.map_err(wrong)?;
-        fractions += u64::from(has_fraction);
-        let is_difference = parts(stack).is_some();
-        differences += usize::from(is_difference);
-        has_callers |= stack.contains(&b';');
-        is_table |= is_difference || count == 0 || stack.ends_with(b":");
+        evidence.add(stack, count);
+        let count = rounding.round(count).map_err(wrong)?;
         let stack = self::stack(&mut assembly, &String::from_utf8_lossy(stack));
         let count = assembly.weigh(count).ok_or_else(|| wrong(TOO_LARGE))?;
         counted.push(Counted { thread, event, stack, count, weight: count });
     }
-    // Folded stacks are neither rows of numbers, such as /proc/stat, nor counts of single words, such as /proc/vmstat.
-    if is_table && !has_callers {
-        return Err(ReadError::Unknown {
-            looks: "a table of names and numbers, not folded stacks: no line has a `;` between two functions",
-        });
-    }
-    if differences > 0 && differences == counted.len() {
-        return Err(ReadError::Unknown {
-            looks: "a difference of folded stacks, with two counts a line: use the two files that it was made of",
-        });
+    if let Some(looks) = evidence.refusal() {
+        return Err(ReadError::Unknown { looks });
     }
     counted.retain(|one| one.count > 0);
     let warnings = &mut assembly.profile.meta.warnings;
-    if fractions > 0 {
-        warnings.push(format!("{fractions} counts have fractions, which are rounded"));
+    if rounding.fractions > 0 {
+        warnings.push(format!(
+            "{} counts have fractions: they are rounded so that the sum stays the same",
+            rounding.fractions
+        ));
     }
     warnings.push(
         "imported from folded stacks, which tell neither times, threads, processors, addresses and lines, nor what is counted"
@@ -68,16 +59,47 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     lines.map(|(at, line)| (at + 1, line)).filter(|(_, line)| !line.is_empty() && line[0] != b'#')
 }
 
-/// Splits a line into a stack and its count, with whether that had a fraction. The stack may be empty: py-spy writes that for a thread
-/// without frames.
-fn parts(line: &[u8]) -> Option<(&[u8], Weight)> {
+/// The count of a line.
+#[derive(Clone, Copy)]
+pub(super) enum Count {
+    Whole(u64),
+    /// A number with a fraction, or a negative or too large one.
+    Number(f64),
+}
+
+/// Rounds counts so that their sum stays the same within one: what rounding takes from a count is added to the next.
+#[derive(Default)]
+struct Rounding {
+    /// Between -0.5 and 0.5.
+    remainder: f64,
+    /// Number of counts with fractions.
+    fractions: u64,
+}
+
+impl Rounding {
+    fn round(&mut self, count: Count) -> Result<u64, &'static str> {
+        let value = match count {
+            Count::Whole(count) => return Ok(count),
+            Count::Number(value) => value,
+        };
+        let (_, has_fraction) = whole(value)?;
+        self.fractions += u64::from(has_fraction);
+        let exact = value + self.remainder;
+        let count = (exact + 0.5).floor().max(0.0);
+        self.remainder = (exact - count).clamp(-0.5, 0.5);
+        Ok(whole(count)?.0)
+    }
+}
+
+/// Splits a line into a stack and its count. The stack may be empty: py-spy writes that for a thread without frames.
+pub(super) fn parts(line: &[u8]) -> Option<(&[u8], Count)> {
     let space = line.iter().rposition(|byte| matches!(byte, b' ' | b'\t'))?;
     let count = std::str::from_utf8(&line[space + 1..]).ok()?;
     let digits = count.strip_prefix('-').unwrap_or(count);
     let is_number = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let count = match count.parse::<u64>() {
-        Ok(count) => Ok((count, false)),
-        Err(_) => whole(count.parse().ok().filter(|_| is_number)?),
+        Ok(count) => Count::Whole(count),
+        Err(_) => Count::Number(count.parse().ok().filter(|_| is_number)?),
     };
     let stack = line[..space].trim_ascii_end();
     Some((stack, count))

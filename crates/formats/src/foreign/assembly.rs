@@ -222,6 +222,8 @@ impl Assembly {
         if !apart {
             let text = format!("the file counts {total} samples: they are shown as {}", counted.len());
             self.profile.meta.warnings.push(text);
+            // Other weights than counts don't tell how many there were.
+            self.profile.meta.untold.samples |= counted.iter().any(|one| one.weight != one.count);
         }
         for one in counted {
             let parts = if apart { one.count.max(1) } else { 1 };
@@ -253,7 +255,7 @@ impl Assembly {
         self.profile.meta.symbolized = !self.lacks_names();
         self.profile.meta.recorder = recorder.into();
         // Profiles written by plumb contain markers of truncation.
-        self.profile.meta.cuts_untold = !recorder.starts_with("plumb ");
+        self.profile.meta.untold.cuts = !recorder.starts_with("plumb ");
         self.profile.samples.sort_by_time();
         let times = || self.profile.samples.iter().map(|sample| sample.time_ns);
         let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));

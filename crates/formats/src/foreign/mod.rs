@@ -18,7 +18,7 @@ use plumb_profile::Profile;
 
 pub(crate) use assembly::{Assembly, Counted, Place, TOO_LARGE};
 pub use error::ReadError;
-pub(crate) use number::{Weight, whole};
+pub(crate) use number::whole;
 pub use unpack::{compression, unpack};
 
 use crate::{callgrind, chrome, firefox, folded, go_text, jfr, otlp, perf_script, pprof, speedscope, v8};

@@ -208,7 +208,7 @@ impl Reading {
         let mut profile = self.assembly.finish(&recorder);
         // Times are relative to the start of the first chunk; the JDK reports truncated stacks.
         profile.meta.start_ns = 0;
-        profile.meta.cuts_untold = is_async;
+        profile.meta.untold.cuts = is_async;
         JfrRecording { profile, samples: self.samples }
     }
 }

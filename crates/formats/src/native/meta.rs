@@ -1,6 +1,6 @@
 //! `meta.json`: the format's version and [`Meta`].
 
-use plumb_profile::{Meta, Queued, QueuedThread, Scope};
+use plumb_profile::{Meta, Queued, QueuedThread, Scope, Untold};
 use serde::{Deserialize, Serialize};
 
 /// Value of the `format` field.
@@ -60,10 +60,20 @@ struct MetaFields {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     by_kernel: bool,
     stack_copy_bytes: u32,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    cuts_untold: bool,
+    #[serde(flatten)]
+    untold: UntoldFields,
     symbolized: bool,
     warnings: Vec<String>,
+}
+
+/// [`Untold`], field by field.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct UntoldFields {
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    cuts_untold: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    samples_untold: bool,
 }
 
 /// [`Queued`], field by field.
@@ -157,7 +167,7 @@ impl MetaFile {
                 exit_status: meta.exit_status,
                 by_kernel: meta.by_kernel,
                 stack_copy_bytes: meta.stack_copy_bytes,
-                cuts_untold: meta.cuts_untold,
+                untold: UntoldFields { cuts_untold: meta.untold.cuts, samples_untold: meta.untold.samples },
                 symbolized: meta.symbolized,
                 warnings: meta.warnings,
             },
@@ -192,7 +202,7 @@ impl MetaFile {
             exit_status: meta.exit_status,
             by_kernel: meta.by_kernel,
             stack_copy_bytes: meta.stack_copy_bytes,
-            cuts_untold: meta.cuts_untold,
+            untold: Untold { cuts: meta.untold.cuts_untold, samples: meta.untold.samples_untold },
             symbolized: meta.symbolized,
             warnings: meta.warnings,
         }

@@ -1,5 +1,8 @@
 //! The line above a stack: `comm pid/tid [cpu] time: period event:`, parts of which may be missing.
 
+/// Start of the names of other records than samples, which `--show-task-events`, `--show-mmap-events` and others of perf's options print.
+const RECORD: &str = "PERF_RECORD_";
+
 /// The parsed line.
 #[derive(Debug, PartialEq)]
 pub(super) struct Head<'a> {
@@ -13,6 +16,13 @@ pub(super) struct Head<'a> {
     pub event: &'a str,
     /// The part after the event: a tracepoint's arguments, or the frame if stacks were not recorded.
     pub rest: &'a str,
+}
+
+impl Head<'_> {
+    /// Whether the line is that of another record than a sample: of a process, a mapping, a loss.
+    pub fn is_record(&self) -> bool {
+        self.event.starts_with(RECORD)
+    }
 }
 
 /// Parses the line. Names of threads may contain spaces and numbers: the first position after which the rest is valid counts.
@@ -50,6 +60,11 @@ fn behind_ids<'a>(mut head: Head<'a>, line: &'a str, mut words: &[(usize, &'a st
     head.cpu = cpu.and_then(|(_, word)| number(word.trim_matches(['[', ']'])));
     let time = next(&|word| time_ns(word).is_some());
     head.time_ns = time.and_then(|(_, word)| time_ns(word));
+    if let Some((_, word)) = next(&|word| word.starts_with(RECORD)) {
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        head.event = &word[..word.bytes().position(|byte| !is_name(byte)).unwrap_or(word.len())];
+        return Some(head);
+    }
     let period = next(&|word| word.bytes().all(|byte| byte.is_ascii_digit()));
     // A number that is too large makes the line invalid.
     head.period = period.map(|(_, word)| word.parse().ok()).map_or(Some(None), |number| number.map(Some))?;
@@ -109,6 +124,16 @@ mod tests {
         assert_eq!((plain.tid, plain.time_ns, plain.event), (Some(0), Some(100_000_000_001), "cycles"));
         let trace = head("cat 7 [000] 1.5: syscalls:sys_enter_read: fd: 0x3, count: 8").unwrap();
         assert_eq!((trace.event, trace.rest), ("syscalls:sys_enter_read", "fd: 0x3, count: 8"));
+        for line in [
+            "sh 9/9 [000] 2.5: PERF_RECORD_COMM exec: sh:9/9",
+            "sh 9 PERF_RECORD_COMM: sh:9/9",
+            "sh 9 2.5: PERF_RECORD_FORK(9:9):(8:8)",
+            "sh 9 2.5: PERF_RECORD_MMAP2 9/9: [0x400000(0x1000) @ 0 fd:01 7 0]: r-xp /bin/sh",
+        ] {
+            let record = head(line).unwrap();
+            assert!(record.is_record() && !record.event.contains([':', '(']), "{record:?}");
+            assert_eq!((record.comm, record.tid), ("sh", Some(9)));
+        }
         let without_event = head("sh 9/9 2.000001: ").unwrap();
         assert_eq!((without_event.comm, without_event.event), ("sh", ""));
         for other in ["main;work 12", "\tffff main (/x)", "a", "", "foo 12 bar", "comm x 2.5:"] {

@@ -1,4 +1,4 @@
-//! Reads the text. Invalid lines are left out and counted.
+//! Reads the text. Invalid lines are left out and counted; other records than samples are left out.
 
 use plumb_profile::{AddressSpace, FrameId, Profile, Sample};
 
@@ -6,14 +6,15 @@ use super::head::{Head, head};
 use crate::escape::unescaped;
 use crate::foreign::{Assembly, Place, ReadError};
 
-/// Number of lines examined to recognize the format.
-const FIRST_LINES: usize = 100;
+/// Most bytes of comments and empty lines that the first line of a sample may have before it. `--header` prints some hundred bytes for each BPF
+/// program, processor and node of memory.
+const MAX_HEADER: usize = 16 << 20;
 
-/// Whether one of the first lines is a sample's header.
+/// Whether the first line that is neither a comment nor empty is that above a stack, or of another record.
 pub(crate) fn is(bytes: &[u8]) -> bool {
-    let lines = bytes.split(|&byte| byte == b'\n').take(FIRST_LINES);
-    let mut lines = lines.map(String::from_utf8_lossy).filter(|line| !is_comment(line));
-    lines.find(|line| !line.trim().is_empty()).is_some_and(|line| head(&line).is_some())
+    let lines = bytes[..bytes.len().min(MAX_HEADER)].split(|&byte| byte == b'\n');
+    let mut lines = lines.filter(|line| !line.starts_with(b"#") && !line.trim_ascii().is_empty());
+    lines.next().is_some_and(|line| head(&String::from_utf8_lossy(line)).is_some())
 }
 
 /// Reads all samples.
@@ -21,6 +22,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     let mut reading = Reading {
         assembly: Assembly::new(),
         sample: None,
+        is_in_record: false,
         frames: Vec::new(),
         inlined: Vec::new(),
         last: None,
@@ -63,6 +65,8 @@ struct FrameLine<'a> {
 struct Reading {
     assembly: Assembly,
     sample: Option<Sample>,
+    /// Whether the last line above an indented one was of another record than a sample.
+    is_in_record: bool,
     /// Frames of the sample, innermost first.
     frames: Vec<FrameId>,
     /// Names, files and lines of calls inlined into the next frame, innermost first.
@@ -93,7 +97,11 @@ impl Reading {
         let head = if is_frame { None } else { head(line) };
         if head.is_some() || !line.starts_with([' ', '\t']) || self.sample.is_none() {
             self.end();
-            let Some(head) = head else { return false };
+            let Some(head) = head else { return self.is_in_record && line.starts_with('\t') };
+            self.is_in_record = head.is_record();
+            if self.is_in_record {
+                return true;
+            }
             if self.assembly.weigh(head.period.unwrap_or(1)).is_none() {
                 return false;
             }

@@ -216,7 +216,9 @@ impl<'m> Reading<'m> {
             }
             let (stack, thread) = (self.stack(row, &sample.location_id)?, self.thread(row, &sample.label)?);
             // With several values it is unknown which one the number of samples belongs to.
-            let count = self.count.filter(|_| values.len() == 1).map_or(1, |place| sample.value[place]);
+            let count = self.count.filter(|_| values.len() == 1).map(|place| sample.value[place]);
+            self.assembly.profile.meta.untold.samples |= count.is_none();
+            let count = count.unwrap_or(1);
             for Value { place, event, factor, .. } in values {
                 let event = if sample.value[place] < 0 { self.decrease(place) } else { event };
                 let (value, count) = (sample.value[place].unsigned_abs(), count.unsigned_abs());

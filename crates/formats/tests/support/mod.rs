@@ -234,7 +234,7 @@ fn meta(dice: &mut Dice) -> Meta {
         damaged_records: dice.number(),
         stack_copy_bytes: dice.number() as u32,
         by_kernel: dice.coin(),
-        cuts_untold: dice.coin(),
+        untold: Untold { cuts: dice.coin(), samples: dice.coin() },
         symbolized: dice.coin(),
         warnings: (0..dice.below(4)).map(|_| dice.text()).collect(),
     }

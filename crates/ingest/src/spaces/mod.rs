@@ -124,8 +124,9 @@ impl AddressSpaces {
         &mut self,
         (pid, parent): (u32, u32),
         range: &Range<u64>,
-        mut key: FileKey,
+        key: FileKey,
     ) -> (Backing, Option<Box<[u8]>>) {
+        let mut key = key.without_deleted(if self.source == Source::Live { pid } else { 0 });
         let is_memory = is_memory(&key.path);
         match &*key.path {
             b"[vdso]" => return (Backing::Vdso, None),

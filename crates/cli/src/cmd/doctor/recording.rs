@@ -20,7 +20,7 @@ pub(super) fn findings(profile: &Profile) -> Vec<Finding> {
     let mut findings = vec![samples(profile, stacks.samples), losses(profile)];
     findings.extend(coverage(profile));
     findings.extend(occurrences(profile));
-    findings.push(if profile.meta.cuts_untold {
+    findings.push(if profile.meta.untold.cuts {
         Finding::new(Limited, "stacks", "complete stacks: unknown")
     } else {
         completeness(&stacks)

@@ -69,6 +69,32 @@ fn programs_get_rows_whose_sum_is_the_total() {
     assert_eq!(csv.lines().nth(2).unwrap(), "getdents64,syscall,25000000,25,26.31578947368421,,,");
 }
 
+/// 30 ms of user code, then 20 ms of getdents64, after the start.
+#[test]
+fn a_part_of_the_time_has_its_own_sum_and_no_account() {
+    let mut made = Made::new();
+    for ms in 0..50 {
+        made.syscall(if ms < 30 { None } else { Some(217) });
+        made.sample("x/1", if ms < 30 { "main@x" } else { "main@x;do_syscall_64@k" }, 1_000_000);
+    }
+    let mut profile = made.profile;
+    profile.meta.arch = "x86_64".into();
+    profile.meta.duration_ns = 50_000_000;
+    profile.meta.target_cpu_ns = Some(50_000_000);
+    let report = |arguments: &[&str]| -> Value {
+        serde_json::from_str(&shown(&profile, &[&["--json"], arguments].concat())).unwrap()
+    };
+    let whole = report(&[]);
+    assert_eq!((&whole["total_ns"], &whole["rusage_ns"]), (&50_000_000.into(), &50_000_000.into()));
+    let part = report(&["--time", "0.02-0.04"]);
+    assert_eq!((&part["total_ns"], &part["rusage_ns"]), (&20_000_000.into(), &Value::Null));
+    assert_eq!((&part["user_ns"], &part["duration_ns"]), (&10_000_000.into(), &20_000_000.into()));
+    let text = shown(&profile, &["--time", "0.02-0.04"]);
+    assert!(text.contains("20.00 ms, 10.00 ms in user code") && !text.contains("accounts for"), "{text}");
+    let file = parsed::<Args>("kernel", &["--time", "0.1-0.2", "FILE"]).unwrap();
+    assert_eq!(file.file.to_str(), Some("FILE"));
+}
+
 #[test]
 fn a_kernel_that_was_not_sampled_is_said() {
     let mut profile = sampled();

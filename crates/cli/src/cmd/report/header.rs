@@ -101,7 +101,10 @@ fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
     let meta = view.meta();
     let whole = view.recorded();
     let (name, unit) = event_name(shown);
-    let mut first = whole.samples.to_string();
+    let mut first = match meta.untold.samples {
+        true => "unknown number".to_owned(),
+        false => whole.samples.to_string(),
+    };
     if !name.is_empty() {
         first.push_str(&format!(" of {name}"));
     }

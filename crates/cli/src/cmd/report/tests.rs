@@ -57,6 +57,17 @@ fn the_table_has_perfs_columns() {
 }
 
 #[test]
+fn a_number_of_samples_that_a_file_does_not_have_is_not_invented() {
+    let mut made = example();
+    let line = |profile: &Profile| {
+        report(profile, &[]).lines().find(|line| line.starts_with("# Samples:")).map(str::to_owned).unwrap()
+    };
+    assert!(line(&made.profile).contains("4 of cpu-clock"), "{}", line(&made.profile));
+    made.profile.meta.untold.samples = true;
+    assert!(line(&made.profile).contains("unknown number of cpu-clock"), "{}", line(&made.profile));
+}
+
+#[test]
 fn a_command_that_is_the_same_in_all_rows_stands_above_them() {
     let mut made = Made::new();
     made.sample("web/7/8", "main@app;send@app", 40).sample("web/7/9", "main@app", 10);

@@ -18,10 +18,8 @@ fn made() -> Made {
 }
 
 fn shown<'p>(made: &'p Made, events: &'p mut Vec<Filter>) -> Shown<'p> {
-    let filters = FilterArgs {
-        samples: crate::args::SampleFilterArgs { comm: vec!["app".into()], ..Default::default() },
-        time: None,
-    };
+    let mut filters = FilterArgs::default();
+    filters.samples.comm = vec!["app".into()];
     *events = filters.filter_per_event(&made.profile).unwrap();
     let file = PathBuf::from("profile.plumb");
     let args = Args { file, view: Tab::Symbols, base: None, filters };
