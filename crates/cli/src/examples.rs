@@ -196,8 +196,6 @@ Examples:
 mod tests {
     use clap::{Command, CommandFactory};
 
-    use super::below;
-
     /// The words of a line, up to what a shell takes for itself; quotes are removed.
     fn words(line: &str) -> Vec<String> {
         let line =
