@@ -26,6 +26,8 @@ pub struct IngestLimits {
     pub in_flight: usize,
     /// Samples of a profile.
     pub samples: usize,
+    /// Frames of stacks, inlined calls included.
+    pub frames: FrameLimits,
     /// Rows of any other table of a profile: strings, functions, locations.
     pub rows: usize,
     /// Labels of one sample.
@@ -44,10 +46,17 @@ pub struct IngestLimits {
     pub newest: Option<Duration>,
     /// Time limit for receiving a body.
     pub body_time: Duration,
-    /// Bytes of a file with symbols, as sent and unpacked.
-    pub symbols: usize,
-    /// Time limit for receiving such a file.
-    pub symbols_time: Duration,
+    /// Bytes of a file with symbols, as sent and unpacked, and the time limit for receiving it.
+    pub symbols: (usize, Duration),
+}
+
+/// Limits for frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameLimits {
+    /// Frames of a stack.
+    pub of_stack: usize,
+    /// Frames of all stacks of a request together.
+    pub of_request: usize,
 }
 
 impl Default for IngestLimits {
@@ -57,6 +66,7 @@ impl Default for IngestLimits {
             unpacked: 64 << 20,
             in_flight: 256 << 20,
             samples: 1_000_000,
+            frames: FrameLimits { of_stack: 16_384, of_request: 50_000_000 },
             rows: 4_000_000,
             sample_labels: 100,
             labels: 64,
@@ -66,8 +76,7 @@ impl Default for IngestLimits {
             oldest: None,
             newest: Some(Duration::from_secs(600)),
             body_time: Duration::from_secs(30),
-            symbols: 256 << 20,
-            symbols_time: Duration::from_secs(300),
+            symbols: (256 << 20, Duration::from_secs(300)),
         }
     }
 }

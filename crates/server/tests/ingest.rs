@@ -386,3 +386,42 @@ async fn labels_of_contexts_make_series() {
     let body = String::from_utf8_lossy(&body);
     assert!(status == 400 && body.contains("no string"), "{status} {body}");
 }
+
+/// A stack deeper than any real one would make each later query of its tenant slow.
+#[tokio::test]
+async fn stacks_that_are_too_deep_are_refused_and_others_stay() {
+    let server = Server::new("depth", ServerOptions::default());
+    let (status, _) = server.post(PUSH, "application/json", push(&profile(), &LABELS)).await;
+    assert_eq!(status, StatusCode::OK);
+    let most = IngestLimits::default().frames.of_stack;
+    let deep = |locations: usize, samples: usize| {
+        let mut deep = profile();
+        deep.sample = vec![deep.sample[0].clone(); samples];
+        deep.sample.iter_mut().for_each(|sample| sample.location_id = vec![1; locations]);
+        deep
+    };
+    let (status, body) = server.post(PUSH, "application/json", push(&deep(most + 1, 1), &LABELS)).await;
+    let said = String::from_utf8_lossy(&body).into_owned();
+    assert_eq!((status, said.contains("more than 16384 frames")), (StatusCode::BAD_REQUEST, true), "{said}");
+    // Inlined calls count: each location is a frame for each of its lines.
+    let mut wide = deep(2, 1);
+    wide.location[0].line = vec![wide.location[0].line[0]; most];
+    let (status, _) = server.post(PUSH, "application/json", push(&wide, &LABELS)).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    // Few bytes may name many frames.
+    let mut many = deep(1, 4000);
+    many.location[0].line = vec![many.location[0].line[0]; most];
+    let (status, body) = server.post(PUSH, "application/json", push(&many, &LABELS)).await;
+    let said = String::from_utf8_lossy(&body).into_owned();
+    assert_eq!(
+        (status, said.contains("50000000 frames together")),
+        (StatusCode::BAD_REQUEST, true),
+        "{said}"
+    );
+    let folded = format!("{}b 1\n", "a;".repeat(most));
+    let path = format!("/ingest?name=deep&from={}", TIME / 1000);
+    let (status, _) = server.post(&path, "text/plain", folded).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    let cpu = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+    assert_eq!(flame(&server, cpu, "{}").await, "total 30/0; main 30/0; work 30/0; helper 30/30");
+}

@@ -247,7 +247,10 @@ async fn frames_of_a_stripped_file_are_named_by_where_their_functions_begin() {
 async fn what_is_not_the_file_is_refused() {
     let Some((file, build_id)) = program("symbols-refused") else { return };
     let options = ServerOptions {
-        ingest: IngestLimits { symbols: 100_000, ..IngestLimits::default() },
+        ingest: IngestLimits {
+            symbols: (100_000, std::time::Duration::from_secs(300)),
+            ..IngestLimits::default()
+        },
         ..ServerOptions::default()
     };
     let server = Server::new("symbols-refused-store", options);

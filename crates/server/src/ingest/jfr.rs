@@ -3,6 +3,7 @@
 //!
 //! Invariant: the weight of a sample is that of the file; the request's sample rate is used only if the file has no period.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use plumb_formats::jfr::{self, JfrEvent};
@@ -10,6 +11,7 @@ use plumb_profile::{EventId, Profile, StackId};
 use plumb_store::{Batch, Labels, Millis, ProfileType, SeriesKey, StackNodeId, StoredFrame, StoredSample};
 use prost::Message;
 
+use super::StackBuilder;
 use super::labels::with_sample_labels;
 use super::location::{self, LineFunction, LocationLine};
 use super::pprof::without_stack;
@@ -87,6 +89,7 @@ pub(crate) fn add(
         *sum = (sum.0.saturating_add(one.count), sum.1.saturating_add(one.weight));
     }
     let (mut stacks, mut series) = (HashMap::new(), HashMap::new());
+    let mut builder = StackBuilder::new(limits);
     for ((kind, event, context, stack), (count, weight)) in sums {
         let one = Measured::of(kind, event, profile);
         let keys = match series.get(&(kind, event, context)) {
@@ -103,7 +106,10 @@ pub(crate) fn add(
                 series.entry((kind, event, context)).or_insert(keys)
             }
         };
-        let node = *stacks.entry(stack).or_insert_with(|| add_stack(batch, profile, stack));
+        let node = match stacks.entry(stack) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => *new.insert(add_stack(batch, &mut builder, profile, stack)?),
+        };
         let weight = match one.is_timed {
             true => weight,
             false => count.saturating_mul(1_000_000_000 / u64::from(upload.sample_rate.max(1))),
@@ -174,10 +180,14 @@ fn labelled(kind: &ProfileType, labels: &Labels) -> Labels {
     labels
 }
 
-fn add_stack(batch: &mut Batch, profile: &Profile, stack: Option<StackId>) -> StackNodeId {
+fn add_stack(
+    batch: &mut Batch,
+    builder: &mut StackBuilder,
+    profile: &Profile,
+    stack: Option<StackId>,
+) -> Result<StackNodeId, ApiError> {
     let mut frames: Vec<_> = profile.frames_of(stack).collect();
     frames.reverse();
-    let mut caller = None;
     for id in frames {
         let frame = &profile.frames[id];
         let text = |id| profile.strings.get(id);
@@ -197,10 +207,10 @@ fn add_stack(batch: &mut Batch, profile: &Profile, stack: Option<StackId>) -> St
         let mapping = frame.dso.map_or("", |dso| text(profile.dsos[dso].path));
         let file = StoredFrame { mapping: dictionary.text(mapping), ..StoredFrame::default() };
         for key in location::frames(dictionary, file, &lines) {
-            caller = Some(dictionary.call(caller, key));
+            builder.add(dictionary, key)?;
         }
     }
-    caller.unwrap_or_else(|| without_stack(batch))
+    Ok(builder.end().unwrap_or_else(|| without_stack(batch)))
 }
 
 fn malformed(message: impl std::fmt::Display) -> ApiError {

@@ -3,6 +3,7 @@
 //! Input is untrusted: invalid references, exceeded limits and overflowing sums are rejected with a message.
 
 mod application;
+mod builder;
 mod jfr;
 mod labels;
 mod location;
@@ -13,6 +14,7 @@ mod texts;
 mod time;
 
 pub(crate) use application::Application;
+pub(crate) use builder::StackBuilder;
 pub(crate) use jfr::{JfrUpload, add as add_jfr};
 pub(crate) use labels::series_labels;
 pub(crate) use otlp::add as add_otlp;

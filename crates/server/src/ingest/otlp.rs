@@ -13,6 +13,7 @@ use plumb_store::{
     TextId,
 };
 
+use super::builder::StackBuilder;
 use super::labels::{series_labels, with_sample_labels};
 use super::location::{self, LineFunction, LocationLine};
 use super::texts::InternedTexts;
@@ -48,6 +49,7 @@ pub(crate) fn add(batch: &mut Batch, data: &ProfilesData, limits: &IngestLimits)
         texts: InternedTexts::new(dictionary.string_table.len()),
         frames: vec![None; dictionary.location_table.len()],
         stacks: HashMap::new(),
+        builder: StackBuilder::new(limits),
     };
     for of_resource in &data.resource_profiles {
         let resource = reading.resource(of_resource.resource.as_ref())?;
@@ -72,6 +74,7 @@ struct Reading<'d> {
     /// Frames by location, outermost first.
     frames: Vec<Option<Vec<FrameKey>>>,
     stacks: HashMap<i32, StackNodeId>,
+    builder: StackBuilder,
 }
 
 /// A row of a table of the dictionary.
@@ -233,7 +236,6 @@ impl<'d> Reading<'d> {
             return Ok(known);
         }
         let stack = row(&self.dictionary.stack_table, index, "stack_table")?;
-        let mut caller = None;
         for &location in stack.location_indices.iter().rev() {
             let place = location as usize;
             if self.frames.get(place).is_none_or(Option::is_none) {
@@ -241,10 +243,10 @@ impl<'d> Reading<'d> {
                 self.frames[place] = Some(frames);
             }
             for &frame in self.frames[place].iter().flatten() {
-                caller = Some(batch.dictionary.call(caller, frame));
+                self.builder.add(&mut batch.dictionary, frame)?;
             }
         }
-        let node = match caller {
+        let node = match self.builder.end() {
             Some(node) => node,
             None => {
                 let function = batch.dictionary.text("[no stack]");

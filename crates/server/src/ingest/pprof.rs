@@ -13,6 +13,7 @@ use plumb_store::{
     TextId,
 };
 
+use super::builder::StackBuilder;
 use super::labels::with_sample_labels;
 use super::location::{self, LineFunction, LocationLine};
 use super::texts::InternedTexts;
@@ -58,7 +59,7 @@ impl<'l> PprofReader<'l> {
             return Err(malformed("it has no sample types"));
         }
         let time = self.time(profile.time_nanos, labels)?;
-        let mut reading = Reading::new(profile)?;
+        let mut reading = Reading::new(profile, self.limits)?;
         let types = reading.types(labels.get(NAME).unwrap_or_default())?;
         let mut series: HashMap<Vec<(i64, i64)>, SeriesOfTypes> = HashMap::new();
         let mut totals = vec![0_i64; types.len()];
@@ -147,10 +148,11 @@ struct Reading<'p> {
     texts: InternedTexts,
     /// Frames by location, outermost first.
     frames: HashMap<u64, Vec<FrameKey>>,
+    stacks: StackBuilder,
 }
 
 impl<'p> Reading<'p> {
-    fn new(profile: &'p Profile) -> Result<Self, ApiError> {
+    fn new(profile: &'p Profile, limits: &IngestLimits) -> Result<Self, ApiError> {
         if profile.string_table.first().is_some_and(|first| !first.is_empty()) {
             return Err(malformed("its first string is not empty"));
         }
@@ -161,6 +163,7 @@ impl<'p> Reading<'p> {
             mappings: HashMap::new(),
             texts: InternedTexts::new(profile.string_table.len()),
             frames: HashMap::with_capacity(profile.location.len()),
+            stacks: StackBuilder::new(limits),
         };
         for location in &profile.location {
             if location.id == 0 || reading.locations.insert(location.id, location).is_some() {
@@ -237,7 +240,6 @@ impl<'p> Reading<'p> {
         row: usize,
         leaf_first: &[u64],
     ) -> Result<Option<StackNodeId>, ApiError> {
-        let mut caller = None;
         for &id in leaf_first.iter().rev() {
             if !self.frames.contains_key(&id) {
                 let location = self.locations.get(&id).copied();
@@ -247,10 +249,10 @@ impl<'p> Reading<'p> {
                 self.frames.insert(id, frames);
             }
             for &frame in &self.frames[&id] {
-                caller = Some(batch.dictionary.call(caller, frame));
+                self.stacks.add(&mut batch.dictionary, frame)?;
             }
         }
-        Ok(caller)
+        Ok(self.stacks.end())
     }
 
     /// The frames of a location, with one for each inlined call.

@@ -2,6 +2,7 @@
 
 use plumb_store::{Batch, FrameKey, Millis, SeriesKey, StackNodeId, StoredFrame, StoredSample};
 
+use super::StackBuilder;
 use crate::error::ApiError;
 
 /// Deepest tree.
@@ -26,6 +27,7 @@ pub(crate) struct Target<'b> {
     pub series: SeriesKey,
     pub time: Millis,
     pub factor: i64,
+    pub stacks: StackBuilder,
 }
 
 impl Target<'_> {
@@ -43,12 +45,12 @@ impl Target<'_> {
     }
 
     fn folded(&mut self, stack: &str, count: u64) -> Result<(), ApiError> {
-        let mut caller = None;
+        self.stacks.read(stack.len())?;
         for name in stack.split(';').map(str::trim).filter(|name| !name.is_empty()) {
             let frame = self.frame(name);
-            caller = Some(self.batch.dictionary.call(caller, frame));
+            self.stacks.add(&mut self.batch.dictionary, frame)?;
         }
-        caller.map_or(Ok(()), |stack| self.sample(stack, count))
+        self.stacks.end().map_or(Ok(()), |stack| self.sample(stack, count))
     }
 }
 

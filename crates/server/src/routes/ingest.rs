@@ -15,7 +15,8 @@ use crate::app::App;
 use crate::connect;
 use crate::error::{ApiError, ErrorCode};
 use crate::ingest::{
-    Application, JfrUpload, PprofReader, StackFormat, Target, add_jfr, add_stacks, begin_time, series_labels,
+    Application, JfrUpload, PprofReader, StackBuilder, StackFormat, Target, add_jfr, add_stacks, begin_time,
+    series_labels,
 };
 use crate::moment;
 use crate::options::ServerOptions;
@@ -127,7 +128,8 @@ fn batch(said: &Said, sent: &Sent, options: &ServerOptions) -> Result<Batch, Api
                 }
                 false => bytes,
             };
-            add_stacks(format, bytes, &mut Target { batch: &mut batch, series, time, factor })?;
+            let stacks = StackBuilder::new(&options.ingest);
+            add_stacks(format, bytes, &mut Target { batch: &mut batch, series, time, factor, stacks })?;
             return Ok(batch);
         }
         Format::Jfr => {

@@ -56,7 +56,8 @@ async fn upload(
     let (parts, body) = request.into_parts();
     let tenant = app.tenant(&parts.headers)?;
     let limits = &app.options.ingest;
-    let limits = BodyLimits { sent: limits.symbols, unpacked: limits.symbols, time: limits.symbols_time };
+    let (bytes, time) = limits.symbols;
+    let limits = BodyLimits { sent: bytes, unpacked: bytes, time };
     // The size is the sender's content length; without it, the limit.
     let length = parts.headers.get("content-length").and_then(|length| length.to_str().ok()?.parse().ok());
     let is_packed = parts.headers.contains_key("content-encoding");
