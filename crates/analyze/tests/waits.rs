@@ -78,7 +78,10 @@ fn a_lock_that_is_waited_for_by_epoll_is_told_from_the_wait_for_a_client() {
         ("db/11/11", &row, &[10_000]),
         ("db/12/12", &checkpoint, &[10_000]),
     ]);
-    assert_eq!(kinds(&made), [(WaitKind::Descriptors, 10_400), (WaitKind::Idle, 10_200)]);
+    assert_eq!(kinds(&made), [(WaitKind::Lock, 10_400), (WaitKind::Idle, 10_200)], "lock_row says so");
+    let other = row.replace("lock_row", "send_row");
+    let made = profile(&[("db/10/10", &client, &[100, 100]), ("db/10/10", &other, &[400])]);
+    assert_eq!(kinds(&made), [(WaitKind::Descriptors, 400), (WaitKind::Idle, 200)]);
 }
 
 #[test]

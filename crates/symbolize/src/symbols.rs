@@ -148,13 +148,20 @@ impl FileSymbols {
     /// Returns the start of the function without a symbol that contains `address`, from the unwind information, which survives stripping, or where
     /// there is none from the calls in the code.
     pub fn nameless_start(&mut self, address: u64) -> Option<u64> {
+        if let Some(start) = self.unwound_start(address) {
+            return Some(start);
+        }
         let image = &self.image;
-        let extents = self.extents.get_or_insert_with(|| Extents::read(image)).as_ref();
-        let covered = |address| extents.and_then(|extents| extents.start(address));
-        covered(address).or_else(|| {
-            let beginnings = self.beginnings.get_or_insert_with(|| Beginnings::read(image));
-            beginnings.start(address).filter(|&start| covered(start).is_none())
-        })
+        let start = self.beginnings.get_or_insert_with(|| Beginnings::read(image)).start(address)?;
+        // A function with a known end ends before this one.
+        let is_known = self.unwound_start(start).is_some() || self.in_tables(start).is_some();
+        (!is_known).then_some(start)
+    }
+
+    /// Returns the start of the unwind entry that covers `address`.
+    fn unwound_start(&mut self, address: u64) -> Option<u64> {
+        let image = &self.image;
+        self.extents.get_or_insert_with(|| Extents::read(image)).as_ref()?.start(address)
     }
 
     /// Returns the function that starts after `address`, the byte before a return address, if that byte is not in code.
@@ -165,7 +172,7 @@ impl FileSymbols {
     pub fn begun_at(&mut self, address: u64) -> Option<u64> {
         let start = address.checked_add(1)?;
         let found = self.in_tables(start).filter(|found| found.start == start)?;
-        self.nameless_start(address).is_none().then_some(found.start)
+        self.unwound_start(address).is_none().then_some(found.start)
     }
 
     /// Returns the code that a signal handler returns to. It was never called, so the address looked up, the byte before it, is not part of any
