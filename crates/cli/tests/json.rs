@@ -138,7 +138,10 @@ fn readers_write_the_fields_of_the_page() {
             run(&["report", "--json", "--callers", "getenv", "a.plumb"]),
         ],
     );
-    wrong += &differences("plumb procs", &[run(&["procs", "--json", "a.plumb"])]);
+    let loops = "for i in 1 2 3 4 5 6 7 8 9 10; do for j in 1 2 3 4 5 6 7 8 9 10; do /bin/true; done; done";
+    let short = run(&["procs", "--json", "--", "sh", "-c", loops]);
+    assert_ne!(short[0]["advice"][0]["measured"][0]["what"], Value::Null, "{short:?}");
+    wrong += &differences("plumb procs", &[run(&["procs", "--json", "a.plumb"]), short]);
     wrong += &differences("plumb annotate", &[run(&["annotate", "--json", "a.plumb", "getenv"])]);
     let by = |rows: &str| run(&["diff", "--json", "--by", rows, "a.plumb", "b.plumb"]);
     wrong += &differences("plumb diff", &["function", "line", "path", "syscall"].map(by));
@@ -178,12 +181,17 @@ fn system_calls_have_the_fields_of_the_page() {
         let program = ["--", "sh", "-c", "for i in 1 2 3 4 5 6 7 8; do ls -R /usr/include >/dev/null; done"];
         written(&folder, &[arguments, &program].concat())
     };
+    let slow =
+        ["kernel", "--json", "--advice", "--", "dd", "bs=1", "count=300000", "if=/dev/zero", "of=bytes"];
+    let advised = written(&folder, &slow);
+    assert_ne!(advised[0]["advice"]["advice"][0]["measured"][0]["what"], Value::Null, "{advised:?}");
     wrong += &differences(
         "plumb kernel",
         &[
             run(&["kernel", "--json", "--stacks=3"]),
             run(&["kernel", "--json", "--calls", "--latency", "--per", "thread"]),
             run(&["kernel", "--json", "--advice"]),
+            advised,
         ],
     );
     wrong += &differences(
