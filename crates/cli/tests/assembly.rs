@@ -64,7 +64,7 @@ __attribute__((noinline)) static void through_pointer(unsigned long n)
 { volatile char room[ROOM]; room[ROOM - 1] = 1; pointer(n); sink = room[ROOM - 1]; }
 __attribute__((noinline)) static void outer(int way, unsigned long n)
 { if (way) directly(n); else through_pointer(n); sink++; }
-int main(void) { for (int i = 0; i < 600; i++) outer(i & 1, 1000000); return 0; }
+int main(void) { for (int i = 0; i < 1800; i++) outer(i & 1, 1000000); return 0; }
 ";
 
 /// Leaves space in its frame for the remains of earlier calls.

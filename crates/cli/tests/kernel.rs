@@ -149,7 +149,7 @@ fn the_shortest_call_is_seen_with_its_way_in_and_out() {
 #[test]
 fn short_processes_are_all_there() {
     let Some((folder, _alone)) = program("forkexec") else { return };
-    let (report, _) = measured(&folder, &[], &["./forkexec", "200"]);
+    let (report, _) = measured(&folder, &[], &["./forkexec", "800"]);
     check_sum(&report);
     println!("{report}");
     for name in ["user", "fork", "exec", "exit", "page-fault"] {
