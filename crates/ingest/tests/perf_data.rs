@@ -180,10 +180,10 @@ const DEEP: &str = "
         pad[d % 200] = x;
         x = work(x, 300);
         if (d > 0) x = descend(d - 1, x) + pad[d % 7];
-        else x = work(x, 100000);
+        else x = work(x, 50000 + (x & 0x1ffff));
         return x ^ pad[d % 200];
     }
-    int main(void) { for (int i = 0; i < 1500; i++) sink = descend(1000, sink + i); return 0; }
+    int main(void) { for (int i = 0; i < 5000; i++) sink = descend(1000, sink + i); return 0; }
 ";
 
 /// With frames of one size, the stack pointer gives their number.
