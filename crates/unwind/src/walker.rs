@@ -123,11 +123,19 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
             }
             frames.push(frame);
             let full = frames.len() <= self.full_until;
-            frame = match self.caller(frame.pc, frame.is_return, full) {
-                Ok(Walked { pc: Avma(0), is_return: true, .. }) => return End::Root,
+            frame = match self.step_out(frame.pc, frame.is_return, full) {
                 Ok(caller) => caller,
                 Err(end) => return end,
             };
+        }
+    }
+
+    /// As [`Walker::caller`], where a return address of zero is the root.
+    #[inline(always)]
+    pub(crate) fn step_out(&mut self, pc: Avma, is_return: bool, full: bool) -> Result<Walked, End> {
+        match self.caller(pc, is_return, full)? {
+            Walked { pc: Avma(0), is_return: true, .. } => Err(End::Root),
+            caller => Ok(caller),
         }
     }
 

@@ -142,8 +142,7 @@ impl<'f, 'w, A: Architecture, C: CodeMap, M: Memory> Fast<'f, 'w, A, C, M> {
     fn step(&mut self, slots: &mut [u32], used: &mut usize) -> Option<Stop> {
         let full = self.count <= self.walker.full_until;
         self.settle();
-        let caller = match self.walker.caller(Avma(self.pc), self.is_return, full) {
-            Ok(Walked { pc: Avma(0), is_return: true, .. }) => return Some(Stop::End(End::Root)),
+        let caller = match self.walker.step_out(Avma(self.pc), self.is_return, full) {
             Ok(caller) => caller,
             Err(end) => return Some(Stop::End(end)),
         };

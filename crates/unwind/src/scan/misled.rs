@@ -113,11 +113,10 @@ pub(super) fn resume<A: Architecture, C: CodeMap, M: Memory>(
                 break End::TooManyFrames;
             }
             frames.push(frame);
-            frame = match walker.caller(frame.pc, frame.is_return, true) {
-                Ok(Walked { pc: Avma(0), is_return: true, .. }) => break End::Root,
-                Ok(caller) => caller,
+            match walker.step_out(frame.pc, frame.is_return, true) {
+                Ok(caller) => frame = caller,
                 Err(end) => break end,
-            };
+            }
         };
     }
     if end == End::NotMapped && frames.len() > 1 && frames.last().is_some_and(|last| last.is_return) {

@@ -123,8 +123,7 @@ fn by_words<A: Architecture, C: CodeMap, M: Memory>(
             return End::TooManyFrames;
         }
         frames.push(frame);
-        frame = match walker.caller(frame.pc, frame.is_return, true) {
-            Ok(Walked { pc: Avma(0), is_return: true, .. }) => return End::Root,
+        frame = match walker.step_out(frame.pc, frame.is_return, true) {
             Ok(caller) => caller,
             Err(end) if helps(end, frame.is_return) && scans < MAX_SCANS && is_wanted(frame) => {
                 scans += 1;
