@@ -289,7 +289,6 @@ impl Recorder {
 
     fn change_period(&mut self, index: usize, next: Limit) {
         let one = &mut self.sampled[index];
-        let is_first = one.limit.is_some_and(|limit| limit.period() == 1);
         let Some(since_ns) = one.events.change_period(next.period()) else {
             // The event stays as it was.
             one.limit = None;
@@ -297,11 +296,10 @@ impl Recorder {
         };
         one.limit = Some(next);
         self.ingest.weigh_from(one.id, since_ns, next.period());
-        if is_first {
-            self.say_frequent(index);
-        }
+        self.say_frequent(index);
     }
 
+    /// Notes the rate of a frequent event, and says once that it is.
     fn say_frequent(&mut self, index: usize) {
         let (hz, sampling) = (self.setup.frequency_hz, self.sampled[index].events.sampling());
         let name = sampling.counter.name();

@@ -115,11 +115,14 @@ impl Recorder {
                 counted.iter().for_each(|&counted| self.ingest.scale_down(one.id, counted));
                 continue;
             }
-            let counted = one.events.counted().filter(|_| one.is_by_frequency());
-            match one.events.parts().filter(|_| !one.events.is_assisted()) {
-                Some(parts) => self.ingest.scale_parts(one.id, &parts),
-                // Each occurrence was a sample and some may have been lost; or programs have the period of each, and sum over time.
-                None => counted.iter().for_each(|&counted| self.ingest.scale(one.id, 0..u64::MAX, counted)),
+            // Programs have the period of each sample, and sum samples of any time.
+            let parts = if one.events.is_assisted() { None } else { one.events.parts() };
+            if let Some(parts) = parts {
+                self.ingest.scale_parts(one.id, &parts);
+            } else if one.is_by_frequency()
+                && let Some(counted) = one.events.counted()
+            {
+                self.ingest.scale(one.id, 0..u64::MAX, counted);
             }
         }
     }
