@@ -146,7 +146,7 @@ fn leads_to(key: &FileKey, pid: u32) -> bool {
 }
 
 /// Returns our path of a file that a process has at `path`, for example in a container.
-fn seen_by(pid: u32, path: &Path) -> PathBuf {
+pub(crate) fn seen_by(pid: u32, path: &Path) -> PathBuf {
     let mut inside = PathBuf::from(format!("/proc/{pid}/root"));
     inside.push(path.strip_prefix("/").unwrap_or(path));
     inside

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::maps::{MapLine, parse_maps};
-use crate::open::{FileOrigin, open_mapped};
+use crate::open::{FileOrigin, open_mapped, seen_by};
 use crate::pid::{living_thread, mappings, pids};
 use crate::thread::tracer;
 use crate::{FileKey, read_memory};
@@ -127,8 +127,7 @@ fn reachable(pid: u32, line: &MapLine<'_>) -> PathBuf {
     if fs::metadata(&path).is_ok_and(|meta| meta.ino() == line.inode) {
         return path;
     }
-    let inside = path.strip_prefix("/").unwrap_or(&path);
-    PathBuf::from(format!("/proc/{}/root", living_thread(pid))).join(inside)
+    seen_by(living_thread(pid), &path)
 }
 
 fn mapped_file(pid: u32, line: &MapLine<'_>) -> Option<File> {
