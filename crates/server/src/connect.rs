@@ -4,7 +4,6 @@
 //! message types and a code generator.
 
 use std::io::Read;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -20,6 +19,7 @@ use tokio::time::timeout;
 
 use crate::app::{App, Context};
 use crate::error::{ApiError, ErrorCode};
+use crate::options::BodyLimits;
 
 /// Largest zstd window, as a power of 2: a decoder keeps as much in memory.
 const WINDOW_LOG: u32 = 24;
@@ -118,16 +118,6 @@ where
         app.query(tenant, move |context| codec.encode(&answer(context, question)?)).await
     };
     answered.await.map_or_else(IntoResponse::into_response, |body| codec.response(body))
-}
-
-/// Limits for a request's body.
-pub(crate) struct BodyLimits {
-    /// Bytes as sent.
-    pub sent: usize,
-    /// Bytes unpacked.
-    pub unpacked: usize,
-    /// Time limit for its arrival.
-    pub time: Duration,
 }
 
 /// Reads and unpacks the body of a request.

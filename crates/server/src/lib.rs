@@ -33,6 +33,6 @@ pub use access::{Scope, TokenError, Tokens};
 pub use client::{PUSH_PATH, SYMBOLS_PATH, default_type, push_request};
 pub use error::{ApiError, ErrorCode};
 pub use opened::FileReader;
-pub use options::{FrameLimits, IngestLimits, QueryLimits, ServerOptions};
+pub use options::{BodyLimits, FrameLimits, IngestLimits, QueryLimits, ServerOptions};
 pub use routes::{ShownRecordings, recordings_router, router};
 pub use serve::{ListenOptions, ServeError, Server};

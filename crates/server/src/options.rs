@@ -46,8 +46,19 @@ pub struct IngestLimits {
     pub newest: Option<Duration>,
     /// Time limit for receiving a body.
     pub body_time: Duration,
-    /// Bytes of a file with symbols, as sent and unpacked, and the time limit for receiving it.
-    pub symbols: (usize, Duration),
+    /// A file with symbols.
+    pub symbols: BodyLimits,
+}
+
+/// Limits for a request's body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodyLimits {
+    /// Bytes as sent.
+    pub sent: usize,
+    /// Bytes unpacked.
+    pub unpacked: usize,
+    /// Time limit for its arrival.
+    pub time: Duration,
 }
 
 /// Limits for frames.
@@ -76,7 +87,7 @@ impl Default for IngestLimits {
             oldest: None,
             newest: Some(Duration::from_secs(600)),
             body_time: Duration::from_secs(30),
-            symbols: (256 << 20, Duration::from_secs(300)),
+            symbols: BodyLimits { sent: 256 << 20, unpacked: 256 << 20, time: Duration::from_secs(300) },
         }
     }
 }

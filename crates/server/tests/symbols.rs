@@ -14,7 +14,7 @@ use plumb_formats::otlp::message::{
     OtlpMapping, OtlpSample, Profile, ProfilesData, Resource, ResourceProfiles, ScopeProfiles, Stack,
     ValueType,
 };
-use plumb_server::{IngestLimits, ServerOptions};
+use plumb_server::{BodyLimits, IngestLimits, ServerOptions};
 use prost::Message;
 use serde_json::{Value, json};
 use support::Server;
@@ -248,7 +248,7 @@ async fn what_is_not_the_file_is_refused() {
     let Some((file, build_id)) = program("symbols-refused") else { return };
     let options = ServerOptions {
         ingest: IngestLimits {
-            symbols: (100_000, std::time::Duration::from_secs(300)),
+            symbols: BodyLimits { sent: 100_000, unpacked: 100_000, ..IngestLimits::default().symbols },
             ..IngestLimits::default()
         },
         ..ServerOptions::default()

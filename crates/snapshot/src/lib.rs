@@ -32,7 +32,7 @@ const MAX_PLACES: usize = 4;
 /// with the original return address.
 pub type ReplacedReturns = Arc<dyn Fn(u32) -> Vec<(u64, u64)> + Send + Sync>;
 
-/// SnapshotOptions of a snapshot.
+/// Options of a snapshot.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SnapshotOptions {
     /// Scan stacks that end for lack of unwind information ([`Ingest::scan_stacks`]).

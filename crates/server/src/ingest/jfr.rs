@@ -11,7 +11,7 @@ use plumb_profile::{EventId, Profile, StackId};
 use plumb_store::{Batch, Labels, Millis, ProfileType, SeriesKey, StackNodeId, StoredFrame, StoredSample};
 use prost::Message;
 
-use super::StackBuilder;
+use super::builder::StackBuilder;
 use super::labels::with_sample_labels;
 use super::location::{self, LineFunction, LocationLine};
 use super::pprof::without_stack;

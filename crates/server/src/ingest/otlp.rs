@@ -16,6 +16,7 @@ use plumb_store::{
 use super::builder::StackBuilder;
 use super::labels::{series_labels, with_sample_labels};
 use super::location::{self, LineFunction, LocationLine};
+use super::pprof::without_stack;
 use super::texts::InternedTexts;
 use super::time;
 use crate::error::ApiError;
@@ -246,14 +247,7 @@ impl<'d> Reading<'d> {
                 self.builder.add(&mut batch.dictionary, frame)?;
             }
         }
-        let node = match self.builder.end() {
-            Some(node) => node,
-            None => {
-                let function = batch.dictionary.text("[no stack]");
-                let frame = batch.dictionary.frame(StoredFrame { function, ..StoredFrame::default() });
-                batch.dictionary.call(None, frame)
-            }
-        };
+        let node = self.builder.end().unwrap_or_else(|| without_stack(batch));
         self.stacks.insert(index, node);
         Ok(node)
     }

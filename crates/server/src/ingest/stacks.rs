@@ -2,7 +2,7 @@
 
 use plumb_store::{Batch, FrameKey, Millis, SeriesKey, StackNodeId, StoredFrame, StoredSample};
 
-use super::StackBuilder;
+use super::builder::StackBuilder;
 use crate::error::ApiError;
 
 /// Deepest tree.

@@ -17,9 +17,10 @@ use tokio::time::timeout;
 
 use super::page::guarded;
 use crate::app::App;
-use crate::connect::{self, BodyLimits};
+use crate::connect;
 use crate::error::{ApiError, ErrorCode};
 use crate::opened::read_alone;
+use crate::options::BodyLimits;
 use crate::parameters::Parameters;
 use crate::recordings;
 

@@ -8,7 +8,7 @@ use axum::routing::{get, put};
 use serde::Serialize;
 
 use crate::app::App;
-use crate::connect::{BodyLimits, read_body_within};
+use crate::connect::read_body_within;
 use crate::error::{ApiError, ErrorCode};
 use crate::symbols::build_id;
 
@@ -55,9 +55,7 @@ async fn upload(
 ) -> Result<StatusCode, ApiError> {
     let (parts, body) = request.into_parts();
     let tenant = app.tenant(&parts.headers)?;
-    let limits = &app.options.ingest;
-    let (bytes, time) = limits.symbols;
-    let limits = BodyLimits { sent: bytes, unpacked: bytes, time };
+    let limits = app.options.ingest.symbols;
     // The size is the sender's content length; without it, the limit.
     let length = parts.headers.get("content-length").and_then(|length| length.to_str().ok()?.parse().ok());
     let is_packed = parts.headers.contains_key("content-encoding");
