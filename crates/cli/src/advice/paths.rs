@@ -14,7 +14,7 @@ use crate::descriptor_links::Proc;
 const BY_DESCRIPTOR: [&str; 9] =
     ["read", "readv", "write", "writev", "pread64", "pwrite64", "getdents64", "getdents", "close"];
 
-/// Signatures of the system calls that rules examine, and of those that open, duplicate or close descriptors.
+/// Signatures of system calls that rules examine, or that open, duplicate or close descriptors.
 pub(super) struct Known {
     /// By number.
     signatures: HashMap<u32, Signature>,

@@ -14,7 +14,7 @@ pub struct FilterArgs {
     pub samples: SampleFilterArgs,
     /// Only this interval, in seconds since the start: A-B, A- or -B
     ///
-    /// `A-B@C-D` keeps a part of each second: `@0.2-0.3` keeps what runs 0.2 to 0.3 s into every second of the wall clock.
+    /// `A-B@C-D` selects the part from C to D of each second of the wall clock, such as `@0.2-0.3`.
     #[arg(long, value_name = "A-B", allow_hyphen_values = true)]
     pub time: Option<String>,
 }

@@ -8,7 +8,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use crate::render::columns::{self, left};
-use crate::terminal::{Heat, printable};
+use crate::render::document::text;
+use crate::terminal::Heat;
 
 use super::flame;
 use super::keys::{FILE_HELP, HELP, LIVE_HELP};
@@ -44,7 +45,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &mut State, picture: &Picture<'_>) {
     }
     let mut lines = wrap(picture.title, picture.facts, width);
     if let Some(warning) = picture.warning {
-        let rows = words(warning, width);
+        let rows = text::wrap(warning, width);
         let most = usize::from(area.height / WARNING_PART).max(1);
         lines
             .extend(rows.into_iter().take(most).map(|row| Line::styled(row, warning_style(picture.colours))));
@@ -114,21 +115,6 @@ fn scroll(state: &mut State, lines: usize, page: usize) {
 
 fn warning_style(colours: bool) -> Style {
     if colours { Style::new().fg(Color::Yellow) } else { Style::new().add_modifier(Modifier::BOLD) }
-}
-
-/// A sentence, wrapped between words.
-fn words(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in printable(text).split(' ') {
-        match lines.last_mut() {
-            Some(line) if columns::width(line) + 1 + columns::width(word) <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 /// The facts, wrapped into lines.

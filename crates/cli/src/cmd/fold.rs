@@ -24,7 +24,8 @@ pub struct Args {
     /// Count weights in the event's unit (nanoseconds of cpu-clock) instead of samples
     ///
     /// Without it, counts are samples for a clock (cpu-clock, cycles), as flame graph tools expect, and weights for any other event,
-    /// because each of its samples may represent many occurrences. A file with costs and no samples (callgrind) has weights too. `plumb export --format folded` writes the same.
+    /// because each of its samples may represent many occurrences. Where a file has costs but not the
+    /// number of its samples (callgrind), counts are weights as well. `plumb export --format folded` writes the same.
     #[arg(long)]
     weights: bool,
     #[command(flatten)]

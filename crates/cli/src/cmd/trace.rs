@@ -216,7 +216,7 @@ fn look(calls: &mut Calls, shown: &mut Shown) -> Result<bool> {
     Ok(taken > 0)
 }
 
-/// Prints the calls still in the ring, then those that have not returned.
+/// Drains the ring, then prints unfinished calls.
 fn finish(calls: &mut Calls, shown: &mut Shown) -> Result<()> {
     calls.end()?;
     calls.ask_unfinished()?;

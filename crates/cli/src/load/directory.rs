@@ -14,7 +14,7 @@ use super::kind::{self, Kind};
 /// Largest number of files with samples: perf writes one for each processor.
 const MOST_FILES: usize = 8192;
 
-/// Number of entries that are looked at to say what a directory looks like.
+/// Maximum number of entries examined to describe a directory.
 const LOOKED_AT: usize = 500;
 
 /// The file of a perf directory that has the header.
@@ -28,7 +28,7 @@ pub struct RingFiles {
     pub missing: Vec<usize>,
 }
 
-/// Returns the file with the header in a directory of perf; another directory is an error that says what it looks like.
+/// Returns the path of `data` in a directory of perf. Fails for any other directory, with a description of it.
 pub fn header_file(directory: &Path, name: &str) -> Result<PathBuf> {
     let header = directory.join(HEADER);
     if is_perf_data(&header) { Ok(header) } else { Err(anyhow!("{name}: {}", looks(directory, name)?)) }
@@ -91,7 +91,7 @@ fn start(path: &Path) -> Option<Vec<u8>> {
     Some(start)
 }
 
-/// Says what a directory looks like that is none of perf's, and what to do.
+/// Describes a directory that perf did not write, and the remedy.
 fn looks(directory: &Path, name: &str) -> Result<String> {
     let mut entries: Vec<DirEntry> =
         directory.read_dir().with_context(|| name.to_owned())?.flatten().take(LOOKED_AT).collect();

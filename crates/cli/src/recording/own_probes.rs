@@ -36,7 +36,7 @@ struct Seen {
     /// The stack outside of the first probe frame.
     outside: Option<StackId>,
     is_in_probe: bool,
-    /// Whether the innermost program is one of plumb's: what it calls is too.
+    /// Whether the innermost program is one of plumb's. Functions that it calls belong to it.
     is_in_own: bool,
     is_foreign: bool,
 }

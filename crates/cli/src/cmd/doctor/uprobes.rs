@@ -29,7 +29,7 @@ struct Probed {
     site: ProbeSite,
 }
 
-/// Says what the uprobes cost that are set; `None`: there are none, or this user may not know.
+/// Returns a finding on the cost of active uprobes; `None` if there are none, or this user may not see them.
 pub(super) fn finding() -> Option<Finding> {
     let listed = Tracefs::open().and_then(|tracefs| fs::read_to_string(tracefs.path().join("uprobe_events")));
     let mut all = parse_uprobe_events(&listed.unwrap_or_default());

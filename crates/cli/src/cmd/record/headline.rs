@@ -23,7 +23,7 @@ const ADVISED: f64 = 1.0;
 const CAUSES: usize = 5;
 /// Fewest samples for a meaningful coverage.
 pub(super) const ENOUGH_SAMPLES: f64 = 20.0;
-/// Minimum CPU time of the target, in seconds, to print overhead as a share of it.
+/// Minimum CPU time of the target, in seconds, for an overhead in percent.
 const ENOUGH_SECONDS: f64 = 0.1;
 
 /// Prints the summary.

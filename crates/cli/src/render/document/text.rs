@@ -75,7 +75,7 @@ fn text_width(out: &Output<'_>) -> usize {
 }
 
 /// Wraps the words to at most `width` characters; a longer word gets a line of its own.
-fn wrap(words: &str, width: usize) -> Vec<String> {
+pub fn wrap(words: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
     let mut used = 0;

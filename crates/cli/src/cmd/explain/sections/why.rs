@@ -1,10 +1,9 @@
 //! The sections on waits, and on causes with advice.
 
 use plumb_analyze::{Advice, Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, FrameIndex, Rule, Waits};
-
-use super::figures::{gain, path, percent, with_interval};
 use plumb_profile::Event;
 
+use super::figures::{gain, path, percent, with_interval};
 use crate::cmd::explain::{Args, again, loops, waits as brief_waits};
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
