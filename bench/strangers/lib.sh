@@ -56,3 +56,13 @@ Y
   for _ in $(seq 100); do [ -s "$W/bt" ] && break; sleep 0.1; done
   grep -q attached "$W/bt"
 }
+# file_offset PROGRAM FUNCTION: where in the file its first instruction is
+file_offset() { python3 - "$1" "$2" <<'Y'
+import subprocess,sys
+a=[l.split() for l in subprocess.check_output(["nm",sys.argv[1]],text=True).splitlines()]
+v=[int(x[0],16) for x in a if len(x)==3 and x[2]==sys.argv[2]][0]
+for l in subprocess.check_output(["readelf","-lW",sys.argv[1]],text=True).splitlines():
+    w=l.split()
+    if w and w[0]=="LOAD" and int(w[2],16)<=v<int(w[2],16)+int(w[4],16): print(hex(v-int(w[2],16)+int(w[1],16)))
+Y
+}

@@ -18,16 +18,7 @@ __attribute__((noinline)) void recursion(double d){ rec(12,d); s++; }
 int main(int c,char**v){ for(int i=0;i<(c>1?300:10);i++){ nested(0.05); recursion(0.05); } return 0; }
 C
 gcc -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -no-pie -fno-ipa-cp -fno-ipa-sra p.c -o p || exit 2
-off() { python3 - "$1" <<'Y'
-import subprocess,sys
-a=[l.split() for l in subprocess.check_output(["nm","p"],text=True).splitlines()]
-v=[int(x[0],16) for x in a if len(x)==3 and x[2]==sys.argv[1]][0]
-for l in subprocess.check_output(["readelf","-lW","p"],text=True).splitlines():
-    w=l.split()
-    if w and w[0]=="LOAD" and int(w[2],16)<=v<int(w[2],16)+int(w[4],16): print(hex(v-int(w[2],16)+int(w[1],16)))
-Y
-}
-for e in n1 n2 n3 deep; do echo "r:$g/$e $W/p:$(off ${e/deep/rec})" >>$T/uprobe_events || skip "uprobe_events refuses r:"; done
+for e in n1 n2 n3 deep; do echo "r:$g/$e $W/p:$(file_offset p ${e/deep/rec})" >>$T/uprobe_events || skip "uprobe_events refuses r:"; done
 perf record -q -a -e $g:n1 -e $g:n2 -e $g:n3 -e $g:deep -o perf.data sleep 100 >pl 2>&1 & b=$!; kids=$b; sleep 1.5; kill -0 $b 2>/dev/null || skip "perf: $(head -3 pl)"
 R=$(printf 'rec;%.0s' $(seq 13))
 for cap in bpf perf; do $PLUMB record --capture $cap -o a.plumb -- ./p 2>err

@@ -17,16 +17,7 @@ __attribute__((noinline)) void caller_b(double d){ volatile char p[70]; p[0]=1; 
 int main(int c,char**v){ int n=c>1?atoi(v[1]):12; for(int i=0;i<n;i++){ caller_a(0.06); caller_b(0.03); } s++; return 0; }
 C
 gcc -O2 -g -fomit-frame-pointer p.c -o p || exit 2
-off() { python3 - "$1" <<'Y'
-import subprocess,sys
-a=[l.split() for l in subprocess.check_output(["nm","p"],text=True).splitlines()]
-v=[int(x[0],16) for x in a if len(x)==3 and x[2]==sys.argv[1]][0]
-for l in subprocess.check_output(["readelf","-lW","p"],text=True).splitlines():
-    w=l.split()
-    if w and w[0]=="LOAD" and int(w[2],16)<=v<int(w[2],16)+int(w[4],16): print(hex(v-int(w[2],16)+int(w[1],16)))
-Y
-}
-for e in first second; do echo "r:$g/$e $W/p:$(off $e)" >>$T/uprobe_events || skip "uprobe_events refuses r:"; done
+for e in first second; do echo "r:$g/$e $W/p:$(file_offset p $e)" >>$T/uprobe_events || skip "uprobe_events refuses r:"; done
 echo 1 >$T/events/$g/enable || skip "can't enable"
 for cap in bpf perf; do $PLUMB record --capture $cap -o a.plumb -- ./p 2>err
   for k in "main;caller_a;([a-z]*;)*second 67" "main;caller_b;second 33"; do set -- $k; s=$(share a.plumb "$1"); within "$s" $(($2-6)) $(($2+6)) && pass "$cap: $1 $s% (true $2)" || { bad "$cap: $1 $s% (true $2)"; top3 a.plumb; sed -n 2,4p err; }; done
