@@ -225,3 +225,26 @@ fn numbers_of_processes_that_mean_others_in_proc_are_refused() {
         assert!(!output.status.success() && said.contains("another pid namespace"), "{command:?}: {said}");
     }
 }
+
+/// The file with their functions is in a mount namespace that is gone when the recording ends.
+#[test]
+fn containers_that_end_soon_have_their_functions() {
+    let needed = [Requirement::Root, Requirement::Perf, Requirement::Cc];
+    if !needed.into_iter().all(needs) || !needs_command(Requirement::Tools, "unshare") {
+        return;
+    }
+    let folder = folder("short-containers");
+    assert!(compiled(&folder, "tests/programs/copied_text.c", "copied"));
+    std::fs::create_dir(folder.join("inside")).expect("a folder in the folder");
+    let inside = "mount -t tmpfs none inside && cd inside && objcopy --only-keep-debug ../copied copied.debug \
+                  && objcopy -S --add-gnu-debuglink=copied.debug ../copied program && exec ./program written 0.2";
+    let containers = format!("for i in 1 2 3 4 5; do unshare --mount sh -c '{inside}' || exit 1; done");
+    for capture in captures() {
+        let options = ["record", "--user-only", "--capture", capture, "-o", "r.plumb", "--"];
+        succeeds(&folder, &[&options, &["sh", "-c", &containers][..]].concat());
+        holds(&folder, "r.plumb", "main;afterwards;middle;leaf", capture);
+        let all: u64 = folded(&folder, "r.plumb").into_iter().map(|(_, count)| count).sum();
+        let (named, _) = share(&folder, "r.plumb", "main;afterwards;middle;leaf");
+        assert!(named * 100 > all * 85, "{capture}: {named} of {all}");
+    }
+}

@@ -111,9 +111,11 @@ fn by_link(image: &Image, options: &Options, answer: &mut Answer) -> Option<Rc<I
     let recorded = Path::new(&answer.summary.path).parent().unwrap_or(folder).to_owned();
     for root in &options.debug_roots {
         for folder in [folder, &recorded] {
-            let place = root.join(folder.strip_prefix("/").unwrap_or(folder)).join(&name);
-            if !places.contains(&place) {
-                places.push(place);
+            let folder = root.join(folder.strip_prefix("/").unwrap_or(folder));
+            for place in [folder.join(&name), folder.join(".debug").join(&name)] {
+                if !places.contains(&place) {
+                    places.push(place);
+                }
             }
         }
     }

@@ -112,8 +112,7 @@ impl Session {
     /// Starts to find names for the frames that `profile` has gained since the last call, in separate threads; returns at once. Only for a profile of
     /// this machine that is being made.
     pub fn round(&mut self, profile: &Profile) {
-        self.note_users(profile);
-        self.roots.note(profile, &self.options);
+        self.note_processes(profile);
         if self.closed.is_some() || profile.frames.len() == self.seen {
             return;
         }
@@ -146,6 +145,13 @@ impl Session {
         }
         let jobs = job::jobs(profile, 0).into_iter();
         self.give(jobs.filter_map(|job| Some(Job { held: Some(files.remove(&job.dso)?), ..job })));
+    }
+
+    /// Notes what names need of the processes that `profile` has gained since the last call, while they run: takes microseconds for each.
+    /// A process that ends before the next [`round`](Self::round) has names even so.
+    pub fn note_processes(&mut self, profile: &Profile) {
+        self.note_users(profile);
+        self.roots.note(profile, &self.options);
     }
 
     fn give(&mut self, jobs: impl Iterator<Item = Job>) {

@@ -41,7 +41,8 @@ impl Sources {
         if roots.is_empty() {
             return Images::find(job, &self.options, &fetch, answer);
         }
-        let roots = roots.into_iter().map(|root| root.join("usr/lib/debug"));
+        // The root itself: what is beside the file there.
+        let roots = roots.into_iter().flat_map(|root| [root.join("usr/lib/debug"), root]);
         let debug_roots = self.options.debug_roots.iter().cloned().chain(roots).collect();
         Images::find(job, &Options { debug_roots, ..self.options.clone() }, &fetch, answer)
     }

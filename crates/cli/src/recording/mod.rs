@@ -230,6 +230,8 @@ struct Looks {
 
 /// Records until an end; `None`: the time is up.
 fn watch(session: &mut Session, looks: &mut Looks) -> Result<Option<End>> {
+    // Processes that run already may end before the first step does.
+    looks.symbols.look(&mut session.recorder);
     loop {
         match session.step(STEP)? {
             Step::TimeUp => return Ok(None),

@@ -33,17 +33,19 @@ impl SymbolLookup {
         Self { session: Session::begin(options), next: FIRST }
     }
 
-    /// If due, requests names for new frames, and stores those found in the profile.
+    /// Notes new processes. If due, requests names for new frames, and stores those found in the profile.
     pub fn look(&mut self, recorder: &mut Recorder) {
         let elapsed = recorder.elapsed();
-        if elapsed >= self.next {
-            self.next = elapsed + INTERVAL.max(elapsed / SHARE).min(LONGEST);
-            let session = &mut self.session;
-            recorder.meanwhile(|profile| {
-                session.take(profile);
-                session.round(profile);
-            });
+        let session = &mut self.session;
+        if elapsed < self.next {
+            recorder.briefly(|profile| session.note_processes(profile));
+            return;
         }
+        self.next = elapsed + INTERVAL.max(elapsed / SHARE).min(LONGEST);
+        recorder.meanwhile(|profile| {
+            session.take(profile);
+            session.round(profile);
+        });
     }
 
     /// CPU time spent on names during the recording.
@@ -53,6 +55,7 @@ impl SymbolLookup {
 
     /// Requests names for all remaining frames. `vanished`: files that can't be reached by path, which this process holds open.
     pub fn close(&mut self, profile: &Profile, vanished: &[(DsoId, File)]) {
+        self.session.note_processes(profile);
         self.session
             .close(profile, vanished.iter().map(|(dso, file)| (*dso, vec![path_of_open(file)])).collect());
     }
