@@ -29,7 +29,7 @@ for cap in bpf perf; do $PLUMB record --capture $cap -o a.plumb -- $U sh "$D/in.
 $U sh "$D/in.sh" "$D/jit" jitted_live 6 & u=$!; kids=$u; sleep 1; p=$(pgrep -f "^$D/jit jitted_live" | head -1); kids="$kids $p"
 $PLUMB record -o a.plumb -p "$p" --duration 1 2>err; chk "-p from the host" 'main;jit_part;jitted_live' ""
 $PLUMB record -o a.plumb -a --duration 1 2>err; chk "-a" 'main;jit_part;jitted_live' "--pid $p"
-for _ in 1 2 3 4; do $PLUMB stack -p "$p" >st 2>&1; grep -q jitted_live st && break; done; grep -q jitted_live st && pass "stack" || { bad "stack"; head -8 st; }
+for _ in $(seq 12); do $PLUMB stack -p "$p" >st 2>&1; grep -q jitted_live st && break; done; grep -q jitted_live st && pass "stack" || { bad "stack"; head -8 st; }
 $PLUMB report --sort pid,sym --csv a.plumb | grep jitted_live | grep -q "$p" && pass "report: the host's process number" || bad "report --sort pid: not $p: $($PLUMB report --sort pid,sym --csv a.plumb | grep jitted_live | head -1)"
 kill $p; wait $u 2>/dev/null
 # ten processes that end at once, each the number 1 or 2 of its own container, each with its own name for the same address
