@@ -188,6 +188,25 @@ APART u64 env_return(u64 at)
     return 0;
 }
 
+/* Longest instruction. */
+#define MAX_INSTRUCTION 15
+
+/* Returns the address of the probed instruction whose copy the kernel has executed at this address: up to its end, or 0. */
+APART u64 env_stepped(u64 pc)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct uprobe_task *probes = 0;
+    u64 copy = 0, original = 0;
+    if (!HAS(task->utask) || !HAS(probes->vaddr) || !HAS(probes->xol_vaddr))
+        return 0;
+    READ(probes, task->utask);
+    if (!probes)
+        return 0;
+    READ_NUMBER(copy, probes->xol_vaddr);
+    READ_NUMBER(original, probes->vaddr);
+    return copy && pc - copy <= MAX_INSTRUCTION ? original + (pc - copy) : 0;
+}
+
 INLINE struct File *env_file(u32 number)
 {
     return bpf_map_lookup_elem(&files, &number);

@@ -186,6 +186,12 @@ struct return_instance {
 
 struct uprobe_task {
     struct return_instance *return_instances;
+    union {
+        struct {
+            unsigned long vaddr;
+        };
+    };
+    unsigned long xol_vaddr;
 };
 
 struct task_struct {

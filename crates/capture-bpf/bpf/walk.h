@@ -5,6 +5,7 @@
  *   int env_read(u32 slot, u64 at, u64 *value)  0 if the word could be read; slot as in the walk
  *   int env_peek(u64 at, u64 *value)            like env_read, for a word that is far from the others: code
  *   u64 env_return(u64 at)                      the return address that a probe has replaced at this address; 0: no probe did
+ *   u64 env_stepped(u64 pc)                     the address of the probed instruction whose copy is executed here; 0: none is
  *   struct File *env_file(u32 number)           0 if there is none
  *   const u8 *env_chunk(u32 number)             0 if there is none; CHUNK_BYTES long
  *   struct RuleCache *env_cache(void)           0 if there is none; an interrupting walk may use it too
@@ -271,15 +272,26 @@ INLINE int in_vsyscall(struct walk *walk, u64 *rule)
     return !walk->is_return && walk->pc >> 12 == VSYSCALL_PAGE;
 }
 
-/* Restores the return address of the current frame if a return probe has replaced it: the word on the stack leads to the page of these probes,
- * which is near the end of user memory, where no code of a program begins with a page. Not a part of walk_step, whose stack has no room. */
+/* Most bytes of the code to which functions with return probes return: an int3, since Linux 6.11 a system call of its own. */
+#define PROBE_CODE 32
+
+/* Restores the address of the current frame if a probe has replaced it. The page of probes is near the end of user memory, where no code of
+ * a program begins with a page. It has the code to which functions with return probes return: the word on the stack leads there, and while
+ * a tool's program runs at such a probe, the innermost frame is that of its caller. Behind it are copies of probed instructions, which the
+ * kernel executes by single steps. Not a part of walk_step, whose stack has no room. */
 INLINE void undo_probe(struct walk *walk)
 {
-    if (!walk->is_return || walk->pc >> 36 != 0x7ff || walk->pc & 4095)
+    u64 offset = walk->pc & 4095, pc;
+    if (walk->pc >> 36 != 0x7ff || (walk->is_return && offset))
         return;
-    u64 pc = env_return(walk->sp - 8);
-    if (pc)
+    if (!walk->is_return && (pc = env_stepped(walk->pc))) {
         walk->pc = pc;
+        return;
+    }
+    if (offset > PROBE_CODE || !(pc = env_return(walk->sp - 8)))
+        return;
+    walk->pc = pc;
+    walk->is_return = 1;
 }
 
 /* Goes to the caller of the current frame. Returns 0 and sets why if it cannot. */

@@ -132,12 +132,12 @@ fn a_process_without_its_main_thread_is_as_any_other() {
     }
 }
 
-/// Return probes on functions, as other tracers set them.
+/// Probes on functions, as other tracers set them.
 struct Probes(String);
 
 impl Probes {
-    /// Sets probes on these functions of a program. `None`, after skipping, if that is not possible.
-    fn on(program: &Path, functions: &[&str]) -> Option<Self> {
+    /// Sets probes on the entries (`p`) or returns (`r`) of these functions of a program. `None`, after skipping, if that is not possible.
+    fn on(program: &Path, kind: char, functions: &[&str]) -> Option<Self> {
         const EVENTS: &str = "/sys/kernel/tracing/uprobe_events";
         if !needs(Requirement::Root) || !needs_command(Requirement::Binutils, "nm") {
             return None;
@@ -150,7 +150,7 @@ impl Probes {
             let line =
                 names.lines().find(|line| line.ends_with(&format!(" T {function}"))).expect("a function");
             let address = line.split(' ').next().expect("an address");
-            lines += &format!("r:{group}/{function} {}:0x{address}\n", program.display());
+            lines += &format!("{kind}:{group}/{function} {}:0x{address}\n", program.display());
         }
         if let Err(error) = std::fs::write(EVENTS, &lines) {
             skip(Requirement::Root, format!("{EVENTS}: {error}"));
@@ -181,10 +181,29 @@ fn returns_that_are_probed_lead_to_their_callers() {
         return;
     }
     for functions in [&["probed"][..], &["leaf", "probed", "outer"], &["twice"]] {
-        let Some(_probes) = Probes::on(&folder.join("probed"), functions) else { return };
+        let Some(_probes) = Probes::on(&folder.join("probed"), 'r', functions) else { return };
         succeeds(&folder, &["record", "--user-only", "--capture", "bpf", "-o", "r.plumb", "--", "./probed"]);
         holds(&folder, "r.plumb", "main;twice;outer;probed;leaf", &format!("{functions:?}"));
     }
+}
+
+/// The kernel executes a copy of the probed instruction elsewhere, and knows whose it is.
+#[test]
+fn time_in_a_probe_is_its_functions() {
+    let folder = folder("stepped");
+    if !may_record() || !needs(Requirement::Bpf) || !compiled(&folder, "tests/programs/stepped.c", "stepped")
+    {
+        return;
+    }
+    let Some(_probes) = Probes::on(&folder.join("stepped"), 'p', &["stepped"]) else { return };
+    succeeds(&folder, &["record", "--capture", "bpf", "-o", "r.plumb", "--", "./stepped"]);
+    let (mut right, mut all) = (0, 0);
+    for (stack, count) in folded(&folder, "r.plumb") {
+        all += count;
+        right += if stack.contains(";main;calls;stepped") { count } else { 0 };
+    }
+    // The first samples are copies of stacks: the recorder does not have the kernel's table yet.
+    assert!(all > 500 && right * 100 >= all * 85, "{right} of {all}");
 }
 
 #[test]

@@ -53,8 +53,17 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         match found {
             Err(_) if self.at_process_entry() => Err(End::Root),
             Err(_) if is_return && !here && self.ends_chain() => Err(End::Root),
+            Err(_) if !is_return && self.has_probed_return() => Err(End::ProbedReturn),
             found => found,
         }
+    }
+
+    /// Whether a probe has replaced the return address on top of the stack, or a word below it, as where the kernel executes a copy of a function's
+    /// first instruction.
+    fn has_probed_return(&mut self) -> bool {
+        let sp = Avma(self.registers.sp());
+        let mut top = [sp, sp.offset(A::WORD as i64)].into_iter();
+        top.any(|slot| A::read_word(self.memory, slot).is_ok_and(A::is_probed_return))
     }
 
     /// The caller of a frame whose program counter is nowhere: a call through a bad pointer has just left its return
@@ -70,7 +79,10 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         match self.by_failed_call() {
             // A signal handler on a stack of its own has interrupted it.
             Err(end @ (End::StackUnreadable | End::BeyondCopy)) => Err(end),
-            Err(_) => self.by_last_call(false, true).or(Err(End::NotMapped)),
+            Err(_) => self.by_last_call(false, true).map_err(|_| match self.has_probed_return() {
+                true => End::ProbedReturn,
+                false => End::NotMapped,
+            }),
             found => found,
         }
     }

@@ -44,6 +44,12 @@ static u64 env_return(u64 at)
     return 0;
 }
 
+static u64 env_stepped(u64 pc)
+{
+    (void)pc;
+    return 0;
+}
+
 static int env_peek(u64 at, u64 *value)
 {
     for (int i = 0; i < REGIONS; i++) {
