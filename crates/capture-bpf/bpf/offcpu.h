@@ -202,18 +202,18 @@ INLINE void goes(u64 *ctx, int comes_back)
         add(OFF_LOST, 1);
 }
 
-/* Counts time for a stack, in addition to what was counted for it. Returns whether there was space. */
-INLINE int count_time(u64 key, u32 pid, u32 tid, u64 time, u64 now)
+/* Counts time for a stack, in addition to what was counted for it. `end`: when the time ended. Returns whether there was space. */
+INLINE int count_time(u64 key, u32 pid, u32 tid, u64 time, u64 end)
 {
     struct CountKey at = { .key = key, .pid = pid, .tid = tid };
     struct Count *count = bpf_map_lookup_elem(&counts, &at);
     if (count) {
-        count->time_ns = now;
+        count->time_ns = end;
         __sync_fetch_and_add(&count->period, time);
         __sync_fetch_and_add(&count->samples, 1);
         return 1;
     }
-    struct Count first = { .samples = 1, .period = time, .time_ns = now };
+    struct Count first = { .samples = 1, .period = time, .time_ns = end };
     return !bpf_map_update_elem(&counts, &at, &first, BPF_NOEXIST);
 }
 
@@ -293,7 +293,7 @@ INLINE void is_back(void *ctx, struct task_struct *task, int is_current)
             out = bpf_ktime_get_ns();
     }
     if (key != OFF_COPY && (counting || key == OFF_NO_STACK)) {
-        if (!blocked || count_time(key, pid, tid, blocked, now))
+        if (!blocked || count_time(key, pid, tid, blocked, woken))
             blocked = 0;
         if (!waited || count_time(key + 1, pid, tid, waited, now))
             waited = 0;

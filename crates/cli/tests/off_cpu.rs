@@ -233,6 +233,27 @@ fn record_running(folder: &Path, source: &str, name: &str) -> Option<(Value, Str
 
 /// A wait that started before the recording, and one that is ongoing at its end: no table of the program's code was loaded at the start.
 #[test]
+fn a_wait_is_in_the_time_in_which_it_was() {
+    if !needs(Requirement::Bpf) {
+        return;
+    }
+    let folder = spun::folder("off-cpu-when");
+    let waits = "sleep 0.3; sleep 0.3";
+    for options in [&[][..], &["--timeline"]] {
+        let output =
+            plumb(&folder, &[&["record", "--off-cpu"], options, &["--", "sh", "-c", waits]].concat());
+        let said = text(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        assert!(!said.contains("own probes"), "stacks of waits are taken by one: {said}");
+        let range = ["fold", "--event", "off-cpu", "--comm", "sleep", "--time", "0.05-0.25"];
+        let folded = spun::succeeds(&folder, &range);
+        let weights = folded.lines().filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+        let slept = weights.sum::<f64>() / 1e9;
+        assert!((0.19..0.21).contains(&slept), "{options:?}: {slept} s of 0.2 s");
+    }
+}
+
+#[test]
 fn each_of_few_long_waits_has_its_stack() {
     let folder = spun::folder("off-cpu-naps");
     let Some((report, _)) = record_running(&folder, "tests/programs/long_naps.c", "long-naps") else {

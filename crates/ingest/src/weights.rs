@@ -117,10 +117,16 @@ impl Weights {
         let each = counted.period / counted.samples;
         let rest = counted.period % counted.samples;
         let times = self.times_off.as_mut().filter(|times| times.is_of(first.event));
+        let is_time = times.is_some();
         let into = times.map_or(&mut out.profile.samples, |times| &mut times.known);
+        // The last time off ended then, and samples have the time of the beginning. A thread is off once at a time, so that the others were
+        // before: without a gap, for want of their own times.
+        let mut time_ns =
+            if is_time { counted.time_ns.saturating_sub(counted.period) } else { counted.time_ns };
         for index in 0..counted.samples {
             let weight = each + if index == 0 { rest } else { 0 };
-            into.push(Sample { time_ns: counted.time_ns, weight, ..first });
+            into.push(Sample { time_ns, weight, ..first });
+            time_ns += if is_time { weight } else { 0 };
         }
     }
 
