@@ -3,7 +3,7 @@
 //! Invariant: programs of other tools stay. Elsewhere: intervals in which the target is traced (`advice`).
 
 use plumb_capture_bpf::PROGRAM_NAMES;
-use plumb_profile::{FrameId, Id, Profile, StackId};
+use plumb_profile::{Event, FrameId, Id, Profile, StackId};
 
 /// Prefixes of the functions by which tracepoints call programs.
 const CALLERS: [&str; 3] = ["bpf_trace_run", "__bpf_trace_", "__traceiter_"];
@@ -41,7 +41,14 @@ struct Seen {
     is_foreign: bool,
 }
 
-/// Attributes samples in plumb's own probes to the functions that these are attached to, and returns their number.
+/// Whether the samples of an event are of code that runs. The stacks of others, such as waits, are taken in a probe by design.
+fn is_of_running_code(profile: &Profile, event: &Event) -> bool {
+    let (name, unit) = (profile.strings.get(event.name), profile.strings.get(event.unit));
+    ["ns", "cycles"].contains(&unit) && !Event::WAITS.contains(&name)
+}
+
+/// Attributes samples in plumb's own probes to the functions that these are attached to. Returns the number of those that were to show
+/// running code.
 pub fn leave_out(profile: &mut Profile) -> usize {
     let probes: Vec<Option<Probe>> = profile.frames.iter().map(|(id, _)| probe(profile, id)).collect();
     if !probes.contains(&Some(Probe::Own)) {
@@ -63,13 +70,15 @@ pub fn leave_out(profile: &mut Profile) -> usize {
         }
         stacks.push(seen);
     }
+    let running: Vec<bool> =
+        profile.events.rows().iter().map(|event| is_of_running_code(profile, event)).collect();
     let mut count = 0;
     for index in 0..profile.samples.len() {
-        let stack = profile.samples.get(index).and_then(|sample| sample.stack);
-        let Some(seen) = stack.map(|stack| stacks[stack.index()]) else { continue };
+        let Some(sample) = profile.samples.get(index) else { continue };
+        let Some(seen) = sample.stack.map(|stack| stacks[stack.index()]) else { continue };
         if seen.is_in_probe && !seen.is_foreign && seen.outside.is_some() {
             profile.samples.set_stack(index, seen.outside);
-            count += 1;
+            count += usize::from(running[sample.event.index()]);
         }
     }
     count
@@ -123,6 +132,16 @@ mod tests {
         }
         assert_eq!(leave_out(&mut made.profile), 2);
         assert_eq!(innermost(&made.profile), ["syscall_trace_enter", "syscall_trace_enter", "y", "y"]);
+    }
+
+    #[test]
+    fn stacks_that_a_probe_takes_are_no_time_in_it() {
+        let mut made = Made::new();
+        made.event(Event::OFF_CPU, "ns");
+        made.sample("app/1", &format!("{TRACED};bpf_prog_0123456789abcdef_on_switch@k"), 10);
+        made.sample("app/1", &format!("{TRACED};bpf_prog_0123456789abcdef_on_enter@k"), 10);
+        assert_eq!(leave_out(&mut made.profile), 0);
+        assert_eq!(innermost(&made.profile)[1], "syscall_trace_enter");
     }
 
     #[test]
