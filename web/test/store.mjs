@@ -4,8 +4,9 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { join } from "node:path";
-import { directory, dropFile, ended, openAt, plumb, run, started as startedWith } from "./harness.mjs";
+import { browser, directory, dropFile, ended, openAt, plumb, run, started as startedWith } from "./harness.mjs";
 import { large } from "./payload.mjs";
 
 const started = (...options) => startedWith("--no-agent", "--store", ...options);
@@ -47,6 +48,15 @@ async function fill() {
 await fill();
 
 const open = (query = "?last=6h", { at = base, ...options } = {}) => openAt(at, query, options);
+
+/** What a page of another site may try to send. */
+const ROUTES = [
+  ["POST", "ingest?name=evil&format=folded"], ["POST", "pyroscope/ingest?name=evil&format=folded"], ["POST", "push.v1.PusherService/Push"],
+  ["POST", "v1development/profiles"], ["POST", "opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"],
+  ["POST", "querier.v1.QuerierService/SelectMergeStacktraces"], ["POST", "querier.v1.QuerierService/LabelNames"],
+  ["POST", "api/v1/admin/flush"], ["POST", "api/v1/admin/compact"], ["POST", "api/v1/opened?name=evil"], ["POST", "api/v1/recordings"],
+  ["GET", "api/v1/findings"], ["GET", "api/v1/services"], ["GET", "api/v1/selection/flame"], ["GET", "pyroscope/render?query=x"], ["GET", "metrics"],
+];
 
 const VIEWS = ["Services", "Flame graph", "Table", "Call tree", "Source", "Kernel time", "Diff", "Heat map", "Verdict", "Quality"];
 const service = (name) => `?last=6h&service=${name}`;
@@ -345,6 +355,49 @@ const tests = {
     assert.ok(await it.tab.getByRole("button", { pressed: true }).count(), "Live is pressed");
     await ingest("newcomer.cpu", Math.floor(Date.now() / 1000), { "main;work": 5 });
     await it.tab.locator("#view tbody tr", { hasText: "newcomer" }).waitFor({ timeout: 120_000 });
+    await it.close();
+  },
+
+  "a page of another site or port sends nothing to the server": async () => {
+    const { at, child } = await started("attacked");
+    const other = createServer((_, answer) => answer.setHeader("content-type", "text/html").end("<title>other</title>"));
+    await new Promise((done) => other.listen(0, "127.0.0.1", done));
+    for (const host of ["127.0.0.1", "localhost"]) {
+      const context = await browser.newContext();
+      const tab = await context.newPage();
+      const answers = new Map();
+      tab.on("response", (response) => answers.set(`${response.request().method()} ${response.url().slice(at.length)}`, response.status()));
+      await tab.goto(`http://${host}:${other.address().port}/`);
+      for (const [method, path] of ROUTES) {
+        const init = { method, mode: "no-cors", body: method === "POST" ? "main;evil 9\n" : undefined };
+        await tab.evaluate(([url, init]) => fetch(url, init).catch(() => undefined), [at + path, init]);
+        assert.equal(answers.get(`${method} ${path}`), 403, `${host}: ${method} ${path}`);
+      }
+      // A form navigates, and needs no script of this origin.
+      await tab.setContent(`<form method="post" enctype="text/plain" action="${at}ingest?name=evil&format=folded"><input name="main;evil 9" value=""></form>`);
+      await Promise.all([tab.waitForNavigation(), tab.evaluate(() => document.forms[0].submit())]);
+      assert.equal(answers.get("POST ingest?name=evil&format=folded"), 403, "a form");
+      await context.close();
+    }
+    const known = await (await fetch(`${at}querier.v1.QuerierService/LabelValues`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ name: "service_name", start: 0, end: Date.now() }) })).json();
+    assert.deepEqual(known.names ?? [], []);
+    other.close();
+    child.kill();
+  },
+
+  "a label can't turn the text beside it around": async () => {
+    await ingest("li\u202eve.cpu{version=1\u202e.0}", NOW - 30, { "main;wo\u202erk": 40 });
+    const it = await open();
+    const row = it.tab.locator("#view tbody tr", { hasText: "li\ufffdve" });
+    assert.equal(await row.count(), 1);
+    await row.click();
+    await it.settle();
+    assert.deepEqual(await it.chips(), ["service li\ufffdve"]);
+    for (const name of VIEWS) {
+      await it.view(name);
+      const shown = await it.tab.evaluate(() => document.title + document.body.innerText + [...document.querySelectorAll("*")].flatMap((one) => ["title", "aria-label"].map((name) => one.getAttribute(name) ?? "")).join());
+      assert.equal(shown.split(/(?=.{60}\u202e)/)[1]?.slice(0, 90), undefined, name);
+    }
     await it.close();
   },
 

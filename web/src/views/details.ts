@@ -6,7 +6,7 @@ import { count, duration, percent, weight } from "../model/format";
 import type { Place, Scene } from "../model/scene";
 import { treeOf } from "../model/scene";
 import type { Tree } from "../model/tree";
-import { button, el } from "../widgets/dom";
+import { button, el, setText } from "../widgets/dom";
 import { KIND_NAMES, MARK_NAMES } from "../widgets/palette";
 
 export interface DetailsEvents {
@@ -48,7 +48,7 @@ export class Details {
   clear(): void {
     this.place = undefined;
     this.host.classList.add("empty");
-    this.name.textContent = "";
+    setText(this.name, "");
     const touch = matchMedia("(pointer: coarse)").matches;
     this.where.textContent = touch
       ? "Tap a box for its details, tap twice to zoom."
@@ -65,9 +65,9 @@ export class Details {
     const { name, dso, file, kind } = this.frames;
     this.place = place;
     this.host.classList.remove("empty");
-    this.name.textContent = name[frame];
+    setText(this.name, name[frame]);
     const line = tree.line[box] > 0 ? `${file[frame]}:${tree.line[box]}` : file[frame];
-    this.where.textContent = [KIND_NAMES[kind[frame]], dso[frame], line].filter((part) => part !== "").join(" · ");
+    setText(this.where, [KIND_NAMES[kind[frame]], dso[frame], line].filter((part) => part !== "").join(" · "));
     const rows = this.changeRows(tree, box) ?? this.rows(scene, tree, box);
     this.numbers.replaceChildren(
       ...rows.map(([label, value]) => el("div", {}, el("dt", {}, label), el("dd", {}, value))),
@@ -75,7 +75,7 @@ export class Details {
     this.actions.hidden = !isChosen;
     if (isChosen) {
       const numbers = rows.map(([label, value]) => `${value} ${label}`).join(", ");
-      this.spoken.textContent = `${name[frame]}, ${KIND_NAMES[kind[frame]]}, ${numbers}`;
+      setText(this.spoken, `${name[frame]}, ${KIND_NAMES[kind[frame]]}, ${numbers}`);
     }
   }
 

@@ -7,7 +7,7 @@ import { duration, percent, weight } from "../model/format";
 import { cellsBetween, rangeOf, rowsOf, termOf, timeOf, weightIn, type Cells } from "../model/heat";
 import { intervalOf, partOf } from "../model/selection";
 import { ticksOf } from "../model/ticks";
-import { button, el } from "../widgets/dom";
+import { button, el, setText } from "../widgets/dom";
 import { Tooltip } from "../widgets/tooltip";
 import { drawHeat, scaleOf } from "./heat_painter";
 import type { View, ViewContext } from "./view";
@@ -214,7 +214,7 @@ class HeatPicture {
       this.at = [to.column, to.row];
       if (!event.shiftKey) this.anchor = this.at;
       this.place(cells());
-      this.spoken.textContent = this.said(cells());
+      setText(this.spoken, this.said(cells()));
     } else if (event.key === "Enter" && !this.context.isFile) {
       this.open(cells());
     } else {

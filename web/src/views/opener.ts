@@ -1,6 +1,6 @@
 // Opens a file of this machine as a recording: dropped anywhere on the page, or chosen with a button, by keys too.
 
-import { button, el } from "../widgets/dom";
+import { button, el, setText } from "../widgets/dom";
 
 export class FileOpener {
   readonly notice = el("p", { class: "notice", role: "status", hidden: true });
@@ -59,7 +59,7 @@ export class FileOpener {
   }
 
   private say(text: string, kind: string): void {
-    this.notice.textContent = text;
+    setText(this.notice, text);
     this.notice.className = `notice ${kind}`;
     this.notice.hidden = text === "";
   }

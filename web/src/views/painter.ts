@@ -5,6 +5,7 @@ import { fit, shorter } from "../model/names";
 import { isOutside, treeOf } from "../model/scene";
 import { css, type Colour } from "../widgets/colour";
 import { Letters } from "../widgets/letters";
+import { printable } from "../widgets/printable";
 import type { Picture } from "./graph";
 import { Strips } from "./strips";
 
@@ -140,7 +141,7 @@ export class Painter {
     if (width < TEXT_FROM) return;
     context.globalAlpha = alpha < 1 ? 0.85 : 1;
     context.fillStyle = isMatch ? palette.matchText : palette.text;
-    context.fillText(this.label(frames.name[frame], width - 2 * PADDING), left + PADDING, top + height / 2 + 0.5);
+    context.fillText(this.label(printable(frames.name[frame]), width - 2 * PADDING), left + PADDING, top + height / 2 + 0.5);
   }
 
   /** Outlines the box under the pointer and the selected one, above all others. */

@@ -8,8 +8,9 @@ import type { RecordingAbout, RecordingEntry } from "../api/types";
 import { count, duration } from "../model/format";
 import { exactly, termsOf, withTerm, withoutTerm, withoutWord, type Term } from "../model/selection";
 import * as address from "../widgets/address";
-import { button, el } from "../widgets/dom";
+import { button, el, setText } from "../widgets/dom";
 import type { Choice } from "../widgets/menu";
+import { printable } from "../widgets/printable";
 import { Themes } from "../widgets/theme";
 import { callTable } from "./call_table";
 import { callTree } from "./call_tree";
@@ -164,7 +165,7 @@ export class Shell {
 
   /** Says how to get what a file can't give. */
   private refuse(command: string, wish: string): void {
-    this.notice.textContent = `This file holds one selection. ${wish}: plumb ${command} ${this.recording.name}`;
+    setText(this.notice, `This file holds one selection. ${wish}: plumb ${command} ${this.recording.name}`);
     this.notice.hidden = false;
   }
 
@@ -219,7 +220,7 @@ export class Shell {
     this.timeline.mark(undefined);
     try {
       const about = await this.about(client);
-      if (!this.source.file) document.title = `${about.command.join(" ") || about.name} · plumb`;
+      if (!this.source.file) document.title = printable(`${about.command.join(" ") || about.name} · plumb`);
       this.say(about);
       this.chips.show(this.terms, about);
       void this.timeline.show(client, this.terms, about, this.recording.id).catch((error: unknown) => this.fail(error, signal));

@@ -12,6 +12,7 @@ import { matchersOf, PRESETS, queryOf, rangeOf, selectorOf, stateOf, wordsOf, ty
 import * as address from "../widgets/address";
 import { button, el } from "../widgets/dom";
 import type { Choice } from "../widgets/menu";
+import { printable } from "../widgets/printable";
 import { Themes } from "../widgets/theme";
 import { callTree } from "./call_tree";
 import { openDownloads } from "./downloads";
@@ -194,7 +195,7 @@ class StoreShell {
       const selection = { type, selector: selectorOf(this.state), range };
       this.selection = selection;
       this.controls.show(this.state, types, type);
-      document.title = `${this.state.service ?? "store"} · plumb`;
+      document.title = printable(`${this.state.service ?? "store"} · plumb`);
       const host = el("div", { class: `view view-${this.view}` });
       const isEmpty = !(await this.strip.show(client, selection, signal));
       if (isEmpty) host.append(await this.nothing(client, types));

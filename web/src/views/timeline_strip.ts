@@ -6,7 +6,7 @@ import { count, duration, weight } from "../model/format";
 import { exactly, intervalOf, intervalTerm, type Term } from "../model/selection";
 import { ticksOf } from "../model/ticks";
 import { around, isWhole, moved, scaled, timeAt, type Window } from "../model/window";
-import { button, el, relabel } from "../widgets/dom";
+import { button, el, relabel, setText } from "../widgets/dom";
 import type { Themes } from "../widgets/theme";
 import { Tooltip } from "../widgets/tooltip";
 import { listenForZoom } from "./timeline_zoom";
@@ -278,7 +278,7 @@ export class TimelineStrip {
     const selected = interval ? `${duration(interval.from)} to ${duration(interval.to)} selected` : "";
     const range = [selected, isAll && interval ? "" : hint].filter((part) => part !== "").join(", ");
     const note = answer.aggregated ? "; samples have no times of their own here: record with --timeline" : "";
-    this.summary.textContent = `${range}${note}`;
+    setText(this.summary, `${range}${note}`);
     this.canvas.setAttribute("aria-label", "Selected interval. Arrow keys move it, plus and minus narrow and widen it, Escape selects everything. Z and X zoom the timeline, Shift with arrow keys moves it.");
     this.canvas.setAttribute("aria-valuemin", "0");
     this.canvas.setAttribute("aria-valuemax", String(answer.duration_ns / 1e9));

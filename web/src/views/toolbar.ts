@@ -2,7 +2,7 @@
 
 import { percent } from "../model/format";
 import type { Query } from "../model/search";
-import { button, el, relabel } from "../widgets/dom";
+import { button, el, relabel, setText } from "../widgets/dom";
 
 export interface ToolbarEvents {
   /** The search changed; undefined: nothing is searched for. */
@@ -120,12 +120,12 @@ export class Toolbar {
       parts.push(`${percent(matched.weight, matched.whole)} matched`);
       if (matched.zoomed) parts.push(`${percent(matched.zoomed.weight, matched.zoomed.whole)} of zoomed`);
     }
-    this.result.textContent = parts.join(", ");
+    setText(this.result, parts.join(", "));
   }
 
   wrong(message: string): void {
     this.input.classList.add("wrong");
-    this.result.textContent = message;
+    setText(this.result, message);
   }
 
   state(isReset: boolean, isIcicle: boolean): void {

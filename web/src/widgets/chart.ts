@@ -1,6 +1,7 @@
 // Values over time as bars: a small one beside a name, and a large one on which a range is selected.
 
 import { el } from "./dom";
+import { printable } from "./printable";
 
 export interface Bar {
   readonly time: number;
@@ -11,7 +12,7 @@ const NAMESPACE = "http://www.w3.org/2000/svg";
 
 function shape(name: string, attributes: Readonly<Record<string, string | number>>): SVGElement {
   const element = document.createElementNS(NAMESPACE, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, printable(String(value)));
   return element;
 }
 

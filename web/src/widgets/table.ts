@@ -1,6 +1,6 @@
 // Tables with a header that orders the rows: by a click, or by Enter on it.
 
-import { el } from "./dom";
+import { el, setText } from "./dom";
 
 export interface Column<R> {
   readonly title: string;
@@ -32,7 +32,7 @@ export function table<R>(columns: readonly Column<R>[], rows: readonly R[], opti
   const heads = columns.map((column, index) => {
     const head = el("th", { scope: "col", class: classes(column) });
     if (!column.value) {
-      head.textContent = column.title;
+      setText(head, column.title);
       return head;
     }
     const sorter = el("button", { type: "button" }, column.title);
@@ -58,7 +58,7 @@ export function table<R>(columns: readonly Column<R>[], rows: readonly R[], opti
     const all = sorted();
     body.replaceChildren(...all.slice(0, shown).map((row) => line(columns, row, options)));
     more.hidden = all.length <= shown;
-    more.textContent = `Show more rows (${Math.max(0, all.length - shown)} left)`;
+    setText(more, `Show more rows (${Math.max(0, all.length - shown)} left)`);
   };
   more.addEventListener("click", () => {
     shown += 5 * ROWS;

@@ -1,6 +1,6 @@
 // A few words beside the mouse pointer. Hidden from screen readers, which hear the details line instead.
 
-import { el } from "./dom";
+import { el, setText } from "./dom";
 
 export class Tooltip {
   private readonly name = el("div", { class: "tip-name" });
@@ -12,8 +12,8 @@ export class Tooltip {
   }
 
   show(x: number, y: number, name: string, share: string): void {
-    this.name.textContent = name;
-    this.share.textContent = share;
+    setText(this.name, name);
+    setText(this.share, share);
     this.box.hidden = false;
     const { offsetWidth: width, offsetHeight: height } = this.box;
     const left = x + 14 + width > innerWidth - 6 ? x - 14 - width : x + 14;
