@@ -239,8 +239,8 @@ kernel_time() {
 }
 
 kernel_advice() {
-    run kernel --advice -- "$work" calls || return 1
-    seen=$(sed -n 's/.*[^0-9]\([0-9][0-9]*\) calls and page faults were watched.*/\1/p; s/^watching \([0-9]*\) calls.*/\1/p' out | head -n 1)
+    run kernel --advice --json -- "$work" calls || return 1
+    seen=$(sed -n 's/.*"watched": *\([0-9]*\).*/\1/p' out | head -n 1)
     is "$seen" 4020 20000 || { fails "'$seen' calls and page faults, not 4000 and more"; return 1; }
     say "$seen calls and faults"
 }
