@@ -104,6 +104,7 @@ pub fn drop_capabilities() -> Result<RetainedCapabilities, AgentError> {
         rustix::thread::set_capabilities(None, CapabilitySets { effective, permitted, inheritable })
             .map_err(failed)
     };
+    bound(admin);
     keep(KEPT, admin)?;
     let without = plumb_capture_perf::try_own_thread().is_ok();
     keep(admin, admin)?;
@@ -113,6 +114,17 @@ pub fn drop_capabilities() -> Result<RetainedCapabilities, AgentError> {
         keep(KEPT, KEPT)?;
     }
     Ok(retained)
+}
+
+/// Takes all other capabilities out of the bounding set and the ambient set, so that no program that is started ever has them. Takes CAP_SETPCAP;
+/// without it, programs that are started have none of them either (no_new_privs).
+fn bound(kept: CapabilitySet) {
+    let _ = rustix::thread::clear_ambient_capability_set();
+    for one in (0..u64::BITS).map(|bit| CapabilitySet::from_bits_retain(1 << bit)) {
+        if !kept.contains(one) && rustix::thread::capability_is_in_bounding_set(one).unwrap_or(false) {
+            let _ = rustix::thread::remove_capability_from_bounding_set(one);
+        }
+    }
 }
 
 /// The set to keep, given whether perf events are allowed without CAP_SYS_ADMIN and with it.

@@ -5,7 +5,7 @@
 //! Destinations that can't be replaced (devices, named pipes, descriptors) are written directly; a directory is refused; a symbolic link stays,
 //! and the file that it points to is replaced.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Seek as _, Write};
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -22,6 +22,8 @@ use crate::terminal::stdout_bytes;
 const MAX_LINKS: usize = 40;
 /// Longest file name for which a temporary name is derived: names have at most 255 bytes.
 const MAX_NAME: usize = 200;
+/// Mode bits of users that are neither the owner nor in the group.
+const OTHERS: u32 = 0o007;
 
 /// The destination of an `-o` option.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -202,7 +204,7 @@ impl NewFile {
             let meta = old.metadata()?;
             // Only root can set the owner; without that right the file belongs to this user.
             let _ = fchown(&self.file, Some(meta.uid()), Some(meta.gid()));
-            self.file.set_permissions(fs::Permissions::from_mode(meta.mode() & 0o777))?;
+            self.file.set_permissions(Permissions::from_mode(meta.mode() & 0o777))?;
         }
         let named = if *has_name { Ok(()) } else { name_file(&self.file, temporary) };
         match (named.and_then(|()| fs::rename(&*temporary, &*to)), old) {
@@ -277,6 +279,19 @@ fn temporary(beside: &Path) -> io::Result<PathBuf> {
     let end = format!(".{}-{number}.tmp", std::process::id());
     let name = [b".", &name[..name.len().min(MAX_NAME)], end.as_bytes()].concat();
     Ok(beside.with_file_name(std::ffi::OsString::from_vec(name)))
+}
+
+/// Has this process create all files and directories for its user alone from now on, and takes other users' access to `directory` away if it is
+/// there: profiles say what runs on a machine, with which arguments and paths.
+pub fn keep_private(directory: &Path) {
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+    let Ok(metadata) = fs::metadata(directory) else { return };
+    let mode = metadata.permissions().mode();
+    if mode & OTHERS != 0
+        && let Err(error) = fs::set_permissions(directory, Permissions::from_mode(mode & !OTHERS))
+    {
+        tracing::warn!(%error, directory = %directory.display(), "other users can read this directory");
+    }
 }
 
 #[cfg(test)]

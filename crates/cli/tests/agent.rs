@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use agents::{AgentLog, CPU, Running, cpu_seconds, figure, free_address, serve};
 use plumb_fixtures::{Requirement, compiles, needs};
 use serde_json::Value;
-use spun::{folder, succeeds};
+use spun::{folder, open_to_others, succeeds};
 
 /// The busy function, whose name is unique.
 const PROGRAM: &str = "
@@ -26,6 +26,25 @@ __attribute__((noinline)) unsigned spin_for_the_agent(unsigned long rounds) {
 }
 int main(void) { for (;;) spin_for_the_agent(1000000); }
 ";
+
+/// Neither it nor what it starts may ever have others.
+#[test]
+fn an_agent_keeps_the_capabilities_that_it_needs() {
+    if !needs(Requirement::Root) || !needs(Requirement::Bpf) {
+        return;
+    }
+    let folder = folder("agent-capabilities");
+    let (_, url) = free_address();
+    let (agent, _log) = Running::agent(&folder, &["agent", "--to", &url, "--spool", "spool"]);
+    let status = std::fs::read_to_string(format!("/proc/{}/status", agent.0.id())).expect("it runs");
+    let set = |name: &str| {
+        let text = status.lines().find_map(|line| line.strip_prefix(name)).expect("Linux 4.3 has it");
+        u64::from_str_radix(text.trim(), 16).expect("a set in hexadecimal")
+    };
+    assert!(set("CapEff:") != 0 && set("CapBnd:") & !set("CapPrm:") & !(1 << 21) == 0, "{status}");
+    assert_eq!(set("CapAmb:") | set("CapInh:"), 0, "{status}");
+    assert_eq!(open_to_others(&folder.join("spool")), Vec::<std::path::PathBuf>::new());
+}
 
 #[test]
 fn sums_stay_right_while_the_rate_falls() {

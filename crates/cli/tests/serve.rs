@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use plumb_fixtures::{Requirement, needs_command};
-use spun::{folder, plumb, reported, succeeds, text};
+use spun::{folder, open_to_others, plumb, reported, succeeds, text};
 
 /// 700 of 1,000 in work, which main calls.
 const API: &str = "api;main;work 700\napi;main;rest;deep 300\n";
@@ -80,6 +80,27 @@ fn what_was_pushed_is_what_query_shows() {
         .map(|line| (line.split_whitespace().nth(1).unwrap_or(""), line.rsplit(' ').next().unwrap_or("")))
         .collect();
     assert_eq!(shares, [("66.7%", "api"), ("33.3%", "batch")]);
+}
+
+#[test]
+fn files_of_a_store_are_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let (folder, serving) = served("serve-private");
+    let store = folder.join("store");
+    assert_eq!(open_to_others(&store), Vec::<PathBuf>::new(), "with a log");
+    let flushed = Command::new("curl")
+        .args(["-sf", "-o", "/dev/null", "-X", "POST", &format!("{}/api/v1/admin/flush", serving.url)])
+        .status();
+    if needs_command(Requirement::Tools, "curl") {
+        assert!(flushed.is_ok_and(|status| status.success()));
+        assert_eq!(open_to_others(&store), Vec::<PathBuf>::new(), "with a block");
+    }
+    drop(serving);
+    // As a packager or an older version made it.
+    std::fs::set_permissions(&store, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let _again = Serving::start(&folder, &[]);
+    let mode = std::fs::metadata(&store).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o750, "the group's access is its owner's choice");
 }
 
 #[test]

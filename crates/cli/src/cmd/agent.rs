@@ -15,6 +15,7 @@ use crate::args::value::{label, percent, seconds, size};
 use crate::args::{LogArgs, ProfileArgs};
 use crate::examples;
 use crate::exit::Exit;
+use crate::newfile::keep_private;
 
 /// Arguments of `plumb agent`.
 #[derive(clap::Args, Debug)]
@@ -160,6 +161,7 @@ pub fn run(args: Args) -> Result<Exit> {
     });
     let ca_pem = ca_pem.transpose()?;
     end_with(args.parent)?;
+    keep_private(&args.spool);
     let meter = CostMeter::open(args.profiles.off_cpu);
     // After everything that only root may read, and before any thread starts.
     let retained = drop_capabilities()?;

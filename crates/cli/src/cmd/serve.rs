@@ -19,6 +19,7 @@ use crate::args::value::{period, size};
 use crate::examples;
 use crate::exit::Exit;
 use crate::loaded;
+use crate::newfile::keep_private;
 use crate::showing::{self, ShowArgs};
 use crate::terminal::say;
 
@@ -122,6 +123,7 @@ pub fn run(args: Args) -> Result<Exit> {
     listen.tls = args.tls_cert.zip(args.tls_key);
     let is_bucket = args.store.starts_with("s3://");
     let directory = if is_bucket { args.wal } else { PathBuf::from(&args.store) };
+    keep_private(&directory);
     #[cfg(feature = "agent")]
     let agent = (!args.agent.no_agent)
         .then(|| (directory.join(SPOOL), [args.log.arguments(), args.agent.profiles.arguments()].concat()));

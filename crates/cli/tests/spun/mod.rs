@@ -99,3 +99,21 @@ pub fn reported(folder: &Path, file: &str) -> Spent {
     }
     spent
 }
+
+/// What is in a directory, and the directory itself, where users that do not own it may access it.
+pub fn open_to_others(directory: &Path) -> Vec<PathBuf> {
+    use std::os::unix::fs::MetadataExt;
+    let mut waiting = vec![directory.to_owned()];
+    let mut open = Vec::new();
+    while let Some(path) = waiting.pop() {
+        let metadata = std::fs::symlink_metadata(&path).expect("it is there");
+        if metadata.is_dir() {
+            let entries = std::fs::read_dir(&path).expect("it can be read").flatten();
+            waiting.extend(entries.map(|entry| entry.path()));
+        }
+        if metadata.mode() & 0o077 != 0 {
+            open.push(path);
+        }
+    }
+    open
+}
