@@ -144,22 +144,29 @@ fn interval(text: &str) -> Result<Duration, String> {
     if is_valid { Ok(interval) } else { Err("expected 1 to 600 seconds".to_owned()) }
 }
 
+impl ServerArgs {
+    /// Reads the token and the certificates of the server.
+    fn secrets(&self) -> Result<(Option<String>, Option<Vec<u8>>)> {
+        let token = self.token.as_ref().map(|path| {
+            let text = std::fs::read_to_string(path);
+            text.with_context(|| format!("cannot read the token in {}", path.display()))
+        });
+        let token = token.transpose()?.or_else(|| std::env::var("PLUMB_AGENT_TOKEN").ok());
+        let ca_pem = self.ca_cert.as_ref().map(|path| {
+            let pem = std::fs::read(path);
+            pem.with_context(|| format!("cannot read the certificates in {}", path.display()))
+        });
+        Ok((token.map(|text| text.trim().to_owned()), ca_pem.transpose()?))
+    }
+}
+
 /// Runs `plumb agent`.
 pub fn run(args: Args) -> Result<Exit> {
     let missing = missing_capabilities();
     if !missing.is_empty() {
         return Err(AgentError::Capabilities(missing).into());
     }
-    let token = args.server.token.as_ref().map(|path| {
-        let text = std::fs::read_to_string(path);
-        text.with_context(|| format!("cannot read the token in {}", path.display()))
-    });
-    let token = token.transpose()?.or_else(|| std::env::var("PLUMB_AGENT_TOKEN").ok());
-    let token = token.map(|text| text.trim().to_owned());
-    let ca_pem = args.server.ca_cert.as_ref().map(|path| {
-        std::fs::read(path).with_context(|| format!("cannot read the certificates in {}", path.display()))
-    });
-    let ca_pem = ca_pem.transpose()?;
+    let (token, ca_pem) = args.server.secrets()?;
     end_with(args.parent)?;
     keep_private(&args.spool);
     let meter = CostMeter::open(args.profiles.off_cpu);

@@ -68,7 +68,7 @@ fn modes_are_the_old_files_or_the_umasks() {
     let folder = folder("modes");
     let [path, usual, private] = ["old", "usual", "private"].map(|name| folder.join(name));
     fs::write(&path, "old").expect("it is written");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("it is ours");
+    fs::set_permissions(&path, Permissions::from_mode(0o640)).expect("it is ours");
     write(&path, b"new").expect("it can be written");
     assert_eq!(mode(&path), 0o640);
     // The umask applies as for any other file.
@@ -78,7 +78,7 @@ fn modes_are_the_old_files_or_the_umasks() {
     for _ in 0..2 {
         NewFile::beside(&private, Access::Private).and_then(NewFile::commit).expect("it can be written");
         assert_eq!(mode(&private), 0o600);
-        fs::set_permissions(&private, fs::Permissions::from_mode(0o644)).expect("it is ours");
+        fs::set_permissions(&private, Permissions::from_mode(0o644)).expect("it is ours");
     }
     let _ = fs::remove_dir_all(folder);
 }
@@ -170,7 +170,7 @@ fn a_file_that_may_not_be_written_is_not_replaced() {
     let folder = folder("read-only");
     let path = folder.join("file");
     fs::write(&path, "old").expect("it is written");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).expect("it is ours");
+    fs::set_permissions(&path, Permissions::from_mode(0o444)).expect("it is ours");
     if OpenOptions::new().write(true).open(&path).is_ok() {
         skip(Requirement::Unprivileged, "root may write everything");
     } else {

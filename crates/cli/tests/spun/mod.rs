@@ -100,7 +100,7 @@ pub fn reported(folder: &Path, file: &str) -> Spent {
     spent
 }
 
-/// What is in a directory, and the directory itself, where users that do not own it may access it.
+/// Paths in a directory, and itself, that users who do not own them may access.
 pub fn open_to_others(directory: &Path) -> Vec<PathBuf> {
     use std::os::unix::fs::MetadataExt;
     let mut waiting = vec![directory.to_owned()];
