@@ -7,7 +7,7 @@ use indexmap::IndexSet;
 
 use crate::block::{CallStacks, FrameName};
 use crate::cancellation::Cancellation;
-use crate::dictionary::{Dictionary, StoredFrame};
+use crate::dictionary::{Dictionary, FrameKey, StoredFrame};
 use crate::error::StoreError;
 use crate::resolved::FrameNames;
 
@@ -15,7 +15,9 @@ use crate::resolved::FrameNames;
 type Call = (u32, u32);
 
 /// Caller of the outermost frames.
-const ROOT: u32 = u32::MAX;
+pub(crate) const ROOT: u32 = u32::MAX;
+/// Most frames of a stack that become calls, counted from the root. New stacks have no more; blocks that others wrote may.
+pub(crate) const MOST_DEPTH: usize = 16_384;
 
 /// Calls shared by a tenant's queries, and the number of times they were discarded.
 #[derive(Default)]
@@ -32,7 +34,7 @@ pub(crate) struct Calls {
 }
 
 /// Calls that a frame is shown as.
-enum FrameCalls {
+pub(crate) enum FrameCalls {
     One(u32),
     /// Inlined functions, outermost first.
     Inlined(Box<[u32]>),
@@ -84,17 +86,12 @@ impl Calls {
         let (mut before, mut path): (&[i32], Vec<u32>) = (&[], Vec::new());
         for stack in block.stacks() {
             cancellation.check()?;
+            let stack = &stack[..stack.len().min(MOST_DEPTH)];
             let shared = stack.iter().zip(before).take_while(|(one, other)| one == other).count();
             path.truncate(shared);
             for &element in &stack[shared..] {
                 let caller = path.last().copied().unwrap_or(ROOT);
-                let call = match &frames[element.cast_unsigned() as usize] {
-                    FrameCalls::One(name) => self.call(caller, *name),
-                    FrameCalls::Inlined(all) => {
-                        all.iter().fold(caller, |caller, &name| self.call(caller, name))
-                    }
-                };
-                path.push(call);
+                path.push(self.called(caller, &frames[element.cast_unsigned() as usize]));
             }
             known.push(path.last().copied().unwrap_or(ROOT));
             before = stack;
@@ -104,23 +101,71 @@ impl Calls {
 
     /// Calls that each frame of a block is shown as.
     fn frame_names(&mut self, block: &CallStacks, names: &FrameNames) -> Vec<FrameCalls> {
-        let mut last = 0;
-        let mut of = |frame: &FrameName| {
-            match frame {
-                FrameName::Same => {}
-                FrameName::Known(name) => last = self.name(name),
-                FrameName::Missing(key) => match names.get(&key.0) {
-                    Some(calls) => {
-                        return FrameCalls::Inlined(
-                            calls.iter().map(|call| self.name(&call.function)).collect(),
-                        );
-                    }
-                    None => last = self.name(&shown_name(&block.nameless, block.nameless.frame_at(*key))),
-                },
-            }
-            FrameCalls::One(last)
-        };
-        block.names.iter().map(&mut of).collect()
+        let mut all: Vec<FrameCalls> = Vec::with_capacity(block.names.len());
+        for place in 0..block.names.len() {
+            all.push(match (&block.names[place], all.last()) {
+                (FrameName::Same, Some(&FrameCalls::One(last))) => FrameCalls::One(last),
+                _ => self.frame_calls(block, place, names),
+            });
+        }
+        all
+    }
+
+    /// Calls that a frame of a block is shown as.
+    pub fn frame_calls(&mut self, block: &CallStacks, place: usize, names: &FrameNames) -> FrameCalls {
+        let first = |frame: &FrameName| !matches!(frame, FrameName::Same);
+        match block.names[..=place].iter().rfind(|frame| first(frame)) {
+            Some(FrameName::Known(name)) => FrameCalls::One(self.name(name.as_utf8().unwrap_or_default())),
+            Some(FrameName::Missing(key)) => match names.get(&key.0) {
+                Some(calls) => {
+                    FrameCalls::Inlined(calls.iter().map(|call| self.name(&call.function)).collect())
+                }
+                None => {
+                    let name = shown_name(&block.nameless, block.nameless.frame_at(*key));
+                    FrameCalls::One(self.name(&name))
+                }
+            },
+            // The first frame has a name of its own.
+            Some(FrameName::Same) | None => FrameCalls::One(self.name("")),
+        }
+    }
+
+    /// The innermost call of a frame below a caller.
+    pub fn called(&mut self, caller: u32, frame: &FrameCalls) -> u32 {
+        match frame {
+            FrameCalls::One(name) => self.call(caller, *name),
+            FrameCalls::Inlined(all) => all.iter().fold(caller, |caller, &name| self.call(caller, name)),
+        }
+    }
+
+    /// The innermost call of a dictionary's frame below a caller.
+    pub fn call_of_frame(
+        &mut self,
+        caller: u32,
+        dictionary: &Dictionary,
+        frame: FrameKey,
+        names: &FrameNames,
+    ) -> u32 {
+        match names.get(&frame.0).filter(|calls| !calls.is_empty()) {
+            Some(calls) => calls.iter().fold(caller, |caller, call| self.named_call(caller, &call.function)),
+            None => self.named_call(caller, &shown_name(dictionary, dictionary.frame_at(frame))),
+        }
+    }
+
+    /// A call by name.
+    pub fn named_call(&mut self, caller: u32, name: &str) -> u32 {
+        let name = self.name(name);
+        self.call(caller, name)
+    }
+
+    /// Caller and name of a call.
+    pub fn at(&self, place: usize) -> (u32, u32) {
+        self.nodes[place]
+    }
+
+    /// No calls, and takes over the names.
+    pub fn with_same_names(&mut self) -> Self {
+        Self { names: std::mem::take(&mut self.names), nodes: IndexSet::default() }
     }
 
     /// Call of each node of a dictionary, without adding any; `u32::MAX` for unknown ones.
@@ -153,12 +198,14 @@ impl Calls {
         Ok(found)
     }
 
-    fn name(&mut self, name: &str) -> u32 {
+    /// The id of a name.
+    pub fn name(&mut self, name: &str) -> u32 {
         let place = self.names.get_index_of(name);
         place.unwrap_or_else(|| self.names.insert_full(name.into()).0) as u32
     }
 
-    fn call(&mut self, caller: u32, name: u32) -> u32 {
+    /// The id of a call of a function with this name.
+    pub fn call(&mut self, caller: u32, name: u32) -> u32 {
         self.nodes.insert_full((caller, name)).0 as u32
     }
 
@@ -167,12 +214,12 @@ impl Calls {
         self.nodes.len()
     }
 
-    /// Builds the tree from values by call.
-    pub fn tree<const SIDES: usize>(
+    /// Value of each call with its callees, from the values of calls themselves.
+    pub fn totals<const SIDES: usize>(
         &self,
         own: &[Vec<i64>; SIDES],
         cancellation: &Cancellation,
-    ) -> Result<CallTree<SIDES>, StoreError> {
+    ) -> Result<Vec<[i64; SIDES]>, StoreError> {
         let count = own.iter().map(Vec::len).max().unwrap_or(0).min(self.nodes.len());
         let mut totals = vec![[0_i64; SIDES]; count];
         for place in (0..count).rev() {
@@ -189,6 +236,17 @@ impl Calls {
                 (0..SIDES).for_each(|side| above[side] = above[side].saturating_add(total[side]));
             }
         }
+        Ok(totals)
+    }
+
+    /// Builds the tree from values by call.
+    pub fn tree<const SIDES: usize>(
+        &self,
+        own: &[Vec<i64>; SIDES],
+        cancellation: &Cancellation,
+    ) -> Result<CallTree<SIDES>, StoreError> {
+        let totals = self.totals(own, cancellation)?;
+        let count = totals.len();
         let mut kept: Vec<u32> = vec![ROOT; count];
         let mut names: Vec<u32> = vec![ROOT; self.names.len()];
         let mut tree = CallTree { names: Vec::new(), nodes: Vec::new() };

@@ -210,6 +210,56 @@ impl Dictionary {
         Ok(nodes)
     }
 
+    /// Takes in some stacks of another, named as by [`Self::absorb_named`]; says where each of their nodes is now.
+    pub(crate) fn absorb_stacks<E>(
+        &mut self,
+        other: &Dictionary,
+        stacks: impl Iterator<Item = StackNodeId>,
+        names: &FrameNames,
+        go_on: impl Fn() -> Result<(), E>,
+    ) -> Result<HashMap<StackNodeId, StackNodeId, RandomState>, E> {
+        let mut known: HashMap<StackNodeId, StackNodeId, RandomState> = HashMap::default();
+        let mut frames: HashMap<FrameKey, Vec<FrameKey>, RandomState> = HashMap::default();
+        let mut path = Vec::new();
+        for stack in stacks {
+            let mut at = Some(stack);
+            while let Some(node) = at.filter(|node| !known.contains_key(node)) {
+                go_on()?;
+                path.push(node);
+                at = other.node(node).caller;
+            }
+            let mut caller = at.map(|node| known[&node]);
+            for node in path.drain(..).rev() {
+                let frame = other.node(node).frame;
+                let calls = frames.entry(frame).or_insert_with(|| self.moved_frame(other, frame, names));
+                for &call in &*calls {
+                    caller = Some(self.call(caller, call));
+                }
+                known.extend(caller.map(|caller| (node, caller)));
+            }
+        }
+        Ok(known)
+    }
+
+    /// A frame of another as the calls that it really is, outermost first.
+    fn moved_frame(&mut self, other: &Dictionary, frame: FrameKey, names: &FrameNames) -> Vec<FrameKey> {
+        let calls = names.get(&frame.0).map_or(&[][..], |calls| calls);
+        let frame = other.frame_at(frame);
+        let mut text = |id: TextId| self.text(other.resolve(id));
+        let moved = StoredFrame {
+            function: text(frame.function),
+            system_name: text(frame.system_name),
+            file: text(frame.file),
+            mapping: text(frame.mapping),
+            build_id: text(frame.build_id),
+            ..frame
+        };
+        match calls {
+            [] => vec![self.frame(moved)],
+            calls => calls.iter().map(|call| self.named_frame(moved, call)).collect(),
+        }
+    }
+
     /// A frame with the name of a call instead of its address.
     fn named_frame(&mut self, frame: StoredFrame, call: &ResolvedCall) -> FrameKey {
         let function = self.text(&call.function);

@@ -269,7 +269,7 @@ impl Maintenance {
         let shared = &self.shared;
         let mut contents = Vec::new();
         for block in blocks {
-            match block.contents(&shared.bucket, &shared.cache) {
+            match block.contents(&shared.bucket, &shared.cache, None) {
                 Ok(one) => contents.push(one),
                 // The block is left alone; the next plan excludes it.
                 Err(error @ StoreError::Damaged { .. }) => {

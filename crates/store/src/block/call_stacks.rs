@@ -1,5 +1,6 @@
 //! A block's stacks as names of functions: what sums by call need of it, without files, lines and what is equal but for these.
 
+use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 
 use super::read::Block;
@@ -11,8 +12,8 @@ use crate::error::StoreError;
 
 /// The name of a frame.
 pub(crate) enum FrameName {
-    /// As it was sent.
-    Known(Box<str>),
+    /// As it was sent, in UTF-8. Most are not needed: none is copied.
+    Known(ByteArray),
     /// Equal to the name of the previous frame.
     Same,
     /// The frame's file may have the name; index in [`CallStacks::nameless`].
@@ -72,13 +73,13 @@ fn names(table: &TableReader) -> Result<(Vec<FrameName>, Dictionary), ParquetErr
     }
     let mut names = Vec::with_capacity(functions.len());
     let mut before = None;
-    for (place, function) in functions.iter().enumerate() {
-        let function = function.as_utf8()?;
+    for (place, bytes) in functions.iter().enumerate() {
+        let function = bytes.as_utf8()?;
         let missing = missing.get(place).filter(|_| is_nameless(place, function));
         names.push(match missing {
             Some(&key) => FrameName::Missing(key),
             None if before == Some(function) => FrameName::Same,
-            None => FrameName::Known(function.into()),
+            None => FrameName::Known(bytes.clone()),
         });
         before = Some(function).filter(|_| missing.is_none());
     }

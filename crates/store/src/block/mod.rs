@@ -13,6 +13,6 @@ mod write;
 pub(crate) use call_stacks::{CallStacks, FrameName};
 pub use meta::{BlockCounts, BlockMeta, FileMeta};
 pub(crate) use meta::{VERSION, merged_segments};
-pub(crate) use read::{Block, BlockCache, BlockIndex, ByBytes, Cached, Part, ProfileRow};
+pub(crate) use read::{Block, BlockCache, BlockIndex, ByBytes, Cached, Part, ProfileRow, UsedStacks};
 pub(crate) use source::{BatchSource, BlockSource};
 pub(crate) use write::{EncodedBlock, encode};

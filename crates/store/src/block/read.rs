@@ -2,11 +2,14 @@
 //!
 //! The results are kept in a cache of bounded size. Each file is verified against its checksum when it is read.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
+use foldhash::fast::RandomState;
+use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -20,6 +23,9 @@ use crate::bucket::Bucket;
 use crate::dictionary::{Dictionary, FrameKey, StackNodeId, StoredFrame};
 use crate::error::StoreError;
 use crate::labels::Labels;
+
+/// Numbers of a block's stacks that a selection needs.
+pub(crate) type UsedStacks = HashSet<i32, RandomState>;
 
 /// Cache of parts of blocks between queries.
 pub(crate) type BlockCache = Cache<(Arc<str>, Part), Cached, ByBytes>;
@@ -171,25 +177,31 @@ impl Block {
         read().map(Some).map_err(|error| self.damaged(BlockTable::Hours, &error))
     }
 
-    /// Dictionary of the block's frames and stacks, and the node of each stack by number.
-    pub fn dictionary(&self, bucket: &Bucket) -> Result<(Dictionary, Vec<StackNodeId>), StoreError> {
+    /// Dictionary of the block's frames and stacks, and the node of each stack by number. `used`: only these stacks have one; `None`: all.
+    pub fn dictionary(
+        &self,
+        bucket: &Bucket,
+        used: Option<&UsedStacks>,
+    ) -> Result<(Dictionary, Vec<Option<StackNodeId>>), StoreError> {
         let mut dictionary = Dictionary::default();
-        let table = self.table(bucket, None, BlockTable::Frames)?;
-        let frames = read_frames(&table, &mut dictionary);
-        let frames = frames.map_err(|error| self.damaged(BlockTable::Frames, &error))?;
         let table = self.table(bucket, None, BlockTable::Stacks)?;
-        let stacks = table.i32_lists(2).and_then(|lists| read_stacks(&lists, &frames, &mut dictionary));
+        let lists = table.i32_lists(2).map_err(|error| self.damaged(BlockTable::Stacks, &error))?;
+        let table = self.table(bucket, None, BlockTable::Frames)?;
+        let frames = read_frames(&table, &frames_of(&lists, used, table.rows()), &mut dictionary);
+        let frames = frames.map_err(|error| self.damaged(BlockTable::Frames, &error))?;
+        let stacks = read_stacks(&lists, &frames, used, &mut dictionary);
         let stacks = stacks.map_err(|error| self.damaged(BlockTable::Stacks, &error))?;
         Ok((dictionary, stacks))
     }
 
-    /// Contents of the block without its samples, which are read on demand.
+    /// Contents of the block without its samples, which are read on demand. `used`: as in [`Self::dictionary`].
     pub fn contents<'b>(
         &'b self,
         bucket: &'b Bucket,
         cache: &'b BlockCache,
+        used: Option<&UsedStacks>,
     ) -> Result<BlockContents<'b>, StoreError> {
-        let (dictionary, stacks) = self.dictionary(bucket)?;
+        let (dictionary, stacks) = self.dictionary(bucket, used)?;
         Ok(BlockContents {
             block: self,
             bucket,
@@ -208,8 +220,8 @@ pub(crate) struct BlockContents<'b> {
     cache: &'b BlockCache,
     index: Arc<BlockIndex>,
     dictionary: Dictionary,
-    /// Node of each stack by number.
-    stacks: Vec<StackNodeId>,
+    /// Node of each stack by number, if it was asked for.
+    stacks: Vec<Option<StackNodeId>>,
 }
 
 impl BlockContents<'_> {
@@ -222,8 +234,9 @@ impl BlockContents<'_> {
         for profile in profiles {
             let begin = profile.first - first.first;
             for place in begin..begin + profile.samples {
-                let node = stacks.get(place).and_then(|&stack| self.stacks.get(usize::try_from(stack).ok()?));
-                let (Some(&stack), Some(&value)) = (node, values.get(place)) else {
+                let node = |&stack: &i32| *self.stacks.get(usize::try_from(stack).ok()?)?;
+                let (Some(stack), Some(&value)) = (stacks.get(place).and_then(node), values.get(place))
+                else {
                     let missing = ParquetError::General("a sample has no stack".into());
                     return Err(self.block.damaged(BlockTable::Samples, &missing));
                 };
@@ -250,7 +263,7 @@ impl BlockSource for BlockContents<'_> {
 
     fn used(&self) -> Vec<bool> {
         let mut used = vec![false; self.dictionary.nodes().len()];
-        self.stacks.iter().for_each(|stack| used[stack.0 as usize] = true);
+        self.stacks.iter().flatten().for_each(|stack| used[stack.0 as usize] = true);
         used
     }
 
@@ -285,49 +298,83 @@ fn read_profiles(table: &TableReader) -> Result<Vec<ProfileRow>, ParquetError> {
         .collect())
 }
 
-fn read_frames(table: &TableReader, dictionary: &mut Dictionary) -> Result<Vec<FrameKey>, ParquetError> {
-    let (functions, system_names, files) = (table.texts(1)?, table.texts(2)?, table.texts(3)?);
+/// Elements of lists, and the length of each list.
+type Lists = (Vec<i32>, Vec<usize>);
+
+/// Whether each of `count` frames is in a stack that is used.
+fn frames_of((elements, lengths): &Lists, used: Option<&UsedStacks>, count: usize) -> Vec<bool> {
+    let mut needed = vec![false; count];
+    let mut rest = &elements[..];
+    for (&length, number) in lengths.iter().zip(0..) {
+        let (stack, after) = rest.split_at(length.min(rest.len()));
+        rest = after;
+        if used.is_none_or(|used| used.contains(&number)) {
+            for &element in stack {
+                let place = usize::try_from(element).ok();
+                if let Some(needed) = place.and_then(|place| needed.get_mut(place)) {
+                    *needed = true;
+                }
+            }
+        }
+    }
+    needed
+}
+
+/// The frames that are needed, by number.
+fn read_frames(
+    table: &TableReader,
+    needed: &[bool],
+    dictionary: &mut Dictionary,
+) -> Result<Vec<Option<FrameKey>>, ParquetError> {
+    let (functions, system_names, files) = (table.bytes(1)?, table.bytes(2)?, table.bytes(3)?);
     let (lines, starts) = (table.i32s(4)?, table.i32s(5)?);
-    let (mappings, build_ids) = (table.texts(6)?, table.texts(7)?);
+    let (mappings, build_ids) = (table.bytes(6)?, table.bytes(7)?);
     let (addresses, offsets, inlined) = (table.i64s(8)?, table.bools(9)?, table.bools(10)?);
-    let frame = |place: usize| {
+    let mut frame = |place: usize| -> Result<FrameKey, ParquetError> {
+        let mut text = |bytes: &ByteArray| bytes.as_utf8().map(|text| dictionary.text(text));
         let frame = StoredFrame {
-            function: dictionary.text(&functions[place]),
-            system_name: dictionary.text(&system_names[place]),
-            file: dictionary.text(&files[place]),
+            function: text(&functions[place])?,
+            system_name: text(&system_names[place])?,
+            file: text(&files[place])?,
             line: lines[place].cast_unsigned(),
             start_line: starts[place].cast_unsigned(),
-            mapping: dictionary.text(&mappings[place]),
-            build_id: dictionary.text(&build_ids[place]),
+            mapping: text(&mappings[place])?,
+            build_id: text(&build_ids[place])?,
             address: addresses[place].cast_unsigned(),
             is_file_offset: offsets[place],
             inlined: inlined[place],
         };
-        dictionary.frame(frame)
+        Ok(dictionary.frame(frame))
     };
-    Ok((0..functions.len()).map(frame).collect())
+    let is_needed = |place: usize| needed.get(place) == Some(&true);
+    (0..functions.len()).map(|place| is_needed(place).then(|| frame(place)).transpose()).collect()
 }
 
 fn read_stacks(
-    (elements, lengths): &(Vec<i32>, Vec<usize>),
-    frames: &[FrameKey],
+    (elements, lengths): &Lists,
+    frames: &[Option<FrameKey>],
+    used: Option<&UsedStacks>,
     dictionary: &mut Dictionary,
-) -> Result<Vec<StackNodeId>, ParquetError> {
+) -> Result<Vec<Option<StackNodeId>>, ParquetError> {
     let missing = || ParquetError::General("a stack has a frame that is not there".into());
     let (mut stacks, mut rest) = (Vec::with_capacity(lengths.len()), &elements[..]);
     // A stack shares its outer frames with the previous one.
     let (mut before, mut path): (&[i32], Vec<StackNodeId>) = (&[], Vec::new());
-    for &length in lengths {
+    for (&length, number) in lengths.iter().zip(0..) {
         let (stack, after) = rest.split_at_checked(length).ok_or_else(missing)?;
+        rest = after;
+        if used.is_some_and(|used| !used.contains(&number)) {
+            stacks.push(None);
+            continue;
+        }
         let shared = stack.iter().zip(before).take_while(|(one, other)| one == other).count();
         path.truncate(shared);
         for &element in &stack[shared..] {
-            let frame =
-                usize::try_from(element).ok().and_then(|place| frames.get(place)).ok_or_else(missing)?;
-            path.push(dictionary.call(path.last().copied(), *frame));
+            let frame = usize::try_from(element).ok().and_then(|place| *frames.get(place)?);
+            path.push(dictionary.call(path.last().copied(), frame.ok_or_else(missing)?));
         }
-        stacks.push(*path.last().ok_or_else(missing)?);
-        (before, rest) = (stack, after);
+        stacks.push(Some(*path.last().ok_or_else(missing)?));
+        before = stack;
     }
     Ok(stacks)
 }

@@ -8,6 +8,9 @@ use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Typ
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
+/// Most values for which there is room before they are read.
+const MOST_RESERVED: usize = 16 << 20;
+
 /// Reader of a table.
 pub(crate) struct TableReader(SerializedFileReader<Bytes>);
 
@@ -65,7 +68,7 @@ impl TableReader {
     }
 
     fn range<T: DataType>(&self, column: usize, from: usize, until: usize) -> Result<Vec<T::T>> {
-        let mut values = Vec::new();
+        let mut values = Vec::with_capacity(until.saturating_sub(from).min(self.rows()).min(MOST_RESERVED));
         let mut first = 0;
         for place in 0..self.0.num_row_groups() {
             let group = self.0.get_row_group(place)?;
@@ -86,7 +89,10 @@ impl TableReader {
         for place in 0..self.0.num_row_groups() {
             let group = self.0.get_row_group(place)?;
             let mut reader = get_typed_column_reader::<T>(group.get_column_reader(column)?);
-            let (mut there, mut begins) = (Vec::new(), Vec::new());
+            let all =
+                usize::try_from(group.metadata().column(column).num_values()).unwrap_or(0).min(MOST_RESERVED);
+            let (mut there, mut begins) = (Vec::with_capacity(all), Vec::with_capacity(all));
+            values.reserve(all);
             read_exactly(group_rows(&*group), |left| {
                 Ok(reader.read_records(left, Some(&mut there), Some(&mut begins), &mut values)?.0)
             })?;

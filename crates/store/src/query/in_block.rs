@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::own_calls::ByStack;
 use super::thinning::LevelCounts;
 use super::{Selected, Totals, prepare};
 use crate::batch::{Batch, StoredSample};
-use crate::block::{Block, BlockIndex, BlockSource, Cached, Part, ProfileRow};
+use crate::block::{Block, BlockIndex, BlockSource, Cached, CallStacks, Part, ProfileRow, UsedStacks};
 use crate::calls::SharedCalls;
 use crate::error::StoreError;
 use crate::labels::Labels;
+use crate::resolved::FrameNames;
 use crate::shared::Shared;
 
 fn index(block: &Block, shared: &Shared) -> Result<Arc<BlockIndex>, StoreError> {
@@ -105,20 +107,46 @@ pub(super) fn sum(
     calls: &SharedCalls,
     own: &mut [i64],
 ) -> Result<(), StoreError> {
-    let (shared, selection) = (&*selected.shared, &selected.selection);
-    let cancellation = &selected.cancellation;
     let key = (block.folder.clone(), Part::Calls(calls.generation));
-    let known = match shared.cache.get(&key) {
+    let known = match selected.shared.cache.get(&key) {
         Some(Cached::Calls(known)) => known,
         // The cache is too small to hold them.
         _ => known_again(block, selected, calls)?,
     };
-    let mut add = |stack: i32, value: i64| {
+    let add = |stack: i32, value: i64| {
         let call = usize::try_from(stack).ok().and_then(|stack| known.get(stack));
         if let Some(sum) = call.and_then(|&call| own.get_mut(call as usize)) {
             *sum = sum.saturating_add(value);
         }
     };
+    each_value(block, selected, add)
+}
+
+/// The selected part of a block: values by stack, all stacks, and names for nameless frames.
+pub(super) type SelectedStacks = (ByStack, CallStacks, FrameNames);
+
+/// Reads the selected part of a block, if there is any.
+pub(super) fn selected_stacks(
+    block: &Block,
+    selected: &Selected,
+) -> Result<Option<SelectedStacks>, StoreError> {
+    selected.cancellation.check()?;
+    let mut values = ByStack::default();
+    each_value(block, selected, |stack, value| {
+        let sum = values.entry(stack).or_default();
+        *sum = sum.saturating_add(value);
+    })?;
+    if values.is_empty() {
+        return Ok(None);
+    }
+    let (stacks, names) = prepare::read(&selected.shared, &selected.tenant, block)?;
+    Ok(Some((values, stacks, names)))
+}
+
+/// Calls `add` with stack and value of each selected sample, or of sums of them.
+fn each_value(block: &Block, selected: &Selected, mut add: impl FnMut(i32, i64)) -> Result<(), StoreError> {
+    let (shared, selection) = (&*selected.shared, &selected.selection);
+    let cancellation = &selected.cancellation;
     let index = index(block, shared)?;
     let is_whole = selection.from <= block.meta.from_ms && selection.until >= block.meta.until_ms;
     if is_whole
@@ -147,16 +175,24 @@ pub(super) fn sum(
 
 /// Call of each of the block's stacks, without adding any.
 fn known_again(block: &Block, selected: &Selected, calls: &SharedCalls) -> Result<Arc<Vec<u32>>, StoreError> {
-    let (dictionary, stacks) = block.dictionary(&selected.shared.bucket)?;
+    let (dictionary, stacks) = block.dictionary(&selected.shared.bucket, None)?;
     let known = calls.calls.find(&dictionary, &selected.names(&dictionary), &selected.cancellation)?;
-    Ok(Arc::new(stacks.iter().map(|stack| known[stack.0 as usize]).collect()))
+    Ok(Arc::new(stacks.iter().map(|stack| stack.map_or(u32::MAX, |stack| known[stack.0 as usize])).collect()))
 }
 
 pub(super) fn batch(block: &Block, selected: &Selected, all: &mut Batch) -> Result<(), StoreError> {
     let (shared, cancellation) = (&*selected.shared, &selected.cancellation);
-    let contents = block.contents(&shared.bucket, &shared.cache)?;
     let index = index(block, shared)?;
     let profiles = profiles_of(&index, selected)?;
+    let mut used = UsedStacks::default();
+    for rows in runs(&profiles) {
+        cancellation.check()?;
+        used.extend(block.samples(&shared.bucket, &shared.cache, &rows)?.0);
+    }
+    if used.is_empty() {
+        return Ok(());
+    }
+    let contents = block.contents(&shared.bucket, &shared.cache, Some(&used))?;
     let names = selected.names(contents.dictionary());
     let nodes = all.dictionary.absorb_named(contents.dictionary(), &names, || cancellation.check())?;
     for neighbours in profiles.chunk_by(|one, next| one.first + one.samples == next.first) {

@@ -3,10 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
+use foldhash::fast::RandomState;
+use indexmap::IndexSet;
+
+use super::own_calls::{ByNode, OwnCalls};
 use super::thinning::LevelCounts;
 use super::{Selected, Totals};
 use crate::batch::{Batch, StoredSample};
 use crate::calls::SharedCalls;
+use crate::dictionary::StackNodeId;
 use crate::error::StoreError;
 use crate::head::Head;
 use crate::labels::Labels;
@@ -96,6 +101,14 @@ pub(super) fn profiles(head: &Head, selected: &Selected, totals: &mut Totals) ->
     Ok(())
 }
 
+/// Number of the head's stacks that are not among the shared calls of this generation, roughly: its calls by ten.
+pub(super) fn stacks_to_add(head: &Head, generation: u64) -> u64 {
+    let all = head.read().dictionary.nodes().len();
+    let known = head.calls.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = if known.0 == generation { known.1.len() } else { 0 };
+    all.saturating_sub(known) as u64 / 10
+}
+
 /// Adds the head's stacks to the calls.
 pub(super) fn extend(head: &Head, selected: &Selected, shared: &mut SharedCalls) -> Result<(), StoreError> {
     let batch = head.read();
@@ -120,6 +133,27 @@ pub(super) fn sum(head: &Head, selected: &Selected, own: &mut [i64]) -> Result<(
     Ok(())
 }
 
+/// Adds the head's samples to a side of the calls of a query.
+pub(super) fn add_calls<const SIDES: usize>(
+    head: &Head,
+    selected: &Selected,
+    side: usize,
+    sums: &mut OwnCalls<SIDES>,
+) -> Result<(), StoreError> {
+    let batch = head.read();
+    let mut values = ByNode::default();
+    for sample in samples(&batch, selected) {
+        let sample = sample?;
+        let sum = values.entry(sample.stack).or_default();
+        *sum = sum.saturating_add(sample.value);
+    }
+    if values.is_empty() {
+        return Ok(());
+    }
+    let names = selected.names(&batch.dictionary);
+    sums.add_nodes(side, &batch.dictionary, &names, &values, &selected.cancellation)
+}
+
 /// Adds the head's samples to a batch, symbolized.
 pub(super) fn batch(head: &Head, selected: &Selected, all: &mut Batch) -> Result<(), StoreError> {
     let batch = head.read();
@@ -133,11 +167,16 @@ pub(super) fn raw_batch(head: &Head, selected: &Selected, all: &mut Batch) -> Re
 }
 
 fn add(batch: &Batch, selected: &Selected, names: &FrameNames, all: &mut Batch) -> Result<(), StoreError> {
-    let nodes = all.dictionary.absorb_named(&batch.dictionary, names, || selected.cancellation.check())?;
+    let mut used: IndexSet<StackNodeId, RandomState> = IndexSet::default();
+    for sample in samples(batch, selected) {
+        used.insert(sample?.stack);
+    }
+    let go_on = || selected.cancellation.check();
+    let nodes = all.dictionary.absorb_stacks(&batch.dictionary, used.into_iter(), names, go_on)?;
     for sample in samples(batch, selected) {
         let sample = sample?;
         let series = all.series_of(batch.labels(sample.series));
-        all.push(StoredSample { series, stack: nodes[sample.stack.0 as usize], ..*sample });
+        all.push(StoredSample { series, stack: nodes[&sample.stack], ..*sample });
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 
 mod in_block;
 mod in_head;
+mod own_calls;
 mod prepare;
 mod thinning;
 
@@ -11,12 +12,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use self::own_calls::OwnCalls;
 pub(crate) use self::prepare::prepare;
 use self::thinning::LevelCounts;
 pub use self::thinning::RowsTaken;
 pub(crate) use self::thinning::Thinning;
 use crate::batch::{Batch, Millis};
-use crate::block::Block;
+use crate::block::{Block, Part};
 use crate::calls::{CallTree, Calls, SharedCalls};
 use crate::cancellation::Cancellation;
 use crate::dictionary::Dictionary;
@@ -29,7 +31,13 @@ use crate::shared::Shared;
 use crate::tenant::Tenant;
 
 /// Most calls of a tenant that are kept between queries.
-const MOST_CALLS: usize = 3 << 20;
+pub(crate) const MOST_CALLS: usize = 3 << 20;
+/// Average number of calls that only one stack has, where there are many different stacks.
+const CALLS_OF_STACK: usize = 20;
+/// A selection is a small part of its blocks' samples if it has fewer than 1/SMALL_PART of them.
+const SMALL_PART: u64 = 8;
+/// Stacks that are added to the shared calls whatever part of them is selected.
+const FEW_STACKS: usize = 20_000;
 /// Memory of a call and its sum, in bytes.
 pub(crate) const CALL_BYTES: usize = 64;
 
@@ -137,10 +145,9 @@ impl Selected {
         Ok((series, profiles))
     }
 
-    /// All calls by function name, with their values.
+    /// The calls by function name, with their values. If there are very many, the smallest are summed up as `other`.
     pub fn call_tree(&self) -> Result<CallTree<1>, StoreError> {
-        let (shared, [own]) = sums([self])?;
-        shared.calls.tree(&[own], &self.cancellation)
+        tree([self])
     }
 
     /// The samples with their complete frames.
@@ -231,8 +238,83 @@ fn sums<const SIDES: usize>(
     Ok((calls, all))
 }
 
+/// The call tree of selections of one tenant, side by side.
+fn tree<const SIDES: usize>(sides: [&Selected; SIDES]) -> Result<CallTree<SIDES>, StoreError> {
+    let cancellation = &sides[0].cancellation;
+    if shares_calls(&sides)? {
+        match sums(sides) {
+            // There was less room than it seemed.
+            Err(StoreError::TooLarge { .. }) => {}
+            sums => {
+                let (shared, own) = sums?;
+                return shared.calls.tree(&own, cancellation);
+            }
+        }
+    }
+    // An eighth of the memory: while they are reduced, they are there twice.
+    let mut calls = OwnCalls::<SIDES>::new(room(sides[0]) / 8);
+    for (place, side) in sides.into_iter().enumerate() {
+        side.each_head(|head| in_head::add_calls(head, side, place, &mut calls))?;
+        add_blocks(side, place, &mut calls)?;
+    }
+    calls.tree(cancellation)
+}
+
+/// Adds the blocks of a side to the calls of a query. Several are read at a time.
+fn add_blocks<const SIDES: usize>(
+    side: &Selected,
+    place: usize,
+    calls: &mut OwnCalls<SIDES>,
+) -> Result<(), StoreError> {
+    let blocks: Vec<&Arc<Block>> = side.blocks.iter().collect();
+    for some in blocks.chunks(prepare::at_once()) {
+        let read = prepare::read_all(some, |block| in_block::selected_stacks(block, side));
+        for (block, read) in some.iter().zip(read) {
+            match read {
+                Ok(Some((values, stacks, names))) => {
+                    calls.add_block(place, &stacks, &names, &values, &side.cancellation)?;
+                }
+                Ok(None) => {}
+                Err(error @ StoreError::Damaged { .. }) => side.shared.set_aside(block, &error),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Number of calls for which a query has memory.
+fn room(selected: &Selected) -> usize {
+    selected.shared.options.query_bytes / CALL_BYTES
+}
+
+/// Whether to answer from the shared calls: if all blocks are among them, or few stacks have to be added, or most of those are selected and there is
+/// room for them.
+fn shares_calls(sides: &[&Selected]) -> Result<bool, StoreError> {
+    let generation = sides[0].calls.read().unwrap_or_else(PoisonError::into_inner).generation;
+    let (mut added, mut samples, mut selected) = (0_u64, 0_u64, LevelCounts::default());
+    for side in sides {
+        side.each_head(|head| {
+            added = added.saturating_add(in_head::stacks_to_add(head, generation));
+            Ok(())
+        })?;
+        side.each_block(|block| {
+            let key = (block.folder.clone(), Part::Calls(generation));
+            if side.shared.cache.get(&key).is_none() {
+                added = added.saturating_add(block.meta.counts.stacks);
+                samples = samples.saturating_add(block.meta.counts.samples);
+                in_block::count_rows(block, side, &mut selected)?;
+            }
+            Ok(())
+        })?;
+    }
+    let is_small = selected.rows() < samples / SMALL_PART;
+    let most = room(sides[0]).min(MOST_CALLS) / CALLS_OF_STACK;
+    let most = if is_small { most.min(FEW_STACKS) } else { most };
+    Ok(added <= most as u64)
+}
+
 /// The call tree of two selections of one tenant, side by side.
 pub fn diff(left: &Selected, right: &Selected) -> Result<CallTree<2>, StoreError> {
-    let (shared, own) = sums([left, right])?;
-    shared.calls.tree(&own, &left.cancellation)
+    tree([left, right])
 }

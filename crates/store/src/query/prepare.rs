@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::CALL_BYTES;
+use super::{CALL_BYTES, MOST_CALLS};
 use crate::block::{Block, Cached, CallStacks, Part};
 use crate::calls::SharedCalls;
 use crate::cancellation::Cancellation;
@@ -42,11 +42,10 @@ pub(crate) fn prepare(
         shared.cache.get(&key).is_none()
     };
     let new: Vec<&Arc<Block>> = blocks.iter().filter(is_new).collect();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(AT_ONCE);
-    for some in new.chunks(threads) {
-        let read = read_all(shared, tenant, some);
+    for some in new.chunks(at_once()) {
+        let read = read_all(some, |block| read(shared, tenant, block));
         let mut calls = calls.write().unwrap_or_else(PoisonError::into_inner);
-        let is_too_much = calls.calls.len() * CALL_BYTES > shared.options.query_bytes;
+        let is_too_much = calls.calls.len() > MOST_CALLS.min(shared.options.query_bytes / CALL_BYTES);
         if calls.generation != generation || is_too_much || cancellation.check().is_err() {
             return;
         }
@@ -59,17 +58,21 @@ pub(crate) fn prepare(
     }
 }
 
+/// Number of blocks that are read at a time.
+pub(super) fn at_once() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(AT_ONCE)
+}
+
 /// Reads blocks in parallel; the last one in this thread.
-fn read_all(
-    shared: &Shared,
-    tenant: &Tenant,
+pub(super) fn read_all<T: Send>(
     blocks: &[&Arc<Block>],
-) -> Vec<Result<(CallStacks, FrameNames), StoreError>> {
+    read: impl Fn(&Block) -> Result<T, StoreError> + Sync,
+) -> Vec<Result<T, StoreError>> {
+    let read = &read;
     std::thread::scope(|scope| {
         let Some((last, others)) = blocks.split_last() else { return Vec::new() };
-        let others: Vec<_> =
-            others.iter().map(|block| scope.spawn(move || read(shared, tenant, block))).collect();
-        let last = read(shared, tenant, last);
+        let others: Vec<_> = others.iter().map(|block| scope.spawn(move || read(block))).collect();
+        let last = read(last);
         let joined = others.into_iter().map(|other| other.join().unwrap_or(Err(StoreError::Closed)));
         joined.chain([last]).collect()
     })

@@ -51,6 +51,11 @@ impl LevelCounts {
         self.0[usize::from(level(time))] += rows as u64;
     }
 
+    /// Number of all rows.
+    pub fn rows(&self) -> u64 {
+        self.from(0)
+    }
+
     /// The thinning that keeps at most `most` rows, and the number that it keeps. If it would keep none, the last one that keeps some.
     pub fn thinning(&self, most: usize) -> (Thinning, RowsTaken) {
         let level = self.first_within(most as u64);

@@ -1,0 +1,143 @@
+//! Stores with more stacks than queries can share: a query takes what its own selection needs, and sums stay exact.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use plumb_store::*;
+
+/// A time in 2020, so that all data is old.
+const BASE: i64 = 1_577_836_800_000;
+
+/// A store whose queries have memory for this many calls.
+fn open(folder: &Path, calls: usize) -> Store {
+    let retention = Duration::from_secs(u32::MAX.into());
+    Store::open(StoreOptions { retention, query_bytes: calls * 64, ..StoreOptions::new(folder) }).unwrap()
+}
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+/// A profile of a service: stacks of these names, each with its number plus one as the value.
+fn profile(service: &str, time: i64, stacks: impl Iterator<Item = Vec<String>>) -> Batch {
+    let mut batch = Batch::default();
+    let series = batch.series(Labels::new([("service_name", service)]));
+    for (stack, value) in stacks.zip(1..) {
+        let mut caller = None;
+        for name in stack {
+            let function = batch.dictionary.text(&name);
+            let frame = batch.dictionary.frame(StoredFrame { function, ..StoredFrame::default() });
+            caller = Some(batch.dictionary.call(caller, frame));
+        }
+        batch.push(StoredSample { series, time: Millis(BASE + time), stack: caller.unwrap(), value });
+    }
+    batch
+}
+
+/// Stacks of a service that no other has: each with as many calls of its own.
+fn stacks(service: &str, numbers: std::ops::Range<usize>, own: usize) -> impl Iterator<Item = Vec<String>> {
+    numbers.map(move |number| {
+        let outer = [format!("{service}.main"), format!("{service}.f{}", number % 900)];
+        outer.into_iter().chain((0..own).map(|level| format!("{service}.{number}.{level}"))).collect()
+    })
+}
+
+fn select(store: &Store, service: &str) -> Selected {
+    let selector = match service {
+        "" => Selector::default(),
+        service => Selector::parse(&format!("{{service_name=\"{service}\"}}")).unwrap(),
+    };
+    let all = Selection { selector, from: Millis(0), until: Millis(i64::MAX) };
+    store.select(&Tenant::default(), all).unwrap()
+}
+
+/// The own value of each path of names.
+fn paths<const SIDES: usize>(tree: &CallTree<SIDES>) -> BTreeMap<String, [i64; SIDES]> {
+    let mut paths: Vec<String> = Vec::new();
+    for node in &tree.nodes {
+        let name = &tree.names[node.name as usize];
+        paths.push(
+            node.caller
+                .map_or_else(|| name.to_string(), |caller| format!("{};{name}", paths[caller as usize])),
+        );
+    }
+    let own = paths.into_iter().zip(&tree.nodes).map(|(path, node)| (path, node.own));
+    own.filter(|(_, own)| *own != [0; SIDES]).collect()
+}
+
+#[test]
+fn one_service_of_many_is_answered_by_its_own_stacks() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), 1 << 20);
+    let expected: BTreeMap<String, [i64; 1]> =
+        stacks("small", 0..60, 4).zip(1..).map(|(stack, value)| (stack.join(";"), [2 * value])).collect();
+    for part in 0..2 {
+        for service in ["big", "huge"] {
+            let numbers = part * 8_000..(part + 1) * 8_000;
+            run(store.append(&Tenant::default(), profile(service, part as i64, stacks(service, numbers, 4))))
+                .unwrap();
+        }
+        run(store.append(&Tenant::default(), profile("small", part as i64, stacks("small", 0..60, 4))))
+            .unwrap();
+        // One part is in a block, the other in memory.
+        if part == 0 {
+            run(store.flush()).unwrap();
+        }
+    }
+    assert_eq!(paths(&select(&store, "small").call_tree().unwrap()), expected);
+    let batch = select(&store, "small").batch().unwrap();
+    assert_eq!(batch.samples().len(), 120);
+    assert!(batch.dictionary.nodes().len() < 8_000, "stacks of others were read");
+    // All stacks are shared from here on, and the answers are the same.
+    let whole = select(&store, "").call_tree().unwrap();
+    assert_eq!(whole.total()[0], 4 * 8_000 * 8_001 / 2 + 2 * 60 * 61 / 2);
+    assert_eq!(paths(&select(&store, "small").call_tree().unwrap()), expected);
+    let both = diff(&select(&store, "small"), &select(&store, "big")).unwrap();
+    assert_eq!(both.total()[0], 2 * 60 * 61 / 2);
+    assert_eq!(both.total()[1], 2 * 8_000 * 8_001 / 2);
+}
+
+#[test]
+fn more_calls_than_are_kept_are_summed_up_in_the_smallest() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), 100_000);
+    for part in 0..2 {
+        let numbers = part * 9_000..(part + 1) * 9_000;
+        run(store.append(&Tenant::default(), profile("all", part as i64, stacks("all", numbers, 6))))
+            .unwrap();
+        run(store.append(
+            &Tenant::default(),
+            profile(
+                "one",
+                part as i64,
+                [vec!["one.main".into(), "one.hot".into()]].into_iter().cycle().take(1000),
+            ),
+        ))
+        .unwrap();
+        run(store.flush()).unwrap();
+    }
+    let tree = select(&store, "").call_tree().unwrap();
+    assert_eq!(tree.total()[0], 2 * 9_000 * 9_001 / 2 + 2 * 1000 * 1001 / 2);
+    assert!(tree.nodes.len() < 20_000, "{}", tree.nodes.len());
+    let own = paths(&tree);
+    assert_eq!(own["one.main;one.hot"], [2 * 1000 * 1001 / 2]);
+    assert!(own.keys().any(|path| path.ends_with(";other")));
+}
+
+#[test]
+fn a_stack_deeper_than_any_is_cut_and_stops_no_other_query() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), 40_000);
+    let deep = (0..60_000).map(|level| format!("f{}", level % 3)).collect();
+    run(store.append(&Tenant::default(), profile("deep", 0, std::iter::once(deep)))).unwrap();
+    run(store.append(&Tenant::default(), profile("good", 0, stacks("good", 0..10, 2)))).unwrap();
+    run(store.flush()).unwrap();
+    for service in ["good", "deep", "good"] {
+        let tree = select(&store, service).call_tree().unwrap();
+        assert_eq!(tree.total()[0], if service == "good" { 55 } else { 1 }, "{service}");
+        assert!(tree.nodes.len() <= 16_384, "{service}: {}", tree.nodes.len());
+    }
+}
