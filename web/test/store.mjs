@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { browser, directory, dropFile, ended, openAt, plumb, run, started as startedWith } from "./harness.mjs";
@@ -399,6 +399,27 @@ const tests = {
       assert.equal(shown.split(/(?=.{60}\u202e)/)[1]?.slice(0, 90), undefined, name);
     }
     await it.close();
+  },
+
+  "profiles of a damaged block are said to be missing": async () => {
+    const first = await started("damaged");
+    const body = "main;work 50";
+    for (const name of ["one", "two"]) {
+      await fetch(`${first.at}ingest?name=${name}.cpu&from=${NOW - 600}&sampleRate=100&format=folded`, { method: "POST", body });
+      await fetch(`${first.at}api/v1/admin/flush`, { method: "POST" });
+    }
+    await ended(first.child);
+    const blocks = join(directory, "damaged/blocks/anonymous/blocks");
+    await rm(join(blocks, (await readdir(blocks)).sort()[0], "frames.parquet"));
+    await rm(join(blocks, (await readdir(blocks)).sort()[0], "profiles.parquet"));
+    const { at, child } = await started("damaged");
+    const it = await open("?last=6h", { at });
+    assert.match(await it.tab.locator("p.notice:visible").textContent(), /^Profiles between .* are missing in all numbers: a block of the store is damaged/);
+    assert.equal((await it.rows()).length, 1);
+    assert.deepEqual(await it.faults(), []);
+    await it.shot("store-damaged");
+    await it.close();
+    await ended(child);
   },
 
   "an empty store says how to fill it, an empty range where there is something": async () => {

@@ -2,6 +2,7 @@
 //!
 //! ureq: a client without threads of its own, with rustls, which the server has too.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,15 +12,21 @@ use ureq::RequestBuilder;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 
 use crate::args::AccessArgs;
+use crate::terminal::say;
 
 /// Longest answer that is read, in bytes.
 const MOST: u64 = 1 << 30;
+
+/// Header of answers in which profiles are missing.
+const MISSING: &str = "plumb-missing";
 
 /// A server and how to get in.
 pub struct Client {
     agent: ureq::Agent,
     url: String,
     authorization: Option<String>,
+    /// Whether it has been told that profiles are missing.
+    has_told: Cell<bool>,
 }
 
 impl Client {
@@ -44,7 +51,12 @@ impl Client {
             .timeout_global(Some(Duration::from_secs(120)))
             .http_status_as_error(false)
             .build();
-        Ok(Self { agent: config.into(), url: url.trim_end_matches('/').to_owned(), authorization })
+        Ok(Self {
+            agent: config.into(),
+            url: url.trim_end_matches('/').to_owned(),
+            authorization,
+            has_told: Cell::new(false),
+        })
     }
 
     /// Posts a body; returns the answer's.
@@ -97,6 +109,11 @@ impl Client {
         let body = response.body_mut().with_config().limit(MOST).read_to_vec();
         let body = body.with_context(|| format!("cannot read the answer of {}", self.url))?;
         if status.is_success() {
+            if response.headers().contains_key(MISSING) && !self.has_told.replace(true) {
+                say!(
+                    "profiles are missing here: a block of the store is damaged; the server's log says which"
+                );
+            }
             return Ok(body);
         }
         #[derive(serde::Deserialize)]

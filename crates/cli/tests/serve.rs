@@ -103,6 +103,46 @@ fn files_of_a_store_are_its_owners_alone() {
     assert_eq!(mode & 0o777, 0o750, "the group's access is its owner's choice");
 }
 
+/// The answer to a POST, with its headers.
+fn answered(url: &str, options: &[&str]) -> String {
+    let output = Command::new("curl").args(["-si", "-X", "POST"]).args(options).arg(url).output();
+    text(&output.expect("curl runs").stdout)
+}
+
+#[test]
+fn answers_say_that_profiles_are_missing_where_a_block_is_damaged() {
+    if !needs_command(Requirement::Tools, "curl") {
+        return;
+    }
+    let folder = folder("serve-missing");
+    let serving = Serving::start(&folder, &[]);
+    for (service, stacks) in [("api", API), ("batch", BATCH)] {
+        let file = format!("{service}.folded");
+        std::fs::write(folder.join(&file), stacks).expect("it can be written");
+        succeeds(&folder, &["push", &file, "--service", service, "--to", &serving.url]);
+        answered(&format!("{}/api/v1/admin/flush", serving.url), &[]);
+    }
+    drop(serving);
+    let blocks = folder.join("store/blocks/anonymous/blocks");
+    let mut blocks: Vec<_> = std::fs::read_dir(blocks).expect("there are blocks").flatten().collect();
+    blocks.sort_by_key(std::fs::DirEntry::file_name);
+    assert_eq!(blocks.len(), 2);
+    std::fs::remove_file(blocks[0].path().join("series.parquet")).expect("it is there");
+    let serving = Serving::start(&folder, &[]);
+    let output = plumb(&folder, &["query", "--to", &serving.url, "services"]);
+    let (services, said) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success() && services.lines().count() == 1, "{services}{said}");
+    assert_eq!(said.matches("profiles are missing").count(), 1, "{said}");
+    let url = format!("{}/querier.v1.QuerierService/LabelNames", serving.url);
+    let json = ["-H", "Content-Type: application/json", "-d", "{}"];
+    let answer = answered(&url, &json);
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\nplumb-missing: 1"), "{answer}");
+    let other = answered(&url, &[&json[..], &["-H", "X-Scope-OrgID: other"]].concat());
+    assert!(!other.contains("plumb-missing"), "another tenant lacks nothing: {other}");
+    let metrics = Command::new("curl").args(["-s", &format!("{}/metrics", serving.url)]).output();
+    assert!(text(&metrics.expect("curl runs").stdout).contains("plumb_store_damaged_blocks 1"));
+}
+
 #[test]
 fn what_a_server_selects_is_read_by_url_and_exported_in_every_format() {
     let (folder, serving) = served("serve-url");

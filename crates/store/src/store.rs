@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::appender::{Append, Appender, PendingBatch};
 use crate::batch::Batch;
+use crate::batch::Millis;
 use crate::block::BlockMeta;
 use crate::bucket::Bucket;
 use crate::cancellation::Cancellation;
@@ -151,6 +152,16 @@ impl Store {
             thinning: Thinning::default(),
             cancellation: Cancellation::default(),
         })
+    }
+
+    /// First and last timestamp of each of a tenant's blocks that are left out of all answers because they are damaged, the oldest first.
+    pub fn missing(&self, tenant: &Tenant) -> Vec<(Millis, Millis)> {
+        let state = self.shared.tenants.get(tenant).unwrap_or_default();
+        let parts = state.read();
+        let missing = parts.blocks.iter().filter(|block| block.set_aside.load(Ordering::Relaxed));
+        let mut spans: Vec<_> = missing.map(|block| (block.meta.from_ms, block.meta.until_ms)).collect();
+        spans.sort();
+        spans
     }
 
     /// A directory for temporary files. Files left by a killed server are removed when the next one starts.

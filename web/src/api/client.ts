@@ -28,8 +28,13 @@ export async function ask(path: string, parameters: Parameters, signal: AbortSig
     if (signal?.aborted) throw error;
     throw new Error("the server does not answer: it may have ended; start plumb again and reload this page");
   }
+  const missing = response.headers.get("plumb-missing");
+  if (missing) dispatchEvent(new CustomEvent<string>(MISSING, { detail: missing }));
   return answered(response);
 }
+
+/** Event of the window: profiles are missing in an answer. Its detail: first and last millisecond of each damaged block, `from-until,from-until`. */
+export const MISSING = "missing";
 
 /** An answer that is no refusal. */
 async function answered(response: Response): Promise<Response> {

@@ -3,14 +3,15 @@
 //
 // All state is in the address, as `model/store_state` has it. What a flame graph is zoomed to stands behind the `#`.
 
+import { MISSING } from "../api/client";
 import { SelectionClient, StoreClient, type Finding, type StoredSelection } from "../api/store_client";
 import { openBesideStore } from "../api/source";
 import type { RecordingAbout, ServerAbout } from "../api/types";
-import { count, weight } from "../model/format";
+import { count, date, weight } from "../model/format";
 import { exactly, withTerm, withoutTerm, type Term } from "../model/selection";
 import { matchersOf, PRESETS, queryOf, rangeOf, selectorOf, stateOf, wordsOf, type Matcher, type StoreState } from "../model/store_state";
 import * as address from "../widgets/address";
-import { button, el } from "../widgets/dom";
+import { button, el, setText } from "../widgets/dom";
 import type { Choice } from "../widgets/menu";
 import { printable } from "../widgets/printable";
 import { Themes } from "../widgets/theme";
@@ -55,6 +56,7 @@ class StoreShell {
   private readonly controls: StoreControls;
   private readonly strip: StoreStrip;
   private readonly facts = el("p", { class: "facts-line" });
+  private readonly missing = el("p", { class: "notice", role: "status", hidden: true });
   private readonly tabs = el("div", { class: "tabs", role: "tablist", "aria-label": "Views" });
   private readonly host = el("main", { id: "view", tabindex: "-1", role: "tabpanel" });
   private readonly keys: Keys;
@@ -85,7 +87,16 @@ class StoreShell {
     });
     this.build();
     addEventListener("popstate", () => this.restore());
+    addEventListener(MISSING, (event) => this.showMissing((event as CustomEvent<string>).detail));
     this.restore();
+  }
+
+  /** Says that profiles are missing, of which times. */
+  private showMissing(spans: string): void {
+    const ends = spans.split(/[-,]/).map(Number);
+    const times = [Math.min(...ends), Math.max(...ends)].map((ms) => date(ms));
+    setText(this.missing, `Profiles between ${times[0]} and ${times[1]} are missing in all numbers: a block of the store is damaged. The server's log says which.`);
+    this.missing.hidden = false;
   }
 
   private build(): void {
@@ -107,7 +118,7 @@ class StoreShell {
       this.tabs.querySelector<HTMLElement>("[aria-selected=true]")?.focus();
       event.preventDefault();
     });
-    document.body.replaceChildren(el("header", {}, el("div", { class: "title" }, title, buttons), this.facts, this.controls.element, this.opener.notice), this.strip.element, this.tabs, this.host);
+    document.body.replaceChildren(el("header", {}, el("div", { class: "title" }, title, buttons), this.facts, this.controls.element, this.missing, this.opener.notice), this.strip.element, this.tabs, this.host);
   }
 
   // --- state and address ---

@@ -9,6 +9,7 @@ mod guard;
 mod health;
 mod host;
 mod ingest;
+mod missing;
 mod opened;
 mod origin;
 mod otlp;
@@ -53,6 +54,7 @@ pub(crate) fn router_of(app: App) -> Router {
         .merge(api::routes())
         .merge(selection::routes())
         .merge(opened::routes())
+        .route_layer(middleware::from_fn_with_state(app.clone(), missing::tell))
         .route("/metrics", get(health::metrics));
     let router = Router::new()
         .merge(page::routes("store"))

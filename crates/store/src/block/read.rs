@@ -101,7 +101,7 @@ impl Block {
         let path = format!("{}/{}", self.folder, table.file());
         let damaged = |message: &str| StoreError::Damaged { path: path.clone(), message: message.into() };
         let meta = self.meta.file(table).ok_or_else(|| damaged("block.json doesn't list it"))?;
-        let bytes = bucket.get(&path)?;
+        let (bytes, _) = bucket.find(&path)?.ok_or_else(|| damaged("it is not there"))?;
         if bytes.len() as u64 != meta.bytes {
             return Err(damaged(&format!("{} bytes long instead of {}", bytes.len(), meta.bytes)));
         }
