@@ -47,7 +47,8 @@ def asked(server, name, selector, begin, end, expected, method='SelectMergeStack
     try:
         for _ in range(5):
             since = time.time()
-            answer = json.loads(server.rpc(method, profile_typeID=TYPE, label_selector=selector, start=begin * 1000, end=end * 1000, max_nodes=16384))
+            nodes = {'max_nodes': 16384} if method == 'SelectMergeStacktraces' else {}
+            answer = json.loads(server.rpc(method, profile_typeID=TYPE, label_selector=selector, start=begin * 1000, end=end * 1000, **nodes))
             times.append((time.time() - since) * 1000)
     except SystemExit as error:
         return f'{name:24} refused: {str(error)[:100]}'

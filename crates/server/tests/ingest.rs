@@ -246,6 +246,44 @@ async fn the_older_api_takes_stacks_in_all_forms() {
     }
 }
 
+/// Both of Go's kinds of contention have the same sample types; what the agent calls them tells them apart. The names are those of Pyroscope's
+/// `RawProfile.metricName`.
+#[tokio::test]
+async fn what_an_agent_says_of_sample_types_names_the_kind() {
+    let server = Server::new("sample-types", ServerOptions::default());
+    let mut contention = profile();
+    for (place, text) in [(1, "contentions"), (3, "delay")] {
+        contention.string_table[place] = text.into();
+    }
+    let config = |kind: &str| {
+        format!(
+            r#"{{"contentions":{{"display-name":"{kind}_count","units":"lock_samples"}},
+                 "delay":{{"display-name":"{kind}_duration","units":"lock_nanoseconds"}}}}"#
+        )
+    };
+    let kinds = [("mutex", Some(config("mutex"))), ("block", Some(config("block"))), ("mutex", None)];
+    for (place, (_, config)) in kinds.iter().enumerate() {
+        let mut form =
+            b"--xyz\r\nContent-Disposition: form-data; name=\"profile\"; filename=\"p\"\r\n\r\n".to_vec();
+        form.extend_from_slice(&contention.encode_to_vec());
+        if let Some(config) = config {
+            let head = "\r\n--xyz\r\nContent-Disposition: form-data; name=\"sample_type_config\"; filename=\"c\"\r\n\r\n";
+            form.extend_from_slice(&[head, config].concat().into_bytes());
+        }
+        form.extend_from_slice(b"\r\n--xyz--\r\n");
+        let path = format!("/ingest?name=go{place}&spyName=gospy");
+        let (status, body) = server.post(&path, "multipart/form-data; boundary=xyz", form).await;
+        assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
+    }
+    for (place, (kind, _)) in kinds.iter().enumerate() {
+        let series = format!(r#"{{service_name="go{place}"}}"#);
+        let other = if *kind == "mutex" { "block" } else { "mutex" };
+        let of = |kind: &str| format!("{kind}:delay:nanoseconds:delay:nanoseconds");
+        assert!(flame(&server, &of(kind), &series).await.starts_with("total 30/0"), "{place}");
+        assert!(!flame(&server, &of(other), &series).await.starts_with("total 30/0"), "{place}");
+    }
+}
+
 #[tokio::test]
 async fn the_older_api_takes_profiles_plain_and_in_forms() {
     let server = Server::new("older-profiles", ServerOptions::default());

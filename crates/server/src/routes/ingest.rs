@@ -1,5 +1,7 @@
 //! `/ingest`: profiles of older agents, and of clients that only have text. The parameters give the format.
 
+use std::collections::HashMap;
+
 use axum::Router;
 use axum::extract::{RawQuery, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -10,6 +12,7 @@ use futures_core::Stream;
 use plumb_formats::pprof::message::Profile;
 use plumb_formats::{foreign, pprof};
 use plumb_store::{Batch, Labels, SERVICE};
+use serde::Deserialize;
 
 use crate::app::App;
 use crate::connect;
@@ -53,7 +56,7 @@ async fn ingest(State(app): State<App>, RawQuery(query): RawQuery, request: Requ
         let bytes = connect::read_body(&app, &parts.headers, body).await?;
         let sent = match boundary(&parts.headers) {
             Some(boundary) => of_form(bytes, boundary, said.format).await?,
-            None => Sent { profile: bytes, labels: None },
+            None => Sent { profile: bytes, labels: None, types: None },
         };
         // A sample takes a dozen bytes in a JFR file, and ten times as many once parsed.
         let growth = if said.format == Format::Jfr { 12 } else { 5 };
@@ -156,19 +159,46 @@ fn batch(said: &Said, sent: &Sent, options: &ServerOptions) -> Result<Batch, Api
     if profile.time_nanos < 365 * 86_400 * 1_000_000_000 {
         profile.time_nanos = said.from.saturating_mul(1_000_000);
     }
-    let labels = labels(kind_of(&profile), &said.application.name)?;
+    let labels = labels(&kind_of(&profile, sent.types.as_ref()), &said.application.name)?;
     reader.add(&mut batch, &labels, &profile)?;
     Ok(batch)
 }
 
-/// The kind of profile, from a profile's types.
-fn kind_of(profile: &Profile) -> &str {
+/// Sample types of a profile as an agent describes them, by name. Other fields are for servers that no longer exist.
+type SampleTypes = HashMap<String, SampleType>;
+
+#[derive(Default, Deserialize)]
+struct SampleType {
+    #[serde(rename = "display-name", default)]
+    display_name: String,
+}
+
+/// Names under which Go's sample types are known if an agent says nothing: those of mutex and block profiles are the same.
+const DISPLAY_NAMES: [(&str, &str); 4] = [
+    ("samples", "cpu"),
+    ("goroutine", "goroutines"),
+    ("contentions", "mutex_count"),
+    ("delay", "mutex_duration"),
+];
+
+/// The kind of profile, from a profile's types, as Pyroscope names it.
+fn kind_of(profile: &Profile, said: Option<&SampleTypes>) -> String {
     let text = |index: i64| usize::try_from(index).ok().and_then(|index| profile.string_table.get(index));
-    let mut types = profile.sample_type.iter().filter_map(|one| text(one.kind)).map(String::as_str);
-    if types.clone().any(|one| one == "wall") {
-        return "wall";
+    let types: Vec<&str> =
+        profile.sample_type.iter().filter_map(|one| text(one.kind)).map(String::as_str).collect();
+    if types.contains(&"wall") {
+        return "wall".into();
     }
-    let known = |one: &str| match one {
+    let shown = |one: &&str| -> String {
+        let usual =
+            || DISPLAY_NAMES.iter().find(|(name, _)| name == one).map(|(_, shown)| (*shown).to_owned());
+        let shown = match said {
+            Some(said) => said.get(*one).map(|of| of.display_name.clone()).filter(|name| !name.is_empty()),
+            None => usual(),
+        };
+        shown.unwrap_or_else(|| (*one).to_owned())
+    };
+    let known = |one: &String| match &**one {
         one if one.contains("cpu") => Some("process_cpu"),
         one if one.contains("alloc_") || one.contains("inuse_") => Some("memory"),
         "space" | "objects" => Some("memory"),
@@ -177,8 +207,10 @@ fn kind_of(profile: &Profile) -> &str {
         one if one.contains("goroutine") => Some("goroutines"),
         _ => None,
     };
-    let last = types.clone().next_back().unwrap_or("samples");
-    types.find_map(known).unwrap_or(if last == "samples" { "process_cpu" } else { last })
+    let all: Vec<String> = types.iter().map(shown).collect();
+    let last = all.last().map_or("samples", |last| last);
+    let kind = all.iter().find_map(known).unwrap_or(if last == "samples" { "process_cpu" } else { last });
+    kind.to_owned()
 }
 
 fn boundary(headers: &HeaderMap) -> Option<String> {
@@ -190,6 +222,8 @@ struct Sent {
     profile: Bytes,
     /// Labels of contexts, which come with a JFR file.
     labels: Option<Bytes>,
+    /// Facts about sample types, which come with a pprof profile.
+    types: Option<SampleTypes>,
 }
 
 /// Reads a form. A form with the previous profile, which old agents also send, is refused: it is not subtracted any more.
@@ -197,11 +231,17 @@ async fn of_form(bytes: Bytes, boundary: String, format: Format) -> Result<Sent,
     let wrong = |error: multer::Error| ApiError::invalid(format!("malformed form: {error}"));
     let wanted = if format == Format::Jfr { "jfr" } else { "profile" };
     let mut form = multer::Multipart::new(Once(Some(bytes)), boundary);
-    let (mut profile, mut labels) = (None, None);
+    let (mut profile, mut labels, mut types) = (None, None, None);
     while let Some(field) = form.next_field().await.map_err(wrong)? {
         match field.name() {
             Some(name) if name == wanted => profile = Some(field.bytes().await.map_err(wrong)?),
             Some("labels") => labels = Some(field.bytes().await.map_err(wrong)?),
+            Some("sample_type_config") => {
+                let config = field.bytes().await.map_err(wrong)?;
+                let wrong =
+                    |error| ApiError::invalid(format!("sample_type_config is no map of types: {error}"));
+                types = serde_json::from_slice::<Option<SampleTypes>>(&config).map_err(wrong)?;
+            }
             Some("prev_profile") => {
                 let message = "prev_profile is not supported: update the agent, so that it sends differences";
                 return Err(ApiError::new(ErrorCode::Unimplemented, message));
@@ -210,7 +250,8 @@ async fn of_form(bytes: Bytes, boundary: String, format: Format) -> Result<Sent,
         }
     }
     let missing = || ApiError::invalid(format!("the form has no field {wanted}"));
-    Ok(Sent { profile: profile.ok_or_else(missing)?, labels: labels.filter(|labels| !labels.is_empty()) })
+    let labels = labels.filter(|labels| !labels.is_empty());
+    Ok(Sent { profile: profile.ok_or_else(missing)?, labels, types })
 }
 
 /// A body that is already in memory.
