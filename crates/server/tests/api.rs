@@ -31,6 +31,31 @@ async fn get(server: &Server, path: &str, parameters: &str) -> Value {
 /// A selector of one service, URL-encoded.
 const API: &str = "query=%7Bservice_name%3D%22api%22%7D";
 
+/// As `profilecli query profile` and `query go-pgo` ask.
+#[tokio::test]
+async fn stacks_come_as_pprof_too() {
+    let server = server("api-pprof").await;
+    let mut question = json!({
+        "profileTypeID": "process_cpu:cpu:nanoseconds:cpu:nanoseconds", "labelSelector": "{service_name=\"api\"}",
+        "start": (TIME - 60) * 1000, "end": (TIME + 60) * 1000,
+    });
+    let (status, whole) = server.query("SelectMergeProfile", &question).await;
+    assert_eq!(status, 200, "{whole}");
+    question["format"] = "PROFILE_FORMAT_PPROF".into();
+    let (status, answer) = server.query("SelectMergeStacktraces", &question).await;
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(answer["pprof"]["profile"], whole);
+    assert!(answer.get("flamegraph").is_none());
+    question["stackTraceSelector"] = json!({"goPgo": {"keepLocations": 1}});
+    let (status, answer) = server.query("SelectMergeStacktraces", &question).await;
+    assert_eq!(status, 200, "{answer}");
+    let samples = answer["pprof"]["profile"]["sample"].as_array().unwrap();
+    let locations = |sample: &Value| sample["locationId"].as_array().unwrap().len();
+    assert_eq!(samples.iter().map(locations).collect::<Vec<_>>(), [1, 1], "g and f");
+    let values = samples.iter().map(|sample| sample["value"][0].as_str().unwrap().parse::<i64>().unwrap());
+    assert_eq!(values.sum::<i64>(), 100_000_000);
+}
+
 #[tokio::test]
 async fn tables_are_exact() {
     let server = server("api-tables").await;

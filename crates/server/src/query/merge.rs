@@ -3,16 +3,19 @@
 use plumb_store::CallTree;
 
 use super::call_site;
+use super::profile::{MergedProfile, merge_profile};
 use super::selection::{Range, nodes, of_type, select};
 use crate::app::Context;
 use crate::error::{ApiError, ErrorCode};
 use crate::flame;
 use crate::wire::querier::{
-    DiffRequest, DiffResponse, SpanProfileRequest, StacktracesRequest, StacktracesResponse,
+    DiffRequest, DiffResponse, MergeProfileRequest, PprofAnswer, SpanProfileRequest, StacktracesRequest,
+    StacktracesResponse,
 };
 
-/// Formats that `SelectMergeStacktraces` knows and plumb writes.
+/// Formats that `SelectMergeStacktraces` knows and plumb writes: 0 is a flame graph too.
 const FLAMEGRAPH: [i32; 2] = [0, 1];
+const PPROF: i32 = 4;
 
 /// Refuses what selects by ids of profiles, spans and traces, which the store doesn't keep.
 pub(crate) fn without_ids(kinds: &[(&str, &[String])]) -> Result<(), ApiError> {
@@ -27,19 +30,42 @@ pub(crate) fn without_ids(kinds: &[(&str, &[String])]) -> Result<(), ApiError> {
     }
 }
 
-/// The flame graph of a selection.
+/// The flame graph of a selection, or its profile in pprof's format.
 pub(crate) fn stacktraces(
     context: &Context,
     request: StacktracesRequest,
 ) -> Result<StacktracesResponse, ApiError> {
+    if request.format == PPROF {
+        without_ids(&[("span_selector", &request.span_selector)])?;
+        let MergedProfile(profile) = merge_profile(context, request.into())?;
+        return Ok(StacktracesResponse {
+            flamegraph: None,
+            pprof: Some(PprofAnswer { profile: Some(profile) }),
+        });
+    }
     if !FLAMEGRAPH.contains(&request.format) {
-        let message = "only PROFILE_FORMAT_FLAMEGRAPH is supported; SelectMergeProfile answers with pprof";
+        let message = "only PROFILE_FORMAT_FLAMEGRAPH and PROFILE_FORMAT_PPROF are supported";
         return Err(ApiError::new(ErrorCode::Unimplemented, message));
     }
     let most = nodes(request.max_nodes, &context.options.query)?;
     let tree = call_tree(context, &request)?;
     context.check()?;
-    Ok(StacktracesResponse { flamegraph: Some(flame::graph(&tree, most)) })
+    Ok(StacktracesResponse { flamegraph: Some(flame::graph(&tree, most)), pprof: None })
+}
+
+impl From<StacktracesRequest> for MergeProfileRequest {
+    fn from(request: StacktracesRequest) -> Self {
+        Self {
+            profile_type_id: request.profile_type_id,
+            label_selector: request.label_selector,
+            start: request.start,
+            end: request.end,
+            max_nodes: request.max_nodes,
+            stack_trace_selector: request.stack_trace_selector,
+            profile_id_selector: request.profile_id_selector,
+            trace_id_selector: request.trace_id_selector,
+        }
+    }
 }
 
 /// The calls of a selection.

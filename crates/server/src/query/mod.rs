@@ -7,6 +7,7 @@ mod call_site;
 mod duration;
 mod findings;
 mod functions;
+mod go_pgo;
 mod heatmap;
 mod labels;
 mod merge;

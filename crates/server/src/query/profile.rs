@@ -12,6 +12,7 @@ use plumb_store::{
 use prost::Message;
 
 use super::call_site::{self, BeginsWith};
+use super::go_pgo;
 use super::merge::without_ids;
 use super::selection::{Range, of_type, profile_type, select};
 use crate::app::Context;
@@ -49,12 +50,19 @@ pub(crate) fn merge_profile(
         let message = "max_nodes is not supported for whole profiles: leave it out";
         return Err(ApiError::new(ErrorCode::Unimplemented, message));
     }
-    let functions = call_site::functions(request.stack_trace_selector)?;
+    let mut selector = request.stack_trace_selector;
+    let go_pgo = selector.as_mut().and_then(|selector| selector.go_pgo.take());
+    // Pyroscope ignores functions beside it.
+    let functions = call_site::functions(selector.filter(|_| go_pgo.is_none()))?;
     let kind = profile_type(&request.profile_type_id)?;
     let selector = of_type(&request.profile_type_id, &request.label_selector)?;
     let range = Range::checked(request.start, request.end, &context.options.query)?;
     let batch = select(context, selector, range)?.batch()?;
-    Ok(MergedProfile(merged(&batch, &functions, &[kind], range.end, &context.cancellation)?))
+    let mut profile = merged(&batch, &functions, &[kind], range.end, &context.cancellation)?;
+    if let Some(options) = go_pgo {
+        go_pgo::reduce(&mut profile, &options);
+    }
+    Ok(MergedProfile(profile))
 }
 
 /// All samples of a selection, merged by stack, each with its number of samples where that is stored with the values, or where values are

@@ -1,9 +1,11 @@
 //! `querier.v1`: requests for stacks, and their answers. Times are milliseconds since 1970.
 
+use plumb_formats::pprof::message::Profile;
 use prost::Message;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::json;
+use super::profile_json::Json;
 use super::types::{LabelSet, ProfileType, StackTraceSelector};
 
 json::named_enum!(profile_format, 0 => "PROFILE_FORMAT_UNSPECIFIED", 1 => "PROFILE_FORMAT_FLAMEGRAPH", 2 => "PROFILE_FORMAT_TREE", 3 => "PROFILE_FORMAT_DOT", 4 => "PROFILE_FORMAT_PPROF");
@@ -104,6 +106,23 @@ pub(crate) struct StacktracesResponse {
     #[prost(message, optional, tag = "1")]
     #[serde(skip_serializing_if = "json::is_default")]
     pub flamegraph: Option<FlameGraph>,
+    /// The answer in pprof's format, if the request is for that.
+    #[prost(message, optional, tag = "5")]
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    pub pprof: Option<PprofAnswer>,
+}
+
+/// A profile in an answer.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct PprofAnswer {
+    #[prost(message, optional, tag = "1")]
+    pub profile: Option<Profile>,
+}
+
+impl Serialize for PprofAnswer {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_map(self.profile.iter().map(|profile| ("profile", Json(profile))))
+    }
 }
 
 /// Asks for a merged flame graph of spans.
