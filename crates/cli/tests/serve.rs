@@ -103,6 +103,36 @@ fn files_of_a_store_are_its_owners_alone() {
     assert_eq!(mode & 0o777, 0o750, "the group's access is its owner's choice");
 }
 
+#[test]
+fn tokens_are_read_again_on_a_signal() {
+    use std::os::unix::fs::PermissionsExt;
+    if !needs_command(Requirement::Tools, "curl") {
+        return;
+    }
+    let folder = folder("serve-reload");
+    let tokens = folder.join("tokens");
+    let write = |text: &str| {
+        std::fs::write(&tokens, text).expect("it can be written");
+        std::fs::set_permissions(&tokens, std::fs::Permissions::from_mode(0o600)).expect("it is ours");
+    };
+    write("first-0123456789 read\n");
+    let serving = Serving::start(&folder, &["--tokens", "tokens"]);
+    let url = format!("{}/querier.v1.QuerierService/LabelNames", serving.url);
+    let is_let_in = |token: &str| {
+        let header = format!("Authorization: Bearer {token}");
+        let answer = answered(&url, &["-H", "Content-Type: application/json", "-d", "{}", "-H", &header]);
+        answer.starts_with("HTTP/1.1 200")
+    };
+    assert!(is_let_in("first-0123456789") && !is_let_in("second-0123456789"));
+    write("second-0123456789 read\n");
+    let killed = Command::new("kill").args(["-HUP", &serving.child.id().to_string()]).status();
+    assert!(killed.is_ok_and(|status| status.success()));
+    while !is_let_in("second-0123456789") {
+        std::thread::yield_now();
+    }
+    assert!(!is_let_in("first-0123456789"));
+}
+
 /// The answer to a POST, with its headers.
 fn answered(url: &str, options: &[&str]) -> String {
     let output = Command::new("curl").args(["-si", "-X", "POST"]).args(options).arg(url).output();

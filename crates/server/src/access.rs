@@ -1,8 +1,9 @@
 //! Access control: tokens with scopes, read from a file. A server without tokens allows everything, and therefore listens on loopback only.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use axum::http::{HeaderMap, header};
 use base64::Engine;
@@ -39,7 +40,7 @@ impl FromStr for Scope {
 }
 
 /// A token with its permission.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 struct Token {
     secret: Vec<u8>,
     scopes: Vec<Scope>,
@@ -47,9 +48,13 @@ struct Token {
     tenant: Option<Tenant>,
 }
 
-/// All tokens.
-#[derive(Clone, Default)]
-pub struct Tokens(Vec<Token>);
+/// All tokens. Clones share them.
+#[derive(Clone)]
+pub struct Tokens {
+    current: Arc<RwLock<Vec<Token>>>,
+    /// The file that they were read from.
+    path: Option<PathBuf>,
+}
 
 /// The reason why a token file is rejected.
 #[derive(Debug)]
@@ -87,15 +92,33 @@ impl std::error::Error for TokenError {}
 impl fmt::Debug for Tokens {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Never the tokens themselves.
-        write!(out, "Tokens({})", self.0.len())
+        write!(out, "Tokens({})", self.read_current().len())
     }
 }
 
 impl Tokens {
     /// Reads a file that only its owner may read, or, if that is somebody other than this process' user, its group, as Kubernetes mounts secrets: on each line a token, its scopes with commas between, and maybe a tenant.
     pub fn read(path: impl Into<PathBuf>) -> Result<Self, TokenError> {
-        use std::os::unix::fs::MetadataExt;
         let path = path.into();
+        Ok(Self { current: Arc::new(RwLock::new(Self::of_file(&path)?)), path: Some(path) })
+    }
+
+    /// Reads the file again, if there is one. Returns whether it has changed.
+    ///
+    /// # Errors
+    /// The file is refused; the tokens stay as they are.
+    pub(crate) fn reload(&self) -> Result<bool, TokenError> {
+        let Some(path) = &self.path else { return Ok(false) };
+        let read = Self::of_file(path)?;
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        let is_new = *current != read;
+        *current = read;
+        Ok(is_new)
+    }
+
+    fn of_file(path: &Path) -> Result<Vec<Token>, TokenError> {
+        use std::os::unix::fs::MetadataExt;
+        let path = path.to_owned();
         let io = |error| TokenError::Io(path.clone(), error);
         let file = std::fs::metadata(&path).map_err(io)?;
         // A user's own file needs no group.
@@ -105,11 +128,11 @@ impl Tokens {
         }
         let text = std::fs::read_to_string(&path).map_err(io)?;
         let tokens = Self::parse(&text).map_err(|(line, why)| TokenError::Line(path.clone(), line, why))?;
-        if tokens.0.is_empty() { Err(TokenError::Empty(path)) } else { Ok(tokens) }
+        if tokens.is_empty() { Err(TokenError::Empty(path)) } else { Ok(tokens) }
     }
 
     /// Parses the lines; the error is a line number and the reason.
-    fn parse(text: &str) -> Result<Self, (usize, String)> {
+    fn parse(text: &str) -> Result<Vec<Token>, (usize, String)> {
         let mut tokens = Vec::new();
         for (number, line) in text.lines().enumerate() {
             let line = line.trim();
@@ -132,31 +155,44 @@ impl Tokens {
             }
             tokens.push(Token { secret, scopes, tenant });
         }
-        Ok(Self(tokens))
+        Ok(tokens)
     }
 
     /// One token that may send profiles, for a sender started by this process.
     pub fn writer(token: &str) -> Self {
-        Self(vec![Token { secret: token.as_bytes().to_vec(), scopes: vec![Scope::Write], tenant: None }])
+        let token = Token { secret: token.as_bytes().to_vec(), scopes: vec![Scope::Write], tenant: None };
+        Self::of(vec![token])
+    }
+
+    fn of(tokens: Vec<Token>) -> Self {
+        Self { current: Arc::new(RwLock::new(tokens)), path: None }
+    }
+
+    fn read_current(&self) -> RwLockReadGuard<'_, Vec<Token>> {
+        self.current.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A token with all permissions, for queries between servers of one bucket.
-    pub(crate) fn admin(&self) -> Option<&str> {
-        let token =
-            self.0.iter().find(|token| token.scopes.contains(&Scope::Admin) && token.tenant.is_none())?;
-        std::str::from_utf8(&token.secret).ok()
+    pub(crate) fn admin(&self) -> Option<String> {
+        let tokens = self.read_current();
+        let is_admin = |token: &&Token| token.scopes.contains(&Scope::Admin) && token.tenant.is_none();
+        String::from_utf8(tokens.iter().find(is_admin)?.secret.clone()).ok()
     }
 
     /// Checks whether a request has a scope; returns the tenant of its token, if it has one.
-    pub(crate) fn check<'t>(&'t self, headers: &HeaderMap, scope: Scope) -> Result<Option<Tenant>, ApiError> {
+    pub(crate) fn check(&self, headers: &HeaderMap, scope: Scope) -> Result<Option<Tenant>, ApiError> {
         let given = given(headers).ok_or_else(|| {
             let message = "a token is needed: send the header Authorization: Bearer TOKEN";
             ApiError::new(ErrorCode::Unauthenticated, message)
         })?;
         // All tokens are compared, so that timing reveals nothing.
-        let is_known =
-            |known, token: &'t Token| if equal(&token.secret, &given) { Some(token) } else { known };
-        let known: Option<&Token> = self.0.iter().fold(None, is_known);
+        let tokens = self.read_current();
+        let mut known: Option<&Token> = None;
+        for token in tokens.iter() {
+            if equal(&token.secret, &given) {
+                known = Some(token);
+            }
+        }
         let token =
             known.ok_or_else(|| ApiError::new(ErrorCode::Unauthenticated, "the token is not known"))?;
         if !token.scopes.contains(&scope) && !token.scopes.contains(&Scope::Admin) {
@@ -199,7 +235,7 @@ mod tests {
         "# comment\nwriter-0123456789 write shop\nreader-0123456789 read,write\nadmin-01234567890 admin\n";
 
     fn check(authorization: &str, scope: Scope) -> Result<Option<String>, ErrorCode> {
-        let tokens = Tokens::parse(FILE).unwrap();
+        let tokens = Tokens::of(Tokens::parse(FILE).unwrap());
         let mut headers = HeaderMap::new();
         if !authorization.is_empty() {
             headers.insert(header::AUTHORIZATION, authorization.parse().unwrap());

@@ -35,4 +35,4 @@ pub use error::{ApiError, ErrorCode};
 pub use opened::FileReader;
 pub use options::{BodyLimits, FrameLimits, IngestLimits, QueryLimits, ServerOptions};
 pub use routes::{ShownRecordings, recordings_router, router};
-pub use serve::{ListenOptions, ServeError, Server};
+pub use serve::{ListenOptions, Reloader, ServeError, Server};

@@ -7,9 +7,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use plumb_fixtures::{Requirement, needs_command};
-use plumb_server::{ListenOptions, Server, ServerOptions, Tokens};
+use plumb_server::{ListenOptions, Reloader, Server, ServerOptions, Tokens};
 use plumb_store::{Store, StoreOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -24,23 +26,32 @@ fn folder(name: &str) -> PathBuf {
     let folder: PathBuf = [env!("CARGO_TARGET_TMPDIR"), name].iter().collect();
     _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
+    make_certificate(&folder);
+    write_tokens(&folder, &format!("{WRITER} write shop\n{READER} read shop\n"));
+    folder
+}
+
+fn write_tokens(folder: &Path, text: &str) {
+    let tokens = folder.join("tokens");
+    std::fs::write(&tokens, text).unwrap();
+    std::fs::set_permissions(&tokens, std::fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+/// Makes a certificate with a key, and replaces earlier ones.
+fn make_certificate(folder: &Path) {
     let made = Command::new("openssl")
         .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"])
         .args(["-days", "30", "-subj", "/CN=plumb", "-addext", "subjectAltName=IP:127.0.0.1"])
         .args(["-addext", "basicConstraints=critical,CA:FALSE"])
         .args(["-keyout", "key.pem", "-out", "cert.pem"])
-        .current_dir(&folder)
+        .current_dir(folder)
         .output()
         .unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    let tokens = folder.join("tokens");
-    std::fs::write(&tokens, format!("{WRITER} write shop\n{READER} read shop\n")).unwrap();
-    std::fs::set_permissions(&tokens, std::fs::Permissions::from_mode(0o600)).unwrap();
-    folder
 }
 
 /// Runs a test on a server with that certificate and these tokens, and then stops the server.
-fn with_server<F: Future<Output = ()>>(folder: &Path, look: impl FnOnce(SocketAddr) -> F) {
+fn with_server<F: Future<Output = ()>>(folder: &Path, look: impl FnOnce(SocketAddr, Reloader) -> F) {
     let store = Arc::new(Store::open(StoreOptions::new(folder.join("store"))).unwrap());
     let tokens = Some(Tokens::read(folder.join("tokens")).unwrap());
     let options = ServerOptions { tokens, ..ServerOptions::default() };
@@ -49,10 +60,10 @@ fn with_server<F: Future<Output = ()>>(folder: &Path, look: impl FnOnce(SocketAd
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let server = Server::bind(store.clone(), options, listen).await.unwrap();
-        let address = server.address();
+        let (address, reloader) = (server.address(), server.reloader());
         let (stop, stopped) = oneshot::channel::<()>();
         let run = tokio::spawn(server.run(async { _ = stopped.await }));
-        look(address).await;
+        look(address, reloader).await;
         _ = stop.send(());
         run.await.unwrap();
     });
@@ -77,7 +88,7 @@ fn a_client_with_rustls_gets_in_with_the_right_certificate_and_token() {
     }
     let folder = folder("tls-rustls");
     let pem = std::fs::read(folder.join("cert.pem")).unwrap();
-    with_server(&folder, |address| async move {
+    with_server(&folder, |address, _| async move {
         let asked = tokio::task::spawn_blocking(move || {
             let own = Certificate::from_pem(&pem).unwrap().to_owned();
             let trusting = client(RootCerts::new_with_certs(&[own]));
@@ -106,12 +117,77 @@ fn a_client_with_rustls_gets_in_with_the_right_certificate_and_token() {
 }
 
 #[test]
+fn a_renewed_certificate_and_new_tokens_are_taken_under_load() {
+    if !needs_command(Requirement::Tools, "openssl") {
+        return;
+    }
+    let folder = folder("tls-renewed");
+    let read = |folder: &Path| {
+        let pem = std::fs::read(folder.join("cert.pem")).unwrap();
+        Certificate::from_pem(&pem).unwrap().to_owned()
+    };
+    let old = read(&folder);
+    let inside = folder.clone();
+    with_server(&folder, |address, reloader| async move {
+        let asked = tokio::task::spawn_blocking(move || {
+            let renewed = inside.join("renewed");
+            std::fs::create_dir(&renewed).unwrap();
+            make_certificate(&renewed);
+            let new = read(&renewed);
+            let url = format!("https://{address}/api/v1/services");
+            let ask = |agent: &ureq::Agent, token: &str| {
+                agent.get(&url).header("Authorization", format!("Bearer {token}")).call()
+            };
+            let is_over = AtomicBool::new(false);
+            let total = std::thread::scope(|scope| {
+                let load = || {
+                    let mut count = 0;
+                    while !is_over.load(Ordering::Relaxed) {
+                        // Ten requests for each new connection.
+                        let both = client(RootCerts::new_with_certs(&[old.clone(), new.clone()]));
+                        for _ in 0..10 {
+                            assert_eq!(status(ask(&both, READER)), 200);
+                            count += 1;
+                        }
+                    }
+                    count
+                };
+                let loads: Vec<_> = (0..3).map(|_| scope.spawn(load)).collect();
+                for file in ["key.pem", "cert.pem"] {
+                    std::fs::rename(renewed.join(file), inside.join(file)).unwrap();
+                    // With one of the two, the old ones stay.
+                    reloader.reload();
+                    std::thread::sleep(Duration::from_millis(200));
+                }
+                write_tokens(&inside, &format!("{READER} read shop\nanother-0123456789 read shop\n"));
+                reloader.reload();
+                std::thread::sleep(Duration::from_millis(200));
+                is_over.store(true, Ordering::Relaxed);
+                loads.into_iter().map(|load| load.join().unwrap()).sum::<usize>()
+            });
+            assert!(total > 100, "{total}");
+            let only = |certificate: &Certificate<'static>| {
+                client(RootCerts::new_with_certs(std::slice::from_ref(certificate)))
+            };
+            assert_eq!(status(ask(&only(&new), "another-0123456789")), 200);
+            assert_eq!(status(ask(&only(&new), WRITER)), 401, "it is in the file no more");
+            assert!(ask(&only(&old), READER).is_err());
+            // A file that is refused changes nothing.
+            write_tokens(&inside, "short read\n");
+            reloader.reload();
+            assert_eq!(status(ask(&only(&new), READER)), 200);
+        });
+        asked.await.unwrap();
+    });
+}
+
+#[test]
 fn a_connection_without_tls_gets_no_answer_and_harms_nobody() {
     if !needs_command(Requirement::Tools, "openssl") {
         return;
     }
     let folder = folder("tls-plain");
-    with_server(&folder, |address| async move {
+    with_server(&folder, |address, _| async move {
         let request =
             format!("GET /api/v1/services HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {READER}\r\n\r\n");
         for bytes in [request.as_bytes(), b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\x16\x03\x01\xff\xff\0\0\0"]
@@ -134,7 +210,7 @@ fn curl_speaks_http_2_over_tls_and_unpacks_what_is_compressed() {
         return;
     }
     let folder = folder("tls-curl");
-    with_server(&folder.clone(), |address| async move {
+    with_server(&folder.clone(), |address, _| async move {
         let asked = tokio::task::spawn_blocking(move || {
             let curl = |words: &[&str], path: &str| {
                 let mut command = Command::new("curl");

@@ -3,14 +3,17 @@
 #[cfg(feature = "agent")]
 mod inside;
 
+use std::io::IsTerminal;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use plumb_server::{ListenOptions, Server, ServerOptions, Tokens};
+use plumb_server::{ListenOptions, Reloader, Server, ServerOptions, Tokens};
 use plumb_store::{Store, StoreOptions};
+use rustix::process::{getpid, kill_process};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::LogArgs;
 #[cfg(feature = "agent")]
@@ -23,6 +26,8 @@ use crate::newfile::keep_private;
 use crate::showing::{self, ShowArgs};
 use crate::terminal::say;
 
+/// Longest time until renewed files are read.
+const RELOAD: Duration = Duration::from_secs(10);
 /// Default address of a server with a store.
 const STORE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4041);
 
@@ -165,6 +170,7 @@ async fn serve(
     let url = format!("{scheme}://{}", server.address());
     say!("listening on {url}");
     tracing::info!(url, "started");
+    tokio::spawn(reload(server.reloader(), signal(SignalKind::hangup())?));
     let asked = showing::asked_to_stop()?;
     let asked = async move {
         asked.await;
@@ -174,6 +180,21 @@ async fn serve(
     server.run(stop).await;
     tracing::info!("stopped");
     Ok(Exit::Success)
+}
+
+/// Reads the server's certificate and tokens again: on SIGHUP, and from time to time, since who renews them may send no signal. SIGHUP from a terminal
+/// that has been closed ends the server.
+async fn reload(reloader: Reloader, mut asked: Signal) {
+    let is_on_terminal = || std::io::stderr().is_terminal();
+    let was_on_terminal = is_on_terminal();
+    loop {
+        let _ = tokio::time::timeout(RELOAD, asked.recv()).await;
+        if was_on_terminal && !is_on_terminal() {
+            let _ = kill_process(getpid(), rustix::process::Signal::TERM);
+            return;
+        }
+        reloader.reload();
+    }
 }
 
 /// Returns when asked to stop, after the agent has sent its last window. `url`: an address that accepts profiles without a token.

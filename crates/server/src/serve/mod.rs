@@ -26,7 +26,9 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use self::connection::{Protocols, serve_connection};
+use self::tls::Certificate;
 use self::waiting::Waiting;
+use crate::access::Tokens;
 use crate::app::App;
 use crate::metrics::Metrics;
 use crate::options::ServerOptions;
@@ -108,6 +110,32 @@ pub struct Server {
     tls: Option<TlsAcceptor>,
     /// Users whose connections are served; `None`: all.
     users: Option<Vec<u32>>,
+    reloader: Reloader,
+}
+
+/// Reads the files of a running server again: its certificate and its tokens.
+#[derive(Clone)]
+pub struct Reloader {
+    certificate: Option<Arc<Certificate>>,
+    tokens: Option<Tokens>,
+}
+
+impl Reloader {
+    /// Reads the files again, and says in the log what has changed. What is refused stays as it was; connections and requests go on.
+    pub fn reload(&self) {
+        let certificate = self.certificate.as_ref().map(|certificate| certificate.reload());
+        log("certificate", certificate);
+        log("tokens", self.tokens.as_ref().map(Tokens::reload));
+    }
+}
+
+/// Says what came of reading a file again.
+fn log<E: fmt::Display>(what: &str, reloaded: Option<Result<bool, E>>) {
+    match reloaded {
+        Some(Ok(true)) => tracing::info!(what, "reloaded"),
+        Some(Err(error)) => tracing::error!(what, %error, "not reloaded: the old one stays"),
+        Some(Ok(false)) | None => {}
+    }
 }
 
 impl Server {
@@ -121,8 +149,9 @@ impl Server {
         if is_open && (listen.tls.is_none() || options.tokens.is_none()) {
             return Err(ServeError::Exposed(listen.address));
         }
+        let tokens = options.tokens.clone();
         let app = App::new(store, options);
-        Self::listen(router_of(app.clone()), app.metrics, listen, None).await
+        Self::listen(router_of(app.clone()), app.metrics, (listen, tokens), None).await
     }
 
     /// Starts to listen for recordings, which are shown only on this machine, to programs of these users: the files of recordings are readable only
@@ -135,25 +164,39 @@ impl Server {
         if !listen.address.ip().is_loopback() {
             return Err(ServeError::ExposedRecordings(listen.address));
         }
-        Self::listen(recordings_router(shown), Arc::new(Metrics::new()), listen, Some(users)).await
+        Self::listen(recordings_router(shown), Arc::new(Metrics::new()), (listen, None), Some(users)).await
     }
 
     async fn listen(
         router: Router,
         metrics: Arc<Metrics>,
-        options: ListenOptions,
+        (options, tokens): (ListenOptions, Option<Tokens>),
         users: Option<Vec<u32>>,
     ) -> Result<Self, ServeError> {
-        let tls =
-            options.tls.as_ref().map(|(certificate, key)| tls::acceptor(certificate, key)).transpose()?;
+        let read = |(chain, key): &(PathBuf, PathBuf)| Certificate::read(chain, key).map(Arc::new);
+        let certificate = options.tls.as_ref().map(read).transpose()?;
+        let tls = certificate.clone().map(Certificate::acceptor).transpose()?;
         let listener = TcpListener::bind(options.address).await;
         let listener = listener.map_err(|error| ServeError::Listen(options.address, error))?;
-        Ok(Self { router, metrics, options, listener, tls, users })
+        Ok(Self {
+            router,
+            metrics,
+            options,
+            listener,
+            tls,
+            users,
+            reloader: Reloader { certificate, tokens },
+        })
     }
 
     /// The address it listens on, with the port chosen by the system if none was given.
     pub fn address(&self) -> SocketAddr {
         self.listener.local_addr().unwrap_or(self.options.address)
+    }
+
+    /// Reads its files again while it runs.
+    pub fn reloader(&self) -> Reloader {
+        self.reloader.clone()
     }
 
     /// Serves until `stop` completes; then lets running requests end.
