@@ -61,6 +61,18 @@ impl StoredFrame {
     pub(crate) fn is_nameless(&self) -> bool {
         self.function == TextId::default() || self.address != 0
     }
+
+    /// Replaces the ids of its strings, for another dictionary.
+    fn with_texts(self, mut text: impl FnMut(TextId) -> TextId) -> Self {
+        Self {
+            function: text(self.function),
+            system_name: text(self.system_name),
+            file: text(self.file),
+            mapping: text(self.mapping),
+            build_id: text(self.build_id),
+            ..self
+        }
+    }
 }
 
 /// A frame that a frame called, or the outermost one.
@@ -138,6 +150,24 @@ impl Dictionary {
         std::iter::successors(Some(self.node(node)), up).map(|node| node.frame)
     }
 
+    /// Adds the nodes of a stack that are not in `known`, innermost first, to `path`. Returns the value of the first caller that is.
+    pub(crate) fn path_to_known<T: Copy>(
+        &self,
+        stack: StackNodeId,
+        known: &HashMap<StackNodeId, T, RandomState>,
+        path: &mut Vec<StackNodeId>,
+    ) -> Option<T> {
+        let mut at = Some(stack);
+        while let Some(node) = at {
+            if let Some(&value) = known.get(&node) {
+                return Some(value);
+            }
+            path.push(node);
+            at = self.node(node).caller;
+        }
+        None
+    }
+
     /// All strings, by id.
     pub(crate) fn texts(&self) -> impl ExactSizeIterator<Item = &str> {
         self.texts.iter().map(|text| &**text)
@@ -175,14 +205,7 @@ impl Dictionary {
     ) -> Result<Vec<StackNodeId>, E> {
         let texts: Vec<TextId> = other.texts().map(|text| self.text(text)).collect();
         let text = |id: TextId| texts.get(id.0 as usize).copied().unwrap_or_default();
-        let moved = |frame: StoredFrame| StoredFrame {
-            function: text(frame.function),
-            system_name: text(frame.system_name),
-            file: text(frame.file),
-            mapping: text(frame.mapping),
-            build_id: text(frame.build_id),
-            ..frame
-        };
+        let moved = |frame: StoredFrame| frame.with_texts(text);
         let mut frames: Vec<FrameKey> = Vec::with_capacity(other.frames.len());
         let mut inlined: HashMap<usize, Vec<FrameKey>> = HashMap::new();
         for (place, &frame) in other.frames().enumerate() {
@@ -222,14 +245,9 @@ impl Dictionary {
         let mut frames: HashMap<FrameKey, Vec<FrameKey>, RandomState> = HashMap::default();
         let mut path = Vec::new();
         for stack in stacks {
-            let mut at = Some(stack);
-            while let Some(node) = at.filter(|node| !known.contains_key(node)) {
-                go_on()?;
-                path.push(node);
-                at = other.node(node).caller;
-            }
-            let mut caller = at.map(|node| known[&node]);
+            let mut caller = other.path_to_known(stack, &known, &mut path);
             for node in path.drain(..).rev() {
+                go_on()?;
                 let frame = other.node(node).frame;
                 let calls = frames.entry(frame).or_insert_with(|| self.moved_frame(other, frame, names));
                 for &call in &*calls {
@@ -245,15 +263,7 @@ impl Dictionary {
     fn moved_frame(&mut self, other: &Dictionary, frame: FrameKey, names: &FrameNames) -> Vec<FrameKey> {
         let calls = names.get(&frame.0).map_or(&[][..], |calls| calls);
         let frame = other.frame_at(frame);
-        let mut text = |id: TextId| self.text(other.resolve(id));
-        let moved = StoredFrame {
-            function: text(frame.function),
-            system_name: text(frame.system_name),
-            file: text(frame.file),
-            mapping: text(frame.mapping),
-            build_id: text(frame.build_id),
-            ..frame
-        };
+        let moved = frame.with_texts(|id| self.text(other.resolve(id)));
         match calls {
             [] => vec![self.frame(moved)],
             calls => calls.iter().map(|call| self.named_frame(moved, call)).collect(),

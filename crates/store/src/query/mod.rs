@@ -292,26 +292,31 @@ fn room(selected: &Selected) -> usize {
 /// room for them.
 fn shares_calls(sides: &[&Selected]) -> Result<bool, StoreError> {
     let generation = sides[0].calls.read().unwrap_or_else(PoisonError::into_inner).generation;
-    let (mut added, mut samples, mut selected) = (0_u64, 0_u64, LevelCounts::default());
+    let is_new = |side: &Selected, block: &Block| {
+        side.shared.cache.get(&(block.folder.clone(), Part::Calls(generation))).is_none()
+    };
+    let (mut added, mut samples) = (0_u64, 0_u64);
     for side in sides {
-        side.each_head(|head| {
+        for head in &side.heads {
             added = added.saturating_add(in_head::stacks_to_add(head, generation));
-            Ok(())
-        })?;
-        side.each_block(|block| {
-            let key = (block.folder.clone(), Part::Calls(generation));
-            if side.shared.cache.get(&key).is_none() {
-                added = added.saturating_add(block.meta.counts.stacks);
-                samples = samples.saturating_add(block.meta.counts.samples);
-                in_block::count_rows(block, side, &mut selected)?;
-            }
-            Ok(())
+        }
+        for block in side.blocks.iter().filter(|block| is_new(side, block)) {
+            added = added.saturating_add(block.meta.counts.stacks);
+            samples = samples.saturating_add(block.meta.counts.samples);
+        }
+    }
+    let most = room(sides[0]).min(MOST_CALLS) / CALLS_OF_STACK;
+    if added <= most.min(FEW_STACKS) as u64 || added > most as u64 {
+        return Ok(added <= most as u64);
+    }
+    let mut selected = LevelCounts::default();
+    for side in sides {
+        side.each_block(|block| match is_new(side, block) {
+            true => in_block::count_rows(block, side, &mut selected),
+            false => Ok(()),
         })?;
     }
-    let is_small = selected.rows() < samples / SMALL_PART;
-    let most = room(sides[0]).min(MOST_CALLS) / CALLS_OF_STACK;
-    let most = if is_small { most.min(FEW_STACKS) } else { most };
-    Ok(added <= most as u64)
+    Ok(selected.rows() >= samples / SMALL_PART)
 }
 
 /// The call tree of two selections of one tenant, side by side.

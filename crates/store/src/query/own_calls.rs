@@ -85,14 +85,9 @@ impl<const SIDES: usize> OwnCalls<SIDES> {
         let mut known: HashMap<StackNodeId, u32, RandomState> = HashMap::default();
         let mut path = Vec::new();
         for (&node, &value) in values {
-            let mut at = Some(node);
-            while let Some(node) = at.filter(|node| !known.contains_key(node)) {
-                cancellation.check()?;
-                path.push(node);
-                at = dictionary.node(node).caller;
-            }
-            let mut caller = at.map_or(ROOT, |node| known[&node]);
+            let mut caller = dictionary.path_to_known(node, &known, &mut path).unwrap_or(ROOT);
             for node in path.drain(..).rev() {
+                cancellation.check()?;
                 caller = self.calls.call_of_frame(caller, dictionary, dictionary.node(node).frame, names);
                 known.insert(node, caller);
             }
@@ -126,8 +121,8 @@ impl<const SIDES: usize> OwnCalls<SIDES> {
         let totals = self.calls.totals(&self.own, cancellation)?;
         let size = |place: usize| totals[place].iter().map(|value| value.unsigned_abs()).max().unwrap_or(0);
         let mut sizes: Vec<u64> = (0..totals.len()).map(size).collect();
-        let least = sizes.select_nth_unstable_by_key(most.min(totals.len() - 1), |&size| Reverse(size));
-        let least = *least.1;
+        let (_, &mut least, _) =
+            sizes.select_nth_unstable_by_key(most.min(totals.len() - 1), |&size| Reverse(size));
         let mut kept = Self { calls: self.calls.with_same_names(), ..Self::new(self.most) };
         let other = kept.calls.name(OTHER);
         let mut places = vec![ROOT; totals.len()];
