@@ -159,7 +159,7 @@ fn batch(said: &Said, sent: &Sent, options: &ServerOptions) -> Result<Batch, Api
     if profile.time_nanos < 365 * 86_400 * 1_000_000_000 {
         profile.time_nanos = said.from.saturating_mul(1_000_000);
     }
-    let labels = labels(&kind_of(&profile, sent.types.as_ref()), &said.application.name)?;
+    let labels = labels(kind_of(&profile, sent.types.as_ref()), &said.application.name)?;
     reader.add(&mut batch, &labels, &profile)?;
     Ok(batch)
 }
@@ -182,23 +182,20 @@ const DISPLAY_NAMES: [(&str, &str); 4] = [
 ];
 
 /// The kind of profile, from a profile's types, as Pyroscope names it.
-fn kind_of(profile: &Profile, said: Option<&SampleTypes>) -> String {
+fn kind_of<'p>(profile: &'p Profile, said: Option<&'p SampleTypes>) -> &'p str {
     let text = |index: i64| usize::try_from(index).ok().and_then(|index| profile.string_table.get(index));
-    let types: Vec<&str> =
-        profile.sample_type.iter().filter_map(|one| text(one.kind)).map(String::as_str).collect();
-    if types.contains(&"wall") {
-        return "wall".into();
+    let types = || profile.sample_type.iter().filter_map(|one| text(one.kind)).map(String::as_str);
+    if types().any(|one| one == "wall") {
+        return "wall";
     }
-    let shown = |one: &&str| -> String {
-        let usual =
-            || DISPLAY_NAMES.iter().find(|(name, _)| name == one).map(|(_, shown)| (*shown).to_owned());
+    let shown = |one: &'p str| -> &'p str {
         let shown = match said {
-            Some(said) => said.get(*one).map(|of| of.display_name.clone()).filter(|name| !name.is_empty()),
-            None => usual(),
+            Some(said) => said.get(one).map(|of| &*of.display_name).filter(|shown| !shown.is_empty()),
+            None => DISPLAY_NAMES.iter().find(|(name, _)| *name == one).map(|&(_, shown)| shown),
         };
-        shown.unwrap_or_else(|| (*one).to_owned())
+        shown.unwrap_or(one)
     };
-    let known = |one: &String| match &**one {
+    let known = |one: &str| match one {
         one if one.contains("cpu") => Some("process_cpu"),
         one if one.contains("alloc_") || one.contains("inuse_") => Some("memory"),
         "space" | "objects" => Some("memory"),
@@ -207,10 +204,8 @@ fn kind_of(profile: &Profile, said: Option<&SampleTypes>) -> String {
         one if one.contains("goroutine") => Some("goroutines"),
         _ => None,
     };
-    let all: Vec<String> = types.iter().map(shown).collect();
-    let last = all.last().map_or("samples", |last| last);
-    let kind = all.iter().find_map(known).unwrap_or(if last == "samples" { "process_cpu" } else { last });
-    kind.to_owned()
+    let last = types().next_back().map_or("samples", shown);
+    types().map(shown).find_map(known).unwrap_or(if last == "samples" { "process_cpu" } else { last })
 }
 
 fn boundary(headers: &HeaderMap) -> Option<String> {

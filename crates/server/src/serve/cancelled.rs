@@ -120,7 +120,7 @@ fn a_query_ends_when_its_client_is_gone() {
         let route = get(async move || asked.query().await);
         let router = endless.router.clone().route("/endless", route);
         let listen = ListenOptions::new("127.0.0.1:0".parse().unwrap());
-        let server = Server::listen(router, endless.app.metrics.clone(), (listen, None), None).await.unwrap();
+        let server = Server::listen(router, endless.app.metrics.clone(), listen, None).await.unwrap();
         let address = server.address();
         let (stop, stopped) = oneshot::channel::<()>();
         let run = tokio::spawn(server.run(async { _ = stopped.await }));

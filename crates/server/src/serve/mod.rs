@@ -151,7 +151,9 @@ impl Server {
         }
         let tokens = options.tokens.clone();
         let app = App::new(store, options);
-        Self::listen(router_of(app.clone()), app.metrics, (listen, tokens), None).await
+        let mut server = Self::listen(router_of(app.clone()), app.metrics, listen, None).await?;
+        server.reloader.tokens = tokens;
+        Ok(server)
     }
 
     /// Starts to listen for recordings, which are shown only on this machine, to programs of these users: the files of recordings are readable only
@@ -164,13 +166,13 @@ impl Server {
         if !listen.address.ip().is_loopback() {
             return Err(ServeError::ExposedRecordings(listen.address));
         }
-        Self::listen(recordings_router(shown), Arc::new(Metrics::new()), (listen, None), Some(users)).await
+        Self::listen(recordings_router(shown), Arc::new(Metrics::new()), listen, Some(users)).await
     }
 
     async fn listen(
         router: Router,
         metrics: Arc<Metrics>,
-        (options, tokens): (ListenOptions, Option<Tokens>),
+        options: ListenOptions,
         users: Option<Vec<u32>>,
     ) -> Result<Self, ServeError> {
         let read = |(chain, key): &(PathBuf, PathBuf)| Certificate::read(chain, key).map(Arc::new);
@@ -185,7 +187,7 @@ impl Server {
             listener,
             tls,
             users,
-            reloader: Reloader { certificate, tokens },
+            reloader: Reloader { certificate, tokens: None },
         })
     }
 
