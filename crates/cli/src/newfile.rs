@@ -281,8 +281,8 @@ fn temporary(beside: &Path) -> io::Result<PathBuf> {
     Ok(beside.with_file_name(std::ffi::OsString::from_vec(name)))
 }
 
-/// Makes all files and directories that this process creates from now on its user's alone, and takes other users' access to `directory` away if it
-/// is there: profiles say what runs on a machine, with which arguments and paths.
+/// Restricts files and directories that this process creates from now on to its user, and revokes other users' access to `directory` if it exists.
+/// Profiles contain names and paths of all programs.
 pub fn keep_private(directory: &Path) {
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let Ok(metadata) = fs::metadata(directory) else { return };

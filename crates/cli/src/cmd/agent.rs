@@ -168,11 +168,11 @@ pub fn run(args: Args) -> Result<Exit> {
     }
     let (token, ca_pem) = args.server.secrets()?;
     end_with(args.parent)?;
-    keep_private(&args.spool);
     let meter = CostMeter::open(args.profiles.off_cpu);
     // After everything that only root may read, and before any thread starts.
     let retained = drop_capabilities()?;
     args.log.init();
+    keep_private(&args.spool);
     if retained == RetainedCapabilities::SysAdminForPerf {
         tracing::info!(
             "CAP_SYS_ADMIN is kept: this kernel refuses perf events without it; to do without: sysctl kernel.perf_event_paranoid=2"

@@ -28,7 +28,7 @@ pub struct RingFiles {
     pub missing: Vec<usize>,
 }
 
-/// Returns the path of `data` in a directory of perf. Fails for any other directory, with a description of it.
+/// Returns the path of `data` in a directory that `perf record --threads` wrote. The error describes any other directory.
 pub fn header_file(directory: &Path, name: &str) -> Result<PathBuf> {
     let header = directory.join(HEADER);
     if is_perf_data(&header) { Ok(header) } else { Err(anyhow!("{name}: {}", looks(directory, name)?)) }

@@ -32,7 +32,7 @@ impl Output {
         Ok(Self { path: path.to_owned(), destination })
     }
 
-    /// Returns whether the recording is written to standard output. If so, print nothing else there.
+    /// Whether the recording is written to standard output. Nothing else may be printed there then.
     pub fn is_stdout(&self) -> bool {
         self.destination == Destination::Stdout
     }

@@ -47,8 +47,8 @@ fn is_of_running_code(profile: &Profile, event: &Event) -> bool {
     ["ns", "cycles"].contains(&unit) && !Event::WAITS.contains(&name)
 }
 
-/// Attributes samples in plumb's own probes to the functions that these are attached to. Returns the number of those that were to show
-/// running code.
+/// Attributes samples in plumb's own probes to the probed functions. Returns their number, without those of events for which a probe takes the
+/// stacks.
 pub fn leave_out(profile: &mut Profile) -> usize {
     let probes: Vec<Option<Probe>> = profile.frames.iter().map(|(id, _)| probe(profile, id)).collect();
     if !probes.contains(&Some(Probe::Own)) {
