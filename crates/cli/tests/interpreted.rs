@@ -188,6 +188,22 @@ fn functions_of_php_that_wait_all_the_time_have_it() {
     PHP.has_waits_with_the_whole_time();
 }
 
+/// A callee of C code is the current call before it runs. Many samples meet that if the callees are short.
+#[test]
+fn short_callees_of_c_code_are_in_their_places() {
+    let Some(folder) = PHP.folder("callbacks") else { return };
+    let command = ["php", &program("callbacks.php"), "1.5"];
+    let Some(_) = record(&folder, &["-F", "2999"], &command) else { return };
+    let folded = counts(&text(&plumb(&folder, &["fold"]).stdout));
+    for function in ["adds", "compares", "yields"] {
+        let below =
+            |stack: &&String| stack.starts_with("php;") && stack.split(';').any(|frame| frame == function);
+        assert!(folded.keys().any(|stack| below(&stack)), "{function}: {folded:#?}");
+    }
+    let apart = folded.keys().find(|stack| stack.contains("[native frames"));
+    assert_eq!(apart, None, "each call is in its place");
+}
+
 #[test]
 fn functions_of_ruby_have_the_shares_that_the_program_measured() {
     RUBY.has_the_shares_that_the_program_measured();

@@ -89,6 +89,11 @@ impl Interpreter for Php {
         true
     }
 
+    /// `zend_call_function` makes a call the current one before its eval frame starts (`zend_init_func_execute_data`).
+    fn calls_outlast_rounds(&self) -> bool {
+        true
+    }
+
     fn threads(&self, _: &dyn Memory, bias: u64) -> Result<Threads, Unreadable> {
         let globals = self.globals.wrapping_add(bias);
         Ok(Threads::Main(globals.wrapping_add(self.layout.current.into())))
