@@ -143,7 +143,9 @@ fn the_shortest_call_is_seen_with_its_way_in_and_out() {
     println!("{call} {user}");
     // The program does nothing else. Samples before the tables are loaded have no call number.
     assert!(call + user > 0.93 * total(&report), "{call} {user}: {report}");
-    assert!(call > 0.5 * total(&report));
+    // The kernel leaves with interrupts off. A timer that ends then is seen at the program's next instruction, which takes a third
+    // to a half of so short a call.
+    assert!(call > 0.35 * total(&report), "{call} {user}: {report}");
 }
 
 #[test]
