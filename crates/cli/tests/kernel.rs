@@ -88,7 +88,7 @@ fn check_sum(report: &Value) {
 #[test]
 fn page_faults_and_exit_are_told_from_system_calls() {
     let Some((folder, _alone)) = program("brkmem") else { return };
-    let (report, own) = measured(&folder, &["-o", "kept.plumb"], &["./brkmem", "100"]);
+    let (report, own) = measured(&folder, &["-o", "kept.plumb"], &["./brkmem", "1000", "1"]);
     check_sum(&report);
     let touched = truth(&own, &["touch_pages(faults)", "touch_kept(faults)"]);
     let calls = truth(&own, &["brk_up", "brk_down", "mmap", "munmap"]);
