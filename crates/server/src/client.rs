@@ -1,5 +1,6 @@
 //! Definitions shared with clients: the request of `plumb push`, and the default profile type.
 
+use plumb_store::ProfileType;
 use prost::Message;
 
 use crate::wire::push::{PushRequest, RawProfileSeries, RawSample};
@@ -22,15 +23,18 @@ pub fn push_request(labels: &[(String, String)], profile: Vec<u8>) -> Vec<u8> {
 /// The profile type of CPU time.
 const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 
-/// The default profile type: CPU time, or the only existing type.
+/// The default profile type: CPU time, or the only existing type beside the number of its samples.
 ///
 /// # Errors
 /// There are several other types: a sentence that lists them.
 pub fn default_type(types: &[String]) -> Result<&str, String> {
-    match types {
+    let counts = |kind: &String| Some(ProfileType::parse(kind)?.sample_count()?.to_string());
+    let counts: Vec<String> = types.iter().filter_map(counts).collect();
+    let values: Vec<&str> = types.iter().filter(|kind| !counts.contains(kind)).map(|kind| &**kind).collect();
+    match values[..] {
         [] => Ok(CPU),
         [only] => Ok(only),
-        several if several.iter().any(|kind| kind == CPU) => Ok(CPU),
-        several => Err(format!("profiles of several types match; choose one: {}", several.join(", "))),
+        _ if values.contains(&CPU) => Ok(CPU),
+        _ => Err(format!("profiles of several types match; choose one: {}", types.join(", "))),
     }
 }

@@ -11,7 +11,7 @@ use prost::Message as _;
 
 use crate::app::Context;
 use crate::error::ApiError;
-use crate::query::{self, BoundedProfile};
+use crate::query;
 use crate::wire::querier::StacktracesRequest;
 use lacks::lacks;
 use recent::Key;
@@ -43,7 +43,8 @@ pub(crate) fn loaded(
 }
 
 fn read(context: &Context, request: &StacktracesRequest) -> Result<LoadedRecording, ApiError> {
-    let BoundedProfile { message, is_counted, bounds } = query::thinned_profile(context, request)?;
+    let bounded = query::thinned_profile(context, request)?;
+    let (warnings, message) = (bounded.warnings(), bounded.message);
     let mut profile = match message.sample.is_empty() {
         true => Profile::default(),
         false => foreign::read(&message.encode_to_vec())?,
@@ -56,13 +57,7 @@ fn read(context: &Context, request: &StacktracesRequest) -> Result<LoadedRecordi
     meta.recorder = "several profiles of a store".into();
     // Warnings about the intermediate format are irrelevant.
     meta.warnings.clear();
-    if !is_counted && !profile.samples.is_empty() {
-        meta.warnings.push(
-            "the profiles came without the number of their samples: each stack counts as one, and small differences are not significant"
-                .into(),
-        );
-    }
-    meta.warnings.extend(bounds.into_iter().map(|bound| bound.says));
+    meta.warnings.extend(warnings);
     let name = match request.label_selector.trim() {
         "" | "{}" => "all services".to_owned(),
         selector => selector.to_owned(),

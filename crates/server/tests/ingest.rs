@@ -366,13 +366,14 @@ async fn the_older_api_takes_java_flight_recordings() {
     let (status, body) = server.post(&path, "application/octet-stream", &file[..]).await;
     assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
     // `jfr summary` counts 40 execution samples, which are 10 ms each as the file says; 121 samples of the wall clock stand for 290 of
-    // 50 ms. Names are those of Pyroscope.
+    // 50 ms. Names are those of Pyroscope, which has no numbers of samples.
     let wanted = [
         ("memory:alloc_in_new_tlab_bytes:bytes:space:bytes", "1677721600"),
         ("memory:alloc_in_new_tlab_objects:count:space:bytes", "25"),
         ("mutex:contentions:count:mutex:count", "2"),
         ("mutex:delay:nanoseconds:mutex:count", "101414611"),
         ("process_cpu:cpu:nanoseconds:cpu:nanoseconds", "400000000"),
+        ("process_cpu:samples:count:cpu:nanoseconds", "40"),
         ("wall:wall:nanoseconds:wall:nanoseconds", "14500000000"),
     ];
     let wanted = wanted.map(|(kind, total)| (kind.to_owned(), total.to_owned())).into();

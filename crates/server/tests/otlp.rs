@@ -343,3 +343,79 @@ async fn a_period_of_one_of_what_is_counted_is_none() {
     ];
     assert_eq!(ids, expected);
 }
+
+/// A recording of plumb's agent with one stack, sampled this many times, at this many a second.
+fn recorded(samples: u64, hz: u64) -> (plumb_profile::Profile, plumb_formats::otlp::ResourceSet) {
+    use plumb_profile::{Event, Frame, Process, Profile, Sample, Thread, Truncation};
+    let mut profile = Profile::default();
+    let (name, unit) = (profile.strings.add("cpu-clock"), profile.strings.add("ns"));
+    let event = profile.events.push(Event { name, unit });
+    let frame = profile.frames.add(Frame::marker(Truncation::NoUserStack, None));
+    let (stack, empty) = (profile.add_stack(&[frame]), profile.strings.empty());
+    let process = profile.processes.push(Process { pid: 1, ppid: 0, exe: empty });
+    let thread = profile.threads.push(Thread { process, tid: 1, comm: empty });
+    let period_ns = 1_000_000_000 / hz;
+    for number in 0..samples {
+        let time_ns = number * period_ns;
+        profile.samples.push(Sample {
+            time_ns,
+            thread,
+            cpu: 0,
+            event,
+            stack,
+            syscall: None,
+            weight: period_ns,
+        });
+    }
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
+    let set = plumb_formats::otlp::ResourceSet {
+        resources: vec![vec![("service.name".to_owned(), "shop".to_owned())]],
+        of_process: [(process, 0)].into(),
+        time_unix_ns: u64::try_from(now).unwrap() - hz * 1_000_000_000,
+        duration_ns: 1,
+        period_ns,
+        ..Default::default()
+    };
+    (profile, set)
+}
+
+async fn selected(server: &Server) -> Value {
+    let path = "/api/v1/selection?query=%7Bservice_name%3D%22shop%22%7D&from=now-1h&until=now";
+    let (status, body) = server.get(path).await;
+    assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
+    serde_json::from_slice(&body).unwrap()
+}
+
+/// An agent lowers its rate if it takes too much: the number of samples can't be told from their times then.
+#[tokio::test]
+async fn samples_of_several_rates_are_counted() {
+    use plumb_formats::otlp::{encode_by_resource, write};
+    let server = Server::new("otlp-rates", ServerOptions::default());
+    let path = "/v1development/profiles";
+    let rates = [(970, 97), (1_105, 94), (450, 75)];
+    for (samples, hz) in rates {
+        let (profile, set) = recorded(samples, hz);
+        let request = encode_by_resource(&profile, &set).bytes;
+        assert_eq!(server.post(path, "application/x-protobuf", request).await.0, 200);
+    }
+    let answer = selected(&server).await;
+    assert_eq!((&answer["selected"]["kept_samples"], &answer["warnings"]), (&json!(2_525), &json!([])));
+    let sum: u64 = rates.iter().map(|(samples, hz)| samples * (1_000_000_000 / hz)).sum();
+    assert_eq!(answer["selected"]["kept_weight"], json!(sum));
+    // Exports have the numbers too.
+    let export = "/api/v1/export?format=pprof&query=%7Bservice_name%3D%22shop%22%7D&from=now-1h&until=now";
+    let (status, body) = server.get(export).await;
+    assert_eq!(status, 200);
+    let profile = plumb_formats::foreign::read(&body).unwrap();
+    assert_eq!(profile.samples.len(), 2_525);
+    // Samples with times are counted by them.
+    let again = Server::new("otlp-times", ServerOptions::default());
+    let (mut profile, set) = recorded(300, 99);
+    profile.meta.start_unix_ns = set.time_unix_ns;
+    let mut sent = Vec::new();
+    write(&profile, &mut sent).unwrap();
+    assert_eq!(again.post(path, "application/x-protobuf", sent).await.0, 200);
+    let all = "/api/v1/selection?query=%7B%7D&from=now-1h&until=now";
+    let answer: Value = serde_json::from_slice(&again.get(all).await.1).unwrap();
+    assert_eq!((&answer["selected"]["kept_samples"], &answer["warnings"]), (&json!(300), &json!([])));
+}

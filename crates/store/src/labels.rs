@@ -104,6 +104,20 @@ impl ProfileType {
         Some(Self { name, sample_type, sample_unit, period_type, period_unit })
     }
 
+    /// The numbers of samples of CPU time, from a sampler that has a clock.
+    pub fn cpu_samples() -> Self {
+        let [name, sample_type, sample_unit] = ["process_cpu", "samples", "count"].map(str::to_owned);
+        let [period_type, period_unit] = ["cpu", "nanoseconds"].map(str::to_owned);
+        Self { name, sample_type, sample_unit, period_type, period_unit }
+    }
+
+    /// The type of the numbers of samples beside these values; `None` if they are not a clock's.
+    pub fn sample_count(&self) -> Option<Self> {
+        let is_clock = self.sample_type == "cpu" && self.sample_unit == "nanoseconds";
+        let Self { sample_type, sample_unit, .. } = Self::cpu_samples();
+        is_clock.then(|| Self { sample_type, sample_unit, ..self.clone() })
+    }
+
     /// Sets the labels of the profile type.
     pub fn label(&self, labels: &mut Labels) {
         labels.set(NAME, &*self.name);

@@ -15,7 +15,7 @@ mod write;
 pub use request::{ExportRequest, refusal};
 pub use resources::{
     EncodedRequest, EventSamples, Figure, FigureStack, MACHINE_TIME, OBSERVATION, ResourceSamples,
-    ResourceSet, WAKE_PERIOD, encode_by_resource,
+    ResourceSet, SAMPLES, WAKE_PERIOD, encode_by_resource,
 };
 pub use write::write;
 

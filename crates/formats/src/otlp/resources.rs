@@ -1,6 +1,7 @@
 //! Writes samples aggregated by stack, a profile per resource, with a common dictionary, as sent by a recorder of a whole machine.
 //!
 //! Invariant: the values of a resource's profile add up to the weights of its samples. Samples keep neither their times nor their threads.
+//! A clock's samples are counted in a profile of their own: its period may differ from request to request.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -36,6 +37,10 @@ pub const WAKE_PERIOD: &str = "wake_period";
 /// Name of a figure of a service: an observation. Its frame is a sentence, and its value is the observation's weight.
 pub const OBSERVATION: &str = "observation";
 
+/// Sample type of the numbers of samples. With a period of CPU time they would be that time, of which Pyroscope would then have twice as much: their
+/// period is one of themselves.
+pub const SAMPLES: &str = "samples";
+
 /// Names of frames, innermost first.
 pub type FigureStack = Vec<Cow<'static, str>>;
 
@@ -66,14 +71,24 @@ pub struct EventSamples {
     pub weight: u64,
 }
 
+impl EventSamples {
+    fn add(&mut self, weight: u64) {
+        self.samples += 1;
+        self.weight += weight;
+    }
+}
+
 /// The samples of a resource in a request, by event.
 pub type ResourceSamples = BTreeMap<EventId, EventSamples>;
 
-/// The sums of each resource: its samples, and the weight of each stack by event.
+/// Samples by stack.
+type StackSamples = BTreeMap<Option<StackId>, EventSamples>;
+
+/// The sums of each resource: its samples, and those of each stack by event.
 #[derive(Clone, Default)]
 struct Sums {
     all: ResourceSamples,
-    stacks: BTreeMap<EventId, BTreeMap<Option<StackId>, u64>>,
+    stacks: BTreeMap<EventId, StackSamples>,
 }
 
 /// A request with the samples of all events, a profile for each.
@@ -98,7 +113,7 @@ pub fn encode_by_resource(profile: &Profile, set: &ResourceSet) -> EncodedReques
     for (place, (attributes, sums)) in set.resources.iter().zip(&sums).enumerate() {
         let of_events = sums.stacks.iter();
         let mut profiles: Vec<message::Profile> =
-            of_events.map(|(&event, stacks)| of_samples(&mut tables, set, event, stacks)).collect();
+            of_events.flat_map(|(&event, stacks)| of_samples(&mut tables, set, event, stacks)).collect();
         let figures = figures.remove(&place).unwrap_or_default();
         profiles.extend(figures.iter().map(|of_kind| of_figures(&mut tables, set, of_kind)));
         if profiles.is_empty() {
@@ -122,14 +137,12 @@ fn sums(profile: &Profile, set: &ResourceSet) -> (Vec<Sums>, ResourceSamples) {
         let process = profile.threads[sample.thread].process;
         let all = match set.of_process.get(&process).and_then(|&place| sums.get_mut(place)) {
             Some(Sums { all, stacks }) => {
-                *stacks.entry(sample.event).or_default().entry(sample.stack).or_default() += sample.weight;
+                stacks.entry(sample.event).or_default().entry(sample.stack).or_default().add(sample.weight);
                 all
             }
             None => &mut left_out,
         };
-        let of_event = all.entry(sample.event).or_default();
-        of_event.samples += 1;
-        of_event.weight += sample.weight;
+        all.entry(sample.event).or_default().add(sample.weight);
     }
     (sums, left_out)
 }
@@ -138,18 +151,33 @@ fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
+/// The profile of an event, and for a clock one with the numbers of its samples.
 fn of_samples(
     tables: &mut DictionaryTables<'_>,
     set: &ResourceSet,
     event: EventId,
-    stacks: &BTreeMap<Option<StackId>, u64>,
-) -> message::Profile {
+    stacks: &StackSamples,
+) -> Vec<message::Profile> {
     let (name, unit) = type_and_unit(tables.profile, event);
-    let kind = kind(tables, &name, unit);
-    let (period_type, period) = period(set, &name, kind);
-    let samples = stacks.iter().map(|(&stack, &weight)| message::OtlpSample {
+    let weights = of_values(tables, set, (&name, unit), stacks, |samples| samples.weight);
+    if name != "cpu" {
+        return vec![weights];
+    }
+    vec![weights, of_values(tables, set, (SAMPLES, "count"), stacks, |samples| samples.samples)]
+}
+
+fn of_values(
+    tables: &mut DictionaryTables<'_>,
+    set: &ResourceSet,
+    (name, unit): (&str, &str),
+    stacks: &StackSamples,
+    value: impl Fn(&EventSamples) -> u64,
+) -> message::Profile {
+    let kind = kind(tables, name, unit);
+    let (period_type, period) = period(set, name, kind);
+    let samples = stacks.iter().map(|(&stack, samples)| message::OtlpSample {
         stack_index: stack.map_or(0, |stack| tables.stack(stack)),
-        values: vec![number(weight)],
+        values: vec![number(value(samples))],
         ..message::OtlpSample::default()
     });
     message::Profile {
@@ -290,7 +318,14 @@ mod tests {
                 );
             }
         }
-        let expected = [("a", "cpu", 20), ("b", "cpu", 10), ("b", "calls", 6), ("b", "agent_cpu", 7)];
+        let expected = [
+            ("a", "cpu", 20),
+            ("a", "samples", 2),
+            ("b", "cpu", 10),
+            ("b", "samples", 1),
+            ("b", "calls", 6),
+            ("b", "agent_cpu", 7),
+        ];
         assert_eq!(read.len(), expected.len(), "{read:?}");
         for ((service, kind, value), (name, expected_kind, sum)) in read.iter().zip(expected) {
             assert!(service.contains(&format!("\"{name}\"")), "{service}");

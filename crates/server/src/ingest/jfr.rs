@@ -148,7 +148,7 @@ impl Measured {
         let memory =
             |objects: &str, bytes: &str| two("memory", objects, (bytes, "bytes"), ("space", "bytes"));
         let (name, types, period) = match kind {
-            JfrEvent::Cpu => one("process_cpu", "cpu".into(), NS),
+            JfrEvent::Cpu => two("process_cpu", "samples", ("cpu", NS), ("cpu", NS)),
             JfrEvent::Counter => one("process_cpu", counter(), "count"),
             JfrEvent::NativeMethod => one("native_method", "native_method".into(), NS),
             JfrEvent::Wall => one("wall", "wall".into(), NS),

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use plumb_formats::otlp::SAMPLES;
 use plumb_formats::otlp::message::{
     AnyValue, Dictionary, KeyValue, OneValue, OtlpSample, Profile, ProfilesData, Resource,
 };
@@ -142,11 +143,12 @@ impl<'d> Reading<'d> {
             return Ok(());
         }
         let (kind, factor) = self.kind(profile)?;
+        let counts = kind.sample_count().filter(|_| factor > 1 || has_timestamps(profile));
         let pairs = resource.iter().copied();
         let labels = series_labels(pairs.chain([(NAME, &*kind.name)]), self.limits)?;
         let now = u128::from(moment::now().unsigned_abs()) * 1_000_000;
         let time = time::checked(profile.time_unix_nano, now, &labels, self.limits)?;
-        let mut series: HashMap<Vec<i32>, SeriesKey> = HashMap::new();
+        let mut series: HashMap<Vec<i32>, (SeriesKey, Option<SeriesKey>)> = HashMap::new();
         let mut total = 0_i64;
         for (place, sample) in profile.samples.iter().enumerate() {
             let value = value_of(place, sample)?;
@@ -158,16 +160,22 @@ impl<'d> Reading<'d> {
             total = sum;
             let key = &sample.attribute_indices;
             let known = series.get(key).copied();
-            let of_sample = match known {
+            let (values, numbers) = match known {
                 Some(known) => known,
                 None => {
-                    let key_of_series = self.series(batch, &labels, &kind, key)?;
-                    series.insert(key.clone(), key_of_series);
-                    key_of_series
+                    let values = self.series(batch, &labels, &kind, key)?;
+                    let numbers = counts.as_ref().map(|counts| self.series(batch, &labels, counts, key));
+                    let both = (values, numbers.transpose()?);
+                    series.insert(key.clone(), both);
+                    both
                 }
             };
             let stack = self.stack(batch, sample.stack_index)?;
-            batch.push(StoredSample { series: of_sample, time, stack, value });
+            batch.push(StoredSample { series: values, time, stack, value });
+            if let Some(series) = numbers {
+                let number = number_of(sample, value / factor);
+                batch.push(StoredSample { series, time, stack, value: number });
+            }
         }
         Ok(())
     }
@@ -182,9 +190,16 @@ impl<'d> Reading<'d> {
             self.string(period.type_strindex)?,
             self.string(period.unit_strindex)?,
         ];
-        let is_clock = (sample_type, sample_unit) == ("samples", "count")
+        let is_clock = (sample_type, sample_unit) == (SAMPLES, "count")
             && (period_type, period_unit) == ("cpu", "nanoseconds")
             && profile.period > 0;
+        // The numbers of samples of CPU time, as plumb sends them beside that time.
+        let is_count = (sample_type, sample_unit) == (SAMPLES, "count")
+            && (period_type, period_unit) == (SAMPLES, "count")
+            && profile.period == 1;
+        if is_count {
+            return Ok((ProfileType::cpu_samples(), 1));
+        }
         let (name, sample_type, sample_unit, factor) = match (sample_type, sample_unit) {
             _ if is_clock => ("process_cpu", "cpu", "nanoseconds", profile.period),
             ("cpu", unit) => ("process_cpu", "cpu", unit, 1),
@@ -286,6 +301,22 @@ impl<'d> Reading<'d> {
             lines.push(LocationLine { function: Some(function), line: line.line });
         }
         Ok(location::frames(&mut batch.dictionary, file, &lines))
+    }
+}
+
+/// Whether all samples of a profile have a value for each of their times, or only times.
+fn has_timestamps(profile: &Profile) -> bool {
+    profile.samples.iter().all(|sample| {
+        let times = sample.timestamps_unix_nano.len();
+        times > 0 && [0, times].contains(&sample.values.len())
+    })
+}
+
+/// Number of samples that a sample of the message stands for: one for each of its times, else what its values `sum` up to.
+fn number_of(sample: &OtlpSample, sum: i64) -> i64 {
+    match sample.timestamps_unix_nano.len() {
+        0 => sum,
+        times => i64::try_from(times).unwrap_or(i64::MAX),
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) enum StackFormat {
 pub(crate) struct Target<'b> {
     pub batch: &'b mut Batch,
     pub series: SeriesKey,
+    /// Series of the counts, where values are times.
+    pub counts: Option<SeriesKey>,
     pub time: Millis,
     pub factor: i64,
     pub stacks: StackBuilder,
@@ -41,6 +43,9 @@ impl Target<'_> {
         let value = value.ok_or_else(|| ApiError::invalid(format!("the count {count} is too large")))?;
         let (series, time) = (self.series, self.time);
         self.batch.push(StoredSample { series, time, stack, value });
+        if let Some(series) = self.counts {
+            self.batch.push(StoredSample { series, time, stack, value: value / self.factor });
+        }
         Ok(())
     }
 

@@ -21,6 +21,18 @@ pub(crate) struct BoundedProfile {
     pub bounds: Vec<AnswerBound>,
 }
 
+/// Warning of a profile without the numbers of its samples.
+const UNCOUNTED: &str = "the profiles came without the number of their samples: each stack counts as one, and small differences are not significant";
+
+impl BoundedProfile {
+    /// The shortcomings of the profile, in sentences.
+    pub fn warnings(&self) -> Vec<String> {
+        let uncounted = !self.is_counted && !self.message.sample.is_empty();
+        let uncounted = uncounted.then(|| UNCOUNTED.to_owned());
+        uncounted.into_iter().chain(self.bounds.iter().map(|bound| bound.says.clone())).collect()
+    }
+}
+
 /// All samples of a selection, merged by stack, within the limits: for shares, as part of the time may be left out.
 pub(crate) fn bounded_profile(
     context: &Context,

@@ -1,6 +1,6 @@
 //! Merged profiles in pprof's format, with files and lines.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use plumb_formats::pprof::message::{
     Line, Location, PprofFunction, PprofMapping, PprofSample, Profile, ValueType,
@@ -21,6 +21,8 @@ use crate::error::{ApiError, ErrorCode};
 use crate::wire::profile_json::Json;
 use crate::wire::querier::{MergeProfileRequest, StacktracesRequest};
 
+/// Labels that differ between the kinds of one profile.
+const KIND_LABELS: [&str; 3] = [PROFILE_TYPE, "__type__", "__unit__"];
 /// Start address of the mapping of a file whose frames have file offsets, and the offset mapped there.
 const FILE_OFFSETS: u64 = 4096;
 
@@ -65,8 +67,7 @@ pub(crate) fn merge_profile(
     Ok(MergedProfile(profile))
 }
 
-/// All samples of a selection, merged by stack, each with its number of samples where that is stored with the values, or where values are
-/// multiples of a clock's period.
+/// All samples of a selection, merged by stack, each with its number of samples where all profiles have them.
 pub(crate) fn counted_profile(context: &Context, request: &StacktracesRequest) -> Result<Profile, ApiError> {
     Ok(counted_within(context, request, usize::MAX)?.0)
 }
@@ -87,47 +88,44 @@ pub(super) fn counted_within(
     let selected = select(context, selector, range)?;
     let (selected, taken) = if rows == usize::MAX { (selected, None) } else { selected.at_most(rows)? };
     let batch = selected.batch()?;
-    let has = |id: &str| batch.all_series().any(|labels| labels.get(PROFILE_TYPE) == Some(id));
     if kind == count {
         return Ok((merged(&batch, &[], &[kind], range.end, &context.cancellation)?, true, taken));
     }
-    if has(&count_id) {
-        return Ok((merged(&batch, &[], &[count, kind], range.end, &context.cancellation)?, true, taken));
-    }
-    let mut profile = merged(&batch, &[], std::slice::from_ref(&kind), range.end, &context.cancellation)?;
-    let period =
-        Some(period(&batch)).filter(|&period| kind.sample_unit == "nanoseconds" && period >= LEAST_PERIOD);
-    if let Some(period) = period {
-        count_samples(&mut profile, period);
-    }
-    Ok((profile, period.is_some(), taken))
+    let is_counted = is_counted(&batch, (&count_id, &kind_id), &context.cancellation)?;
+    let kinds = if is_counted { vec![count, kind] } else { vec![kind] };
+    Ok((merged(&batch, &[], &kinds, range.end, &context.cancellation)?, is_counted, taken))
 }
 
-/// Shortest accepted period of a clock, in nanoseconds: 10,000 samples a second.
-const LEAST_PERIOD: i64 = 100_000;
-
-/// The greatest common divisor of all values: for times of a clock's samples, its period, or a multiple of it.
-fn period(batch: &Batch) -> i64 {
-    let divisor = |mut one: i64, mut other: i64| {
-        while other != 0 {
-            (one, other) = (other, one % other);
+/// Whether each profile with values has the numbers of its samples beside them: not all clients send them.
+fn is_counted(
+    batch: &Batch,
+    (count, values): (&str, &str),
+    cancellation: &Cancellation,
+) -> Result<bool, ApiError> {
+    let without_kind = |labels: &Labels| {
+        let mut labels = labels.clone();
+        KIND_LABELS.iter().for_each(|name| labels.set(*name, ""));
+        labels
+    };
+    let mut places: HashMap<Labels, usize> = HashMap::new();
+    let mut sources = Vec::new();
+    for labels in batch.all_series() {
+        let new = places.len();
+        let source = *places.entry(without_kind(labels)).or_insert(new);
+        sources.push((source, labels.get(PROFILE_TYPE).unwrap_or_default()));
+    }
+    let (mut counted, mut valued) = (HashSet::new(), HashSet::new());
+    for sample in batch.samples() {
+        cancellation.check()?;
+        let (source, kind) = sources[sample.series.place()];
+        let profile = (source, sample.time);
+        if kind == count {
+            counted.insert(profile);
+        } else if kind == values {
+            valued.insert(profile);
         }
-        one
-    };
-    batch.samples().iter().fold(0, |period, sample| divisor(sample.value, period))
-}
-
-/// Puts the number of samples in front of the values of a profile, each of whose samples has one.
-fn count_samples(profile: &mut Profile, period: i64) {
-    let mut string = |text: &str| {
-        profile.string_table.push(text.to_owned());
-        profile.string_table.len() as i64 - 1
-    };
-    let (kind, unit) = (string("samples"), string("count"));
-    profile.sample_type.insert(0, ValueType { kind, unit });
-    for sample in &mut profile.sample {
-        sample.value.insert(0, sample.value.first().map_or(0, |value| value / period));
     }
+    Ok(!valued.is_empty() && valued.is_subset(&counted))
 }
 
 /// The profile of a batch with these sample types, the last of which is the main one.

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use plumb_formats::pprof::message::Profile;
 use plumb_formats::{foreign, pprof};
-use plumb_store::{Batch, Labels, SERVICE};
+use plumb_store::{Batch, Labels, Millis, ProfileType, SERVICE};
 use serde::Deserialize;
 
 use crate::app::App;
@@ -119,10 +119,7 @@ fn batch(said: &Said, sent: &Sent, options: &ServerOptions) -> Result<Batch, Api
     let mut profile = match said.format {
         Format::Stacks(format) => {
             let (service, kind, factor) = said.application.kind(said.sample_rate)?;
-            let mut labels = labels(&kind.name, &service)?;
-            kind.label(&mut labels);
-            let series = batch.series(labels);
-            let time = begin()?;
+            let labels = labels(&kind.name, &service)?;
             let unpacked;
             let bytes = match bytes.starts_with(b"\x1f\x8b") {
                 true => {
@@ -132,7 +129,8 @@ fn batch(said: &Said, sent: &Sent, options: &ServerOptions) -> Result<Batch, Api
                 false => bytes,
             };
             let stacks = StackBuilder::new(&options.ingest);
-            add_stacks(format, bytes, &mut Target { batch: &mut batch, series, time, factor, stacks })?;
+            let mut target = target(&mut batch, (&labels, &kind, factor), begin()?, stacks);
+            add_stacks(format, bytes, &mut target)?;
             return Ok(batch);
         }
         Format::Jfr => {
@@ -162,6 +160,24 @@ fn batch(said: &Said, sent: &Sent, options: &ServerOptions) -> Result<Batch, Api
     let labels = labels(kind_of(&profile, sent.types.as_ref()), &said.application.name)?;
     reader.add(&mut batch, &labels, &profile)?;
     Ok(batch)
+}
+
+/// The destination of stacks of a kind, each of whose counts is worth `factor`.
+fn target<'b>(
+    batch: &'b mut Batch,
+    (labels, kind, factor): (&Labels, &ProfileType, i64),
+    time: Millis,
+    stacks: StackBuilder,
+) -> Target<'b> {
+    let mut of_kind = |kind: &ProfileType| {
+        let mut labels = labels.clone();
+        kind.label(&mut labels);
+        batch.series(labels)
+    };
+    let series = of_kind(kind);
+    let counts = kind.sample_count().filter(|_| factor > 1);
+    let counts = counts.as_ref().map(of_kind);
+    Target { batch, series, counts, time, factor, stacks }
 }
 
 /// Sample types of a profile as an agent describes them, by name. Other fields are for servers that no longer exist.

@@ -30,7 +30,8 @@ pub(super) fn threshold(parameters: &Parameters) -> Result<f64, ApiError> {
 pub(super) fn verdict(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
     let threshold = threshold(parameters)?;
     let request = selected(context, parameters, ["query", "from", "until"])?;
-    let BoundedProfile { message, bounds, .. } = query::bounded_profile(context, &request)?;
+    let bounded = query::bounded_profile(context, &request)?;
+    let (warnings, BoundedProfile { message, bounds, .. }) = (bounded.warnings(), bounded);
     if message.sample.is_empty() {
         return Err(nothing());
     }
@@ -38,7 +39,7 @@ pub(super) fn verdict(context: &Context, parameters: &Parameters) -> Result<Answ
     let mut profile = foreign::read(&message.encode_to_vec())?;
     context.check()?;
     plumb_symbolize::make_readable(&mut profile);
-    profile.meta.warnings.extend(bounds.iter().map(|bound| bound.says.clone()));
+    profile.meta.warnings.extend(warnings);
     let Some(event) = explained_event(&profile) else {
         let message = "profiles of this type are not of processor time, which is what is explained; /api/v1/types lists the types that there are";
         return Err(ApiError::new(ErrorCode::NotFound, message));
