@@ -97,6 +97,33 @@ fn points(series: &Value) -> f64 {
     sum(series, |one| sum(&one["points"], |point| point["value"].as_f64().unwrap()))
 }
 
+/// Two processors are busy all the time, and sent in windows of 15 seconds.
+#[tokio::test]
+async fn no_step_has_more_processors_than_there_are() {
+    let server = Server::new("api-steps", ServerOptions::default());
+    for window in 0..40 {
+        let path = format!("/ingest?name=api.cpu&from={}&sampleRate=100", TIME + 15 * window);
+        assert_eq!(server.post(&path, "text/plain", "main 3000\n").await.0, 200);
+    }
+    for step in [1, 5, 7, 15, 20, 60] {
+        // Begins and ends within windows.
+        let range = format!("from={}&until={}", TIME + 4, TIME + 311);
+        let (status, body) = server
+            .get(&format!(
+                "/api/v1/series?{range}&step={step}&type=process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+            ))
+            .await;
+        assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
+        let series: Value = serde_json::from_slice(&body).unwrap();
+        let of_step = |point: &Value| point["value"].as_f64().unwrap() / 1e9 / step as f64;
+        let points: Vec<f64> = series[0]["points"].as_array().unwrap().iter().map(of_step).collect();
+        assert!(points.iter().all(|&busy| busy <= 2.000_001), "{step}: {points:?}");
+        let within = &points[1..points.len() - 2];
+        assert!(within.iter().all(|&busy| busy > 1.999), "{step}: {points:?}");
+        assert_eq!(points.iter().sum::<f64>() * step as f64, 20.0 * 30.0, "what began in the range, whole");
+    }
+}
+
 /// The truth is the list of what was sent.
 #[tokio::test]
 async fn all_answers_on_a_time_range_have_the_sum_of_its_profiles() {

@@ -63,7 +63,8 @@ function cells(rows: readonly Row[], grid: Grid, events: MapEvents, signal: Abor
   const columns = Math.max(1, Math.ceil((until - from) / grid.step));
   const values = rows.map(({ points }) => {
     const line = new Array<number>(columns).fill(0);
-    for (const { time, value } of points) line[Math.max(0, Math.min(columns - 1, Math.floor((time - from) / grid.step)))] += value;
+    // A profile may last longer than the range.
+    for (const { time, value } of points.filter(({ time }) => time < until)) line[Math.max(0, Math.min(columns - 1, Math.floor((time - from) / grid.step)))] += value;
     return line;
   });
   const most = Math.max(1, ...values.flat());

@@ -10,6 +10,7 @@ mod functions;
 mod go_pgo;
 mod heatmap;
 mod labels;
+mod lasting;
 mod merge;
 mod profile;
 mod selection;

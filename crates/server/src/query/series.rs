@@ -6,6 +6,7 @@ use plumb_store::{Cancellation, Dictionary, Labels, Selected, StackNodeId};
 
 use super::call_site::{self, BeginsWith};
 use super::labels::pairs;
+use super::lasting::{Beginnings, parts};
 use super::selection::{Range, of_type, select};
 use crate::app::Context;
 use crate::error::ApiError;
@@ -16,6 +17,8 @@ pub(crate) const AVERAGE: i32 = 1;
 
 /// A profile's sum with the labels that it is grouped by.
 pub(crate) struct GroupedProfile {
+    /// Index of its series.
+    pub series: usize,
     pub labels: Labels,
     pub time: i64,
     pub value: i64,
@@ -27,29 +30,41 @@ pub(crate) fn select_series(
     request: SelectSeriesRequest,
 ) -> Result<SelectSeriesResponse, ApiError> {
     let before = step_millis(request.step)?;
-    sums(context, request, before, None)
+    sums(context, request, Steps::AsPyroscope { before }, None)
 }
 
 /// Sums over time by labels, largest first: they add up to the sum of the range. With a function, of the stacks that contain it.
+///
+/// A profile counts in the steps that it overlaps, to the part that it does: windows of 15 seconds in steps of another length would make a comb, and
+/// more processors than there are. There are steps after the range for what lasts longer than it.
 pub(crate) fn series_of(
     context: &Context,
     request: SelectSeriesRequest,
     function: Option<&str>,
 ) -> Result<SelectSeriesResponse, ApiError> {
-    sums(context, request, 0, function)
+    sums(context, request, Steps::ByOverlap, function)
 }
 
-/// The sums of a range and of the milliseconds before it.
+/// The steps in which a profile counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Steps {
+    /// The one in which it begins. `before`: milliseconds before the range that count too.
+    AsPyroscope { before: i64 },
+    /// All that it overlaps.
+    ByOverlap,
+}
+
 fn sums(
     context: &Context,
     request: SelectSeriesRequest,
-    before: i64,
+    steps: Steps,
     function: Option<&str>,
 ) -> Result<SelectSeriesResponse, ApiError> {
     let selector = of_type(&request.profile_type_id, &request.label_selector)?;
     let range = Range::checked(request.start, request.end, &context.options.query)?;
     let step = step_millis(request.step)?;
     let functions = call_site::functions(request.stack_trace_selector)?;
+    let before = if let Steps::AsPyroscope { before } = steps { before } else { 0 };
     let wider = Range { start: range.start.saturating_sub(before), ..range };
     let selected = select(context, selector, wider)?;
     let profiles = match functions.is_empty() && function.is_none() {
@@ -57,11 +72,23 @@ fn sums(
         false => grouped_of(&selected, &request.group_by, (&functions, function), &context.cancellation)?,
     };
     let mut groups: BTreeMap<Labels, BTreeMap<i64, (f64, u32)>> = BTreeMap::new();
+    let beginnings = match steps {
+        Steps::AsPyroscope { .. } => None,
+        Steps::ByOverlap => {
+            let beginnings = profiles.iter().map(|profile| (profile.series, profile.time));
+            Some(Beginnings::new(beginnings, &context.cancellation)?)
+        }
+    };
     for profile in profiles {
-        let time = step_of(profile.time, range.start, step);
-        let (sum, count) = groups.entry(profile.labels).or_default().entry(time).or_default();
-        *sum += profile.value as f64;
-        *count += 1;
+        let GroupedProfile { series, labels, time, value } = profile;
+        let end = beginnings.as_ref().map_or(time, |all| all.end(series, time));
+        let of_group = groups.entry(labels).or_default();
+        context.check()?;
+        for (time, part) in parts((time, end), value, (range.start, step)) {
+            let (sum, count) = of_group.entry(time).or_default();
+            *sum += part as f64;
+            *count += 1;
+        }
     }
     let is_mean = request.aggregation == AVERAGE;
     let series = groups.into_iter().map(|(labels, points)| Series {
@@ -114,6 +141,7 @@ pub(crate) fn grouped(selected: &Selected, by: &[String]) -> Result<Vec<GroupedP
     let (series, profiles) = selected.profiles()?;
     let groups: Vec<Labels> = series.iter().map(|labels| labels.only(by)).collect();
     let profile = profiles.into_iter().map(|profile| GroupedProfile {
+        series: profile.series,
         labels: groups[profile.series].clone(),
         time: profile.time.0,
         value: profile.total,
@@ -141,6 +169,7 @@ fn grouped_of(
         }
     }
     let profile = sums.into_iter().map(|((series, time), value)| GroupedProfile {
+        series: series.place(),
         labels: batch.labels(series).only(by),
         time: time.0,
         value,
