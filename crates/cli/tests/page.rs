@@ -146,6 +146,8 @@ fn answers_are_what_commands_say_of_the_same_file() {
         let about = served.json(&format!("/0?{parameters}"));
         assert_eq!(about["selected"]["kept_samples"], functions["kept_samples"], "{parameters}");
         assert_eq!(about["target_cpu_ns"], functions["kept_weight"], "{parameters}");
+        let kernel = ask("kernel", "");
+        assert_eq!(about["selected"]["duration_ns"], kernel["duration_ns"], "{parameters}");
         for (direction, option) in [("top-down", "--top-down"), ("bottom-up", "--bottom-up")] {
             let tree = ask("tree", &format!("min=0&direction={direction}"));
             assert_eq!(tree["trees"], command(&["report", option, "--min", "0"])["reports"][0]["trees"]);

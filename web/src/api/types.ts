@@ -58,6 +58,7 @@ export interface RecordingAbout {
   readonly selected: {
     readonly event: string | null;
     readonly unit: string | null;
+    readonly duration_ns: number;
     readonly samples: number;
     readonly weight: number;
     readonly kept_samples: number;

@@ -289,7 +289,8 @@ export class Shell {
   private say(about: RecordingAbout): void {
     const parts: (string | Node)[] = [];
     const { selected } = about;
-    if (about.duration_ns > 0) parts.push(`${duration(about.duration_ns)} recorded`);
+    const part = selected.duration_ns === about.duration_ns ? "" : `${duration(selected.duration_ns)} of `;
+    if (about.duration_ns > 0) parts.push(`${part}${duration(about.duration_ns)} recorded`);
     if (about.target_cpu_ns !== null) parts.push(`${duration(about.target_cpu_ns)} CPU time`);
     const samples = count(selected.kept_samples);
     parts.push(selected.kept_samples === selected.samples ? `${samples} samples` : `${samples} of ${count(selected.samples)} samples`);

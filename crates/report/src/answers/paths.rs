@@ -54,6 +54,7 @@ fn about(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     document["selected"] = json!({
         "event": event_name(profile, &filter),
         "unit": unit(profile, &filter),
+        "duration_ns": view.meta().duration_ns,
         "samples": view.recorded().samples,
         "weight": view.recorded().weight,
         "kept_samples": view.part().samples,
