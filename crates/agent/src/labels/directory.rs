@@ -15,7 +15,8 @@ use plumb_capture_perf::EndedCgroups;
 use plumb_profile::{Life, LifeEnd, Process, ProcessId, Profile};
 
 use super::container;
-use super::process::{ProcessFacts, has_own_hostname, read_cgroup, read_environment};
+use super::context::read_context;
+use super::process::{ProcessFacts, has_own_hostname, read_cgroup, read_command_line, read_environment};
 use super::relabel::{Attributes, RelabelRules};
 pub(crate) use unsampled::{LastLives, Owner, ProcessState};
 
@@ -25,6 +26,8 @@ const RESOURCES: usize = 500;
 const ANCESTORS: usize = 64;
 /// Parent of the kernel's own threads.
 pub(crate) const KTHREADD: u32 = 2;
+/// Profiles in which a process that has published no context is looked at for one: SDKs do that some time after the start.
+const CONTEXT_LOOKS: u32 = 4;
 /// Service name of the processes beyond [`RESOURCES`].
 const OTHERS: &str = "other";
 
@@ -36,6 +39,8 @@ struct Known {
     facts: Arc<ProcessFacts>,
     /// Generation of the last inspection.
     generation: u32,
+    /// Looks for its context that are left.
+    looks: u32,
 }
 
 /// Identity of a process for its service name.
@@ -168,13 +173,25 @@ impl ProcessDirectory {
         if let Some(known) =
             self.known.get_mut(&pid).filter(|known| known.cgroup == cgroup && known.exe == exe)
         {
-            known.generation = generation;
+            let is_new = std::mem::replace(&mut known.generation, generation) != generation;
+            if is_new && known.looks > 0 {
+                known.looks -= 1;
+                if let Some(context) = read_context(pid) {
+                    known.facts = Arc::new(ProcessFacts::clone(&known.facts).with_context(&context));
+                    known.looks = 0;
+                }
+            }
             return Some(known.facts.clone());
         }
         let facts = ProcessFacts::of(&cgroup, &read_environment(pid), || has_own_hostname(pid));
-        let facts = Arc::new(facts.with_container(|id, pod_uid| self.container(id, pod_uid)));
+        let facts = facts.with_program(exe, &read_command_line(pid));
+        let facts = facts.with_container(|id, pod_uid| self.container(id, pod_uid));
+        let context = read_context(pid);
+        let looks = if context.is_some() { 0 } else { CONTEXT_LOOKS - 1 };
+        let facts = Arc::new(facts.with_context(&context.unwrap_or_default()));
         if facts.has_environment {
-            self.known.insert(pid, Known { cgroup, exe: exe.to_owned(), facts: facts.clone(), generation });
+            let (exe, facts) = (exe.to_owned(), facts.clone());
+            self.known.insert(pid, Known { cgroup, exe, facts, generation, looks });
         }
         Some(facts)
     }
@@ -245,6 +262,9 @@ impl ProcessDirectory {
                 attributes.insert(name.to_owned(), value.to_owned());
             }
         };
+        // The facts may be an ancestor's, which runs another program.
+        let program = facts.and_then(|facts| facts.program.as_ref()).filter(|(file, _)| file == exe);
+        let program = program.map(|(_, program)| program);
         let exe = exe.strip_suffix(" (deleted)").unwrap_or(exe).rsplit('/').next().unwrap_or_default();
         // Programs in memory have random names.
         let has_name = !exe.is_empty() && !exe.starts_with("memfd:");
@@ -252,6 +272,8 @@ impl ProcessDirectory {
             "service.name",
             if is_kernel {
                 "kernel"
+            } else if let Some(program) = program {
+                &program.name
             } else if has_name {
                 exe
             } else {
@@ -277,6 +299,10 @@ impl ProcessDirectory {
                 set("service.name", facts.workload(pod, node));
             }
             container.iter().for_each(|(name, value)| set(name, value));
+            if let Some(program) = program {
+                set("service.version", program.version.as_deref().unwrap_or_default());
+                set("service.name", if program.is_given { &program.name } else { "" });
+            }
             // The process's own environment takes precedence, but its pod name is only a guess.
             let is_better = |name: &str| name.starts_with("service.") || !container.contains_key(name);
             let own = environment.iter().filter(|(name, _)| is_better(name));

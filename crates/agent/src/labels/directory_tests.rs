@@ -147,3 +147,62 @@ fn who_has_ended_is_of_the_container_in_which_that_was() {
         "that was the last profile"
     );
 }
+
+/// Publishes a context as an SDK does, in a file in memory, and says so.
+const PUBLISHES: &str = r"
+import ctypes, mmap, os, struct, sys, time
+def field(number, text): return bytes([number << 3 | 2, len(text)]) + text
+def pair(name, text): return field(1, field(1, name) + field(2, field(1, text)))
+payload = field(1, pair(b'service.name', b'basket') + pair(b'service.version', b'1.1') + pair(b'process.pid', b'7'))
+fd = os.memfd_create('OTEL_CTX')
+os.ftruncate(fd, 4096)
+memory = mmap.mmap(fd, 4096)
+at = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+memory[32:32 + len(payload)] = payload
+memory[0:32] = b'OTEL_CTX' + struct.pack('<IIQQ', 2, len(payload), 1, at + 32)
+print('published', flush=True)
+time.sleep(100)
+";
+
+#[test]
+fn a_running_program_has_the_name_that_it_publishes_or_that_of_its_script() {
+    use std::io::{BufRead, BufReader};
+    let folder = std::env::temp_dir().join(format!("plumb-names-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(
+        folder.join("rebuilds_index.py"),
+        "print('runs', flush=True)\nimport time\ntime.sleep(100)\n",
+    )
+    .unwrap();
+    let python = |arguments: &[&str]| {
+        let mut command = Command::new("python3");
+        command.args(arguments).current_dir(&folder).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(!line.is_empty(), "python3 has ended");
+        child
+    };
+    let mut children = [python(&["-c", PUBLISHES]), python(&["rebuilds_index.py"])];
+    let mut profile = Profile::default();
+    let exes =
+        children.each_ref().map(|child| std::fs::read_link(format!("/proc/{}/exe", child.id())).unwrap());
+    let [publishes, script] = std::array::from_fn(|place| {
+        add(&mut profile, children[place].id(), 1, exes[place].to_str().unwrap())
+    });
+    let mut directory = directory();
+    let resources = directory.finish(&profile);
+    // In a unit or a container, that is the service.
+    let of_script = directory.read(children[1].id(), exes[1].to_str().unwrap()).unwrap();
+    children.iter_mut().for_each(|child| _ = child.kill().and_then(|()| child.wait()));
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(service(&resources, publishes), "basket");
+    let (_, program) = of_script.program.as_ref().unwrap();
+    assert_eq!(program.name, "rebuilds_index");
+    if of_script.cgroup.unit.is_none() && !of_script.cgroup.is_contained() {
+        assert_eq!(service(&resources, script), "rebuilds_index");
+    }
+    let attributes = &resources.attributes[resources.of_process[&publishes]];
+    assert_eq!(attributes["service.version"], "1.1");
+    assert!(!attributes.contains_key("process.pid"), "a series for each run would never end");
+}

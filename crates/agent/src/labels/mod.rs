@@ -5,8 +5,10 @@
 
 mod cgroup;
 mod container;
+mod context;
 mod directory;
 mod process;
+mod program;
 mod relabel;
 
 pub(crate) use directory::{KTHREADD, LastLives, Owner, ProcessDirectory, ProcessState, Resources, place_of};

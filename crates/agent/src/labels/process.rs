@@ -1,4 +1,4 @@
-//! Facts about a running process from /proc: its control group, and the service that its environment names.
+//! Facts about a running process from /proc: its control group, its command line, and the service that its environment names.
 //!
 //! Elsewhere: ended processes (`directory`).
 
@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::Read;
 
 use super::cgroup::CgroupFacts;
+use super::program::{ProgramName, program_name};
 use super::relabel::Attributes;
 
 /// Bytes of a file that are read at most: environments may have megabytes.
@@ -17,8 +18,10 @@ pub(crate) struct ProcessFacts {
     pub cgroup: CgroupFacts,
     /// Attributes from its container's runtime.
     pub container: Attributes,
-    /// Attributes from its environment: `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_SERVICE_NAME`, the pod's name.
+    /// Attributes from its environment: `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_SERVICE_NAME`, the pod's name; and what it publishes of itself.
     pub environment: Attributes,
+    /// The file that it executes, and the name of its program, if that is another one than the file's.
+    pub program: Option<(String, ProgramName)>,
     /// The process belongs to an indexed job, whose pods are numbered.
     pub is_indexed: bool,
     /// False for kernel threads and for a process in the middle of its exec.
@@ -32,7 +35,21 @@ impl ProcessFacts {
         let has_environment = !environment.is_empty();
         let is_indexed = value_of(environment, "JOB_COMPLETION_INDEX").is_some();
         let environment = of_environment(environment, cgroup.pod_uid.is_some() && has_own_hostname());
-        Self { cgroup, container: Attributes::new(), environment, is_indexed, has_environment }
+        Self { cgroup, environment, is_indexed, has_environment, ..Self::default() }
+    }
+
+    /// Adds what its command line says of the program in a file.
+    pub fn with_program(self, exe: &str, command_line: &[u8]) -> Self {
+        let program = program_name(exe, command_line).map(|program| (exe.to_owned(), program));
+        Self { program, ..self }
+    }
+
+    /// Adds what it publishes of itself: its SDK knows the environment, and more.
+    pub fn with_context(mut self, context: &Attributes) -> Self {
+        let wanted = context.iter().filter(|(name, value)| is_of_service(name) && !value.is_empty());
+        self.environment.extend(wanted.map(|(name, value)| (name.clone(), value.clone())));
+        self.environment.retain(|name, value| is_short(name, value));
+        self
     }
 
     /// Facts about an ended process, from the control group in which it ended. `None` if that is not a container's.
@@ -78,6 +95,14 @@ pub(crate) fn read_environment(pid: u32) -> Vec<u8> {
     plumb_process::environment(pid, MOST).unwrap_or_default()
 }
 
+/// Command line of a process; empty if it cannot be read.
+pub(crate) fn read_command_line(pid: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let file = File::open(format!("/proc/{pid}/cmdline"));
+    let read = file.and_then(|file| file.take(MOST as u64).read_to_end(&mut bytes));
+    read.map_or_else(|_| Vec::new(), |_| bytes)
+}
+
 /// Whether a process's host name differs from the machine's. In a pod it is then the pod's, unless the pod uses the machine's network.
 pub(crate) fn has_own_hostname(pid: u32) -> bool {
     let space = |pid: u32| std::fs::read_link(format!("/proc/{pid}/ns/uts")).ok();
@@ -103,20 +128,25 @@ fn of_environment(environment: &[u8], is_pod: bool) -> Attributes {
     for pair in value("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default().split(',') {
         let Some((name, value)) = pair.split_once('=') else { continue };
         let (name, value) = (name.trim(), percent_decoded(value.trim()));
-        let is_wanted = name.starts_with("k8s.")
-            || matches!(
-                name,
-                "service.name" | "service.namespace" | "service.version" | "deployment.environment.name"
-            );
-        if is_wanted && !value.is_empty() {
+        if is_of_service(name) && !value.is_empty() {
             attributes.insert(name.to_owned(), value);
         }
     }
     if let Some(service) = value("OTEL_SERVICE_NAME") {
         attributes.insert("service.name".to_owned(), service.to_owned());
     }
-    attributes.retain(|name, value| name.len() <= 200 && value.len() <= 500);
+    attributes.retain(|name, value| is_short(name, value));
     attributes
+}
+
+/// Whether an attribute names a service or its location.
+fn is_of_service(name: &str) -> bool {
+    let is_known = ["service.name", "service.namespace", "service.version", "deployment.environment.name"];
+    name.starts_with("k8s.") || is_known.contains(&name)
+}
+
+fn is_short(name: &str, value: &str) -> bool {
+    name.len() <= 200 && value.len() <= 500
 }
 
 /// Decodes a value in the encoding of W3C baggage.

@@ -91,7 +91,7 @@ pub struct KeyValue {
 
 impl KeyValue {
     /// Creates a text attribute.
-    pub(super) fn of_text(key: &str, value: &str) -> Self {
+    pub fn of_text(key: &str, value: &str) -> Self {
         Self { key: key.to_owned(), value: Some(AnyValue::of_text(value)), key_strindex: 0 }
     }
 

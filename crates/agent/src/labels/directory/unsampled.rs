@@ -215,7 +215,7 @@ mod tests {
         directory.meet(own);
         directory.keep(own);
         assert!(directory.remembered(own, Some(&exe)).is_some());
-        let known = Known { cgroup: String::new(), exe: exe.clone(), facts, generation: 0 };
+        let known = Known { cgroup: String::new(), exe: exe.clone(), facts, generation: 0, looks: 0 };
         directory.known.insert(GONE, known);
         add_life(&mut profile, GONE, None, &exe, LifeEnd::Exit);
         let lives = LastLives::of(&profile);
