@@ -1,7 +1,8 @@
 //! Whether the server works, and what it counts.
 
 use axum::extract::State;
-use axum::http::HeaderValue;
+use axum::http::header::ACCEPT;
+use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 
 use crate::app::App;
@@ -18,13 +19,19 @@ pub(super) async fn ready(State(app): State<App>) -> Result<&'static str, ApiErr
     }
 }
 
+/// Content type of Prometheus' own format, of which OpenMetrics is an extension that only its readers ask for.
+const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
 /// Counts for Prometheus.
-pub(super) async fn metrics(State(app): State<App>) -> Response {
+pub(super) async fn metrics(State(app): State<App>, headers: HeaderMap) -> Response {
+    let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let is_open = accepted.into_iter().any(|text| text.contains("application/openmetrics-text"));
     let store = app.store.clone();
     let status = tokio::task::spawn_blocking(move || store.status()).await.unwrap_or_default();
     match app.metrics.text(&status) {
         Ok(text) => {
-            let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            let kind = if is_open { OPEN_METRICS } else { PLAIN };
             ([("Content-Type", HeaderValue::from_static(kind))], text).into_response()
         }
         Err(error) => ApiError::new(ErrorCode::Internal, error.to_string()).into_response(),

@@ -1,0 +1,72 @@
+//! The server's metrics, read by Prometheus' own parser.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod support;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use axum::body::Body;
+use axum::http::Request;
+use http_body_util::BodyExt;
+use plumb_fixtures::{Requirement, needs};
+use plumb_server::ServerOptions;
+use support::Server;
+
+/// The parser as a program.
+fn parser() -> PathBuf {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("prometheus-parser");
+    let mut command = Command::new("go");
+    command.args(["build", "-o"]).arg(&program).arg(".").env("GOFLAGS", "-buildvcs=false -mod=readonly");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/prometheus");
+    assert!(command.current_dir(source).status().unwrap().success(), "it builds");
+    program
+}
+
+/// The series of a text of this content type.
+fn parsed(program: &Path, kind: &str, text: &[u8]) -> Result<String, String> {
+    let mut command = Command::new(program);
+    command.arg(kind).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(text).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+#[tokio::test]
+async fn metrics_are_read_by_prometheus_in_either_format() {
+    if !needs(Requirement::Go) {
+        return;
+    }
+    let program = parser();
+    let server = Server::new("metrics", ServerOptions::default());
+    let (status, _) = server.post("/ingest?name=api.cpu&sampleRate=100", "text/plain", "main;f 5\n").await;
+    assert_eq!(status, 200);
+    // As Prometheus asks, as older scrapers do, and as a browser does.
+    let open = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,text/plain;version=0.0.4;q=0.4,*/*;q=0.1";
+    for (accept, expected) in [
+        (open, "application/openmetrics-text"),
+        ("text/plain;version=0.0.4", "text/plain"),
+        ("*/*", "text/plain"),
+    ] {
+        let request = Request::get("/metrics").header("Accept", accept).body(Body::empty()).unwrap();
+        let response = server.send(request).await;
+        let kind = response.headers()["Content-Type"].to_str().unwrap().to_owned();
+        assert!(kind.starts_with(expected), "{accept}: {kind}");
+        let text = response.into_body().collect().await.unwrap().to_bytes().to_vec();
+        let series = parsed(&program, &kind, &text).unwrap();
+        for wanted in
+            [r#"__name__="plumb_store_samples_total"} 2"#, r#"__name__="plumb_store_batches_total"} 1"#]
+        {
+            assert!(series.contains(wanted), "{kind}: no {wanted} in {series}");
+        }
+        // Cut anywhere, it is refused: a scrape that ended early isn't taken for a whole one.
+        if expected != "text/plain" {
+            let cut = text.len() - "# EOF\n".len();
+            assert!(parsed(&program, &kind, &text[..cut]).unwrap_err().contains("EOF"));
+        }
+    }
+}
