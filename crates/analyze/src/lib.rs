@@ -57,8 +57,8 @@ pub use compare::{Comparison, Shift, Verdict, holm, mann_whitney, shift};
 pub use cost::Cost;
 pub use coverage::{coverage, is_clock, is_cpu_time, is_untold};
 pub use diff::{
-    By, Change, Diff, DiffBox, DiffFlame, DiffFunction, DiffOptions, DiffRow, Evidence, Mark, Moved, Per,
-    Subject, Visibility,
+    By, Change, Diff, DiffBox, DiffFlame, DiffFunction, DiffOptions, DiffRow, Evidence, LEAST_WINDOWS, Mark,
+    Moved, Per, Subject, Visibility, WindowChange, WindowSums, dearer, origin,
 };
 pub use explain::{
     Bottleneck, BoundBy, CallPath, CallingLine, ExplainOptions, Explanation, Gain, HotCode, HotFunction,

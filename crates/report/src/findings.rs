@@ -12,9 +12,11 @@ use serde::Serialize;
 use crate::explain::{HotFunctions, caches};
 
 mod bound;
+mod change;
 mod rank;
 
 pub use bound::{AnswerBound, BoundReason};
+pub use change::{ServiceChange, of_change};
 pub use rank::{FindingOwner, rank};
 
 /// Largest number of findings per service.
@@ -43,8 +45,19 @@ pub struct Findings {
     pub own_cpu_ns: i64,
     /// Limits of the answer; empty if everything requested was examined.
     pub truncated: Vec<AnswerBound>,
+    /// The services with the most CPU time, three at most.
+    pub largest: Vec<LargeService>,
     /// The findings, in the order of [`rank()`].
     pub findings: Vec<Finding>,
+}
+
+/// A service with much CPU time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LargeService {
+    /// The service.
+    pub service: String,
+    /// CPU time.
+    pub cpu_ns: i64,
 }
 
 /// A finding.
@@ -81,13 +94,15 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
+    /// A newer version takes more.
+    Change,
     /// A cause found by a rule.
     Cause,
     /// A function with much time; the reason is not known.
     Function,
     /// The kernel takes much time.
     Kernel,
-    /// The service as a whole; nothing in it stands out.
+    /// The habits of a service in which nothing else stands out.
     Service,
 }
 
@@ -110,6 +125,8 @@ pub struct ServiceFacts {
     pub service: String,
     /// CPU time of the service.
     pub cpu_ns: i64,
+    /// Whether the number of its samples is known.
+    pub is_counted: bool,
     /// CPU capacity of the machines, if known.
     pub machine_ns: Option<i64>,
     /// Interval at which it wakes up.
@@ -120,7 +137,7 @@ pub struct ServiceFacts {
     pub evidence: FindingEvidence,
 }
 
-/// Returns the findings about a service: those above `threshold` percent of its CPU time; if there are none, the service itself.
+/// Returns the findings about a service: those above `threshold` percent of its CPU time; if there are none, what is known of its habits.
 pub fn of_service(profile: &Profile, filter: &Filter, threshold: f64, facts: &ServiceFacts) -> Vec<Finding> {
     let view = Explanation::view(profile, filter);
     let call_name = crate::kernel_time::call_names(profile);
@@ -139,22 +156,28 @@ pub fn of_service(profile: &Profile, filter: &Filter, threshold: f64, facts: &Se
     above.extend(
         report.outlook.above.iter().filter(|(what, _)| Some(*what) != report.first().map(|one| one.0)),
     );
-    // A store guesses the number of samples from their weights: one stack of many samples counts as one.
-    above.extend(report.outlook.largest.filter(|_| report.outlook.is_few && above.is_empty()));
-    above.retain(|(_, share)| share.percent > 0.0);
+    // Without their number, one stack of many samples counts as one.
+    let is_few = report.outlook.is_few && !facts.is_counted && above.is_empty();
+    above.extend(report.outlook.largest.filter(|_| is_few));
+    // Time in the kernel of which nothing is known tells nobody what to do.
+    let is_known = |what: &Bottleneck| match what {
+        Bottleneck::Kernel(index) => !matches!(report.time.rows[*index].cause, Cause::Other | Cause::Idle),
+        _ => true,
+    };
+    above.retain(|(what, share)| share.percent > 0.0 && is_known(what));
     let mut found: Vec<Finding> =
         above.into_iter().take(MOST).map(|(what, share)| finding(&report, what, share, facts)).collect();
-    if found.is_empty() {
+    if found.is_empty() && (facts.period_ns.is_some() || !facts.observations.is_empty()) {
         found.push(whole(facts));
     }
     found.iter_mut().for_each(|one| one.owner = owner);
     found
 }
 
-/// Returns the finding about the service itself.
+/// Returns the finding about the habits of the service.
 fn whole(facts: &ServiceFacts) -> Finding {
-    let title = "Nothing named takes a large share of its CPU time".to_owned();
-    made(facts, FindingKind::Service, title, 100.0)
+    let title = if facts.period_ns.is_some() { "It works at regular intervals" } else { "It was watched" };
+    made(facts, FindingKind::Service, title.to_owned(), 100.0)
 }
 
 fn finding(report: &Explanation<'_>, what: Bottleneck, share: Share, facts: &ServiceFacts) -> Finding {

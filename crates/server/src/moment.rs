@@ -32,6 +32,12 @@ pub fn parse(text: &str, now: i64) -> Option<i64> {
     now.checked_add(seconds(offset)?.checked_mul(1000 * sign)?)
 }
 
+/// A moment in milliseconds since 1970 as a person reads it: `2026-11-24 14:00 UTC`.
+pub fn text(millis: i64) -> String {
+    let moment = DateTime::from_timestamp_millis(millis);
+    moment.map_or_else(String::new, |moment| moment.format("%Y-%m-%d %H:%M UTC").to_string())
+}
+
 /// `2026-11-24`, `2026-11-24T14:00`, with seconds, with a blank instead of `T`, with `Z` or an offset such as `+01:00`.
 fn date(text: &str) -> Option<i64> {
     let text = text.replacen(' ', "T", 1).replace('Z', "+00:00");

@@ -33,6 +33,8 @@ export interface FindingsAnswer {
   readonly examined: number;
   /** How the answer was bounded, a sentence each. */
   readonly truncated: readonly { readonly says: string }[];
+  readonly cpu_ns: number;
+  readonly largest: readonly { readonly service: string; readonly cpu_ns: number }[];
   readonly findings: readonly Finding[];
 }
 

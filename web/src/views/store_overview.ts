@@ -82,9 +82,12 @@ function rowPicker(known: readonly string[], label: string, { label: choose }: O
 /** Findings in sight at first. */
 const SHOWN = 5;
 
-function listed({ findings, examined, services, truncated }: FindingsAnswer, events: OverviewEvents): HTMLElement[] {
+function listed({ findings, examined, services, truncated, largest, cpu_ns }: FindingsAnswer, events: OverviewEvents): HTMLElement[] {
   const bounds = truncated.map(({ says }) => el("p", { class: "hint" }, says));
-  if (findings.length === 0) return [el("p", { class: "empty" }, "Nothing stands out in this range."), ...bounds];
+  if (findings.length === 0) {
+    const names = largest.map(({ service, cpu_ns: own }) => `${service} ${percent(own, cpu_ns)}`).join(", ");
+    return [el("p", { class: "empty" }, `Nothing stands out in this range.${names === "" ? "" : ` The largest services: ${names}.`}`), ...bounds];
+  }
   const list = el("ol", { class: "finding-list" }, ...findings.slice(0, SHOWN).map((finding) => card(finding, events)));
   const below: HTMLElement[] = [];
   if (findings.length > SHOWN) {

@@ -16,6 +16,7 @@ mod rows;
 mod speed;
 mod student;
 mod sum;
+mod windows;
 
 pub use change::{Change, Evidence, Mark, Visibility};
 pub use flame::{DiffBox, DiffFlame};
@@ -23,6 +24,7 @@ pub use functions::DiffFunction;
 pub use moved::Moved;
 pub use options::{By, DiffOptions, Per};
 pub use rows::Subject;
+pub use windows::{LEAST_WINDOWS, WindowChange, WindowSums, dearer, origin};
 
 use change::{Comparing, Draft, Run};
 use functions::Functions;

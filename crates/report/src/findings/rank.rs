@@ -1,7 +1,8 @@
 //! The order of findings. It is decided here alone: the server sends it, the page and `plumb query findings` display it unchanged.
 //!
 //! Findings are about the user's services. Kernel threads come after them, and plumb itself comes last: its time is a cost of profiling, which is
-//! shown, but is not a finding. Either ranks with the services from [`LARGE`] percent of the machine on. Within a group findings
+//! shown, but is not a finding. Either ranks with the services from [`LARGE`] percent of the machine on. Within a group what a newer version made
+//! dearer comes first, as it can be taken back. The other findings
 //! are sorted by CPU time, multiplied by a [`factor`]: a habit or a cause can be acted on, a share only says where to look.
 //!
 //! Elsewhere: finding them.
@@ -37,7 +38,7 @@ pub enum FindingOwner {
 
 impl FindingOwner {
     /// Returns the owner of a service: plumb if most of its time is below frames of plumb's program, whatever its unit or its pod is called.
-    pub(super) fn of(profile: &Profile, service: &str) -> Self {
+    pub fn of(profile: &Profile, service: &str) -> Self {
         if service == KERNEL_SERVICE {
             return Self::Kernel;
         }
@@ -63,7 +64,9 @@ pub fn rank(findings: &mut [Finding]) {
         _ => one.owner,
     };
     // The sort is stable.
-    findings.sort_by_key(|one| (group(one), Reverse((one.cpu_ns as f64 * factor(one)) as i64)));
+    let is_old = |one: &Finding| one.kind != FindingKind::Change;
+    let weight = |one: &Finding| Reverse((one.cpu_ns as f64 * factor(one)) as i64);
+    findings.sort_by_key(|one| (group(one), is_old(one), weight(one)));
 }
 
 /// Returns the factor on a finding's CPU time.

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use plumb_formats::pprof::message::Profile;
 use plumb_report::findings::{AnswerBound, BoundReason};
 
-use super::profile::counted_within;
+use super::profile::CountedRows;
 use crate::app::Context;
 use crate::error::ApiError;
 use crate::wire::querier::StacktracesRequest;
@@ -39,7 +39,7 @@ pub(crate) fn bounded_profile(
     request: &StacktracesRequest,
 ) -> Result<BoundedProfile, ApiError> {
     let limits = &context.options.query;
-    bounded(context, request, limits.rows, limits.stacks)
+    bounded(context, &CountedRows::read(context, request, limits.rows)?, limits.stacks)
 }
 
 /// As [`bounded_profile`], with all stacks and their whole time: only the number of samples is bounded.
@@ -47,17 +47,17 @@ pub(crate) fn thinned_profile(
     context: &Context,
     request: &StacktracesRequest,
 ) -> Result<BoundedProfile, ApiError> {
-    bounded(context, request, usize::MAX, usize::MAX)
+    bounded(context, &CountedRows::read(context, request, usize::MAX)?, usize::MAX)
 }
 
-fn bounded(
+/// The rows as a profile with at most `stacks` stacks.
+pub(super) fn bounded(
     context: &Context,
-    request: &StacktracesRequest,
-    rows: usize,
+    rows: &CountedRows,
     stacks: usize,
 ) -> Result<BoundedProfile, ApiError> {
-    let (mut message, is_counted, rows) = counted_within(context, request, rows)?;
-    let rows = rows.map(|rows| AnswerBound::new(BoundReason::Rows, rows.taken, rows.of));
+    let (mut message, is_counted) = (rows.merged(context)?, rows.is_counted);
+    let rows = rows.taken.map(|rows| AnswerBound::new(BoundReason::Rows, rows.taken, rows.of));
     let stacks = heaviest(&mut message, stacks);
     let samples = told_apart(&mut message, context.options.query.samples);
     // The profile may combine profiles with different periods.

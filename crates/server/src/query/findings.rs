@@ -12,18 +12,24 @@ use plumb_formats::foreign;
 use plumb_formats::otlp::{MACHINE_TIME, OBSERVATION, WAKE_PERIOD};
 use plumb_report::JSON_VERSION;
 use plumb_report::findings::{
-    AnswerBound, BoundReason, Finding, FindingEvidence, FindingOwner, Findings, ServiceFacts, of_service,
-    rank,
+    AnswerBound, BoundReason, Finding, FindingEvidence, FindingOwner, Findings, LargeService, ServiceFacts,
+    of_change, of_service, rank,
 };
 use plumb_store::{NAME, PROFILE_TYPE, ProfileType, SERVICE, Selector};
 use prost::Message;
 
-use super::bounded::{BoundedProfile, bounded_profile};
+use super::bounded::{BoundedProfile, bounded};
+use super::profile::CountedRows;
 use super::selection::{Range, select};
+use super::versions::{Compared, compare};
 use crate::app::Context;
 use crate::error::{ApiError, ErrorCode};
 use crate::wire::querier::StacktracesRequest;
 
+/// Most profile types beside CPU time of which the versions of a service are compared.
+const OTHER_TYPES: usize = 6;
+/// Largest services that are named.
+const LARGEST: usize = 3;
 /// Most observations reported per service.
 const OBSERVATIONS: usize = 5;
 /// Wake-ups are regular if this fraction of the intervals measured by agents is within a tenth of the median.
@@ -54,6 +60,8 @@ struct ServiceTotals {
     periods: Vec<i64>,
     /// Profile types of the agents' observations.
     observations: BTreeSet<String>,
+    /// Other profile types, whose values can be compared between versions.
+    others: BTreeSet<String>,
 }
 
 pub(crate) fn findings(context: &Context, request: &FindingsRequest) -> Result<Findings, ApiError> {
@@ -63,6 +71,11 @@ pub(crate) fn findings(context: &Context, request: &FindingsRequest) -> Result<F
         totals.into_iter().filter(|(_, totals)| totals.cpu_ns > 0).collect();
     services.sort_by_key(|(_, totals)| std::cmp::Reverse(totals.cpu_ns));
     let (cpu_ns, count) = (services.iter().map(|(_, one)| one.cpu_ns).sum(), services.len());
+    let large = |(service, totals): &(String, ServiceTotals)| LargeService {
+        service: service.clone(),
+        cpu_ns: totals.cpu_ns,
+    };
+    let largest = services.iter().take(LARGEST).map(large).collect();
     services.truncate(request.services);
     let (mut found, mut own_cpu_ns, mut examined) = (Vec::new(), 0, 0);
     let mut truncated = Vec::new();
@@ -74,9 +87,12 @@ pub(crate) fn findings(context: &Context, request: &FindingsRequest) -> Result<F
             break;
         }
         let of_service = match of(context, request, service, totals, machine_ns) {
-            Ok((of_service, bounds)) => {
-                truncated.extend(bounds.into_iter().map(|bound| bound.of_service(service)));
-                of_service
+            Ok(of_service) => {
+                truncated.extend(of_service.bounds.into_iter().map(|bound| bound.of_service(service)));
+                if of_service.owner == FindingOwner::Plumb {
+                    own_cpu_ns += totals.cpu_ns;
+                }
+                of_service.found
             }
             // Other services may be smaller.
             Err(error) if error.code == ErrorCode::ResourceExhausted => {
@@ -86,9 +102,6 @@ pub(crate) fn findings(context: &Context, request: &FindingsRequest) -> Result<F
             Err(error) => return Err(error),
         };
         examined += 1;
-        if of_service.iter().any(|one| one.owner == FindingOwner::Plumb) {
-            own_cpu_ns += totals.cpu_ns;
-        }
         found.extend(of_service);
     }
     rank(&mut found);
@@ -102,6 +115,7 @@ pub(crate) fn findings(context: &Context, request: &FindingsRequest) -> Result<F
         examined,
         own_cpu_ns,
         truncated,
+        largest,
         findings: found,
     })
 }
@@ -120,8 +134,14 @@ fn totals(
         let one = services.entry(service.to_owned()).or_default();
         if kind == request.profile_type {
             one.cpu_ns = one.cpu_ns.saturating_add(total);
-        } else if ProfileType::parse(kind).is_some_and(|kind| kind.name == OBSERVATION) {
-            one.observations.insert(kind.to_owned());
+            continue;
+        }
+        let Some(parsed) = ProfileType::parse(kind) else { continue };
+        match &*parsed.name {
+            OBSERVATION => _ = one.observations.insert(kind.to_owned()),
+            WAKE_PERIOD => {}
+            _ if parsed == ProfileType::cpu_samples() => {}
+            _ => _ = one.others.insert(kind.to_owned()),
         }
     }
     // Only the median of the intervals matters, for which a part is enough.
@@ -137,13 +157,22 @@ fn totals(
     Ok((services, (!machine.is_empty()).then_some(sum)))
 }
 
+/// The findings about a service.
+#[derive(Default)]
+struct Examined {
+    owner: FindingOwner,
+    found: Vec<Finding>,
+    /// The applied bounds.
+    bounds: Vec<AnswerBound>,
+}
+
 fn of(
     context: &Context,
     request: &FindingsRequest,
     service: &str,
     totals: &ServiceTotals,
     machine_ns: Option<i64>,
-) -> Result<(Vec<Finding>, Vec<AnswerBound>), ApiError> {
+) -> Result<Examined, ApiError> {
     let selector = Selector::parse(&request.label_selector)?.with(SERVICE, service).to_string();
     let stacktraces = StacktracesRequest {
         profile_type_id: request.profile_type.clone(),
@@ -152,22 +181,41 @@ fn of(
         end: request.end,
         ..StacktracesRequest::default()
     };
-    let BoundedProfile { message, bounds, .. } = bounded_profile(context, &stacktraces)?;
+    let limits = &context.options.query;
+    let rows = CountedRows::read(context, &stacktraces, limits.rows)?;
+    let cpu = compare(&rows.batch, &request.profile_type, &context.cancellation)?;
+    let BoundedProfile { message, bounds, is_counted } = bounded(context, &rows, limits.stacks)?;
+    drop(rows);
     context.check()?;
     let mut profile = foreign::read(&message.encode_to_vec())?;
     plumb_symbolize::make_readable(&mut profile);
-    let Some(event) = explained_event(&profile) else { return Ok((Vec::new(), bounds)) };
+    let owner = FindingOwner::of(&profile, service);
+    let Some(event) = explained_event(&profile) else {
+        return Ok(Examined { owner, bounds, ..Examined::default() });
+    };
     let filter = Filter { event: Some(event), no_idle: true, ..Filter::default() };
     let observations = observations(context, request, &selector, &totals.observations)?;
     let facts = ServiceFacts {
         service: service.to_owned(),
         cpu_ns: totals.cpu_ns,
+        is_counted,
         machine_ns,
         period_ns: regular(&totals.periods),
         observations,
         evidence: FindingEvidence { selector, profile_type: request.profile_type.clone(), function: None },
     };
-    Ok((of_service(&profile, &filter, request.threshold, &facts), bounds))
+    let mut found = of_service(&profile, &filter, request.threshold, &facts);
+    if let Compared::Versions(change) = cpu {
+        found.extend(change.iter().map(|change| of_change(change, &facts)));
+        for kind in totals.others.iter().take(OTHER_TYPES) {
+            let stacktraces = StacktracesRequest { profile_type_id: kind.clone(), ..stacktraces.clone() };
+            let rows = CountedRows::read(context, &stacktraces, limits.rows / OTHER_TYPES)?;
+            if let Compared::Versions(Some(change)) = compare(&rows.batch, kind, &context.cancellation)? {
+                found.push(of_change(&change, &facts));
+            }
+        }
+    }
+    Ok(Examined { owner, found, bounds })
 }
 
 /// The agents' observations of a service, heaviest first.

@@ -15,6 +15,7 @@ mod merge;
 mod profile;
 mod selection;
 mod series;
+mod versions;
 
 pub(crate) use bounded::{BoundedProfile, bounded_profile, thinned_profile};
 pub(crate) use findings::{FindingsRequest, findings};

@@ -69,31 +69,45 @@ pub(crate) fn merge_profile(
 
 /// All samples of a selection, merged by stack, each with its number of samples where all profiles have them.
 pub(crate) fn counted_profile(context: &Context, request: &StacktracesRequest) -> Result<Profile, ApiError> {
-    Ok(counted_within(context, request, usize::MAX)?.0)
+    CountedRows::read(context, request, usize::MAX)?.merged(context)
 }
 
-/// As [`counted_profile`], from at most `rows` rows; also returns the part that was read, if not all.
-pub(super) fn counted_within(
-    context: &Context,
-    request: &StacktracesRequest,
-    rows: usize,
-) -> Result<(Profile, bool, Option<RowsTaken>), ApiError> {
-    let kind = profile_type(&request.profile_type_id)?;
-    let (sample_type, sample_unit) = ("samples".to_owned(), "count".to_owned());
-    let count = ProfileType { sample_type, sample_unit, ..kind.clone() };
-    let [count_id, kind_id] = [count.to_string(), kind.to_string()];
-    let selector = Selector::parse(&request.label_selector)?;
-    let selector = selector.with_any(PROFILE_TYPE, &[&count_id, &kind_id])?;
-    let range = Range::checked(request.start, request.end, &context.options.query)?;
-    let selected = select(context, selector, range)?;
-    let (selected, taken) = if rows == usize::MAX { (selected, None) } else { selected.at_most(rows)? };
-    let batch = selected.batch()?;
-    if kind == count {
-        return Ok((merged(&batch, &[], &[kind], range.end, &context.cancellation)?, true, taken));
+/// Samples of a selection with their numbers where all profiles have them.
+pub(super) struct CountedRows {
+    pub batch: Batch,
+    /// Whether all profiles have the numbers of their samples.
+    pub is_counted: bool,
+    /// The part that was read, if not all.
+    pub taken: Option<RowsTaken>,
+    kinds: Vec<ProfileType>,
+    end: i64,
+}
+
+impl CountedRows {
+    /// Reads at most `rows` rows.
+    pub fn read(context: &Context, request: &StacktracesRequest, rows: usize) -> Result<Self, ApiError> {
+        let kind = profile_type(&request.profile_type_id)?;
+        let (sample_type, sample_unit) = ("samples".to_owned(), "count".to_owned());
+        let count = ProfileType { sample_type, sample_unit, ..kind.clone() };
+        let [count_id, kind_id] = [count.to_string(), kind.to_string()];
+        let selector = Selector::parse(&request.label_selector)?;
+        let selector = selector.with_any(PROFILE_TYPE, &[&count_id, &kind_id])?;
+        let range = Range::checked(request.start, request.end, &context.options.query)?;
+        let selected = select(context, selector, range)?;
+        let (selected, taken) = if rows == usize::MAX { (selected, None) } else { selected.at_most(rows)? };
+        let (batch, end) = (selected.batch()?, range.end);
+        if kind == count {
+            return Ok(Self { batch, is_counted: true, taken, kinds: vec![kind], end });
+        }
+        let is_counted = is_counted(&batch, (&count_id, &kind_id), &context.cancellation)?;
+        let kinds = if is_counted { vec![count, kind] } else { vec![kind] };
+        Ok(Self { batch, is_counted, taken, kinds, end })
     }
-    let is_counted = is_counted(&batch, (&count_id, &kind_id), &context.cancellation)?;
-    let kinds = if is_counted { vec![count, kind] } else { vec![kind] };
-    Ok((merged(&batch, &[], &kinds, range.end, &context.cancellation)?, is_counted, taken))
+
+    /// The samples merged by stack.
+    pub fn merged(&self, context: &Context) -> Result<Profile, ApiError> {
+        merged(&self.batch, &[], &self.kinds, self.end, &context.cancellation)
+    }
 }
 
 /// Whether each profile with values has the numbers of its samples beside them: not all clients send them.

@@ -20,7 +20,16 @@ pub(super) struct Findings {
     own_cpu_ns: i64,
     #[serde(default)]
     truncated: Vec<Bound>,
+    #[serde(default)]
+    largest: Vec<Large>,
     pub(super) findings: Vec<Finding>,
+}
+
+/// A service with much CPU time.
+#[derive(Deserialize)]
+struct Large {
+    service: String,
+    cpu_ns: i64,
 }
 
 /// A limit that the server applied to an answer.
@@ -66,6 +75,13 @@ pub(super) fn show(
             writeln!(out, "    do    {}", printable(remedy))?;
         }
         writeln!(out, "    more  plumb explain {}\n", shell_words::quote(&url(&one.evidence.selector)))?;
+    }
+    if found.findings.is_empty() && !found.largest.is_empty() {
+        let one = |Large { service, cpu_ns }: &Large| {
+            format!("{} {}", printable(service), short(percent(*cpu_ns, found.cpu_ns)))
+        };
+        let all: Vec<String> = found.largest.iter().map(one).collect();
+        writeln!(out, "Nothing stands out. The largest services: {}\n", all.join(", "))?;
     }
     for bound in &found.truncated {
         let service = bound.service.as_ref().map(|service| format!("{}: ", printable(service)));

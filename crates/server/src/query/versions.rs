@@ -1,0 +1,247 @@
+//! Deployments: a service of which an older and a newer version are in the selection, and what is dearer in the newer one.
+//!
+//! A version is told by a label, or by the build id of a mapped file. Elsewhere: the statistics (`plumb_analyze`), the words (`plumb_report`).
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use plumb_analyze::{LEAST_WINDOWS, WindowSums, dearer, origin};
+use plumb_report::findings::ServiceChange;
+use plumb_store::{Batch, Cancellation, Labels, Millis, PROFILE_TYPE, StackNodeId, TextId};
+
+use crate::error::ApiError;
+use crate::moment;
+
+/// Labels that tell a version, the most reliable first.
+const VERSION_LABELS: [&str; 2] = ["service_version", "container_image_name"];
+/// Labels that tell instances of a service apart.
+const INSTANCE_LABELS: [&str; 6] =
+    ["host_name", "k8s_node_name", "k8s_pod_name", "k8s_pod_uid", "container_name", "instance"];
+/// Characters of a build id that are shown.
+const ID_LENGTH: usize = 12;
+
+/// A profile of an instance.
+type Window = (usize, Millis);
+
+/// The samples of a batch by window.
+struct Windows<'b> {
+    batch: &'b Batch,
+    /// Places of samples.
+    samples: BTreeMap<Window, Vec<usize>>,
+}
+
+/// A version, and the time of its first window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Version {
+    name: String,
+    label: Option<&'static str>,
+    since: Millis,
+    windows: HashSet<Window>,
+}
+
+/// A comparison of a service's versions.
+pub(super) enum Compared {
+    /// There is one version, or none is known.
+    One,
+    /// There are several, and the newest takes more than the one before it, or doesn't.
+    Versions(Option<Box<ServiceChange>>),
+}
+
+/// Looks for what is dearer in the newest version than in the one before it, in profiles of a type.
+pub(super) fn compare(batch: &Batch, kind: &str, cancellation: &Cancellation) -> Result<Compared, ApiError> {
+    let windows = Windows::new(batch, kind, cancellation)?;
+    let Some([old, new]) = windows.versions(cancellation)? else { return Ok(Compared::One) };
+    let mut functions = FunctionsOfStacks::new(batch);
+    let before = windows.sums(&old, &mut functions, cancellation)?;
+    let after = windows.sums(&new, &mut functions, cancellation)?;
+    let dearer = dearer(&before, &after);
+    let Some((change, caller)) = origin(&dearer) else { return Ok(Compared::Versions(None)) };
+    let name = |function: u32| functions.name(function).to_owned();
+    let times: HashSet<Millis> = new.windows.iter().map(|(_, time)| *time).collect();
+    let instances = new.windows.len() as f64 / times.len().max(1) as f64;
+    let each_ns = windows.length_ms() as f64 * 1e6;
+    Ok(Compared::Versions(Some(Box::new(ServiceChange {
+        profile_type: kind.to_owned(),
+        label: new.label,
+        before: old.name.clone(),
+        after: new.name.clone(),
+        since: moment::text(new.since.0),
+        function: name(change.function),
+        caller: caller.map(|caller| name(caller.function)),
+        times: [change.times, change.low, change.high],
+        share: change.means[1] / after.mean_whole(),
+        more_per_ns: (change.means[1] - change.means[0]) * instances / each_ns,
+        lasted_ns: (times.len() as f64 * each_ns) as u64,
+    }))))
+}
+
+impl<'b> Windows<'b> {
+    fn new(batch: &'b Batch, kind: &str, cancellation: &Cancellation) -> Result<Self, ApiError> {
+        let mut known: HashMap<Labels, usize> = HashMap::new();
+        let mut instance = |labels: &Labels| {
+            let next = known.len();
+            *known.entry(labels.only(&INSTANCE_LABELS.map(str::to_owned))).or_insert(next)
+        };
+        let of_kind = |labels: &&Labels| labels.get(PROFILE_TYPE) == Some(kind);
+        let instances: Vec<Option<usize>> =
+            batch.all_series().map(|labels| Some(labels).filter(of_kind).map(&mut instance)).collect();
+        let mut samples: BTreeMap<Window, Vec<usize>> = BTreeMap::new();
+        for (place, sample) in batch.samples().iter().enumerate() {
+            cancellation.check()?;
+            if let Some(instance) = instances[sample.series.place()] {
+                samples.entry((instance, sample.time)).or_default().push(place);
+            }
+        }
+        Ok(Self { batch, samples })
+    }
+
+    /// Usual time between two windows, in milliseconds.
+    fn length_ms(&self) -> i64 {
+        let mut times: Vec<i64> = self.samples.keys().map(|(_, time)| time.0).collect();
+        times.sort_unstable();
+        times.dedup();
+        let mut distances: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        distances.sort_unstable();
+        distances.get(distances.len() / 2).copied().unwrap_or(1).max(1)
+    }
+
+    /// The newest version, and the one before it.
+    fn versions(&self, cancellation: &Cancellation) -> Result<Option<[Version; 2]>, ApiError> {
+        for label in VERSION_LABELS {
+            let of_series = self.batch.all_series().map(|labels| labels.get(label).map(str::to_owned));
+            let of_series: Vec<Option<String>> = of_series.collect();
+            let version = |place: usize| {
+                let sample = self.batch.samples()[place];
+                of_series[sample.series.place()].clone()
+            };
+            if let Some(two) = latest(self.by(version), Some(label)) {
+                return Ok(Some(two));
+            }
+        }
+        self.builds(cancellation)
+    }
+
+    /// Windows by the version of their samples, without those that have several.
+    fn by(&self, version: impl Fn(usize) -> Option<String>) -> BTreeMap<String, HashSet<Window>> {
+        let mut found: BTreeMap<String, HashSet<Window>> = BTreeMap::new();
+        for (window, places) in &self.samples {
+            let versions: HashSet<String> = places.iter().filter_map(|&place| version(place)).collect();
+            if let (1, Some(version)) = (versions.len(), versions.into_iter().next()) {
+                found.entry(version).or_default().insert(*window);
+            }
+        }
+        found
+    }
+
+    /// Versions by the build ids of the mapped file that has most samples of those that have several.
+    fn builds(&self, cancellation: &Cancellation) -> Result<Option<[Version; 2]>, ApiError> {
+        let dictionary = &self.batch.dictionary;
+        let none = TextId::default();
+        let mut ids: HashMap<TextId, HashSet<TextId>> = HashMap::new();
+        for frame in dictionary.frames().filter(|frame| frame.mapping != none && frame.build_id != none) {
+            ids.entry(frame.mapping).or_default().insert(frame.build_id);
+        }
+        ids.retain(|_, ids| ids.len() > 1);
+        let mut best: Option<[Version; 2]> = None;
+        for &mapping in ids.keys() {
+            // The build of each stack's outermost frame in the file.
+            let mut of_stack: HashMap<StackNodeId, Option<TextId>> = HashMap::new();
+            let mut build = |stack: StackNodeId| {
+                *of_stack.entry(stack).or_insert_with(|| {
+                    let frames = dictionary.frames_of(stack).map(|frame| dictionary.frame_at(frame));
+                    frames.filter(|frame| frame.mapping == mapping).map(|frame| frame.build_id).last()
+                })
+            };
+            let mut builds: Vec<Option<TextId>> = Vec::with_capacity(self.batch.samples().len());
+            for sample in self.batch.samples() {
+                cancellation.check()?;
+                builds.push(build(sample.stack));
+            }
+            let version = |place: usize| {
+                let id = dictionary.resolve(builds[place]?);
+                Some(id.chars().take(ID_LENGTH).collect())
+            };
+            let two = latest(self.by(version), None);
+            let size = |two: &[Version; 2]| two[0].windows.len() + two[1].windows.len();
+            if two.as_ref().map_or(0, size) > best.as_ref().map_or(0, size) {
+                best = two;
+            }
+        }
+        Ok(best)
+    }
+
+    fn sums(
+        &self,
+        version: &Version,
+        functions: &mut FunctionsOfStacks<'b>,
+        cancellation: &Cancellation,
+    ) -> Result<WindowSums, ApiError> {
+        let mut sums = WindowSums::default();
+        for window in &version.windows {
+            let (mut whole, mut values) = (0.0, HashMap::new());
+            for &place in self.samples.get(window).into_iter().flatten() {
+                cancellation.check()?;
+                let sample = self.batch.samples()[place];
+                let value = sample.value as f64;
+                whole += value;
+                let of_stack = functions.of(sample.stack);
+                of_stack.iter().for_each(|&function| *values.entry(function).or_default() += value);
+                of_stack.first().iter().for_each(|&&function| sums.add_own(function, value));
+            }
+            sums.add(whole, values);
+        }
+        Ok(sums)
+    }
+}
+
+/// The newest of versions and the one before it, if both have enough windows.
+fn latest(found: BTreeMap<String, HashSet<Window>>, label: Option<&'static str>) -> Option<[Version; 2]> {
+    let version = |(name, windows): (String, HashSet<Window>)| {
+        let since = windows.iter().map(|(_, time)| *time).min()?;
+        Some(Version { name, label, since, windows })
+    };
+    let enough = |version: &Version| version.windows.len() >= LEAST_WINDOWS;
+    let mut versions: Vec<Version> = found.into_iter().filter_map(version).filter(enough).collect();
+    versions.sort_by_key(|version| version.since);
+    let new = versions.pop()?;
+    let old = versions.pop().filter(|old| old.since < new.since)?;
+    Some([old, new])
+}
+
+/// Functions of stacks by name: each once, innermost first.
+struct FunctionsOfStacks<'b> {
+    batch: &'b Batch,
+    of_stack: HashMap<StackNodeId, Box<[u32]>>,
+    numbers: HashMap<TextId, u32>,
+    names: Vec<TextId>,
+}
+
+impl<'b> FunctionsOfStacks<'b> {
+    fn new(batch: &'b Batch) -> Self {
+        let (of_stack, numbers, names) = Default::default();
+        Self { batch, of_stack, numbers, names }
+    }
+
+    fn of(&mut self, stack: StackNodeId) -> &[u32] {
+        let Self { batch, of_stack, numbers, names } = self;
+        of_stack.entry(stack).or_insert_with(|| {
+            let (mut all, mut seen) = (Vec::new(), HashSet::new());
+            for frame in batch.dictionary.frames_of(stack) {
+                let name = batch.dictionary.frame_at(frame).function;
+                if name != TextId::default() && seen.insert(name) {
+                    let next = names.len() as u32;
+                    let number = *numbers.entry(name).or_insert(next);
+                    if number == next {
+                        names.push(name);
+                    }
+                    all.push(number);
+                }
+            }
+            all.into()
+        })
+    }
+
+    fn name(&self, function: u32) -> &'b str {
+        let name = self.names.get(function as usize);
+        name.map_or("", |&name| self.batch.dictionary.resolve(name))
+    }
+}
