@@ -56,6 +56,16 @@ def asked(server, name, selector, begin, end, expected, method='SelectMergeStack
     is_right = '' if expected is None or total is None else ' right' if total == expected else f' WRONG: {total} of {expected}'
     return f'{name:24} first {times[0]:6.0f} ms, median {sorted(times)[2]:6.0f} ms{is_right}'
 
+def found(server, name, begin, end):
+    times, answer = [], {}
+    for _ in range(3):
+        since = time.time()
+        status, body = server.get(f'/api/v1/findings?from={begin}&until={end}')
+        times.append((time.time() - since) * 1000)
+        assert status == 200, body
+        answer = json.loads(body)
+    return f'{name:24} first {times[0]:6.0f} ms, median {sorted(times)[1]:6.0f} ms, {answer["examined"]} of {answer["services"]} services'
+
 def measure(plumb, store, sums, begin):
     server = Server(plumb, store, '--retention', '10000d')
     one = '{service_name="service-17"}'
@@ -64,6 +74,8 @@ def measure(plumb, store, sums, begin):
                         ('one service, a day', one, begin - 1, begin + DAY + 1, sums[17]), ('all services, a day', '{}', begin - 1, begin + DAY + 1, sum(sums)),
                         ('one service, pprof', one, begin - 1, begin + DAY + 1, None, 'SelectMergeProfile')):
         print(' ', asked(server, name, *rest), flush=True)
+    for name, *rest in (('findings, 15 minutes', noon - 900, noon), ('findings, an hour', noon - 3600, noon), ('findings, a day', begin - 1, begin + DAY + 1)):
+        print(' ', found(server, name, *rest), flush=True)
     print(f'  memory {server.memory()} MB (now, peak)')
     server.stop()
 

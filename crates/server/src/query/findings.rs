@@ -53,6 +53,19 @@ pub(crate) struct FindingsRequest {
     pub services: usize,
 }
 
+impl FindingsRequest {
+    /// The request for the samples of its time that a selector matches.
+    fn stacktraces(&self, selector: Selector) -> StacktracesRequest {
+        StacktracesRequest {
+            profile_type_id: self.profile_type.clone(),
+            label_selector: selector.to_string(),
+            start: self.start,
+            end: self.end,
+            ..StacktracesRequest::default()
+        }
+    }
+}
+
 /// Totals of a service, before its samples are read.
 #[derive(Default)]
 struct ServiceTotals {
@@ -77,6 +90,9 @@ pub(crate) fn findings(context: &Context, request: &FindingsRequest) -> Result<F
     };
     let largest = services.iter().take(LARGEST).map(large).collect();
     services.truncate(request.services);
+    let names: Vec<&str> = services.iter().map(|(service, _)| &**service).collect();
+    let of_all = request.stacktraces(Selector::parse(&request.label_selector)?.with_any(SERVICE, &names)?);
+    let mut rows = CountedRows::by_service(context, &of_all, context.options.query.rows)?.unwrap_or_default();
     let (mut found, mut own_cpu_ns, mut examined) = (Vec::new(), 0, 0);
     let mut truncated = Vec::new();
     for (place, (service, totals)) in services.iter().enumerate() {
@@ -86,7 +102,8 @@ pub(crate) fn findings(context: &Context, request: &FindingsRequest) -> Result<F
             truncated.push(AnswerBound::new(BoundReason::Time, taken, of));
             break;
         }
-        let of_service = match of(context, request, service, totals, machine_ns) {
+        let rows = rows.remove(service);
+        let of_service = match of(context, request, (service, totals), machine_ns, rows) {
             Ok(of_service) => {
                 truncated.extend(of_service.bounds.into_iter().map(|bound| bound.of_service(service)));
                 if of_service.owner == FindingOwner::Plumb {
@@ -169,21 +186,15 @@ struct Examined {
 fn of(
     context: &Context,
     request: &FindingsRequest,
-    service: &str,
-    totals: &ServiceTotals,
+    (service, totals): (&str, &ServiceTotals),
     machine_ns: Option<i64>,
+    rows: Option<CountedRows>,
 ) -> Result<Examined, ApiError> {
-    let selector = Selector::parse(&request.label_selector)?.with(SERVICE, service).to_string();
-    let stacktraces = StacktracesRequest {
-        profile_type_id: request.profile_type.clone(),
-        label_selector: selector.clone(),
-        start: request.start,
-        end: request.end,
-        ..StacktracesRequest::default()
-    };
+    let stacktraces = request.stacktraces(Selector::parse(&request.label_selector)?.with(SERVICE, service));
+    let selector = stacktraces.label_selector.clone();
     let limits = &context.options.query;
-    let rows = CountedRows::read(context, &stacktraces, limits.rows)?;
-    let cpu = compare(&rows.batch, &request.profile_type, &context.cancellation)?;
+    let rows = rows.map_or_else(|| CountedRows::read(context, &stacktraces, limits.rows), Ok)?;
+    let cpu = compare(rows.rows(), &request.profile_type, &context.cancellation)?;
     let BoundedProfile { message, bounds, is_counted } = bounded(context, &rows, limits.stacks)?;
     drop(rows);
     context.check()?;
@@ -210,7 +221,7 @@ fn of(
         for kind in totals.others.iter().take(OTHER_TYPES) {
             let stacktraces = StacktracesRequest { profile_type_id: kind.clone(), ..stacktraces.clone() };
             let rows = CountedRows::read(context, &stacktraces, limits.rows / OTHER_TYPES)?;
-            if let Compared::Versions(Some(change)) = compare(&rows.batch, kind, &context.cancellation)? {
+            if let Compared::Versions(Some(change)) = compare(rows.rows(), kind, &context.cancellation)? {
                 found.push(of_change(&change, &facts));
             }
         }

@@ -1,13 +1,14 @@
 //! Merged profiles in pprof's format, with files and lines.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use plumb_formats::pprof::message::{
     Line, Location, PprofFunction, PprofMapping, PprofSample, Profile, ValueType,
 };
 use plumb_store::{
-    Batch, Cancellation, Dictionary, FrameKey, Labels, PROFILE_TYPE, ProfileType, RowsTaken, Selector,
-    StackNodeId, StoredFrame, TextId,
+    Batch, Cancellation, Dictionary, FrameKey, Labels, PROFILE_TYPE, ProfileType, RowsTaken, SERVICE,
+    Selected, Selector, SeriesKey, StackNodeId, StoreError, StoredFrame, StoredSample, TextId,
 };
 use prost::Message;
 
@@ -60,7 +61,7 @@ pub(crate) fn merge_profile(
     let selector = of_type(&request.profile_type_id, &request.label_selector)?;
     let range = Range::checked(request.start, request.end, &context.options.query)?;
     let batch = select(context, selector, range)?.batch()?;
-    let mut profile = merged(&batch, &functions, &[kind], range.end, &context.cancellation)?;
+    let mut profile = merged(SampleRows::all(&batch), &functions, &[kind], range.end, &context.cancellation)?;
     if let Some(options) = go_pgo {
         go_pgo::reduce(&mut profile, &options);
     }
@@ -72,9 +73,30 @@ pub(crate) fn counted_profile(context: &Context, request: &StacktracesRequest) -
     CountedRows::read(context, request, usize::MAX)?.merged(context)
 }
 
+/// Samples, with what they refer to.
+#[derive(Clone, Copy)]
+pub(super) struct SampleRows<'b> {
+    pub batch: &'b Batch,
+    pub samples: &'b [StoredSample],
+}
+
+impl<'b> SampleRows<'b> {
+    fn all(batch: &'b Batch) -> Self {
+        Self { batch, samples: batch.samples() }
+    }
+
+    /// The series that have some of the samples, by place.
+    pub fn series(&self) -> BTreeMap<usize, &'b Labels> {
+        let keys: HashSet<SeriesKey> = self.samples.iter().map(|sample| sample.series).collect();
+        keys.into_iter().map(|key| (key.place(), self.batch.labels(key))).collect()
+    }
+}
+
 /// Samples of a selection with their numbers where all profiles have them.
 pub(super) struct CountedRows {
-    pub batch: Batch,
+    batch: Arc<Batch>,
+    /// Samples of the batch that count; `None`: all.
+    samples: Option<Vec<StoredSample>>,
     /// Whether all profiles have the numbers of their samples.
     pub is_counted: bool,
     /// The part that was read, if not all.
@@ -86,33 +108,86 @@ pub(super) struct CountedRows {
 impl CountedRows {
     /// Reads at most `rows` rows.
     pub fn read(context: &Context, request: &StacktracesRequest, rows: usize) -> Result<Self, ApiError> {
-        let kind = profile_type(&request.profile_type_id)?;
-        let (sample_type, sample_unit) = ("samples".to_owned(), "count".to_owned());
-        let count = ProfileType { sample_type, sample_unit, ..kind.clone() };
-        let [count_id, kind_id] = [count.to_string(), kind.to_string()];
-        let selector = Selector::parse(&request.label_selector)?;
-        let selector = selector.with_any(PROFILE_TYPE, &[&count_id, &kind_id])?;
-        let range = Range::checked(request.start, request.end, &context.options.query)?;
-        let selected = select(context, selector, range)?;
+        let (selected, end) = counted(context, request)?;
         let (selected, taken) = if rows == usize::MAX { (selected, None) } else { selected.at_most(rows)? };
-        let (batch, end) = (selected.batch()?, range.end);
-        if kind == count {
-            return Ok(Self { batch, is_counted: true, taken, kinds: vec![kind], end });
+        let batch = Arc::new(selected.batch()?);
+        let new = Self { batch, samples: None, is_counted: true, taken, kinds: Vec::new(), end };
+        new.with_kinds(context, request)
+    }
+
+    /// Reads the rows of several services at once, as each reading of a block takes as long as all. `None` if there are more than `rows`, or more than
+    /// there is memory for.
+    pub fn by_service(
+        context: &Context,
+        request: &StacktracesRequest,
+        rows: usize,
+    ) -> Result<Option<HashMap<String, Self>>, ApiError> {
+        let (selected, end) = counted(context, request)?;
+        let (selected, taken) = selected.at_most(rows)?;
+        if taken.is_some() {
+            return Ok(None);
         }
-        let is_counted = is_counted(&batch, (&count_id, &kind_id), &context.cancellation)?;
+        let batch = match selected.batch() {
+            Err(StoreError::TooLarge { .. }) => return Ok(None),
+            batch => Arc::new(batch?),
+        };
+        let mut of: HashMap<&str, Vec<StoredSample>> = HashMap::new();
+        let services: Vec<&str> =
+            batch.all_series().map(|labels| labels.get(SERVICE).unwrap_or_default()).collect();
+        for sample in batch.samples() {
+            context.check()?;
+            of.entry(services[sample.series.place()]).or_default().push(*sample);
+        }
+        let one = |(service, samples): (&str, Vec<StoredSample>)| {
+            let (batch, samples) = (batch.clone(), Some(samples));
+            let new = Self { batch, samples, is_counted: true, taken: None, kinds: Vec::new(), end };
+            Ok((service.to_owned(), new.with_kinds(context, request)?))
+        };
+        of.into_iter().map(one).collect::<Result<_, _>>().map(Some)
+    }
+
+    fn with_kinds(self, context: &Context, request: &StacktracesRequest) -> Result<Self, ApiError> {
+        let (count, kind) = kinds(request)?;
+        if kind == count {
+            return Ok(Self { kinds: vec![kind], ..self });
+        }
+        let ids = (&*count.to_string(), &*kind.to_string());
+        let is_counted = is_counted(self.rows(), ids, &context.cancellation)?;
         let kinds = if is_counted { vec![count, kind] } else { vec![kind] };
-        Ok(Self { batch, is_counted, taken, kinds, end })
+        Ok(Self { is_counted, kinds, ..self })
+    }
+
+    /// The samples.
+    pub fn rows(&self) -> SampleRows<'_> {
+        let samples = self.samples.as_deref().unwrap_or(self.batch.samples());
+        SampleRows { batch: &self.batch, samples }
     }
 
     /// The samples merged by stack.
     pub fn merged(&self, context: &Context) -> Result<Profile, ApiError> {
-        merged(&self.batch, &[], &self.kinds, self.end, &context.cancellation)
+        merged(self.rows(), &[], &self.kinds, self.end, &context.cancellation)
     }
+}
+
+/// The type of a request's values, behind that of their numbers.
+fn kinds(request: &StacktracesRequest) -> Result<(ProfileType, ProfileType), ApiError> {
+    let kind = profile_type(&request.profile_type_id)?;
+    let (sample_type, sample_unit) = ("samples".to_owned(), "count".to_owned());
+    Ok((ProfileType { sample_type, sample_unit, ..kind.clone() }, kind))
+}
+
+/// The selected values and their numbers, and the end of the selected time.
+fn counted(context: &Context, request: &StacktracesRequest) -> Result<(Selected, i64), ApiError> {
+    let (count, kind) = kinds(request)?;
+    let selector = Selector::parse(&request.label_selector)?;
+    let selector = selector.with_any(PROFILE_TYPE, &[&count.to_string(), &kind.to_string()])?;
+    let range = Range::checked(request.start, request.end, &context.options.query)?;
+    Ok((select(context, selector, range)?, range.end))
 }
 
 /// Whether each profile with values has the numbers of its samples beside them: not all clients send them.
 fn is_counted(
-    batch: &Batch,
+    rows: SampleRows<'_>,
     (count, values): (&str, &str),
     cancellation: &Cancellation,
 ) -> Result<bool, ApiError> {
@@ -122,16 +197,16 @@ fn is_counted(
         labels
     };
     let mut places: HashMap<Labels, usize> = HashMap::new();
-    let mut sources = Vec::new();
-    for labels in batch.all_series() {
+    let mut sources = HashMap::new();
+    for (series, labels) in rows.series() {
         let new = places.len();
         let source = *places.entry(without_kind(labels)).or_insert(new);
-        sources.push((source, labels.get(PROFILE_TYPE).unwrap_or_default()));
+        sources.insert(series, (source, labels.get(PROFILE_TYPE).unwrap_or_default()));
     }
     let (mut counted, mut valued) = (HashSet::new(), HashSet::new());
-    for sample in batch.samples() {
+    for sample in rows.samples {
         cancellation.check()?;
-        let (source, kind) = sources[sample.series.place()];
+        let (source, kind) = sources[&sample.series.place()];
         let profile = (source, sample.time);
         if kind == count {
             counted.insert(profile);
@@ -144,7 +219,7 @@ fn is_counted(
 
 /// The profile of a batch with these sample types, the last of which is the main one.
 fn merged(
-    batch: &Batch,
+    SampleRows { batch, samples }: SampleRows<'_>,
     functions: &[String],
     kinds: &[ProfileType],
     end: i64,
@@ -158,7 +233,7 @@ fn merged(
     };
     let places: Vec<usize> = batch.all_series().map(place).collect();
     let mut sums: HashMap<StackNodeId, Vec<i64>> = HashMap::new();
-    for sample in batch.samples() {
+    for sample in samples {
         cancellation.check()?;
         if functions.is_empty() || begins.is(sample.stack) {
             let values = sums.entry(sample.stack).or_insert_with(|| vec![0; kinds.len()]);

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use plumb_analyze::{LEAST_WINDOWS, WindowSums, dearer, origin};
 use plumb_report::findings::ServiceChange;
-use plumb_store::{Batch, Cancellation, Labels, Millis, PROFILE_TYPE, StackNodeId, TextId};
+use plumb_store::{Batch, Cancellation, Millis, PROFILE_TYPE, StackNodeId, StoredSample, TextId};
 
+use super::profile::SampleRows;
 use crate::error::ApiError;
 use crate::moment;
 
@@ -24,7 +25,7 @@ type Window = (usize, Millis);
 
 /// The samples of a batch by window.
 struct Windows<'b> {
-    batch: &'b Batch,
+    rows: SampleRows<'b>,
     /// Places of samples.
     samples: BTreeMap<Window, Vec<usize>>,
 }
@@ -47,10 +48,14 @@ pub(super) enum Compared {
 }
 
 /// Looks for what is dearer in the newest version than in the one before it, in profiles of a type.
-pub(super) fn compare(batch: &Batch, kind: &str, cancellation: &Cancellation) -> Result<Compared, ApiError> {
-    let windows = Windows::new(batch, kind, cancellation)?;
+pub(super) fn compare(
+    rows: SampleRows<'_>,
+    kind: &str,
+    cancellation: &Cancellation,
+) -> Result<Compared, ApiError> {
+    let windows = Windows::new(rows, kind, cancellation)?;
     let Some([old, new]) = windows.versions(cancellation)? else { return Ok(Compared::One) };
-    let mut functions = FunctionsOfStacks::new(batch);
+    let mut functions = FunctionsOfStacks::new(rows.batch);
     let before = windows.sums(&old, &mut functions, cancellation)?;
     let after = windows.sums(&new, &mut functions, cancellation)?;
     let dearer = dearer(&before, &after);
@@ -75,23 +80,23 @@ pub(super) fn compare(batch: &Batch, kind: &str, cancellation: &Cancellation) ->
 }
 
 impl<'b> Windows<'b> {
-    fn new(batch: &'b Batch, kind: &str, cancellation: &Cancellation) -> Result<Self, ApiError> {
-        let mut known: HashMap<Labels, usize> = HashMap::new();
-        let mut instance = |labels: &Labels| {
-            let next = known.len();
-            *known.entry(labels.only(&INSTANCE_LABELS.map(str::to_owned))).or_insert(next)
-        };
-        let of_kind = |labels: &&Labels| labels.get(PROFILE_TYPE) == Some(kind);
-        let instances: Vec<Option<usize>> =
-            batch.all_series().map(|labels| Some(labels).filter(of_kind).map(&mut instance)).collect();
+    fn new(rows: SampleRows<'b>, kind: &str, cancellation: &Cancellation) -> Result<Self, ApiError> {
+        let (mut known, mut instances) = (HashMap::new(), HashMap::new());
+        let names = INSTANCE_LABELS.map(str::to_owned);
+        for (series, labels) in rows.series() {
+            if labels.get(PROFILE_TYPE) == Some(kind) {
+                let next = known.len();
+                instances.insert(series, *known.entry(labels.only(&names)).or_insert(next));
+            }
+        }
         let mut samples: BTreeMap<Window, Vec<usize>> = BTreeMap::new();
-        for (place, sample) in batch.samples().iter().enumerate() {
+        for (place, sample) in rows.samples.iter().enumerate() {
             cancellation.check()?;
-            if let Some(instance) = instances[sample.series.place()] {
+            if let Some(&instance) = instances.get(&sample.series.place()) {
                 samples.entry((instance, sample.time)).or_default().push(place);
             }
         }
-        Ok(Self { batch, samples })
+        Ok(Self { rows, samples })
     }
 
     /// Usual time between two windows, in milliseconds.
@@ -107,11 +112,9 @@ impl<'b> Windows<'b> {
     /// The newest version, and the one before it.
     fn versions(&self, cancellation: &Cancellation) -> Result<Option<[Version; 2]>, ApiError> {
         for label in VERSION_LABELS {
-            let of_series = self.batch.all_series().map(|labels| labels.get(label).map(str::to_owned));
-            let of_series: Vec<Option<String>> = of_series.collect();
             let version = |place: usize| {
-                let sample = self.batch.samples()[place];
-                of_series[sample.series.place()].clone()
+                let sample: StoredSample = self.rows.samples[place];
+                self.rows.batch.labels(sample.series).get(label).map(str::to_owned)
             };
             if let Some(two) = latest(self.by(version), Some(label)) {
                 return Ok(Some(two));
@@ -134,7 +137,7 @@ impl<'b> Windows<'b> {
 
     /// Versions by the build ids of the mapped file that has most samples of those that have several.
     fn builds(&self, cancellation: &Cancellation) -> Result<Option<[Version; 2]>, ApiError> {
-        let dictionary = &self.batch.dictionary;
+        let dictionary = &self.rows.batch.dictionary;
         let none = TextId::default();
         let mut ids: HashMap<TextId, HashSet<TextId>> = HashMap::new();
         for frame in dictionary.frames().filter(|frame| frame.mapping != none && frame.build_id != none) {
@@ -151,8 +154,8 @@ impl<'b> Windows<'b> {
                     frames.filter(|frame| frame.mapping == mapping).map(|frame| frame.build_id).last()
                 })
             };
-            let mut builds: Vec<Option<TextId>> = Vec::with_capacity(self.batch.samples().len());
-            for sample in self.batch.samples() {
+            let mut builds: Vec<Option<TextId>> = Vec::with_capacity(self.rows.samples.len());
+            for sample in self.rows.samples {
                 cancellation.check()?;
                 builds.push(build(sample.stack));
             }
@@ -180,7 +183,7 @@ impl<'b> Windows<'b> {
             let (mut whole, mut values) = (0.0, HashMap::new());
             for &place in self.samples.get(window).into_iter().flatten() {
                 cancellation.check()?;
-                let sample = self.batch.samples()[place];
+                let sample = self.rows.samples[place];
                 let value = sample.value as f64;
                 whole += value;
                 let of_stack = functions.of(sample.stack);
