@@ -147,4 +147,16 @@ mod tests {
             assert_eq!((left, damaged), (vec![1, 3], records[1].len() as u64), "byte {place}");
         }
     }
+
+    #[test]
+    fn records_of_older_servers_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("000000000001.wal");
+        let record = Record { tenant: "t".to_owned(), batch: batch(5) };
+        let content = postcard::to_allocvec(&record).unwrap();
+        let (length, checksum) = (u32::try_from(content.len()).unwrap(), crc32c::crc32c(&content));
+        let bytes = [b"\xf1plb", &length.to_le_bytes()[..], &checksum.to_le_bytes(), &content].concat();
+        std::fs::write(&path, bytes).unwrap();
+        assert_eq!(values(&path), (vec![5], 0));
+    }
 }
