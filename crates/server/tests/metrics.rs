@@ -11,18 +11,24 @@ use std::process::{Command, Stdio};
 use axum::body::Body;
 use axum::http::Request;
 use http_body_util::BodyExt;
-use plumb_fixtures::{Requirement, needs};
+use plumb_fixtures::{Requirement, needs, skip};
 use plumb_server::ServerOptions;
 use support::Server;
 
-/// The parser as a program.
-fn parser() -> PathBuf {
+/// The parser as a program; `None`, after saying why, if its modules can't be fetched.
+fn parser() -> Option<PathBuf> {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/prometheus");
+    let fetched = Command::new("go").args(["mod", "download"]).current_dir(source).output().unwrap();
+    if !fetched.status.success() {
+        let why = String::from_utf8_lossy(&fetched.stderr).into_owned();
+        skip(Requirement::Go, format_args!("the modules of Prometheus' parser can't be fetched: {why}"));
+        return None;
+    }
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("prometheus-parser");
     let mut command = Command::new("go");
     command.args(["build", "-o"]).arg(&program).arg(".").env("GOFLAGS", "-buildvcs=false -mod=readonly");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/prometheus");
     assert!(command.current_dir(source).status().unwrap().success(), "it builds");
-    program
+    Some(program)
 }
 
 /// The series of a text of this content type.
@@ -41,7 +47,7 @@ async fn metrics_are_read_by_prometheus_in_either_format() {
     if !needs(Requirement::Go) {
         return;
     }
-    let program = parser();
+    let Some(program) = parser() else { return };
     let server = Server::new("metrics", ServerOptions::default());
     let (status, _) = server.post("/ingest?name=api.cpu&sampleRate=100", "text/plain", "main;f 5\n").await;
     assert_eq!(status, 200);
