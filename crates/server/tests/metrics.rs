@@ -1,4 +1,4 @@
-//! The server's metrics, read by Prometheus' own parser.
+//! The server's own state: metrics, read by Prometheus' own parser, and readiness.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -40,6 +40,28 @@ fn parsed(program: &Path, kind: &str, text: &[u8]) -> Result<String, String> {
     let output = child.wait_with_output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+/// Readers must still be served while nothing can be written.
+#[tokio::test]
+async fn a_server_that_can_not_write_is_ready_for_queries() {
+    let server = Server::new("ready", ServerOptions::default());
+    for path in ["/ready", "/ready/push"] {
+        assert_eq!(server.get(path).await.0, 200);
+    }
+    let (status, _) = server.post("/ingest?name=api.cpu&sampleRate=100", "text/plain", "main;f 5\n").await;
+    assert_eq!(status, 200);
+    // No block can be written where the folder of blocks is a file.
+    let blocks = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ready/blocks");
+    _ = std::fs::remove_dir_all(&blocks);
+    std::fs::write(&blocks, "").unwrap();
+    server.post("/api/v1/admin/flush", "text/plain", "").await;
+    let (status, body) = server.get("/ready").await;
+    let body = String::from_utf8_lossy(&body).into_owned();
+    assert!(status == 200 && body.starts_with("ready for queries; profiles can't be stored: "), "{body}");
+    assert_eq!(server.get("/ready/push").await.0, 503);
+    let (status, body) = server.get("/api/v1/services").await;
+    assert_eq!((status.as_u16(), &*body), (200, &br#"["api"]"#[..]));
 }
 
 #[tokio::test]

@@ -8,15 +8,28 @@ use axum::response::{IntoResponse, Response};
 use crate::app::App;
 use crate::error::{ApiError, ErrorCode};
 
+/// Tells who balances load whether queries are answered. They are when profiles can't be stored, as when the disk is full: that is said.
+pub(super) async fn ready(State(app): State<App>) -> Result<String, ApiError> {
+    Ok(match failure(&app).await? {
+        None => "ready\n".to_owned(),
+        Some(failure) => format!("ready for queries; profiles can't be stored: {failure}\n"),
+    })
+}
+
 /// Tells who balances load whether profiles can be sent.
-pub(super) async fn ready(State(app): State<App>) -> Result<&'static str, ApiError> {
+pub(super) async fn ready_for_push(State(app): State<App>) -> Result<&'static str, ApiError> {
+    match failure(&app).await? {
+        None => Ok("ready\n"),
+        Some(failure) => Err(ApiError::new(ErrorCode::Unavailable, failure)),
+    }
+}
+
+/// Why profiles can't be stored.
+async fn failure(app: &App) -> Result<Option<String>, ApiError> {
     let store = app.store.clone();
     let status = tokio::task::spawn_blocking(move || store.status()).await;
-    match status.map(|status| status.failure) {
-        Ok(None) => Ok("ready\n"),
-        Ok(Some(failure)) => Err(ApiError::new(ErrorCode::Unavailable, failure)),
-        Err(_) => Err(ApiError::new(ErrorCode::Internal, "the store's status is not available")),
-    }
+    let gone = |_| ApiError::new(ErrorCode::Internal, "the store's status is not available");
+    Ok(status.map_err(gone)?.failure)
 }
 
 /// Content type of Prometheus' own format, of which OpenMetrics is an extension that only its readers ask for.

@@ -59,6 +59,7 @@ pub(crate) fn router_of(app: App) -> Router {
     let router = Router::new()
         .merge(page::routes("store"))
         .route("/ready", get(health::ready))
+        .route("/ready/push", get(health::ready_for_push))
         .route("/api/v1/openapi.json", get(api::openapi))
         .merge(guard(write, &app, Scope::Write))
         .merge(guard(read, &app, Scope::Read))
