@@ -420,6 +420,13 @@ async fn a_deployment_that_makes_a_function_dearer_comes_first() {
     );
     assert!(change["details"][0].as_str().unwrap().contains("before it version 1.0"), "{change}");
     assert_eq!(change["evidence"]["function"], "price_basket");
+    // A later range has the newer version alone; the older one was there shortly before.
+    let later = format!("/api/v1/findings?from={}&until={}", TIME + 15 * 42, TIME + 15 * 60);
+    let found: Value = serde_json::from_slice(&server.get(&later).await.1).unwrap();
+    assert_eq!(
+        (&found["findings"][0]["kind"], &found["findings"][0]["service"]),
+        (&json!("change"), &json!("shop"))
+    );
     // An earlier range has one version.
     let (_, body) = server.get(&format!("/api/v1/findings?from={TIME}&until={}", TIME + 15 * 39)).await;
     let found: Value = serde_json::from_slice(&body).unwrap();

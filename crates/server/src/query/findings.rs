@@ -12,8 +12,8 @@ use plumb_formats::foreign;
 use plumb_formats::otlp::{MACHINE_TIME, OBSERVATION, WAKE_PERIOD};
 use plumb_report::JSON_VERSION;
 use plumb_report::findings::{
-    AnswerBound, BoundReason, Finding, FindingEvidence, FindingOwner, Findings, LargeService, ServiceFacts,
-    of_change, of_service, rank,
+    AnswerBound, BoundReason, Finding, FindingEvidence, FindingOwner, Findings, LargeService, ServiceChange,
+    ServiceFacts, of_change, of_service, rank,
 };
 use plumb_store::{NAME, PROFILE_TYPE, ProfileType, SERVICE, Selector};
 use prost::Message;
@@ -21,7 +21,7 @@ use prost::Message;
 use super::bounded::{BoundedProfile, bounded};
 use super::profile::CountedRows;
 use super::selection::{Range, select};
-use super::versions::{Compared, compare};
+use super::versions::{Compared, compare, version_of};
 use crate::app::Context;
 use crate::error::{ApiError, ErrorCode};
 use crate::wire::querier::StacktracesRequest;
@@ -30,6 +30,8 @@ use crate::wire::querier::StacktracesRequest;
 const OTHER_TYPES: usize = 6;
 /// Largest services that are named.
 const LARGEST: usize = 3;
+/// Least time before the range in which earlier versions are looked for, in milliseconds.
+const LEAST_BEFORE: i64 = 900_000;
 /// Most observations reported per service.
 const OBSERVATIONS: usize = 5;
 /// Wake-ups are regular if this fraction of the intervals measured by agents is within a tenth of the median.
@@ -54,6 +56,11 @@ pub(crate) struct FindingsRequest {
 }
 
 impl FindingsRequest {
+    /// Start of the time before the range in which a version is looked for with which the one in the range is compared: as long as the range.
+    fn before(&self) -> i64 {
+        self.start.saturating_sub(self.end.saturating_sub(self.start).max(LEAST_BEFORE)).max(1)
+    }
+
     /// The request for the samples of its time that a selector matches.
     fn stacktraces(&self, selector: Selector) -> StacktracesRequest {
         StacktracesRequest {
@@ -75,6 +82,16 @@ struct ServiceTotals {
     observations: BTreeSet<String>,
     /// Other profile types, whose values can be compared between versions.
     others: BTreeSet<String>,
+    /// Versions in the range, and in the time before it.
+    versions: [BTreeSet<String>; 2],
+}
+
+impl ServiceTotals {
+    /// Whether its only version in the range was deployed shortly before it.
+    fn is_newly_deployed(&self) -> bool {
+        let [now, before] = &self.versions;
+        now.len() == 1 && before.iter().any(|version| !now.contains(version))
+    }
 }
 
 pub(crate) fn findings(context: &Context, request: &FindingsRequest) -> Result<Findings, ApiError> {
@@ -151,6 +168,7 @@ fn totals(
         let one = services.entry(service.to_owned()).or_default();
         if kind == request.profile_type {
             one.cpu_ns = one.cpu_ns.saturating_add(total);
+            one.versions[0].extend(version_of(&labels).map(str::to_owned));
             continue;
         }
         let Some(parsed) = ProfileType::parse(kind) else { continue };
@@ -159,6 +177,13 @@ fn totals(
             WAKE_PERIOD => {}
             _ if parsed == ProfileType::cpu_samples() => {}
             _ => _ = one.others.insert(kind.to_owned()),
+        }
+    }
+    let before = Range { start: request.before(), end: request.start.saturating_sub(1) };
+    for labels in select(context, selector.clone(), before)?.series()? {
+        let one = labels.get(SERVICE).and_then(|service| services.get_mut(service));
+        if let (Some(one), Some(version)) = (one, version_of(&labels)) {
+            one.versions[1].insert(version.to_owned());
         }
     }
     // Only the median of the intervals matters, for which a part is enough.
@@ -194,7 +219,7 @@ fn of(
     let selector = stacktraces.label_selector.clone();
     let limits = &context.options.query;
     let rows = rows.map_or_else(|| CountedRows::read(context, &stacktraces, limits.rows), Ok)?;
-    let cpu = compare(rows.rows(), &request.profile_type, &context.cancellation)?;
+    let changes = changes(context, request, totals, (&stacktraces, &rows))?;
     let BoundedProfile { message, bounds, is_counted } = bounded(context, &rows, limits.stacks)?;
     drop(rows);
     context.check()?;
@@ -216,17 +241,40 @@ fn of(
         evidence: FindingEvidence { selector, profile_type: request.profile_type.clone(), function: None },
     };
     let mut found = of_service(&profile, &filter, request.threshold, &facts);
-    if let Compared::Versions(change) = cpu {
-        found.extend(change.iter().map(|change| of_change(change, &facts)));
-        for kind in totals.others.iter().take(OTHER_TYPES) {
-            let stacktraces = StacktracesRequest { profile_type_id: kind.clone(), ..stacktraces.clone() };
-            let rows = CountedRows::read(context, &stacktraces, limits.rows / OTHER_TYPES)?;
-            if let Compared::Versions(Some(change)) = compare(rows.rows(), kind, &context.cancellation)? {
-                found.push(of_change(&change, &facts));
-            }
+    found.extend(changes.iter().map(|change| of_change(change, &facts)));
+    Ok(Examined { owner, found, bounds })
+}
+
+/// Changes that make the newest version of a service dearer. Its CPU time in the range is in `rows`.
+fn changes(
+    context: &Context,
+    request: &FindingsRequest,
+    totals: &ServiceTotals,
+    (stacktraces, rows): (&StacktracesRequest, &CountedRows),
+) -> Result<Vec<ServiceChange>, ApiError> {
+    let most = context.options.query.rows;
+    let mut stacktraces = stacktraces.clone();
+    let may_be_wider = Range::checked(request.before(), request.end, &context.options.query).is_ok();
+    let wider = match totals.is_newly_deployed() && may_be_wider {
+        true => {
+            stacktraces.start = request.before();
+            Some(CountedRows::read(context, &stacktraces, most)?)
+        }
+        false => None,
+    };
+    let rows = wider.as_ref().unwrap_or(rows).rows();
+    let Compared::Versions(cpu) = compare(rows, &request.profile_type, &context.cancellation)? else {
+        return Ok(Vec::new());
+    };
+    let mut changes: Vec<ServiceChange> = cpu.map(|change| *change).into_iter().collect();
+    for kind in totals.others.iter().take(OTHER_TYPES) {
+        stacktraces.profile_type_id.clone_from(kind);
+        let rows = CountedRows::read(context, &stacktraces, most / OTHER_TYPES)?;
+        if let Compared::Versions(Some(change)) = compare(rows.rows(), kind, &context.cancellation)? {
+            changes.push(*change);
         }
     }
-    Ok(Examined { owner, found, bounds })
+    Ok(changes)
 }
 
 /// The agents' observations of a service, heaviest first.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use plumb_analyze::{LEAST_WINDOWS, WindowSums, dearer, origin};
 use plumb_report::findings::ServiceChange;
-use plumb_store::{Batch, Cancellation, Millis, PROFILE_TYPE, StackNodeId, StoredSample, TextId};
+use plumb_store::{Batch, Cancellation, Labels, Millis, PROFILE_TYPE, StackNodeId, StoredSample, TextId};
 
 use super::profile::SampleRows;
 use crate::error::ApiError;
@@ -77,6 +77,11 @@ pub(super) fn compare(
         more_per_ns: (change.means[1] - change.means[0]) * instances / each_ns,
         lasted_ns: (times.len() as f64 * each_ns) as u64,
     }))))
+}
+
+/// The version that labels tell.
+pub(super) fn version_of(labels: &Labels) -> Option<&str> {
+    VERSION_LABELS.iter().find_map(|label| labels.get(label))
 }
 
 impl<'b> Windows<'b> {
