@@ -9,8 +9,6 @@ trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 2
 export XDG_CACHE_HOME="$dir/cache"
 work=$(command -v work)
-# Rounds of `work cpu` that last longer than any feature takes to load where the processor is emulated: it is killed afterwards.
-BUSY=100000
 # The console may hold the beginning of a line of the kernel's.
 printf '\nKERNEL\t%s\n' "$(uname -r)"
 
@@ -40,7 +38,8 @@ agent() {
     server=http://127.0.0.1:4571
     plumb serve --no-agent --listen "${server#http://}" --store "$dir/store" >/dev/null 2>serve.err &
     serves=$!
-    OTEL_SERVICE_NAME=work "$work" cpu "$BUSY" &
+    # It goes on however long the agent takes to load where the processor is emulated.
+    OTEL_SERVICE_NAME=work "$work" cpu 100000 &
     busy=$!
     plumb agent --to "$server" --interval 5 --symbols agent --no-observe --spool "$dir/spool" >out 2>err &
     agent=$!
@@ -116,7 +115,7 @@ record_bpf() {
 }
 
 record_all() {
-    "$work" cpu "$BUSY" &
+    "$work" cpu 1500 &
     run record -a --duration 3 -o a.plumb || { kill $!; return 1; }
     kill $! 2>/dev/null
     plumb report --comm work --csv a.plumb >b.csv 2>/dev/null
@@ -126,7 +125,7 @@ record_all() {
 }
 
 record_pid() {
-    "$work" cpu "$BUSY" &
+    "$work" cpu 1500 &
     run record -p $! --duration 2 -o a.plumb || { kill $!; return 1; }
     kill $! 2>/dev/null
     cpu_is_right a.plumb
@@ -134,7 +133,7 @@ record_pid() {
 
 record_cgroup() {
     group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)/check-of-plumb
-    mkdir -p "$group" && sh -c "echo \$\$ >$group/cgroup.procs && exec $work cpu $BUSY" &
+    mkdir -p "$group" && sh -c "echo \$\$ >$group/cgroup.procs && exec $work cpu 1500" &
     sleep 1
     run record --cgroup "$group" --duration 2 -o a.plumb
     code=$?
@@ -268,7 +267,7 @@ stat() {
 }
 
 stack() {
-    "$work" cpu "$BUSY" &
+    "$work" cpu 1500 &
     sleep 0.2
     run stack -p $! || { kill $!; return 1; }
     kill $! 2>/dev/null
@@ -277,7 +276,7 @@ stack() {
 }
 
 top() {
-    "$work" cpu "$BUSY" &
+    "$work" cpu 1500 &
     run top --batch -n 2 -p $! || { kill $!; return 1; }
     kill $! 2>/dev/null
     grep -q 'hot' out && grep -q 'middle' out || { fails "no hot() in it"; return 1; }
