@@ -17,6 +17,7 @@ use plumb_profile::{Life, LifeEnd, Process, ProcessId, Profile};
 use super::container;
 use super::context::read_context;
 use super::process::{ProcessFacts, has_own_hostname, read_cgroup, read_command_line, read_environment};
+use super::program::file_name;
 use super::relabel::{Attributes, RelabelRules};
 pub(crate) use unsampled::{LastLives, Owner, ProcessState};
 
@@ -184,9 +185,11 @@ impl ProcessDirectory {
             return Some(known.facts.clone());
         }
         let facts = ProcessFacts::of(&cgroup, &read_environment(pid), || has_own_hostname(pid));
-        let facts = facts.with_program(exe, &read_command_line(pid));
+        let command_line = read_command_line(pid);
+        let facts = facts.with_program(exe, &command_line);
         let facts = facts.with_container(|id, pod_uid| self.container(id, pod_uid));
-        let context = read_context(pid);
+        // Threads of the kernel have neither, and are met again in each profile.
+        let context = if command_line.is_empty() { None } else { read_context(pid) };
         let looks = if context.is_some() { 0 } else { CONTEXT_LOOKS - 1 };
         let facts = Arc::new(facts.with_context(&context.unwrap_or_default()));
         if facts.has_environment {
@@ -265,7 +268,7 @@ impl ProcessDirectory {
         // The facts may be an ancestor's, which runs another program.
         let program = facts.and_then(|facts| facts.program.as_ref()).filter(|(file, _)| file == exe);
         let program = program.map(|(_, program)| program);
-        let exe = exe.strip_suffix(" (deleted)").unwrap_or(exe).rsplit('/').next().unwrap_or_default();
+        let exe = file_name(exe);
         // Programs in memory have random names.
         let has_name = !exe.is_empty() && !exe.starts_with("memfd:");
         set(

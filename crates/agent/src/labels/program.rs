@@ -70,7 +70,7 @@ const NODE: &[&str] =
 pub(crate) fn program_name(exe: &str, command_line: &[u8]) -> Option<ProgramName> {
     let words: Vec<&str> =
         command_line.split(|&byte| byte == 0).map(|word| std::str::from_utf8(word).unwrap_or("")).collect();
-    let file = last_part(exe.strip_suffix(" (deleted)").unwrap_or(exe));
+    let file = file_name(exe);
     let arguments = words.get(1..).unwrap_or_default();
     if file == "java" {
         return java(arguments);
@@ -83,6 +83,11 @@ pub(crate) fn program_name(exe: &str, command_line: &[u8]) -> Option<ProgramName
     }
     let started = started_as(words.first()?)?;
     (started != file).then(|| ProgramName::new(started))
+}
+
+/// The name of the file that a process executes.
+pub(crate) fn file_name(exe: &str) -> &str {
+    last_part(exe.strip_suffix(" (deleted)").unwrap_or(exe))
 }
 
 impl Interpreter {
