@@ -10,6 +10,7 @@ use std::io::{Read, Write};
 use axum::body::Body;
 use axum::http::Request;
 use http_body_util::BodyExt;
+use plumb_fixtures::Made;
 use plumb_server::ServerOptions;
 use serde_json::{Value, json};
 use support::{Server, golden};
@@ -346,27 +347,10 @@ async fn a_period_of_one_of_what_is_counted_is_none() {
 
 /// A recording of plumb's agent with one stack, sampled this many times, at this many a second.
 fn recorded(samples: u64, hz: u64) -> (plumb_profile::Profile, plumb_formats::otlp::ResourceSet) {
-    use plumb_profile::{Event, Frame, Process, Profile, Sample, Thread, Truncation};
-    let mut profile = Profile::default();
-    let (name, unit) = (profile.strings.add("cpu-clock"), profile.strings.add("ns"));
-    let event = profile.events.push(Event { name, unit });
-    let frame = profile.frames.add(Frame::marker(Truncation::NoUserStack, None));
-    let (stack, empty) = (profile.add_stack(&[frame]), profile.strings.empty());
-    let process = profile.processes.push(Process { pid: 1, ppid: 0, exe: empty });
-    let thread = profile.threads.push(Thread { process, tid: 1, comm: empty });
-    let period_ns = 1_000_000_000 / hz;
-    for number in 0..samples {
-        let time_ns = number * period_ns;
-        profile.samples.push(Sample {
-            time_ns,
-            thread,
-            cpu: 0,
-            event,
-            stack,
-            syscall: None,
-            weight: period_ns,
-        });
-    }
+    let (mut made, period_ns) = (Made::new(), 1_000_000_000 / hz);
+    (0..samples).for_each(|_| _ = made.sample("shop/1/1", "main@shop", period_ns));
+    let profile = made.profile;
+    let process = profile.processes.iter().next().unwrap().0;
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
     let set = plumb_formats::otlp::ResourceSet {
         resources: vec![vec![("service.name".to_owned(), "shop".to_owned())]],

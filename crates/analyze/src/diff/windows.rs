@@ -57,11 +57,6 @@ impl WindowSums {
         *self.own.entry(function).or_default() += value;
     }
 
-    /// Number of windows.
-    pub fn windows(&self) -> usize {
-        self.windows
-    }
-
     /// Mean value of a window.
     pub fn mean_whole(&self) -> f64 {
         self.whole / self.windows.max(1) as f64

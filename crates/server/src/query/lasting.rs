@@ -27,18 +27,18 @@ impl Beginnings {
     ) -> Result<Self, ApiError> {
         let mut by_series: HashMap<usize, Vec<i64>> = HashMap::new();
         profiles.for_each(|(series, time)| by_series.entry(series).or_default().push(time));
-        let (mut usual, mut all) = (HashMap::new(), Vec::new());
+        let (mut usual_of, mut all) = (HashMap::new(), Vec::new());
         for (&series, times) in &mut by_series {
             cancellation.check()?;
             times.sort_unstable();
             times.dedup();
-            let mut distances: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            let mut of_series = distances(times);
             if times.len() >= LEAST_PROFILES {
-                usual.insert(series, middle(&mut distances));
+                usual_of.insert(series, usual(&mut of_series));
             }
-            all.extend(distances);
+            all.extend(of_series);
         }
-        Ok(Self { by_series, usual, of_all: middle(&mut all) })
+        Ok(Self { by_series, usual: usual_of, of_all: usual(&mut all) })
     }
 
     /// The end of a profile: that of its usual time, or the beginning of the next one if that is earlier.
@@ -50,8 +50,13 @@ impl Beginnings {
     }
 }
 
+/// The distances between sorted times.
+pub(super) fn distances(times: &[i64]) -> Vec<i64> {
+    times.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
 /// The median of distances; 0 without any.
-fn middle(distances: &mut [i64]) -> i64 {
+pub(super) fn usual(distances: &mut [i64]) -> i64 {
     let place = distances.len() / 2;
     if distances.is_empty() { 0 } else { *distances.select_nth_unstable(place).1 }
 }

@@ -8,6 +8,7 @@ use plumb_analyze::{LEAST_WINDOWS, WindowSums, dearer, origin};
 use plumb_report::findings::ServiceChange;
 use plumb_store::{Batch, Cancellation, Labels, Millis, PROFILE_TYPE, StackNodeId, StoredSample, TextId};
 
+use super::lasting::{distances, usual};
 use super::profile::SampleRows;
 use crate::error::ApiError;
 use crate::moment;
@@ -109,9 +110,7 @@ impl<'b> Windows<'b> {
         let mut times: Vec<i64> = self.samples.keys().map(|(_, time)| time.0).collect();
         times.sort_unstable();
         times.dedup();
-        let mut distances: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        distances.sort_unstable();
-        distances.get(distances.len() / 2).copied().unwrap_or(1).max(1)
+        usual(&mut distances(&times)).max(1)
     }
 
     /// The newest version, and the one before it.
