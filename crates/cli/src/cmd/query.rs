@@ -72,7 +72,7 @@ pub struct Args {
     access: AccessArgs,
 }
 
-/// Time range of the baseline of [`What::Diff`].
+/// Time range to compare with, for [`What::Diff`].
 #[derive(clap::Args, Debug)]
 struct BaseArgs {
     /// With diff: start of the base range [default: the same length of time before the range]

@@ -32,7 +32,7 @@ impl Output {
         Ok(Self { path: path.to_owned(), destination })
     }
 
-    /// Whether the recording is written to standard output. Nothing else may be printed there then.
+    /// Whether the recording goes to standard output. If so, print nothing else to it.
     pub fn is_stdout(&self) -> bool {
         self.destination == Destination::Stdout
     }
