@@ -59,12 +59,13 @@ impl App {
         let queries = Arc::new(Semaphore::new(options.query.concurrent.max(1)));
         let in_flight = Arc::new(Semaphore::new(permits(options.ingest.in_flight) as usize));
         let metrics = Arc::new(Metrics::new());
+        let peer_agent = peers::agent(options.peer_authorities.as_ref());
         Self {
             store,
             options: Arc::new(options),
             metrics,
             opened: OpenedFiles::default(),
-            peer_agent: peers::agent(),
+            peer_agent,
             selections: Selections::default(),
             queries,
             in_flight,

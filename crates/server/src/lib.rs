@@ -34,5 +34,6 @@ pub use client::{PUSH_PATH, SYMBOLS_PATH, default_type, push_request};
 pub use error::{ApiError, ErrorCode};
 pub use opened::FileReader;
 pub use options::{BodyLimits, FrameLimits, IngestLimits, QueryLimits, ServerOptions};
+pub use peers::PeerAuthorities;
 pub use routes::{ShownRecordings, recordings_router, router};
 pub use serve::{ListenOptions, Reloader, ServeError, Server};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::access::Tokens;
+use crate::peers::PeerAuthorities;
 
 /// Options of a server.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +14,8 @@ pub struct ServerOptions {
     pub query: QueryLimits,
     /// Access tokens; without tokens, everything is allowed to all.
     pub tokens: Option<Tokens>,
+    /// Authorities that the other servers of the bucket are verified by; without them, public ones.
+    pub peer_authorities: Option<PeerAuthorities>,
 }
 
 /// Limits for a request that sends profiles.

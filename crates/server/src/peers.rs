@@ -1,12 +1,16 @@
 //! Queries the other servers of a bucket for profiles that are in no block yet.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use plumb_store::{Selected, Selection};
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 
 use crate::app::Context;
 use crate::error::ApiError;
+use crate::serve::ServeError;
 use crate::wire::unwritten::UnwrittenRequest;
 
 /// Time limit for an answer.
@@ -56,9 +60,96 @@ fn ask(context: &Context, address: &str, body: &[u8]) -> Result<Bytes, ureq::Err
     Ok(bytes.into())
 }
 
-/// The HTTP client for other servers.
-pub(crate) fn agent() -> ureq::Agent {
+/// Certificates of the authorities that sign those of the other servers of a bucket.
+#[derive(Clone, Debug)]
+pub struct PeerAuthorities(Arc<Vec<Certificate<'static>>>);
+
+impl PeerAuthorities {
+    /// Reads a PEM file.
+    ///
+    /// # Errors
+    /// The file can't be read, or holds no certificate.
+    pub fn read(path: &Path) -> Result<Self, ServeError> {
+        let refused = |why: String| ServeError::Certificate(path.to_owned(), why);
+        let pem = std::fs::read(path).map_err(|error| refused(error.to_string()))?;
+        let mut certificates = Vec::new();
+        for item in parse_pem(&pem) {
+            if let PemItem::Certificate(certificate) = item.map_err(|error| refused(error.to_string()))? {
+                certificates.push(certificate);
+            }
+        }
+        if certificates.is_empty() {
+            return Err(refused("it holds no certificate".to_owned()));
+        }
+        Ok(Self(Arc::new(certificates)))
+    }
+}
+
+/// The HTTP client for other servers. Without `authorities`, public ones are trusted.
+pub(crate) fn agent(authorities: Option<&PeerAuthorities>) -> ureq::Agent {
     let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE));
+    let tls = authorities.map(|PeerAuthorities(certificates)| {
+        TlsConfig::builder().root_certs(RootCerts::Specific(certificates.clone())).build()
+    });
     // The servers are close: sending takes less time than compressing.
-    config.accept_encoding("identity").build().into()
+    config.tls_config(tls.unwrap_or_default()).accept_encoding("identity").build().into()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use std::process::Command;
+
+    use plumb_fixtures::{Requirement, needs_command};
+    use plumb_store::{Store, StoreOptions};
+
+    use super::*;
+    use crate::{ListenOptions, Server, ServerOptions};
+
+    /// A self-signed certificate for 127.0.0.1 and its key.
+    fn make_certificate(folder: &Path) {
+        let made = Command::new("openssl")
+            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"])
+            .args(["-days", "30", "-subj", "/CN=plumb", "-addext", "subjectAltName=IP:127.0.0.1"])
+            .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+            .args(["-keyout", "key.pem", "-out", "cert.pem"])
+            .current_dir(folder)
+            .output();
+        assert!(made.unwrap().status.success());
+    }
+
+    #[test]
+    fn a_server_whose_authority_is_named_is_asked() {
+        if !needs_command(Requirement::Tools, "openssl") {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        make_certificate(folder.path());
+        let store = Arc::new(Store::open(StoreOptions::new(folder.path().join("store"))).unwrap());
+        let certificate = folder.path().join("cert.pem");
+        let tls = Some((certificate.clone(), folder.path().join("key.pem")));
+        let listen = ListenOptions { tls, ..ListenOptions::new("127.0.0.1:0".parse().unwrap()) };
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let server = runtime.block_on(Server::bind(store, ServerOptions::default(), listen)).unwrap();
+        let url = format!("https://{}/ready", server.address());
+        let serving = runtime.spawn(server.run(std::future::pending()));
+        let authorities = PeerAuthorities::read(&certificate).unwrap();
+        assert_eq!(agent(Some(&authorities)).get(&url).call().unwrap().status(), 200);
+        let refused = agent(None).get(&url).call().unwrap_err().to_string();
+        assert!(refused.contains("UnknownIssuer"), "{refused}");
+        serving.abort();
+    }
+
+    #[test]
+    fn a_file_without_a_certificate_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ca.crt");
+        for (text, why) in [("", "holds no certificate"), ("-----BEGIN CERTIFICATE-----\nx", "cannot use")] {
+            std::fs::write(&file, text).unwrap();
+            let error = PeerAuthorities::read(&file).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+        assert!(PeerAuthorities::read(&folder.path().join("none")).is_err());
+    }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use plumb_server::{ListenOptions, Reloader, Server, ServerOptions, Tokens};
+use plumb_server::{ListenOptions, PeerAuthorities, Reloader, Server, ServerOptions, Tokens};
 use plumb_store::{Store, StoreOptions};
 use rustix::process::{getpid, kill_process};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -41,7 +41,7 @@ const SPOOL: &str = "agent";
 pub struct Args {
     /// Recordings, or profiles of other tools, to show instead of a store
     #[cfg_attr(feature = "agent", arg(conflicts_with = "no_agent", conflicts_with_all = profiles::SWITCHES))]
-    #[arg(value_name = "FILE", conflicts_with_all = ["store", "wal", "advertise", "retention", "max_size", "max_body", "max_query_length", "max_age", "tls_cert", "tokens"])]
+    #[arg(value_name = "FILE", conflicts_with_all = ["store", "wal", "advertise", "ca_cert", "retention", "max_size", "max_body", "max_query_length", "max_age", "tls_cert", "tokens"])]
     files: Vec<PathBuf>,
     #[command(flatten)]
     show: ShowArgs,
@@ -59,6 +59,9 @@ pub struct Args {
     /// The servers ask each other for profiles that are in no block yet. With --tokens all have the same admin token.
     #[arg(long, value_name = "URL")]
     advertise: Option<String>,
+    /// Certificates (PEM) to verify the other servers of a bucket by, if no public authority has signed theirs
+    #[arg(long, value_name = "FILE", requires = "advertise")]
+    ca_cert: Option<PathBuf>,
     /// Delete profiles older than this
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = period)]
     retention: Duration,
@@ -118,7 +121,8 @@ pub fn run(args: Args) -> Result<Exit> {
     args.log.init();
     raise_file_limit();
     let tokens = args.tokens.as_ref().map(Tokens::read).transpose()?;
-    let mut options = ServerOptions { tokens, ..ServerOptions::default() };
+    let peer_authorities = args.ca_cert.as_deref().map(PeerAuthorities::read).transpose()?;
+    let mut options = ServerOptions { tokens, peer_authorities, ..ServerOptions::default() };
     options.ingest.body = usize::try_from(args.max_body).unwrap_or(usize::MAX);
     options.ingest.unpacked = options.ingest.unpacked.max(options.ingest.body.saturating_mul(2));
     options.ingest.in_flight = options.ingest.in_flight.max(options.ingest.unpacked);
