@@ -12,3 +12,22 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "plumb.url" -}}
 {{ .Values.agent.url | default (printf "https://%s-server.%s.svc:4041" .Release.Name .Release.Namespace) }}
 {{- end }}
+
+{{- define "plumb.selector" -}}
+app.kubernetes.io/name: plumb
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- /* Only nodes that can run the image. */ -}}
+{{- define "plumb.nodeAffinity" -}}
+nodeAffinity:
+  requiredDuringSchedulingIgnoredDuringExecution:
+    nodeSelectorTerms:
+      - matchExpressions:
+          - key: kubernetes.io/os
+            operator: In
+            values: [linux]
+          - key: kubernetes.io/arch
+            operator: In
+            values: [{{ join ", " .Values.image.architectures }}]
+{{- end }}
