@@ -1,11 +1,13 @@
-"""Exports a profile as OpenTelemetry's own messages have it (opentelemetry-proto): over gRPC plain and with gzip, over HTTP in protocol buffers and JSON."""
-import os, time, urllib.request
+"""Exports a profile as OpenTelemetry's own messages have it (opentelemetry-proto): over gRPC plain and with gzip, over HTTP in protocol buffers and JSON.
+URL is the server's; TOKEN a token; CA the certificate of an https server."""
+import os, ssl, time, urllib.request
 import grpc
 from google.protobuf import json_format
 from opentelemetry.proto.collector.profiles.v1development import profiles_service_pb2 as service, profiles_service_pb2_grpc as stub
 from opentelemetry.proto.profiles.v1development import profiles_pb2 as profiles
 
-URL = os.environ['URL']
+URL, CA = os.environ['URL'], os.environ.get('CA')
+AUTHORIZATION = [('authorization', 'Bearer ' + os.environ['TOKEN'])] if 'TOKEN' in os.environ else []
 
 def request(name):
     message = service.ExportProfilesServiceRequest()
@@ -27,18 +29,21 @@ def request(name):
     profile.samples.add(stack_index=1, timestamps_unix_nano=[time.time_ns()] * 3)
     return message
 
-channel = grpc.insecure_channel(URL.removeprefix('http://'))
+if CA:
+    channel = grpc.secure_channel(URL.removeprefix('https://'), grpc.ssl_channel_credentials(open(CA, 'rb').read()))
+else:
+    channel = grpc.insecure_channel(URL.removeprefix('http://'))
 export = stub.ProfilesServiceStub(channel).Export
-export(request('otlp-grpc'))
-export(request('otlp-grpc-gzip'), compression=grpc.Compression.Gzip)
+export(request('otlp-grpc'), metadata=AUTHORIZATION)
+export(request('otlp-grpc-gzip'), compression=grpc.Compression.Gzip, metadata=AUTHORIZATION)
 for name, kind, body in (('otlp-http', 'application/x-protobuf', lambda one: one.SerializeToString()),
                          ('otlp-json', 'application/json', lambda one: json_format.MessageToJson(one).encode())):
-    post = urllib.request.Request(URL + '/v1development/profiles', body(request(name)), {'Content-Type': kind})
-    assert urllib.request.urlopen(post).status == 200
+    post = urllib.request.Request(URL + '/v1development/profiles', body(request(name)), {'Content-Type': kind, **dict(AUTHORIZATION)})
+    assert urllib.request.urlopen(post, context=ssl.create_default_context(cafile=CA) if CA else None).status == 200
 empty = request('otlp-empty')
 del empty.resource_profiles[0].scope_profiles[0].profiles[0].samples[0].timestamps_unix_nano[:]
 try:
-    export(empty)
+    export(empty, metadata=AUTHORIZATION)
     raise SystemExit('a sample without values and timestamps was taken')
 except grpc.RpcError as error:
     assert 'neither values nor timestamps' in error.details(), error.details()
