@@ -31,10 +31,10 @@ fn parser() -> Option<PathBuf> {
     Some(program)
 }
 
-/// The series of a text of this content type.
-fn parsed(program: &Path, kind: &str, text: &[u8]) -> Result<String, String> {
+/// The output for these arguments and metrics: by a content type, their series.
+fn parsed(program: &Path, arguments: &[&str], text: &[u8]) -> Result<String, String> {
     let mut command = Command::new(program);
-    command.arg(kind).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(text).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -85,7 +85,7 @@ async fn metrics_are_read_by_prometheus_in_either_format() {
         let kind = response.headers()["Content-Type"].to_str().unwrap().to_owned();
         assert!(kind.starts_with(expected), "{accept}: {kind}");
         let text = response.into_body().collect().await.unwrap().to_bytes().to_vec();
-        let series = parsed(&program, &kind, &text).unwrap();
+        let series = parsed(&program, &[&kind], &text).unwrap();
         for wanted in
             [r#"__name__="plumb_store_samples_total"} 2"#, r#"__name__="plumb_store_batches_total"} 1"#]
         {
@@ -94,7 +94,78 @@ async fn metrics_are_read_by_prometheus_in_either_format() {
         // Cut anywhere, it is refused: a scrape that ended early isn't taken for a whole one.
         if expected != "text/plain" {
             let cut = text.len() - "# EOF\n".len();
-            assert!(parsed(&program, &kind, &text[..cut]).unwrap_err().contains("EOF"));
+            assert!(parsed(&program, &[&kind], &text[..cut]).unwrap_err().contains("EOF"));
         }
+    }
+}
+
+/// The metrics of a server that has answered, refused and failed requests: every route and status that alerts ask for is among them.
+async fn busy_metrics(name: &str) -> Vec<u8> {
+    let server = Server::new(name, ServerOptions::default());
+    let push = "/ingest?name=api.cpu&sampleRate=100";
+    assert_eq!(server.post(push, "text/plain", "main;f 5\n").await.0, 200);
+    assert_eq!(server.post("/ingest", "text/plain", "main;f 5\n").await.0, 400);
+    assert_eq!(server.get("/api/v1/services").await.0, 200);
+    let blocks = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name).join("blocks");
+    _ = std::fs::remove_dir_all(&blocks);
+    std::fs::write(&blocks, "").unwrap();
+    server.post("/api/v1/admin/flush", "text/plain", "").await;
+    assert_eq!(server.get("/ready/push").await.0, 503);
+    let request = Request::get("/metrics").header("Accept", "application/openmetrics-text");
+    server.bytes(request.body(Body::empty()).unwrap()).await.1
+}
+
+fn deployed(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(path)
+}
+
+#[tokio::test]
+async fn alerts_ask_for_metrics_that_a_server_has() {
+    if !needs(Requirement::Go) {
+        return;
+    }
+    let Some(program) = parser() else { return };
+    let metrics = busy_metrics("metrics-alerts").await;
+    let rules = deployed("prometheus/plumb.rules.yaml");
+    let alerts = parsed(&program, &["rules", rules.to_str().unwrap()], &metrics).unwrap();
+    assert!(alerts.lines().any(|alert| alert == "PlumbCannotStore"), "{alerts}");
+    // A rule on a metric, a route or a label that no server has is noticed.
+    let wrong = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wrong.rules.yaml");
+    let text = std::fs::read_to_string(rules).unwrap();
+    for (right, other) in
+        [("plumb_store_failed", "plumb_failed"), ("|/ingest|", "|/in|"), ("(job, instance, route)", "(path)")]
+    {
+        assert!(text.contains(right), "{right}");
+        std::fs::write(&wrong, text.replace(right, other).replace("/push.v1.*", "/push.v2.*")).unwrap();
+        let error = parsed(&program, &["rules", wrong.to_str().unwrap()], &metrics).unwrap_err();
+        assert!(error.contains("nothing is selected"), "{other}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn the_dashboard_asks_for_metrics_that_a_server_has() {
+    if !needs(Requirement::Go) {
+        return;
+    }
+    let Some(program) = parser() else { return };
+    let metrics = busy_metrics("metrics-dashboard").await;
+    let text = std::fs::read(deployed("grafana/plumb-server.json")).unwrap();
+    let dashboard: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    let targets =
+        dashboard["panels"].as_array().unwrap().iter().filter_map(|panel| panel["targets"].as_array());
+    let expressions: Vec<&str> = targets.flatten().map(|target| target["expr"].as_str().unwrap()).collect();
+    // As Grafana fills in its variables.
+    let filled = expressions.join("\n").replace("$__rate_interval", "1m").replace("\"$job\"", "\"plumb\"");
+    let filled = filled.replace("\"$instance\"", "\".*\"");
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dashboard.promql");
+    std::fs::write(&file, &filled).unwrap();
+    let asked = parsed(&program, &["expressions", file.to_str().unwrap()], &metrics).unwrap();
+    assert_eq!((asked.trim_end(), filled.contains('$')), (filled.as_str(), false));
+    // Whatever the server counts is shown.
+    let series = parsed(&program, &["application/openmetrics-text"], &metrics).unwrap();
+    let names = series.lines().filter_map(|line| line.split('"').nth(1));
+    for name in names.filter(|name| !name.ends_with("_sum") && !name.ends_with("_count")) {
+        let is_twice = name == "plumb_store_samples_total";
+        assert!(is_twice || filled.contains(name), "{name} is in no panel");
     }
 }

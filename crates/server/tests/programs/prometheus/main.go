@@ -1,4 +1,8 @@
-// Reads metrics by Prometheus' own parser for the content type that is its argument. Prints each series, or the first error.
+// What Prometheus itself makes of metrics on standard input, by its own parsers; the first error ends it:
+//
+//	prometheus CONTENT-TYPE        prints each series
+//	prometheus rules FILE          prints the alerts of a file of rules, each of which has to select series among the metrics
+//	prometheus expressions FILE    likewise a file with an expression a line
 package main
 
 import (
@@ -12,9 +16,20 @@ import (
 )
 
 func main() {
-	text, err := io.ReadAll(os.Stdin)
-	check(err)
-	parser, err := textparse.New(text, os.Args[1], labels.NewSymbolTable(), textparse.ParserOptions{})
+	switch os.Args[1] {
+	case "rules":
+		readRules(os.Args[2])
+	case "expressions":
+		readExpressions(os.Args[2])
+	default:
+		text, err := io.ReadAll(os.Stdin)
+		check(err)
+		eachSeries(os.Args[1], text, func(all labels.Labels, value float64) { fmt.Println(all, value) })
+	}
+}
+
+func eachSeries(kind string, text []byte, seen func(labels.Labels, float64)) {
+	parser, err := textparse.New(text, kind, labels.NewSymbolTable(), textparse.ParserOptions{})
 	check(err)
 	for {
 		entry, err := parser.Next()
@@ -26,7 +41,7 @@ func main() {
 			var all labels.Labels
 			parser.Labels(&all)
 			_, _, value := parser.Series()
-			fmt.Println(all, value)
+			seen(all, value)
 		}
 	}
 }
