@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use plumb_process::Host;
 use plumb_profile::Profile;
 
+use crate::bursts::Bursts;
 use crate::capture::{Capture, Ended, Measured};
-use crate::clock::OpenWindow;
+use crate::clock::{OpenWindow, unix_ns_of_samples};
 use crate::cost::CostMeter;
 use crate::delivery::{Delivery, PreparedDelivery};
 use crate::error::AgentError;
@@ -32,6 +33,12 @@ const READ: Duration = Duration::from_millis(250);
 /// Service name under which the agent reports itself.
 const OWN_SERVICE: &str = "plumb-agent";
 
+/// Parts that follow services from window to window.
+struct Habits {
+    observer: Observer,
+    bursts: Bursts,
+}
+
 /// A profiler of the whole machine that runs until a signal ends it.
 pub struct Agent {
     interval: Duration,
@@ -42,7 +49,7 @@ pub struct Agent {
     counts_processes: bool,
     delivery: Delivery,
     symbols: SymbolUpload,
-    observer: Observer,
+    habits: Habits,
     totals: Arc<SharedTotals>,
     window: OpenWindow,
     own: Vec<(String, String)>,
@@ -107,7 +114,7 @@ impl Agent {
             counts_processes: options.profiles.processes,
             delivery,
             symbols,
-            observer,
+            habits: Habits { observer, bursts: Bursts::default() },
             totals,
             window: OpenWindow::begin(interval),
             own,
@@ -175,13 +182,13 @@ impl Agent {
     fn look_at_cost(&mut self) {
         self.add_watches();
         self.spending.look(&mut self.capture);
-        self.observer.spare(self.spending.is_over());
+        self.habits.observer.spare(self.spending.is_over());
     }
 
     /// Adds the time by which tracing slowed system calls to the agent's cost.
     fn add_watches(&mut self) {
         let kernel_time_ns = self.kernel_time.as_mut().map_or(0, KernelTime::take_cost_ns);
-        self.spending.add_watches(self.observer.take_cost_ns() + kernel_time_ns);
+        self.spending.add_watches(self.habits.observer.take_cost_ns() + kernel_time_ns);
     }
 
     /// Leaves symbolization to the server for the files that it can symbolize.
@@ -216,8 +223,11 @@ impl Agent {
         let kernel_time = self.kernel_time.as_mut().map(|one| one.close(profile, directory));
         let more = with_processes(kernel_time, self.counts_processes, profile, directory);
         let resources = self.directory.finish(profile);
-        self.observer.note(profile, &resources, facts.frequency_hz);
-        let closed = window::close(profile, resources, self.observer.take(), more, self.own.clone(), facts);
+        self.habits.observer.note(profile, &resources, facts.frequency_hz);
+        let (hz, unix_ns) = (facts.frequency_hz, unix_ns_of_samples());
+        let bursts = self.habits.bursts.of_window(profile, &resources, hz, unix_ns);
+        let (observed, own) = (self.habits.observer.take(), self.own.clone());
+        let closed = window::close(profile, resources, observed, more, bursts, own, facts);
         tracing::info!(
             samples = closed.taken.samples,
             services = closed.services,
@@ -257,7 +267,7 @@ impl Agent {
             kernel_time,
             counts_processes,
             delivery,
-            observer,
+            habits: Habits { observer, mut bursts },
             totals,
             own,
             ..
@@ -271,7 +281,8 @@ impl Agent {
         let kernel_time = kernel_time.map(|one| one.end(&profile, &mut directory));
         let more = with_processes(kernel_time, counts_processes, &profile, &mut directory);
         let resources = directory.finish(&profile);
-        let closed = window::close(&profile, resources, observed, more, own, facts);
+        let bursts = bursts.of_window(&profile, &resources, facts.frequency_hz, unix_ns_of_samples());
+        let closed = window::close(&profile, resources, observed, more, bursts, own, facts);
         hand_over(&totals, &delivery, closed, lost);
         delivery.end();
         let totals = totals.read();

@@ -16,6 +16,12 @@ pub(crate) fn unix_ns() -> u64 {
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// The wall clock's time at 0 of the clock that samples have, in nanoseconds since 1970.
+pub(crate) fn unix_ns_of_samples() -> u64 {
+    let awake = Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default();
+    unix_ns().saturating_sub(u64::try_from(awake.as_nanos()).unwrap_or(u64::MAX))
+}
+
 /// Readings of all clocks at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Clocks {

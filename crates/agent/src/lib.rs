@@ -9,6 +9,7 @@
 
 mod agent;
 mod budget;
+mod bursts;
 mod capture;
 mod clock;
 mod connection;

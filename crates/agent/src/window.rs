@@ -5,8 +5,8 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use plumb_formats::otlp::{
-    EncodedRequest, EventSamples, Figure, MACHINE_TIME, OBSERVATION, ResourceSamples, ResourceSet,
-    WAKE_PERIOD, encode_by_resource,
+    BurstSamples, EncodedRequest, EventSamples, Figure, MACHINE_TIME, OBSERVATION, ResourceSamples,
+    ResourceSet, WAKE_PERIOD, encode_by_resource,
 };
 use plumb_profile::Profile;
 
@@ -54,6 +54,7 @@ pub(crate) fn close(
     resources: Resources,
     observed: Vec<Observed>,
     more: WindowFigures,
+    bursts: Vec<BurstSamples>,
     own: Vec<(String, String)>,
     facts: WindowFacts,
 ) -> ClosedWindow {
@@ -83,6 +84,7 @@ pub(crate) fn close(
         resources: attributes,
         of_process,
         figures,
+        bursts,
         time_unix_ns: facts.time_unix_ns,
         duration_ns: facts.duration_ns,
         period_ns: 1_000_000_000 / u64::from(facts.frequency_hz.max(1)),

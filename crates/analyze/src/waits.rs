@@ -19,8 +19,8 @@ use crate::frame::Kind;
 use crate::kernel::{Places, cause_of};
 use crate::view::{NodeId, View, ViewSample};
 
-pub use kind::WaitKind;
 use kind::{Wait, WorkSource, wait_at};
+pub use kind::{WaitKind, lock_taken_at};
 
 /// Calls by which other waits of a loop may be further out and this one still be the loop's own.
 const SLACK: usize = 2;

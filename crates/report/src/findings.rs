@@ -14,10 +14,12 @@ use crate::explain::{HotFunctions, caches};
 mod bound;
 mod change;
 mod rank;
+mod rhythm;
 
 pub use bound::{AnswerBound, BoundReason};
 pub use change::{ServiceChange, of_change};
 pub use rank::{FindingOwner, rank};
+pub use rhythm::{LockWaits, ServiceRhythm, of_lock_waits, of_rhythm};
 
 /// Largest number of findings per service.
 const MOST: usize = 3;
@@ -96,6 +98,10 @@ pub struct Finding {
 pub enum FindingKind {
     /// A newer version takes more.
     Change,
+    /// Bursts come back after the same time.
+    Rhythm,
+    /// Threads wait.
+    Wait,
     /// A cause found by a rule.
     Cause,
     /// A function with much time; the reason is not known.

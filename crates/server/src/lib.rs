@@ -10,6 +10,7 @@
 
 mod access;
 mod app;
+mod authorities;
 mod client;
 mod connect;
 mod error;
@@ -30,10 +31,10 @@ mod symbols;
 mod wire;
 
 pub use access::{Scope, TokenError, Tokens};
+pub use authorities::{AuthoritiesError, PeerAuthorities};
 pub use client::{PUSH_PATH, SYMBOLS_PATH, default_type, push_request};
 pub use error::{ApiError, ErrorCode};
 pub use opened::FileReader;
 pub use options::{BodyLimits, FrameLimits, IngestLimits, QueryLimits, ServerOptions};
-pub use peers::PeerAuthorities;
 pub use routes::{ShownRecordings, recordings_router, router};
 pub use serve::{ListenOptions, Reloader, ServeError, Server};

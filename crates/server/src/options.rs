@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::access::Tokens;
-use crate::peers::PeerAuthorities;
+use crate::authorities::PeerAuthorities;
 
 /// Options of a server.
 #[derive(Clone, Debug, Default)]

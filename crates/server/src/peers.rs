@@ -1,16 +1,13 @@
 //! Queries the other servers of a bucket for profiles that are in no block yet.
 
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use plumb_store::{Selected, Selection};
-use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 
 use crate::app::Context;
+use crate::authorities::PeerAuthorities;
 use crate::error::ApiError;
-use crate::serve::ServeError;
 use crate::wire::unwritten::UnwrittenRequest;
 
 /// Time limit for an answer.
@@ -60,37 +57,10 @@ fn ask(context: &Context, address: &str, body: &[u8]) -> Result<Bytes, ureq::Err
     Ok(bytes.into())
 }
 
-/// Certificates of the authorities that sign those of the other servers of a bucket.
-#[derive(Clone, Debug)]
-pub struct PeerAuthorities(Arc<Vec<Certificate<'static>>>);
-
-impl PeerAuthorities {
-    /// Reads a PEM file.
-    ///
-    /// # Errors
-    /// The file can't be read, or holds no certificate.
-    pub fn read(path: &Path) -> Result<Self, ServeError> {
-        let refused = |why: String| ServeError::Certificate(path.to_owned(), why);
-        let pem = std::fs::read(path).map_err(|error| refused(error.to_string()))?;
-        let mut certificates = Vec::new();
-        for item in parse_pem(&pem) {
-            if let PemItem::Certificate(certificate) = item.map_err(|error| refused(error.to_string()))? {
-                certificates.push(certificate);
-            }
-        }
-        if certificates.is_empty() {
-            return Err(refused("it holds no certificate".to_owned()));
-        }
-        Ok(Self(Arc::new(certificates)))
-    }
-}
-
 /// The HTTP client for other servers. Without `authorities`, public ones are trusted.
 pub(crate) fn agent(authorities: Option<&PeerAuthorities>) -> ureq::Agent {
     let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE));
-    let tls = authorities.map(|PeerAuthorities(certificates)| {
-        TlsConfig::builder().root_certs(RootCerts::Specific(certificates.clone())).build()
-    });
+    let tls = authorities.map(PeerAuthorities::tls);
     // The servers are close: sending takes less time than compressing.
     config.tls_config(tls.unwrap_or_default()).accept_encoding("identity").build().into()
 }
@@ -99,7 +69,9 @@ pub(crate) fn agent(authorities: Option<&PeerAuthorities>) -> ureq::Agent {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+    use std::path::Path;
     use std::process::Command;
+    use std::sync::Arc;
 
     use plumb_fixtures::{Requirement, needs_command};
     use plumb_store::{Store, StoreOptions};

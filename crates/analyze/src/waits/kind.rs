@@ -153,8 +153,11 @@ const CALLS: [(&[&str], Wait); 8] = [
 /// Innermost functions of the program among which the one that waits by a futex is looked for.
 const WAITERS: usize = 6;
 
+/// Innermost functions of the kernel and the program among which one that takes a lock is looked for.
+const INNERMOST: usize = 20;
+
 /// Parts of names of functions that take a lock, in small letters.
-const LOCKS: [&str; 9] = [
+const LOCKS: [&str; 12] = [
     "mutex_lock",
     "mutex_timedlock",
     "mutex_clocklock",
@@ -164,6 +167,9 @@ const LOCKS: [&str; 9] = [
     "lock_slow",
     "lock_contended",
     "runtime.lock",
+    "sync.(*mutex).lock",
+    "sync.(*rwmutex)",
+    "objectmonitor::enter",
 ];
 
 /// Parts of names of functions that wait for a condition.
@@ -217,6 +223,24 @@ pub(super) fn wait_at(view: &View<'_>, node: NodeId, (cause, call): (Cause, &str
         _ if begins(&STREAMS) => Wait::of(WaitKind::Network, WorkSource::None),
         _ => Wait::of(WaitKind::Other, WorkSource::None),
     }
+}
+
+/// Finds the function that takes the lock for which a blocked thread certainly waits: its place among the names on the stack, innermost first. Those of
+/// the kernel or of the program alone are enough.
+pub fn lock_taken_at<'n>(functions: impl Iterator<Item = &'n str>) -> Option<usize> {
+    let mut found = None;
+    for (place, name) in functions.take(INNERMOST).enumerate() {
+        let in_kernel = KERNEL_LOCKS.iter().any(|begin| name.starts_with(begin));
+        let name = without_parameters(name).to_lowercase();
+        let is = |names: &[&str]| names.iter().any(|part| name.contains(part));
+        match in_kernel || is(&LOCKS) {
+            true => found = Some(place),
+            // A condition's lock is taken again by the function that waits for the condition.
+            false if found.is_some() || is(&CONDITIONS) || is(&JOINS) => return found,
+            false => {}
+        }
+    }
+    found
 }
 
 /// Whether a function's name has the word "lock": `LockAcquire`, `WaitOnLock`, `lock_wait`, but neither `unlock` nor `block`.
@@ -285,6 +309,23 @@ mod tests {
         ] {
             assert!(!says_lock(name), "{name}");
         }
+    }
+
+    #[test]
+    fn a_wait_for_a_lock_is_certain_or_not_told() {
+        let at = |names: &[&str]| lock_taken_at(names.iter().copied());
+        assert_eq!(
+            at(&["schedule", "futex_wait", "do_syscall_64", "__lll_lock_wait", "pthread_mutex_lock", "get"]),
+            Some(4)
+        );
+        assert_eq!(at(&["schedule", "rwsem_down_write_slowpath", "do_mmap", "mmap"]), Some(1));
+        assert_eq!(
+            at(&["runtime.gopark", "sync.(*Mutex).lockSlow", "sync.(*Mutex).Lock", "main.put"]),
+            Some(2)
+        );
+        assert_eq!(at(&["futex_wait", "__futex_wait_common", "pthread_cond_wait", "mutex_lock_all"]), None);
+        assert_eq!(at(&["futex_wait", "pthread_join", "main"]), None);
+        assert_eq!(at(&["ep_poll", "epoll_wait", "main"]), None);
     }
 
     #[test]

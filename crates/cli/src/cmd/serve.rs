@@ -35,6 +35,22 @@ const STORE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4041)
 #[cfg(feature = "agent")]
 const SPOOL: &str = "agent";
 
+/// Arguments of a server whose profiles are in a bucket.
+#[derive(clap::Args, Debug)]
+struct BucketArgs {
+    /// Directory of the write-ahead log, with a bucket
+    #[arg(long, value_name = "DIR", default_value = "plumb-wal")]
+    wal: PathBuf,
+    /// URL of this server for the other servers of a bucket
+    ///
+    /// The servers ask each other for profiles that are in no block yet. With --tokens all have the same admin token.
+    #[arg(long, value_name = "URL")]
+    advertise: Option<String>,
+    /// Certificates (PEM) to verify the other servers of a bucket by, if no public authority has signed theirs
+    #[arg(long, value_name = "FILE", requires = "advertise")]
+    ca_cert: Option<PathBuf>,
+}
+
 /// Arguments of `plumb serve`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = examples::SERVE)]
@@ -51,17 +67,8 @@ pub struct Args {
     /// AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL, AWS_ALLOW_HTTP.
     #[arg(long, value_name = "PLACE", default_value = "plumb-store")]
     store: String,
-    /// Directory of the write-ahead log, with a bucket
-    #[arg(long, value_name = "DIR", default_value = "plumb-wal")]
-    wal: PathBuf,
-    /// URL of this server for the other servers of a bucket
-    ///
-    /// The servers ask each other for profiles that are in no block yet. With --tokens all have the same admin token.
-    #[arg(long, value_name = "URL")]
-    advertise: Option<String>,
-    /// Certificates (PEM) to verify the other servers of a bucket by, if no public authority has signed theirs
-    #[arg(long, value_name = "FILE", requires = "advertise")]
-    ca_cert: Option<PathBuf>,
+    #[command(flatten)]
+    bucket: BucketArgs,
     /// Delete profiles older than this
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = period)]
     retention: Duration,
@@ -121,7 +128,7 @@ pub fn run(args: Args) -> Result<Exit> {
     args.log.init();
     raise_file_limit();
     let tokens = args.tokens.as_ref().map(Tokens::read).transpose()?;
-    let peer_authorities = args.ca_cert.as_deref().map(PeerAuthorities::read).transpose()?;
+    let peer_authorities = args.bucket.ca_cert.as_deref().map(PeerAuthorities::read).transpose()?;
     let mut options = ServerOptions { tokens, peer_authorities, ..ServerOptions::default() };
     options.ingest.body = usize::try_from(args.max_body).unwrap_or(usize::MAX);
     options.ingest.unpacked = options.ingest.unpacked.max(options.ingest.body.saturating_mul(2));
@@ -131,7 +138,7 @@ pub fn run(args: Args) -> Result<Exit> {
     let mut listen = ListenOptions::new(args.show.listen.unwrap_or(STORE));
     listen.tls = args.tls_cert.zip(args.tls_key);
     let is_bucket = args.store.starts_with("s3://");
-    let directory = if is_bucket { args.wal } else { PathBuf::from(&args.store) };
+    let directory = if is_bucket { args.bucket.wal } else { PathBuf::from(&args.store) };
     keep_private(&directory);
     #[cfg(feature = "agent")]
     let agent = (!args.agent.no_agent)
@@ -140,7 +147,7 @@ pub fn run(args: Args) -> Result<Exit> {
     let agent = None;
     let store = StoreOptions {
         bucket: is_bucket.then_some(args.store),
-        address: args.advertise,
+        address: args.bucket.advertise,
         retention: args.retention,
         max_bytes: args.max_size,
         ..StoreOptions::new(directory)

@@ -14,8 +14,8 @@ mod write;
 
 pub use request::{ExportRequest, refusal};
 pub use resources::{
-    EncodedRequest, EventSamples, Figure, FigureStack, MACHINE_TIME, OBSERVATION, ResourceSamples,
-    ResourceSet, SAMPLES, WAKE_PERIOD, encode_by_resource,
+    BURST, BURST_LENGTH, BurstSamples, EncodedRequest, EventSamples, Figure, FigureStack, MACHINE_TIME,
+    OBSERVATION, ResourceSamples, ResourceSet, SAMPLES, WAKE_PERIOD, encode_by_resource,
 };
 pub use write::write;
 

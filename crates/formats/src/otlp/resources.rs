@@ -22,6 +22,8 @@ pub struct ResourceSet {
     pub of_process: BTreeMap<ProcessId, usize>,
     /// Values that are not samples, such as the recorder's own CPU time.
     pub figures: Vec<Figure>,
+    /// Bursts of the resources' CPU time, which is in their samples too.
+    pub bursts: Vec<BurstSamples>,
     /// Start of the recording, in nanoseconds since 1970.
     pub time_unix_ns: u64,
     /// Duration of the recording in nanoseconds.
@@ -36,6 +38,11 @@ pub const MACHINE_TIME: &str = "agent_machine";
 pub const WAKE_PERIOD: &str = "wake_period";
 /// Name of a figure of a service: an observation. Its frame is a sentence, and its value is the observation's weight.
 pub const OBSERVATION: &str = "observation";
+
+/// Name of a service's CPU time in a burst, whose beginning is the profile's time.
+pub const BURST: &str = "burst_cpu";
+/// Name of a figure of a service: the length of the burst that begins at its time, in nanoseconds.
+pub const BURST_LENGTH: &str = "burst_length";
 
 /// Sample type of the numbers of samples. With a period of CPU time they would be that time, of which Pyroscope would then have twice as much: their
 /// period is one of themselves.
@@ -60,6 +67,19 @@ pub struct Figure {
     /// Time of measurement, in nanoseconds since 1970; `None`: the whole time of the samples. A service has at most one figure per name, stack and
     /// time.
     pub time_unix_ns: Option<u64>,
+}
+
+/// The samples of a burst: a moment in which a service takes more CPU time than usually.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BurstSamples {
+    /// Index of its resource.
+    pub resource: usize,
+    /// Time of the first sample, in nanoseconds since 1970.
+    pub time_unix_ns: u64,
+    /// Time from the first sample to the last one, in nanoseconds.
+    pub length_ns: u64,
+    /// CPU time of each stack, in nanoseconds.
+    pub stacks: BTreeMap<Option<StackId>, u64>,
 }
 
 /// The samples of a resource and an event in a request.
@@ -116,6 +136,8 @@ pub fn encode_by_resource(profile: &Profile, set: &ResourceSet) -> EncodedReques
             of_events.flat_map(|(&event, stacks)| of_samples(&mut tables, set, event, stacks)).collect();
         let figures = figures.remove(&place).unwrap_or_default();
         profiles.extend(figures.iter().map(|of_kind| of_figures(&mut tables, set, of_kind)));
+        let bursts = set.bursts.iter().filter(|burst| burst.resource == place);
+        profiles.extend(bursts.flat_map(|burst| of_burst(&mut tables, set, burst)));
         if profiles.is_empty() {
             continue;
         }
@@ -188,6 +210,37 @@ fn of_values(
         period_type,
         period,
     }
+}
+
+/// The profiles of a burst: its stacks, and its length.
+fn of_burst(
+    tables: &mut DictionaryTables<'_>,
+    set: &ResourceSet,
+    burst: &BurstSamples,
+) -> [message::Profile; 2] {
+    let of_stack = |(&stack, &weight): (&Option<StackId>, &u64)| message::OtlpSample {
+        stack_index: stack.map_or(0, |stack| tables.stack(stack)),
+        values: vec![number(weight)],
+        ..message::OtlpSample::default()
+    };
+    let stacks = burst.stacks.iter().map(of_stack).collect();
+    let length = message::OtlpSample {
+        stack_index: tables.named_stack(&["burst".into()]),
+        values: vec![number(burst.length_ns)],
+        ..message::OtlpSample::default()
+    };
+    [(BURST, stacks), (BURST_LENGTH, vec![length])].map(|(name, samples)| {
+        let kind = kind(tables, name, "nanoseconds");
+        let (period_type, period) = period(set, name, kind);
+        message::Profile {
+            sample_type: Some(kind),
+            samples,
+            time_unix_nano: burst.time_unix_ns,
+            duration_nano: burst.length_ns,
+            period_type,
+            period,
+        }
+    })
 }
 
 /// Groups figures by resource, and within it by name, unit and time.
@@ -291,6 +344,12 @@ mod tests {
             resources: vec![service("a"), service("b"), service("none")],
             of_process: [(processes[0], 0), (processes[1], 1)].into(),
             figures: [of_calls[0].clone(), figure.clone(), of_calls[1].clone()].into(),
+            bursts: vec![BurstSamples {
+                resource: 0,
+                time_unix_ns: 7,
+                length_ns: 3,
+                stacks: profile.samples.iter().take(1).map(|sample| (sample.stack, 15)).collect(),
+            }],
             time_unix_ns: 5,
             duration_ns: 6,
             period_ns: 10,
@@ -310,8 +369,10 @@ mod tests {
                 let values: i64 = one.samples.iter().flat_map(|sample| &sample.values).sum();
                 let service = format!("{:?}", service.value.as_ref().unwrap());
                 read.push((service, strings[kind.type_strindex as usize].clone(), values));
-                assert_eq!((one.time_unix_nano, one.duration_nano), (5, 6));
-                let is_clock = strings[kind.type_strindex as usize] == "cpu";
+                let name = &*strings[kind.type_strindex as usize];
+                let when = if name.starts_with("burst") { (7, 3) } else { (5, 6) };
+                assert_eq!((one.time_unix_nano, one.duration_nano), when, "{name}");
+                let is_clock = name == "cpu";
                 assert_eq!(
                     (one.period_type.as_ref(), one.period),
                     (Some(kind), if is_clock { 10 } else { 1 })
@@ -321,6 +382,8 @@ mod tests {
         let expected = [
             ("a", "cpu", 20),
             ("a", "samples", 2),
+            ("a", "burst_cpu", 15),
+            ("a", "burst_length", 3),
             ("b", "cpu", 10),
             ("b", "samples", 1),
             ("b", "calls", 6),

@@ -2,7 +2,7 @@
 //!
 //! Findings are about the user's services. Kernel threads come after them, and plumb itself comes last: its time is a cost of profiling, which is
 //! shown, but is not a finding. Either ranks with the services from [`LARGE`] percent of the machine on. Within a group what a newer version made
-//! dearer comes first, as it can be taken back. The other findings
+//! dearer comes first, as it can be taken back; then what comes and goes, as an average hides it, and what threads wait for. The other findings
 //! are sorted by CPU time, multiplied by a [`factor`]: a habit or a cause can be acted on, a share only says where to look.
 //!
 //! Elsewhere: finding them.
@@ -64,9 +64,13 @@ pub fn rank(findings: &mut [Finding]) {
         _ => one.owner,
     };
     // The sort is stable.
-    let is_old = |one: &Finding| one.kind != FindingKind::Change;
+    let tier = |one: &Finding| match one.kind {
+        FindingKind::Change => 0,
+        FindingKind::Rhythm | FindingKind::Wait => 1,
+        _ => 2,
+    };
     let weight = |one: &Finding| Reverse((one.cpu_ns as f64 * factor(one)) as i64);
-    findings.sort_by_key(|one| (group(one), is_old(one), weight(one)));
+    findings.sort_by_key(|one| (group(one), tier(one), weight(one)));
 }
 
 /// Returns the factor on a finding's CPU time.

@@ -4,24 +4,29 @@
 //!
 //! Elsewhere: the rules (`analyze`), the document (`report`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Instant;
 
 use plumb_analyze::{Filter, explained_event};
 use plumb_formats::foreign;
-use plumb_formats::otlp::{MACHINE_TIME, OBSERVATION, WAKE_PERIOD};
+use plumb_formats::otlp::{BURST, BURST_LENGTH, MACHINE_TIME, OBSERVATION, WAKE_PERIOD};
 use plumb_report::JSON_VERSION;
 use plumb_report::findings::{
-    AnswerBound, BoundReason, Finding, FindingEvidence, FindingOwner, Findings, LargeService, ServiceChange,
-    ServiceFacts, of_change, of_service, rank,
+    AnswerBound, BoundReason, Finding, FindingEvidence, FindingKind, FindingOwner, Findings, LargeService,
+    ServiceChange, ServiceFacts, ServiceRhythm, of_change, of_lock_waits, of_rhythm, of_service, rank,
 };
 use plumb_store::{NAME, PROFILE_TYPE, ProfileType, SERVICE, Selector};
 use prost::Message;
 
 use super::bounded::{BoundedProfile, bounded};
+use super::bursts::AgentBursts;
+use super::lasting::usual;
+use super::locks::{LockRows, OfService, has_locks};
 use super::profile::CountedRows;
+use super::rhythms::{self, AllStacks};
 use super::selection::{Range, select};
 use super::versions::{Compared, compare, version_of};
+use super::windows::Windows;
 use crate::app::Context;
 use crate::error::{ApiError, ErrorCode};
 use crate::wire::querier::StacktracesRequest;
@@ -82,6 +87,8 @@ struct ServiceTotals {
     observations: BTreeSet<String>,
     /// Other profile types, whose values can be compared between versions.
     others: BTreeSet<String>,
+    /// Other types that have waits for locks.
+    locks: BTreeSet<String>,
     /// Versions in the range, and in the time before it.
     versions: [BTreeSet<String>; 2],
 }
@@ -110,6 +117,7 @@ pub(crate) fn findings(context: &Context, request: &FindingsRequest) -> Result<F
     let names: Vec<&str> = services.iter().map(|(service, _)| &**service).collect();
     let of_all = request.stacktraces(Selector::parse(&request.label_selector)?.with_any(SERVICE, &names)?);
     let mut rows = CountedRows::by_service(context, &of_all, context.options.query.rows)?.unwrap_or_default();
+    let beside = Beside::read(context, request, (&services, &names), &rows)?;
     let (mut found, mut own_cpu_ns, mut examined) = (Vec::new(), 0, 0);
     let mut truncated = Vec::new();
     for (place, (service, totals)) in services.iter().enumerate() {
@@ -120,7 +128,7 @@ pub(crate) fn findings(context: &Context, request: &FindingsRequest) -> Result<F
             break;
         }
         let rows = rows.remove(service);
-        let of_service = match of(context, request, (service, totals), machine_ns, rows) {
+        let of_service = match of(context, request, (service, totals, &beside), machine_ns, rows) {
             Ok(of_service) => {
                 truncated.extend(of_service.bounds.into_iter().map(|bound| bound.of_service(service)));
                 if of_service.owner == FindingOwner::Plumb {
@@ -154,6 +162,41 @@ pub(crate) fn findings(context: &Context, request: &FindingsRequest) -> Result<F
     })
 }
 
+/// Values of all services beside their CPU time, read at once.
+struct Beside {
+    bursts: AgentBursts,
+    locks: LockRows,
+    /// Usual length of a profile, in milliseconds.
+    length_ms: i64,
+}
+
+impl Beside {
+    fn read(
+        context: &Context,
+        request: &FindingsRequest,
+        (services, names): (&[(String, ServiceTotals)], &[&str]),
+        rows: &HashMap<String, CountedRows>,
+    ) -> Result<Self, ApiError> {
+        let most = context.options.query.rows;
+        let selector = Selector::parse(&request.label_selector)?;
+        let range = Range::checked(request.start, request.end, &context.options.query)?;
+        let kinds: BTreeSet<&str> =
+            services.iter().flat_map(|(_, totals)| &totals.locks).map(|kind| &**kind).collect();
+        let all = request.stacktraces(selector.clone());
+        let mut lengths = Vec::new();
+        for rows in rows.values() {
+            context.check()?;
+            lengths
+                .extend(Windows::new(rows.rows(), &request.profile_type, &context.cancellation)?.distances());
+        }
+        Ok(Self {
+            bursts: AgentBursts::read(context, selector, range, (names, most))?,
+            locks: LockRows::read(context, &all, (&kinds, names), most)?,
+            length_ms: usual(&mut lengths),
+        })
+    }
+}
+
 /// Totals by service, and the capacity of the machines. That concerns whole machines: no selector of services narrows it.
 fn totals(
     context: &Context,
@@ -174,9 +217,12 @@ fn totals(
         let Some(parsed) = ProfileType::parse(kind) else { continue };
         match &*parsed.name {
             OBSERVATION => _ = one.observations.insert(kind.to_owned()),
-            WAKE_PERIOD => {}
+            WAKE_PERIOD | BURST | BURST_LENGTH => {}
             _ if parsed == ProfileType::cpu_samples() => {}
-            _ => _ = one.others.insert(kind.to_owned()),
+            _ => {
+                one.locks.extend(has_locks(&parsed).then(|| kind.to_owned()));
+                one.others.insert(kind.to_owned());
+            }
         }
     }
     let before = Range { start: request.before(), end: request.start.saturating_sub(1) };
@@ -211,7 +257,7 @@ struct Examined {
 fn of(
     context: &Context,
     request: &FindingsRequest,
-    (service, totals): (&str, &ServiceTotals),
+    (service, totals, beside): (&str, &ServiceTotals, &Beside),
     machine_ns: Option<i64>,
     rows: Option<CountedRows>,
 ) -> Result<Examined, ApiError> {
@@ -220,6 +266,8 @@ fn of(
     let limits = &context.options.query;
     let rows = rows.map_or_else(|| CountedRows::read(context, &stacktraces, limits.rows), Ok)?;
     let changes = changes(context, request, totals, (&stacktraces, &rows))?;
+    let OfService { waits, rhythm } = beside.locks.of(context, service, beside.length_ms)?;
+    let rhythms = [rhythm_of(context, request, (service, beside), &rows)?, rhythm];
     let BoundedProfile { message, bounds, is_counted } = bounded(context, &rows, limits.stacks)?;
     drop(rows);
     context.check()?;
@@ -240,9 +288,43 @@ fn of(
         observations,
         evidence: FindingEvidence { selector, profile_type: request.profile_type.clone(), function: None },
     };
+    let is_large = |one: &&ServiceRhythm| 100.0 * one.share >= request.threshold;
+    // Nobody can act on the habits of plumb or the kernel.
+    let is_told = owner == FindingOwner::Service;
+    let rhythms: Vec<Finding> = rhythms
+        .iter()
+        .filter(|_| is_told)
+        .flatten()
+        .filter(is_large)
+        .map(|one| of_rhythm(one, &facts))
+        .collect();
     let mut found = of_service(&profile, &filter, request.threshold, &facts);
+    // The interval of wake-ups adds nothing to a rhythm.
+    found.retain(|one| one.kind != FindingKind::Service || rhythms.is_empty());
+    found.extend(rhythms);
+    found.extend(waits.filter(|_| is_told).and_then(|waits| of_lock_waits(&waits, &facts)));
     found.extend(changes.iter().map(|change| of_change(change, &facts)));
+    found.iter_mut().for_each(|one| one.owner = owner);
     Ok(Examined { owner, found, bounds })
+}
+
+/// The rhythm of a service's CPU time: by the bursts that agents found, else by its profiles.
+fn rhythm_of(
+    context: &Context,
+    request: &FindingsRequest,
+    (service, beside): (&str, &Beside),
+    rows: &CountedRows,
+) -> Result<Option<ServiceRhythm>, ApiError> {
+    let kind = &*request.profile_type;
+    if let Some(rhythm) = beside.bursts.rhythm(context, service, (rows, kind))? {
+        return Ok(Some(rhythm));
+    }
+    // Of thinned profiles some are missing.
+    if rows.taken.is_some() {
+        return Ok(None);
+    }
+    let windows = Windows::new(rows.rows(), kind, &context.cancellation)?;
+    rhythms::of_windows(&windows, (kind, beside.length_ms), &mut AllStacks, &context.cancellation)
 }
 
 /// Changes that make the newest version of a service dearer. Its CPU time in the range is in `rows`.

@@ -3,6 +3,7 @@
 //! Not here: messages (`wire`), rows of flame graphs (`flame`), the protocol (`connect`).
 
 mod bounded;
+mod bursts;
 mod call_site;
 mod duration;
 mod findings;
@@ -11,11 +12,15 @@ mod go_pgo;
 mod heatmap;
 mod labels;
 mod lasting;
+mod locks;
 mod merge;
+mod place;
 mod profile;
+mod rhythms;
 mod selection;
 mod series;
 mod versions;
+mod windows;
 
 pub(crate) use bounded::{BoundedProfile, bounded_profile, thinned_profile};
 pub(crate) use findings::{FindingsRequest, findings};

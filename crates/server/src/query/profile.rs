@@ -131,13 +131,7 @@ impl CountedRows {
             Err(StoreError::TooLarge { .. }) => return Ok(None),
             batch => Arc::new(batch?),
         };
-        let mut of: HashMap<&str, Vec<StoredSample>> = HashMap::new();
-        let services: Vec<&str> =
-            batch.all_series().map(|labels| labels.get(SERVICE).unwrap_or_default()).collect();
-        for sample in batch.samples() {
-            context.check()?;
-            of.entry(services[sample.series.place()]).or_default().push(*sample);
-        }
+        let of = by_service(&batch, context)?;
         let one = |(service, samples): (&str, Vec<StoredSample>)| {
             let (batch, samples) = (batch.clone(), Some(samples));
             let new = Self { batch, samples, is_counted: true, taken: None, kinds: Vec::new(), end };
@@ -167,6 +161,21 @@ impl CountedRows {
     pub fn merged(&self, context: &Context) -> Result<Profile, ApiError> {
         merged(self.rows(), &[], &self.kinds, self.end, &context.cancellation)
     }
+}
+
+/// The samples of each service.
+pub(super) fn by_service<'b>(
+    batch: &'b Batch,
+    context: &Context,
+) -> Result<HashMap<&'b str, Vec<StoredSample>>, ApiError> {
+    let services: Vec<&str> =
+        batch.all_series().map(|labels| labels.get(SERVICE).unwrap_or_default()).collect();
+    let mut of: HashMap<&str, Vec<StoredSample>> = HashMap::new();
+    for sample in batch.samples() {
+        context.check()?;
+        of.entry(services[sample.series.place()]).or_default().push(*sample);
+    }
+    Ok(of)
 }
 
 /// The type of a request's values, behind that of their numbers.

@@ -6,30 +6,17 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use plumb_analyze::{LEAST_WINDOWS, WindowSums, dearer, origin};
 use plumb_report::findings::ServiceChange;
-use plumb_store::{Batch, Cancellation, Labels, Millis, PROFILE_TYPE, StackNodeId, StoredSample, TextId};
+use plumb_store::{Cancellation, Labels, Millis, StackNodeId, StoredSample, TextId};
 
-use super::lasting::{distances, usual};
 use super::profile::SampleRows;
+use super::windows::{FunctionsOfStacks, Window, Windows};
 use crate::error::ApiError;
 use crate::moment;
 
 /// Labels that tell a version, the most reliable first.
 const VERSION_LABELS: [&str; 2] = ["service_version", "container_image_name"];
-/// Labels that tell instances of a service apart.
-const INSTANCE_LABELS: [&str; 6] =
-    ["host_name", "k8s_node_name", "k8s_pod_name", "k8s_pod_uid", "container_name", "instance"];
 /// Characters of a build id that are shown.
 const ID_LENGTH: usize = 12;
-
-/// A profile of an instance.
-type Window = (usize, Millis);
-
-/// The samples of a batch by window.
-struct Windows<'b> {
-    rows: SampleRows<'b>,
-    /// Places of samples.
-    samples: BTreeMap<Window, Vec<usize>>,
-}
 
 /// A version, and the time of its first window.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,33 +73,6 @@ pub(super) fn version_of(labels: &Labels) -> Option<&str> {
 }
 
 impl<'b> Windows<'b> {
-    fn new(rows: SampleRows<'b>, kind: &str, cancellation: &Cancellation) -> Result<Self, ApiError> {
-        let (mut known, mut instances) = (HashMap::new(), HashMap::new());
-        let names = INSTANCE_LABELS.map(str::to_owned);
-        for (series, labels) in rows.series() {
-            if labels.get(PROFILE_TYPE) == Some(kind) {
-                let next = known.len();
-                instances.insert(series, *known.entry(labels.only(&names)).or_insert(next));
-            }
-        }
-        let mut samples: BTreeMap<Window, Vec<usize>> = BTreeMap::new();
-        for (place, sample) in rows.samples.iter().enumerate() {
-            cancellation.check()?;
-            if let Some(&instance) = instances.get(&sample.series.place()) {
-                samples.entry((instance, sample.time)).or_default().push(place);
-            }
-        }
-        Ok(Self { rows, samples })
-    }
-
-    /// Usual time between two windows, in milliseconds.
-    fn length_ms(&self) -> i64 {
-        let mut times: Vec<i64> = self.samples.keys().map(|(_, time)| time.0).collect();
-        times.sort_unstable();
-        times.dedup();
-        usual(&mut distances(&times)).max(1)
-    }
-
     /// The newest version, and the one before it.
     fn versions(&self, cancellation: &Cancellation) -> Result<Option<[Version; 2]>, ApiError> {
         for label in VERSION_LABELS {
@@ -212,43 +172,4 @@ fn latest(found: BTreeMap<String, HashSet<Window>>, label: Option<&'static str>)
     let new = versions.pop()?;
     let old = versions.pop().filter(|old| old.since < new.since)?;
     Some([old, new])
-}
-
-/// Functions of stacks by name: each once, innermost first.
-struct FunctionsOfStacks<'b> {
-    batch: &'b Batch,
-    of_stack: HashMap<StackNodeId, Box<[u32]>>,
-    numbers: HashMap<TextId, u32>,
-    names: Vec<TextId>,
-}
-
-impl<'b> FunctionsOfStacks<'b> {
-    fn new(batch: &'b Batch) -> Self {
-        let (of_stack, numbers, names) = Default::default();
-        Self { batch, of_stack, numbers, names }
-    }
-
-    fn of(&mut self, stack: StackNodeId) -> &[u32] {
-        let Self { batch, of_stack, numbers, names } = self;
-        of_stack.entry(stack).or_insert_with(|| {
-            let (mut all, mut seen) = (Vec::new(), HashSet::new());
-            for frame in batch.dictionary.frames_of(stack) {
-                let name = batch.dictionary.frame_at(frame).function;
-                if name != TextId::default() && seen.insert(name) {
-                    let next = names.len() as u32;
-                    let number = *numbers.entry(name).or_insert(next);
-                    if number == next {
-                        names.push(name);
-                    }
-                    all.push(number);
-                }
-            }
-            all.into()
-        })
-    }
-
-    fn name(&self, function: u32) -> &'b str {
-        let name = self.names.get(function as usize);
-        name.map_or("", |&name| self.batch.dictionary.resolve(name))
-    }
 }
