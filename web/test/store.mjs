@@ -49,14 +49,8 @@ await fill();
 
 const open = (query = "?last=6h", { at = base, ...options } = {}) => openAt(at, query, options);
 
-/** What a page of another site may try to send. */
-const ROUTES = [
-  ["POST", "ingest?name=evil&format=folded"], ["POST", "pyroscope/ingest?name=evil&format=folded"], ["POST", "push.v1.PusherService/Push"],
-  ["POST", "v1development/profiles"], ["POST", "opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"],
-  ["POST", "querier.v1.QuerierService/SelectMergeStacktraces"], ["POST", "querier.v1.QuerierService/LabelNames"],
-  ["POST", "api/v1/admin/flush"], ["POST", "api/v1/admin/compact"], ["POST", "api/v1/opened?name=evil"], ["POST", "api/v1/recordings"],
-  ["GET", "api/v1/findings"], ["GET", "api/v1/services"], ["GET", "api/v1/selection/flame"], ["GET", "pyroscope/render?query=x"], ["GET", "metrics"],
-];
+/** Every route, as a test of the server takes them from its router: a page of another site may try each. */
+const ROUTES = (await readFile(new URL("../../crates/server/tests/routes.txt", import.meta.url), "utf8")).trim().split("\n").map((line) => line.split(" "));
 
 const VIEWS = ["Services", "Flame graph", "Table", "Call tree", "Source", "Kernel time", "Diff", "Heat map", "Verdict", "Quality"];
 const service = (name) => `?last=6h&service=${name}`;
@@ -360,29 +354,38 @@ const tests = {
 
   "a page of another site or port sends nothing to the server": async () => {
     const { at, child } = await started("attacked");
+    await writeFile(join(directory, "attacked.folded"), "main;work 5\n");
+    const shown = await startedWith("attacked.folded");
+    const servers = { store: at, recordings: shown.at };
     const other = createServer((_, answer) => answer.setHeader("content-type", "text/html").end("<title>other</title>"));
     await new Promise((done) => other.listen(0, "127.0.0.1", done));
     for (const host of ["127.0.0.1", "localhost"]) {
       const context = await browser.newContext();
       const tab = await context.newPage();
       const answers = new Map();
-      tab.on("response", (response) => answers.set(`${response.request().method()} ${response.url().slice(at.length)}`, response.status()));
+      tab.on("response", (response) => answers.set(`${response.request().method()} ${response.url()}`, response.status()));
+      // A request that needs permission first (CORS) is not sent without it.
+      tab.on("requestfailed", (request) => answers.set(`${request.method()} ${request.url()}`, "not sent"));
       await tab.goto(`http://${host}:${other.address().port}/`);
-      for (const [method, path] of ROUTES) {
-        const init = { method, mode: "no-cors", body: method === "POST" ? "main;evil 9\n" : undefined };
-        await tab.evaluate(([url, init]) => fetch(url, init).catch(() => undefined), [at + path, init]);
-        assert.equal(answers.get(`${method} ${path}`), 403, `${host}: ${method} ${path}`);
+      for (const [server, method, path] of ROUTES) {
+        const url = servers[server] + path.slice(1).replace(/\{\w+\}/, "00") + (path.endsWith("ingest") ? "?name=evil&format=folded" : "");
+        // Pages may send only these without permission, and the server gives none.
+        const isSimple = method === "GET" || method === "POST";
+        const init = { method, mode: isSimple ? "no-cors" : "cors", body: method === "GET" ? undefined : "main;evil 9\n" };
+        await tab.evaluate(([url, init]) => fetch(url, init).catch(() => undefined), [url, init]);
+        assert.equal(answers.get(`${method} ${url}`), isSimple ? 403 : "not sent", `${host}: ${server} ${method} ${path}`);
       }
       // A form navigates, and needs no script of this origin.
       await tab.setContent(`<form method="post" enctype="text/plain" action="${at}ingest?name=evil&format=folded"><input name="main;evil 9" value=""></form>`);
       await Promise.all([tab.waitForNavigation(), tab.evaluate(() => document.forms[0].submit())]);
-      assert.equal(answers.get("POST ingest?name=evil&format=folded"), 403, "a form");
+      assert.equal(answers.get(`POST ${at}ingest?name=evil&format=folded`), 403, "a form");
       await context.close();
     }
     const known = await (await fetch(`${at}querier.v1.QuerierService/LabelValues`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ name: "service_name", start: 0, end: Date.now() }) })).json();
     assert.deepEqual(known.names ?? [], []);
     other.close();
     child.kill();
+    shown.child.kill();
   },
 
   "a label can't turn the text beside it around": async () => {

@@ -42,6 +42,10 @@ impl Server {
         Self { router: Some(plumb_server::router(store, options)) }
     }
 
+    pub fn router(&self) -> &Router {
+        self.router.as_ref().unwrap()
+    }
+
     pub async fn send(&self, request: Request<Body>) -> Response {
         self.router.clone().unwrap().oneshot(request).await.unwrap()
     }
