@@ -40,6 +40,16 @@ pub(crate) enum FrameCalls {
     Inlined(Box<[u32]>),
 }
 
+impl FrameCalls {
+    /// Names of the calls, outermost first.
+    pub fn names(&self) -> &[u32] {
+        match self {
+            Self::One(name) => std::slice::from_ref(name),
+            Self::Inlined(names) => names,
+        }
+    }
+}
+
 impl Calls {
     /// Extends `known`, the call of each node, to all nodes of a dictionary. Frames in `names` are shown with these names instead of their own.
     pub fn extend(
@@ -73,7 +83,7 @@ impl Calls {
         Ok(())
     }
 
-    /// Adds the stacks of a block. Returns the call of each stack. Nameless frames in `names` are shown with these names.
+    /// Adds all stacks of a block. Returns the call of each stack. Nameless frames in `names` are shown with these names.
     pub fn extend_by(
         &mut self,
         block: &CallStacks,
@@ -83,15 +93,15 @@ impl Calls {
         let frames = self.frame_names(block, names);
         let mut known = Vec::new();
         // A stack shares its outer frames with the previous one.
-        let (mut before, mut path): (&[i32], Vec<u32>) = (&[], Vec::new());
-        for stack in block.stacks() {
+        let (mut before, mut path): (&[u32], Vec<u32>) = (&[], Vec::new());
+        for (_, stack) in block.stacks() {
             cancellation.check()?;
             let stack = &stack[..stack.len().min(MOST_DEPTH)];
             let shared = stack.iter().zip(before).take_while(|(one, other)| one == other).count();
             path.truncate(shared);
             for &element in &stack[shared..] {
                 let caller = path.last().copied().unwrap_or(ROOT);
-                path.push(self.called(caller, &frames[element.cast_unsigned() as usize]));
+                path.push(self.called(caller, &frames[element as usize]));
             }
             known.push(path.last().copied().unwrap_or(ROOT));
             before = stack;
@@ -100,7 +110,7 @@ impl Calls {
     }
 
     /// Calls that each frame of a block is shown as.
-    fn frame_names(&mut self, block: &CallStacks, names: &FrameNames) -> Vec<FrameCalls> {
+    pub fn frame_names(&mut self, block: &CallStacks, names: &FrameNames) -> Vec<FrameCalls> {
         let mut all: Vec<FrameCalls> = Vec::with_capacity(block.names.len());
         for place in 0..block.names.len() {
             all.push(match (&block.names[place], all.last()) {
@@ -112,7 +122,7 @@ impl Calls {
     }
 
     /// Calls that a frame of a block is shown as.
-    pub fn frame_calls(&mut self, block: &CallStacks, place: usize, names: &FrameNames) -> FrameCalls {
+    fn frame_calls(&mut self, block: &CallStacks, place: usize, names: &FrameNames) -> FrameCalls {
         let first = |frame: &FrameName| !matches!(frame, FrameName::Same);
         match block.names[..=place].iter().rfind(|frame| first(frame)) {
             Some(FrameName::Known(name)) => FrameCalls::One(self.name(name.as_utf8().unwrap_or_default())),
@@ -131,31 +141,24 @@ impl Calls {
     }
 
     /// The innermost call of a frame below a caller.
-    pub fn called(&mut self, caller: u32, frame: &FrameCalls) -> u32 {
+    fn called(&mut self, caller: u32, frame: &FrameCalls) -> u32 {
         match frame {
             FrameCalls::One(name) => self.call(caller, *name),
             FrameCalls::Inlined(all) => all.iter().fold(caller, |caller, &name| self.call(caller, name)),
         }
     }
 
-    /// The innermost call of a dictionary's frame below a caller.
-    pub fn call_of_frame(
+    /// Calls that a frame of a dictionary is shown as.
+    pub fn calls_of_frame(
         &mut self,
-        caller: u32,
         dictionary: &Dictionary,
         frame: FrameKey,
         names: &FrameNames,
-    ) -> u32 {
+    ) -> FrameCalls {
         match names.get(&frame.0).filter(|calls| !calls.is_empty()) {
-            Some(calls) => calls.iter().fold(caller, |caller, call| self.named_call(caller, &call.function)),
-            None => self.named_call(caller, &shown_name(dictionary, dictionary.frame_at(frame))),
+            Some(calls) => FrameCalls::Inlined(calls.iter().map(|call| self.name(&call.function)).collect()),
+            None => FrameCalls::One(self.name(&shown_name(dictionary, dictionary.frame_at(frame)))),
         }
-    }
-
-    /// A call by name.
-    pub fn named_call(&mut self, caller: u32, name: &str) -> u32 {
-        let name = self.name(name);
-        self.call(caller, name)
     }
 
     /// Caller and name of a call.

@@ -259,6 +259,21 @@ impl Dictionary {
         Ok(known)
     }
 
+    /// Takes in frames of another as the calls that they really are, outermost first. Returns the calls of all, and where those of each end.
+    pub(crate) fn absorb_frames(
+        &mut self,
+        other: &Dictionary,
+        frames: &[FrameKey],
+        names: &FrameNames,
+    ) -> (Vec<FrameKey>, Vec<usize>) {
+        let (mut keys, mut ends) = (Vec::with_capacity(frames.len()), Vec::with_capacity(frames.len()));
+        for &frame in frames {
+            keys.extend(self.moved_frame(other, frame, names));
+            ends.push(keys.len());
+        }
+        (keys, ends)
+    }
+
     /// A frame of another as the calls that it really is, outermost first.
     fn moved_frame(&mut self, other: &Dictionary, frame: FrameKey, names: &FrameNames) -> Vec<FrameKey> {
         let calls = names.get(&frame.0).map_or(&[][..], |calls| calls);

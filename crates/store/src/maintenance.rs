@@ -148,7 +148,7 @@ impl Maintenance {
                 state.read().frozen.iter().find(|(of, _)| *of == segment).map(|(_, head)| head.clone());
             let Some(head) = head else { continue };
             let batch = head.read();
-            let encoded = encode(&[&BatchSource::new(&batch)], 0)?;
+            let encoded = encode(&mut [&mut BatchSource::new(&batch)], 0)?;
             let segments = BTreeMap::from([(self.shared.server.clone(), vec![(segment, segment)])]);
             match encoded {
                 Some(encoded) => {
@@ -269,7 +269,7 @@ impl Maintenance {
         let shared = &self.shared;
         let mut contents = Vec::new();
         for block in blocks {
-            match block.contents(&shared.bucket, &shared.cache, None) {
+            match block.contents(&shared.bucket, &shared.cache) {
                 Ok(one) => contents.push(one),
                 // The block is left alone; the next plan excludes it.
                 Err(error @ StoreError::Damaged { .. }) => {
@@ -279,10 +279,16 @@ impl Maintenance {
                 Err(error) => return Err(error),
             }
         }
-        let sources: Vec<&dyn BlockSource> = contents.iter().map(|one| one as &dyn BlockSource).collect();
-        let Some(encoded) = encode(&sources, level)? else { return Ok(false) };
+        let mut sources: Vec<&mut dyn BlockSource> =
+            contents.iter_mut().map(|one| one as &mut dyn BlockSource).collect();
+        let encoded = encode(&mut sources, level);
         drop(sources);
         drop(contents);
+        let encoded = match encoded {
+            Err(error @ StoreError::Damaged { .. }) => return set_aside_damaged(shared, blocks, error),
+            encoded => encoded?,
+        };
+        let Some(encoded) = encoded else { return Ok(false) };
         if !self.leads() {
             return Ok(false);
         }
@@ -341,6 +347,14 @@ impl Maintenance {
                     .is_err()
         });
     }
+}
+
+/// Excludes the block that has a damaged file, so that the next plan leaves it out.
+fn set_aside_damaged(shared: &Shared, blocks: &[Arc<Block>], error: StoreError) -> Result<bool, StoreError> {
+    let StoreError::Damaged { path, .. } = &error else { return Err(error) };
+    let Some(block) = blocks.iter().find(|block| path.starts_with(&*block.folder)) else { return Err(error) };
+    shared.set_aside(block, &error);
+    Ok(true)
 }
 
 /// Removes a block's files, starting with `block.json`, without which it does not count as a block.

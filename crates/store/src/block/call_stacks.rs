@@ -4,7 +4,9 @@ use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 
 use super::read::Block;
+use super::row_ranges::RowRanges;
 use super::schema::BlockTable;
+use super::stack_rows::StackRows;
 use super::table_reader::TableReader;
 use crate::bucket::Bucket;
 use crate::dictionary::{Dictionary, FrameKey, StoredFrame};
@@ -22,60 +24,47 @@ pub(crate) enum FrameName {
 
 /// Names of frames, and stacks of these.
 pub(crate) struct CallStacks {
-    /// By number of the frame.
+    /// By place of the frame among those that were read.
     pub names: Vec<FrameName>,
     /// Frames whose names their files may tell.
     pub nameless: Dictionary,
-    /// Frames of all stacks, outermost first.
-    elements: Vec<i32>,
-    /// Number of frames of each stack.
-    lengths: Vec<usize>,
+    rows: StackRows,
 }
 
 impl CallStacks {
-    /// Each stack's frames, by number.
-    pub fn stacks(&self) -> impl Iterator<Item = &[i32]> {
-        let mut rest = &self.elements[..];
-        self.lengths.iter().map(move |&length| {
-            let (stack, after) = rest.split_at(length.min(rest.len()));
-            rest = after;
-            stack
-        })
+    /// Each stack's number, and its frames by place, outermost first. Stacks between needed ones may be among them.
+    pub fn stacks(&self) -> impl Iterator<Item = (usize, &[u32])> {
+        self.rows.iter()
     }
 }
 
 impl Block {
-    /// Returns the stacks of the block by name.
-    pub fn call_stacks(&self, bucket: &Bucket) -> Result<CallStacks, StoreError> {
-        let table = self.table(bucket, None, BlockTable::Frames)?;
-        let frames = names(&table).map_err(|error| self.damaged(BlockTable::Frames, &error))?;
-        let table = self.table(bucket, None, BlockTable::Stacks)?;
-        let lists = table.i32_lists(2).map_err(|error| self.damaged(BlockTable::Stacks, &error))?;
-        let (names, nameless) = frames;
-        let (elements, lengths) = lists;
-        let is_there = |&element: &i32| usize::try_from(element).is_ok_and(|place| place < names.len());
-        if !elements.iter().all(is_there) || lengths.contains(&0) {
-            let message = "a stack has a frame that is not there, or none";
-            return Err(self.damaged(BlockTable::Stacks, &ParquetError::General(message.into())));
-        }
-        Ok(CallStacks { names, nameless, elements, lengths })
+    /// Returns stacks of the block by name. `used`: numbers of those that are needed, ascending; `None`: all.
+    pub fn call_stacks(&self, bucket: &Bucket, used: Option<&[i32]>) -> Result<CallStacks, StoreError> {
+        let frames = self.table(bucket, None, BlockTable::Frames)?;
+        let stacks = self.table(bucket, None, BlockTable::Stacks)?;
+        let rows = StackRows::read(&stacks, used, frames.rows())
+            .map_err(|error| self.damaged(BlockTable::Stacks, &error))?;
+        let (names, nameless) =
+            names(&frames, &rows.frames).map_err(|error| self.damaged(BlockTable::Frames, &error))?;
+        Ok(CallStacks { names, nameless, rows })
     }
 }
 
-fn names(table: &TableReader) -> Result<(Vec<FrameName>, Dictionary), ParquetError> {
-    let functions = table.bytes(1)?;
+fn names(table: &TableReader, rows: &RowRanges) -> Result<(Vec<FrameName>, Dictionary), ParquetError> {
+    let functions = table.bytes(1, rows)?;
     let mut nameless = Dictionary::default();
-    let addresses = table.i64s(8)?;
-    let is_nameless = |place: usize, name: &str| name.is_empty() || addresses[place] != 0;
+    let addresses = table.i64_ranges(8, rows)?;
+    let is_nameless = |place: usize| functions[place].is_empty() || addresses[place] != 0;
     let mut missing = Vec::new();
-    if (0..functions.len()).any(|place| functions[place].is_empty() || addresses[place] != 0) {
-        missing = nameless_frames(table, &addresses, &mut nameless)?;
+    if (0..functions.len()).any(is_nameless) {
+        missing = nameless_frames(table, rows, (&functions, &addresses), &mut nameless)?;
     }
     let mut names = Vec::with_capacity(functions.len());
     let mut before = None;
     for (place, bytes) in functions.iter().enumerate() {
         let function = bytes.as_utf8()?;
-        let missing = missing.get(place).filter(|_| is_nameless(place, function));
+        let missing = missing.get(place).filter(|_| is_nameless(place));
         names.push(match missing {
             Some(&key) => FrameName::Missing(key),
             None if before == Some(function) => FrameName::Same,
@@ -89,21 +78,22 @@ fn names(table: &TableReader) -> Result<(Vec<FrameName>, Dictionary), ParquetErr
 /// By frame where its code is.
 fn nameless_frames(
     table: &TableReader,
-    addresses: &[i64],
+    rows: &RowRanges,
+    (functions, addresses): (&[ByteArray], &[i64]),
     nameless: &mut Dictionary,
 ) -> Result<Vec<FrameKey>, ParquetError> {
-    let (functions, mappings) = (table.texts(1)?, table.texts(6)?);
-    let (build_ids, offsets) = (table.texts(7)?, table.bools(9)?);
-    let frame = |place: usize| {
+    let (mappings, build_ids) = (table.texts(6, rows)?, table.texts(7, rows)?);
+    let offsets = table.bools(9, rows)?;
+    let mut frame = |place: usize| -> Result<FrameKey, ParquetError> {
         let frame = StoredFrame {
-            function: nameless.text(&functions[place]),
+            function: nameless.text(functions[place].as_utf8()?),
             mapping: nameless.text(&mappings[place]),
             build_id: nameless.text(&build_ids[place]),
             address: addresses[place].cast_unsigned(),
             is_file_offset: offsets[place],
             ..StoredFrame::default()
         };
-        nameless.frame(frame)
+        Ok(nameless.frame(frame))
     };
-    Ok((0..mappings.len()).map(frame).collect())
+    (0..mappings.len()).map(&mut frame).collect()
 }

@@ -1,8 +1,36 @@
-//! The order of a block's frames and stacks: similar ones are adjacent, which makes a block small.
+//! The order of a block's frames and stacks: those of a service alone are adjacent, so that a query on it reads nothing else; and among them similar
+//! ones, which makes a block small. What several services have comes first.
 
 use twox_hash::XxHash3_64;
 
 use crate::dictionary::{Dictionary, FrameKey, StoredFrame};
+
+/// Owner of a stack or a frame: nobody, several services, or one of them by its rank from 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Owner(Option<u32>);
+
+impl Owner {
+    const SEVERAL: Self = Self(Some(0));
+
+    /// The service of this rank, from 0.
+    pub fn service(rank: u32) -> Self {
+        Self(Some(rank.saturating_add(1)))
+    }
+
+    /// Adds owners.
+    pub fn add(&mut self, other: Self) {
+        *self = match (self.0, other.0) {
+            (None, _) => other,
+            (_, None) => *self,
+            (Some(one), Some(another)) if one == another => *self,
+            _ => Self::SEVERAL,
+        };
+    }
+
+    fn is_somebody(self) -> bool {
+        self.0.is_some()
+    }
+}
 
 /// Frames and stacks of a dictionary in a block's order, without those that no sample uses.
 pub(crate) struct BlockOrder {
@@ -17,32 +45,36 @@ pub(crate) struct BlockOrder {
 }
 
 impl BlockOrder {
-    pub fn new(dictionary: &Dictionary, used: &[bool]) -> Self {
+    /// Orders what somebody has. `owners`: of the stack that each node is, if it is one.
+    pub fn new(dictionary: &Dictionary, owners: &[Owner]) -> Self {
         let nodes: Vec<_> = dictionary.nodes().copied().collect();
-        let mut wanted = used.to_vec();
-        wanted.resize(nodes.len(), false);
+        let mut wanted = owners.to_vec();
+        wanted.resize(nodes.len(), Owner::default());
         for place in (0..nodes.len()).rev() {
-            if let (true, Some(caller)) = (wanted[place], nodes[place].caller) {
-                wanted[caller.0 as usize] = true;
+            if let Some(caller) = nodes[place].caller {
+                let owner = wanted[place];
+                wanted[caller.0 as usize].add(owner);
             }
         }
-        let mut frame_used = vec![false; dictionary.frames().len()];
-        for (node, _) in nodes.iter().zip(&wanted).filter(|&(_, &wanted)| wanted) {
-            frame_used[node.frame.0 as usize] = true;
+        let mut frame_owners = vec![Owner::default(); dictionary.frames().len()];
+        for (node, &owner) in nodes.iter().zip(&wanted) {
+            frame_owners[node.frame.0 as usize].add(owner);
         }
-        let mut frames: Vec<FrameKey> = (0..frame_used.len())
-            .filter(|&place| frame_used[place])
+        let mut frames: Vec<FrameKey> = (0..frame_owners.len())
+            .filter(|&place| frame_owners[place].is_somebody())
             .map(|place| FrameKey(place as u32))
             .collect();
-        frames.sort_by_cached_key(|&frame| content(dictionary, dictionary.frame_at(frame)));
-        let mut frame_numbers = vec![u32::MAX; frame_used.len()];
+        frames.sort_by_cached_key(|&frame| {
+            (frame_owners[frame.0 as usize], content(dictionary, dictionary.frame_at(frame)))
+        });
+        let mut frame_numbers = vec![u32::MAX; frame_owners.len()];
         for (number, frame) in frames.iter().enumerate() {
             frame_numbers[frame.0 as usize] = number as u32;
         }
         // Children of each node by frame number: all nodes sorted by caller, then frame.
         let caller = |place: u32| nodes[place as usize].caller.map_or(0, |caller| caller.0 + 1);
         let mut children: Vec<u32> =
-            (0..nodes.len()).filter(|&place| wanted[place]).map(|place| place as u32).collect();
+            (0..nodes.len()).filter(|&place| wanted[place].is_somebody()).map(|place| place as u32).collect();
         children.sort_unstable_by_key(|&place| {
             (caller(place), frame_numbers[nodes[place as usize].frame.0 as usize])
         });
@@ -52,14 +84,19 @@ impl BlockOrder {
             begins[place] += begins[place - 1];
         }
         let of = |caller: usize| &children[begins[caller] as usize..begins[caller + 1] as usize];
+        let owner = |place: u32| owners.get(place as usize).copied().unwrap_or_default();
         let (mut stacks, mut stack_numbers) = (Vec::new(), vec![u32::MAX; nodes.len()]);
         let mut pending: Vec<u32> = of(0).iter().rev().copied().collect();
         while let Some(place) = pending.pop() {
-            if used.get(place as usize) == Some(&true) {
-                stack_numbers[place as usize] = stacks.len() as u32;
+            if owner(place).is_somebody() {
                 stacks.push(place);
             }
             pending.extend(of(place as usize + 1).iter().rev());
+        }
+        // Keeps the order among those of an owner.
+        stacks.sort_by_key(|&place| owner(place));
+        for (number, &place) in stacks.iter().enumerate() {
+            stack_numbers[place as usize] = number as u32;
         }
         Self { frames, frame_numbers, stacks, stack_numbers }
     }

@@ -2,30 +2,28 @@
 //!
 //! The results are kept in a cache of bounded size. Each file is verified against its checksum when it is read.
 
-use std::collections::HashSet;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
-use foldhash::fast::RandomState;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
 use super::meta::BlockMeta;
+use super::row_ranges::RowRanges;
 use super::schema::BlockTable;
 use super::source::BlockSource;
+use super::stack_rows::StackRows;
 use super::table_reader::TableReader;
 use crate::batch::{Millis, SeriesKey, StoredSample};
 use crate::bucket::Bucket;
+use crate::cancellation::Cancellation;
 use crate::dictionary::{Dictionary, FrameKey, StackNodeId, StoredFrame};
 use crate::error::StoreError;
 use crate::labels::Labels;
-
-/// Numbers of a block's stacks that a selection needs.
-pub(crate) type UsedStacks = HashSet<i32, RandomState>;
+use crate::resolved::FrameNames;
 
 /// Cache of parts of blocks between queries.
 pub(crate) type BlockCache = Cache<(Arc<str>, Part), Cached, ByBytes>;
@@ -72,12 +70,8 @@ pub(crate) struct ProfileRow {
     pub total: i64,
 }
 
-/// Hourly sums of a block.
-pub(crate) struct HourRows {
-    pub series: Vec<i32>,
-    pub stacks: Vec<i32>,
-    pub values: Vec<i64>,
-}
+/// Stacks and values of rows.
+pub(crate) type StackValues = (Vec<i32>, Vec<i64>);
 
 /// Series and profiles of a block.
 pub(crate) struct BlockIndex {
@@ -159,57 +153,122 @@ impl Block {
         &self,
         bucket: &Bucket,
         cache: &BlockCache,
-        rows: &Range<usize>,
-    ) -> Result<(Vec<i32>, Vec<i64>), StoreError> {
+        rows: &RowRanges,
+    ) -> Result<StackValues, StoreError> {
         let table = self.table(bucket, Some(cache), BlockTable::Samples)?;
-        let read =
-            || Ok((table.i32_range(2, rows.start, rows.end)?, table.i64_range(3, rows.start, rows.end)?));
+        let read = || Ok((table.i32_ranges(2, rows)?, table.i64_ranges(3, rows)?));
         read().map_err(|error| self.damaged(BlockTable::Samples, &error))
     }
 
-    /// Hourly sums of the block, or `None` if it has none.
-    pub fn hours(&self, bucket: &Bucket, cache: &BlockCache) -> Result<Option<HourRows>, StoreError> {
+    /// Stacks of some sample rows.
+    fn sample_stacks(
+        &self,
+        bucket: &Bucket,
+        cache: &BlockCache,
+        rows: &RowRanges,
+    ) -> Result<Vec<i32>, StoreError> {
+        let table = self.table(bucket, Some(cache), BlockTable::Samples)?;
+        table.i32_ranges(2, rows).map_err(|error| self.damaged(BlockTable::Samples, &error))
+    }
+
+    /// Samples of profiles, from the stacks and values of all their rows.
+    pub fn samples_of<'r>(
+        &'r self,
+        profiles: &'r [ProfileRow],
+        (stacks, values): (&'r [i32], &'r [i64]),
+        nodes: &'r StackNodes,
+    ) -> impl Iterator<Item = Result<StoredSample, StoreError>> + 'r {
+        let profiles = profiles.iter().flat_map(|profile| std::iter::repeat_n(profile, profile.samples));
+        let rows = stacks.iter().zip(values);
+        profiles.zip(rows).map(|(profile, (&stack, &value))| {
+            let stack = usize::try_from(stack).ok().and_then(|stack| *nodes.get(stack)?);
+            let series = SeriesKey(profile.series);
+            let sample = stack.map(|stack| StoredSample { series, time: profile.time, stack, value });
+            sample.ok_or_else(|| {
+                let missing = ParquetError::General("a sample has no stack".into());
+                self.damaged(BlockTable::Samples, &missing)
+            })
+        })
+    }
+
+    /// Stacks and values of the hourly sums of chosen series, or `None` if the block has no such sums.
+    pub fn hours(
+        &self,
+        bucket: &Bucket,
+        cache: &BlockCache,
+        chosen: &[bool],
+    ) -> Result<Option<StackValues>, StoreError> {
         if self.meta.file(BlockTable::Hours).is_none() {
             return Ok(None);
         }
         let table = self.table(bucket, Some(cache), BlockTable::Hours)?;
-        let read = || Ok(HourRows { series: table.i32s(0)?, stacks: table.i32s(2)?, values: table.i64s(3)? });
+        let is_chosen = |series: i32| usize::try_from(series).is_ok_and(|one| chosen.get(one) == Some(&true));
+        let read = || {
+            let series = table.i32s(0)?;
+            let rows = (0..series.len()).filter(|&row| is_chosen(series[row]));
+            let rows = RowRanges::joined(rows.map(|row| row..row + 1));
+            Ok((table.i32_ranges(2, &rows)?, table.i64_ranges(3, &rows)?))
+        };
         read().map(Some).map_err(|error| self.damaged(BlockTable::Hours, &error))
     }
 
-    /// Dictionary of the block's frames and stacks, and the node of each stack by number. `used`: only these stacks have one; `None`: all.
-    pub fn dictionary(
-        &self,
-        bucket: &Bucket,
-        used: Option<&UsedStacks>,
-    ) -> Result<(Dictionary, Vec<Option<StackNodeId>>), StoreError> {
+    /// Frames and stacks of the block. `used`: numbers of the stacks that are needed, ascending; `None`: all.
+    pub fn stack_frames(&self, bucket: &Bucket, used: Option<&[i32]>) -> Result<BlockStacks, StoreError> {
+        let frames = self.table(bucket, None, BlockTable::Frames)?;
+        let stacks = self.table(bucket, None, BlockTable::Stacks)?;
+        let rows = StackRows::read(&stacks, used, frames.rows())
+            .map_err(|error| self.damaged(BlockTable::Stacks, &error))?;
         let mut dictionary = Dictionary::default();
-        let table = self.table(bucket, None, BlockTable::Stacks)?;
-        let lists = table.i32_lists(2).map_err(|error| self.damaged(BlockTable::Stacks, &error))?;
-        let table = self.table(bucket, None, BlockTable::Frames)?;
-        let frames = read_frames(&table, &frames_of(&lists, used, table.rows()), &mut dictionary);
-        let frames = frames.map_err(|error| self.damaged(BlockTable::Frames, &error))?;
-        let stacks = read_stacks(&lists, &frames, used, &mut dictionary);
-        let stacks = stacks.map_err(|error| self.damaged(BlockTable::Stacks, &error))?;
-        Ok((dictionary, stacks))
+        let frames = read_frames(&frames, &rows.frames, &mut dictionary)
+            .map_err(|error| self.damaged(BlockTable::Frames, &error))?;
+        Ok(BlockStacks { dictionary, frames, rows, count: stacks.rows() })
     }
 
-    /// Contents of the block without its samples, which are read on demand. `used`: as in [`Self::dictionary`].
+    /// Dictionary of the block's frames and stacks, and the node of each stack by number.
+    pub fn dictionary(&self, bucket: &Bucket) -> Result<(Dictionary, StackNodes), StoreError> {
+        let mut dictionary = Dictionary::default();
+        let nodes = self.add_all_stacks(bucket, &mut dictionary)?;
+        Ok((dictionary, nodes))
+    }
+
+    fn add_all_stacks(&self, bucket: &Bucket, all: &mut Dictionary) -> Result<StackNodes, StoreError> {
+        self.stack_frames(bucket, None)?.add_to(all, &FrameNames::new(), &Cancellation::default())
+    }
+
+    /// Contents of the block, whose samples are read on demand.
     pub fn contents<'b>(
         &'b self,
         bucket: &'b Bucket,
         cache: &'b BlockCache,
-        used: Option<&UsedStacks>,
     ) -> Result<BlockContents<'b>, StoreError> {
-        let (dictionary, stacks) = self.dictionary(bucket, used)?;
-        Ok(BlockContents {
-            block: self,
-            bucket,
-            cache,
-            index: self.index(bucket, cache)?,
-            dictionary,
-            stacks,
-        })
+        let index = self.index(bucket, cache)?;
+        Ok(BlockContents { block: self, bucket, cache, index, nodes: Vec::new() })
+    }
+}
+
+/// Node of each stack of a block by number, where it was read.
+pub(crate) type StackNodes = Vec<Option<StackNodeId>>;
+
+/// Stacks of a block, and their frames.
+pub(crate) struct BlockStacks {
+    /// The frames, without stacks.
+    pub dictionary: Dictionary,
+    frames: Vec<FrameKey>,
+    rows: StackRows,
+    count: usize,
+}
+
+impl BlockStacks {
+    /// Adds the stacks to a dictionary. Frames in `names` become these calls.
+    pub fn add_to(
+        &self,
+        all: &mut Dictionary,
+        names: &FrameNames,
+        cancellation: &Cancellation,
+    ) -> Result<StackNodes, StoreError> {
+        let (keys, ends) = all.absorb_frames(&self.dictionary, &self.frames, names);
+        let calls = |place: usize| &keys[place.checked_sub(1).map_or(0, |before| ends[before])..ends[place]];
+        add_stacks(&self.rows, self.count, calls, all, cancellation)
     }
 }
 
@@ -219,59 +278,44 @@ pub(crate) struct BlockContents<'b> {
     bucket: &'b Bucket,
     cache: &'b BlockCache,
     index: Arc<BlockIndex>,
-    dictionary: Dictionary,
-    /// Node of each stack by number, if it was asked for.
-    stacks: Vec<Option<StackNodeId>>,
+    /// Node of each stack by number in the shared dictionary.
+    nodes: StackNodes,
 }
 
 impl BlockContents<'_> {
-    /// Samples of adjacent profiles.
-    pub fn samples_of(&self, profiles: &[ProfileRow]) -> Result<Vec<StoredSample>, StoreError> {
-        let (Some(first), Some(last)) = (profiles.first(), profiles.last()) else { return Ok(Vec::new()) };
-        let rows = first.first..last.first + last.samples;
-        let (stacks, values) = self.block.samples(self.bucket, self.cache, &rows)?;
-        let mut samples = Vec::with_capacity(rows.len());
-        for profile in profiles {
-            let begin = profile.first - first.first;
-            for place in begin..begin + profile.samples {
-                let node = |&stack: &i32| *self.stacks.get(usize::try_from(stack).ok()?)?;
-                let (Some(stack), Some(&value)) = (stacks.get(place).and_then(node), values.get(place))
-                else {
-                    let missing = ParquetError::General("a sample has no stack".into());
-                    return Err(self.block.damaged(BlockTable::Samples, &missing));
-                };
-                samples.push(StoredSample {
-                    series: SeriesKey(profile.series),
-                    time: profile.time,
-                    stack,
-                    value,
-                });
-            }
-        }
-        Ok(samples)
+    /// Profiles of a series, and their rows.
+    fn profiles_of(&self, series: usize) -> (&[ProfileRow], RowRanges) {
+        let profiles = &self.index.profiles;
+        let begin = profiles.partition_point(|profile| (profile.series as usize) < series);
+        let end = profiles.partition_point(|profile| profile.series as usize <= series);
+        let profiles = &profiles[begin..end];
+        let rows = profiles.iter().map(|profile| profile.first..profile.first + profile.samples);
+        (profiles, RowRanges::joined(rows))
     }
 }
 
 impl BlockSource for BlockContents<'_> {
-    fn dictionary(&self) -> &Dictionary {
-        &self.dictionary
+    fn add_stacks(&mut self, all: &mut Dictionary) -> Result<(), StoreError> {
+        self.nodes = self.block.add_all_stacks(self.bucket, all)?;
+        Ok(())
     }
 
     fn series(&self) -> Vec<&Labels> {
         self.index.series.iter().collect()
     }
 
-    fn used(&self) -> Vec<bool> {
-        let mut used = vec![false; self.dictionary.nodes().len()];
-        self.stacks.iter().flatten().for_each(|stack| used[stack.0 as usize] = true);
-        used
+    fn stacks(&self, series: usize) -> Result<Vec<StackNodeId>, StoreError> {
+        let (_, rows) = self.profiles_of(series);
+        let stacks = self.block.sample_stacks(self.bucket, self.cache, &rows)?;
+        let node = |stack: i32| usize::try_from(stack).ok().and_then(|stack| *self.nodes.get(stack)?);
+        // Samples without a stack are reported where they are read.
+        Ok(stacks.into_iter().filter_map(node).collect())
     }
 
     fn samples(&self, series: usize) -> Result<Vec<StoredSample>, StoreError> {
-        let profiles = &self.index.profiles;
-        let begin = profiles.partition_point(|profile| (profile.series as usize) < series);
-        let end = profiles.partition_point(|profile| profile.series as usize <= series);
-        self.samples_of(&profiles[begin..end])
+        let (profiles, rows) = self.profiles_of(series);
+        let (stacks, values) = self.block.samples(self.bucket, self.cache, &rows)?;
+        self.block.samples_of(profiles, (&stacks, &values), &self.nodes).collect()
     }
 }
 
@@ -298,38 +342,18 @@ fn read_profiles(table: &TableReader) -> Result<Vec<ProfileRow>, ParquetError> {
         .collect())
 }
 
-/// Elements of lists, and the length of each list.
-type Lists = (Vec<i32>, Vec<usize>);
-
-/// Whether each of `count` frames is in a stack that is used.
-fn frames_of((elements, lengths): &Lists, used: Option<&UsedStacks>, count: usize) -> Vec<bool> {
-    let mut needed = vec![false; count];
-    let mut rest = &elements[..];
-    for (&length, number) in lengths.iter().zip(0..) {
-        let (stack, after) = rest.split_at(length.min(rest.len()));
-        rest = after;
-        if used.is_none_or(|used| used.contains(&number)) {
-            for &element in stack {
-                let place = usize::try_from(element).ok();
-                if let Some(needed) = place.and_then(|place| needed.get_mut(place)) {
-                    *needed = true;
-                }
-            }
-        }
-    }
-    needed
-}
-
-/// The frames that are needed, by number.
+/// Frames by number.
 fn read_frames(
     table: &TableReader,
-    needed: &[bool],
+    rows: &RowRanges,
     dictionary: &mut Dictionary,
-) -> Result<Vec<Option<FrameKey>>, ParquetError> {
-    let (functions, system_names, files) = (table.bytes(1)?, table.bytes(2)?, table.bytes(3)?);
-    let (lines, starts) = (table.i32s(4)?, table.i32s(5)?);
-    let (mappings, build_ids) = (table.bytes(6)?, table.bytes(7)?);
-    let (addresses, offsets, inlined) = (table.i64s(8)?, table.bools(9)?, table.bools(10)?);
+) -> Result<Vec<FrameKey>, ParquetError> {
+    let texts = |column: usize| table.bytes(column, rows);
+    let (functions, system_names, files) = (texts(1)?, texts(2)?, texts(3)?);
+    let (lines, starts) = (table.i32_ranges(4, rows)?, table.i32_ranges(5, rows)?);
+    let (mappings, build_ids) = (texts(6)?, texts(7)?);
+    let addresses = table.i64_ranges(8, rows)?;
+    let (offsets, inlined) = (table.bools(9, rows)?, table.bools(10, rows)?);
     let mut frame = |place: usize| -> Result<FrameKey, ParquetError> {
         let mut text = |bytes: &ByteArray| bytes.as_utf8().map(|text| dictionary.text(text));
         let frame = StoredFrame {
@@ -346,34 +370,34 @@ fn read_frames(
         };
         Ok(dictionary.frame(frame))
     };
-    let is_needed = |place: usize| needed.get(place) == Some(&true);
-    (0..functions.len()).map(|place| is_needed(place).then(|| frame(place)).transpose()).collect()
+    (0..functions.len()).map(&mut frame).collect()
 }
 
-fn read_stacks(
-    (elements, lengths): &Lists,
-    frames: &[Option<FrameKey>],
-    used: Option<&UsedStacks>,
+/// Adds stacks to a dictionary, each frame as its calls, outermost first. `count`: number of the block's stacks.
+fn add_stacks<'k>(
+    rows: &StackRows,
+    count: usize,
+    calls: impl Fn(usize) -> &'k [FrameKey],
     dictionary: &mut Dictionary,
-) -> Result<Vec<Option<StackNodeId>>, ParquetError> {
-    let missing = || ParquetError::General("a stack has a frame that is not there".into());
-    let (mut stacks, mut rest) = (Vec::with_capacity(lengths.len()), &elements[..]);
+    cancellation: &Cancellation,
+) -> Result<StackNodes, StoreError> {
+    let mut stacks = vec![None; count];
     // A stack shares its outer frames with the previous one.
-    let (mut before, mut path): (&[i32], Vec<StackNodeId>) = (&[], Vec::new());
-    for (&length, number) in lengths.iter().zip(0..) {
-        let (stack, after) = rest.split_at_checked(length).ok_or_else(missing)?;
-        rest = after;
-        if used.is_some_and(|used| !used.contains(&number)) {
-            stacks.push(None);
-            continue;
-        }
+    let (mut before, mut path): (&[u32], Vec<Option<StackNodeId>>) = (&[], Vec::new());
+    for (number, stack) in rows.iter() {
+        cancellation.check()?;
         let shared = stack.iter().zip(before).take_while(|(one, other)| one == other).count();
         path.truncate(shared);
-        for &element in &stack[shared..] {
-            let frame = usize::try_from(element).ok().and_then(|place| *frames.get(place)?);
-            path.push(dictionary.call(path.last().copied(), frame.ok_or_else(missing)?));
+        for &place in &stack[shared..] {
+            let caller = path.last().copied().flatten();
+            let node = calls(place as usize)
+                .iter()
+                .fold(caller, |caller, &frame| Some(dictionary.call(caller, frame)));
+            path.push(node);
         }
-        stacks.push(Some(*path.last().ok_or_else(missing)?));
+        if let (Some(slot), Some(&node)) = (stacks.get_mut(number), path.last()) {
+            *slot = node;
+        }
         before = stack;
     }
     Ok(stacks)

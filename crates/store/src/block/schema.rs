@@ -1,7 +1,8 @@
 //! The tables of a block, in a form that other engines can read (docs/store.md describes them).
 //!
 //! Uses only types that all Parquet readers support: no unsigned integers, times in milliseconds. Samples are sorted by series, time and stack;
-//! series by their labels; stacks by their frames, outermost first, so that adjacent stacks share most of them; frames by function.
+//! series by their labels; stacks and frames by service, those that several have first; then
+//! stacks by their frames, outermost first, so that adjacent stacks share most of them, and frames by function.
 
 use std::sync::Arc;
 
@@ -13,6 +14,13 @@ use parquet::schema::types::{ColumnPath, TypePtr};
 
 /// Rows of a row group, which is the unit of reading when only some series are requested.
 pub(crate) const GROUP: usize = 1 << 17;
+
+/// Fewest rows of a page, which is what is decompressed at once.
+const LEAST_PAGE: usize = 1 << 10;
+/// Most rows of a page.
+const MOST_PAGE: usize = 20_000;
+/// Values after which the writer sees whether a page is full.
+const BATCH: usize = 1 << 10;
 
 /// A table of a block. Each table is a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -93,11 +101,16 @@ impl BlockTable {
         Ok(Arc::new(parse_message_type(&format!("message {name} {{ {} }}", self.columns()))?))
     }
 
+    /// Properties of a table whose readers need one of its `parts` parts, of similar size.
+    ///
     /// Encoding of the columns: deltas for slowly changing values, dictionaries for repeated ones, plain otherwise.
-    pub fn properties(self, level: i32) -> Result<WriterPropertiesPtr> {
+    pub fn properties(self, level: i32, parts: usize) -> Result<WriterPropertiesPtr> {
+        let rows = (GROUP / parts.max(1)).clamp(LEAST_PAGE, MOST_PAGE);
         let mut properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(level)?))
             .set_created_by("plumb".to_owned())
+            .set_data_page_row_count_limit(rows)
+            .set_write_batch_size(rows.min(BATCH))
             .set_dictionary_enabled(false)
             .set_max_row_group_row_count(Some(GROUP));
         let (near, repeated, shared): (&[&str], &[&str], &[&str]) = match self {

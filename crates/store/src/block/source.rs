@@ -1,18 +1,18 @@
 //! Sources that a block is written from: a head, or blocks to compact.
 
 use crate::batch::{Batch, StoredSample};
-use crate::dictionary::Dictionary;
+use crate::dictionary::{Dictionary, StackNodeId};
 use crate::error::StoreError;
 use crate::labels::Labels;
 
-/// Samples by series, with their stacks in a dictionary.
+/// Samples by series, with their stacks in a dictionary that several sources share.
 pub(crate) trait BlockSource {
-    /// Strings, frames and stacks.
-    fn dictionary(&self) -> &Dictionary;
+    /// Adds strings, frames and stacks to the dictionary. Comes before samples are read.
+    fn add_stacks(&mut self, all: &mut Dictionary) -> Result<(), StoreError>;
     /// The series.
     fn series(&self) -> Vec<&Labels>;
-    /// Whether each node of the dictionary is the stack of a sample.
-    fn used(&self) -> Vec<bool>;
+    /// The stacks of a series' samples, in any order and any number of times.
+    fn stacks(&self, series: usize) -> Result<Vec<StackNodeId>, StoreError>;
     /// The samples of a series, in any order.
     fn samples(&self, series: usize) -> Result<Vec<StoredSample>, StoreError>;
 }
@@ -21,6 +21,8 @@ pub(crate) trait BlockSource {
 pub(crate) struct BatchSource<'b> {
     batch: &'b Batch,
     by_series: Vec<Vec<u32>>,
+    /// Node in the shared dictionary by node of the batch.
+    nodes: Vec<StackNodeId>,
 }
 
 impl<'b> BatchSource<'b> {
@@ -29,26 +31,32 @@ impl<'b> BatchSource<'b> {
         for (place, sample) in batch.samples.iter().enumerate() {
             by_series[sample.series.0 as usize].push(place as u32);
         }
-        Self { batch, by_series }
+        Self { batch, by_series, nodes: Vec::new() }
+    }
+
+    fn of_series(&self, series: usize) -> impl Iterator<Item = StoredSample> {
+        self.by_series[series].iter().map(|&place| {
+            let sample = self.batch.samples[place as usize];
+            StoredSample { stack: self.nodes[sample.stack.0 as usize], ..sample }
+        })
     }
 }
 
 impl BlockSource for BatchSource<'_> {
-    fn dictionary(&self) -> &Dictionary {
-        &self.batch.dictionary
+    fn add_stacks(&mut self, all: &mut Dictionary) -> Result<(), StoreError> {
+        self.nodes = all.absorb(&self.batch.dictionary);
+        Ok(())
     }
 
     fn series(&self) -> Vec<&Labels> {
         self.batch.series.iter().collect()
     }
 
-    fn used(&self) -> Vec<bool> {
-        let mut used = vec![false; self.batch.dictionary.nodes().len()];
-        self.batch.samples.iter().for_each(|sample| used[sample.stack.0 as usize] = true);
-        used
+    fn stacks(&self, series: usize) -> Result<Vec<StackNodeId>, StoreError> {
+        Ok(self.of_series(series).map(|sample| sample.stack).collect())
     }
 
     fn samples(&self, series: usize) -> Result<Vec<StoredSample>, StoreError> {
-        Ok(self.by_series[series].iter().map(|&place| self.batch.samples[place as usize]).collect())
+        Ok(self.of_series(series).collect())
     }
 }

@@ -1,12 +1,15 @@
-//! Reads one table of a block: whole columns, or ranges of rows.
+//! Reads one table of a block: whole columns, or ranges of rows. Pages without any of these rows are not decompressed.
 //!
 //! The files were already verified against their checksums. Errors are handled all the same.
 
 use bytes::Bytes;
-use parquet::column::reader::get_typed_column_reader;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::serialized_reader::ReadOptionsBuilder;
+
+use super::row_ranges::RowRanges;
 
 /// Most values for which there is room before they are read.
 const MOST_RESERVED: usize = 16 << 20;
@@ -16,7 +19,10 @@ pub(crate) struct TableReader(SerializedFileReader<Bytes>);
 
 impl TableReader {
     pub fn new(bytes: Bytes) -> Result<Self> {
-        SerializedFileReader::new(bytes).map(Self)
+        let with_pages = ReadOptionsBuilder::new().with_page_index().build();
+        let reader = SerializedFileReader::new_with_options(bytes.clone(), with_pages);
+        // Other writers may leave out the index of pages.
+        reader.or_else(|_| SerializedFileReader::new(bytes)).map(Self)
     }
 
     /// Number of rows.
@@ -25,75 +31,67 @@ impl TableReader {
     }
 
     pub fn i32s(&self, column: usize) -> Result<Vec<i32>> {
-        self.whole::<Int32Type>(column)
+        self.i32_ranges(column, &self.all())
     }
 
     pub fn i64s(&self, column: usize) -> Result<Vec<i64>> {
-        self.whole::<Int64Type>(column)
+        self.i64_ranges(column, &self.all())
     }
 
-    pub fn bools(&self, column: usize) -> Result<Vec<bool>> {
-        self.whole::<parquet::data_type::BoolType>(column)
+    pub fn i32_ranges(&self, column: usize, rows: &RowRanges) -> Result<Vec<i32>> {
+        self.ranges::<Int32Type>(column, rows)
     }
 
-    pub fn texts(&self, column: usize) -> Result<Vec<String>> {
-        self.bytes(column)?.iter().map(text).collect()
+    pub fn i64_ranges(&self, column: usize, rows: &RowRanges) -> Result<Vec<i64>> {
+        self.ranges::<Int64Type>(column, rows)
     }
 
-    pub fn bytes(&self, column: usize) -> Result<Vec<ByteArray>> {
-        self.whole::<ByteArrayType>(column)
+    pub fn bools(&self, column: usize, rows: &RowRanges) -> Result<Vec<bool>> {
+        self.ranges::<BoolType>(column, rows)
+    }
+
+    pub fn texts(&self, column: usize, rows: &RowRanges) -> Result<Vec<String>> {
+        self.bytes(column, rows)?.iter().map(text).collect()
+    }
+
+    pub fn bytes(&self, column: usize, rows: &RowRanges) -> Result<Vec<ByteArray>> {
+        self.ranges::<ByteArrayType>(column, rows)
     }
 
     /// Values of a column of lists, and the length of each list.
-    pub fn i32_lists(&self, column: usize) -> Result<(Vec<i32>, Vec<usize>)> {
-        self.lists::<Int32Type>(column)
+    pub fn i32_lists(&self, column: usize, rows: &RowRanges) -> Result<(Vec<i32>, Vec<usize>)> {
+        self.lists::<Int32Type>(column, rows)
     }
 
     pub fn text_lists(&self, column: usize) -> Result<(Vec<String>, Vec<usize>)> {
-        let (values, lengths) = self.lists::<ByteArrayType>(column)?;
+        let (values, lengths) = self.lists::<ByteArrayType>(column, &self.all())?;
         Ok((values.iter().map(text).collect::<Result<_>>()?, lengths))
     }
 
-    /// Rows of a column from `from` to before `until`.
-    pub fn i32_range(&self, column: usize, from: usize, until: usize) -> Result<Vec<i32>> {
-        self.range::<Int32Type>(column, from, until)
+    /// All rows.
+    pub fn all(&self) -> RowRanges {
+        RowRanges::all(self.rows())
     }
 
-    pub fn i64_range(&self, column: usize, from: usize, until: usize) -> Result<Vec<i64>> {
-        self.range::<Int64Type>(column, from, until)
-    }
-
-    fn whole<T: DataType>(&self, column: usize) -> Result<Vec<T::T>> {
-        self.range::<T>(column, 0, self.rows())
-    }
-
-    fn range<T: DataType>(&self, column: usize, from: usize, until: usize) -> Result<Vec<T::T>> {
-        let mut values = Vec::with_capacity(until.saturating_sub(from).min(self.rows()).min(MOST_RESERVED));
-        let mut first = 0;
-        for place in 0..self.0.num_row_groups() {
-            let group = self.0.get_row_group(place)?;
-            let rows = group_rows(&*group);
-            let (begin, end) = (from.max(first), until.min(first + rows));
-            if begin < end {
-                let mut reader = get_typed_column_reader::<T>(group.get_column_reader(column)?);
-                reader.skip_records(begin - first)?;
-                read_exactly(end - begin, |left| Ok(reader.read_records(left, None, None, &mut values)?.0))?;
-            }
-            first += rows;
-        }
+    fn ranges<T: DataType>(&self, column: usize, rows: &RowRanges) -> Result<Vec<T::T>> {
+        let mut values = Vec::with_capacity(rows.count().min(self.rows()).min(MOST_RESERVED));
+        self.each_range::<T>(column, rows, |reader, _, count| {
+            read_exactly(count, |left| Ok(reader.read_records(left, None, None, &mut values)?.0))
+        })?;
         Ok(values)
     }
 
-    fn lists<T: DataType>(&self, column: usize) -> Result<(Vec<T::T>, Vec<usize>)> {
+    fn lists<T: DataType>(&self, column: usize, rows: &RowRanges) -> Result<(Vec<T::T>, Vec<usize>)> {
         let (mut values, mut lengths) = (Vec::new(), Vec::new());
-        for place in 0..self.0.num_row_groups() {
-            let group = self.0.get_row_group(place)?;
-            let mut reader = get_typed_column_reader::<T>(group.get_column_reader(column)?);
-            let all =
-                usize::try_from(group.metadata().column(column).num_values()).unwrap_or(0).min(MOST_RESERVED);
-            let (mut there, mut begins) = (Vec::with_capacity(all), Vec::with_capacity(all));
-            values.reserve(all);
-            read_exactly(group_rows(&*group), |left| {
+        let (mut there, mut begins) = (Vec::new(), Vec::new());
+        self.each_range::<T>(column, rows, |reader, group, count| {
+            if count == group_rows(group) {
+                let all = usize::try_from(group.metadata().column(column).num_values()).unwrap_or(0);
+                values.reserve(all.min(MOST_RESERVED));
+            }
+            there.clear();
+            begins.clear();
+            read_exactly(count, |left| {
                 Ok(reader.read_records(left, Some(&mut there), Some(&mut begins), &mut values)?.0)
             })?;
             for (&there, &continues) in there.iter().zip(&begins) {
@@ -104,8 +102,36 @@ impl TableReader {
                     *length += usize::from(there > 0);
                 }
             }
-        }
+            Ok(())
+        })?;
         Ok((values, lengths))
+    }
+
+    /// Calls `read` at the first row of each range, with the number of rows to read.
+    fn each_range<T: DataType>(
+        &self,
+        column: usize,
+        rows: &RowRanges,
+        mut read: impl FnMut(&mut ColumnReaderImpl<T>, &dyn RowGroupReader, usize) -> Result<()>,
+    ) -> Result<()> {
+        let mut first = 0;
+        for place in 0..self.0.num_row_groups() {
+            let of_group = usize::try_from(self.0.metadata().row_group(place).num_rows()).unwrap_or(0);
+            let mut ranges = rows.within(first, of_group).peekable();
+            first = first.saturating_add(of_group);
+            if ranges.peek().is_none() {
+                continue;
+            }
+            let group = self.0.get_row_group(place)?;
+            let mut reader = get_typed_column_reader::<T>(group.get_column_reader(column)?);
+            let mut at = 0;
+            for range in ranges {
+                read_exactly(range.start - at, |left| reader.skip_records(left))?;
+                read(&mut reader, &*group, range.len())?;
+                at = range.end;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -28,7 +28,12 @@ pub(crate) struct TableWriter(SerializedFileWriter<Vec<u8>>);
 
 impl TableWriter {
     pub fn new(table: BlockTable, level: i32) -> Result<Self> {
-        SerializedFileWriter::new(Vec::new(), table.schema()?, table.properties(level)?).map(Self)
+        Self::with_pages(table, level, 1)
+    }
+
+    /// A writer with pages so small that a part, of which the table has this number, doesn't take many more rows.
+    pub fn with_pages(table: BlockTable, level: i32, parts: usize) -> Result<Self> {
+        SerializedFileWriter::new(Vec::new(), table.schema()?, table.properties(level, parts)?).map(Self)
     }
 
     /// Writes a row group, with all columns in schema order.

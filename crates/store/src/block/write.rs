@@ -2,14 +2,14 @@
 //!
 //! All stacks are in memory at once, but samples of only one series.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bytes::Bytes;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 
 use super::meta::BlockCounts;
-use super::order::{BlockOrder, stack_hashes};
+use super::order::{BlockOrder, Owner, stack_hashes};
 use super::schema::{BlockTable, GROUP};
 use super::source::BlockSource;
 use super::table_writer::{TableWriter, Values, texts};
@@ -35,20 +35,18 @@ fn failed(error: &ParquetError) -> StoreError {
 
 /// Encodes a block from several sources. Returns `None` if they have no sample. Compacted blocks (`level` above 0) have a table of hours and higher
 /// compression.
-pub(crate) fn encode(sources: &[&dyn BlockSource], level: u8) -> Result<Option<EncodedBlock>, StoreError> {
+pub(crate) fn encode(
+    sources: &mut [&mut dyn BlockSource],
+    level: u8,
+) -> Result<Option<EncodedBlock>, StoreError> {
     let packing = if level == 0 { 3 } else { 9 };
     let mut dictionary = Dictionary::default();
-    let mut used: Vec<bool> = Vec::new();
-    let mut nodes: Vec<Vec<StackNodeId>> = Vec::new();
-    for source in sources {
-        let moved = dictionary.absorb(source.dictionary());
-        used.resize(dictionary.nodes().len(), false);
-        for (place, _) in source.used().iter().enumerate().filter(|&(_, &used)| used) {
-            used[moved[place].0 as usize] = true;
-        }
-        nodes.push(moved);
+    for source in &mut *sources {
+        source.add_stacks(&mut dictionary)?;
     }
-    let order = BlockOrder::new(&dictionary, &used);
+    let sources: Vec<&dyn BlockSource> = sources.iter().map(|source| &**source).collect();
+    let (owners, services) = owners(&sources, dictionary.nodes().len())?;
+    let order = BlockOrder::new(&dictionary, &owners);
     let mut series: BTreeMap<&Labels, Vec<(usize, usize)>> = BTreeMap::new();
     for (place, source) in sources.iter().enumerate() {
         for (number, labels) in source.series().into_iter().enumerate() {
@@ -59,8 +57,7 @@ pub(crate) fn encode(sources: &[&dyn BlockSource], level: u8) -> Result<Option<E
     for (labels, parts) in series {
         let mut rows: Vec<Row> = Vec::new();
         for (source, number) in parts {
-            let number_of =
-                |stack: StackNodeId| order.stack_numbers[nodes[source][stack.0 as usize].0 as usize];
+            let number_of = |stack: StackNodeId| order.stack_numbers[stack.0 as usize];
             rows.extend(sources[source].samples(number)?.into_iter().map(|sample| Row {
                 time: sample.time,
                 stack: number_of(sample.stack),
@@ -73,9 +70,28 @@ pub(crate) fn encode(sources: &[&dyn BlockSource], level: u8) -> Result<Option<E
     let mut counts = writing.counts;
     (counts.stacks, counts.frames) = (order.stacks.len() as u64, order.frames.len() as u64);
     let mut files = writing.finish().map_err(|error| failed(&error))?;
-    files.push((BlockTable::Stacks, stacks(&dictionary, &order, packing).map_err(|error| failed(&error))?));
-    files.push((BlockTable::Frames, frames(&dictionary, &order, packing).map_err(|error| failed(&error))?));
+    let format = (packing, services);
+    files.push((BlockTable::Stacks, stacks(&dictionary, &order, format).map_err(|error| failed(&error))?));
+    files.push((BlockTable::Frames, frames(&dictionary, &order, format).map_err(|error| failed(&error))?));
     Ok(Some(EncodedBlock { files, counts, span }))
+}
+
+/// Services that have the stack of each node, and the number of services.
+fn owners(sources: &[&dyn BlockSource], nodes: usize) -> Result<(Vec<Owner>, usize), StoreError> {
+    let all = || sources.iter().flat_map(|source| source.series());
+    let service = |labels: &Labels| labels.get(SERVICE).unwrap_or_default().to_owned();
+    let services: BTreeSet<String> = all().map(service).collect();
+    let ranks: HashMap<&str, u32> = services.iter().map(|service| &**service).zip(0..).collect();
+    let mut owners = vec![Owner::default(); nodes];
+    for source in sources {
+        for (number, labels) in source.series().into_iter().enumerate() {
+            let owner = Owner::service(ranks[labels.get(SERVICE).unwrap_or_default()]);
+            for stack in source.stacks(number)? {
+                owners[stack.0 as usize].add(owner);
+            }
+        }
+    }
+    Ok((owners, services.len()))
 }
 
 #[derive(Clone, Copy)]
@@ -235,8 +251,12 @@ fn series(labels: &[Labels], packing: i32) -> Result<Bytes, ParquetError> {
     table.finish()
 }
 
-fn stacks(dictionary: &Dictionary, order: &BlockOrder, packing: i32) -> Result<Bytes, ParquetError> {
-    let mut table = TableWriter::new(BlockTable::Stacks, packing)?;
+fn stacks(
+    dictionary: &Dictionary,
+    order: &BlockOrder,
+    (packing, services): (i32, usize),
+) -> Result<Bytes, ParquetError> {
+    let mut table = TableWriter::with_pages(BlockTable::Stacks, packing, services)?;
     let hashes = stack_hashes(dictionary);
     for (group, stacks) in order.stacks.chunks(GROUP).enumerate() {
         let first = (group * GROUP) as i32;
@@ -259,8 +279,12 @@ fn stacks(dictionary: &Dictionary, order: &BlockOrder, packing: i32) -> Result<B
     table.finish()
 }
 
-fn frames(dictionary: &Dictionary, order: &BlockOrder, packing: i32) -> Result<Bytes, ParquetError> {
-    let mut table = TableWriter::new(BlockTable::Frames, packing)?;
+fn frames(
+    dictionary: &Dictionary,
+    order: &BlockOrder,
+    (packing, services): (i32, usize),
+) -> Result<Bytes, ParquetError> {
+    let mut table = TableWriter::with_pages(BlockTable::Frames, packing, services)?;
     for (group, keys) in order.frames.chunks(GROUP).enumerate() {
         let first = (group * GROUP) as i32;
         let numbers: Vec<i32> = (first..first + keys.len() as i32).collect();

@@ -1,14 +1,15 @@
 //! Queries on a block.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+
+use foldhash::fast::RandomState;
 
 use super::own_calls::ByStack;
 use super::thinning::LevelCounts;
 use super::{Selected, Totals, prepare};
-use crate::batch::{Batch, StoredSample};
-use crate::block::{Block, BlockIndex, BlockSource, Cached, CallStacks, Part, ProfileRow, UsedStacks};
+use crate::batch::{Batch, SeriesKey, StoredSample};
+use crate::block::{Block, BlockIndex, Cached, CallStacks, Part, ProfileRow, RowRanges};
 use crate::calls::SharedCalls;
 use crate::error::StoreError;
 use crate::labels::Labels;
@@ -94,7 +95,7 @@ pub(super) fn calls(
     if let Some(Cached::Calls(known)) = shared.cache.get(&key) {
         return Ok(known);
     }
-    let (stacks, names) = prepare::read(shared, &selected.tenant, block)?;
+    let (stacks, names) = prepare::read(shared, &selected.tenant, block, None)?;
     let known = Arc::new(calls.calls.extend_by(&stacks, &names, &selected.cancellation)?);
     shared.cache.insert(key, Cached::Calls(known.clone()));
     Ok(known)
@@ -131,7 +132,7 @@ pub(super) fn selected_stacks(
     selected: &Selected,
 ) -> Result<Option<SelectedStacks>, StoreError> {
     selected.cancellation.check()?;
-    let mut values = ByStack::default();
+    let mut values: HashMap<i32, i64, RandomState> = HashMap::default();
     each_value(block, selected, |stack, value| {
         let sum = values.entry(stack).or_default();
         *sum = sum.saturating_add(value);
@@ -139,7 +140,10 @@ pub(super) fn selected_stacks(
     if values.is_empty() {
         return Ok(None);
     }
-    let (stacks, names) = prepare::read(&selected.shared, &selected.tenant, block)?;
+    let mut values: ByStack = values.into_iter().collect();
+    values.sort_unstable();
+    let used: Vec<i32> = values.iter().map(|&(stack, _)| stack).collect();
+    let (stacks, names) = prepare::read(&selected.shared, &selected.tenant, block, Some(&used))?;
     Ok(Some((values, stacks, names)))
 }
 
@@ -149,33 +153,25 @@ fn each_value(block: &Block, selected: &Selected, mut add: impl FnMut(i32, i64))
     let cancellation = &selected.cancellation;
     let index = index(block, shared)?;
     let is_whole = selection.from <= block.meta.from_ms && selection.until >= block.meta.until_ms;
-    if is_whole
-        && selected.thinning.is_all()
-        && let Some(hours) = block.hours(&shared.bucket, &shared.cache)?
-    {
+    let hours = || {
         let chosen = selection.chosen(index.series.iter());
-        for ((series, stack), value) in hours.series.into_iter().zip(hours.stacks).zip(hours.values) {
-            cancellation.check()?;
-            if usize::try_from(series).is_ok_and(|series| chosen.get(series) == Some(&true)) {
-                add(stack, value);
-            }
-        }
-        return Ok(());
-    }
-    for rows in runs(&profiles_of(&index, selected)?) {
+        block.hours(&shared.bucket, &shared.cache, &chosen)
+    };
+    let hours = if is_whole && selected.thinning.is_all() { hours()? } else { None };
+    let (stacks, values) = match hours {
+        Some(hours) => hours,
+        None => block.samples(&shared.bucket, &shared.cache, &rows_of(&profiles_of(&index, selected)?))?,
+    };
+    for (stack, value) in stacks.into_iter().zip(values) {
         cancellation.check()?;
-        let (stacks, values) = block.samples(&shared.bucket, &shared.cache, &rows)?;
-        for (stack, value) in stacks.into_iter().zip(values) {
-            cancellation.check()?;
-            add(stack, value);
-        }
+        add(stack, value);
     }
     Ok(())
 }
 
 /// Call of each of the block's stacks, without adding any.
 fn known_again(block: &Block, selected: &Selected, calls: &SharedCalls) -> Result<Arc<Vec<u32>>, StoreError> {
-    let (dictionary, stacks) = block.dictionary(&selected.shared.bucket, None)?;
+    let (dictionary, stacks) = block.dictionary(&selected.shared.bucket)?;
     let known = calls.calls.find(&dictionary, &selected.names(&dictionary), &selected.cancellation)?;
     Ok(Arc::new(stacks.iter().map(|stack| stack.map_or(u32::MAX, |stack| known[stack.0 as usize])).collect()))
 }
@@ -184,36 +180,29 @@ pub(super) fn batch(block: &Block, selected: &Selected, all: &mut Batch) -> Resu
     let (shared, cancellation) = (&*selected.shared, &selected.cancellation);
     let index = index(block, shared)?;
     let profiles = profiles_of(&index, selected)?;
-    let mut used = UsedStacks::default();
-    for rows in runs(&profiles) {
-        cancellation.check()?;
-        used.extend(block.samples(&shared.bucket, &shared.cache, &rows)?.0);
-    }
-    if used.is_empty() {
+    if profiles.is_empty() {
         return Ok(());
     }
-    let contents = block.contents(&shared.bucket, &shared.cache, Some(&used))?;
-    let names = selected.names(contents.dictionary());
-    let nodes = all.dictionary.absorb_named(contents.dictionary(), &names, || cancellation.check())?;
-    for neighbours in profiles.chunk_by(|one, next| one.first + one.samples == next.first) {
-        for sample in contents.samples_of(neighbours)? {
-            cancellation.check()?;
-            let series = all.series_of(&index.series[sample.series.0 as usize]);
-            all.push(StoredSample { series, stack: nodes[sample.stack.0 as usize], ..sample });
-        }
+    let (stacks, values) = block.samples(&shared.bucket, &shared.cache, &rows_of(&profiles))?;
+    let mut used = stacks.clone();
+    used.sort_unstable();
+    used.dedup();
+    cancellation.check()?;
+    let frames = block.stack_frames(&shared.bucket, Some(&used))?;
+    let names = selected.names(&frames.dictionary);
+    let nodes = frames.add_to(&mut all.dictionary, &names, cancellation)?;
+    let mut known: Vec<Option<SeriesKey>> = vec![None; index.series.len()];
+    for sample in block.samples_of(&profiles, (&stacks, &values), &nodes) {
+        cancellation.check()?;
+        let sample = sample?;
+        let place = sample.series.place();
+        let series = *known[place].get_or_insert_with(|| all.series_of(&index.series[place]));
+        all.push(StoredSample { series, ..sample });
     }
     Ok(())
 }
 
-/// Sample rows of profiles, with adjacent ranges merged.
-fn runs(profiles: &[ProfileRow]) -> Vec<Range<usize>> {
-    let mut runs: Vec<Range<usize>> = Vec::new();
-    for profile in profiles {
-        let rows = profile.first..profile.first + profile.samples;
-        match runs.last_mut() {
-            Some(last) if last.end == rows.start => last.end = rows.end,
-            _ => runs.push(rows),
-        }
-    }
-    runs
+/// Sample rows of profiles.
+fn rows_of(profiles: &[ProfileRow]) -> RowRanges {
+    RowRanges::joined(profiles.iter().map(|profile| profile.first..profile.first + profile.samples))
 }

@@ -6,6 +6,7 @@ mod in_block;
 mod in_head;
 mod own_calls;
 mod prepare;
+mod stack_parts;
 mod thinning;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -252,7 +253,8 @@ fn tree<const SIDES: usize>(sides: [&Selected; SIDES]) -> Result<CallTree<SIDES>
         }
     }
     // An eighth of the memory: while they are reduced, they are there twice.
-    let mut calls = OwnCalls::<SIDES>::new(room(sides[0]) / 8);
+    let most_bytes = sides[0].shared.options.query_bytes / 4;
+    let mut calls = OwnCalls::<SIDES>::new(room(sides[0]) / 8, most_bytes);
     for (place, side) in sides.into_iter().enumerate() {
         side.each_head(|head| in_head::add_calls(head, side, place, &mut calls))?;
         add_blocks(side, place, &mut calls)?;

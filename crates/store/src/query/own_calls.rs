@@ -10,10 +10,11 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 
+use super::stack_parts::{CallSink, StackPart, largest_calls};
 use crate::block::CallStacks;
 use crate::calls::{CallTree, Calls, FrameCalls, MOST_DEPTH, ROOT};
 use crate::cancellation::Cancellation;
-use crate::dictionary::{Dictionary, StackNodeId};
+use crate::dictionary::{Dictionary, FrameKey, StackNodeId};
 use crate::error::StoreError;
 use crate::resolved::FrameNames;
 
@@ -22,8 +23,8 @@ const KEPT: usize = 4;
 /// Name of the sum of small calls, as in Pyroscope's flame graphs.
 const OTHER: &str = "other";
 
-/// Values by number of the stack in a block.
-pub(crate) type ByStack = HashMap<i32, i64, RandomState>;
+/// Values by number of the stack in a block, ascending.
+pub(crate) type ByStack = Vec<(i32, i64)>;
 /// Values by node of a dictionary.
 pub(crate) type ByNode = IndexMap<StackNodeId, i64, RandomState>;
 
@@ -31,13 +32,19 @@ pub(crate) type ByNode = IndexMap<StackNodeId, i64, RandomState>;
 pub(crate) struct OwnCalls<const SIDES: usize> {
     calls: Calls,
     own: [Vec<i64>; SIDES],
-    /// Most calls between two blocks.
+    /// Most calls.
     most: usize,
+    /// Stacks that are not among the calls yet.
+    parts: Vec<StackPart>,
+    /// Most bytes of these.
+    most_bytes: usize,
 }
 
 impl<const SIDES: usize> OwnCalls<SIDES> {
-    pub fn new(most: usize) -> Self {
-        Self { calls: Calls::default(), own: std::array::from_fn(|_| Vec::new()), most }
+    /// No calls. `most`: most of them; `most_bytes`: most memory for stacks that become calls together.
+    pub fn new(most: usize, most_bytes: usize) -> Self {
+        let own = std::array::from_fn(|_| Vec::new());
+        Self { calls: Calls::default(), own, most, parts: Vec::new(), most_bytes }
     }
 
     /// Adds values of a block's stacks to a side.
@@ -49,28 +56,21 @@ impl<const SIDES: usize> OwnCalls<SIDES> {
         values: &ByStack,
         cancellation: &Cancellation,
     ) -> Result<(), StoreError> {
-        let mut frames: Vec<Option<FrameCalls>> = Vec::new();
-        frames.resize_with(block.names.len(), || None);
-        // A stack shares its outer frames with the previous one.
-        let (mut before, mut path): (&[i32], Vec<u32>) = (&[], Vec::new());
-        for (stack, number) in block.stacks().zip(0..) {
+        let frames = self.calls.frame_names(block, names);
+        let mut part = StackPart::new(side);
+        let mut values = values.iter().peekable();
+        for (number, stack) in block.stacks() {
             cancellation.check()?;
-            let Some(&value) = values.get(&number) else { continue };
+            let is_of_it =
+                |&&(stack, _): &&(i32, i64)| usize::try_from(stack).is_ok_and(|stack| stack == number);
+            let Some(&(_, value)) = values.next_if(is_of_it) else { continue };
             let stack = &stack[..stack.len().min(MOST_DEPTH)];
-            let shared = stack.iter().zip(before).take_while(|(one, other)| one == other).count();
-            path.truncate(shared);
-            for &element in &stack[shared..] {
-                let caller = path.last().copied().unwrap_or(ROOT);
-                let place = element.cast_unsigned() as usize;
-                let known = frames[place].take();
-                let frame = known.unwrap_or_else(|| self.calls.frame_calls(block, place, names));
-                path.push(self.calls.called(caller, &frame));
-                frames[place] = Some(frame);
+            let names = stack.iter().flat_map(|&place| frames[place as usize].names().iter().copied());
+            if !part.push(names, value) {
+                return Err(too_many());
             }
-            self.add(side, path.last().copied().unwrap_or(ROOT), value);
-            before = stack;
         }
-        self.bound(cancellation)
+        self.add_part(part, cancellation)
     }
 
     /// Adds values of a dictionary's nodes to a side.
@@ -82,23 +82,44 @@ impl<const SIDES: usize> OwnCalls<SIDES> {
         values: &ByNode,
         cancellation: &Cancellation,
     ) -> Result<(), StoreError> {
-        let mut known: HashMap<StackNodeId, u32, RandomState> = HashMap::default();
-        let mut path = Vec::new();
+        let mut known: HashMap<FrameKey, FrameCalls, RandomState> = HashMap::default();
+        let mut part = StackPart::new(side);
+        let mut path: Vec<u32> = Vec::new();
         for (&node, &value) in values {
-            let mut caller = dictionary.path_to_known(node, &known, &mut path).unwrap_or(ROOT);
-            for node in path.drain(..).rev() {
+            path.clear();
+            for frame in dictionary.frames_of(node) {
                 cancellation.check()?;
-                caller = self.calls.call_of_frame(caller, dictionary, dictionary.node(node).frame, names);
-                known.insert(node, caller);
+                let calls =
+                    known.entry(frame).or_insert_with(|| self.calls.calls_of_frame(dictionary, frame, names));
+                path.extend(calls.names().iter().rev());
             }
-            self.add(side, caller, value);
+            if !part.push(path.iter().rev().copied(), value) {
+                return Err(too_many());
+            }
         }
-        self.bound(cancellation)
+        self.add_part(part, cancellation)
     }
 
     /// Builds the tree.
-    pub fn tree(&self, cancellation: &Cancellation) -> Result<CallTree<SIDES>, StoreError> {
+    pub fn tree(mut self, cancellation: &Cancellation) -> Result<CallTree<SIDES>, StoreError> {
+        self.fold(cancellation)?;
         self.calls.tree(&self.own, cancellation)
+    }
+
+    fn add_part(&mut self, mut part: StackPart, cancellation: &Cancellation) -> Result<(), StoreError> {
+        part.shrink();
+        self.parts.push(part);
+        let bytes: usize = self.parts.iter().map(StackPart::bytes).sum();
+        if bytes <= self.most_bytes { Ok(()) } else { self.fold(cancellation) }
+    }
+
+    /// Turns the stacks into calls: into the largest ones if there are too many.
+    fn fold(&mut self, cancellation: &Cancellation) -> Result<(), StoreError> {
+        let parts = std::mem::take(&mut self.parts);
+        let calls: usize = parts.iter().map(StackPart::most_calls).sum();
+        let most = if calls <= self.most { calls } else { self.most / KEPT };
+        largest_calls(&parts, most, self, cancellation)?;
+        self.bound(cancellation)
     }
 
     fn add(&mut self, side: usize, call: u32, value: i64) {
@@ -123,7 +144,7 @@ impl<const SIDES: usize> OwnCalls<SIDES> {
         let mut sizes: Vec<u64> = (0..totals.len()).map(size).collect();
         let (_, &mut least, _) =
             sizes.select_nth_unstable_by_key(most.min(totals.len() - 1), |&size| Reverse(size));
-        let mut kept = Self { calls: self.calls.with_same_names(), ..Self::new(self.most) };
+        let mut kept = Self { calls: self.calls.with_same_names(), ..Self::new(self.most, self.most_bytes) };
         let other = kept.calls.name(OTHER);
         let mut places = vec![ROOT; totals.len()];
         for place in 0..totals.len() {
@@ -146,6 +167,24 @@ impl<const SIDES: usize> OwnCalls<SIDES> {
     }
 }
 
+impl<const SIDES: usize> CallSink<SIDES> for OwnCalls<SIDES> {
+    fn call(&mut self, caller: u32, name: u32, own: [i64; SIDES]) -> u32 {
+        let call = self.calls.call(caller, name);
+        own.into_iter().enumerate().for_each(|(side, value)| self.add(side, call, value));
+        call
+    }
+
+    fn other(&mut self, caller: u32, total: [i64; SIDES]) {
+        let name = self.calls.name(OTHER);
+        self.call(caller, name, total);
+    }
+}
+
+/// More frames in one block than any block is made of.
+fn too_many() -> StoreError {
+    StoreError::TooLarge { needed: usize::MAX, limit: u32::MAX as usize }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
@@ -166,7 +205,7 @@ mod tests {
 
     /// Each call's path with its own value, sorted.
     fn paths(own: &OwnCalls<1>) -> Vec<(String, i64)> {
-        let tree = own.tree(&Cancellation::default()).unwrap();
+        let tree = own.calls.tree(&own.own, &Cancellation::default()).unwrap();
         let mut paths: Vec<(String, i64)> = Vec::new();
         for call in &tree.nodes {
             let name = &tree.names[call.name as usize];
@@ -185,14 +224,16 @@ mod tests {
         let stacks = [("main;a;deep", 50), ("main;b", 3), ("main;c;x", 2), ("start;y", 1), ("main", 7)];
         let values: ByNode =
             stacks.iter().map(|&(stack, value)| (node(&mut dictionary, stack), value)).collect();
-        let mut own = OwnCalls::<1>::new(100);
+        let mut own = OwnCalls::<1>::new(100, 1 << 20);
         let go_on = Cancellation::default();
         own.add_nodes(0, &dictionary, &FrameNames::new(), &values, &go_on).unwrap();
+        own.fold(&go_on).unwrap();
         own.prune(3, &go_on).unwrap();
         let expected = [("main", 7), ("main;a", 0), ("main;a;deep", 50), ("main;other", 5), ("other", 1)];
         assert_eq!(paths(&own), expected.map(|(path, value)| (path.to_owned(), value)));
         // Later values meet the kept calls.
         own.add_nodes(0, &dictionary, &FrameNames::new(), &values, &go_on).unwrap();
+        own.fold(&go_on).unwrap();
         let total: i64 = paths(&own).iter().map(|(_, value)| value).sum();
         assert_eq!(total, 2 * 63);
         assert!(paths(&own).contains(&("main;a;deep".to_owned(), 100)));

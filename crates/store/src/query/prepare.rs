@@ -17,13 +17,14 @@ use crate::tenant::Tenant;
 /// Most blocks that are read at the same time.
 const AT_ONCE: usize = 4;
 
-/// The stacks of a block by name, and names for its nameless frames.
+/// Stacks of a block by name, and names for its nameless frames. `used`: numbers of the stacks, ascending; `None`: all.
 pub(super) fn read(
     shared: &Shared,
     tenant: &Tenant,
     block: &Block,
+    used: Option<&[i32]>,
 ) -> Result<(CallStacks, FrameNames), StoreError> {
-    let stacks = block.call_stacks(&shared.bucket)?;
+    let stacks = block.call_stacks(&shared.bucket, used)?;
     let names = shared.symbols.names(&shared.bucket, tenant, &stacks.nameless);
     Ok((stacks, names))
 }
@@ -43,7 +44,7 @@ pub(crate) fn prepare(
     };
     let new: Vec<&Arc<Block>> = blocks.iter().filter(is_new).collect();
     for some in new.chunks(at_once()) {
-        let read = read_all(some, |block| read(shared, tenant, block));
+        let read = read_all(some, |block| read(shared, tenant, block, None));
         let mut calls = calls.write().unwrap_or_else(PoisonError::into_inner);
         let is_too_much = calls.calls.len() > MOST_CALLS.min(shared.options.query_bytes / CALL_BYTES);
         if calls.generation != generation || is_too_much || cancellation.check().is_err() {
