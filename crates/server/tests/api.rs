@@ -4,6 +4,8 @@
 
 mod support;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use plumb_server::ServerOptions;
 use serde_json::{Value, json};
 use support::Server;
@@ -54,6 +56,33 @@ async fn stacks_come_as_pprof_too() {
     assert_eq!(samples.iter().map(locations).collect::<Vec<_>>(), [1, 1], "g and f");
     let values = samples.iter().map(|sample| sample["value"][0].as_str().unwrap().parse::<i64>().unwrap());
     assert_eq!(values.sum::<i64>(), 100_000_000);
+}
+
+/// As `profilecli query profile --function-names-only` asks: what is answered is a tree of the older API too.
+#[tokio::test]
+async fn calls_come_as_a_tree_too() {
+    let server = server("api-tree").await;
+    let question = json!({
+        "profileTypeID": "process_cpu:cpu:nanoseconds:cpu:nanoseconds", "labelSelector": "{service_name=\"api\"}",
+        "start": (TIME - 60) * 1000, "end": (TIME + 60) * 1000, "format": "PROFILE_FORMAT_TREE",
+    });
+    let (status, answer) = server.query("SelectMergeStacktraces", &question).await;
+    assert_eq!(status, 200, "{answer}");
+    let tree = STANDARD.decode(answer["tree"].as_str().unwrap()).unwrap();
+    let path = format!("/ingest?name=again.alloc_space&from={TIME}&format=tree");
+    assert_eq!(server.post(&path, "binary/octet-stream", tree).await.0, 200);
+    let again = "type=memory:alloc_space:bytes::&query=%7Bservice_name%3D%22again%22%7D";
+    let export = "export?format=folded&";
+    let folded =
+        |parameters: &str| format!("/api/v1/{export}from={}&until={}&{parameters}", TIME - 60, TIME + 60);
+    let lines = |body: Vec<u8>| -> Vec<String> {
+        let mut lines: Vec<String> = String::from_utf8(body).unwrap().lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let (status, body) = server.get(&folded(again)).await;
+    assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
+    assert_eq!(lines(body), ["main;f 10000000", "main;f;f;g 40000000", "main;g 50000000"]);
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 
 mod layout;
 mod prune;
+mod tree;
 
 use plumb_store::CallTree;
 
@@ -16,6 +17,11 @@ pub(crate) fn graph(tree: &CallTree<1>, nodes: usize) -> FlameGraph {
     let Layout { names, levels, max_self } = layout::layout(tree, &prune::prune(tree, nodes));
     let levels = levels.into_iter().map(|values| Level { values }).collect();
     FlameGraph { names, levels, total: tree.total()[0], max_self }
+}
+
+/// The calls of one selection, about `nodes` of them, in the form that Pyroscope's servers exchange.
+pub(crate) fn call_tree(tree: &CallTree<1>, nodes: usize) -> Vec<u8> {
+    tree::write(tree, &prune::prune(tree, nodes))
 }
 
 /// The flame graph of two selections, with about `nodes` boxes.

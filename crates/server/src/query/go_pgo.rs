@@ -1,21 +1,24 @@
 //! Reduces a profile to what Go's compiler reads of it: the innermost calls of each stack.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use plumb_formats::pprof::message::{Location, Profile};
 
 use crate::wire::types::GoPgo;
 
 /// Keeps the innermost locations of each stack, and sums up stacks that are equal then. If callees are aggregated, the innermost location has
-/// no line, as the compiler only weighs calls of the function.
-pub(super) fn reduce(profile: &mut Profile, options: &GoPgo) {
+/// no line, as the compiler only weighs calls of the function. `inlined`: locations that are calls inlined into the next one, with which they count as
+/// one, as in the profiles that Go writes.
+pub(super) fn reduce(profile: &mut Profile, inlined: &HashSet<u64>, options: &GoPgo) {
     let most = usize::try_from(options.keep_locations).unwrap_or(usize::MAX);
     let mut leaves = Leaves::default();
     let mut places: HashMap<Vec<u64>, usize> = HashMap::new();
     let mut kept = Vec::new();
     for mut sample in std::mem::take(&mut profile.sample) {
         if most > 0 {
-            sample.location_id.truncate(most);
+            let physical = sample.location_id.iter().enumerate().filter(|(_, id)| !inlined.contains(id));
+            let end = physical.map(|(place, _)| place + 1).nth(most - 1);
+            sample.location_id.truncate(end.unwrap_or(usize::MAX));
         }
         if let Some(innermost) = sample.location_id.first_mut().filter(|_| options.aggregate_callees) {
             *innermost = leaves.of(&mut profile.location, *innermost);
@@ -80,10 +83,24 @@ mod tests {
             sample: vec![sample(&[1, 3, 4], 5), sample(&[2, 3, 4], 7), sample(&[1, 4, 3], 1)],
             ..Profile::default()
         };
-        reduce(&mut profile, &GoPgo { keep_locations: 2, aggregate_callees: true });
+        reduce(&mut profile, &HashSet::new(), &GoPgo { keep_locations: 2, aggregate_callees: true });
         let samples: Vec<_> = profile.sample.iter().map(|one| (&one.location_id[..], one.value[0])).collect();
         assert_eq!(samples, [(&[5, 3][..], 12), (&[5, 4], 1)]);
         let leaf = &profile.location[4];
         assert_eq!((leaf.id, leaf.line[0].function_id, leaf.line[0].line), (5, 1, 0));
+    }
+
+    #[test]
+    fn inlined_calls_count_as_one_with_their_caller() {
+        let sample =
+            |ids: &[u64]| PprofSample { location_id: ids.to_vec(), value: vec![1], label: Vec::new() };
+        let mut profile =
+            Profile { sample: vec![sample(&[1, 2, 3, 4, 5]), sample(&[2, 3])], ..Profile::default() };
+        reduce(&mut profile, &[1, 2, 4].into(), &GoPgo { keep_locations: 2, aggregate_callees: false });
+        let kept: Vec<_> = profile.sample.iter().map(|one| &one.location_id[..]).collect();
+        assert_eq!(kept, [&[1, 2, 3, 4, 5][..], &[2, 3]]);
+        reduce(&mut profile, &[1, 2, 4].into(), &GoPgo { keep_locations: 1, aggregate_callees: false });
+        let kept: Vec<_> = profile.sample.iter().map(|one| &one.location_id[..]).collect();
+        assert_eq!(kept, [&[1, 2, 3][..], &[2, 3]]);
     }
 }

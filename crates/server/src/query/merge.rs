@@ -15,6 +15,7 @@ use crate::wire::querier::{
 
 /// Formats that `SelectMergeStacktraces` knows and plumb writes: 0 is a flame graph too.
 const FLAMEGRAPH: [i32; 2] = [0, 1];
+const TREE: i32 = 2;
 const PPROF: i32 = 4;
 
 /// Refuses what selects by ids of profiles, spans and traces, which the store doesn't keep.
@@ -40,17 +41,25 @@ pub(crate) fn stacktraces(
         let MergedProfile(profile) = merge_profile(context, request.into())?;
         return Ok(StacktracesResponse {
             flamegraph: None,
+            tree: Vec::new(),
             pprof: Some(PprofAnswer { profile: Some(profile) }),
         });
     }
-    if !FLAMEGRAPH.contains(&request.format) {
-        let message = "only PROFILE_FORMAT_FLAMEGRAPH and PROFILE_FORMAT_PPROF are supported";
+    if request.format != TREE && !FLAMEGRAPH.contains(&request.format) {
+        let message =
+            "only PROFILE_FORMAT_FLAMEGRAPH, PROFILE_FORMAT_TREE and PROFILE_FORMAT_PPROF are supported";
         return Err(ApiError::new(ErrorCode::Unimplemented, message));
     }
     let most = nodes(request.max_nodes, &context.options.query)?;
     let tree = call_tree(context, &request)?;
     context.check()?;
-    Ok(StacktracesResponse { flamegraph: Some(flame::graph(&tree, most)), pprof: None })
+    Ok(match request.format {
+        TREE => StacktracesResponse { tree: flame::call_tree(&tree, most), ..StacktracesResponse::default() },
+        _ => StacktracesResponse {
+            flamegraph: Some(flame::graph(&tree, most)),
+            ..StacktracesResponse::default()
+        },
+    })
 }
 
 impl From<StacktracesRequest> for MergeProfileRequest {

@@ -61,9 +61,10 @@ pub(crate) fn merge_profile(
     let selector = of_type(&request.profile_type_id, &request.label_selector)?;
     let range = Range::checked(request.start, request.end, &context.options.query)?;
     let batch = select(context, selector, range)?.batch()?;
-    let mut profile = merged(SampleRows::all(&batch), &functions, &[kind], range.end, &context.cancellation)?;
+    let rows = SampleRows::all(&batch);
+    let (mut profile, inlined) = written(rows, &functions, &[kind], range.end, &context.cancellation)?;
     if let Some(options) = go_pgo {
-        go_pgo::reduce(&mut profile, &options);
+        go_pgo::reduce(&mut profile, &inlined, &options);
     }
     Ok(MergedProfile(profile))
 }
@@ -159,7 +160,7 @@ impl CountedRows {
 
     /// The samples merged by stack.
     pub fn merged(&self, context: &Context) -> Result<Profile, ApiError> {
-        merged(self.rows(), &[], &self.kinds, self.end, &context.cancellation)
+        merged(self.rows(), &self.kinds, self.end, &context.cancellation)
     }
 }
 
@@ -228,12 +229,22 @@ fn is_counted(
 
 /// The profile of a batch with these sample types, the last of which is the main one.
 fn merged(
+    rows: SampleRows<'_>,
+    kinds: &[ProfileType],
+    end: i64,
+    cancellation: &Cancellation,
+) -> Result<Profile, ApiError> {
+    written(rows, &[], kinds, end, cancellation).map(|(profile, _)| profile)
+}
+
+/// As [`merged`], of stacks that begin with these functions, with the locations that are inlined calls.
+fn written(
     SampleRows { batch, samples }: SampleRows<'_>,
     functions: &[String],
     kinds: &[ProfileType],
     end: i64,
     cancellation: &Cancellation,
-) -> Result<Profile, ApiError> {
+) -> Result<(Profile, HashSet<u64>), ApiError> {
     let mut begins = BeginsWith::new(&batch.dictionary, functions);
     let ids: Vec<String> = kinds.iter().map(ToString::to_string).collect();
     let place = |labels: &Labels| {
@@ -257,7 +268,8 @@ fn merged(
         cancellation.check()?;
         writer.sample(stack, values);
     }
-    Ok(writer.finish(kinds, end))
+    let inlined = std::mem::take(&mut writer.inlined);
+    Ok((writer.finish(kinds, end), inlined))
 }
 
 struct Writer<'d> {
@@ -266,6 +278,8 @@ struct Writer<'d> {
     strings: HashMap<String, i64>,
     texts: HashMap<TextId, i64>,
     locations: HashMap<FrameKey, u64>,
+    /// Locations that are calls inlined into the next one of a stack.
+    inlined: HashSet<u64>,
     functions: HashMap<(TextId, TextId, TextId, u32), u64>,
     mappings: HashMap<(TextId, TextId, bool), u64>,
 }
@@ -278,6 +292,7 @@ impl<'d> Writer<'d> {
             strings: HashMap::new(),
             texts: [(TextId::default(), 0)].into(),
             locations: HashMap::new(),
+            inlined: HashSet::new(),
             functions: HashMap::new(),
             mappings: HashMap::new(),
         }
@@ -325,6 +340,9 @@ impl<'d> Writer<'d> {
         let id = self.profile.location.len() as u64 + 1;
         self.profile.location.push(Location { id, mapping_id, address: frame.address, line });
         self.locations.insert(key, id);
+        if frame.inlined {
+            self.inlined.insert(id);
+        }
         id
     }
 

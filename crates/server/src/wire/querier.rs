@@ -106,6 +106,10 @@ pub(crate) struct StacktracesResponse {
     #[prost(message, optional, tag = "1")]
     #[serde(skip_serializing_if = "json::is_default")]
     pub flamegraph: Option<FlameGraph>,
+    /// The calls, if the request is for a tree.
+    #[prost(bytes = "vec", tag = "2")]
+    #[serde(with = "json::base64", skip_serializing_if = "json::is_default")]
+    pub tree: Vec<u8>,
     /// The answer in pprof's format, if the request is for that.
     #[prost(message, optional, tag = "5")]
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
