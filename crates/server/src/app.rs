@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::error::{ApiError, ErrorCode};
 use crate::metrics::{Metrics, RunningQuery};
 use crate::opened::OpenedFiles;
-use crate::options::ServerOptions;
+use crate::options::{IngestLimits, ServerOptions};
 use crate::peers;
 use crate::selections::recent::Selections;
 use crate::symbols::ElfSymbols;
@@ -46,18 +46,27 @@ pub(crate) struct App {
     peer_agent: ureq::Agent,
     selections: Selections,
     queries: Arc<Semaphore>,
-    /// One permit per KiB of unpacked bodies.
+    /// One permit per KiB of bodies in memory.
     in_flight: Arc<Semaphore>,
+    /// Requests that are read at the same time.
+    small: Arc<Semaphore>,
+    /// Large requests that are read at the same time.
+    large: Arc<Semaphore>,
+    /// Files with symbols that are read and stored at the same time: each is in memory while it is stored.
+    symbols: Arc<Semaphore>,
 }
 
 /// Bytes per permit of [`App::in_flight`].
 const PERMIT: usize = 1024;
 
+/// Small requests that are read at the same time: more would wait for processors, and each takes some 30 MiB at most.
+const SMALL: usize = 4;
+
 impl App {
     pub fn new(store: Arc<Store>, options: ServerOptions) -> Self {
         store.set_symbol_source(Arc::new(ElfSymbols { temporary: store.temporary_directory() }));
         let queries = Arc::new(Semaphore::new(options.query.concurrent.max(1)));
-        let in_flight = Arc::new(Semaphore::new(permits(options.ingest.in_flight) as usize));
+        let in_flight = Arc::new(Semaphore::new(permits(options.ingest.memory.in_flight) as usize));
         let metrics = Arc::new(Metrics::new());
         let peer_agent = peers::agent(options.peer_authorities.as_ref());
         Self {
@@ -69,6 +78,9 @@ impl App {
             selections: Selections::default(),
             queries,
             in_flight,
+            small: Arc::new(Semaphore::new(SMALL)),
+            large: Arc::new(Semaphore::new(1)),
+            symbols: Arc::new(Semaphore::new(1)),
         }
     }
 
@@ -116,25 +128,55 @@ impl App {
         timeout(limit, answer).await.unwrap_or_else(|_| Err(too_slow(limit.as_secs())))
     }
 
-    /// Waits until there is memory for a body of this size.
-    pub async fn room(&self, size: usize) -> Result<OwnedSemaphorePermit, ApiError> {
-        let wanted = permits(size).min(permits(self.options.ingest.in_flight));
-        self.in_flight.clone().acquire_many_owned(wanted).await.map_err(|_| stopping())
+    /// Room for bytes of a body that have just arrived; held until they are dropped. Refuses instead of waiting: the sender of a body that has half
+    /// arrived would wait for others that do the same.
+    pub fn received(&self, bytes: usize) -> Result<OwnedSemaphorePermit, ApiError> {
+        self.in_flight.clone().try_acquire_many_owned(permits(bytes)).map_err(|_| {
+            let most = self.options.ingest.memory.in_flight >> 20;
+            let message =
+                format!("{most} MiB of requests are being received, the limit; send this one again later");
+            ApiError::new(ErrorCode::Unavailable, message)
+        })
     }
 
-    /// Parses a request into a batch on a thread that may block, and stores it. `size`: bytes of the request, or of its unpacked body.
-    pub async fn ingest<F>(&self, tenant: Tenant, size: usize, work: F) -> Result<(), ApiError>
+    /// Waits until no other large request is read.
+    pub async fn large(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        self.large.clone().acquire_owned().await.map_err(|_| stopping())
+    }
+
+    /// Waits until no other file with symbols is stored.
+    pub async fn symbol_file(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        self.symbols.clone().acquire_owned().await.map_err(|_| stopping())
+    }
+
+    /// Parses a request into a batch on a thread that may block, and stores it. How much memory it takes is known only then: `work` first gets the
+    /// limits of small requests, and if it exceeds one, those of all, alone.
+    pub async fn ingest<F>(&self, tenant: Tenant, work: F) -> Result<(), ApiError>
     where
-        F: FnOnce(&ServerOptions) -> Result<Batch, ApiError> + Send + 'static,
+        F: Fn(&IngestLimits) -> Result<Batch, ApiError> + Send + Sync + 'static,
     {
-        let permit = self.room(size).await?;
-        let options = self.options.clone();
-        let batch = tokio::task::spawn_blocking(move || work(&options)).await;
-        let batch = batch.map_err(|_| failed("reading the profile"))??;
+        let work = Arc::new(work);
+        let permit = self.small.clone().acquire_owned().await.map_err(|_| stopping())?;
+        match self.read(work.clone(), self.options.ingest.of_small()).await {
+            Err(error) if error.code == ErrorCode::TooLarge => drop(permit),
+            read => return self.keep(&tenant, read?).await,
+        }
+        let _large = self.large().await?;
+        let batch = self.read(work, self.options.ingest.clone()).await?;
+        self.keep(&tenant, batch).await
+    }
+
+    async fn read<F>(&self, work: Arc<F>, limits: IngestLimits) -> Result<Batch, ApiError>
+    where
+        F: Fn(&IngestLimits) -> Result<Batch, ApiError> + Send + Sync + 'static,
+    {
+        let read = tokio::task::spawn_blocking(move || work(&limits)).await;
+        read.map_err(|_| failed("reading the profile"))?
+    }
+
+    async fn keep(&self, tenant: &Tenant, batch: Batch) -> Result<(), ApiError> {
         let samples = batch.samples().len() as u64;
-        let stored = self.store.append(&tenant, batch).await;
-        drop(permit);
-        stored?;
+        self.store.append(tenant, batch).await?;
         self.metrics.samples.inc_by(samples);
         Ok(())
     }

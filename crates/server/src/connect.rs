@@ -3,18 +3,22 @@
 //! <https://connectrpc.com/docs/protocol>. Written by hand, as only this part of the protocol is needed, and `connectrpc` (0.9) requires its own
 //! message types and a code generator.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
-use flate2::read::MultiGzDecoder;
+use flate2::bufread;
 use http_body_util::BodyExt;
 use prost::Message;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tempfile::NamedTempFile;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use crate::app::{App, Context};
@@ -23,6 +27,9 @@ use crate::options::BodyLimits;
 
 /// Largest zstd window, as a power of 2: a decoder keeps as much in memory.
 const WINDOW_LOG: u32 = 24;
+
+/// Largest question, in bytes.
+const QUESTION: usize = 1 << 20;
 
 /// Encoding of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,48 +120,127 @@ where
     let Some(codec) = Codec::of(&parts.headers) else { return unknown_codec() };
     let answered = async {
         let tenant = app.tenant(&parts.headers)?;
-        let bytes = read_body(&app, &parts.headers, body).await?;
+        let limits = BodyLimits { sent: QUESTION, unpacked: QUESTION, time: app.options.ingest.body_time };
+        let bytes = read_body_within(&app, &parts.headers, body, &limits).await?;
         let question: Q = codec.decode(&bytes)?;
         app.query(tenant, move |context| codec.encode(&answer(context, question)?)).await
     };
     answered.await.map_or_else(IntoResponse::into_response, |body| codec.response(body))
 }
 
-/// Reads and unpacks the body of a request.
-pub(crate) async fn read_body(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, ApiError> {
-    let limits = &app.options.ingest;
-    let limits = BodyLimits { sent: limits.body, unpacked: limits.unpacked, time: limits.body_time };
-    read_body_within(app, headers, body, &limits).await
+/// The body of a request as it was sent.
+pub(crate) struct PackedBody {
+    bytes: Bytes,
+    encoding: String,
 }
 
-/// As [`read_body`], with other limits.
+impl PackedBody {
+    /// The body, unpacked to at most `most` bytes. Takes long for a large one.
+    pub fn unpacked(&self, most: usize) -> Result<Bytes, ApiError> {
+        unpack(&self.encoding, self.bytes.clone(), most)
+    }
+}
+
+/// Reads the body of a request that sends profiles.
+pub(crate) async fn read_body(app: &App, headers: &HeaderMap, body: Body) -> Result<PackedBody, ApiError> {
+    let limits = &app.options.ingest;
+    receive(app, headers, body, limits.body, limits.body_time).await
+}
+
+/// Reads and unpacks a body within these limits.
 pub(crate) async fn read_body_within(
     app: &App,
     headers: &HeaderMap,
     body: Body,
     limits: &BodyLimits,
 ) -> Result<Bytes, ApiError> {
-    let read = timeout(limits.time, collect(body, limits.sent)).await;
-    let bytes = read.map_err(|_| {
-        let seconds = limits.time.as_secs();
-        ApiError::new(ErrorCode::DeadlineExceeded, format!("the body did not arrive within {seconds} s"))
-    })??;
-    app.metrics.received.inc_by(bytes.len() as u64);
-    let encoding =
-        headers.get(header::CONTENT_ENCODING).map_or("identity", |one| one.to_str().unwrap_or("?"));
-    unpack(encoding.trim(), bytes, limits.unpacked)
+    receive(app, headers, body, limits.sent, limits.time).await?.unpacked(limits.unpacked)
 }
 
-/// Unpacks a body to at most `most` bytes.
-pub(crate) fn unpack(encoding: &str, bytes: Bytes, most: usize) -> Result<Bytes, ApiError> {
+async fn receive(
+    app: &App,
+    headers: &HeaderMap,
+    body: Body,
+    most: usize,
+    time: Duration,
+) -> Result<PackedBody, ApiError> {
+    let read = timeout(time, collect(Some(app), body, most)).await;
+    let bytes = read.map_err(|_| late(time))??;
+    app.metrics.received.inc_by(bytes.len() as u64);
+    Ok(PackedBody { bytes, encoding: encoding(headers) })
+}
+
+/// Writes a body into a file in `folder` as it arrives, then unpacked to at most as many bytes as the limits allow into another: it is never in memory.
+pub(crate) async fn read_file(
+    app: &App,
+    headers: &HeaderMap,
+    mut body: Body,
+    limits: &BodyLimits,
+    folder: &Path,
+) -> Result<NamedTempFile, ApiError> {
+    let mut file = NamedTempFile::new_in(folder).map_err(unwritten)?;
+    let written = async {
+        let mut sent = 0_usize;
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| ApiError::invalid(format!("the body ended early: {error}")))?;
+            let Ok(data) = frame.into_data() else { continue };
+            sent = sent.saturating_add(data.len());
+            if sent > limits.sent {
+                return Err(too_large("body is", limits.sent));
+            }
+            // To the page cache: a small write that waits for no disk.
+            file.write_all(&data).map_err(unwritten)?;
+            app.metrics.received.inc_by(data.len() as u64);
+        }
+        Ok(file)
+    };
+    let file = timeout(limits.time, written).await.map_err(|_| late(limits.time))??;
+    let encoding = encoding(headers);
+    if matches!(&*encoding, "" | "identity") {
+        return Ok(file);
+    }
+    let (folder, most) = (folder.to_owned(), limits.unpacked);
+    let unpacked = tokio::task::spawn_blocking(move || unpacked_file(&encoding, &file, &folder, most));
+    unpacked.await.map_err(|_| ApiError::new(ErrorCode::Internal, "unpacking the file ended unexpectedly"))?
+}
+
+fn unpacked_file(
+    encoding: &str,
+    packed: &NamedTempFile,
+    folder: &Path,
+    most: usize,
+) -> Result<NamedTempFile, ApiError> {
+    let from = BufReader::new(packed.reopen().map_err(unwritten)?);
+    let mut into = NamedTempFile::new_in(folder).map_err(unwritten)?;
+    let mut limited = decoder(encoding, from)?.take((most as u64).saturating_add(1));
+    let copied = std::io::copy(&mut limited, &mut into);
+    let length = copied.map_err(|error| ApiError::invalid(format!("malformed {encoding} data: {error}")))?;
+    if length > most as u64 { Err(too_large("data unpack to", most)) } else { Ok(into) }
+}
+
+fn unwritten(error: std::io::Error) -> ApiError {
+    ApiError::new(ErrorCode::Unavailable, format!("cannot write a temporary file: {error}"))
+}
+
+fn late(time: Duration) -> ApiError {
+    let seconds = time.as_secs();
+    ApiError::new(ErrorCode::DeadlineExceeded, format!("the body did not arrive within {seconds} s"))
+}
+
+fn encoding(headers: &HeaderMap) -> String {
+    let encoding = headers.get(header::CONTENT_ENCODING);
+    encoding.map_or("identity", |one| one.to_str().unwrap_or("?")).trim().to_owned()
+}
+
+/// Unpacks what is compressed in one of the supported ways.
+fn decoder<'r>(encoding: &str, from: impl BufRead + 'r) -> Result<Box<dyn Read + 'r>, ApiError> {
     match encoding {
-        "" | "identity" => Ok(bytes),
-        "gzip" => Ok(inflate(&bytes, most)?.into()),
+        "gzip" => Ok(Box::new(bufread::MultiGzDecoder::new(from))),
         "zstd" => {
             let malformed = |error| ApiError::invalid(format!("malformed zstd data: {error}"));
-            let mut decoder = zstd::stream::read::Decoder::with_buffer(&*bytes).map_err(malformed)?;
+            let mut decoder = zstd::stream::read::Decoder::with_buffer(from).map_err(malformed)?;
             decoder.window_log_max(WINDOW_LOG).map_err(malformed)?;
-            bounded(decoder, bytes.len(), most, "zstd").map(Bytes::from)
+            Ok(Box::new(decoder))
         }
         other => {
             let message =
@@ -164,24 +250,53 @@ pub(crate) fn unpack(encoding: &str, bytes: Bytes, most: usize) -> Result<Bytes,
     }
 }
 
-/// Reads a body of at most `most` bytes.
-pub(crate) async fn collect(mut body: Body, most: usize) -> Result<Bytes, ApiError> {
+/// Unpacks a body to at most `most` bytes.
+pub(crate) fn unpack(encoding: &str, bytes: Bytes, most: usize) -> Result<Bytes, ApiError> {
+    match encoding {
+        "" | "identity" if bytes.len() > most => Err(too_large("body is", most)),
+        "" | "identity" => Ok(bytes),
+        other => bounded(decoder(other, &*bytes)?, bytes.len(), most, other).map(Bytes::from),
+    }
+}
+
+/// Bytes in memory, with the room that they take.
+struct Received {
+    bytes: BytesMut,
+    /// One permit for each MiB or so that arrived.
+    _room: Vec<OwnedSemaphorePermit>,
+}
+
+impl AsRef<[u8]> for Received {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Reads a body of at most `most` bytes. With `app`, all bodies that are in memory are bounded together.
+pub(crate) async fn collect(app: Option<&App>, mut body: Body, most: usize) -> Result<Bytes, ApiError> {
     let mut bytes = BytesMut::new();
+    let mut room = Vec::new();
+    let mut reserved = 0;
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| ApiError::invalid(format!("the body ended early: {error}")))?;
         let Ok(data) = frame.into_data() else { continue };
         if bytes.len().saturating_add(data.len()) > most {
-            let message = format!("the body is larger than {most} bytes, which is the limit");
-            return Err(ApiError::new(ErrorCode::TooLarge, message));
+            return Err(too_large("body is", most));
+        }
+        if let Some(app) = app.filter(|_| bytes.len() + data.len() > reserved) {
+            // As the buffer grows: twofold.
+            let more = (bytes.len() + data.len() - reserved).max(reserved).min(most.saturating_sub(reserved));
+            room.push(app.received(more)?);
+            reserved += more;
         }
         bytes.extend_from_slice(&data);
     }
-    Ok(bytes.freeze())
+    Ok(Bytes::from_owner(Received { bytes, _room: room }))
 }
 
 /// Unpacks gzip to at most `most` bytes.
 pub(crate) fn inflate(bytes: &[u8], most: usize) -> Result<Vec<u8>, ApiError> {
-    bounded(MultiGzDecoder::new(bytes), bytes.len(), most, "gzip")
+    bounded(bufread::MultiGzDecoder::new(bytes), bytes.len(), most, "gzip")
 }
 
 /// Reads everything, which must not exceed `most` bytes.
@@ -191,8 +306,12 @@ fn bounded(from: impl Read, packed: usize, most: usize, format: &str) -> Result<
     let read = from.take(limit).read_to_end(&mut unpacked);
     read.map_err(|error| ApiError::invalid(format!("malformed {format} data: {error}")))?;
     if unpacked.len() > most {
-        let message = format!("the data unpack to more than {most} bytes, which is the limit");
-        return Err(ApiError::new(ErrorCode::TooLarge, message));
+        return Err(too_large("data unpack to", most));
     }
     Ok(unpacked)
+}
+
+fn too_large(what: &str, most: usize) -> ApiError {
+    let message = format!("the {what} more than {most} bytes, the limit: send less in one request");
+    ApiError::new(ErrorCode::TooLarge, message)
 }

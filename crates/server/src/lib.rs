@@ -35,6 +35,6 @@ pub use authorities::{AuthoritiesError, PeerAuthorities};
 pub use client::{PUSH_PATH, SYMBOLS_PATH, default_type, push_request};
 pub use error::{ApiError, ErrorCode};
 pub use opened::FileReader;
-pub use options::{BodyLimits, FrameLimits, IngestLimits, QueryLimits, ServerOptions};
+pub use options::{BodyLimits, FrameLimits, IngestLimits, MemoryLimits, QueryLimits, ServerOptions};
 pub use routes::{ShownRecordings, recordings_router, router};
 pub use serve::{ListenOptions, Reloader, ServeError, Server};

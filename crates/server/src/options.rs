@@ -25,8 +25,8 @@ pub struct IngestLimits {
     pub body: usize,
     /// Bytes of a profile or a body, unpacked.
     pub unpacked: usize,
-    /// Bytes of unpacked bodies that are processed at the same time.
-    pub in_flight: usize,
+    /// Memory that requests may take.
+    pub memory: MemoryLimits,
     /// Samples of a profile.
     pub samples: usize,
     /// Frames of stacks, inlined calls included.
@@ -64,6 +64,25 @@ pub struct BodyLimits {
     pub time: Duration,
 }
 
+/// Limits for the memory that requests take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryLimits {
+    /// Bytes of all bodies that are in memory at the same time.
+    pub in_flight: usize,
+    /// Bytes of a request's message, once decoded.
+    pub decoded: usize,
+    /// Bytes of what is stored of a request.
+    pub batch: usize,
+    /// Bytes of a name: of a function, a file or a library.
+    pub text: usize,
+}
+
+impl Default for MemoryLimits {
+    fn default() -> Self {
+        Self { in_flight: 96 << 20, decoded: 64 << 20, batch: 48 << 20, text: 64 << 10 }
+    }
+}
+
 /// Limits for frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameLimits {
@@ -73,12 +92,27 @@ pub struct FrameLimits {
     pub of_request: usize,
 }
 
+impl IngestLimits {
+    /// The limits of requests that are read several at a time. Larger ones are read one at a time.
+    pub(crate) fn of_small(&self) -> Self {
+        Self {
+            unpacked: self.unpacked.min(4 << 20),
+            memory: MemoryLimits {
+                decoded: self.memory.decoded.min(12 << 20),
+                batch: self.memory.batch.min(12 << 20),
+                ..self.memory
+            },
+            ..self.clone()
+        }
+    }
+}
+
 impl Default for IngestLimits {
     fn default() -> Self {
         Self {
             body: 32 << 20,
             unpacked: 64 << 20,
-            in_flight: 256 << 20,
+            memory: MemoryLimits::default(),
             samples: 1_000_000,
             frames: FrameLimits { of_stack: 16_384, of_request: 50_000_000 },
             rows: 4_000_000,

@@ -43,11 +43,12 @@ impl SymbolSource for ElfSymbols {
         })
     }
 
-    fn names_more(&self, stored: &Bytes, sent: &Bytes) -> bool {
-        let detail = |bytes| keep(bytes, &self.temporary).map(|file| plumb_symbolize::detail_of(file.path()));
-        match (detail(stored), detail(sent)) {
-            (Ok(stored), Ok(sent)) => stored > sent,
-            (_, Err(error)) | (Err(error), _) => {
+    fn names_more(&self, stored: Bytes, sent: &Path) -> bool {
+        let file = keep(&stored, &self.temporary);
+        drop(stored);
+        match file.map(|file| plumb_symbolize::detail_of(file.path())) {
+            Ok(stored) => stored > plumb_symbolize::detail_of(sent),
+            Err(error) => {
                 tracing::warn!(%error, "cannot compare files with symbols");
                 false
             }
@@ -55,11 +56,9 @@ impl SymbolSource for ElfSymbols {
     }
 }
 
-/// The build ID of an ELF file, in hexadecimal digits; `None` if it has none, or is not an ELF file. `temporary`: directory for the
-/// file while it is read.
-pub(crate) fn build_id(bytes: &[u8], temporary: &Path) -> io::Result<Option<String>> {
-    let file = keep(bytes, temporary)?;
-    Ok(plumb_symbolize::build_id_of(file.path()).map(|id| id.to_string()))
+/// The build ID of an ELF file, in hexadecimal digits; `None` if it has none, or is not an ELF file.
+pub(crate) fn build_id(file: &Path) -> Option<String> {
+    plumb_symbolize::build_id_of(file).map(|id| id.to_string())
 }
 
 fn keep(bytes: &[u8], folder: &Path) -> io::Result<NamedTempFile> {

@@ -20,7 +20,7 @@ const LISTED: &str = include_str!("routes.txt");
 fn paths(router: &Router) -> BTreeSet<String> {
     let text = format!("{router:?}");
     let quoted = text.split('"').skip(1).step_by(2);
-    // Its own paths for what no route answers begin with another letter, or have this name.
+    // The paths of axum's own routes begin with another letter, or have this name.
     quoted.filter(|path| path.starts_with('/') && !path.contains("__private__")).map(str::to_owned).collect()
 }
 

@@ -8,6 +8,9 @@ use crate::dictionary::{Dictionary, StackNodeId};
 use crate::labels::Labels;
 use crate::taken::RequestKey;
 
+/// Bytes of a label beside its name and value: two strings and their allocations.
+const LABEL: usize = 80;
+
 /// Index of a series in a [`Batch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SeriesKey(pub(crate) u32);
@@ -50,6 +53,9 @@ pub struct Batch {
     pub dictionary: Dictionary,
     pub(crate) series: IndexSet<Labels, RandomState>,
     pub(crate) samples: Vec<StoredSample>,
+    /// Bytes of the labels of all series. 0 after reading from the log: a batch read from there only moves into a head.
+    #[serde(skip)]
+    label_bytes: usize,
     /// Key of its request, if a repetition of that request must be ignored.
     #[serde(skip)]
     pub request: Option<RequestKey>,
@@ -58,7 +64,9 @@ pub struct Batch {
 impl Batch {
     /// Returns the key of a series, adding the series if needed.
     pub fn series(&mut self, labels: Labels) -> SeriesKey {
-        let place = self.series.insert_full(labels).0;
+        let bytes: usize = labels.iter().map(|(name, value)| name.len() + value.len() + LABEL).sum();
+        let (place, is_new) = self.series.insert_full(labels);
+        self.label_bytes += if is_new { bytes } else { 0 };
         SeriesKey(u32::try_from(place).unwrap_or(u32::MAX))
     }
 
@@ -85,8 +93,8 @@ impl Batch {
     }
 
     /// Approximate memory use in bytes.
-    pub(crate) fn memory(&self) -> usize {
-        self.dictionary.memory() + self.series.len() * 600 + self.samples.len() * size_of::<StoredSample>()
+    pub fn memory(&self) -> usize {
+        self.dictionary.memory() + self.label_bytes + self.samples.len() * size_of::<StoredSample>()
     }
 
     /// Adds the contents of another batch.

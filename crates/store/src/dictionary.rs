@@ -90,13 +90,16 @@ pub struct Dictionary {
     texts: IndexSet<Box<str>, RandomState>,
     frames: IndexSet<StoredFrame, RandomState>,
     nodes: IndexSet<StackFrames, RandomState>,
+    /// Bytes of the strings. 0 after reading from the log: a batch read from there only moves into a head.
+    #[serde(skip)]
+    text_bytes: usize,
 }
 
 impl Default for Dictionary {
     fn default() -> Self {
         let mut texts = IndexSet::default();
         texts.insert(Box::default());
-        Self { texts, frames: IndexSet::default(), nodes: IndexSet::default() }
+        Self { texts, frames: IndexSet::default(), nodes: IndexSet::default(), text_bytes: 0 }
     }
 }
 
@@ -111,6 +114,7 @@ impl Dictionary {
         if let Some(place) = self.texts.get_index_of(text) {
             return TextId(id(place));
         }
+        self.text_bytes += text.len();
         TextId(id(self.texts.insert_full(text.into()).0))
     }
 
@@ -185,7 +189,7 @@ impl Dictionary {
 
     /// Memory, roughly, in bytes.
     pub(crate) fn memory(&self) -> usize {
-        let texts: usize = self.texts.len() * 40;
+        let texts: usize = self.texts.len() * 40 + self.text_bytes;
         texts + self.frames.len() * 64 + self.nodes.len() * 32
     }
 

@@ -186,12 +186,7 @@ impl Store {
 
     /// Stores the symbols of a file: an ELF file with that build id. Nameless frames are symbolized with it from now on.
     /// Returns whether it was stored: a file that names more stays.
-    pub fn put_symbols(
-        &self,
-        tenant: &Tenant,
-        build_id: &str,
-        elf: bytes::Bytes,
-    ) -> Result<bool, StoreError> {
+    pub fn put_symbols(&self, tenant: &Tenant, build_id: &str, elf: &Path) -> Result<bool, StoreError> {
         let shared = &self.shared;
         let quota = shared.options.symbol_bytes;
         let is_stored = shared.symbols.put(&shared.bucket, (tenant, build_id), elf, quota)?;

@@ -4,6 +4,7 @@
 //! [`SymbolSource`]'s to know: this crate reads no ELF.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use bytes::Bytes;
@@ -27,7 +28,7 @@ pub trait SymbolSource: Send + Sync {
     ) -> Vec<Vec<ResolvedCall>>;
 
     /// Whether a file that is stored names more than another of the same build id, which is sent.
-    fn names_more(&self, _stored: &Bytes, _sent: &Bytes) -> bool {
+    fn names_more(&self, _stored: Bytes, _sent: &Path) -> bool {
         false
     }
 }
@@ -116,13 +117,14 @@ impl SymbolFiles {
         &self,
         bucket: &Bucket,
         (tenant, build_id): (&Tenant, &str),
-        bytes: Bytes,
+        sent: &Path,
         quota: u64,
     ) -> Result<bool, StoreError> {
+        let unread = |source| StoreError::Io { path: sent.to_owned(), action: "read", source };
         if !is_build_id(build_id) {
             return Err(StoreError::BuildId(build_id.chars().take(200).collect()));
         }
-        let (build_id, size) = (build_id.to_ascii_lowercase(), bytes.len() as u64);
+        let (build_id, size) = (build_id.to_ascii_lowercase(), sent.metadata().map_err(unread)?.len());
         let taken: u64 = {
             let files = self.files.read().unwrap_or_else(PoisonError::into_inner);
             let others = files.get(tenant).into_iter().flatten().filter(|&(other, _)| *other != build_id);
@@ -135,11 +137,12 @@ impl SymbolFiles {
         let source = self.source.read().unwrap_or_else(PoisonError::into_inner).clone();
         let _replacing = lock(&self.replacing);
         if let Some(source) = source.filter(|_| self.has(tenant, &build_id))
-            && source.names_more(&bucket.get(&path(tenant, &build_id))?, &bytes)
+            && source.names_more(bucket.get(&path(tenant, &build_id))?, sent)
         {
             return Ok(false);
         }
-        bucket.put(&path(tenant, &build_id), bytes)?;
+        // Only one of the two files is in memory at a time: each may be large.
+        bucket.put(&path(tenant, &build_id), std::fs::read(sent).map_err(unread)?.into())?;
         lock(&self.wanted).came(tenant, &build_id);
         let mut files = self.files.write().unwrap_or_else(PoisonError::into_inner);
         lock(&self.known).forget(&(tenant.clone(), build_id.clone()));

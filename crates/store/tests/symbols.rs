@@ -106,12 +106,18 @@ fn names_reach_old_and_new_profiles() {
     assert_eq!(store.missing_symbols(&tenant), [BUILD_ID]);
     assert!(store.missing_symbols(&Tenant::new("b").unwrap()).is_empty());
 
-    store.put_symbols(&tenant, BUILD_ID, "32 work inlined".into()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = |text: &str| {
+        let path = folder.path().join("sent");
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    store.put_symbols(&tenant, BUILD_ID, &file("32 work inlined")).unwrap();
     assert!(store.has_symbols(&tenant, BUILD_ID) && !store.has_symbols(&Tenant::new("b").unwrap(), BUILD_ID));
     assert_eq!(path(&store), ["main", "libx.so+0x10", "work", "inlined"]);
     assert!(store.missing_symbols(&tenant).is_empty());
     // A better file replaces it, also for what is compacted, and after a start.
-    store.put_symbols(&tenant, BUILD_ID, "16 start\n32 work inlined".into()).unwrap();
+    store.put_symbols(&tenant, BUILD_ID, &file("16 start\n32 work inlined")).unwrap();
     let names = ["main", "start", "work", "inlined"];
     assert_eq!(path(&store), names);
     run(store.compact()).unwrap();
@@ -123,10 +129,10 @@ fn names_reach_old_and_new_profiles() {
 
     for wrong in ["../../etc/passwd", "", "xyz", "0123456g"] {
         assert!(
-            matches!(store.put_symbols(&tenant, wrong, "".into()), Err(StoreError::BuildId(_))),
+            matches!(store.put_symbols(&tenant, wrong, &file("")), Err(StoreError::BuildId(_))),
             "{wrong}"
         );
     }
-    let large = vec![b'x'; 90].into();
-    assert!(matches!(store.put_symbols(&tenant, "aaaa", large), Err(StoreError::Full(_))));
+    let large = file(&"x".repeat(90));
+    assert!(matches!(store.put_symbols(&tenant, "aaaa", &large), Err(StoreError::Full(_))));
 }

@@ -132,7 +132,8 @@ pub fn run(args: Args) -> Result<Exit> {
     let mut options = ServerOptions { tokens, peer_authorities, ..ServerOptions::default() };
     options.ingest.body = usize::try_from(args.max_body).unwrap_or(usize::MAX);
     options.ingest.unpacked = options.ingest.unpacked.max(options.ingest.body.saturating_mul(2));
-    options.ingest.in_flight = options.ingest.in_flight.max(options.ingest.unpacked);
+    let memory = &mut options.ingest.memory;
+    memory.in_flight = memory.in_flight.max(options.ingest.unpacked);
     options.ingest.oldest = args.max_age;
     options.query.length = args.max_query_length;
     let mut listen = ListenOptions::new(args.show.listen.unwrap_or(STORE));

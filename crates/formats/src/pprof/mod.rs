@@ -6,6 +6,6 @@ pub mod message;
 mod read;
 mod write;
 
-pub use read::{Most, decode};
+pub use read::{Most, decode, decode_tables, samples};
 pub(crate) use read::{is, read};
 pub use write::write;

@@ -30,39 +30,121 @@ pub struct Most {
     pub samples: usize,
     /// Rows of any other table.
     pub rows: usize,
+    /// Types of values.
+    pub types: usize,
+    /// Encoded bytes of a location.
+    pub location: usize,
 }
 
 impl Default for Most {
     fn default() -> Self {
-        Self { samples: usize::MAX, rows: usize::MAX }
+        Self { samples: usize::MAX, rows: usize::MAX, types: usize::MAX, location: usize::MAX }
     }
 }
 
 /// Decodes the decompressed message field by field, so that an error has a position.
 pub fn decode(bytes: &[u8], most: Most) -> Result<message::Profile, ReadError> {
     let mut message = message::Profile::default();
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let offset = bytes.len() - rest.len();
-        let damaged = |message: String| ReadError::Message { offset, message };
-        let mut value = rest;
-        let end = varint(&mut value).and_then(|key| field_end(key, value));
-        let Some(end) = end else {
-            return Err(damaged("truncated field or invalid key".into()));
-        };
-        let length = rest.len() - value.len() + end;
-        message.merge(&rest[..length]).map_err(|error| damaged(error.to_string()))?;
-        if let Some(message) = too_many(&message, most) {
-            return Err(damaged(message));
-        }
-        rest = &rest[length..];
+    for field in Fields::of(bytes) {
+        merge(&mut message, &field?, most)?;
     }
     Ok(message)
+}
+
+/// As [`decode`], without the samples, which [`samples`] decodes one by one: all of them together take ten times as much memory as the message.
+pub fn decode_tables(bytes: &[u8], most: Most) -> Result<message::Profile, ReadError> {
+    let mut message = message::Profile::default();
+    for field in Fields::of(bytes) {
+        let field = field?;
+        // Comments are of no use to a reader of tables.
+        if ![SAMPLE, COMMENT].contains(&field.number) {
+            merge(&mut message, &field, most)?;
+        }
+    }
+    Ok(message)
+}
+
+/// The samples of a decompressed message, in its order, decoded one by one. `most`: encoded bytes of one of them.
+pub fn samples(
+    bytes: &[u8],
+    most: usize,
+) -> impl Iterator<Item = Result<message::PprofSample, ReadError>> + '_ {
+    let decoded = move |field: Field<'_>| {
+        let damaged = |message: String| ReadError::Message { offset: field.offset, message };
+        if field.bytes.len() > most {
+            let message = format!("a sample takes {} bytes; limit {most}", field.bytes.len());
+            return Err(damaged(message));
+        }
+        let mut one = message::Profile::default();
+        one.merge(field.bytes).map_err(|error| damaged(error.to_string()))?;
+        Ok(one.sample.pop().unwrap_or_default())
+    };
+    let is_sample = |field: &Result<Field<'_>, ReadError>| match field {
+        Ok(field) => field.number == SAMPLE,
+        Err(_) => true,
+    };
+    Fields::of(bytes).filter(is_sample).map(move |field| decoded(field?))
+}
+
+fn merge(message: &mut message::Profile, field: &Field<'_>, most: Most) -> Result<(), ReadError> {
+    let damaged = |message: String| ReadError::Message { offset: field.offset, message };
+    if field.number == LOCATION && field.bytes.len() > most.location {
+        let (bytes, most) = (field.bytes.len(), most.location);
+        return Err(damaged(format!("a location with its inlined calls takes {bytes} bytes; limit {most}")));
+    }
+    message.merge(field.bytes).map_err(|error| damaged(error.to_string()))?;
+    too_many(message, most).map_or(Ok(()), |message| Err(damaged(message)))
+}
+
+/// Numbers of fields of the message.
+const SAMPLE: u64 = 2;
+const LOCATION: u64 = 4;
+const COMMENT: u64 = 13;
+
+/// A field of a message, with its key.
+struct Field<'b> {
+    number: u64,
+    offset: usize,
+    bytes: &'b [u8],
+}
+
+/// The fields of a message; ends after an error.
+struct Fields<'b> {
+    bytes: &'b [u8],
+    offset: usize,
+}
+
+impl<'b> Fields<'b> {
+    fn of(bytes: &'b [u8]) -> Self {
+        Self { bytes, offset: 0 }
+    }
+}
+
+impl<'b> Iterator for Fields<'b> {
+    type Item = Result<Field<'b>, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (offset, rest) = (self.offset, &self.bytes[self.offset..]);
+        if rest.is_empty() {
+            return None;
+        }
+        let mut value = rest;
+        let end = varint(&mut value).and_then(|key| Some((key >> 3, field_end(key, value)?)));
+        let Some((number, end)) = end else {
+            self.offset = self.bytes.len();
+            let message = "truncated field or invalid key".into();
+            return Some(Err(ReadError::Message { offset, message }));
+        };
+        let length = rest.len() - value.len() + end;
+        self.offset += length;
+        Some(Ok(Field { number, offset, bytes: &rest[..length] }))
+    }
 }
 
 /// Returns an error for a table with too many rows.
 fn too_many(message: &message::Profile, most: Most) -> Option<String> {
     let tables = [
+        ("sample types", message.sample_type.len(), most.types),
         ("samples", message.sample.len(), most.samples),
         ("mappings", message.mapping.len(), most.rows),
         ("locations", message.location.len(), most.rows),

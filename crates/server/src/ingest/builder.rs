@@ -1,13 +1,31 @@
 //! Builds the stacks of a request frame by frame, within limits: a single stack of millions of frames takes a few kilobytes on the wire, and would make
 //! each later query of its tenant slow.
 
-use plumb_store::{Dictionary, FrameKey, StackNodeId};
+use plumb_store::{Batch, Dictionary, FrameKey, StackNodeId};
 
+use super::decoded::too_large;
 use crate::error::ApiError;
 use crate::options::{FrameLimits, IngestLimits};
 
 /// Bytes of text that cost as much as a frame.
 const BYTES_PER_FRAME: usize = 64;
+
+/// Refuses a request of which more would be stored than memory is for.
+pub(super) fn check_batch(batch: &Batch, limits: &IngestLimits) -> Result<(), ApiError> {
+    if batch.memory() > limits.memory.batch { Err(too_large(limits.memory.batch)) } else { Ok(()) }
+}
+
+/// Refuses a text that is too long for a name: each answer that shows it would carry it.
+pub(super) fn check_text(text: &str, limits: &IngestLimits) -> Result<(), ApiError> {
+    if text.len() <= limits.memory.text {
+        return Ok(());
+    }
+    let begin: String = text.chars().take(40).collect();
+    let (length, most) = (text.len(), limits.memory.text);
+    Err(ApiError::invalid(format!(
+        "the name {begin:?}... has {length} bytes; limit {most}: shorten it before sending"
+    )))
+}
 
 /// The stacks of a request.
 pub(crate) struct StackBuilder {

@@ -6,18 +6,22 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
-use plumb_formats::jfr::{self, JfrEvent};
+use plumb_formats::jfr::{self, JfrEvent, JfrRecording};
 use plumb_profile::{EventId, Profile, StackId};
 use plumb_store::{Batch, Labels, Millis, ProfileType, SeriesKey, StackNodeId, StoredFrame, StoredSample};
 use prost::Message;
 
-use super::builder::StackBuilder;
+use super::builder::{StackBuilder, check_batch};
+use super::decoded::too_large;
 use super::labels::with_sample_labels;
 use super::location::{self, LineFunction, LocationLine};
 use super::pprof::without_stack;
 use crate::connect::inflate;
 use crate::error::ApiError;
 use crate::options::IngestLimits;
+
+/// Most bytes of memory for a byte of a file.
+const GROWTH: usize = 4;
 
 /// A file with the request's information on it.
 pub(crate) struct JfrUpload<'u> {
@@ -72,16 +76,12 @@ pub(crate) fn add(
     labels: impl Fn(&str) -> Result<Labels, ApiError>,
     limits: &IngestLimits,
 ) -> Result<(), ApiError> {
-    let unpack = |bytes: &[u8]| match bytes.starts_with(b"\x1f\x8b") {
-        true => inflate(bytes, limits.unpacked),
-        false => Ok(bytes.to_vec()),
-    };
     let snapshot = match upload.labels {
-        Some(bytes) => LabelsSnapshot::decode(&unpack(bytes)?[..])
+        Some(bytes) => LabelsSnapshot::decode(&unpacked(bytes, limits)?[..])
             .map_err(|error| malformed(format!("the field labels: {error}")))?,
         None => LabelsSnapshot::default(),
     };
-    let recording = jfr::decode(&unpack(upload.file)?, limits.samples)?;
+    let recording = decoded(upload.file, limits)?;
     let profile = &recording.profile;
     let mut sums: BTreeMap<SumKey, (u64, u64)> = BTreeMap::new();
     for one in &recording.samples {
@@ -120,8 +120,24 @@ pub(crate) fn add(
                 .map_err(|_| malformed(format!("{value} is more than 63 bits hold: {}", one.name)))?;
             batch.push(StoredSample { series, time: upload.time, stack: node, value });
         }
+        check_batch(batch, limits)?;
     }
     Ok(())
+}
+
+fn unpacked(bytes: &[u8], limits: &IngestLimits) -> Result<Vec<u8>, ApiError> {
+    match bytes.starts_with(b"\x1f\x8b") {
+        true => inflate(bytes, limits.unpacked),
+        false => Ok(bytes.to_vec()),
+    }
+}
+
+fn decoded(file: &[u8], limits: &IngestLimits) -> Result<JfrRecording, ApiError> {
+    let file = unpacked(file, limits)?;
+    if file.len().saturating_mul(GROWTH) > limits.memory.decoded {
+        return Err(too_large(limits.memory.decoded));
+    }
+    Ok(jfr::decode(&file, limits.samples)?)
 }
 
 /// Storage of a kind of event.

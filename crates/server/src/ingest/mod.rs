@@ -4,6 +4,7 @@
 
 mod application;
 mod builder;
+mod decoded;
 mod jfr;
 mod labels;
 mod location;
@@ -15,6 +16,7 @@ mod time;
 
 pub(crate) use application::Application;
 pub(crate) use builder::StackBuilder;
+pub(crate) use decoded::{OTLP, PUSH, check_json, check_message};
 pub(crate) use jfr::{JfrUpload, add as add_jfr};
 pub(crate) use labels::series_labels;
 pub(crate) use otlp::add as add_otlp;

@@ -14,7 +14,7 @@ use plumb_store::{
     TextId,
 };
 
-use super::builder::StackBuilder;
+use super::builder::{StackBuilder, check_batch};
 use super::labels::{series_labels, with_sample_labels};
 use super::location::{self, LineFunction, LocationLine};
 use super::pprof::without_stack;
@@ -48,7 +48,7 @@ pub(crate) fn add(batch: &mut Batch, data: &ProfilesData, limits: &IngestLimits)
     let mut reading = Reading {
         dictionary,
         limits,
-        texts: InternedTexts::new(dictionary.string_table.len()),
+        texts: InternedTexts::new(dictionary.string_table.len(), limits),
         frames: vec![None; dictionary.location_table.len()],
         stacks: HashMap::new(),
         builder: StackBuilder::new(limits),
@@ -72,7 +72,7 @@ type Pairs<'d> = Vec<(&'d str, &'d str)>;
 struct Reading<'d> {
     dictionary: &'d Dictionary,
     limits: &'d IngestLimits,
-    texts: InternedTexts,
+    texts: InternedTexts<'d>,
     /// Frames by location, outermost first.
     frames: Vec<Option<Vec<FrameKey>>>,
     stacks: HashMap<i32, StackNodeId>,
@@ -95,7 +95,7 @@ impl<'d> Reading<'d> {
 
     fn text(&mut self, batch: &mut Batch, index: i32) -> Result<TextId, ApiError> {
         let text = self.string(index)?;
-        Ok(self.texts.id(batch, index as usize, text))
+        self.texts.id(batch, index as usize, text)
     }
 
     /// The labels of a resource. Its service is the given one, or the name of the program.
@@ -176,6 +176,7 @@ impl<'d> Reading<'d> {
                 let number = number_of(sample, value / factor);
                 batch.push(StoredSample { series, time, stack, value: number });
             }
+            check_batch(batch, self.limits)?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 //! The message is decoded by `formats`. It is added to the batch directly, not through plumb's own profile: an import that keeps threads and
 //! addresses apart would take several times as long as storing it.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,7 +14,8 @@ use plumb_store::{
     TextId,
 };
 
-use super::builder::StackBuilder;
+use super::builder::{StackBuilder, check_batch};
+use super::decoded::{PPROF_TABLES, check_message, too_large};
 use super::labels::with_sample_labels;
 use super::location::{self, LineFunction, LocationLine};
 use super::texts::InternedTexts;
@@ -21,6 +23,17 @@ use super::time;
 use crate::connect::inflate;
 use crate::error::ApiError;
 use crate::options::IngestLimits;
+
+/// Most encoded bytes of a sample, or of a location with its inlined calls: ten times what the deepest stack takes.
+const ROW: usize = 1 << 20;
+/// Most types of values.
+const TYPES: usize = 100;
+
+/// A profile's message: its tables, and the bytes that its samples are decoded from one by one.
+pub(crate) struct PprofMessage<'b> {
+    pub tables: Profile,
+    bytes: Cow<'b, [u8]>,
+}
 
 /// Adds profiles to a batch.
 pub(crate) struct PprofReader<'l> {
@@ -38,23 +51,37 @@ impl<'l> PprofReader<'l> {
     }
 
     /// Reads the message, gzipped or not.
-    pub fn decode(&self, bytes: &[u8]) -> Result<Profile, ApiError> {
-        let most = Most { samples: self.limits.samples, rows: self.limits.rows };
-        let mut unpacked = Vec::new();
-        let bytes = match bytes.starts_with(b"\x1f\x8b") {
-            true => {
-                unpacked = inflate(bytes, self.limits.unpacked)?;
-                &unpacked
-            }
-            false => bytes,
-        };
-        let profile = pprof::decode(bytes, most)?;
-        drop(unpacked);
-        Ok(profile)
+    pub fn decode<'b>(&self, bytes: &'b [u8]) -> Result<PprofMessage<'b>, ApiError> {
+        match bytes.starts_with(b"\x1f\x8b") {
+            true => self.decode_owned(inflate(bytes, self.limits.unpacked)?),
+            false => self.decode_plain(Cow::Borrowed(bytes)),
+        }
+    }
+
+    /// Reads the unpacked message.
+    pub fn decode_owned(&self, bytes: Vec<u8>) -> Result<PprofMessage<'static>, ApiError> {
+        self.decode_plain(Cow::Owned(bytes))
+    }
+
+    fn decode_plain<'b>(&self, bytes: Cow<'b, [u8]>) -> Result<PprofMessage<'b>, ApiError> {
+        if bytes.len() > self.limits.unpacked {
+            return Err(too_large(self.limits.unpacked));
+        }
+        check_message(&bytes, &PPROF_TABLES, self.limits.memory.decoded)?;
+        let limits = self.limits;
+        let most = Most { samples: limits.samples, rows: limits.rows, types: TYPES, location: ROW };
+        let tables = pprof::decode_tables(&bytes, most)?;
+        Ok(PprofMessage { tables, bytes })
     }
 
     /// Adds a profile to a series.
-    pub fn add(&self, batch: &mut Batch, labels: &Labels, profile: &Profile) -> Result<(), ApiError> {
+    pub fn add(
+        &self,
+        batch: &mut Batch,
+        labels: &Labels,
+        message: &PprofMessage<'_>,
+    ) -> Result<(), ApiError> {
+        let profile = &message.tables;
         if profile.sample_type.is_empty() {
             return Err(malformed("it has no sample types"));
         }
@@ -63,7 +90,14 @@ impl<'l> PprofReader<'l> {
         let types = reading.types(labels.get(NAME).unwrap_or_default())?;
         let mut series: HashMap<Vec<(i64, i64)>, SeriesOfTypes> = HashMap::new();
         let mut totals = vec![0_i64; types.len()];
-        for (row, sample) in profile.sample.iter().enumerate() {
+        for (row, sample) in pprof::samples(&message.bytes, ROW).enumerate() {
+            let sample = sample?;
+            if row >= self.limits.samples {
+                return Err(malformed(format!(
+                    "it has more than {} samples, which is the limit",
+                    self.limits.samples
+                )));
+            }
             if sample.value.len() != types.len() {
                 let (values, types) = (sample.value.len(), types.len());
                 return Err(malformed(format!("sample {row} has {values} values of {types} types")));
@@ -93,6 +127,7 @@ impl<'l> PprofReader<'l> {
                 totals[place] = sum.ok_or_else(|| unfit(row, value, &types[place]))?;
                 batch.push(StoredSample { series: keys[place], time, stack, value });
             }
+            check_batch(batch, self.limits)?;
         }
         Ok(())
     }
@@ -145,14 +180,14 @@ struct Reading<'p> {
     locations: HashMap<u64, &'p Location>,
     functions: HashMap<u64, usize>,
     mappings: HashMap<u64, usize>,
-    texts: InternedTexts,
+    texts: InternedTexts<'p>,
     /// Frames by location, outermost first.
     frames: HashMap<u64, Vec<FrameKey>>,
     stacks: StackBuilder,
 }
 
 impl<'p> Reading<'p> {
-    fn new(profile: &'p Profile, limits: &IngestLimits) -> Result<Self, ApiError> {
+    fn new(profile: &'p Profile, limits: &'p IngestLimits) -> Result<Self, ApiError> {
         if profile.string_table.first().is_some_and(|first| !first.is_empty()) {
             return Err(malformed("its first string is not empty"));
         }
@@ -161,7 +196,7 @@ impl<'p> Reading<'p> {
             locations: HashMap::with_capacity(profile.location.len()),
             functions: HashMap::with_capacity(profile.function.len()),
             mappings: HashMap::new(),
-            texts: InternedTexts::new(profile.string_table.len()),
+            texts: InternedTexts::new(profile.string_table.len(), limits),
             frames: HashMap::with_capacity(profile.location.len()),
             stacks: StackBuilder::new(limits),
         };
@@ -195,7 +230,7 @@ impl<'p> Reading<'p> {
 
     fn text(&mut self, batch: &mut Batch, index: i64) -> Result<TextId, ApiError> {
         let text = self.string(index)?;
-        Ok(self.texts.id(batch, index as usize, text))
+        self.texts.id(batch, index as usize, text)
     }
 
     fn types(&self, name: &str) -> Result<Vec<ProfileType>, ApiError> {

@@ -2,8 +2,10 @@
 
 use plumb_store::{Batch, FrameKey, Millis, SeriesKey, StackNodeId, StoredFrame, StoredSample};
 
-use super::builder::StackBuilder;
+use super::builder::{StackBuilder, check_batch, check_text};
+use super::decoded::too_large;
 use crate::error::ApiError;
+use crate::options::IngestLimits;
 
 /// Deepest tree.
 const MOST_LEVELS: usize = 4096;
@@ -33,12 +35,14 @@ pub(crate) struct Target<'b> {
 }
 
 impl Target<'_> {
-    fn frame(&mut self, name: &str) -> FrameKey {
+    fn frame(&mut self, name: &str, limits: &IngestLimits) -> Result<FrameKey, ApiError> {
+        check_text(name, limits)?;
         let function = self.batch.dictionary.text(name);
-        self.batch.dictionary.frame(StoredFrame { function, ..StoredFrame::default() })
+        Ok(self.batch.dictionary.frame(StoredFrame { function, ..StoredFrame::default() }))
     }
 
-    fn sample(&mut self, stack: StackNodeId, count: u64) -> Result<(), ApiError> {
+    fn sample(&mut self, stack: StackNodeId, count: u64, limits: &IngestLimits) -> Result<(), ApiError> {
+        check_batch(self.batch, limits)?;
         let value = i64::try_from(count).ok().and_then(|count| count.checked_mul(self.factor));
         let value = value.ok_or_else(|| ApiError::invalid(format!("the count {count} is too large")))?;
         let (series, time) = (self.series, self.time);
@@ -49,26 +53,39 @@ impl Target<'_> {
         Ok(())
     }
 
-    fn folded(&mut self, stack: &str, count: u64) -> Result<(), ApiError> {
+    fn folded(&mut self, stack: &str, count: u64, limits: &IngestLimits) -> Result<(), ApiError> {
         self.stacks.read(stack.len())?;
         for name in stack.split(';').map(str::trim).filter(|name| !name.is_empty()) {
-            let frame = self.frame(name);
+            let frame = self.frame(name, limits)?;
             self.stacks.add(&mut self.batch.dictionary, frame)?;
         }
-        self.stacks.end().map_or(Ok(()), |stack| self.sample(stack, count))
+        self.stacks.end().map_or(Ok(()), |stack| self.sample(stack, count, limits))
     }
 }
 
 /// Parses the stacks in the bytes and adds them.
-pub(crate) fn add(format: StackFormat, bytes: &[u8], target: &mut Target<'_>) -> Result<(), ApiError> {
+pub(crate) fn add(
+    format: StackFormat,
+    bytes: &[u8],
+    target: &mut Target<'_>,
+    limits: &IngestLimits,
+) -> Result<(), ApiError> {
+    if bytes.len() > limits.unpacked {
+        return Err(too_large(limits.unpacked));
+    }
     match format {
-        StackFormat::Groups | StackFormat::Lines => text(format, bytes, target),
-        StackFormat::Trie => trie(bytes, target),
-        StackFormat::Tree => tree(bytes, target),
+        StackFormat::Groups | StackFormat::Lines => text(format, bytes, target, limits),
+        StackFormat::Trie => trie(bytes, target, limits),
+        StackFormat::Tree => tree(bytes, target, limits),
     }
 }
 
-fn text(format: StackFormat, bytes: &[u8], target: &mut Target<'_>) -> Result<(), ApiError> {
+fn text(
+    format: StackFormat,
+    bytes: &[u8],
+    target: &mut Target<'_>,
+    limits: &IngestLimits,
+) -> Result<(), ApiError> {
     let text = str::from_utf8(bytes);
     let text = text.map_err(|error| ApiError::invalid(format!("the stacks are no UTF-8 text: {error}")))?;
     for (number, line) in text.lines().enumerate() {
@@ -87,7 +104,7 @@ fn text(format: StackFormat, bytes: &[u8], target: &mut Target<'_>) -> Result<()
                 })?
             }
         };
-        target.folded(stack, count)?;
+        target.folded(stack, count, limits)?;
     }
     Ok(())
 }
@@ -134,7 +151,7 @@ struct Node<'b> {
 }
 
 /// A node comes before its children, which are complete before its next sibling starts.
-fn tree(bytes: &[u8], target: &mut Target<'_>) -> Result<(), ApiError> {
+fn tree(bytes: &[u8], target: &mut Target<'_>, limits: &IngestLimits) -> Result<(), ApiError> {
     let mut bytes = Bytes(bytes);
     // Number of children still to come, and their caller.
     let mut open: Vec<(u64, Option<StackNodeId>)> = vec![(1, None)];
@@ -150,11 +167,11 @@ fn tree(bytes: &[u8], target: &mut Target<'_>) -> Result<(), ApiError> {
         let stack = if node.name.is_empty() {
             caller
         } else {
-            let frame = target.frame(&String::from_utf8_lossy(node.name));
+            let frame = target.frame(&String::from_utf8_lossy(node.name), limits)?;
             Some(target.batch.dictionary.call(caller, frame))
         };
         if let Some(stack) = stack.filter(|_| node.value > 0) {
-            target.sample(stack, node.value)?;
+            target.sample(stack, node.value, limits)?;
         }
         if open.len() > MOST_LEVELS {
             return Err(ApiError::invalid(format!("the tree has more than {MOST_LEVELS} levels")));
@@ -165,7 +182,7 @@ fn tree(bytes: &[u8], target: &mut Target<'_>) -> Result<(), ApiError> {
 }
 
 /// As [`tree`], for nodes whose names are parts of folded stacks to be concatenated.
-fn trie(bytes: &[u8], target: &mut Target<'_>) -> Result<(), ApiError> {
+fn trie(bytes: &[u8], target: &mut Target<'_>, limits: &IngestLimits) -> Result<(), ApiError> {
     let mut bytes = Bytes(bytes);
     let mut prefix: Vec<u8> = Vec::new();
     // Number of children still to come, and the length of their prefix.
@@ -180,7 +197,7 @@ fn trie(bytes: &[u8], target: &mut Target<'_>) -> Result<(), ApiError> {
         let node = bytes.node()?;
         prefix.extend_from_slice(node.name);
         if node.value > 0 {
-            target.folded(&String::from_utf8_lossy(&prefix), node.value)?;
+            target.folded(&String::from_utf8_lossy(&prefix), node.value, limits)?;
         }
         if open.len() > MOST_LEVELS {
             return Err(ApiError::invalid(format!("the tree has more than {MOST_LEVELS} levels")));

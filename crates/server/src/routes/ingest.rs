@@ -13,16 +13,17 @@ use plumb_formats::pprof::message::Profile;
 use plumb_formats::{foreign, pprof};
 use plumb_store::{Batch, Labels, Millis, ProfileType, SERVICE};
 use serde::Deserialize;
+use tokio::runtime::Handle;
 
 use crate::app::App;
 use crate::connect;
 use crate::error::{ApiError, ErrorCode};
 use crate::ingest::{
     Application, JfrUpload, PprofReader, StackBuilder, StackFormat, Target, add_jfr, add_stacks, begin_time,
-    series_labels,
+    check_json, series_labels,
 };
 use crate::moment;
-use crate::options::ServerOptions;
+use crate::options::IngestLimits;
 use crate::parameters::Parameters;
 
 pub(super) fn routes() -> Router<App> {
@@ -53,15 +54,18 @@ async fn ingest(State(app): State<App>, RawQuery(query): RawQuery, request: Requ
     let stored = async {
         let tenant = app.tenant(&parts.headers)?;
         let said = said(&Parameters::parse(query.as_deref()), &parts.headers)?;
-        let bytes = connect::read_body(&app, &parts.headers, body).await?;
-        let sent = match boundary(&parts.headers) {
-            Some(boundary) => of_form(bytes, boundary, said.format).await?,
-            None => Sent { profile: bytes, labels: None, types: None },
+        let body = connect::read_body(&app, &parts.headers, body).await?;
+        let boundary = boundary(&parts.headers);
+        let work = move |limits: &IngestLimits| {
+            let bytes = body.unpacked(limits.unpacked)?;
+            let sent = match &boundary {
+                // All of it is here: nothing is waited for.
+                Some(boundary) => Handle::current().block_on(of_form(bytes, boundary, said.format))?,
+                None => Sent { profile: bytes, labels: None, types: None },
+            };
+            batch(&said, &sent, limits)
         };
-        // A sample takes a dozen bytes in a JFR file, and ten times as many once parsed.
-        let growth = if said.format == Format::Jfr { 12 } else { 5 };
-        let size = sent.profile.len().saturating_mul(growth);
-        app.ingest(tenant, size, move |options| batch(&said, &sent, options)).await
+        app.ingest(tenant, work).await
     };
     stored.await.map_or_else(IntoResponse::into_response, |()| StatusCode::OK.into_response())
 }
@@ -104,17 +108,17 @@ fn said(parameters: &Parameters, headers: &HeaderMap) -> Result<Said, ApiError> 
     Ok(Said { application, format, from, sample_rate, spy })
 }
 
-fn batch(said: &Said, sent: &Sent, options: &ServerOptions) -> Result<Batch, ApiError> {
+fn batch(said: &Said, sent: &Sent, limits: &IngestLimits) -> Result<Batch, ApiError> {
     let mut batch = Batch::default();
     let bytes = &sent.profile[..];
-    let reader = PprofReader::new(&options.ingest);
+    let reader = PprofReader::new(limits);
     let labels = |kind: &str, service: &str| {
         let pairs = said.application.pairs(kind, service, &said.spy);
-        series_labels(pairs.iter().map(|(name, value)| (&**name, &**value)), &options.ingest)
+        series_labels(pairs.iter().map(|(name, value)| (&**name, &**value)), limits)
     };
     let begin = || {
         let labels = Labels::new([(SERVICE, said.application.name.as_str())]);
-        begin_time(said.from, &labels, &options.ingest)
+        begin_time(said.from, &labels, limits)
     };
     let mut profile = match said.format {
         Format::Stacks(format) => {
@@ -123,14 +127,14 @@ fn batch(said: &Said, sent: &Sent, options: &ServerOptions) -> Result<Batch, Api
             let unpacked;
             let bytes = match bytes.starts_with(b"\x1f\x8b") {
                 true => {
-                    unpacked = connect::inflate(bytes, options.ingest.unpacked)?;
+                    unpacked = connect::inflate(bytes, limits.unpacked)?;
                     &unpacked
                 }
                 false => bytes,
             };
-            let stacks = StackBuilder::new(&options.ingest);
+            let stacks = StackBuilder::new(limits);
             let mut target = target(&mut batch, (&labels, &kind, factor), begin()?, stacks);
-            add_stacks(format, bytes, &mut target)?;
+            add_stacks(format, bytes, &mut target, limits)?;
             return Ok(batch);
         }
         Format::Jfr => {
@@ -141,23 +145,25 @@ fn batch(said: &Said, sent: &Sent, options: &ServerOptions) -> Result<Batch, Api
                 sample_rate: said.sample_rate,
             };
             let labels = |kind: &str| labels(kind, &said.application.name);
-            add_jfr(&mut batch, &upload, labels, &options.ingest)?;
+            add_jfr(&mut batch, &upload, labels, limits)?;
             return Ok(batch);
         }
         Format::Pprof => reader.decode(bytes)?,
         Format::Speedscope => {
+            check_json(bytes, limits.memory.decoded)?;
             let mut converted = Vec::new();
             let written = pprof::write(&foreign::read(bytes)?, &mut converted);
             written
                 .map_err(|error| ApiError::new(ErrorCode::Internal, format!("cannot convert: {error}")))?;
-            reader.decode(&converted)?
+            // The writer gzips.
+            reader.decode_owned(connect::inflate(&converted, limits.unpacked)?)?
         }
     };
     // Older agents wrote microseconds.
-    if profile.time_nanos < 365 * 86_400 * 1_000_000_000 {
-        profile.time_nanos = said.from.saturating_mul(1_000_000);
+    if profile.tables.time_nanos < 365 * 86_400 * 1_000_000_000 {
+        profile.tables.time_nanos = said.from.saturating_mul(1_000_000);
     }
-    let labels = labels(kind_of(&profile, sent.types.as_ref()), &said.application.name)?;
+    let labels = labels(kind_of(&profile.tables, sent.types.as_ref()), &said.application.name)?;
     reader.add(&mut batch, &labels, &profile)?;
     Ok(batch)
 }
@@ -238,7 +244,7 @@ struct Sent {
 }
 
 /// Reads a form. A form with the previous profile, which old agents also send, is refused: it is not subtracted any more.
-async fn of_form(bytes: Bytes, boundary: String, format: Format) -> Result<Sent, ApiError> {
+async fn of_form(bytes: Bytes, boundary: &str, format: Format) -> Result<Sent, ApiError> {
     let wrong = |error: multer::Error| ApiError::invalid(format!("malformed form: {error}"));
     let wanted = if format == Format::Jfr { "jfr" } else { "profile" };
     let mut form = multer::Multipart::new(Once(Some(bytes)), boundary);

@@ -59,9 +59,8 @@ async fn opened(app: App, query: Option<String>, request: Request) -> Result<Res
         true => connect::inflate(&bytes, limits.unpacked)?,
         false => bytes.to_vec(),
     };
-    // A profile in memory is a small multiple of its text.
     let size = bytes.len();
-    let permit = app.room(size.saturating_mul(5)).await?;
+    let permit = app.large().await?;
     let read = tokio::task::spawn_blocking(move || {
         let _room = permit;
         read_alone(&name, bytes)
@@ -83,7 +82,7 @@ pub(super) fn name_of(headers: &HeaderMap, query: Option<&str>) -> Result<String
 
 /// Reads a body of at most `most` bytes.
 pub(super) async fn bytes_of(body: Body, most: usize) -> Result<Vec<u8>, ApiError> {
-    let read = timeout(TIME, connect::collect(body, most)).await;
+    let read = timeout(TIME, connect::collect(None, body, most)).await;
     let late = || ApiError::new(ErrorCode::DeadlineExceeded, "the file did not arrive within 5 minutes");
     Ok(read.map_err(|_| late())??.to_vec())
 }

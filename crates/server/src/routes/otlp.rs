@@ -20,7 +20,7 @@ use prost::Message;
 use crate::app::App;
 use crate::connect::{self, Codec};
 use crate::error::{ApiError, ErrorCode};
-use crate::ingest::add_otlp;
+use crate::ingest::{OTLP, add_otlp, check_json, check_message};
 
 /// The method of the service, as its path in gRPC.
 const EXPORT: &str = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
@@ -32,19 +32,25 @@ pub(super) fn routes() -> Router<App> {
     Router::new().route(EXPORT, post(grpc)).route(HTTP_PATH, post(http))
 }
 
-async fn store(app: &App, headers: &HeaderMap, codec: Codec, bytes: Bytes) -> Result<(), ApiError> {
+async fn store<B>(app: &App, headers: &HeaderMap, codec: Codec, body: B) -> Result<(), ApiError>
+where
+    B: Fn(usize) -> Result<Bytes, ApiError> + Send + Sync + 'static,
+{
     let tenant = app.tenant(headers)?;
-    // Empty rows of tables take some fifty bytes for each of theirs.
-    let size = bytes.len().saturating_mul(10);
     let sender = tenant.clone();
-    app.ingest(tenant, size, move |options| {
+    app.ingest(tenant, move |limits| {
+        let bytes = body(limits.unpacked)?;
+        match codec {
+            Codec::Proto => check_message(&bytes, &OTLP, limits.memory.decoded)?,
+            Codec::Json => check_json(&bytes, limits.memory.decoded)?,
+        }
         let malformed = |error: &dyn Display| ApiError::invalid(format!("malformed profiles: {error}"));
         let data = match codec {
             Codec::Proto => ProfilesData::decode(&*bytes).map_err(|error| malformed(&error))?,
             Codec::Json => serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?,
         };
         let mut batch = Batch::default();
-        add_otlp(&mut batch, &data, &options.ingest)?;
+        add_otlp(&mut batch, &data, limits)?;
         // Clients send again what they got no answer for. Where profiles have their times in them the same bytes are the same request.
         batch.request = have_times(&data).then(|| RequestKey::new(&sender, &bytes));
         Ok(batch)
@@ -64,8 +70,8 @@ async fn http(State(app): State<App>, request: Request) -> Response {
         return ApiError::new(ErrorCode::Unimplemented, message).into_response();
     };
     let stored = async {
-        let bytes = connect::read_body(&app, &parts.headers, body).await?;
-        store(&app, &parts.headers, codec, bytes).await
+        let body = connect::read_body(&app, &parts.headers, body).await?;
+        store(&app, &parts.headers, codec, move |most| body.unpacked(most)).await
     };
     // An answer without anything in it: all was stored.
     let (kind, empty) = match codec {
@@ -81,9 +87,10 @@ async fn http(State(app): State<App>, request: Request) -> Response {
 async fn grpc(State(app): State<App>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let stored = async {
-        let framed = connect::read_body(&app, &parts.headers, body).await?;
-        let encoding = parts.headers.get("grpc-encoding").and_then(|one| one.to_str().ok());
-        let message = unframed(framed, encoding, app.options.ingest.unpacked)?;
+        let body = connect::read_body(&app, &parts.headers, body).await?;
+        let encoding =
+            parts.headers.get("grpc-encoding").and_then(|one| one.to_str().ok()).map(str::to_owned);
+        let message = move |most| unframed(body.unpacked(most)?, encoding.as_deref(), most);
         store(&app, &parts.headers, Codec::Proto, message).await
     };
     let mut response = match stored.await {

@@ -7,10 +7,10 @@ use axum::routing::post;
 use plumb_store::Batch;
 
 use crate::app::App;
-use crate::connect::{self, Codec};
+use crate::connect::{self, Codec, PackedBody};
 use crate::error::ApiError;
-use crate::ingest::{PprofReader, series_labels};
-use crate::options::ServerOptions;
+use crate::ingest::{PUSH, PprofReader, check_json, check_message, series_labels};
+use crate::options::IngestLimits;
 use crate::wire::push::{PushRequest, PushResponse};
 
 pub(super) fn routes() -> Router<App> {
@@ -23,9 +23,7 @@ async fn push(State(app): State<App>, request: Request) -> Response {
     let stored = async {
         let tenant = app.tenant(&parts.headers)?;
         let bytes = connect::read_body(&app, &parts.headers, body).await?;
-        // Profiles in it are gzipped, to a fifth or so.
-        let size = bytes.len().saturating_mul(5);
-        app.ingest(tenant, size, move |options| batch(codec, &bytes, options)).await
+        app.ingest(tenant, move |limits| batch(codec, &bytes, limits)).await
     };
     match stored.await.and_then(|()| codec.encode(&PushResponse {})) {
         Ok(body) => codec.response(body),
@@ -33,13 +31,19 @@ async fn push(State(app): State<App>, request: Request) -> Response {
     }
 }
 
-fn batch(codec: Codec, bytes: &[u8], options: &ServerOptions) -> Result<Batch, ApiError> {
-    let request: PushRequest = codec.decode(bytes)?;
-    let reader = PprofReader::new(&options.ingest);
+fn batch(codec: Codec, body: &PackedBody, limits: &IngestLimits) -> Result<Batch, ApiError> {
+    let bytes = body.unpacked(limits.unpacked)?;
+    match codec {
+        Codec::Proto => check_message(&bytes, &PUSH, limits.memory.decoded)?,
+        Codec::Json => check_json(&bytes, limits.memory.decoded)?,
+    }
+    let request: PushRequest = codec.decode(&bytes)?;
+    drop(bytes);
+    let reader = PprofReader::new(limits);
     let mut batch = Batch::default();
     for series in &request.series {
         let pairs = series.labels.iter().map(|label| (&*label.name, &*label.value));
-        let labels = series_labels(pairs, &options.ingest)?;
+        let labels = series_labels(pairs, limits)?;
         for sample in &series.samples {
             let profile = reader.decode(&sample.raw_profile)?;
             reader.add(&mut batch, &labels, &profile)?;

@@ -8,7 +8,7 @@ use axum::routing::{get, put};
 use serde::Serialize;
 
 use crate::app::App;
-use crate::connect::read_body_within;
+use crate::connect::read_file;
 use crate::error::{ApiError, ErrorCode};
 use crate::symbols::build_id;
 
@@ -56,17 +56,12 @@ async fn upload(
     let (parts, body) = request.into_parts();
     let tenant = app.tenant(&parts.headers)?;
     let limits = app.options.ingest.symbols;
-    // The size is the sender's content length; without it, the limit.
-    let length = parts.headers.get("content-length").and_then(|length| length.to_str().ok()?.parse().ok());
-    let is_packed = parts.headers.contains_key("content-encoding");
-    let _room = app.room(length.filter(|_| !is_packed).unwrap_or(limits.unpacked)).await?;
-    let bytes = read_body_within(&app, &parts.headers, body, &limits).await?;
+    let folder = app.store.temporary_directory();
+    let file = read_file(&app, &parts.headers, body, &limits, &folder).await?;
+    let one = app.symbol_file().await?;
     let stored = tokio::task::spawn_blocking(move || {
-        let found = build_id(&bytes, &app.store.temporary_directory());
-        let found = found.map_err(|error| {
-            ApiError::new(ErrorCode::Unavailable, format!("cannot write a temporary file: {error}"))
-        })?;
-        match found {
+        let _one = one;
+        match build_id(file.path()) {
             Some(found) if found.eq_ignore_ascii_case(&wanted) => {}
             Some(found) => {
                 return Err(ApiError::invalid(format!(
@@ -79,7 +74,7 @@ async fn upload(
                 ));
             }
         }
-        Ok(app.store.put_symbols(&tenant, &wanted, bytes)?)
+        Ok(app.store.put_symbols(&tenant, &wanted, file.path())?)
     });
     let ended = |_| ApiError::new(ErrorCode::Internal, "reading the file ended unexpectedly");
     // A stored file with more names, such as an unstripped one, is kept.
