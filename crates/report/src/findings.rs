@@ -187,9 +187,7 @@ fn whole(facts: &ServiceFacts) -> Finding {
 }
 
 fn finding(report: &Explanation<'_>, what: Bottleneck, share: Share, facts: &ServiceFacts) -> Finding {
-    let name = |frame: FrameIndex| {
-        shorten(without_parameters(&report.view.frame(frame).name), NAME_WIDTH).into_owned()
-    };
+    let name = |frame: FrameIndex| short(&report.view.frame(frame).name);
     let function = |frame: Option<FrameIndex>| frame.map(|frame| report.view.frame(frame).name.to_string());
     let first = |places: &[(FrameIndex, plumb_analyze::Cost)]| places.first().map(|&(frame, _)| frame);
     let (kind, frame, subject, rule) = match what {
@@ -260,10 +258,39 @@ fn of_code(
     (kind, frame, format!("{whose} {}", cause.rule.claim), rule)
 }
 
+/// Creates a finding on values of a profile type, without the habits of the service. `value`: in that type's unit; only CPU time is a cost of the machine.
+fn of_values(
+    facts: &ServiceFacts,
+    kind: FindingKind,
+    title: String,
+    (profile_type, percent, value): (&str, f64, f64),
+) -> Finding {
+    let is_cpu = is_cpu_time(profile_type);
+    let facts = ServiceFacts { period_ns: None, observations: Vec::new(), ..facts.clone() };
+    let mut found = made(&facts, kind, title, percent);
+    found.cpu_ns = if is_cpu { value as i64 } else { 0 };
+    found.of_machine_percent =
+        facts.machine_ns.filter(|_| is_cpu).and_then(|machine| machine_percent(found.cpu_ns, machine));
+    found.evidence.profile_type = profile_type.to_owned();
+    found
+}
+
+fn is_cpu_time(profile_type: &str) -> bool {
+    profile_type.starts_with("process_cpu:")
+}
+
+fn machine_percent(cpu_ns: i64, machine_ns: i64) -> Option<f64> {
+    (machine_ns > 0).then(|| 100.0 * cpu_ns as f64 / machine_ns as f64)
+}
+
+/// A function's name in a title.
+fn short(name: &str) -> String {
+    shorten(without_parameters(name), NAME_WIDTH).into_owned()
+}
+
 /// Creates a finding with the facts about the service.
 fn made(facts: &ServiceFacts, kind: FindingKind, title: String, percent: f64) -> Finding {
     let cpu_ns = (facts.cpu_ns as f64 * percent / 100.0) as i64;
-    let of_machine = |machine: i64| 100.0 * cpu_ns as f64 / machine as f64;
     let title = match facts.period_ns {
         Some(period) => format!("{title}; the service wakes every {:.1} s", period as f64 / 1e9),
         None => title,
@@ -275,7 +302,7 @@ fn made(facts: &ServiceFacts, kind: FindingKind, title: String, percent: f64) ->
         owner: FindingOwner::default(),
         share_percent: percent,
         cpu_ns,
-        of_machine_percent: facts.machine_ns.filter(|&machine| machine > 0).map(of_machine),
+        of_machine_percent: facts.machine_ns.and_then(|machine| machine_percent(cpu_ns, machine)),
         period_ns: facts.period_ns,
         is_observed: !facts.observations.is_empty(),
         evidence: facts.evidence.clone(),

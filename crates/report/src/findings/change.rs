@@ -1,8 +1,6 @@
 //! The finding that a newer version of a service is dearer.
 
-use plumb_analyze::{shorten, without_parameters};
-
-use super::{Finding, FindingKind, NAME_WIDTH, ServiceFacts, made};
+use super::{Finding, FindingKind, ServiceFacts, of_values, short};
 
 /// A function that takes more in a newer version of a service.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,7 +37,6 @@ pub fn of_change(change: &ServiceChange, facts: &ServiceFacts) -> Finding {
         None => "build",
     };
     let [times, low, high] = change.times.map(|times| 100.0 * (times - 1.0));
-    let short = |name: &str| shorten(without_parameters(name), NAME_WIDTH).into_owned();
     let called =
         change.caller.as_ref().map_or_else(String::new, |caller| format!(", called by {},", short(caller)));
     let name = short(&change.function);
@@ -48,19 +45,9 @@ pub fn of_change(change: &ServiceChange, facts: &ServiceFacts) -> Finding {
         "{what} {}: {name}{called}{kind} +{times:.0}% ({low:.0}–{high:.0}), {more} more",
         change.after
     );
-    let mut found = made(
-        &ServiceFacts { period_ns: None, observations: Vec::new(), ..facts.clone() },
-        FindingKind::Change,
-        title,
-        100.0 * change.share,
-    );
-    let is_cpu = change.profile_type.starts_with("process_cpu:");
-    found.cpu_ns = if is_cpu { (change.more_per_ns * change.lasted_ns as f64) as i64 } else { 0 };
-    found.of_machine_percent = facts
-        .machine_ns
-        .filter(|&machine| machine > 0 && is_cpu)
-        .map(|machine| 100.0 * found.cpu_ns as f64 / machine as f64);
-    found.evidence.profile_type.clone_from(&change.profile_type);
+    let value = change.more_per_ns * change.lasted_ns as f64;
+    let values = (&*change.profile_type, 100.0 * change.share, value);
+    let mut found = of_values(facts, FindingKind::Change, title, values);
     found.evidence.function = Some(change.function.clone());
     found.details.push(format!("Since {}; before it {what} {}.", change.since, change.before));
     found.details.push("For the same load, which is taken from the other functions.".to_owned());

@@ -1,8 +1,6 @@
 //! The findings on rhythms, and on waits for locks.
 
-use plumb_analyze::{shorten, without_parameters};
-
-use super::{Finding, FindingKind, NAME_WIDTH, ServiceFacts, made, percent_text};
+use super::{Finding, FindingKind, ServiceFacts, is_cpu_time, of_values, percent_text, short};
 
 /// Fewest threads that wait for locks at any time to be worth a mention: of all, and for each busy CPU of the service.
 const WAITING: [f64; 2] = [0.3, 0.2];
@@ -53,7 +51,7 @@ pub struct LockWaits {
 
 /// Returns the finding about a rhythm.
 pub fn of_rhythm(rhythm: &ServiceRhythm, facts: &ServiceFacts) -> Finding {
-    let is_cpu = rhythm.profile_type.starts_with("process_cpu:");
+    let is_cpu = is_cpu_time(&rhythm.profile_type);
     let period = seconds(rhythm.period_ns);
     let lasts = rhythm.lasts_ns.map_or_else(String::new, |ns| format!(" for {}", seconds(ns)));
     let name = short(&rhythm.function);
@@ -64,17 +62,12 @@ pub fn of_rhythm(rhythm: &ServiceRhythm, facts: &ServiceFacts) -> Finding {
     } else {
         format!("every {period} its threads wait for a lock in {name}, {each} in all")
     };
-    let mut found = told(facts, FindingKind::Rhythm, title, percent);
+    let values = (&*rhythm.profile_type, percent, rhythm.value);
+    let mut found = of_values(facts, FindingKind::Rhythm, title, values);
     if is_cpu {
-        found.cpu_ns = rhythm.value as i64;
-        found.of_machine_percent = facts
-            .machine_ns
-            .filter(|&machine| machine > 0)
-            .map(|machine| 100.0 * rhythm.value / machine as f64);
         found.details.push(format!("Each time {each} of CPU time beyond what it takes otherwise."));
     }
     found.period_ns = Some(rhythm.period_ns);
-    found.evidence.profile_type.clone_from(&rhythm.profile_type);
     found.evidence.function = Some(rhythm.function.clone());
     found.details.extend(rhythm.caller.as_ref().map(|caller| format!("Called by {}.", short(caller))));
     let [low, high] = rhythm.spread_ns.map(seconds);
@@ -102,23 +95,12 @@ pub fn of_lock_waits(waits: &LockWaits, facts: &ServiceFacts) -> Option<Finding>
         waits.threads,
         short(&waits.function)
     );
-    let mut found = told(facts, FindingKind::Wait, title, 100.0 * waits.share);
-    found.cpu_ns = 0;
-    found.of_machine_percent = None;
-    found.evidence.profile_type.clone_from(&waits.profile_type);
+    let values = (&*waits.profile_type, 100.0 * waits.share, 0.0);
+    let mut found = of_values(facts, FindingKind::Wait, title, values);
     found.evidence.function = Some(waits.function.clone());
     found.details.extend(waits.caller.as_ref().map(|caller| format!("Called by {}.", short(caller))));
     found.remedy = Some("hold the lock for less time, split it, or give each thread data of its own");
     Some(found)
-}
-
-/// A finding without the service's habits.
-fn told(facts: &ServiceFacts, kind: FindingKind, title: String, percent: f64) -> Finding {
-    made(&ServiceFacts { period_ns: None, observations: Vec::new(), ..facts.clone() }, kind, title, percent)
-}
-
-fn short(name: &str) -> String {
-    shorten(without_parameters(name), NAME_WIDTH).into_owned()
 }
 
 /// A time in the unit that a person would take.
@@ -156,7 +138,8 @@ mod tests {
 
     #[test]
     fn a_rhythm_says_what_how_often_how_long_and_how_much() {
-        let facts = ServiceFacts { machine_ns: Some(720_000_000_000), ..ServiceFacts::default() };
+        let (cpu_ns, machine_ns) = (180_000_000_000, Some(720_000_000_000));
+        let facts = ServiceFacts { cpu_ns, machine_ns, ..ServiceFacts::default() };
         let found = of_rhythm(&rhythm(), &facts);
         assert_eq!(found.title, "rebuild_index runs every 10.0 s for 800 ms: 40% of its CPU time");
         assert_eq!((found.cpu_ns, found.of_machine_percent), (72_000_000_000, Some(10.0)));
@@ -168,7 +151,8 @@ mod tests {
         };
         let found = of_rhythm(&lock, &facts);
         assert_eq!(found.title, "every 60.0 s its threads wait for a lock in rebuild_index, 800 ms in all");
-        assert_eq!((found.cpu_ns, found.kind), (0, FindingKind::Rhythm));
+        assert_eq!((found.cpu_ns, found.kind), (0, FindingKind::Rhythm), "waits are no CPU time");
+        assert_eq!(found.of_machine_percent, None);
     }
 
     #[test]
