@@ -97,16 +97,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
     use super::*;
-
-    /// Numbers that look random, from 0 to below 1.
-    struct Numbers(u64);
-
-    impl Numbers {
-        fn next(&mut self) -> f64 {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (self.0 >> 33) as f64 / (1_u64 << 31) as f64
-        }
-    }
+    use crate::numbers::Numbers;
 
     /// Sums of distances, each rounded down to the resolution.
     fn begins(distances: impl Iterator<Item = f64>, resolution: f64) -> Vec<f64> {

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use super::fdr::corrected;
 use super::student::{exceeded, two_sided};
+use crate::innermost::innermost;
 
 /// Fewest windows of a side.
 pub const LEAST_WINDOWS: usize = 8;
@@ -17,8 +18,6 @@ const LEVEL: f64 = 0.01;
 const LEAST_CHANGE: f64 = 0.10;
 /// Smallest share of both sides' values for a function to be compared, and the largest: beyond it a rest is missing.
 const SHARES: [f64; 2] = [0.01, 0.95];
-/// Share of the largest difference that a callee must have to be named instead of its callers.
-const MOST_OF_IT: f64 = 0.7;
 
 /// Sums over the windows of a side.
 #[derive(Clone, Debug, Default)]
@@ -171,12 +170,9 @@ pub fn dearer(before: &WindowSums, after: &WindowSums) -> Vec<WindowChange> {
     found
 }
 
-/// The function that a difference comes from: of those with most of it the innermost, which has the least of the rest. With the next one, which calls it.
+/// The function that a difference comes from, and the next one, which calls it.
 pub fn origin(dearer: &[WindowChange]) -> Option<(WindowChange, Option<WindowChange>)> {
-    let most = dearer.first()?.more() * MOST_OF_IT;
-    let mut with_most: Vec<&WindowChange> = dearer.iter().filter(|one| one.more() >= most).collect();
-    with_most.sort_by(|one, other| one.means[1].total_cmp(&other.means[1]));
-    Some((**with_most.first()?, with_most.get(1).map(|&&one| one)))
+    innermost(dearer, |one| [one.more(), one.means[1]], |_| true)
 }
 
 #[cfg(test)]
@@ -184,21 +180,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
     use super::*;
-
-    /// Numbers that look random, from 0 to below 1.
-    struct Numbers(u64);
-
-    impl Numbers {
-        fn next(&mut self) -> f64 {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (self.0 >> 33) as f64 / (1_u64 << 31) as f64
-        }
-
-        /// Approximately normal: a sum of twelve.
-        fn normal(&mut self, mean: f64, deviation: f64) -> f64 {
-            mean + deviation * ((0..12).map(|_| self.next()).sum::<f64>() - 6.0)
-        }
-    }
+    use crate::numbers::Numbers;
 
     /// Windows of a service with functions below `main` (0), whose load goes up and down. The first costs `times` as much, the last `other` times.
     fn side(numbers: &mut Numbers, windows: usize, load: f64, [times, other]: [f64; 2]) -> WindowSums {
