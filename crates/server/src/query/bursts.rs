@@ -6,11 +6,12 @@ use std::sync::Arc;
 use plumb_analyze::{Rhythm, rhythm};
 use plumb_formats::otlp::{BURST, BURST_LENGTH};
 use plumb_report::findings::ServiceRhythm;
-use plumb_store::{Batch, NAME, PROFILE_TYPE, SERVICE, Selector, StoreError, StoredSample};
+use plumb_store::{Batch, NAME, RowsTaken, SERVICE, Selector, StoreError, StoredSample};
 
 use super::lasting::usual;
-use super::place::{FunctionValue, Place, place};
-use super::profile::{CountedRows, SampleRows, by_service};
+use super::place::{FunctionValue, place};
+use super::profile::{SampleRows, by_service};
+use super::rhythms::{alike, described};
 use super::selection::{Range, select};
 use super::windows::{FunctionsOfStacks, Windows};
 use crate::app::Context;
@@ -70,12 +71,12 @@ impl AgentBursts {
         Ok(Self { of: of.collect(), batch: Some(batch) })
     }
 
-    /// Looks for a rhythm in the bursts of a service. `cpu`: all of its CPU time, of profiles of the type `kind`.
+    /// Looks for a rhythm in the bursts of a service. `cpu`: its CPU time.
     pub fn rhythm(
         &self,
         context: &Context,
         service: &str,
-        (cpu, kind): (&CountedRows, &str),
+        cpu: &CpuTime<'_>,
     ) -> Result<Option<ServiceRhythm>, ApiError> {
         let (Some(batch), Some(samples)) = (&self.batch, self.of.get(service)) else { return Ok(None) };
         let rows = SampleRows { batch, samples };
@@ -89,14 +90,10 @@ impl AgentBursts {
             let burst = AgentBurst { begin_ms: time.0, length_ms, value: sum(places) as f64 };
             add(instances.entry(instance).or_default(), burst);
         }
-        let mut found: Vec<Found> = instances.into_iter().filter_map(regular).collect();
+        let found = instances.into_iter().filter_map(regular).collect();
         let value = |one: &Found| one.bursts.iter().map(|burst| burst.value).sum::<f64>();
-        found.sort_by(|one, other| value(other).total_cmp(&value(one)));
-        let Some(first) = found.first() else { return Ok(None) };
-        let period = first.rhythm.period;
-        let is_alike = |one: &&Found| (one.rhythm.period - period).abs() <= super::rhythms::ALIKE * period;
-        let alike: Vec<&Found> = found.iter().filter(is_alike).collect();
-        described(context, &windows, &alike, (cpu, kind))
+        let found = alike(found, value, |one| one.rhythm.period);
+        of_bursts(context, &windows, &found, cpu)
     }
 }
 
@@ -118,11 +115,11 @@ fn regular((instance, bursts): (usize, Vec<AgentBurst>)) -> Option<Found> {
 }
 
 /// Describes rhythms of the same period: what the bursts have beyond what the service takes at other times.
-fn described(
+fn of_bursts(
     context: &Context,
     windows: &Windows<'_>,
-    alike: &[&Found],
-    (cpu, kind): (&CountedRows, &str),
+    alike: &[Found],
+    cpu: &CpuTime<'_>,
 ) -> Result<Option<ServiceRhythm>, ApiError> {
     let Some(first) = alike.first() else { return Ok(None) };
     let mut functions = FunctionsOfStacks::new(windows.rows.batch);
@@ -140,7 +137,7 @@ fn described(
     let bursts = || alike.iter().flat_map(|one| &one.bursts);
     let inside: f64 = bursts().map(|burst| burst.value).sum();
     let length: i64 = bursts().map(|burst| burst.length_ms).sum();
-    let whole = Whole::new(context, cpu, kind)?;
+    let whole = Whole::new(context, cpu)?;
     // The part of the other times' values that is expected in bursts.
     let part = length as f64 / (whole.covered_ms as f64 - length as f64).max(1.0);
     let excess = |all: f64, inside: f64| inside - (all - inside).max(0.0) * part;
@@ -149,23 +146,24 @@ fn described(
         (one, FunctionValue { part: excess(whole, inside), whole })
     };
     let values: HashMap<u32, FunctionValue> = values.into_iter().map(of_function).collect();
-    let Some(Place { function, caller }) = place(&functions, &values) else { return Ok(None) };
-    let value = excess(whole.value, inside);
-    let count = bursts().count().max(1);
+    let Some(place) = place(&functions, &values) else { return Ok(None) };
     let lasts = usual(&mut bursts().map(|burst| burst.length_ms).collect::<Vec<i64>>());
+    let values = (excess(whole.value, inside), whole.value, bursts().count());
     Ok(Some(ServiceRhythm {
-        profile_type: kind.to_owned(),
-        period_ns: (first.rhythm.period * 1e9) as u64,
-        spread_ns: first.rhythm.spread.map(|seconds| (seconds * 1e9) as u64),
         lasts_ns: Some(lasts.unsigned_abs() * 1_000_000),
-        regular: [first.rhythm.near, first.rhythm.distances],
         since: moment::text(first.bursts.first().map_or(0, |burst| burst.begin_ms)),
-        function,
-        caller,
-        share: value / whole.value.max(1.0),
-        each: value / count as f64,
-        value,
+        ..described(cpu.kind, &first.rhythm, place, values)
     }))
+}
+
+/// The CPU time of a service.
+pub(super) struct CpuTime<'b> {
+    /// The profile type.
+    pub kind: &'b str,
+    /// The profiles that were read.
+    pub windows: &'b Windows<'b>,
+    /// The part that was read, if not all.
+    pub taken: Option<RowsTaken>,
 }
 
 /// All values of a service, and the time that its instances were recorded.
@@ -176,15 +174,14 @@ struct Whole<'b> {
 }
 
 impl<'b> Whole<'b> {
-    fn new(context: &Context, cpu: &'b CountedRows, kind: &str) -> Result<Self, ApiError> {
-        let rows = cpu.rows();
+    fn new(context: &Context, cpu: &CpuTime<'b>) -> Result<Self, ApiError> {
+        let windows = cpu.windows;
         let read = cpu.taken.map_or(1.0, |rows| rows.of as f64 / rows.taken.max(1) as f64);
-        let is_value: Vec<bool> =
-            rows.batch.all_series().map(|labels| labels.get(PROFILE_TYPE) == Some(kind)).collect();
-        let mut functions = FunctionsOfStacks::new(rows.batch);
+        let mut functions = FunctionsOfStacks::new(windows.rows.batch);
         let (mut value, mut sums): (f64, HashMap<u32, f64>) = Default::default();
-        for sample in rows.samples.iter().filter(|sample| is_value[sample.series.place()]) {
+        for &place in windows.samples.values().flatten() {
             context.check()?;
+            let sample = windows.rows.samples[place];
             let weight = sample.value as f64 * read;
             value += weight;
             functions.of(sample.stack).iter().for_each(|&one| *sums.entry(one).or_default() += weight);
@@ -193,7 +190,6 @@ impl<'b> Whole<'b> {
         for (one, sum) in sums {
             *of.entry(functions.name(one)).or_default() += sum;
         }
-        let covered_ms = Windows::new(rows, kind, &context.cancellation)?.covered_ms();
-        Ok(Self { value, of, covered_ms: (covered_ms as f64 * read) as i64 })
+        Ok(Self { value, of, covered_ms: (windows.covered_ms() as f64 * read) as i64 })
     }
 }

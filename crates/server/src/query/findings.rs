@@ -19,7 +19,7 @@ use plumb_store::{NAME, PROFILE_TYPE, ProfileType, SERVICE, Selector};
 use prost::Message;
 
 use super::bounded::{BoundedProfile, bounded};
-use super::bursts::AgentBursts;
+use super::bursts::{AgentBursts, CpuTime};
 use super::lasting::usual;
 use super::locks::{LockRows, OfService, has_locks};
 use super::profile::CountedRows;
@@ -116,7 +116,7 @@ pub(crate) fn findings(context: &Context, request: &FindingsRequest) -> Result<F
     services.truncate(request.services);
     let names: Vec<&str> = services.iter().map(|(service, _)| &**service).collect();
     let of_all = request.stacktraces(Selector::parse(&request.label_selector)?.with_any(SERVICE, &names)?);
-    let mut rows = CountedRows::by_service(context, &of_all, context.options.query.rows)?.unwrap_or_default();
+    let rows = CountedRows::by_service(context, &of_all, context.options.query.rows)?.unwrap_or_default();
     let beside = Beside::read(context, request, (&services, &names), &rows)?;
     let (mut found, mut own_cpu_ns, mut examined) = (Vec::new(), 0, 0);
     let mut truncated = Vec::new();
@@ -127,7 +127,7 @@ pub(crate) fn findings(context: &Context, request: &FindingsRequest) -> Result<F
             truncated.push(AnswerBound::new(BoundReason::Time, taken, of));
             break;
         }
-        let rows = rows.remove(service);
+        let rows = rows.get(service);
         let of_service = match of(context, request, (service, totals, &beside), machine_ns, rows) {
             Ok(of_service) => {
                 truncated.extend(of_service.bounds.into_iter().map(|bound| bound.of_service(service)));
@@ -162,20 +162,22 @@ pub(crate) fn findings(context: &Context, request: &FindingsRequest) -> Result<F
     })
 }
 
-/// Values of all services beside their CPU time, read at once.
-struct Beside {
+/// Values of all services beside their CPU time, read at once, and the profiles of that time.
+struct Beside<'r> {
     bursts: AgentBursts,
     locks: LockRows,
-    /// Usual length of a profile, in milliseconds.
-    length_ms: i64,
+    /// Profiles of CPU time of each service of which all could be read.
+    windows: HashMap<&'r str, Windows<'r>>,
+    /// Usual length of a profile, in milliseconds, if any could be read.
+    length_ms: Option<i64>,
 }
 
-impl Beside {
+impl<'r> Beside<'r> {
     fn read(
         context: &Context,
         request: &FindingsRequest,
         (services, names): (&[(String, ServiceTotals)], &[&str]),
-        rows: &HashMap<String, CountedRows>,
+        rows: &'r HashMap<String, CountedRows>,
     ) -> Result<Self, ApiError> {
         let most = context.options.query.rows;
         let selector = Selector::parse(&request.label_selector)?;
@@ -183,16 +185,17 @@ impl Beside {
         let kinds: BTreeSet<&str> =
             services.iter().flat_map(|(_, totals)| &totals.locks).map(|kind| &**kind).collect();
         let all = request.stacktraces(selector.clone());
-        let mut lengths = Vec::new();
-        for rows in rows.values() {
-            context.check()?;
-            lengths
-                .extend(Windows::new(rows.rows(), &request.profile_type, &context.cancellation)?.distances());
-        }
+        let one = |(service, rows): (&'r String, &'r CountedRows)| {
+            let windows = Windows::new(rows.rows(), &request.profile_type, &context.cancellation)?;
+            Ok((&**service, windows))
+        };
+        let windows: HashMap<&str, Windows<'_>> = rows.iter().map(one).collect::<Result<_, ApiError>>()?;
+        let mut lengths: Vec<i64> = windows.values().flat_map(Windows::distances).collect();
         Ok(Self {
             bursts: AgentBursts::read(context, selector, range, (names, most))?,
             locks: LockRows::read(context, &all, (&kinds, names), most)?,
-            length_ms: usual(&mut lengths),
+            windows,
+            length_ms: (!lengths.is_empty()).then(|| usual(&mut lengths)),
         })
     }
 }
@@ -257,19 +260,35 @@ struct Examined {
 fn of(
     context: &Context,
     request: &FindingsRequest,
-    (service, totals, beside): (&str, &ServiceTotals, &Beside),
+    (service, totals, beside): (&str, &ServiceTotals, &Beside<'_>),
     machine_ns: Option<i64>,
-    rows: Option<CountedRows>,
+    rows: Option<&CountedRows>,
 ) -> Result<Examined, ApiError> {
     let stacktraces = request.stacktraces(Selector::parse(&request.label_selector)?.with(SERVICE, service));
     let selector = stacktraces.label_selector.clone();
     let limits = &context.options.query;
-    let rows = rows.map_or_else(|| CountedRows::read(context, &stacktraces, limits.rows), Ok)?;
-    let changes = changes(context, request, totals, (&stacktraces, &rows))?;
     let OfService { waits, rhythm } = beside.locks.of(context, service, beside.length_ms)?;
-    let rhythms = [rhythm_of(context, request, (service, beside), &rows)?, rhythm];
-    let BoundedProfile { message, bounds, is_counted } = bounded(context, &rows, limits.stacks)?;
-    drop(rows);
+    let (changes, rhythms, BoundedProfile { message, bounds, is_counted }) = {
+        let (read_rows, read_windows);
+        let rows = match rows {
+            Some(rows) => rows,
+            None => {
+                read_rows = CountedRows::read(context, &stacktraces, limits.rows)?;
+                &read_rows
+            }
+        };
+        let windows = match beside.windows.get(service) {
+            Some(windows) => windows,
+            None => {
+                read_windows = Windows::new(rows.rows(), &request.profile_type, &context.cancellation)?;
+                &read_windows
+            }
+        };
+        let cpu = CpuTime { kind: &request.profile_type, windows, taken: rows.taken };
+        let changes = changes(context, request, totals, (&stacktraces, windows))?;
+        let rhythms = [rhythm_of(context, (service, beside), &cpu)?, rhythm];
+        (changes, rhythms, bounded(context, rows, limits.stacks)?)
+    };
     context.check()?;
     let mut profile = foreign::read(&message.encode_to_vec())?;
     plumb_symbolize::make_readable(&mut profile);
@@ -311,48 +330,46 @@ fn of(
 /// The rhythm of a service's CPU time: by the bursts that agents found, else by its profiles.
 fn rhythm_of(
     context: &Context,
-    request: &FindingsRequest,
-    (service, beside): (&str, &Beside),
-    rows: &CountedRows,
+    (service, beside): (&str, &Beside<'_>),
+    cpu: &CpuTime<'_>,
 ) -> Result<Option<ServiceRhythm>, ApiError> {
-    let kind = &*request.profile_type;
-    if let Some(rhythm) = beside.bursts.rhythm(context, service, (rows, kind))? {
+    if let Some(rhythm) = beside.bursts.rhythm(context, service, cpu)? {
         return Ok(Some(rhythm));
     }
     // Of thinned profiles some are missing.
-    if rows.taken.is_some() {
+    if cpu.taken.is_some() {
         return Ok(None);
     }
-    let windows = Windows::new(rows.rows(), kind, &context.cancellation)?;
-    rhythms::of_windows(&windows, (kind, beside.length_ms), &mut AllStacks, &context.cancellation)
+    let kind = (cpu.kind, beside.length_ms);
+    rhythms::of_windows(cpu.windows, kind, &mut AllStacks, &context.cancellation)
 }
 
-/// Changes that make the newest version of a service dearer. Its CPU time in the range is in `rows`.
+/// Changes that make the newest version of a service dearer. Its CPU time in the range is in `windows`.
 fn changes(
     context: &Context,
     request: &FindingsRequest,
     totals: &ServiceTotals,
-    (stacktraces, rows): (&StacktracesRequest, &CountedRows),
+    (stacktraces, windows): (&StacktracesRequest, &Windows<'_>),
 ) -> Result<Vec<ServiceChange>, ApiError> {
     let most = context.options.query.rows;
     let mut stacktraces = stacktraces.clone();
     let may_be_wider = Range::checked(request.before(), request.end, &context.options.query).is_ok();
-    let wider = match totals.is_newly_deployed() && may_be_wider {
+    let read_compared = |stacktraces: &StacktracesRequest, most| {
+        let (rows, kind) = (CountedRows::read(context, stacktraces, most)?, &stacktraces.profile_type_id);
+        compare(&Windows::new(rows.rows(), kind, &context.cancellation)?, kind, &context.cancellation)
+    };
+    let compared = match totals.is_newly_deployed() && may_be_wider {
         true => {
             stacktraces.start = request.before();
-            Some(CountedRows::read(context, &stacktraces, most)?)
+            read_compared(&stacktraces, most)?
         }
-        false => None,
+        false => compare(windows, &request.profile_type, &context.cancellation)?,
     };
-    let rows = wider.as_ref().unwrap_or(rows).rows();
-    let Compared::Versions(cpu) = compare(rows, &request.profile_type, &context.cancellation)? else {
-        return Ok(Vec::new());
-    };
+    let Compared::Versions(cpu) = compared else { return Ok(Vec::new()) };
     let mut changes: Vec<ServiceChange> = cpu.map(|change| *change).into_iter().collect();
     for kind in totals.others.iter().take(OTHER_TYPES) {
         stacktraces.profile_type_id.clone_from(kind);
-        let rows = CountedRows::read(context, &stacktraces, most / OTHER_TYPES)?;
-        if let Compared::Versions(Some(change)) = compare(rows.rows(), kind, &context.cancellation)? {
+        if let Compared::Versions(Some(change)) = read_compared(&stacktraces, most / OTHER_TYPES)? {
             changes.push(*change);
         }
     }

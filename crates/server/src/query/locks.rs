@@ -1,10 +1,10 @@
 //! Waits for locks, of services whose off-CPU time or contended mutexes are recorded: how many threads wait at any time, where, and in which rhythm.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use plumb_analyze::lock_taken_at;
 use plumb_report::findings::{LockWaits, ServiceRhythm};
-use plumb_store::{Batch, Millis, ProfileType, SERVICE, Selector, StackNodeId, TextId};
+use plumb_store::{Batch, ProfileType, SERVICE, Selector, StackNodeId, TextId};
 
 use super::place::{FunctionValue, Place, place};
 use super::profile::CountedRows;
@@ -64,7 +64,12 @@ impl LockRows {
     }
 
     /// The waits of a service in profiles of the type that has most of them.
-    pub fn of(&self, context: &Context, service: &str, length_ms: i64) -> Result<OfService, ApiError> {
+    pub fn of(
+        &self,
+        context: &Context,
+        service: &str,
+        length_ms: Option<i64>,
+    ) -> Result<OfService, ApiError> {
         let mut most = OfService::default();
         for (kind, rows) in &self.of_kind {
             let Some(rows) = rows.get(service) else { continue };
@@ -78,7 +83,12 @@ impl LockRows {
     }
 }
 
-fn of_rows(context: &Context, rows: &CountedRows, kind: &str, length_ms: i64) -> Result<OfService, ApiError> {
+fn of_rows(
+    context: &Context,
+    rows: &CountedRows,
+    kind: &str,
+    length_ms: Option<i64>,
+) -> Result<OfService, ApiError> {
     let windows = Windows::new(rows.rows(), kind, &context.cancellation)?;
     let mut locks = Locks { batch: windows.rows.batch, all: kind.starts_with(MUTEX), inner: HashMap::new() };
     let mut functions = FunctionsOfStacks::new(windows.rows.batch);
@@ -112,15 +122,10 @@ fn of_rows(context: &Context, rows: &CountedRows, kind: &str, length_ms: i64) ->
 }
 
 /// Time from the first window of any instance to the end of the last one.
-fn lasted_ms(windows: &Windows<'_>, length_ms: i64) -> i64 {
-    let mut instances: BTreeMap<usize, (i64, i64)> = BTreeMap::new();
-    for &(instance, Millis(time)) in windows.samples.keys() {
-        let (first, last) = instances.entry(instance).or_insert((time, time));
-        (*first, *last) = ((*first).min(time), (*last).max(time));
-    }
-    let first = instances.values().map(|(first, _)| *first).min().unwrap_or(0);
-    let last = instances.values().map(|(_, last)| *last).max().unwrap_or(0);
-    (last - first + length_ms).max(1)
+fn lasted_ms(windows: &Windows<'_>, length_ms: Option<i64>) -> i64 {
+    let times = || windows.samples.keys().map(|(_, time)| time.0);
+    let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
+    (last - first + length_ms.unwrap_or(0)).max(1)
 }
 
 /// The stacks that wait for a lock.

@@ -17,7 +17,7 @@ use crate::moment;
 /// Longest series of windows, of one instance.
 const LONGEST: i64 = 1 << 20;
 /// Rhythms of instances are the same if their periods differ by less than this part.
-pub(super) const ALIKE: f64 = 0.1;
+const ALIKE: f64 = 0.1;
 
 /// The stacks whose values count.
 pub(super) trait Counted {
@@ -58,7 +58,7 @@ impl Found {
 /// Looks for a rhythm in the windows of a service, of the values whose stacks count.
 pub(super) fn of_windows(
     windows: &Windows<'_>,
-    (kind, length_ms): (&str, i64),
+    (kind, length_ms): (&str, Option<i64>),
     counted: &mut impl Counted,
     cancellation: &Cancellation,
 ) -> Result<Option<ServiceRhythm>, ApiError> {
@@ -69,42 +69,63 @@ pub(super) fn of_windows(
         let samples = samples.filter(|sample| counted.inner(sample.stack).is_some());
         values.insert(window, samples.map(|sample| sample.value as f64).sum());
     }
-    let mut found: Vec<Found> = by_instance(&values, length_ms).into_iter().filter_map(of_series).collect();
-    found.sort_by(|one, other| other.excess().total_cmp(&one.excess()));
-    let Some(period) = found.first().map(|first| first.rhythm.period) else { return Ok(None) };
-    found.retain(|one| (one.rhythm.period - period).abs() <= ALIKE * period);
-    let [first, ..] = &*found else { return Ok(None) };
+    let found = by_instance(&values, length_ms).into_iter().filter_map(of_series).collect();
+    let found = alike(found, Found::excess, |one| one.rhythm.period);
+    let Some(first) = found.first() else { return Ok(None) };
     let (functions, excess) = excess_of_functions(windows, &found, counted, cancellation)?;
-    let Some(Place { function, caller }) = place(&functions, &excess) else { return Ok(None) };
+    let Some(place) = place(&functions, &excess) else { return Ok(None) };
     let whole: f64 = values.values().sum();
     let all: f64 = found.iter().map(Found::excess).sum();
     let times: usize = found.iter().map(|one| one.bursts.len()).sum();
     let lasts = first.bursts.iter().map(|burst| burst.length).sum::<usize>() / first.bursts.len().max(1);
+    let begin = first.bursts.first().map_or(0, |burst| burst.first as i64) * first.series.length_ms;
     Ok(Some(ServiceRhythm {
-        profile_type: kind.to_owned(),
-        period_ns: (first.rhythm.period * 1e9) as u64,
-        spread_ns: first.rhythm.spread.map(|seconds| (seconds * 1e9) as u64),
         // A burst may have begun and ended within a window.
         lasts_ns: (lasts > 1).then(|| lasts as u64 * first.series.length_ms.unsigned_abs() * 1_000_000),
-        regular: [first.rhythm.near, first.rhythm.distances],
-        since: moment::text(first.series.start),
-        function,
-        caller,
-        share: all / whole.max(1.0),
-        each: all / times.max(1) as f64,
-        value: all,
+        since: moment::text(first.series.start + begin),
+        ..described(kind, &first.rhythm, place, (all, whole, times))
     }))
 }
 
-/// The series of each instance. Without values an instance has no window: `length_ms` is the usual length of all services' windows.
-fn by_instance(values: &BTreeMap<Window, f64>, length_ms: i64) -> Vec<Series> {
+/// The instance with the largest value, and those whose rhythm is the same.
+pub(super) fn alike<T>(mut found: Vec<T>, value: impl Fn(&T) -> f64, period: impl Fn(&T) -> f64) -> Vec<T> {
+    found.sort_by(|one, other| value(other).total_cmp(&value(one)));
+    if let Some(largest) = found.first().map(&period) {
+        found.retain(|one| (period(one) - largest).abs() <= ALIKE * largest);
+    }
+    found
+}
+
+/// A rhythm without its beginning and the length of its bursts. `value`: what all `times` bursts have, of what the service has.
+pub(super) fn described(
+    kind: &str,
+    rhythm: &Rhythm,
+    Place { function, caller }: Place,
+    (value, whole, times): (f64, f64, usize),
+) -> ServiceRhythm {
+    ServiceRhythm {
+        profile_type: kind.to_owned(),
+        period_ns: (rhythm.period * 1e9) as u64,
+        spread_ns: rhythm.spread.map(|seconds| (seconds * 1e9) as u64),
+        regular: [rhythm.near, rhythm.distances],
+        function,
+        caller,
+        share: value / whole.max(1.0),
+        each: value / times.max(1) as f64,
+        value,
+        ..ServiceRhythm::default()
+    }
+}
+
+/// The series of each instance. Without values an instance has no window: `length_ms` is the usual length of all services' windows, if it is known.
+fn by_instance(values: &BTreeMap<Window, f64>, length_ms: Option<i64>) -> Vec<Series> {
     let mut instances: BTreeMap<usize, Vec<(i64, f64)>> = BTreeMap::new();
     for (&(instance, Millis(time)), &value) in values {
         instances.entry(instance).or_default().push((time, value));
     }
     let series = |(instance, windows): (usize, Vec<(i64, f64)>)| {
         let times: Vec<i64> = windows.iter().map(|(time, _)| *time).collect();
-        let length_ms = usual(&mut distances(&times)).min(length_ms).max(1);
+        let length_ms = usual(&mut distances(&times)).min(length_ms.unwrap_or(i64::MAX)).max(1);
         let (start, end) = (*times.first()?, *times.last()?);
         let count = (end - start + length_ms / 2) / length_ms + 1;
         if count > LONGEST {
@@ -163,4 +184,24 @@ fn excess_of_functions<'b>(
         }
     }
     Ok((functions, excess))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instance_has_its_own_length_of_windows_or_a_shorter_usual_one() {
+        let every = |length_ms: i64| {
+            let window = |place: i64| ((0, Millis(place * length_ms)), 1.0);
+            (0..4).map(window).collect::<BTreeMap<Window, f64>>()
+        };
+        let of = |values: BTreeMap<Window, f64>, usual: Option<i64>| {
+            by_instance(&values, usual).into_iter().map(|one| (one.length_ms, one.values)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(every(15_000), None), [(15_000, vec![1.0; 4])]);
+        assert_eq!(of(every(15_000), Some(15_000)), [(15_000, vec![1.0; 4])]);
+        let sparse = vec![1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0];
+        assert_eq!(of(every(30_000), Some(15_000)), [(15_000, sparse)]);
+    }
 }

@@ -8,7 +8,6 @@ use plumb_analyze::{LEAST_WINDOWS, WindowSums, dearer, origin};
 use plumb_report::findings::ServiceChange;
 use plumb_store::{Cancellation, Labels, Millis, StackNodeId, StoredSample, TextId};
 
-use super::profile::SampleRows;
 use super::windows::{FunctionsOfStacks, Window, Windows};
 use crate::error::ApiError;
 use crate::moment;
@@ -37,13 +36,12 @@ pub(super) enum Compared {
 
 /// Looks for what is dearer in the newest version than in the one before it, in profiles of a type.
 pub(super) fn compare(
-    rows: SampleRows<'_>,
+    windows: &Windows<'_>,
     kind: &str,
     cancellation: &Cancellation,
 ) -> Result<Compared, ApiError> {
-    let windows = Windows::new(rows, kind, cancellation)?;
     let Some([old, new]) = windows.versions(cancellation)? else { return Ok(Compared::One) };
-    let mut functions = FunctionsOfStacks::new(rows.batch);
+    let mut functions = FunctionsOfStacks::new(windows.rows.batch);
     let before = windows.sums(&old, &mut functions, cancellation)?;
     let after = windows.sums(&new, &mut functions, cancellation)?;
     let dearer = dearer(&before, &after);
