@@ -1,6 +1,7 @@
 //! Bursts of CPU time: when a service takes more for a moment than it usually does. A window's sums don't show them, but the times of its samples do.
 //!
-//! Samples of each service are counted in steps of a tenth of a second. A burst is where three steps have far more than the median of the last minute. A burst that goes on when the window ends goes on as another one in the next window.
+//! Samples of each service are counted in steps of a tenth of a second. A burst is where three steps have far more than the median of the last minute.
+//! A burst that goes on when the window ends goes on as another one in the next window.
 //!
 //! Elsewhere: whether bursts are regular (`server`).
 
@@ -70,7 +71,7 @@ impl Bursts {
             self.known.clear();
             return Vec::new();
         }
-        let mut found = Vec::new();
+        let (mut found, mut before) = (Vec::new(), std::mem::take(&mut self.known));
         for (&resource, moments) in &moments {
             let mut steps = vec![0_u16; count];
             for moment in moments {
@@ -78,32 +79,26 @@ impl Bursts {
                 *step = step.saturating_add(1);
             }
             let Some(attributes) = resources.attributes.get(resource) else { continue };
-            let past = self.known.remove(attributes).unwrap_or_default();
+            let past = before.remove(attributes).unwrap_or_default();
             let mut add = |(from, to): (usize, usize)| {
                 let range = (first + from as u64) * STEP_NS..(first + to as u64 + 1) * STEP_NS;
                 found.extend(burst(moments, resource, range, unix_ns));
             };
             let runs = runs(&past, &steps);
             runs.iter().filter(|_| runs.len() <= MOST).for_each(|&run| add(run));
-            self.remember(attributes, past, &steps);
+            self.remember(attributes.clone(), past, &steps);
         }
-        let seen: Vec<&Attributes> =
-            moments.keys().filter_map(|&place| resources.attributes.get(place)).collect();
-        self.known.retain(|attributes, past| {
-            if !seen.contains(&attributes) {
-                past.extend(std::iter::repeat_n(0, count));
-                past.drain(..past.len().saturating_sub(STEPS));
-            }
-            past.iter().any(|&step| step > 0)
-        });
+        // Services without samples did nothing.
+        let idle = vec![0; count];
+        before.into_iter().for_each(|(attributes, past)| self.remember(attributes, past, &idle));
         found
     }
 
-    fn remember(&mut self, attributes: &Attributes, mut past: VecDeque<u16>, steps: &[u16]) {
-        if self.known.len() < SERVICES {
-            past.extend(steps);
-            past.drain(..past.len().saturating_sub(STEPS));
-            self.known.insert(attributes.clone(), past);
+    fn remember(&mut self, attributes: Attributes, mut past: VecDeque<u16>, steps: &[u16]) {
+        past.extend(steps);
+        past.drain(..past.len().saturating_sub(STEPS));
+        if self.known.len() < SERVICES && past.iter().any(|&step| step > 0) {
+            self.known.insert(attributes, past);
         }
     }
 }
