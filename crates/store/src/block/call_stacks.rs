@@ -41,10 +41,7 @@ impl CallStacks {
 impl Block {
     /// Returns stacks of the block by name. `used`: numbers of those that are needed, ascending; `None`: all.
     pub fn call_stacks(&self, bucket: &Bucket, used: Option<&[i32]>) -> Result<CallStacks, StoreError> {
-        let frames = self.table(bucket, None, BlockTable::Frames)?;
-        let stacks = self.table(bucket, None, BlockTable::Stacks)?;
-        let rows = StackRows::read(&stacks, used, frames.rows())
-            .map_err(|error| self.damaged(BlockTable::Stacks, &error))?;
+        let (frames, rows) = self.stack_rows(bucket, used)?;
         let (names, nameless) =
             names(&frames, &rows.frames).map_err(|error| self.damaged(BlockTable::Frames, &error))?;
         Ok(CallStacks { names, nameless, rows })

@@ -212,16 +212,25 @@ impl Block {
         read().map(Some).map_err(|error| self.damaged(BlockTable::Hours, &error))
     }
 
-    /// Frames and stacks of the block. `used`: numbers of the stacks that are needed, ascending; `None`: all.
-    pub fn stack_frames(&self, bucket: &Bucket, used: Option<&[i32]>) -> Result<BlockStacks, StoreError> {
+    /// Rows of stacks of the block, and the table of frames. `used`: as in [`Self::stack_frames`].
+    pub(super) fn stack_rows(
+        &self,
+        bucket: &Bucket,
+        used: Option<&[i32]>,
+    ) -> Result<(TableReader, StackRows), StoreError> {
         let frames = self.table(bucket, None, BlockTable::Frames)?;
         let stacks = self.table(bucket, None, BlockTable::Stacks)?;
-        let rows = StackRows::read(&stacks, used, frames.rows())
-            .map_err(|error| self.damaged(BlockTable::Stacks, &error))?;
+        let rows = StackRows::read(&stacks, used, frames.rows());
+        Ok((frames, rows.map_err(|error| self.damaged(BlockTable::Stacks, &error))?))
+    }
+
+    /// Frames and stacks of the block. `used`: numbers of the stacks that are needed, ascending; `None`: all.
+    pub fn stack_frames(&self, bucket: &Bucket, used: Option<&[i32]>) -> Result<BlockStacks, StoreError> {
+        let (frames, rows) = self.stack_rows(bucket, used)?;
         let mut dictionary = Dictionary::default();
         let frames = read_frames(&frames, &rows.frames, &mut dictionary)
             .map_err(|error| self.damaged(BlockTable::Frames, &error))?;
-        Ok(BlockStacks { dictionary, frames, rows, count: stacks.rows() })
+        Ok(BlockStacks { dictionary, frames, rows })
     }
 
     /// Dictionary of the block's frames and stacks, and the node of each stack by number.
@@ -255,7 +264,6 @@ pub(crate) struct BlockStacks {
     pub dictionary: Dictionary,
     frames: Vec<FrameKey>,
     rows: StackRows,
-    count: usize,
 }
 
 impl BlockStacks {
@@ -268,7 +276,7 @@ impl BlockStacks {
     ) -> Result<StackNodes, StoreError> {
         let (keys, ends) = all.absorb_frames(&self.dictionary, &self.frames, names);
         let calls = |place: usize| &keys[place.checked_sub(1).map_or(0, |before| ends[before])..ends[place]];
-        add_stacks(&self.rows, self.count, calls, all, cancellation)
+        add_stacks(&self.rows, calls, all, cancellation)
     }
 }
 
@@ -373,15 +381,14 @@ fn read_frames(
     (0..functions.len()).map(&mut frame).collect()
 }
 
-/// Adds stacks to a dictionary, each frame as its calls, outermost first. `count`: number of the block's stacks.
+/// Adds stacks to a dictionary, each frame as its calls, outermost first.
 fn add_stacks<'k>(
     rows: &StackRows,
-    count: usize,
     calls: impl Fn(usize) -> &'k [FrameKey],
     dictionary: &mut Dictionary,
     cancellation: &Cancellation,
 ) -> Result<StackNodes, StoreError> {
-    let mut stacks = vec![None; count];
+    let mut stacks = vec![None; rows.count];
     // A stack shares its outer frames with the previous one.
     let (mut before, mut path): (&[u32], Vec<Option<StackNodeId>>) = (&[], Vec::new());
     for (number, stack) in rows.iter() {

@@ -15,6 +15,8 @@ pub(super) struct StackRows {
     pub elements: Vec<u32>,
     /// Number of frames of each stack, never 0.
     pub lengths: Vec<usize>,
+    /// Number of the block's stacks.
+    pub count: usize,
 }
 
 impl StackRows {
@@ -38,7 +40,7 @@ impl StackRows {
             places[frame] = place as u32;
         }
         elements.iter_mut().for_each(|element| *element = places[*element as usize]);
-        Ok(Self { stacks, frames, elements, lengths })
+        Ok(Self { stacks, frames, elements, lengths, count: table.rows() })
     }
 
     /// The number and the frames of each stack.
