@@ -138,16 +138,7 @@ fn split<'b>(bytes: &mut &'b [u8], length: usize) -> Option<&'b [u8]> {
 }
 
 fn varint(bytes: &mut &[u8]) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
-    }
-    None
+    prost::encoding::decode_varint(bytes).ok()
 }
 
 #[cfg(test)]

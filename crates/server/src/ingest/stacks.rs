@@ -32,17 +32,18 @@ pub(crate) struct Target<'b> {
     pub time: Millis,
     pub factor: i64,
     pub stacks: StackBuilder,
+    pub limits: &'b IngestLimits,
 }
 
 impl Target<'_> {
-    fn frame(&mut self, name: &str, limits: &IngestLimits) -> Result<FrameKey, ApiError> {
-        check_text(name, limits)?;
+    fn frame(&mut self, name: &str) -> Result<FrameKey, ApiError> {
+        check_text(name, self.limits)?;
         let function = self.batch.dictionary.text(name);
         Ok(self.batch.dictionary.frame(StoredFrame { function, ..StoredFrame::default() }))
     }
 
-    fn sample(&mut self, stack: StackNodeId, count: u64, limits: &IngestLimits) -> Result<(), ApiError> {
-        check_batch(self.batch, limits)?;
+    fn sample(&mut self, stack: StackNodeId, count: u64) -> Result<(), ApiError> {
+        check_batch(self.batch, self.limits)?;
         let value = i64::try_from(count).ok().and_then(|count| count.checked_mul(self.factor));
         let value = value.ok_or_else(|| ApiError::invalid(format!("the count {count} is too large")))?;
         let (series, time) = (self.series, self.time);
@@ -53,39 +54,30 @@ impl Target<'_> {
         Ok(())
     }
 
-    fn folded(&mut self, stack: &str, count: u64, limits: &IngestLimits) -> Result<(), ApiError> {
+    fn folded(&mut self, stack: &str, count: u64) -> Result<(), ApiError> {
         self.stacks.read(stack.len())?;
         for name in stack.split(';').map(str::trim).filter(|name| !name.is_empty()) {
-            let frame = self.frame(name, limits)?;
+            let frame = self.frame(name)?;
             self.stacks.add(&mut self.batch.dictionary, frame)?;
         }
-        self.stacks.end().map_or(Ok(()), |stack| self.sample(stack, count, limits))
+        self.stacks.end().map_or(Ok(()), |stack| self.sample(stack, count))
     }
 }
 
 /// Parses the stacks in the bytes and adds them.
-pub(crate) fn add(
-    format: StackFormat,
-    bytes: &[u8],
-    target: &mut Target<'_>,
-    limits: &IngestLimits,
-) -> Result<(), ApiError> {
-    if bytes.len() > limits.unpacked {
-        return Err(too_large(limits.unpacked));
+pub(crate) fn add(format: StackFormat, bytes: &[u8], target: &mut Target<'_>) -> Result<(), ApiError> {
+    let most = target.limits.unpacked;
+    if bytes.len() > most {
+        return Err(too_large(most));
     }
     match format {
-        StackFormat::Groups | StackFormat::Lines => text(format, bytes, target, limits),
-        StackFormat::Trie => trie(bytes, target, limits),
-        StackFormat::Tree => tree(bytes, target, limits),
+        StackFormat::Groups | StackFormat::Lines => text(format, bytes, target),
+        StackFormat::Trie => trie(bytes, target),
+        StackFormat::Tree => tree(bytes, target),
     }
 }
 
-fn text(
-    format: StackFormat,
-    bytes: &[u8],
-    target: &mut Target<'_>,
-    limits: &IngestLimits,
-) -> Result<(), ApiError> {
+fn text(format: StackFormat, bytes: &[u8], target: &mut Target<'_>) -> Result<(), ApiError> {
     let text = str::from_utf8(bytes);
     let text = text.map_err(|error| ApiError::invalid(format!("the stacks are no UTF-8 text: {error}")))?;
     for (number, line) in text.lines().enumerate() {
@@ -104,7 +96,7 @@ fn text(
                 })?
             }
         };
-        target.folded(stack, count, limits)?;
+        target.folded(stack, count)?;
     }
     Ok(())
 }
@@ -151,7 +143,7 @@ struct Node<'b> {
 }
 
 /// A node comes before its children, which are complete before its next sibling starts.
-fn tree(bytes: &[u8], target: &mut Target<'_>, limits: &IngestLimits) -> Result<(), ApiError> {
+fn tree(bytes: &[u8], target: &mut Target<'_>) -> Result<(), ApiError> {
     let mut bytes = Bytes(bytes);
     // Number of children still to come, and their caller.
     let mut open: Vec<(u64, Option<StackNodeId>)> = vec![(1, None)];
@@ -167,11 +159,11 @@ fn tree(bytes: &[u8], target: &mut Target<'_>, limits: &IngestLimits) -> Result<
         let stack = if node.name.is_empty() {
             caller
         } else {
-            let frame = target.frame(&String::from_utf8_lossy(node.name), limits)?;
+            let frame = target.frame(&String::from_utf8_lossy(node.name))?;
             Some(target.batch.dictionary.call(caller, frame))
         };
         if let Some(stack) = stack.filter(|_| node.value > 0) {
-            target.sample(stack, node.value, limits)?;
+            target.sample(stack, node.value)?;
         }
         if open.len() > MOST_LEVELS {
             return Err(ApiError::invalid(format!("the tree has more than {MOST_LEVELS} levels")));
@@ -182,7 +174,7 @@ fn tree(bytes: &[u8], target: &mut Target<'_>, limits: &IngestLimits) -> Result<
 }
 
 /// As [`tree`], for nodes whose names are parts of folded stacks to be concatenated.
-fn trie(bytes: &[u8], target: &mut Target<'_>, limits: &IngestLimits) -> Result<(), ApiError> {
+fn trie(bytes: &[u8], target: &mut Target<'_>) -> Result<(), ApiError> {
     let mut bytes = Bytes(bytes);
     let mut prefix: Vec<u8> = Vec::new();
     // Number of children still to come, and the length of their prefix.
@@ -197,7 +189,7 @@ fn trie(bytes: &[u8], target: &mut Target<'_>, limits: &IngestLimits) -> Result<
         let node = bytes.node()?;
         prefix.extend_from_slice(node.name);
         if node.value > 0 {
-            target.folded(&String::from_utf8_lossy(&prefix), node.value, limits)?;
+            target.folded(&String::from_utf8_lossy(&prefix), node.value)?;
         }
         if open.len() > MOST_LEVELS {
             return Err(ApiError::invalid(format!("the tree has more than {MOST_LEVELS} levels")));

@@ -132,9 +132,8 @@ fn batch(said: &Said, sent: &Sent, limits: &IngestLimits) -> Result<Batch, ApiEr
                 }
                 false => bytes,
             };
-            let stacks = StackBuilder::new(limits);
-            let mut target = target(&mut batch, (&labels, &kind, factor), begin()?, stacks);
-            add_stacks(format, bytes, &mut target, limits)?;
+            let mut target = target(&mut batch, (&labels, &kind, factor), begin()?, limits);
+            add_stacks(format, bytes, &mut target)?;
             return Ok(batch);
         }
         Format::Jfr => {
@@ -173,7 +172,7 @@ fn target<'b>(
     batch: &'b mut Batch,
     (labels, kind, factor): (&Labels, &ProfileType, i64),
     time: Millis,
-    stacks: StackBuilder,
+    limits: &'b IngestLimits,
 ) -> Target<'b> {
     let mut of_kind = |kind: &ProfileType| {
         let mut labels = labels.clone();
@@ -183,7 +182,7 @@ fn target<'b>(
     let series = of_kind(kind);
     let counts = kind.sample_count().filter(|_| factor > 1);
     let counts = counts.as_ref().map(of_kind);
-    Target { batch, series, counts, time, factor, stacks }
+    Target { batch, series, counts, time, factor, stacks: StackBuilder::new(limits), limits }
 }
 
 /// Sample types of a profile as an agent describes them, by name. Other fields are for servers that no longer exist.
