@@ -11,40 +11,16 @@ profilecli is built from Pyroscope's repository: CGO_ENABLED=0 go build -tags ne
 """
 import argparse, gzip, json, os, re, shutil, subprocess, sys, tempfile
 from collections import Counter
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../store'))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '..'), os.path.join(HERE, '../store')]
+from protobuf import fields, packed
 from server import Server
 
-SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../crates/cli/tests/programs/pgo')
-
-def fields(data):
-    """(number, value) of a message: numbers or bytes."""
-    at = 0
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-    while at < len(data):
-        key = varint()
-        if key & 7 == 2:
-            length = varint()
-            at += length
-            yield key >> 3, data[at - length:at]
-        else:
-            assert key & 7 == 0, 'pprof has numbers and bytes only'
-            yield key >> 3, varint()
+SOURCE = os.path.join(HERE, '../../crates/cli/tests/programs/pgo')
 
 def numbers(values):
     for value in values:
-        if isinstance(value, int):
-            yield value
-        else:
-            yield from (number for _, number in fields(b''.join(b'\x08' + one for one in re.findall(rb'[\x80-\xff]*[\x00-\x7f]', value))))
+        yield from [value] if isinstance(value, int) else packed(value)
 
 def stacks(path):
     """Nanoseconds of CPU by stack of (function, line), innermost first."""
