@@ -266,29 +266,10 @@ fn of(
 ) -> Result<Examined, ApiError> {
     let stacktraces = request.stacktraces(Selector::parse(&request.label_selector)?.with(SERVICE, service));
     let selector = stacktraces.label_selector.clone();
-    let limits = &context.options.query;
-    let OfService { waits, rhythm } = beside.locks.of(context, service, beside.length_ms)?;
-    let (changes, rhythms, BoundedProfile { message, bounds, is_counted }) = {
-        let (read_rows, read_windows);
-        let rows = match rows {
-            Some(rows) => rows,
-            None => {
-                read_rows = CountedRows::read(context, &stacktraces, limits.rows)?;
-                &read_rows
-            }
-        };
-        let windows = match beside.windows.get(service) {
-            Some(windows) => windows,
-            None => {
-                read_windows = Windows::new(rows.rows(), &request.profile_type, &context.cancellation)?;
-                &read_windows
-            }
-        };
-        let cpu = CpuTime { kind: &request.profile_type, windows, taken: rows.taken };
-        let changes = changes(context, request, totals, (&stacktraces, windows))?;
-        let rhythms = [rhythm_of(context, (service, beside), &cpu)?, rhythm];
-        (changes, rhythms, bounded(context, rows, limits.stacks)?)
-    };
+    let OfService { waits, rhythm: of_waits } = beside.locks.of(context, service, beside.length_ms)?;
+    let of_profiles = of_profiles(context, request, (service, totals, beside), &stacktraces, rows)?;
+    let OfProfiles { changes, rhythm: of_cpu, bounded } = of_profiles;
+    let BoundedProfile { message, bounds, is_counted } = bounded;
     context.check()?;
     let mut profile = foreign::read(&message.encode_to_vec())?;
     plumb_symbolize::make_readable(&mut profile);
@@ -310,7 +291,7 @@ fn of(
     let is_large = |one: &&ServiceRhythm| 100.0 * one.share >= request.threshold;
     // Nobody can act on the habits of plumb or the kernel.
     let is_told = owner == FindingOwner::Service;
-    let rhythms: Vec<Finding> = rhythms
+    let rhythms: Vec<Finding> = [of_cpu, of_waits]
         .iter()
         .filter(|_| is_told)
         .flatten()
@@ -325,6 +306,39 @@ fn of(
     found.extend(changes.iter().map(|change| of_change(change, &facts)));
     found.iter_mut().for_each(|one| one.owner = owner);
     Ok(Examined { owner, found, bounds })
+}
+
+/// Results of a look at the profiles of a service's CPU time.
+struct OfProfiles {
+    changes: Vec<ServiceChange>,
+    rhythm: Option<ServiceRhythm>,
+    bounded: BoundedProfile,
+}
+
+/// Looks at the profiles of a service's CPU time. `rows`: those that were read with the profiles of all services.
+fn of_profiles(
+    context: &Context,
+    request: &FindingsRequest,
+    (service, totals, beside): (&str, &ServiceTotals, &Beside<'_>),
+    stacktraces: &StacktracesRequest,
+    rows: Option<&CountedRows>,
+) -> Result<OfProfiles, ApiError> {
+    let (limits, kind) = (&context.options.query, &request.profile_type);
+    let (read_rows, read_windows);
+    let (rows, windows) = match rows.zip(beside.windows.get(service)) {
+        Some(known) => known,
+        None => {
+            read_rows = CountedRows::read(context, stacktraces, limits.rows)?;
+            read_windows = Windows::new(read_rows.rows(), kind, &context.cancellation)?;
+            (&read_rows, &read_windows)
+        }
+    };
+    let cpu = CpuTime { kind, windows, taken: rows.taken };
+    Ok(OfProfiles {
+        changes: changes(context, request, totals, (stacktraces, windows))?,
+        rhythm: rhythm_of(context, (service, beside), &cpu)?,
+        bounded: bounded(context, rows, limits.stacks)?,
+    })
 }
 
 /// The rhythm of a service's CPU time: by the bursts that agents found, else by its profiles.
