@@ -284,11 +284,17 @@ fn unwinder(
             Some(OffCpu { min_ns, stacks_per_second: options.frequency_hz, walks: true, looks_back: true })
         }
     };
-    let table_memory = part(max_memory, 10) * 3;
-    let tells_cgroups = true;
-    let load =
+    let load = LoadOptions {
         // The account slows each run of every program on the machine, and an agent never ends.
-        LoadOptions { watches_others: false, table_memory, ring_memory: RING, off_cpu, tells_cgroups, ..LoadOptions::default() };
+        watches_others: false,
+        // Stacks that are counted have the time of their last sample only, and bursts are found by the times of all.
+        counting: measured != Measured::Cpu,
+        table_memory: part(max_memory, 10) * 3,
+        ring_memory: RING,
+        off_cpu,
+        tells_cgroups: true,
+        ..LoadOptions::default()
+    };
     match Programs::load(load) {
         Ok(programs) => Ok(Some(Box::new(programs))),
         Err(error) if off_cpu.is_some() => Err(AgentError::OffCpu(error)),
