@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
 /* Aggregated system calls of followed threads: their number, failures and return values, and their duration on and off the CPU.
  *
- * Nothing is sent: user space reads the sums. Programs at system calls run without preemption and only in the thread's own context, so
- * no other program interrupts one while it adds to its CPU's sums.
+ * Nothing is sent: user space reads the sums. Programs at system calls run only in a thread's own context, and the kernel runs none of
+ * them twice on a CPU at once, so no other program interrupts one while it adds to its CPU's sums. Where the kernel preempts programs
+ * (trace.bpf.c), a second one does what the first was skipped for.
  *
  * Page faults and context switches are the kernel's own counts: no program runs at them. */
 #include "kernel.h"
@@ -52,22 +53,6 @@ struct {
     TYPE(key, struct ErrorKey);
     TYPE(value, u64);
 } errors SEC(".maps");
-
-struct {
-    UINT(type, BPF_MAP_TYPE_HASH);
-    UINT(max_entries, MAX_NAMES);
-    UINT(map_flags, BPF_F_NO_PREALLOC);
-    TYPE(key, struct NameKey);
-    TYPE(value, struct Name);
-} names SEC(".maps");
-
-/* A name under construction. */
-struct {
-    UINT(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    UINT(max_entries, 1);
-    TYPE(key, u32);
-    TYPE(value, struct Name);
-} name_draft SEC(".maps");
 
 /* Properties of each system call number: CALL_ bits. */
 struct {
@@ -150,65 +135,7 @@ INLINE u32 number_of(struct task_struct *task, struct user_pt_regs *regs)
     return number;
 }
 
-/* Stores the name of a file, once. */
-INLINE void name_file(struct file *file, struct inode *inode, struct NameKey *key)
-{
-    u32 zero = 0;
-    struct Name *name = bpf_map_lookup_elem(&name_draft, &zero);
-    if (!name || bpf_map_lookup_elem(&names, key))
-        return;
-    struct super_block *super = 0;
-    struct file_system_type *type = 0;
-    const char *text = 0;
-    READ(super, inode->i_sb);
-    READ(type, super->s_type);
-    READ(text, type->name);
-    if (bpf_probe_read_kernel_str(name->system.text, PART_BYTES, text) < 0)
-        name->system.text[0] = 0;
-    struct dentry *entry = 0, *parent = 0;
-    READ(entry, file->f_path.dentry);
-    for (u32 i = 0; i < PARTS; i++) {
-        name->parts[i].text[0] = 0;
-        if (!entry)
-            continue;
-        READ(text, entry->d_name.name);
-        if (bpf_probe_read_kernel_str(name->parts[i].text, PART_BYTES, text) < 0)
-            name->parts[i].text[0] = 0;
-        READ(parent, entry->d_parent);
-        entry = parent == entry ? 0 : parent;
-    }
-    bpf_map_update_elem(&names, key, name, BPF_NOEXIST);
-}
-
-/* Puts the file that the first argument is a descriptor of into the key. Returns 0 if the call takes no descriptor, or the file is not
- * open. */
-INLINE int file_of(struct task_struct *task, u32 number, u32 descriptor, struct SumKey *key)
-{
-    u32 *what = bpf_map_lookup_elem(&known, &number);
-    if (!what || !(*what & CALL_TAKES_FILE))
-        return 0;
-    struct files_struct *files = task->files;
-    if (!files)
-        return 0;
-    struct fdtable *table = files->fdt;
-    struct file **all = 0, *file = 0;
-    u32 most = 0;
-    READ_NUMBER(most, table->max_fds);
-    READ(all, table->fd);
-    if (descriptor >= most || bpf_probe_read_kernel(&file, sizeof(file), &all[descriptor]) || !file)
-        return 0;
-    struct inode *inode = 0;
-    struct super_block *super = 0;
-    READ(inode, file->f_inode);
-    READ(super, inode->i_sb);
-    struct NameKey name = {};
-    READ_NUMBER(name.file, inode->i_ino);
-    READ_NUMBER(name.device, super->s_dev);
-    name_file(file, inode, &name);
-    key->file = name.file;
-    key->who = name.device;
-    return 1;
-}
+#include "sumfiles.h"
 
 /* Fills in the key under which a call is counted. Returns whether it is counted. */
 INLINE int key_of(struct task_struct *task, u32 number, struct user_pt_regs *regs, struct SumKey *key)
@@ -293,9 +220,7 @@ int on_count(u64 *ctx)
     return 0;
 }
 
-/* struct pt_regs *regs, long id */
-SEC("tp_btf/sys_enter")
-int on_enter(u64 *ctx)
+INLINE int enter(int again)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     /* Only counted threads have this storage. */
@@ -307,12 +232,27 @@ int on_enter(u64 *ctx)
         if (!call)
             return 0;
     }
+    if (again && call->begin_ns)
+        return 0;
     call->blocked_ns = 0;
     call->preempted_ns = 0;
     call->queued_ns = 0;
     call->out_ns = 0;
     call->begin_ns = bpf_ktime_get_ns();
     return 0;
+}
+
+/* struct pt_regs *regs, long id */
+SEC("tp_btf/sys_enter")
+int on_enter(u64 *ctx)
+{
+    return enter(0);
+}
+
+SEC("tp_btf/sys_enter")
+int on_enter_again(u64 *ctx)
+{
+    return enter(1);
 }
 
 /* Returns the position of the highest set bit, counted from 0. */
@@ -361,15 +301,13 @@ INLINE void is_back(struct InCall *call, u64 now)
 
 #include "processsums.h"
 
-/* struct pt_regs *regs, long ret */
-SEC("tp_btf/sys_exit")
-int on_time(u64 *ctx)
+INLINE int leave(u64 *ctx, int again)
 {
     u64 now = bpf_ktime_get_ns();
     struct task_struct *task = bpf_get_current_task_btf();
     struct user_pt_regs *regs = (struct user_pt_regs *)ctx[0];
     struct InCall *call = bpf_task_storage_get(&in_call, task, 0, 0);
-    if (!call && !is_counted(task))
+    if (again ? !call || !call->begin_ns : !call && !is_counted(task))
         return 0;
     u32 number = number_of(task, regs);
     if (per == PER_PROCESS_ALONE)
@@ -400,6 +338,20 @@ int on_time(u64 *ctx)
         remember(sum, task, regs, now, number);
     }
     return 0;
+}
+
+/* struct pt_regs *regs, long ret */
+SEC("tp_btf/sys_exit")
+int on_time(u64 *ctx)
+{
+    return leave(ctx, 0);
+}
+
+/* The first leaves no call that has begun. */
+SEC("tp_btf/sys_exit")
+int on_time_again(u64 *ctx)
+{
+    return leave(ctx, 1);
 }
 
 SEC("tp_btf/sched_wakeup")

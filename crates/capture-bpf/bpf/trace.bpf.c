@@ -2,7 +2,10 @@
 /* Traces each system call of followed threads: begin and end, arguments and result, and the memory that the arguments point at.
  *
  * A call is assembled in its thread's storage and sent as it ends. The reader is not woken for each call: it polls often enough, and
- * is woken when the ring is a quarter full. */
+ * is woken when the ring is a quarter full.
+ *
+ * Linux 7.0 and newer preempt programs at tracepoints, and skip a program for all threads of a CPU on which a preempted thread is in it
+ * (commit a46023d5616e). There each program has a second one, which does what the first was skipped for. */
 #include "kernel.h"
 #include "wire.h"
 #include "calls.h"
@@ -225,13 +228,12 @@ INLINE int is_taken(struct Call *call)
 }
 
 /* struct pt_regs *regs, long id */
-SEC("tp_btf/sys_enter")
-int on_enter(u64 *ctx)
+INLINE int enter(u64 *ctx, int again)
 {
     struct Control *control = the_control();
     if (!control || !control->began)
         return 0;
-    if (counts_met)
+    if (counts_met && !again)
         count(CALLS_MET);
     struct task_struct *task = bpf_get_current_task_btf();
     u32 number = ctx[1];
@@ -251,12 +253,26 @@ int on_enter(u64 *ctx)
         count(CALLS_NO_MEMORY);
         return 0;
     }
+    if (again && call->open)
+        return 0;
     fill(call, task, (struct user_pt_regs *)ctx[0], number, compat);
     if (what->takes && !compat)
         take_all(call, what, 0);
     call->begin_ns = bpf_ktime_get_ns();
     call->open = 1;
     return 0;
+}
+
+SEC("tp_btf/sys_enter")
+int on_enter(u64 *ctx)
+{
+    return enter(ctx, 0);
+}
+
+SEC("tp_btf/sys_enter")
+int on_enter_again(u64 *ctx)
+{
+    return enter(ctx, 1);
 }
 
 /* Returns whether the call began in an earlier run of the programs, so that its end was not seen. */
@@ -300,8 +316,7 @@ INLINE void late(struct task_struct *task, struct user_pt_regs *regs, s64 result
 }
 
 /* struct pt_regs *regs, long ret */
-SEC("tp_btf/sys_exit")
-int on_exit(u64 *ctx)
+INLINE int leave(u64 *ctx)
 {
     u64 now = bpf_ktime_get_ns();
     struct task_struct *task = bpf_get_current_task_btf();
@@ -334,6 +349,19 @@ int on_exit(u64 *ctx)
         take_all(call, what, 1);
     send(call, what->what);
     return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int on_exit(u64 *ctx)
+{
+    return leave(ctx);
+}
+
+/* A call that the first has sent is open no more. */
+SEC("tp_btf/sys_exit")
+int on_exit_again(u64 *ctx)
+{
+    return leave(ctx);
 }
 
 INLINE void unfinished(struct Call *call, u32 flags)

@@ -1,15 +1,17 @@
 //! The names of plumb's own programs: they show in the kernel's stacks and in lists of programs.
 
 /// The programs in `bpf/`, in alphabetical order.
-pub const PROGRAM_NAMES: [&str; 26] = [
+pub const PROGRAM_NAMES: [&str; 29] = [
     "on_ask",
     "on_begin",
     "on_call",
     "on_count",
     "on_end",
     "on_enter",
+    "on_enter_again",
     "on_exec",
     "on_exit",
+    "on_exit_again",
     "on_finish",
     "on_fork",
     "on_free",
@@ -24,6 +26,7 @@ pub const PROGRAM_NAMES: [&str; 26] = [
     "on_thread",
     "on_tick",
     "on_time",
+    "on_time_again",
     "on_tracepoint",
     "on_user",
     "on_wakeup",

@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use aya::maps::{Map, MapData, PerCpuArray};
 use aya::programs::iter::Iter;
@@ -26,6 +26,10 @@ const RING_BOUNDS: (u32, u32) = (4, 64 << 20);
 /// The kernel types of the context of a program that is run for each thread.
 const EACH_TASK: [&str; 2] = ["bpf_iter_task", "bpf_iter__task"];
 
+/// A variable of kernels that preempt programs at tracepoints: Linux 7.0 and newer (commit a46023d5616e, kernel/tracepoint.c). A program is skipped for
+/// all threads of a CPU on which a preempted thread is in it.
+const PREEMPTION: &str = "tracepoint_srcu_srcu_data";
+
 /// A program at a tracepoint: its name, the tracepoint, and the name of its type.
 pub(crate) type Watch = (&'static str, &'static str, &'static str);
 
@@ -37,6 +41,8 @@ pub(crate) struct Machine {
     pub cpus: u32,
     /// Index of perf events among the cgroup controllers, if the kernel has both.
     pub perf_controller: Option<u32>,
+    /// Whether programs at tracepoints can be preempted.
+    pub preempts_programs: bool,
     /// Made before these types were read: aya reads all of the kernel's types when it makes a loader, even if it is given others, and both together take
     /// 25 MB.
     loader: Cell<Option<EbpfLoader<'static>>>,
@@ -58,11 +64,12 @@ impl Machine {
         let names: Vec<&str> = structures.iter().copied().chain(watches).chain(EACH_TASK).collect();
         let only = types.only(&names);
         let perf_controller = types.constant("cgroup_subsys_id", "perf_event_cgrp_id");
+        let [preempts_programs] = types.have([PREEMPTION]);
         drop(types);
         let btf = Btf::parse(&only, Endianness::default());
         let btf = btf.map_err(refused("types that make sense"))?;
         let cpus = host.cpus.iter().max().map_or(1, |&last| last.saturating_add(1));
-        Ok(Self { btf, cpus, perf_controller, loader: Cell::new(Some(loader)) })
+        Ok(Self { btf, cpus, perf_controller, preempts_programs, loader: Cell::new(Some(loader)) })
     }
 
     /// A loader for an object on this machine.
@@ -158,6 +165,12 @@ pub(crate) fn take_descriptor(bpf: &mut Ebpf, name: &'static str) -> Result<Owne
         _ => return Err(missing(name)),
     };
     map.fd().as_fd().try_clone_to_owned().map_err(refused("a descriptor"))
+}
+
+/// The number of times that the kernel skipped a program because it was running on that CPU: its `recursion_misses`.
+pub(crate) fn skipped(program: BorrowedFd<'_>) -> Option<u64> {
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", program.as_raw_fd())).ok()?;
+    info.lines().find_map(|line| line.strip_prefix("recursion_misses:")?.trim().parse().ok())
 }
 
 /// The sum of a counter over all CPUs.

@@ -11,7 +11,7 @@ use aya::maps::{Array, MapData, PerCpuArray};
 use plumb_capture_api::{FallbackEvents, ProbeCounts, ProbeSpec, SamplingRate};
 use plumb_syscalls::Abi;
 
-use crate::object::{load_program, take, take_descriptor};
+use crate::object::{load_program, skipped, take, take_descriptor};
 use crate::refusal::{LoadError, refused};
 use crate::support::Unsupported;
 use crate::wire::{
@@ -138,7 +138,7 @@ impl Places {
 
     /// Number of hits of tracepoints, by any process, that were missed.
     pub fn unseen(&self) -> u64 {
-        self.programs.tracepoint.as_ref().ok().and_then(missed).unwrap_or(0)
+        self.programs.tracepoint.as_ref().ok().and_then(|program| skipped(program.as_fd())).unwrap_or(0)
     }
 
     /// Stops sampling probes.
@@ -167,12 +167,6 @@ impl Places {
 /// Whether the verifier rejects asking for the probe's cookie.
 fn lacks_cookie(verifier_reason: Option<&str>) -> bool {
     verifier_reason.is_some_and(|reason| reason.contains("bpf_get_attach_cookie"))
-}
-
-/// Number of times that the kernel skipped a program because it was running: its `recursion_misses`.
-fn missed(program: &OwnedFd) -> Option<u64> {
-    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", program.as_raw_fd())).ok()?;
-    info.lines().find_map(|line| line.strip_prefix("recursion_misses:")?.trim().parse().ok())
 }
 
 /// A kernel tracepoint, and the only system call that it reports, if any.

@@ -11,7 +11,7 @@ use aya::maps::{MapData, PerCpuArray};
 use plumb_process::usage::monotonic_ns;
 
 use crate::follow::Teller;
-use crate::object::sum;
+use crate::object::{skipped, sum};
 use crate::sys;
 
 /// Programs at tracepoints, each with the link that keeps it attached.
@@ -24,6 +24,11 @@ impl Probes {
         let link = sys::attach(program.as_fd())?;
         self.0.push((program, Some(link)));
         Ok(())
+    }
+
+    /// Number of times that the kernel skipped each program, in the order in which they were added.
+    pub fn skipped(&self) -> Vec<u64> {
+        self.0.iter().map(|(program, _)| skipped(program.as_fd()).unwrap_or(0)).collect()
     }
 
     fn put_on(&mut self) -> io::Result<()> {

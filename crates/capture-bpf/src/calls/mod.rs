@@ -9,8 +9,9 @@ mod message;
 pub mod wire;
 
 use std::io::{self, Read};
+use std::iter;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use aya::Ebpf;
@@ -36,11 +37,17 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/trace.bpf.o");
 /// The kernel structures that they read.
 const STRUCTURES: [&str; 3] = ["task_struct", "thread_info", "pt_regs"];
 /// The programs.
-const WATCHES: [Watch; 4] = [
+const FORKS_AND_ENDS: [Watch; 2] = [
     ("on_fork", "sched_process_fork", "btf_trace_sched_process_fork"),
-    ("on_enter", "sys_enter", "btf_trace_sys_enter"),
-    ("on_exit", "sys_exit", "btf_trace_sys_exit"),
     ("on_end", "sched_process_exit", "btf_trace_sched_process_exit"),
+];
+/// The programs that are detached while nothing is recorded.
+const AT_CALLS: [Watch; 2] =
+    [("on_enter", "sys_enter", "btf_trace_sys_enter"), ("on_exit", "sys_exit", "btf_trace_sys_exit")];
+/// Programs that do what the first ones were skipped for, where the kernel preempts programs.
+const AGAIN: [Watch; 2] = [
+    ("on_enter_again", "sys_enter", "btf_trace_sys_enter"),
+    ("on_exit_again", "sys_exit", "btf_trace_sys_exit"),
 ];
 /// Calls that start another program; below, those that return in the child too.
 const EXECS: [&str; 2] = ["execve", "execveat"];
@@ -113,7 +120,7 @@ pub struct Calls {
 impl Calls {
     /// Loads the programs and starts them. Initially no call is selected and no process followed.
     pub fn load(filter: CallFilter) -> Result<Self, LoadError> {
-        let machine = Machine::find(&STRUCTURES, &WATCHES)?;
+        let machine = Machine::find(&STRUCTURES, FORKS_AND_ENDS.iter().chain(&AT_CALLS))?;
         let bare_ns = null_call_ns();
         let mut bpf = machine
             .loader()
@@ -131,12 +138,13 @@ impl Calls {
         let program: &mut Iter = program.try_into().map_err(refused("a program"))?;
         program.load("task", &machine.btf).map_err(refused("a program"))?;
         let mut probes = Probes::default();
-        for watch in WATCHES {
-            // Forks must be followed from the start.
-            match watch.0 {
-                "on_enter" | "on_exit" => machine.watch_by(&mut bpf, watch, &mut probes)?,
-                _ => machine.watch(&mut bpf, watch)?,
-            }
+        // Forks must be followed from the start.
+        for watch in FORKS_AND_ENDS {
+            machine.watch(&mut bpf, watch)?;
+        }
+        // A program that is attached later runs later.
+        for watch in AT_CALLS.into_iter().chain(AGAIN.into_iter().filter(|_| machine.preempts_programs)) {
+            machine.watch_by(&mut bpf, watch, &mut probes)?;
         }
         let followed = Followed::take(&machine, &mut bpf)?;
         let mut calls = Self {
@@ -314,6 +322,14 @@ impl Calls {
             untracked: of(CALLS_UNTRACKED),
             no_memory: of(CALLS_NO_MEMORY),
         }
+    }
+
+    /// Most starts and ends of calls, selected or not and of any process, that no program has seen: those that the kernel skipped each program at.
+    pub fn skipped(&self) -> u64 {
+        let skipped = self.probes.lock().unwrap_or_else(PoisonError::into_inner).skipped();
+        let (first, again) = skipped.split_at(AT_CALLS.len().min(skipped.len()));
+        let again = again.iter().copied().chain(iter::repeat(u64::MAX));
+        first.iter().zip(again).map(|(&first, again)| first.min(again)).sum()
     }
 }
 

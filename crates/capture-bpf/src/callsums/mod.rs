@@ -15,12 +15,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use aya::Ebpf;
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, PerCpuHashMap, PerCpuValues};
-use aya::programs::Iter;
+use aya::programs::Program;
+use aya::programs::iter::Iter;
 use plumb_capture_api::TargetObserver;
 use plumb_syscalls::{Abi, Account, Longest, Times, number};
 
 use crate::follow::Followed;
-use crate::object::{Machine, Watch, sum, take, take_descriptor};
+use crate::object::{Machine, Watch, skipped, sum, take, take_descriptor};
 use crate::refusal::{LoadError, refused};
 use crate::sys;
 pub use overhead::{Overhead, null_call_ns};
@@ -64,6 +65,13 @@ const TIMING: [Watch; 4] = [
     ("on_time", "sys_exit", "btf_trace_sys_exit"),
     ("on_enter", "sys_enter", "btf_trace_sys_enter"),
 ];
+/// Programs that do what the last two were skipped for, where the kernel preempts programs.
+const AGAIN: [Watch; 2] = [
+    ("on_time_again", "sys_exit", "btf_trace_sys_exit"),
+    ("on_enter_again", "sys_enter", "btf_trace_sys_enter"),
+];
+/// The programs at the ends of calls, the later ones of which do what the earlier were skipped for.
+const ENDS: [&str; 3] = ["on_count", "on_time", "on_time_again"];
 /// Programs that are run once for each existing task.
 const LOOKS: [&str; 2] = ["on_begin", "on_finish"];
 /// Calls that return in the child too.
@@ -153,6 +161,8 @@ pub struct Events {
     pub ended: u64,
     /// Calls that are in no sum, as there was no space for another one.
     pub lost: u64,
+    /// Most ends of calls of any process that no program has seen: those at which the kernel skipped the program, having preempted it.
+    pub skipped: u64,
 }
 
 /// The loaded programs. Dropping this ends them.
@@ -170,6 +180,7 @@ pub struct CallSums {
     per: Per,
     timed: bool,
     tax: Overhead,
+    skipped_before: u64,
 }
 
 impl CallSums {
@@ -199,7 +210,9 @@ impl CallSums {
                 .and_then(|program| program.load("task", &machine.btf).map_err(io::Error::other))
                 .map_err(refused("a program"))?;
         }
-        for watch in watches() {
+        // A program that is attached later runs later.
+        let again = AGAIN.iter().filter(|_| timed && machine.preempts_programs);
+        for watch in watches().chain(again) {
             machine.watch(&mut bpf, *watch)?;
         }
         let followed = Followed::take(&machine, &mut bpf)?;
@@ -216,6 +229,7 @@ impl CallSums {
             per,
             timed,
             tax: Overhead::default(),
+            skipped_before: 0,
         };
         sums.know(facts).map_err(refused("what is known of calls"))?;
         // From here on, every call on the machine pays for it.
@@ -302,7 +316,16 @@ impl CallSums {
             involuntary_switches: of(SUM_INVOLUNTARY),
             ended: of(SUM_ENDED),
             lost: of(SUM_LOST),
+            skipped: self.skipped().saturating_sub(self.skipped_before),
         }
+    }
+
+    fn skipped(&self) -> u64 {
+        let of = |name| match self.bpf.program(name)? {
+            Program::BtfTracePoint(program) => skipped(program.fd().ok()?.as_fd()),
+            _ => None,
+        };
+        ENDS.into_iter().filter_map(of).min().unwrap_or(0)
     }
 
     /// Resets all counts.
@@ -398,6 +421,7 @@ impl TargetObserver for CallSums {
 
     fn begin(&mut self) -> io::Result<()> {
         self.run_look("on_begin")?;
+        self.skipped_before = self.skipped();
         self.followed.begin()
     }
 

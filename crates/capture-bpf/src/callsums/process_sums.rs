@@ -19,7 +19,7 @@ use super::overhead::{Overhead, ROUNDS, null_call_ns, round_ns};
 use super::wire::{
     CALL_FORKS, MAX_PROCESS_SUMS, PER_PROCESS_ALONE, ProcessCall, ProcessSum, SUM_LOST, SUM_OTHERS,
 };
-use super::{FORKS, OBJECT, STRUCTURES};
+use super::{AGAIN, FORKS, OBJECT, STRUCTURES};
 use crate::follow::Followed;
 use crate::object::{Machine, Watch, sum, take, take_descriptor};
 use crate::refusal::{LoadError, refused};
@@ -81,7 +81,7 @@ impl ProcessSums {
         let mut bpf = loader.load(OBJECT).map_err(refused("maps"))?;
         let mut links = Vec::new();
         let accounted = attached(&machine, &mut bpf, AT_SWITCH, &mut links)?;
-        for watch in AT_CALLS {
+        for watch in AT_CALLS.into_iter().chain(AGAIN.into_iter().filter(|_| machine.preempts_programs)) {
             attached(&machine, &mut bpf, watch, &mut links)?;
         }
         know_forks(&mut bpf)?;

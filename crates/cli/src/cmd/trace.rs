@@ -246,6 +246,14 @@ fn say(calls: &Calls, no_stack: u64) {
     if no_memory > 0 {
         text += &format!("; {no_memory} calls were lost because their entry could not be stored");
     }
+    match calls.skipped() {
+        0 => {}
+        skipped => {
+            text += &format!(
+                "; up to {skipped} calls of all processes were missed, because the kernel had preempted the program that records them"
+            );
+        }
+    }
     say!("{text}; {} ns of tracing overhead subtracted from each latency", calls.floor_ns());
 }
 

@@ -37,6 +37,13 @@ pub(super) fn write(
     if events.lost > 0 {
         writeln!(out, "# {} calls found no room and are in no sum", events.lost)?;
     }
+    if events.skipped > 0 {
+        writeln!(
+            out,
+            "# up to {} calls of all processes were missed, because the kernel had preempted the program that counts them",
+            events.skipped
+        )?;
+    }
     results(&counted.calls, out)?;
     if counted.is_timed {
         writeln!(out, "\n# how long calls took, from beginning to end")?;

@@ -84,6 +84,7 @@ fn counted_json(counted: &Counted, document: &mut Value) {
         "involuntary_switches": events.involuntary_switches,
         "ended_threads": events.ended,
         "lost_calls": events.lost,
+        "missed_calls": events.skipped,
     });
     document["tax"] = json!({
         "null_call_ns": tax.bare_ns,
