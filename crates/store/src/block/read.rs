@@ -122,7 +122,7 @@ impl Block {
                 bytes
             }
         };
-        TableReader::new(bytes).map_err(|error| self.damaged(table, &error))
+        TableReader::new(bytes, table).map_err(|error| self.damaged(table, &error))
     }
 
     pub(super) fn damaged(&self, table: BlockTable, error: &ParquetError) -> StoreError {

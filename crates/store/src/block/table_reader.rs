@@ -8,8 +8,10 @@ use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::serialized_reader::ReadOptionsBuilder;
+use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use super::row_ranges::RowRanges;
+use super::schema::BlockTable;
 
 /// Most values for which there is room before they are read.
 const MOST_RESERVED: usize = 16 << 20;
@@ -18,11 +20,17 @@ const MOST_RESERVED: usize = 16 << 20;
 pub(crate) struct TableReader(SerializedFileReader<Bytes>);
 
 impl TableReader {
-    pub fn new(bytes: Bytes) -> Result<Self> {
+    /// Reads the footer of a file.
+    ///
+    /// # Errors
+    /// It is no Parquet file, or lacks a column of `table`, as one of another version of plumb may.
+    pub fn new(bytes: Bytes, table: BlockTable) -> Result<Self> {
         let with_pages = ReadOptionsBuilder::new().with_page_index().build();
         let reader = SerializedFileReader::new_with_options(bytes.clone(), with_pages);
         // Other writers may leave out the index of pages.
-        reader.or_else(|_| SerializedFileReader::new(bytes)).map(Self)
+        let reader = reader.or_else(|_| SerializedFileReader::new(bytes))?;
+        check_columns(reader.metadata().file_metadata().schema_descr(), table)?;
+        Ok(Self(reader))
     }
 
     /// Number of rows.
@@ -135,6 +143,22 @@ impl TableReader {
     }
 }
 
+/// Refuses a table in which a column is missing or of another type: columns are read by their place, and one that is not there would end the reader in a panic.
+fn check_columns(there: &SchemaDescriptor, table: BlockTable) -> Result<()> {
+    let shape = |column: &ColumnDescriptor| {
+        let name = column.path().parts().first().cloned();
+        (column.physical_type(), column.max_def_level(), column.max_rep_level(), name)
+    };
+    let expected = SchemaDescriptor::new(table.schema()?);
+    for (place, column) in expected.columns().iter().enumerate() {
+        if there.columns().get(place).is_none_or(|one| shape(one) != shape(column)) {
+            let name = column.path();
+            return Err(ParquetError::General(format!("its column {name} is missing or of another type")));
+        }
+    }
+    Ok(())
+}
+
 fn group_rows(group: &dyn RowGroupReader) -> usize {
     usize::try_from(group.metadata().num_rows()).unwrap_or(0)
 }
@@ -153,4 +177,40 @@ fn read_exactly(rows: usize, mut read: impl FnMut(usize) -> Result<usize>) -> Re
 
 fn text(bytes: &ByteArray) -> Result<String> {
     bytes.as_utf8().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+
+    use super::*;
+
+    fn empty(columns: &str) -> Bytes {
+        let schema = Arc::new(parse_message_type(&format!("message profiles {{ {columns} }}")).unwrap());
+        let mut bytes = Vec::new();
+        let properties = Arc::new(WriterProperties::default());
+        SerializedFileWriter::new(&mut bytes, schema, properties).unwrap().close().unwrap();
+        bytes.into()
+    }
+
+    #[test]
+    fn a_table_of_another_version_is_refused_by_its_columns() {
+        let read = |columns: &str| {
+            TableReader::new(empty(columns), BlockTable::Profiles).err().map(|error| error.to_string())
+        };
+        let all = "required int32 series; required int64 ts; required int32 samples; required int64 total;";
+        assert_eq!(read(all), None);
+        assert_eq!(read(&format!("{all} required int64 more;")), None);
+        let refused = |columns: &str, name: &str| {
+            let message = read(columns).unwrap();
+            assert!(message.contains(&format!("column \"{name}\"")), "{message}");
+        };
+        refused("required int32 series; required int64 ts; required int32 samples;", "total");
+        refused(&all.replace("int64 ts", "int32 ts"), "ts");
+        refused(&all.replace("required int32 samples", "optional int32 samples"), "samples");
+    }
 }
