@@ -1,6 +1,7 @@
 //! State shared by all routes: the store, the limits, and moving work off the threads that serve sockets.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::http::HeaderMap;
 use plumb_store::{Batch, Cancellation, Store, Tenant};
@@ -54,10 +55,15 @@ pub(crate) struct App {
     large: Arc<Semaphore>,
     /// Files with symbols that are read and stored at the same time: each is in memory while it is stored.
     symbols: Arc<Semaphore>,
+    /// Bytes of requests since memory was last returned to the system.
+    unreturned: Arc<AtomicUsize>,
 }
 
 /// Bytes per permit of [`App::in_flight`].
 const PERMIT: usize = 1024;
+
+/// Bytes of requests after which memory is returned: what one large request may take.
+const RETURNED: usize = 64 << 20;
 
 /// Small requests that are read at the same time: more would wait for processors, and each takes some 30 MiB at most.
 const SMALL: usize = 4;
@@ -81,6 +87,7 @@ impl App {
             small: Arc::new(Semaphore::new(SMALL)),
             large: Arc::new(Semaphore::new(1)),
             symbols: Arc::new(Semaphore::new(1)),
+            unreturned: Arc::default(),
         }
     }
 
@@ -170,8 +177,22 @@ impl App {
     where
         F: Fn(&IngestLimits) -> Result<Batch, ApiError> + Send + Sync + 'static,
     {
+        let most = limits.memory.decoded;
         let read = tokio::task::spawn_blocking(move || work(&limits)).await;
-        read.map_err(|_| failed("reading the profile"))?
+        let read = read.map_err(|_| failed("reading the profile"))?;
+        // What is refused may have taken all that is allowed.
+        self.freed(read.as_ref().map_or(most, Batch::memory)).await;
+        read
+    }
+
+    /// Counts memory that a request has taken and will free, or has freed, and returns memory to the system after much of it: allocators keep it, in pieces
+    /// that others do not fit into.
+    async fn freed(&self, bytes: usize) {
+        let Some(return_memory) = self.options.return_memory else { return };
+        if self.unreturned.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) >= RETURNED {
+            self.unreturned.store(0, Ordering::Relaxed);
+            let _ = tokio::task::spawn_blocking(return_memory).await;
+        }
     }
 
     async fn keep(&self, tenant: &Tenant, batch: Batch) -> Result<(), ApiError> {

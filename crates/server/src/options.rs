@@ -16,6 +16,8 @@ pub struct ServerOptions {
     pub tokens: Option<Tokens>,
     /// Authorities that the other servers of the bucket are verified by; without them, public ones.
     pub peer_authorities: Option<PeerAuthorities>,
+    /// Returns freed memory to the system; called after requests that took much. `None`: when the allocator does so by itself.
+    pub return_memory: Option<fn()>,
 }
 
 /// Limits for a request that sends profiles.

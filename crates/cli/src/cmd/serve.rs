@@ -46,7 +46,9 @@ struct BucketArgs {
     /// The servers ask each other for profiles that are in no block yet. With --tokens all have the same admin token.
     #[arg(long, value_name = "URL")]
     advertise: Option<String>,
-    /// Certificates (PEM) to verify the other servers of a bucket by, if no public authority has signed theirs
+    /// Certificates (PEM) to verify the server by, if no public authority has signed its own
+    ///
+    /// It is another server of the bucket. Replaces the certificates of public authorities.
     #[arg(long, value_name = "FILE", requires = "advertise")]
     ca_cert: Option<PathBuf>,
 }
@@ -129,7 +131,8 @@ pub fn run(args: Args) -> Result<Exit> {
     raise_file_limit();
     let tokens = args.tokens.as_ref().map(Tokens::read).transpose()?;
     let peer_authorities = args.bucket.ca_cert.as_deref().map(PeerAuthorities::read).transpose()?;
-    let mut options = ServerOptions { tokens, peer_authorities, ..ServerOptions::default() };
+    let return_memory = Some(plumb_capture_perf::trim_memory as fn());
+    let mut options = ServerOptions { tokens, peer_authorities, return_memory, ..ServerOptions::default() };
     options.ingest.body = usize::try_from(args.max_body).unwrap_or(usize::MAX);
     options.ingest.unpacked = options.ingest.unpacked.max(options.ingest.body.saturating_mul(2));
     let memory = &mut options.ingest.memory;
