@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
-use plumb_server::default_type;
+use plumb_server::{default_type, moment};
 use serde::Deserialize;
 
 use crate::args::AccessArgs;
@@ -294,7 +294,8 @@ fn show(args: &Args, client: &Client, (kind, answer): (&str, &[u8]), out: &mut i
             if found.findings.is_empty() {
                 return nothing(args, client);
             }
-            findings::show(&found, args.rows(), |selector| url(args, selector, kind), out)?;
+            let until = moment::parse(&args.until, moment::now());
+            findings::show(&found, args.rows(), until, |selector| url(args, selector, kind), out)?;
         }
         _ => {
             let names: Vec<String> = serde_json::from_slice(answer).with_context(unexpected)?;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use plumb_server::{ListenOptions, PeerAuthorities, Reloader, Server, ServerOptions, Tokens};
+use plumb_server::{ListenOptions, PeerAuthorities, Reloader, Server, ServerOptions, Tokens, WatchOptions};
 use plumb_store::{Store, StoreOptions};
 use rustix::process::{getpid, kill_process};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -129,7 +129,8 @@ pub fn run(args: Args) -> Result<Exit> {
     raise_file_limit();
     let tokens = args.tokens.as_ref().map(Tokens::read).transpose()?;
     let peer_authorities = args.bucket.ca_cert.as_deref().map(PeerAuthorities::read).transpose()?;
-    let mut options = ServerOptions { tokens, peer_authorities, ..ServerOptions::default() };
+    let watch = Some(WatchOptions::default());
+    let mut options = ServerOptions { tokens, peer_authorities, watch, ..ServerOptions::default() };
     options.ingest.body = usize::try_from(args.max_body).unwrap_or(usize::MAX);
     options.ingest.unpacked = options.ingest.unpacked.max(options.ingest.body.saturating_mul(2));
     let memory = &mut options.ingest.memory;
