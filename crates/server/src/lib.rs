@@ -15,6 +15,7 @@ mod client;
 mod connect;
 mod error;
 mod flame;
+mod gauges;
 mod ingest;
 mod metrics;
 pub mod moment;

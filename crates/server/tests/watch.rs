@@ -2,14 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-#[path = "support/live.rs"]
-mod live;
+mod support;
 
 use std::time::Duration;
 
-use live::{LiveServer, until};
 use plumb_server::{ServerOptions, WatchOptions};
 use serde_json::Value;
+use support::live::{LiveServer, until};
 
 const OWN: &str = "anonymous";
 /// As the page and `plumb query findings` ask.

@@ -57,6 +57,12 @@ impl KeptAnswer {
         self.confirmed.elapsed() <= self.interval * 2 && self.age_ms() <= 2 * self.oldest_ms()
     }
 
+    /// Whether no later one is overdue.
+    fn is_last(&self) -> bool {
+        let interval = i64::try_from(self.interval.as_millis()).unwrap_or(i64::MAX);
+        self.age_ms() <= self.oldest_ms().max(interval).saturating_mul(2)
+    }
+
     /// Whether it answers a request. An empty profile type: the default one.
     fn answers(&self, asked: &FindingsRequest) -> bool {
         let (own, length) = (&self.request, |request: &FindingsRequest| request.end - request.start);
@@ -90,6 +96,20 @@ impl KeptFindings {
         let mut fitting = of_tenant
             .filter(|answer| answer.took >= kept_from && answer.answers(asked) && answer.is_current());
         fitting.next().map(|answer| answer.findings.clone())
+    }
+
+    /// The last findings in ranges of this length, of one tenant or all; those that stopped being computed are left out.
+    pub fn current(&self, length: i64, of: Option<&Tenant>) -> Vec<(Tenant, Arc<Findings>)> {
+        let answers = self.lock();
+        let mut current: Vec<(Tenant, Arc<Findings>)> = answers
+            .iter()
+            .filter(|((tenant, one), answer)| {
+                *one == length && of.is_none_or(|of| of == tenant) && answer.is_last()
+            })
+            .map(|((tenant, _), answer)| (tenant.clone(), answer.findings.clone()))
+            .collect();
+        current.sort_by(|(one, _), (other, _)| one.cmp(other));
+        current
     }
 
     /// The last answer for a range of this length, current or not.

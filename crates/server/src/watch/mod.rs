@@ -25,8 +25,10 @@ use crate::options::WatchOptions;
 use crate::query::{self, FindingsRequest};
 use crate::wire::types::LabelValuesRequest;
 
-/// Lengths of the ranges until now, in milliseconds: an hour, the default of the page and of `plumb query`; and a day.
-pub(crate) const RANGES: [i64; 2] = [3_600_000, 86_400_000];
+/// An hour, the default range of the page and of `plumb query`, in milliseconds.
+pub(crate) const HOUR: i64 = 3_600_000;
+/// Lengths of the ranges until now, in milliseconds: an hour and a day.
+const RANGES: [i64; 2] = [HOUR, 86_400_000];
 
 /// A computation rests for this multiple of its own time, also while others are due: at the start of a server all are.
 const REST: u32 = 3;
@@ -103,6 +105,7 @@ impl Watch {
         let work = move |context: &Context| findings_until_now(context, length);
         let computed = self.app.background_query(entry.tenant.clone(), work).await;
         let took = begin.elapsed();
+        self.app.metrics.background.computed(took);
         match computed {
             Ok((request, findings)) => {
                 let interval = self.schedule.interval(took);
