@@ -28,6 +28,12 @@ struct Answered {
     status: u16,
 }
 
+/// Label of the messages of the webhook.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Delivered {
+    outcome: &'static str,
+}
+
 /// All metrics.
 pub(crate) struct Metrics {
     registry: Registry,
@@ -56,6 +62,8 @@ pub(crate) struct BackgroundMetrics {
     computed: Counter,
     /// Seconds that they took.
     seconds: Counter<f64, AtomicU64>,
+    /// Messages of the webhook.
+    messages: Family<Delivered, Counter>,
 }
 
 impl BackgroundMetrics {
@@ -72,7 +80,13 @@ impl BackgroundMetrics {
             Unit::Seconds,
             metrics.seconds.clone(),
         );
+        registry.register("webhook_messages", "Messages of the webhook by outcome", metrics.messages.clone());
         metrics
+    }
+
+    /// Counts a message of the webhook with its end.
+    pub fn message(&self, outcome: &'static str) {
+        self.messages.get_or_create(&Delivered { outcome }).inc();
     }
 
     /// Counts a computation of findings.

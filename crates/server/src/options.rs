@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::access::Tokens;
 use crate::authorities::PeerAuthorities;
+use crate::webhook::WebhookOptions;
 
 /// Options of a server.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +19,8 @@ pub struct ServerOptions {
     pub peer_authorities: Option<PeerAuthorities>,
     /// Findings computed in the background; `None`: only when they are requested.
     pub watch: Option<WatchOptions>,
+    /// Receiver of findings that begin and end. Only `watch` finds them.
+    pub webhook: Option<WebhookOptions>,
 }
 
 /// Options of the computation of findings in the background.

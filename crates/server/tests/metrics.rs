@@ -13,7 +13,7 @@ use axum::body::Body;
 use axum::http::Request;
 use http_body_util::BodyExt;
 use plumb_fixtures::{Requirement, needs, skip};
-use plumb_server::{ServerOptions, WatchOptions};
+use plumb_server::{ServerOptions, WatchOptions, WebhookOptions};
 use support::Server;
 use support::live::{LiveServer, until};
 
@@ -105,12 +105,20 @@ async fn metrics_are_read_by_prometheus_in_either_format() {
 /// that are asked for are among them.
 fn busy_metrics(name: &str) -> Vec<u8> {
     let watch = WatchOptions { least_interval: Duration::from_millis(100), ..WatchOptions::default() };
-    let server = LiveServer::start(name, ServerOptions { watch: Some(watch), ..ServerOptions::default() });
+    // A receiver that refuses all messages.
+    let receiver = LiveServer::start(&format!("{name}-receiver"), ServerOptions::default());
+    let webhook = Some(WebhookOptions::new(&format!("{}/none", receiver.url()), None, None).unwrap());
+    let options = ServerOptions { watch: Some(watch), webhook, ..ServerOptions::default() };
+    let server = LiveServer::start(name, options);
     let own = "anonymous";
     server.deploy(own, "shop");
     assert_eq!(server.post(own, "/ingest", "main;f 5\n"), 400);
     server.json(own, "/api/v1/services");
     until("a change is found", || server.get(own, "/metrics").contains("kind=\"change\"").then_some(()));
+    until("a message is refused", || {
+        server.push(own, "shop", "main;handle;ship 3\n", 0);
+        server.get(own, "/metrics").contains("outcome=\"failed\"").then_some(())
+    });
     let blocks = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name).join("blocks");
     _ = std::fs::remove_dir_all(&blocks);
     std::fs::write(&blocks, "").unwrap();

@@ -202,6 +202,12 @@ impl Server {
         self.listener.local_addr().unwrap_or(self.options.address)
     }
 
+    /// The URL of that address.
+    pub fn url(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address())
+    }
+
     /// Reads its files again while it runs.
     pub fn reloader(&self) -> Reloader {
         self.reloader.clone()
@@ -209,6 +215,7 @@ impl Server {
 
     /// Serves until `stop` completes; then lets running requests end.
     pub async fn run(self, stop: impl Future<Output = ()>) {
+        let url = self.url();
         let (stopping, stopped) = watch::channel(false);
         let waiting = Waiting::default();
         let refusing = Arc::new(Protocols::new(refusing_router(), &self.options, self.tls.clone()));
@@ -216,7 +223,7 @@ impl Server {
         let mut connections = JoinSet::new();
         let mut background = JoinSet::new();
         if let Some(watch) = self.watch {
-            background.spawn(watch.run());
+            background.spawn(watch.run(url));
         }
         tokio::pin!(stop);
         loop {

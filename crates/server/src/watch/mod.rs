@@ -23,6 +23,7 @@ use crate::error::ApiError;
 use crate::moment;
 use crate::options::WatchOptions;
 use crate::query::{self, FindingsRequest};
+use crate::webhook::Webhook;
 use crate::wire::types::LabelValuesRequest;
 
 /// An hour, the default range of the page and of `plumb query`, in milliseconds.
@@ -40,15 +41,19 @@ const LOOK: Duration = Duration::from_secs(5);
 pub(crate) struct Watch {
     app: App,
     schedule: Schedule,
+    /// Running once the watch does.
+    webhook: Option<Webhook>,
 }
 
 impl Watch {
     pub fn new(app: App, options: WatchOptions) -> Self {
-        Self { app, schedule: Schedule::new(options) }
+        Self { app, schedule: Schedule::new(options), webhook: None }
     }
 
-    /// Computes whatever is due, without end.
-    pub async fn run(mut self) {
+    /// Computes whatever is due, without end. `own_url`: the address that the server listens on.
+    pub async fn run(mut self, own_url: String) {
+        let options = self.app.options.webhook.as_ref();
+        self.webhook = options.map(|options| Webhook::start(options, &own_url, self.app.metrics.clone()));
         loop {
             let pause = self.step().await;
             tokio::time::sleep(pause).await;
@@ -93,14 +98,14 @@ impl Watch {
         RANGES.into_iter().filter(|length| u128::from(length.unsigned_abs()) <= most).collect()
     }
 
-    /// Whether profiles have left the range since the last computation, by its age. In an empty range nothing changes by itself.
+    /// Whether profiles may have left the range since the last computation, by its age.
     fn is_outdated(&self, entry: &Entry) -> bool {
         let answer = self.app.kept_findings.get(&entry.tenant, entry.length);
-        answer.is_none_or(|answer| answer.findings.services > 0 && answer.age_ms() > answer.oldest_ms())
+        answer.is_none_or(|answer| answer.age_ms() > answer.oldest_ms())
     }
 
     /// Computes the findings of a range and keeps them. Returns the time that it took.
-    async fn compute(&self, entry: &Entry) -> Duration {
+    async fn compute(&mut self, entry: &Entry) -> Duration {
         let (begin, length) = (Instant::now(), entry.length);
         let work = move |context: &Context| findings_until_now(context, length);
         let computed = self.app.background_query(entry.tenant.clone(), work).await;
@@ -109,6 +114,9 @@ impl Watch {
         match computed {
             Ok((request, findings)) => {
                 let interval = self.schedule.interval(took);
+                if let Some(webhook) = self.webhook.as_mut().filter(|_| length == HOUR) {
+                    webhook.evaluated(&entry.tenant, &findings);
+                }
                 let answer = KeptAnswer::new(request, Arc::new(findings), took, interval);
                 self.app.kept_findings.put(&entry.tenant, entry.length, answer);
             }

@@ -59,7 +59,8 @@ impl InsideAgent {
         }
         let token = random_token()?;
         // Findings are computed by the server that people ask.
-        let options = ServerOptions { tokens: Some(Tokens::writer(&token)), watch: None, ..options };
+        let tokens = Some(Tokens::writer(&token));
+        let options = ServerOptions { tokens, watch: None, webhook: None, ..options };
         let server = Server::bind(store, options, ListenOptions::new(([127, 0, 0, 1], 0).into())).await?;
         let url = format!("http://{}", server.address());
         let (stop, stopped) = oneshot::channel();
