@@ -21,7 +21,7 @@ pub(super) struct Findings {
     #[serde(default)]
     own_cpu_ns: i64,
     #[serde(default)]
-    truncated: Vec<Bound>,
+    pub(super) truncated: Vec<Bound>,
     #[serde(default)]
     largest: Vec<Large>,
     pub(super) findings: Vec<Finding>,
@@ -36,25 +36,26 @@ struct Large {
 
 /// A limit that the server applied to an answer.
 #[derive(Deserialize)]
-struct Bound {
-    service: Option<String>,
-    says: String,
+pub(super) struct Bound {
+    pub(super) service: Option<String>,
+    pub(super) says: String,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Finding {
-    title: String,
-    service: String,
+    pub(super) title: String,
+    pub(super) service: String,
     cpu_ns: i64,
     of_machine_percent: Option<f64>,
-    details: Vec<String>,
-    remedy: Option<String>,
-    evidence: Evidence,
+    pub(super) details: Vec<String>,
+    pub(super) remedy: Option<String>,
+    pub(super) evidence: Evidence,
 }
 
 #[derive(Deserialize)]
-struct Evidence {
+pub(super) struct Evidence {
     selector: String,
+    pub(super) function: Option<String>,
 }
 
 /// Age of an answer that is worth a note, in milliseconds.
