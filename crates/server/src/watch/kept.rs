@@ -17,7 +17,7 @@ use crate::query::FindingsRequest;
 const LENGTH_TOLERANCE: i64 = 1000;
 /// Greatest distance of a requested end from now, in milliseconds: the page keeps its range for half a minute, and clocks differ.
 const NOW_TOLERANCE: i64 = 60_000;
-/// An answer older than this part of its range is computed again, also without new profiles.
+/// An answer older than this part of its range is not given to requests.
 const OLDEST: i64 = 10;
 
 /// The findings of a tenant in a range.
@@ -54,7 +54,7 @@ impl KeptAnswer {
 
     /// Whether it may be given to requests. After the interval the next computation begins, which takes some time itself.
     fn is_current(&self) -> bool {
-        self.confirmed.elapsed() <= self.interval * 2 && self.age_ms() <= 2 * self.oldest_ms()
+        self.confirmed.elapsed() <= self.interval * 2 && self.age_ms() <= self.oldest_ms()
     }
 
     /// Whether no later one is overdue.

@@ -98,10 +98,10 @@ impl Watch {
         RANGES.into_iter().filter(|length| u128::from(length.unsigned_abs()) <= most).collect()
     }
 
-    /// Whether profiles may have left the range since the last computation, by its age.
+    /// Whether the last answer is soon too old for requests, as profiles have left its range.
     fn is_outdated(&self, entry: &Entry) -> bool {
         let answer = self.app.kept_findings.get(&entry.tenant, entry.length);
-        answer.is_none_or(|answer| answer.age_ms() > answer.oldest_ms())
+        answer.is_none_or(|answer| 2 * answer.age_ms() > answer.oldest_ms())
     }
 
     /// Computes the findings of a range and keeps them. Returns the time that it took.
