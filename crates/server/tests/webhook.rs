@@ -5,13 +5,16 @@
 mod support;
 
 use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::post;
-use plumb_server::{ServerOptions, WatchOptions, WebhookOptions};
+use plumb_fixtures::{Requirement, needs_command};
+use plumb_server::{ListenOptions, PeerAuthorities, ServerOptions, WatchOptions, WebhookOptions};
 use serde_json::{Value, json};
 use support::live::{LiveServer, until};
 use tokio::runtime::Runtime;
@@ -49,12 +52,15 @@ impl Receiver {
 }
 
 fn server(name: &str, url: &str, page_url: Option<&str>) -> LiveServer {
+    with_webhook(name, WebhookOptions::new(url, page_url, None).unwrap())
+}
+
+fn with_webhook(name: &str, webhook: WebhookOptions) -> LiveServer {
     let watch = WatchOptions {
         least_interval: Duration::from_millis(50),
         cpu_share: 1000.0,
         ..WatchOptions::default()
     };
-    let webhook = WebhookOptions::new(url, page_url, None).unwrap();
     let options = ServerOptions { watch: Some(watch), webhook: Some(webhook), ..ServerOptions::default() };
     LiveServer::start(name, options)
 }
@@ -63,6 +69,7 @@ fn server(name: &str, url: &str, page_url: Option<&str>) -> LiveServer {
 fn after(receiver: &Receiver, count: usize, push: impl Fn()) -> Vec<Value> {
     until("the messages come", || {
         push();
+        std::thread::sleep(Duration::from_millis(100));
         Some(receiver.received()).filter(|received| received.len() >= count)
     })
 }
@@ -71,7 +78,7 @@ fn after(receiver: &Receiver, count: usize, push: impl Fn()) -> Vec<Value> {
 fn findings_that_begin_and_end_are_sent_once_each() {
     let receiver = Receiver::start();
     let server = server("webhook-messages", &receiver.url, None);
-    let begin = || server.push(OWN, "shop", "main;price_basket 700\nmain;serve 300\n", 60);
+    let begin = || server.push(OWN, "shop", "main;price_basket 70\nmain;serve 30\n", 60);
     // The first attempt is refused, and made again.
     let received = after(&receiver, 2, begin);
     assert_eq!(received[0], received[1]);
@@ -102,7 +109,7 @@ fn findings_that_begin_and_end_are_sent_once_each() {
     );
     assert_eq!(server.status(path), 200);
     // Both become too small to be findings.
-    let ended = after(&receiver, 4, || server.push(OWN, "shop", "main;sort 60000\n", 30));
+    let ended = after(&receiver, 4, || server.push(OWN, "shop", "main;sort 20000\n", 30));
     let [sort, gone] = &ended[2..] else { panic!("{ended:?}") };
     assert_eq!(
         (&sort["status"], &sort["alerts"][0]["labels"]["subject"]),
@@ -139,4 +146,42 @@ fn a_silent_receiver_holds_nobody_up() {
     assert_eq!(found["findings"].as_array().map(Vec::len), Some(1));
     drop(server);
     assert!(begin.elapsed() < Duration::from_secs(8), "less than the time limit of a message");
+}
+
+/// A receiver with TLS that refuses every message: one that was refused has come through.
+#[test]
+fn a_receiver_with_tls_is_verified_by_the_named_authority() {
+    if !needs_command(Requirement::Tools, "openssl") {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("webhook-certificate");
+    _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"])
+        .args(["-days", "30", "-subj", "/CN=plumb", "-addext", "subjectAltName=IP:127.0.0.1"])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+        .args(["-keyout", "key.pem", "-out", "cert.pem"])
+        .current_dir(&folder)
+        .output();
+    assert!(made.unwrap().status.success());
+    let certificate = folder.join("cert.pem");
+    let tls = Some((certificate.clone(), folder.join("key.pem")));
+    let listen = ListenOptions { tls, ..ListenOptions::new("127.0.0.1:0".parse().unwrap()) };
+    let receiver = LiveServer::listen("webhook-tls-receiver", ServerOptions::default(), listen);
+    let url = format!("https://{}/none", receiver.address);
+    let authorities = PeerAuthorities::read(&certificate).unwrap();
+    let trusting = WebhookOptions::new(&url, None, Some(authorities)).unwrap();
+    let server = with_webhook("webhook-tls", trusting);
+    let other = with_webhook("webhook-tls-other", WebhookOptions::new(&url, None, None).unwrap());
+    let refused = |server: &LiveServer| {
+        server.push(OWN, "shop", "main;price_basket 700\n", 60);
+        server.get(OWN, "/metrics").contains("plumb_webhook_messages_total{outcome=\"failed\"} 1")
+    };
+    until("the message is refused", || refused(&server).then_some(()));
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(2) {
+        assert!(!refused(&other), "the receiver is not verified, so that nothing is sent");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }

@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 pub struct LiveServer {
     runtime: Option<Runtime>,
-    address: SocketAddr,
+    pub address: SocketAddr,
 }
 
 impl Drop for LiveServer {
@@ -24,11 +24,15 @@ impl Drop for LiveServer {
 impl LiveServer {
     /// Starts a server on an empty store.
     pub fn start(name: &str, options: ServerOptions) -> Self {
+        Self::listen(name, options, ListenOptions::new("127.0.0.1:0".parse().unwrap()))
+    }
+
+    /// As [`LiveServer::start`], with other options of listening.
+    pub fn listen(name: &str, options: ServerOptions, listen: ListenOptions) -> Self {
         let directory: PathBuf = [env!("CARGO_TARGET_TMPDIR"), name].iter().collect();
         _ = std::fs::remove_dir_all(&directory);
         let store = Arc::new(Store::open(StoreOptions::new(directory)).unwrap());
         let runtime = Runtime::new().unwrap();
-        let listen = ListenOptions::new("127.0.0.1:0".parse().unwrap());
         let server = runtime.block_on(plumb_server::Server::bind(store, options, listen)).unwrap();
         let address = server.address();
         runtime.spawn(server.run(std::future::pending()));
