@@ -63,4 +63,19 @@ fn a_week_is_reported_against_the_week_before() {
     let file = std::fs::read_to_string(folder.join("week.md")).expect("it is written");
     assert!(file.contains("There are no profiles before this time to compare with."), "{file}");
     assert!(file.contains("1 more: `plumb query series`."), "{file}");
+    assert!(file.contains("processors | – |"), "{file}");
+}
+
+/// Twelve functions have a twelfth of the time each: less than the threshold.
+#[test]
+fn a_service_in_which_nothing_stands_out_is_named() {
+    let folder = folder("query-nothing");
+    let serving = Serving::start(&folder, &[]);
+    let stacks: String = (0..12).map(|number| format!("main;f{number} 100\n")).collect();
+    push(&serving, "shop", 60, &stacks);
+    let found = succeeds(&folder, &["query", "findings", "--to", &serving.url]);
+    assert!(found.starts_with("Nothing stands out. The largest services: shop 100%\n"), "{found}");
+    assert!(found.trim_end().ends_with("1 service, 12.000 s CPU time"), "{found}");
+    let report = succeeds(&folder, &["query", "report", "--to", &serving.url]);
+    assert!(report.contains("**12.0 s of CPU time in 1 service.** Nothing stands out."), "{report}");
 }

@@ -314,7 +314,7 @@ fn show(args: &Args, client: &Client, (kind, answer): (&str, &[u8]), out: &mut i
         }
         What::Findings => {
             let found: findings::Findings = serde_json::from_slice(answer).with_context(unexpected)?;
-            if found.findings.is_empty() {
+            if found.services == 0 {
                 return nothing(args, client);
             }
             let until = moment::parse(&args.until, moment::now());

@@ -15,7 +15,8 @@ pub(super) struct Findings {
     until_ms: i64,
     cpu_ns: i64,
     machine_ns: Option<i64>,
-    services: usize,
+    /// Services with profiles in the range.
+    pub(super) services: usize,
     examined: usize,
     /// Missing in the answers of older servers.
     #[serde(default)]

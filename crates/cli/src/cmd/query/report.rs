@@ -224,7 +224,11 @@ fn show_services(report: &Report, limit: usize, out: &mut impl Write) -> Result<
             Unit::Nanoseconds => format!("{} processors", significant(now / length_ns.max(1.0))),
             Unit::Count => format!("{} a second", significant(1e9 * now / length_ns.max(1.0))),
         };
-        let (value, change) = (unit.text(*now), change(*before, *now));
+        let change = match report.functions {
+            Some(_) => change(*before, *now),
+            None => "–".to_owned(),
+        };
+        let value = unit.text(*now);
         writeln!(out, "| {} | {value} | {mean} | {change} |", cell_code(name))?;
     }
     let left = present.count().saturating_sub(limit);
