@@ -88,7 +88,7 @@ const OLD_MS = 5000;
 /** The age of an answer that the server has kept. */
 function aged({ until_ms }: FindingsAnswer, until: number): HTMLElement[] {
   const age = until - until_ms;
-  return age < OLD_MS ? [] : [el("p", { class: "hint" }, `As of ${duration(1e6 * age)} before the end of the range, when the server last computed them.`)];
+  return age < OLD_MS ? [] : [el("p", { class: "hint" }, `As of ${Math.round(age / 1000)} s before the end of the range, when the server last computed them.`)];
 }
 
 function listed({ findings, examined, services, truncated, largest, cpu_ns }: FindingsAnswer, events: OverviewEvents): HTMLElement[] {
