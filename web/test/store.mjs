@@ -121,6 +121,21 @@ const tests = {
     await it.close();
   },
 
+  "findings that the server has kept for a while have their age": async () => {
+    const it = await open();
+    assert.doesNotMatch(await it.tab.locator(".findings").textContent(), /As of/);
+    await it.tab.route("**/api/v1/findings*", async (route) => {
+      const response = await route.fetch();
+      const answer = await response.json();
+      await route.fulfill({ response, json: { ...answer, until_ms: answer.until_ms - 47_000 } });
+    });
+    await it.tab.reload();
+    await it.settle();
+    await it.tab.locator(".finding").first().waitFor();
+    assert.match(await it.tab.locator(".findings").textContent(), /As of 4[78] s before the end of the range, when the server last computed them\./);
+    await it.close();
+  },
+
   "tables are exact, and a function has callers and callees": async () => {
     const it = await open(`${service("mail")}&view=table`);
     const rows = await it.rows();

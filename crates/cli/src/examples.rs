@@ -159,6 +159,7 @@ pub const SERVE: &str = "\
 Examples:
   plumb serve profile.plumb                   # a recording, for the browser
   plumb serve --store /var/lib/plumb --retention 90d --max-size 100G
+  plumb serve --webhook https://chat.example/hook   # findings that begin and end
   plumb serve --listen 0.0.0.0:4041 --tls-cert cert.pem --tls-key key.pem --tokens tokens";
 
 #[cfg(feature = "server")]
@@ -175,7 +176,8 @@ Other commands read profiles from a server by URL: plumb report 'http://127.0.0.
 Examples:
   plumb query findings                        # what stands out in all services
   plumb query functions --query '{service_name=\"api\"}' --from now-6h
-  plumb query diff --from now-1h              # this hour against the hour before";
+  plumb query diff --from now-1h              # this hour against the hour before
+  plumb query report --md -o week.md          # a week against the week before";
 
 pub const GENERATE: &str = "\
 Examples:

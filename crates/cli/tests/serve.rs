@@ -2,47 +2,20 @@
 
 #![cfg(feature = "server")]
 
+mod serving;
 mod spun;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use plumb_fixtures::{Requirement, needs_command};
+use serving::Serving;
 use spun::{folder, open_to_others, plumb, reported, succeeds, text};
 
 /// 700 of 1,000 in work, which main calls.
 const API: &str = "api;main;work 700\napi;main;rest;deep 300\n";
 const BATCH: &str = "batch;main;sort 500\n";
-
-/// A server in a directory, stopped when dropped.
-struct Serving {
-    child: Child,
-    url: String,
-}
-
-impl Serving {
-    fn start(folder: &Path, options: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-        command
-            .args(["serve", "--listen", "127.0.0.1:0", "--store", "store", "--no-agent"])
-            .args(options)
-            .current_dir(folder);
-        let mut child = command.stderr(Stdio::piped()).spawn().expect("plumb starts");
-        let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
-        let first = lines.next().expect("it says where it listens").expect("it is text");
-        let url = first.split_once("listening on ").expect("it says where it listens").1.to_owned();
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, url }
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// A server that has both profiles.
 fn served(name: &str) -> (PathBuf, Serving) {
@@ -407,6 +380,9 @@ fn errors_say_what_to_do() {
     assert!(late.contains("from is after until"), "{late}");
     let kind = refused(&["query", "top", "--to", &serving.url, "--type", "cpu"]);
     assert!(kind.contains("\"cpu\" is no profile type; selected are: process_cpu:"), "{kind}");
+    let webhook =
+        wrong(&["serve", "--listen", "127.0.0.1:0", "--no-agent", "--webhook", "chat.example/hook"]);
+    assert!(webhook.contains("chat.example/hook is not a URL of a webhook"), "{webhook}");
     // A second server on the same store would overwrite the first one's data.
     let second = refused(&["serve", "--listen", "127.0.0.1:0", "--store", "store", "--no-agent"]);
     assert!(second.contains("store"), "{second}");

@@ -67,7 +67,10 @@ pub struct LargeService {
 pub struct Finding {
     /// The finding as a sentence.
     pub title: String,
-    /// The subject.
+    /// A name for it without figures, such as the function, that stays the same while the finding lasts. With the service and the kind it identifies
+    /// the finding.
+    pub subject: String,
+    /// The sort of finding.
     pub kind: FindingKind,
     /// The service.
     pub service: String,
@@ -92,8 +95,8 @@ pub struct Finding {
     pub remedy: Option<&'static str>,
 }
 
-/// The subject of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// The sort of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
     /// A newer version takes more.
@@ -110,6 +113,21 @@ pub enum FindingKind {
     Kernel,
     /// The habits of a service in which nothing else stands out.
     Service,
+}
+
+impl FindingKind {
+    /// The word for it in JSON and in labels.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Change => "change",
+            Self::Rhythm => "rhythm",
+            Self::Wait => "wait",
+            Self::Cause => "cause",
+            Self::Function => "function",
+            Self::Kernel => "kernel",
+            Self::Service => "service",
+        }
+    }
 }
 
 /// The selection that shows a finding.
@@ -183,7 +201,7 @@ pub fn of_service(profile: &Profile, filter: &Filter, threshold: f64, facts: &Se
 /// Returns the finding about the habits of the service.
 fn whole(facts: &ServiceFacts) -> Finding {
     let title = if facts.period_ns.is_some() { "It works at regular intervals" } else { "It was watched" };
-    made(facts, FindingKind::Service, title.to_owned(), 100.0)
+    made(facts, FindingKind::Service, [title.to_owned(), title.to_owned()], 100.0)
 }
 
 fn finding(report: &Explanation<'_>, what: Bottleneck, share: Share, facts: &ServiceFacts) -> Finding {
@@ -225,7 +243,7 @@ fn finding(report: &Explanation<'_>, what: Bottleneck, share: Share, facts: &Ser
     };
     let percent = share.percent;
     let title = format!("{subject}: {} of its CPU time", percent_text(percent));
-    let mut found = made(facts, kind, title, percent);
+    let mut found = made(facts, kind, [subject, title], percent);
     found.evidence.function = function(frame);
     found.details.push(format!("95% interval {:.0}–{:.0}%", share.low, share.high));
     if let Some(rule) = rule {
@@ -258,16 +276,16 @@ fn of_code(
     (kind, frame, format!("{whose} {}", cause.rule.claim), rule)
 }
 
-/// Creates a finding on values of a profile type, without the habits of the service. `value`: in that type's unit; only CPU time is a cost of the machine.
+/// Creates a finding with this subject and title on values of a profile type, without the habits of the service. `value`: in that type's unit; only CPU time is a cost of the machine.
 fn of_values(
     facts: &ServiceFacts,
     kind: FindingKind,
-    title: String,
+    names: [String; 2],
     (profile_type, percent, value): (&str, f64, f64),
 ) -> Finding {
     let is_cpu = is_cpu_time(profile_type);
     let facts = ServiceFacts { period_ns: None, observations: Vec::new(), ..facts.clone() };
-    let mut found = made(&facts, kind, title, percent);
+    let mut found = made(&facts, kind, names, percent);
     found.cpu_ns = if is_cpu { value as i64 } else { 0 };
     found.of_machine_percent =
         facts.machine_ns.filter(|_| is_cpu).and_then(|machine| machine_percent(found.cpu_ns, machine));
@@ -288,8 +306,8 @@ fn short(name: &str) -> String {
     shorten(without_parameters(name), NAME_WIDTH).into_owned()
 }
 
-/// Creates a finding with the facts about the service.
-fn made(facts: &ServiceFacts, kind: FindingKind, title: String, percent: f64) -> Finding {
+/// Creates a finding with this subject and title, and the facts about the service.
+fn made(facts: &ServiceFacts, kind: FindingKind, [subject, title]: [String; 2], percent: f64) -> Finding {
     let cpu_ns = (facts.cpu_ns as f64 * percent / 100.0) as i64;
     let title = match facts.period_ns {
         Some(period) => format!("{title}; the service wakes every {:.1} s", period as f64 / 1e9),
@@ -297,6 +315,7 @@ fn made(facts: &ServiceFacts, kind: FindingKind, title: String, percent: f64) ->
     };
     Finding {
         title,
+        subject,
         kind,
         service: facts.service.clone(),
         owner: FindingOwner::default(),

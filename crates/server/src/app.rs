@@ -15,6 +15,7 @@ use crate::options::{IngestLimits, ServerOptions};
 use crate::peers;
 use crate::selections::recent::Selections;
 use crate::symbols::ElfSymbols;
+use crate::watch::KeptFindings;
 
 /// The context of a query: store, limits, tenant, cancellation.
 pub(crate) struct Context {
@@ -25,6 +26,8 @@ pub(crate) struct Context {
     pub peer_agent: ureq::Agent,
     /// Selections of the store last read for the page.
     pub selections: Selections,
+    /// Findings computed in the background.
+    pub kept_findings: KeptFindings,
     /// Set once the client no longer waits for the answer.
     pub cancellation: Cancellation,
 }
@@ -44,6 +47,8 @@ pub(crate) struct App {
     pub metrics: Arc<Metrics>,
     /// Files dropped on the page.
     pub opened: OpenedFiles,
+    /// Findings computed in the background.
+    pub kept_findings: KeptFindings,
     peer_agent: ureq::Agent,
     selections: Selections,
     queries: Arc<Semaphore>,
@@ -80,6 +85,7 @@ impl App {
             options: Arc::new(options),
             metrics,
             opened: OpenedFiles::default(),
+            kept_findings: KeptFindings::default(),
             peer_agent,
             selections: Selections::default(),
             queries,
@@ -99,6 +105,35 @@ impl App {
         }
     }
 
+    fn context(&self, tenant: Tenant) -> Context {
+        Context {
+            store: self.store.clone(),
+            options: self.options.clone(),
+            tenant,
+            peer_agent: self.peer_agent.clone(),
+            selections: self.selections.clone(),
+            kept_findings: self.kept_findings.clone(),
+            cancellation: Cancellation::default(),
+        }
+    }
+
+    /// Runs a query of the server's own on a thread that may block. It takes no place among the queries of clients; their time limit applies to it,
+    /// and dropping the future cancels it.
+    pub async fn background_query<T, F>(&self, tenant: Tenant, work: F) -> Result<T, ApiError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Context) -> Result<T, ApiError> + Send + 'static,
+    {
+        let context = self.context(tenant);
+        let _wanted = CancelOnDrop(context.cancellation.clone());
+        let limit = self.options.query.time;
+        let answer = tokio::task::spawn_blocking(move || work(&context));
+        match timeout(limit, answer).await {
+            Ok(answer) => answer.map_err(|_| failed("the query"))?,
+            Err(_) => Err(too_slow(limit.as_secs())),
+        }
+    }
+
     /// Runs a query on a thread that may block. After the time limit, or if the client closes the connection, the query is
     /// cancelled.
     pub async fn query<T, F>(&self, tenant: Tenant, work: F) -> Result<T, ApiError>
@@ -106,17 +141,9 @@ impl App {
         T: Send + 'static,
         F: FnOnce(&Context) -> Result<T, ApiError> + Send + 'static,
     {
-        let cancellation = Cancellation::default();
-        let context = Context {
-            store: self.store.clone(),
-            options: self.options.clone(),
-            tenant,
-            peer_agent: self.peer_agent.clone(),
-            selections: self.selections.clone(),
-            cancellation: cancellation.clone(),
-        };
+        let context = self.context(tenant);
         // Dropped with this future, for whatever reason.
-        let _wanted = CancelOnDrop(cancellation);
+        let _wanted = CancelOnDrop(context.cancellation.clone());
         let metrics = self.metrics.clone();
         let queries = self.queries.clone();
         let limit = self.options.query.time;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::access::Tokens;
 use crate::authorities::PeerAuthorities;
+use crate::webhook::WebhookOptions;
 
 /// Options of a server.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +19,31 @@ pub struct ServerOptions {
     pub peer_authorities: Option<PeerAuthorities>,
     /// Returns freed memory to the system; called after requests that took much. `None`: when the allocator does so by itself.
     pub return_memory: Option<fn()>,
+    /// Findings computed in the background; `None`: only when they are requested.
+    pub watch: Option<WatchOptions>,
+    /// Receiver of findings that begin and end. Only `watch` finds them.
+    pub webhook: Option<WebhookOptions>,
+}
+
+/// Options of the computation of findings in the background.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WatchOptions {
+    /// Shortest time between two computations for the same tenant and time range.
+    pub least_interval: Duration,
+    /// Part of one CPU that all computations together take in the long run, from 0 to 1.
+    pub cpu_share: f64,
+    /// Shortest computation whose answer is given to requests. Faster ones are repeated for each request, so that their answer is current.
+    pub kept_from: Duration,
+}
+
+impl Default for WatchOptions {
+    fn default() -> Self {
+        Self {
+            least_interval: Duration::from_secs(15),
+            cpu_share: 0.02,
+            kept_from: Duration::from_millis(100),
+        }
+    }
 }
 
 /// Limits for a request that sends profiles.

@@ -7,13 +7,15 @@ mod support;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
 use http_body_util::BodyExt;
 use plumb_fixtures::{Requirement, needs, skip};
-use plumb_server::ServerOptions;
+use plumb_server::{ServerOptions, WatchOptions, WebhookOptions};
 use support::Server;
+use support::live::{LiveServer, until};
 
 /// The parser as a program; `None`, after saying why, if its modules can't be fetched.
 fn parser() -> Option<PathBuf> {
@@ -99,33 +101,43 @@ async fn metrics_are_read_by_prometheus_in_either_format() {
     }
 }
 
-/// The metrics of a server that has answered, refused and failed requests: every route and status that alerts ask for is among them.
-async fn busy_metrics(name: &str) -> Vec<u8> {
-    let server = Server::new(name, ServerOptions::default());
-    let push = "/ingest?name=api.cpu&sampleRate=100";
-    assert_eq!(server.post(push, "text/plain", "main;f 5\n").await.0, 200);
-    assert_eq!(server.post("/ingest", "text/plain", "main;f 5\n").await.0, 400);
-    assert_eq!(server.get("/api/v1/services").await.0, 200);
+/// The metrics of a listening server that has answered, refused and failed requests, and has a finding of each kind that alerts ask for: all series
+/// that are asked for are among them.
+fn busy_metrics(name: &str) -> Vec<u8> {
+    let watch = WatchOptions { least_interval: Duration::from_millis(100), ..WatchOptions::default() };
+    // A receiver that refuses all messages.
+    let receiver = LiveServer::start(&format!("{name}-receiver"), ServerOptions::default());
+    let webhook = Some(WebhookOptions::new(&format!("{}/none", receiver.url()), None, None).unwrap());
+    let options = ServerOptions { watch: Some(watch), webhook, ..ServerOptions::default() };
+    let server = LiveServer::start(name, options);
+    let own = "anonymous";
+    server.deploy(own, "shop");
+    assert_eq!(server.post(own, "/ingest", "main;f 5\n"), 400);
+    server.json(own, "/api/v1/services");
+    until("a change is found", || server.get(own, "/metrics").contains("kind=\"change\"").then_some(()));
+    until("a message is refused", || {
+        server.push(own, "shop", "main;handle;ship 3\n", 0);
+        server.get(own, "/metrics").contains("outcome=\"failed\"").then_some(())
+    });
     let blocks = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name).join("blocks");
     _ = std::fs::remove_dir_all(&blocks);
     std::fs::write(&blocks, "").unwrap();
-    server.post("/api/v1/admin/flush", "text/plain", "").await;
-    assert_eq!(server.get("/ready/push").await.0, 503);
-    let request = Request::get("/metrics").header("Accept", "application/openmetrics-text");
-    server.bytes(request.body(Body::empty()).unwrap()).await.1
+    server.post(own, "/api/v1/admin/flush", "");
+    until("nothing can be stored", || (server.status("/ready/push") == 503).then_some(()));
+    server.get(own, "/metrics").into_bytes()
 }
 
 fn deployed(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(path)
 }
 
-#[tokio::test]
-async fn alerts_ask_for_metrics_that_a_server_has() {
+#[test]
+fn alerts_ask_for_metrics_that_a_server_has() {
     if !needs(Requirement::Go) {
         return;
     }
     let Some(program) = parser() else { return };
-    let metrics = busy_metrics("metrics-alerts").await;
+    let metrics = busy_metrics("metrics-alerts");
     let rules = deployed("prometheus/plumb.rules.yaml");
     let alerts = parsed(&program, &["rules", rules.to_str().unwrap()], &metrics).unwrap();
     assert!(alerts.lines().any(|alert| alert == "PlumbCannotStore"), "{alerts}");
@@ -142,13 +154,13 @@ async fn alerts_ask_for_metrics_that_a_server_has() {
     }
 }
 
-#[tokio::test]
-async fn the_dashboard_asks_for_metrics_that_a_server_has() {
+#[test]
+fn the_dashboard_asks_for_metrics_that_a_server_has() {
     if !needs(Requirement::Go) {
         return;
     }
     let Some(program) = parser() else { return };
-    let metrics = busy_metrics("metrics-dashboard").await;
+    let metrics = busy_metrics("metrics-dashboard");
     let text = std::fs::read(deployed("grafana/plumb-server.json")).unwrap();
     let dashboard: serde_json::Value = serde_json::from_slice(&text).unwrap();
     let targets =
@@ -168,4 +180,30 @@ async fn the_dashboard_asks_for_metrics_that_a_server_has() {
         let is_twice = name == "plumb_store_samples_total";
         assert!(is_twice || filled.contains(name), "{name} is in no panel");
     }
+}
+
+/// A tenant's findings have names of its services: a request for one tenant gets no others.
+#[test]
+fn findings_are_gauges_of_their_tenant() {
+    let watch = WatchOptions { least_interval: Duration::from_millis(100), ..WatchOptions::default() };
+    let server = LiveServer::start(
+        "metrics-findings",
+        ServerOptions { watch: Some(watch), ..ServerOptions::default() },
+    );
+    for (tenant, function) in [("one", "alpha"), ("two", "omega")] {
+        server.push(tenant, "shop", &format!("main;{function} 30\nmain;other 10\n"), 60);
+    }
+    for (tenant, function, other) in [("one", "alpha", "omega"), ("two", "omega", "alpha")] {
+        let labels =
+            format!(r#"{{tenant="{tenant}",service="shop",kind="function",subject="{function}"}} 0.75"#);
+        let wanted = format!("plumb_finding{labels}");
+        let text = until("the finding is a gauge", || {
+            Some(server.get(tenant, "/metrics")).filter(|text| text.contains(&wanted))
+        });
+        assert!(!text.contains(other), "{text}");
+        let seconds = text.lines().find_map(|line| line.strip_prefix("plumb_findings_seconds_total "));
+        assert!(seconds.is_some_and(|seconds| seconds.parse::<f64>().unwrap() > 0.0), "{text}");
+    }
+    let all = server.get_of_all("/metrics");
+    assert!(all.contains("alpha") && all.contains("omega"), "{all}");
 }

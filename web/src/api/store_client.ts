@@ -29,6 +29,8 @@ export interface Finding {
 }
 
 export interface FindingsAnswer {
+  /** End of the range that the answer is of; a server keeps answers for a while. */
+  readonly until_ms: number;
   readonly services: number;
   readonly examined: number;
   /** How the answer was bounded, a sentence each. */

@@ -64,7 +64,7 @@ export async function overview(host: HTMLElement, client: StoreClient, selection
   // Whoever chose what rows are looks for these.
   host.append(...(isServices ? [findings, ...listing] : [...listing, findings]));
   void client.findings(selection).then(
-    (answer) => signal.aborted || findings.replaceChildren(el("h2", {}, "Findings"), ...listed(answer, events)),
+    (answer) => signal.aborted || findings.replaceChildren(el("h2", {}, "Findings"), ...aged(answer, until), ...listed(answer, events)),
     (error: unknown) => signal.aborted || findings.replaceChildren(el("h2", {}, "Findings"), el("p", { class: "hint" }, error instanceof Error ? error.message : String(error))),
   );
 }
@@ -81,6 +81,15 @@ function rowPicker(known: readonly string[], label: string, { label: choose }: O
 
 /** Findings in sight at first. */
 const SHOWN = 5;
+
+/** Age of an answer that is said, in milliseconds. */
+const OLD_MS = 5000;
+
+/** The age of an answer that the server has kept. */
+function aged({ until_ms }: FindingsAnswer, until: number): HTMLElement[] {
+  const age = until - until_ms;
+  return age < OLD_MS ? [] : [el("p", { class: "hint" }, `As of ${Math.round(age / 1000)} s before the end of the range, when the server last computed them.`)];
+}
 
 function listed({ findings, examined, services, truncated, largest, cpu_ns }: FindingsAnswer, events: OverviewEvents): HTMLElement[] {
   const bounds = truncated.map(({ says }) => el("p", { class: "hint" }, says));

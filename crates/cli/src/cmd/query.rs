@@ -1,8 +1,9 @@
-//! `plumb query`: queries a server for functions, callers, series, findings, a verdict or a whole profile.
+//! `plumb query`: queries a server for functions, callers, series, findings, a verdict, a report or a whole profile.
 
 mod findings;
 mod options;
 mod passed_on;
+mod report;
 mod series;
 mod verdict;
 
@@ -10,7 +11,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
-use plumb_server::default_type;
+use plumb_server::{default_type, moment};
 use serde::Deserialize;
 
 use crate::args::AccessArgs;
@@ -43,13 +44,15 @@ pub struct Args {
     /// Profile type [default: CPU time, or the only one that matches]
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
-    /// Start: now-1h, 2026-11-24T14:00 (UTC), 2026-11-24T14:00+01:00, or seconds or milliseconds since 1970
-    #[arg(long, value_name = "TIME", default_value = "now-1h")]
-    from: String,
+    /// Start, such as now-6h or 2026-11-24T14:00 (UTC) [default: now-1h; of a report now-7d]
+    ///
+    /// Also 2026-11-24T14:00+01:00, and seconds or milliseconds since 1970.
+    #[arg(long, value_name = "TIME")]
+    from: Option<String>,
     /// End
     #[arg(long, value_name = "TIME", default_value = "now")]
     until: String,
-    /// With functions, callers, series, verdict, findings: most rows [default: 20]
+    /// With functions, callers, series, verdict, findings, report: most rows [default: 20; of a report 10]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// With series: a row per value of this label (repeatable) [default: service_name]
@@ -60,7 +63,7 @@ pub struct Args {
     /// Only with export: pprof, pprof.gz, speedscope, firefox, trace, callgrind, folded, otlp, csv, or plumb for a recording.
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
-    /// With export, flame, diff: file to write
+    /// With export, flame, diff, report: file to write
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -68,6 +71,9 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// With report: write Markdown, the only format so far
+    #[arg(long)]
+    md: bool,
     #[command(flatten)]
     access: AccessArgs,
 }
@@ -112,6 +118,8 @@ enum What {
     Verdict,
     /// Findings in all services, the largest first
     Findings,
+    /// Findings, services and functions of a week against the week before, in Markdown
+    Report,
     /// All samples, as a file
     Export,
 }
@@ -157,6 +165,12 @@ pub fn passed_on(args: &Args) -> Result<Option<Vec<String>>> {
 }
 
 impl Args {
+    /// Start of the time range.
+    fn from(&self) -> &str {
+        let default = if self.what == What::Report { "now-7d" } else { "now-1h" };
+        self.from.as_deref().unwrap_or(default)
+    }
+
     /// Most rows to print.
     fn rows(&self) -> usize {
         self.limit.unwrap_or(ROWS)
@@ -168,7 +182,7 @@ pub fn run(args: Args) -> Result<Exit> {
     let client = Client::new(&args.to, &args.access)?;
     let limit = args.rows().to_string();
     let mut parameters =
-        vec![("query", args.query.as_str()), ("from", args.from.as_str()), ("until", args.until.as_str())];
+        vec![("query", args.query.as_str()), ("from", args.from()), ("until", args.until.as_str())];
     let kind = match (args.what, &args.kind) {
         (What::Services | What::Labels | What::Types, _) => String::new(),
         (_, Some(kind)) => kind.clone(),
@@ -185,6 +199,9 @@ pub fn run(args: Args) -> Result<Exit> {
     if !kind.is_empty() {
         parameters.push(("type", &kind));
     }
+    if args.what == What::Report {
+        return report(&args, &client, &kind);
+    }
     let path = match args.what {
         What::Services => "/api/v1/services",
         What::Labels => "/api/v1/labels",
@@ -194,7 +211,7 @@ pub fn run(args: Args) -> Result<Exit> {
         What::Series => "/api/v1/series",
         What::Verdict => "/api/v1/verdict",
         What::Findings => "/api/v1/findings",
-        What::Export | What::Tree | What::Flame | What::Diff => "/api/v1/export",
+        What::Export | What::Report | What::Tree | What::Flame | What::Diff => "/api/v1/export",
     };
     match args.what {
         What::Functions => parameters.push(("limit", &limit)),
@@ -207,7 +224,7 @@ pub fn run(args: Args) -> Result<Exit> {
                 parameters.push(("by", "service_name"));
             }
         }
-        What::Services | What::Types | What::Verdict | What::Findings => {}
+        What::Services | What::Types | What::Verdict | What::Findings | What::Report => {}
         What::Tree | What::Flame | What::Diff => {
             bail!("plumb query {:?} is shown by another command", args.what)
         }
@@ -247,6 +264,12 @@ fn export(args: &Args, answer: &[u8]) -> Result<Exit> {
     };
     newfile::write(path, answer)?;
     Ok(Exit::Success)
+}
+
+fn report(args: &Args, client: &Client, kind: &str) -> Result<Exit> {
+    let mut text = Vec::new();
+    report::write(args, client, kind, &mut text)?;
+    export(args, &text)
 }
 
 fn unexpected(args: &Args) -> String {
@@ -291,10 +314,11 @@ fn show(args: &Args, client: &Client, (kind, answer): (&str, &[u8]), out: &mut i
         }
         What::Findings => {
             let found: findings::Findings = serde_json::from_slice(answer).with_context(unexpected)?;
-            if found.findings.is_empty() {
+            if found.services == 0 {
                 return nothing(args, client);
             }
-            findings::show(&found, args.rows(), |selector| url(args, selector, kind), out)?;
+            let until = moment::parse(&args.until, moment::now());
+            findings::show(&found, args.rows(), until, |selector| url(args, selector, kind), out)?;
         }
         _ => {
             let names: Vec<String> = serde_json::from_slice(answer).with_context(unexpected)?;
@@ -315,7 +339,7 @@ fn whole_sum(args: &Args, client: &Client, kind: &str, rows: &[series::SeriesRow
     }
     let parameters = [
         ("query", args.query.as_str()),
-        ("from", args.from.as_str()),
+        ("from", args.from()),
         ("until", args.until.as_str()),
         ("type", kind),
     ];
@@ -339,7 +363,7 @@ fn show_neighbours(found: &Neighbours, limit: usize, out: &mut impl Write) -> Re
 
 /// The URL from which other commands read the selection.
 fn url(args: &Args, selector: &str, kind: &str) -> String {
-    url_of(args, selector, (&args.from, &args.until), Some(kind))
+    url_of(args, selector, (args.from(), &args.until), Some(kind))
 }
 
 fn url_of(args: &Args, selector: &str, (from, until): (&str, &str), kind: Option<&str>) -> String {
@@ -353,8 +377,7 @@ fn url_of(args: &Args, selector: &str, (from, until): (&str, &str), kind: Option
 /// The error for a label that no profile has, if that is the case.
 fn no_label(args: &Args, client: &Client) -> Result<()> {
     let Some(name) = args.name.as_deref().filter(|_| args.what == What::Labels) else { return Ok(()) };
-    let parameters =
-        [("query", args.query.as_str()), ("from", args.from.as_str()), ("until", args.until.as_str())];
+    let parameters = [("query", args.query.as_str()), ("from", args.from()), ("until", args.until.as_str())];
     let labels = client.get("/api/v1/labels", &parameters)?;
     let labels: Vec<String> = serde_json::from_slice(&labels).with_context(|| unexpected(args))?;
     if labels.is_empty() {
@@ -369,7 +392,9 @@ fn nothing(args: &Args, client: &Client) -> Result<()> {
     no_label(args, client)?;
     let none = format!(
         "no profiles match {} from {} until {}; choose another time by --from",
-        args.query, args.from, args.until
+        args.query,
+        args.from(),
+        args.until
     );
     // A server may refuse to search all of time.
     let Ok(all) = client.get("/api/v1/services", &[("from", "1"), ("until", "now")]) else { bail!(none) };

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use plumb_server::{ListenOptions, PeerAuthorities, Reloader, Server, ServerOptions, Tokens};
+use plumb_server::{
+    ListenOptions, PeerAuthorities, Reloader, Server, ServerOptions, Tokens, WatchOptions, WebhookOptions,
+};
 use plumb_store::{Store, StoreOptions};
 use rustix::process::{getpid, kill_process};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -20,7 +22,7 @@ use crate::args::LogArgs;
 use crate::args::profiles::{self, ProfileArgs};
 use crate::args::value::{period, size};
 use crate::examples;
-use crate::exit::Exit;
+use crate::exit::{Exit, wrong_usage};
 use crate::loaded;
 use crate::newfile::keep_private;
 use crate::showing::{self, ShowArgs};
@@ -48,18 +50,32 @@ struct BucketArgs {
     advertise: Option<String>,
     /// Certificates (PEM) to verify the server by, if no public authority has signed its own
     ///
-    /// It is another server of the bucket. Replaces the certificates of public authorities.
-    #[arg(long, value_name = "FILE", requires = "advertise")]
+    /// It is another server of the bucket, or the webhook's receiver. Replaces the certificates of public authorities.
+    #[arg(long, value_name = "FILE", requires = "verified")]
     ca_cert: Option<PathBuf>,
+}
+
+/// Arguments of a webhook.
+#[derive(clap::Args, Debug)]
+struct WebhookArgs {
+    /// URL to which findings are sent when they begin and end
+    ///
+    /// As an Alertmanager sends alerts to its webhook receivers (version 4). A finding begins and ends once two evaluations in a row have found so.
+    #[arg(long, value_name = "URL")]
+    webhook: Option<String>,
+    /// URL of this server in these messages [default: the address it listens on]
+    #[arg(long, value_name = "URL", requires = "webhook")]
+    external_url: Option<String>,
 }
 
 /// Arguments of `plumb serve`.
 #[derive(clap::Args, Debug)]
+#[command(group = clap::ArgGroup::new("verified").args(["advertise", "webhook"]).multiple(true))]
 #[command(after_help = examples::SERVE)]
 pub struct Args {
     /// Recordings, or profiles of other tools, to show instead of a store
     #[cfg_attr(feature = "agent", arg(conflicts_with = "no_agent", conflicts_with_all = profiles::SWITCHES))]
-    #[arg(value_name = "FILE", conflicts_with_all = ["store", "wal", "advertise", "ca_cert", "retention", "max_size", "max_body", "max_query_length", "max_age", "tls_cert", "tokens"])]
+    #[arg(value_name = "FILE", conflicts_with_all = ["store", "wal", "advertise", "ca_cert", "webhook", "retention", "max_size", "max_body", "max_query_length", "max_age", "tls_cert", "tokens"])]
     files: Vec<PathBuf>,
     #[command(flatten)]
     show: ShowArgs,
@@ -71,6 +87,8 @@ pub struct Args {
     store: String,
     #[command(flatten)]
     bucket: BucketArgs,
+    #[command(flatten)]
+    webhook: WebhookArgs,
     /// Delete profiles older than this
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = period)]
     retention: Duration,
@@ -131,8 +149,15 @@ pub fn run(args: Args) -> Result<Exit> {
     raise_file_limit();
     let tokens = args.tokens.as_ref().map(Tokens::read).transpose()?;
     let peer_authorities = args.bucket.ca_cert.as_deref().map(PeerAuthorities::read).transpose()?;
+    let watch = Some(WatchOptions::default());
+    let WebhookArgs { webhook, external_url } = &args.webhook;
+    let webhook = webhook.as_ref().map(|url| {
+        WebhookOptions::new(url, external_url.as_deref(), peer_authorities.clone()).map_err(wrong_usage)
+    });
+    let webhook = webhook.transpose()?;
     let return_memory = Some(plumb_capture_perf::trim_memory as fn());
-    let mut options = ServerOptions { tokens, peer_authorities, return_memory, ..ServerOptions::default() };
+    let mut options =
+        ServerOptions { tokens, peer_authorities, return_memory, watch, webhook, ..ServerOptions::default() };
     options.ingest.body = usize::try_from(args.max_body).unwrap_or(usize::MAX);
     options.ingest.unpacked = options.ingest.unpacked.max(options.ingest.body.saturating_mul(2));
     let memory = &mut options.ingest.memory;
@@ -179,10 +204,9 @@ async fn serve(
     listen: ListenOptions,
     agent: Option<(PathBuf, Vec<String>)>,
 ) -> Result<Exit> {
-    let scheme = if listen.tls.is_some() { "https" } else { "http" };
     let is_open = listen.tls.is_none() && options.tokens.is_none();
     let server = Server::bind(store.clone(), options.clone(), listen).await?;
-    let url = format!("{scheme}://{}", server.address());
+    let url = server.url();
     say!("listening on {url}");
     tracing::info!(url, "started");
     tokio::spawn(reload(server.reloader(), signal(SignalKind::hangup())?));

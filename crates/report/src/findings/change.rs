@@ -47,7 +47,8 @@ pub fn of_change(change: &ServiceChange, facts: &ServiceFacts) -> Finding {
     );
     let value = change.more_per_ns * change.lasted_ns as f64;
     let values = (&*change.profile_type, 100.0 * change.share, value);
-    let mut found = of_values(facts, FindingKind::Change, title, values);
+    let subject = format!("{what} {}: {name}{kind}", change.after);
+    let mut found = of_values(facts, FindingKind::Change, [subject, title], values);
     found.evidence.function = Some(change.function.clone());
     found.details.push(format!("Since {}; before it {what} {}.", change.since, change.before));
     found.details.push("For the same load, which is taken from the other functions.".to_owned());
@@ -102,6 +103,7 @@ mod tests {
             found.title,
             "version 1.1: price_basket, called by handle, +38% (31–45), 0.40 processors more"
         );
+        assert_eq!(found.subject, "version 1.1: price_basket");
         assert_eq!((found.cpu_ns, found.of_machine_percent), (24_000_000_000, Some(10.0)));
         assert_eq!((found.owner, found.kind), (FindingOwner::Service, FindingKind::Change));
         assert!(found.details[0].contains("2026-11-28 10:00"), "{:?}", found.details);

@@ -95,6 +95,7 @@ mod tests {
     fn finding(service: &str, owner: FindingOwner, cpu_ns: i64) -> Finding {
         Finding {
             title: String::new(),
+            subject: String::new(),
             kind: FindingKind::Function,
             service: service.to_owned(),
             owner,

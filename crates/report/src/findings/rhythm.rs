@@ -63,7 +63,8 @@ pub fn of_rhythm(rhythm: &ServiceRhythm, facts: &ServiceFacts) -> Finding {
         format!("every {period} its threads wait for a lock in {name}, {each} in all")
     };
     let values = (&*rhythm.profile_type, percent, rhythm.value);
-    let mut found = of_values(facts, FindingKind::Rhythm, title, values);
+    let subject = if is_cpu { name } else { lock(&rhythm.function) };
+    let mut found = of_values(facts, FindingKind::Rhythm, [subject, title], values);
     if is_cpu {
         found.details.push(format!("Each time {each} of CPU time beyond what it takes otherwise."));
     }
@@ -96,11 +97,16 @@ pub fn of_lock_waits(waits: &LockWaits, facts: &ServiceFacts) -> Option<Finding>
         short(&waits.function)
     );
     let values = (&*waits.profile_type, 100.0 * waits.share, 0.0);
-    let mut found = of_values(facts, FindingKind::Wait, title, values);
+    let mut found = of_values(facts, FindingKind::Wait, [lock(&waits.function), title], values);
     found.evidence.function = Some(waits.function.clone());
     found.details.extend(waits.caller.as_ref().map(|caller| format!("Called by {}.", short(caller))));
     found.remedy = Some("hold the lock for less time, split it, or give each thread data of its own");
     Some(found)
+}
+
+/// The subject of waits for a lock that a function takes.
+fn lock(function: &str) -> String {
+    format!("lock in {}", short(function))
 }
 
 /// A time in the unit that a person would take.

@@ -20,6 +20,7 @@ use prost::Message;
 
 use super::bounded::{BoundedProfile, bounded};
 use super::bursts::{AgentBursts, CpuTime};
+use super::findings_request::FindingsRequest;
 use super::lasting::usual;
 use super::locks::{LockRows, OfService, has_locks};
 use super::profile::CountedRows;
@@ -35,8 +36,6 @@ use crate::wire::querier::StacktracesRequest;
 const OTHER_TYPES: usize = 6;
 /// Largest services that are named.
 const LARGEST: usize = 3;
-/// Least time before the range in which earlier versions are looked for, in milliseconds.
-const LEAST_BEFORE: i64 = 900_000;
 /// Most observations reported per service.
 const OBSERVATIONS: usize = 5;
 /// Wake-ups are regular if this fraction of the intervals measured by agents is within a tenth of the median.
@@ -45,38 +44,6 @@ const REGULAR: f64 = 0.8;
 const PERIODS: usize = 200_000;
 /// Fewest intervals that can be called regular.
 const LEAST_PERIODS: usize = 3;
-
-/// The request.
-#[derive(Clone, Debug)]
-pub(crate) struct FindingsRequest {
-    /// The profile type of CPU time.
-    pub profile_type: String,
-    pub label_selector: String,
-    pub start: i64,
-    pub end: i64,
-    /// Smallest share of a service's CPU time for a finding.
-    pub threshold: f64,
-    /// Most services that are examined.
-    pub services: usize,
-}
-
-impl FindingsRequest {
-    /// Start of the time before the range in which a version is looked for with which the one in the range is compared: as long as the range.
-    fn before(&self) -> i64 {
-        self.start.saturating_sub(self.end.saturating_sub(self.start).max(LEAST_BEFORE)).max(1)
-    }
-
-    /// The request for the samples of its time that a selector matches.
-    fn stacktraces(&self, selector: Selector) -> StacktracesRequest {
-        StacktracesRequest {
-            profile_type_id: self.profile_type.clone(),
-            label_selector: selector.to_string(),
-            start: self.start,
-            end: self.end,
-            ..StacktracesRequest::default()
-        }
-    }
-}
 
 /// Totals of a service, before its samples are read.
 #[derive(Default)]

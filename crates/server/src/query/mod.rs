@@ -7,6 +7,7 @@ mod bursts;
 mod call_site;
 mod duration;
 mod findings;
+mod findings_request;
 mod functions;
 mod go_pgo;
 mod heatmap;
@@ -23,7 +24,8 @@ mod versions;
 mod windows;
 
 pub(crate) use bounded::{BoundedProfile, bounded_profile, thinned_profile};
-pub(crate) use findings::{FindingsRequest, findings};
+pub(crate) use findings::findings;
+pub(crate) use findings_request::FindingsRequest;
 pub(crate) use functions::{functions, neighbours};
 pub(crate) use heatmap::heatmap;
 pub(crate) use labels::{analyze, label_names, label_values, profile_types, series_labels, stats};

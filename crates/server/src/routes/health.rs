@@ -5,8 +5,10 @@ use axum::http::header::ACCEPT;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 
+use super::guard::TENANT;
 use crate::app::App;
 use crate::error::{ApiError, ErrorCode};
+use crate::watch::HOUR;
 
 /// Tells who balances load whether queries are answered. They are when profiles can't be stored, as when the disk is full: that is said.
 pub(super) async fn ready(State(app): State<App>) -> Result<String, ApiError> {
@@ -36,13 +38,19 @@ async fn failure(app: &App) -> Result<Option<String>, ApiError> {
 const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Counts for Prometheus.
+/// Counts for Prometheus. Findings have names of a tenant's services and functions: a token of one tenant, or a request for one, gets those of that
+/// tenant alone.
 pub(super) async fn metrics(State(app): State<App>, headers: HeaderMap) -> Response {
     let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let is_open = accepted.into_iter().any(|text| text.contains("application/openmetrics-text"));
+    let tenant = match headers.contains_key(TENANT).then(|| app.tenant(&headers)).transpose() {
+        Ok(tenant) => tenant,
+        Err(error) => return error.into_response(),
+    };
     let store = app.store.clone();
     let status = tokio::task::spawn_blocking(move || store.status()).await.unwrap_or_default();
-    match app.metrics.text(&status) {
+    let findings = app.kept_findings.current(HOUR, tenant.as_ref());
+    match app.metrics.text(&status, &findings) {
         Ok(text) => {
             let kind = if is_open { OPEN_METRICS } else { PLAIN };
             ([("Content-Type", HeaderValue::from_static(kind))], text).into_response()

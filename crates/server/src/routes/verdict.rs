@@ -12,15 +12,12 @@ use super::export::nothing;
 use crate::app::Context;
 use crate::error::{ApiError, ErrorCode};
 use crate::parameters::Parameters;
-use crate::query::{self, BoundedProfile};
-
-/// The share in percent from which on something is worth it, as `plumb explain` has it.
-const THRESHOLD: f64 = 10.0;
+use crate::query::{self, BoundedProfile, FindingsRequest};
 
 /// The threshold that is asked for.
 pub(super) fn threshold(parameters: &Parameters) -> Result<f64, ApiError> {
     match parameters.get("threshold").filter(|text| !text.is_empty()) {
-        None => Ok(THRESHOLD),
+        None => Ok(FindingsRequest::THRESHOLD),
         Some(text) => text.parse().ok().filter(|share| (0.0..=100.0).contains(share)).ok_or_else(|| {
             ApiError::invalid(format!("threshold={text}: expected a percentage from 0 to 100"))
         }),

@@ -33,6 +33,7 @@ use crate::app::App;
 use crate::metrics::Metrics;
 use crate::options::ServerOptions;
 use crate::routes::{ShownRecordings, recordings_router, refusing_router, router_of};
+use crate::watch::Watch;
 
 /// Address and limits of a listening server.
 #[derive(Clone, Debug)]
@@ -111,6 +112,8 @@ pub struct Server {
     /// Users whose connections are served; `None`: all.
     users: Option<Vec<u32>>,
     reloader: Reloader,
+    /// Computes findings while the server runs.
+    watch: Option<Watch>,
 }
 
 /// Reads the files of a running server again: its certificate and its tokens.
@@ -151,8 +154,10 @@ impl Server {
         }
         let tokens = options.tokens.clone();
         let app = App::new(store, options);
+        let watch = app.options.watch.map(|options| Watch::new(app.clone(), options));
         let mut server = Self::listen(router_of(app.clone()), app.metrics, listen, None).await?;
         server.reloader.tokens = tokens;
+        server.watch = watch;
         Ok(server)
     }
 
@@ -188,12 +193,19 @@ impl Server {
             tls,
             users,
             reloader: Reloader { certificate, tokens: None },
+            watch: None,
         })
     }
 
     /// The address it listens on, with the port chosen by the system if none was given.
     pub fn address(&self) -> SocketAddr {
         self.listener.local_addr().unwrap_or(self.options.address)
+    }
+
+    /// The URL of that address.
+    pub fn url(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address())
     }
 
     /// Reads its files again while it runs.
@@ -203,11 +215,16 @@ impl Server {
 
     /// Serves until `stop` completes; then lets running requests end.
     pub async fn run(self, stop: impl Future<Output = ()>) {
+        let url = self.url();
         let (stopping, stopped) = watch::channel(false);
         let waiting = Waiting::default();
         let refusing = Arc::new(Protocols::new(refusing_router(), &self.options, self.tls.clone()));
         let protocols = Arc::new(Protocols::new(self.router, &self.options, self.tls));
         let mut connections = JoinSet::new();
+        let mut background = JoinSet::new();
+        if let Some(watch) = self.watch {
+            background.spawn(watch.run(url));
+        }
         tokio::pin!(stop);
         loop {
             tokio::select! {
@@ -245,6 +262,7 @@ impl Server {
             }
         }
         drop(self.listener);
+        background.abort_all();
         let _ = stopping.send(true);
         let all = async { while connections.join_next().await.is_some() {} };
         if tokio::time::timeout(self.options.stop_time, all).await.is_err() {

@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test uses a part")]
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+pub mod live;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;

@@ -11,15 +11,18 @@ use crate::terminal::printable;
 /// The fields of the server's document that are shown.
 #[derive(Deserialize)]
 pub(super) struct Findings {
+    /// End of the range that the answer is of, in milliseconds since 1970.
+    until_ms: i64,
     cpu_ns: i64,
     machine_ns: Option<i64>,
-    services: usize,
+    /// Services with profiles in the range.
+    pub(super) services: usize,
     examined: usize,
     /// Missing in the answers of older servers.
     #[serde(default)]
     own_cpu_ns: i64,
     #[serde(default)]
-    truncated: Vec<Bound>,
+    pub(super) truncated: Vec<Bound>,
     #[serde(default)]
     largest: Vec<Large>,
     pub(super) findings: Vec<Finding>,
@@ -34,31 +37,36 @@ struct Large {
 
 /// A limit that the server applied to an answer.
 #[derive(Deserialize)]
-struct Bound {
-    service: Option<String>,
-    says: String,
+pub(super) struct Bound {
+    pub(super) service: Option<String>,
+    pub(super) says: String,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Finding {
-    title: String,
-    service: String,
+    pub(super) title: String,
+    pub(super) service: String,
     cpu_ns: i64,
     of_machine_percent: Option<f64>,
-    details: Vec<String>,
-    remedy: Option<String>,
-    evidence: Evidence,
+    pub(super) details: Vec<String>,
+    pub(super) remedy: Option<String>,
+    pub(super) evidence: Evidence,
 }
 
 #[derive(Deserialize)]
-struct Evidence {
+pub(super) struct Evidence {
     selector: String,
+    pub(super) function: Option<String>,
 }
 
-/// Prints at most `limit` findings. `url` maps a selector to the URL from which other commands read its samples.
+/// Age of an answer that is worth a note, in milliseconds.
+const OLD: i64 = 5000;
+
+/// Prints at most `limit` findings. `until`: the requested end, in milliseconds since 1970. `url` maps a selector to the URL from which other commands read its samples.
 pub(super) fn show(
     found: &Findings,
     limit: usize,
+    until: Option<i64>,
     url: impl Fn(&str) -> String,
     out: &mut impl Write,
 ) -> Result<()> {
@@ -82,6 +90,9 @@ pub(super) fn show(
         };
         let all: Vec<String> = found.largest.iter().map(one).collect();
         writeln!(out, "Nothing stands out. The largest services: {}\n", all.join(", "))?;
+    }
+    if let Some(age) = until.map(|until| until.saturating_sub(found.until_ms)).filter(|&age| age >= OLD) {
+        writeln!(out, "note  as of {} s ago, when the server last computed it", age / 1000)?;
     }
     for bound in &found.truncated {
         let service = bound.service.as_ref().map(|service| format!("{}: ", printable(service)));

@@ -30,7 +30,7 @@ const OF_A_TYPE: [What; 9] = [
     What::Export,
 ];
 
-fn partial(args: &Args) -> [Partial; 9] {
+fn partial(args: &Args) -> [Partial; 10] {
     let of = |name, is_given, takes| Partial { name, is_given, takes };
     let base = &args.base;
     [
@@ -39,11 +39,12 @@ fn partial(args: &Args) -> [Partial; 9] {
         of(
             "--limit",
             args.limit.is_some(),
-            &[What::Functions, What::Callers, What::Series, What::Verdict, What::Findings],
+            &[What::Functions, What::Callers, What::Series, What::Verdict, What::Findings, What::Report],
         ),
         of("--by", !args.by.is_empty(), &[What::Series]),
         of("--format", args.format.is_some(), &[What::Export]),
-        of("--output", args.output.is_some(), &[What::Flame, What::Diff, What::Export]),
+        of("--output", args.output.is_some(), &[What::Flame, What::Diff, What::Export, What::Report]),
+        of("--md", args.md, &[What::Report]),
         // `--base-until` requires this one.
         of("--base-from", base.base_from.is_some(), &[What::Diff]),
         of("--base-query", base.base_query.is_some(), &[What::Diff]),
@@ -122,10 +123,11 @@ mod tests {
         let options = [
             ("NAME", "callers labels"),
             ("--type a:b:c:d:e", "functions callers tree flame diff series verdict findings export"),
-            ("--limit 3", "functions callers series verdict findings"),
+            ("--limit 3", "functions callers series verdict findings report"),
             ("--by pod", "series"),
             ("--format folded", "export"),
-            ("-o x.html", "flame diff export"),
+            ("-o x.html", "flame diff export report"),
+            ("--md", "report"),
             ("--base-from 1 --base-until 2", "diff"),
             ("--base-query {}", "diff"),
             ("--json", "services labels types functions callers tree diff series verdict findings"),

@@ -9,7 +9,7 @@ use crate::exit::wrong_usage;
 
 /// The arguments of that command; `None` if `plumb query` prints the answer itself.
 pub(super) fn words(args: &Args) -> Result<Option<Vec<String>>> {
-    let here = url_of(args, &args.query, (&args.from, &args.until), args.kind.as_deref());
+    let here = url_of(args, &args.query, (args.from(), &args.until), args.kind.as_deref());
     let mut words: Vec<String> = match args.what {
         What::Tree => ["report", "--top-down", &here].map(str::to_owned).into(),
         What::Flame => vec!["flame".to_owned(), here],
@@ -43,12 +43,12 @@ fn before(args: &Args) -> Result<String> {
         return Ok(url_of(args, query, (from, until), kind));
     }
     if args.base.base_query.is_some() {
-        return Ok(url_of(args, query, (&args.from, &args.until), kind));
+        return Ok(url_of(args, query, (args.from(), &args.until), kind));
     }
     let now = moment::now();
     let time =
         |text: &str| moment::parse(text, now).ok_or_else(|| anyhow!("{text} is no time; write now-1h"));
-    let (from, until) = (time(&args.from)?, time(&args.until)?);
+    let (from, until) = (time(args.from())?, time(&args.until)?);
     let begin = from.saturating_sub(until.saturating_sub(from)).max(1);
     Ok(url_of(args, query, (&begin.to_string(), &from.to_string()), kind))
 }

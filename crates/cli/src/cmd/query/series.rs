@@ -41,8 +41,15 @@ fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
 }
 
 impl SeriesRow {
-    fn sum(&self) -> f64 {
+    /// The sum over time.
+    pub(super) fn sum(&self) -> f64 {
         self.points.iter().map(|point| point.value).sum()
+    }
+
+    /// The values of the labels that rows are grouped by.
+    pub(super) fn name(&self) -> String {
+        let labels: Vec<&str> = self.labels.iter().map(|label| &*label.value).collect();
+        if labels.is_empty() { "[no label]".to_owned() } else { labels.join(", ") }
     }
 }
 
@@ -62,11 +69,9 @@ pub(super) fn show(rows: &[SeriesRow], kind: &str, total: f64, out: &mut impl Wr
             true => time(row.sum()),
             false => format!("{:.0}", row.sum()),
         };
-        let labels: Vec<String> =
-            row.labels.iter().map(|label| printable(&label.value).to_string()).collect();
-        let name = if labels.is_empty() { "[no label]".to_owned() } else { labels.join(", ") };
+        let name = row.name();
         let share = 100.0 * row.sum() / total.max(1.0);
-        writeln!(out, "{value:>10} {share:>6.1}%  {}  {name}", bars(&row.points, first, last))?;
+        writeln!(out, "{value:>10} {share:>6.1}%  {}  {}", bars(&row.points, first, last), printable(&name))?;
     }
     Ok(())
 }
