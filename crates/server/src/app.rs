@@ -207,7 +207,7 @@ impl App {
         let most = limits.memory.decoded;
         let read = tokio::task::spawn_blocking(move || work(&limits)).await;
         let read = read.map_err(|_| failed("reading the profile"))?;
-        // What is refused may have taken all that is allowed.
+        // A refused request may have taken all that is allowed.
         self.freed(read.as_ref().map_or(most, Batch::memory)).await;
         read
     }

@@ -50,7 +50,7 @@ struct BucketArgs {
     advertise: Option<String>,
     /// Certificates (PEM) to verify the server by, if no public authority has signed its own
     ///
-    /// It is another server of the bucket, or the webhook's receiver. Replaces the certificates of public authorities.
+    /// The server is another one of the bucket, or the webhook's receiver. Replaces the certificates of public authorities.
     #[arg(long, value_name = "FILE", requires = "verified")]
     ca_cert: Option<PathBuf>,
 }
