@@ -13,6 +13,7 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 
 use crate::batch::Batch;
+use crate::deletion;
 use crate::error::StoreError;
 use crate::maintenance::{Frozen, Task};
 use crate::shared::Shared;
@@ -30,6 +31,11 @@ pub(crate) enum Append {
     Batch(Box<PendingBatch>),
     /// Turn the current head into blocks; answered when they are written.
     Rotate(oneshot::Sender<()>),
+    /// Delete the data of a tenant; answered when it is gone.
+    Delete {
+        tenant: Tenant,
+        done: oneshot::Sender<Result<(), StoreError>>,
+    },
     Close,
 }
 
@@ -74,6 +80,7 @@ impl Appender {
             self.append(waiting);
             match next {
                 Some(Append::Rotate(done)) => self.rotate(Some(done)),
+                Some(Append::Delete { tenant, done }) => self.delete(tenant, done),
                 Some(Append::Close) => return self.rotate(None),
                 _ if self.is_due() => self.rotate(None),
                 _ => {}
@@ -143,6 +150,29 @@ impl Appender {
             let _ = one.done.send(answer);
         }
         new
+    }
+
+    /// Marks a tenant's data as deleted, and makes the other thread remove it. Batches before the deletion are deleted, later ones are kept.
+    fn delete(&mut self, tenant: Tenant, done: oneshot::Sender<Result<(), StoreError>>) {
+        if let Err(error) = self.bury(&tenant) {
+            let _ = done.send(Err(error));
+            return;
+        }
+        // The other thread may still add a block to the removed state, where no query looks.
+        if let Some(state) = self.shared.tenants.remove(&tenant) {
+            deletion::set_aside_blocks(&state);
+        }
+        let _ = self.tasks.send(Task::Delete { tenant, done });
+    }
+
+    /// Writes a tombstone for a tenant's blocks and for its records in all segments so far.
+    fn bury(&mut self, tenant: &Tenant) -> Result<(), StoreError> {
+        self.rotate(None);
+        if self.segment.len() > 0 {
+            return Err(StoreError::Full("the write-ahead log cannot begin a segment".to_owned()));
+        }
+        let tombstones = &self.shared.tombstones;
+        tombstones.lock().unwrap_or_else(PoisonError::into_inner).add(tenant, self.segment.number)
     }
 
     /// Starts a new segment and new heads; the old heads become blocks.

@@ -176,6 +176,19 @@ impl Bucket {
         }
     }
 
+    /// Removes a directory with everything in it, durably.
+    pub fn remove_tree(&self, folder: &str) -> Result<(), StoreError> {
+        let Some(root) = &self.root else {
+            return self.list(folder)?.into_iter().try_for_each(|(path, _)| self.delete(&path));
+        };
+        let path = root.join(folder);
+        let removed = match std::fs::remove_dir_all(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            removed => removed.and_then(|()| File::open(path.parent().unwrap_or(root))?.sync_all()),
+        };
+        removed.map_err(|source| StoreError::Io { path, action: "remove", source })
+    }
+
     /// Removes an empty directory, if the bucket is a directory.
     pub fn remove_folder(&self, folder: &str) {
         if let Some(root) = &self.root {

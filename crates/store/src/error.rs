@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::tenant::Tenant;
+
 /// The reason why data could not be stored or read.
 #[derive(Debug)]
 pub enum StoreError {
@@ -35,6 +37,8 @@ pub enum StoreError {
     Locked(PathBuf),
     /// The name of a tenant is too long, or has characters other than letters, digits, `-`, `_` and `.`.
     Tenant(String),
+    /// A tenant cannot be deleted, as other servers of its bucket may hold profiles of it.
+    SharedTenant(Tenant),
     /// A build id is not a hexadecimal number.
     BuildId(String),
     /// Data is refused at the moment, because earlier data cannot be written.
@@ -73,6 +77,11 @@ impl fmt::Display for StoreError {
             Self::Tenant(name) => {
                 write!(out, "invalid tenant {name:?}: use up to 64 letters, digits, '-', '_' and '.'")
             }
+            Self::SharedTenant(tenant) => write!(
+                out,
+                "cannot delete the tenant {tenant}: the bucket's other servers may have its profiles in their logs; stop all servers, remove {tenant}/ \
+                 from the bucket, and start them again"
+            ),
             Self::BuildId(text) => {
                 write!(
                     out,

@@ -17,10 +17,12 @@ use crate::block::{
 use crate::cancellation::Cancellation;
 use crate::clock::{Clock, now};
 use crate::compaction;
+use crate::deletion;
 use crate::error::StoreError;
 use crate::lease;
 use crate::peers;
 use crate::query::prepare;
+use crate::quotas::TenantQuota;
 use crate::recovery::{refresh, remove_replaced};
 use crate::shared::Shared;
 use crate::tenant::Tenant;
@@ -40,6 +42,11 @@ pub(crate) enum Task {
     Compact {
         all: bool,
         done: oneshot::Sender<()>,
+    },
+    /// Remove the blocks of a tenant that was marked as deleted; answered when they are gone.
+    Delete {
+        tenant: Tenant,
+        done: oneshot::Sender<Result<(), StoreError>>,
     },
     Close,
 }
@@ -94,6 +101,9 @@ impl Maintenance {
                     self.compact(all);
                     self.expire();
                     let _ = done.send(());
+                }
+                Ok(Task::Delete { tenant, done }) => {
+                    let _ = done.send(self.delete(&tenant));
                 }
                 Ok(Task::Close) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -164,8 +174,18 @@ impl Maintenance {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(StoreError::Io { path, action: "remove", source: error })
             }
-            _ => Ok(()),
+            // Segments are written in their order: all earlier ones are gone.
+            _ => self.shared.tombstones.lock().unwrap_or_else(PoisonError::into_inner).forget(segment + 1),
         }
+    }
+
+    /// Removes the blocks and symbols of a tenant that was marked as deleted.
+    fn delete(&mut self, tenant: &Tenant) -> Result<(), StoreError> {
+        let folder = format!("{tenant}/");
+        self.leaving.retain(|(_, leaving)| !leaving.starts_with(&folder));
+        deletion::finish_of(&self.shared, tenant)?;
+        tracing::info!(%tenant, "the data of a tenant was deleted");
+        Ok(())
     }
 
     /// Prepares the calls of a new block's stacks ahead of its first query, if the tenant has had queries.
@@ -305,29 +325,28 @@ impl Maintenance {
         Ok(true)
     }
 
-    /// Removes blocks that are too old, and the oldest ones if all together take too much space.
+    /// Removes blocks that are too old, and the oldest ones if those of a tenant, or all together, take too much space.
     fn expire(&mut self) {
         if !self.leads() {
             return;
         }
         let options = &self.shared.options;
-        let retention = i64::try_from(options.retention.as_millis()).unwrap_or(i64::MAX);
-        let oldest = self.clock.trusted_now().map(|now| now.0.saturating_sub(retention));
-        let mut blocks: Vec<(Arc<TenantState>, Arc<Block>)> = Vec::new();
-        for (_, state) in self.shared.tenants.all() {
-            blocks.extend(state.read().blocks.iter().map(|block| (state.clone(), block.clone())));
+        let of_store = TenantQuota { retention: Some(options.retention), max_bytes: Some(options.max_bytes) };
+        let now = self.clock.trusted_now();
+        let quotas = self.shared.quotas.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let (mut all, mut expired) = (Vec::new(), Vec::new());
+        for (tenant, state) in self.shared.tenants.all() {
+            let blocks = state.read().blocks.iter().map(|block| (state.clone(), block.clone())).collect();
+            let (kept, gone) = split_expired(blocks, quotas.of(&tenant), now);
+            all.extend(kept);
+            expired.extend(gone);
         }
-        blocks.sort_by_key(|(_, block)| std::cmp::Reverse(block.meta.until_ms));
-        let mut bytes = 0;
-        for (state, block) in blocks {
-            bytes += block.meta.bytes();
-            let is_old = oldest.is_some_and(|oldest| block.meta.until_ms < Millis(oldest));
-            if is_old || bytes > options.max_bytes {
-                state.forget(std::slice::from_ref(&block.meta.id));
-                self.leaving.push((Instant::now() + GRACE, block.folder.clone()));
-                self.shared.counters.expired_blocks.fetch_add(1, Ordering::Relaxed);
-                tracing::info!(block = &*block.folder, too_old = is_old, "a block is removed by retention");
-            }
+        expired.extend(split_expired(all, of_store, now).1);
+        for (state, block) in expired {
+            state.forget(std::slice::from_ref(&block.meta.id));
+            self.leaving.push((Instant::now() + GRACE, block.folder.clone()));
+            self.shared.counters.expired_blocks.fetch_add(1, Ordering::Relaxed);
+            tracing::info!(block = &*block.folder, "a block is removed by retention");
         }
     }
 
@@ -347,6 +366,26 @@ impl Maintenance {
                     .is_err()
         });
     }
+}
+
+/// A block with the state of its tenant.
+type OwnedBlock = (Arc<TenantState>, Arc<Block>);
+
+/// Splits blocks into those to keep and those that are too old or, as the oldest, exceed the size. Without a trusted time, none is too old.
+fn split_expired(
+    mut blocks: Vec<OwnedBlock>,
+    quota: TenantQuota,
+    now: Option<Millis>,
+) -> (Vec<OwnedBlock>, Vec<OwnedBlock>) {
+    let age = |limit: Duration| i64::try_from(limit.as_millis()).unwrap_or(i64::MAX);
+    let oldest = now.zip(quota.retention).map(|(now, limit)| Millis(now.0.saturating_sub(age(limit))));
+    let most = quota.max_bytes.unwrap_or(u64::MAX);
+    blocks.sort_by_key(|(_, block)| std::cmp::Reverse(block.meta.until_ms));
+    let mut bytes: u64 = 0;
+    blocks.into_iter().partition(|(_, block)| {
+        bytes = bytes.saturating_add(block.meta.bytes());
+        bytes <= most && oldest.is_none_or(|oldest| block.meta.until_ms >= oldest)
+    })
 }
 
 /// Excludes the block that has a damaged file, so that the next plan leaves it out.

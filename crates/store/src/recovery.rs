@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use crate::block::{Block, BlockMeta, VERSION};
 use crate::clock::now;
@@ -83,7 +83,7 @@ fn open_or_remove(shared: &Shared, folder: &Arc<str>) -> Result<Option<Block>, S
             }
         }
         Err(error @ StoreError::Damaged { .. }) => {
-            let mut reported = shared.reported.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut reported = shared.reported.lock().unwrap_or_else(PoisonError::into_inner);
             if reported.insert(folder.to_string()) {
                 shared.counters.damaged_blocks.fetch_add(1, Ordering::Relaxed);
                 tracing::error!(block = &**folder, %error, "a block cannot be opened and is left out of all answers");
@@ -142,12 +142,16 @@ pub(crate) fn read_log(
         shared.tenants.all().iter().flat_map(|(_, state)| state.read().blocks.clone()).collect();
     let runs = blocks.iter().filter_map(|block| block.meta.segments.get(&shared.server)).flatten();
     let mut next = runs.map(|&(_, last)| last + 1).max().unwrap_or(1);
+    let mut tombstones = shared.tombstones.lock().unwrap_or_else(PoisonError::into_inner);
+    next = next.max(tombstones.next_segment());
     for (number, path) in wal::segments(folder)? {
         next = next.max(number + 1);
         let mut heads: HashMap<String, Head> = HashMap::new();
         let reading = wal::read(&path, |record| {
             record.batch.request.into_iter().for_each(|request| taken.insert(request));
-            heads.entry(record.tenant).or_default().append(&record.batch);
+            if !tombstones.is_deleted(&record.tenant, number) {
+                heads.entry(record.tenant).or_default().append(&record.batch);
+            }
         })?;
         shared.counters.recovered.fetch_add(reading.records as u64, Ordering::Relaxed);
         shared.counters.log_damaged.fetch_add(reading.damaged, Ordering::Relaxed);
@@ -169,5 +173,6 @@ pub(crate) fn read_log(
         }
         open.push(number);
     }
+    tombstones.forget(open.first().copied().unwrap_or(next))?;
     Ok((open, next))
 }

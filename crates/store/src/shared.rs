@@ -2,14 +2,16 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 
 use crate::block::{Block, BlockCache};
 use crate::bucket::Bucket;
 use crate::options::StoreOptions;
 use crate::peers::Peer;
+use crate::quotas::TenantQuotas;
 use crate::symbols::SymbolFiles;
 use crate::tenants::Tenants;
+use crate::tombstones::Tombstones;
 
 /// State shared by the threads of a store.
 pub(crate) struct Shared {
@@ -17,6 +19,10 @@ pub(crate) struct Shared {
     pub bucket: Bucket,
     pub cache: BlockCache,
     pub tenants: Tenants,
+    /// Limits of tenants.
+    pub quotas: RwLock<TenantQuotas>,
+    /// Deletions of tenants.
+    pub tombstones: Mutex<Tombstones>,
     /// Name of this server in blocks.
     pub server: String,
     pub counters: Counters,

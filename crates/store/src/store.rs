@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -18,17 +18,20 @@ use crate::batch::Millis;
 use crate::block::BlockMeta;
 use crate::bucket::Bucket;
 use crate::cancellation::Cancellation;
+use crate::deletion;
 use crate::error::StoreError;
 use crate::maintenance::{Frozen, Maintenance, Task};
 use crate::options::StoreOptions;
 use crate::peers::{self, Peer};
 use crate::query::{Selected, Selection, Thinning};
+use crate::quotas::TenantQuotas;
 use crate::recovery::{read_log, refresh, refresh_blocks};
 use crate::shared::{Counters, Shared};
 use crate::status::StoreStatus;
 use crate::symbols::SymbolSource;
 use crate::taken::Taken;
 use crate::tenant::Tenant;
+use crate::tombstones::Tombstones;
 use crate::unwritten::Unwritten;
 use crate::wal::{self, Segment};
 
@@ -78,6 +81,8 @@ impl Store {
             options,
             bucket,
             tenants: Default::default(),
+            quotas: Default::default(),
+            tombstones: Mutex::new(Tombstones::open(&log)?),
             server: server_name(&directory)?,
             counters: Counters::default(),
             symbols: Default::default(),
@@ -86,6 +91,7 @@ impl Store {
             log_failure: Mutex::default(),
             failure: Mutex::default(),
         });
+        deletion::finish(&shared)?;
         refresh(&shared)?;
         peers::refresh(&shared)?;
         let mut taken = Taken::open(&log);
@@ -198,7 +204,7 @@ impl Store {
 
     /// The bucket's other servers that publish their addresses.
     pub fn peers(&self) -> Vec<Peer> {
-        self.shared.peers.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.shared.peers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// A tenant's selected data that is in no block yet, for another server's [`Store::select_among`].
@@ -240,6 +246,26 @@ impl Store {
         StoreStatus::of(&self.shared)
     }
 
+    /// Sets the limits of tenants; they apply from the next maintenance run on.
+    pub fn set_quotas(&self, quotas: TenantQuotas) {
+        *self.shared.quotas.write().unwrap_or_else(PoisonError::into_inner) = quotas;
+    }
+
+    /// Deletes all data of a tenant: profiles, stored or in memory, and symbols. When this returns, nothing of it is answered any more, and a crash
+    /// or a power loss brings nothing back. Profiles that are appended afterwards are kept.
+    ///
+    /// # Errors
+    /// Other servers may share the bucket ([`StoreError::SharedTenant`]), or a file cannot be written or removed. In the latter case call it again;
+    /// the next start of the server removes it, too.
+    pub async fn delete_tenant(&self, tenant: &Tenant) -> Result<(), StoreError> {
+        if self.shared.bucket.is_shared() {
+            return Err(StoreError::SharedTenant(tenant.clone()));
+        }
+        let (done, deleted) = oneshot::channel();
+        self.appends.send(Append::Delete { tenant: tenant.clone(), done }).map_err(|_| StoreError::Closed)?;
+        deleted.await.map_err(|_| StoreError::Closed)?
+    }
+
     /// Writes all data so far as blocks, and waits for that.
     pub async fn flush(&self) -> Result<(), StoreError> {
         let (done, flushed) = oneshot::channel();
@@ -276,8 +302,7 @@ impl Store {
 /// Writes all data as blocks. Data that cannot be written is in the log.
 impl Drop for Store {
     fn drop(&mut self) {
-        let threads =
-            std::mem::take(self.threads.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner));
+        let threads = std::mem::take(self.threads.get_mut().unwrap_or_else(PoisonError::into_inner));
         let _ = self.appends.send(Append::Close);
         for (place, thread) in threads.into_iter().enumerate() {
             // The first thread sends its last head to the second before it ends.
@@ -349,3 +374,7 @@ fn server_name(directory: &Path) -> Result<String, StoreError> {
 mod cancelled;
 #[cfg(test)]
 mod cluster;
+#[cfg(test)]
+mod deleted;
+#[cfg(test)]
+mod quotas;

@@ -150,6 +150,17 @@ impl SymbolFiles {
         Ok(true)
     }
 
+    /// Removes all files of a tenant, and the lists of known and wanted ones.
+    pub fn remove_all(&self, bucket: &Bucket, tenant: &Tenant) -> Result<(), StoreError> {
+        let _replacing = lock(&self.replacing);
+        bucket.remove_tree(&format!("{tenant}/symbols"))?;
+        let removed = self.files.write().unwrap_or_else(PoisonError::into_inner).remove(tenant);
+        let mut known = lock(&self.known);
+        removed.into_iter().flatten().for_each(|(build_id, _)| known.forget(&(tenant.clone(), build_id)));
+        lock(&self.wanted).forget(tenant);
+        Ok(())
+    }
+
     /// Names for the frames of a dictionary that have none.
     pub fn names(&self, bucket: &Bucket, tenant: &Tenant, dictionary: &Dictionary) -> FrameNames {
         let source = self.source.read().unwrap_or_else(PoisonError::into_inner).clone();

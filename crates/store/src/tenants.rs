@@ -88,6 +88,11 @@ impl Tenants {
         self.0.write().unwrap_or_else(PoisonError::into_inner).entry(tenant.clone()).or_default().clone()
     }
 
+    /// Removes the state of a tenant. Queries in progress keep it.
+    pub fn remove(&self, tenant: &Tenant) -> Option<Arc<TenantState>> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(tenant)
+    }
+
     /// States of all tenants, in any order.
     pub fn states(&self) -> Vec<Arc<TenantState>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()

@@ -45,6 +45,11 @@ impl WantedFiles {
         }
     }
 
+    /// Removes all files of a tenant.
+    pub fn forget(&mut self, tenant: &Tenant) {
+        self.0.remove(tenant);
+    }
+
     /// Build ids of a tenant's files.
     pub fn of(&self, tenant: &Tenant) -> Vec<String> {
         self.0.get(tenant).into_iter().flatten().cloned().collect()
