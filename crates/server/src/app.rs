@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use axum::http::HeaderMap;
 use plumb_store::{Batch, Cancellation, Store, Tenant};
@@ -9,6 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::error::{ApiError, ErrorCode};
+use crate::limits::RateLimiter;
 use crate::metrics::{Metrics, RunningQuery};
 use crate::opened::OpenedFiles;
 use crate::options::{IngestLimits, ServerOptions};
@@ -49,6 +51,8 @@ pub(crate) struct App {
     pub opened: OpenedFiles,
     /// Findings computed in the background.
     pub kept_findings: KeptFindings,
+    /// Rates at which tenants send profiles.
+    pub rates: Arc<RateLimiter>,
     peer_agent: ureq::Agent,
     selections: Selections,
     queries: Arc<Semaphore>,
@@ -76,6 +80,9 @@ const SMALL: usize = 4;
 impl App {
     pub fn new(store: Arc<Store>, options: ServerOptions) -> Self {
         store.set_symbol_source(Arc::new(ElfSymbols { temporary: store.temporary_directory() }));
+        if let Some(limits) = &options.tenants {
+            store.set_quotas(limits.quotas());
+        }
         let queries = Arc::new(Semaphore::new(options.query.concurrent.max(1)));
         let in_flight = Arc::new(Semaphore::new(permits(options.ingest.memory.in_flight) as usize));
         let metrics = Arc::new(Metrics::new());
@@ -86,6 +93,7 @@ impl App {
             metrics,
             opened: OpenedFiles::default(),
             kept_findings: KeptFindings::default(),
+            rates: Arc::default(),
             peer_agent,
             selections: Selections::default(),
             queries,
@@ -160,6 +168,34 @@ impl App {
             tokio::task::spawn_blocking(work).await.map_err(|_| failed("the query"))?
         };
         timeout(limit, answer).await.unwrap_or_else(|_| Err(too_slow(limit.as_secs())))
+    }
+
+    /// Deletes all data of a tenant, also if the client does not wait for the answer.
+    pub async fn delete_tenant(&self, tenant: Tenant) -> Result<(), ApiError> {
+        let app = self.clone();
+        let deleted = tokio::spawn(async move {
+            app.store.delete_tenant(&tenant).await?;
+            app.kept_findings.forget(&tenant);
+            app.selections.forget(&tenant);
+            Ok(())
+        });
+        deleted.await.map_err(|_| failed("the deletion"))?
+    }
+
+    /// The rate of a tenant, in bytes a second, if it may send profiles now; `None`: unlimited. Otherwise an error that says when it may.
+    pub fn admit(&self, tenant: &Tenant) -> Result<Option<u64>, ApiError> {
+        let Some(rate) = self.options.tenants.as_ref().and_then(|limits| limits.rate(tenant)) else {
+            return Ok(None);
+        };
+        self.rates.admit(tenant, rate, Instant::now()).map_err(|wait| {
+            let seconds = wait.as_secs().saturating_add(1);
+            let message = format!(
+                "the tenant {tenant} sends more than {rate} bytes of profiles a second, its limit `rate`: send again in {seconds} s, sample less \
+                 often, or ask the server's operator for a higher limit"
+            );
+            ApiError { retry_after: Some(seconds), ..ApiError::new(ErrorCode::ResourceExhausted, message) }
+        })?;
+        Ok(Some(rate))
     }
 
     /// Room for bytes of a body that have just arrived; held until they are dropped. Refuses instead of waiting: the sender of a body that has half

@@ -5,7 +5,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -14,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
 use flate2::bufread;
 use http_body_util::BodyExt;
+use plumb_store::Tenant;
 use prost::Message;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -141,10 +142,42 @@ impl PackedBody {
     }
 }
 
-/// Reads the body of a request that sends profiles.
-pub(crate) async fn read_body(app: &App, headers: &HeaderMap, body: Body) -> Result<PackedBody, ApiError> {
+/// Reads the body of a request of a tenant that sends profiles, unless the tenant exceeds its rate.
+pub(crate) async fn read_body(
+    app: &App,
+    tenant: &Tenant,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<PackedBody, ApiError> {
     let limits = &app.options.ingest;
-    receive(app, headers, body, limits.body, limits.body_time).await
+    let rate = match app.admit(tenant) {
+        Ok(rate) => rate,
+        Err(error) => {
+            app.rates.refused(tenant, pass_over(body, limits.body, limits.body_time).await);
+            return Err(error);
+        }
+    };
+    let packed = receive(app, headers, body, limits.body, limits.body_time).await?;
+    if let Some(rate) = rate {
+        app.rates.take(tenant, rate, packed.bytes.len() as u64, Instant::now());
+    }
+    Ok(packed)
+}
+
+/// Reads a refused body of at most `most` bytes without keeping it: a client that is still sending may miss the answer. Returns its size.
+async fn pass_over(mut body: Body, most: usize, time: Duration) -> u64 {
+    let mut bytes = 0_usize;
+    let read = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            bytes = bytes.saturating_add(frame.data_ref().map_or(0, Bytes::len));
+            if bytes > most {
+                break;
+            }
+        }
+    };
+    // A body that is late is not waited for.
+    let _ = timeout(time, read).await;
+    bytes as u64
 }
 
 /// Reads and unpacks a body within these limits.

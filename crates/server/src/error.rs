@@ -94,12 +94,14 @@ pub struct ApiError {
     pub code: ErrorCode,
     /// Description of the failure, and what to do.
     pub message: String,
+    /// Seconds after which the same request may succeed, if that is known.
+    pub retry_after: Option<u64>,
 }
 
 impl ApiError {
     /// An error with a code.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
+        Self { code, message: message.into(), retry_after: None }
     }
 
     /// An invalid request.
@@ -121,6 +123,7 @@ impl From<StoreError> for ApiError {
         let code = match &error {
             StoreError::Tenant(_) => ErrorCode::InvalidArgument,
             StoreError::TooLarge { .. } => ErrorCode::ResourceExhausted,
+            StoreError::SharedTenant(_) => ErrorCode::Unimplemented,
             StoreError::Cancelled => ErrorCode::Canceled,
             StoreError::Full(_) | StoreError::Closed => ErrorCode::Unavailable,
             _ => ErrorCode::Internal,
@@ -158,6 +161,9 @@ impl IntoResponse for ApiError {
         let mut response = (self.code.status(), body).into_response();
         let json = HeaderValue::from_static("application/json");
         response.headers_mut().insert(header::CONTENT_TYPE, json);
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
         if self.code == ErrorCode::Unauthenticated {
             // Makes a browser ask for a password, which is the token.
             let basic =

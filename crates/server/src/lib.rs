@@ -1,7 +1,7 @@
 //! The HTTP server before the profile store: takes profiles in and answers queries, in the protocols that profilers and Grafana already speak.
 //!
 //! `routes` has a file for each resource, `wire` the messages, `ingest` turns what comes into batches of the store, `query` asks the store, and `flame`
-//! lays out flame graphs; `recordings` answers questions on recordings that were loaded, without a store, `opened` keeps files that were dropped on the page, `watch` computes findings before somebody asks, and `webhook` sends those that begin and end. Every answer is made of data by a serializer, so nothing that is shown needs escaping here.
+//! lays out flame graphs; `recordings` answers questions on recordings that were loaded, without a store, `opened` keeps files that were dropped on the page, `limits` has the limits of tenants, `watch` computes findings before somebody asks, and `webhook` sends those that begin and end. Every answer is made of data by a serializer, so nothing that is shown needs escaping here.
 //!
 //! Only this crate knows HTTP. Not here: bytes on disk (`store`), how names are found for addresses (`symbolize`), options of the command (`cli`). It prints nothing; it
 //! emits `tracing` events.
@@ -17,6 +17,7 @@ mod error;
 mod flame;
 mod gauges;
 mod ingest;
+mod limits;
 mod metrics;
 pub mod moment;
 mod opened;
@@ -29,6 +30,7 @@ mod routes;
 mod selections;
 mod serve;
 mod symbols;
+mod tenant_gauges;
 mod watch;
 mod webhook;
 mod wire;
@@ -37,6 +39,7 @@ pub use access::{Scope, TokenError, Tokens};
 pub use authorities::{AuthoritiesError, PeerAuthorities};
 pub use client::{PUSH_PATH, SYMBOLS_PATH, default_type, push_request};
 pub use error::{ApiError, ErrorCode};
+pub use limits::{TenantLimits, TenantLimitsError};
 pub use opened::FileReader;
 pub use options::{
     BodyLimits, FrameLimits, IngestLimits, MemoryLimits, QueryLimits, ServerOptions, WatchOptions,

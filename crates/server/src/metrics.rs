@@ -14,6 +14,8 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::gauges;
+use crate::limits::RateLimiter;
+use crate::tenant_gauges;
 
 /// Labels of a kind of request.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -178,15 +180,18 @@ impl Metrics {
         self.requests.get_or_create(&Answered { route, status }).inc();
     }
 
-    /// All metrics as text, including those of the store and the current findings of tenants.
+    /// All metrics as text, including those of the store and the current findings of tenants. Those by tenant are of `only` one, if it is given.
     pub fn text(
         &self,
         store: &StoreStatus,
         findings: &[(Tenant, Arc<Findings>)],
+        rates: &RateLimiter,
+        only: Option<&Tenant>,
     ) -> Result<String, std::fmt::Error> {
         let mut out = String::new();
         text::encode_registry(&mut out, &self.registry)?;
         gauges::encode(&mut out, findings)?;
+        tenant_gauges::encode(&mut out, store, rates, only)?;
         encode_store(&mut out, store)?;
         text::encode_eof(&mut out)?;
         Ok(out)

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::access::Tokens;
 use crate::authorities::PeerAuthorities;
+use crate::limits::TenantLimits;
 use crate::webhook::WebhookOptions;
 
 /// Options of a server.
@@ -15,6 +16,8 @@ pub struct ServerOptions {
     pub query: QueryLimits,
     /// Access tokens; without tokens, everything is allowed to all.
     pub tokens: Option<Tokens>,
+    /// Limits of tenants; `None`: those of the whole server alone.
+    pub tenants: Option<TenantLimits>,
     /// Authorities that the other servers of the bucket are verified by; without them, public ones.
     pub peer_authorities: Option<PeerAuthorities>,
     /// Returns freed memory to the system; called after requests that took much. `None`: when the allocator does so by itself.

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use plumb_server::{
-    ListenOptions, PeerAuthorities, Reloader, Server, ServerOptions, Tokens, WatchOptions, WebhookOptions,
+    ListenOptions, PeerAuthorities, Reloader, Server, ServerOptions, TenantLimits, Tokens, WatchOptions,
+    WebhookOptions,
 };
 use plumb_store::{Store, StoreOptions};
 use rustix::process::{getpid, kill_process};
@@ -75,7 +76,7 @@ struct WebhookArgs {
 pub struct Args {
     /// Recordings, or profiles of other tools, to show instead of a store
     #[cfg_attr(feature = "agent", arg(conflicts_with = "no_agent", conflicts_with_all = profiles::SWITCHES))]
-    #[arg(value_name = "FILE", conflicts_with_all = ["store", "wal", "advertise", "ca_cert", "webhook", "retention", "max_size", "max_body", "max_query_length", "max_age", "tls_cert", "tokens"])]
+    #[arg(value_name = "FILE", conflicts_with_all = ["store", "wal", "advertise", "ca_cert", "webhook", "retention", "max_size", "max_body", "max_query_length", "max_age", "tls_cert", "tokens", "tenants"])]
     files: Vec<PathBuf>,
     #[command(flatten)]
     show: ShowArgs,
@@ -116,6 +117,11 @@ pub struct Args {
     /// basic authentication. Only the file's owner may have access to it.
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
+    /// File of limits, one tenant per line: tenant, retention=TIME, max_size=SIZE, rate=SIZE
+    ///
+    /// The tenant * is that of all others. `rate` is bytes of profiles a second. `--retention` and `--max-size` apply as well.
+    #[arg(long, value_name = "FILE")]
+    tenants: Option<PathBuf>,
     #[cfg(feature = "agent")]
     #[command(flatten)]
     agent: InsideArgs,
@@ -148,6 +154,7 @@ pub fn run(args: Args) -> Result<Exit> {
     args.log.init();
     raise_file_limit();
     let tokens = args.tokens.as_ref().map(Tokens::read).transpose()?;
+    let tenants = args.tenants.as_ref().map(TenantLimits::read).transpose()?;
     let peer_authorities = args.bucket.ca_cert.as_deref().map(PeerAuthorities::read).transpose()?;
     let watch = Some(WatchOptions::default());
     let WebhookArgs { webhook, external_url } = &args.webhook;
@@ -156,8 +163,15 @@ pub fn run(args: Args) -> Result<Exit> {
     });
     let webhook = webhook.transpose()?;
     let return_memory = Some(plumb_capture_perf::trim_memory as fn());
-    let mut options =
-        ServerOptions { tokens, peer_authorities, return_memory, watch, webhook, ..ServerOptions::default() };
+    let mut options = ServerOptions {
+        tokens,
+        tenants,
+        peer_authorities,
+        return_memory,
+        watch,
+        webhook,
+        ..ServerOptions::default()
+    };
     options.ingest.body = usize::try_from(args.max_body).unwrap_or(usize::MAX);
     options.ingest.unpacked = options.ingest.unpacked.max(options.ingest.body.saturating_mul(2));
     let memory = &mut options.ingest.memory;
@@ -221,7 +235,7 @@ async fn serve(
     Ok(Exit::Success)
 }
 
-/// Reads the server's certificate and tokens again: on SIGHUP, and from time to time, since who renews them may send no signal. SIGHUP from a terminal
+/// Reads the server's certificate, tokens and limits again: on SIGHUP, and from time to time, since who renews them may send no signal. SIGHUP from a terminal
 /// that has been closed ends the server.
 async fn reload(reloader: Reloader, mut asked: Signal) {
     let is_on_terminal = || std::io::stderr().is_terminal();

@@ -39,7 +39,7 @@ const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Counts for Prometheus. Findings have names of a tenant's services and functions: a token of one tenant, or a request for one, gets those of that
-/// tenant alone.
+/// tenant alone. So it is with the other metrics by tenant.
 pub(super) async fn metrics(State(app): State<App>, headers: HeaderMap) -> Response {
     let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let is_open = accepted.into_iter().any(|text| text.contains("application/openmetrics-text"));
@@ -50,7 +50,7 @@ pub(super) async fn metrics(State(app): State<App>, headers: HeaderMap) -> Respo
     let store = app.store.clone();
     let status = tokio::task::spawn_blocking(move || store.status()).await.unwrap_or_default();
     let findings = app.kept_findings.current(HOUR, tenant.as_ref());
-    match app.metrics.text(&status, &findings) {
+    match app.metrics.text(&status, &findings, &app.rates, tenant.as_ref()) {
         Ok(text) => {
             let kind = if is_open { OPEN_METRICS } else { PLAIN };
             ([("Content-Type", HeaderValue::from_static(kind))], text).into_response()

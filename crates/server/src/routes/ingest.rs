@@ -54,7 +54,7 @@ async fn ingest(State(app): State<App>, RawQuery(query): RawQuery, request: Requ
     let stored = async {
         let tenant = app.tenant(&parts.headers)?;
         let said = said(&Parameters::parse(query.as_deref()), &parts.headers)?;
-        let body = connect::read_body(&app, &parts.headers, body).await?;
+        let body = connect::read_body(&app, &tenant, &parts.headers, body).await?;
         let boundary = boundary(&parts.headers);
         let work = move |limits: &IngestLimits| {
             let bytes = body.unpacked(limits.unpacked)?;

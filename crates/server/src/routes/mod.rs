@@ -20,6 +20,7 @@ mod recordings;
 mod render;
 mod selection;
 mod symbols;
+mod tenant;
 mod verdict;
 
 use std::sync::Arc;
@@ -63,7 +64,7 @@ pub(crate) fn router_of(app: App) -> Router {
         .route("/api/v1/openapi.json", get(api::openapi))
         .merge(guard(write, &app, Scope::Write))
         .merge(guard(read, &app, Scope::Read))
-        .merge(guard(admin::routes(), &app, Scope::Admin))
+        .merge(guard(admin::routes().merge(tenant::routes()), &app, Scope::Admin))
         .fallback(nothing)
         .layer(middleware::from_fn(origin::check))
         .layer(compressed::layer())

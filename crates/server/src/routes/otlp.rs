@@ -11,32 +11,35 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use plumb_formats::otlp::{HTTP_PATH, message::ProfilesData};
-use plumb_store::{Batch, RequestKey};
+use plumb_store::{Batch, RequestKey, Tenant};
 use prost::Message;
 
 use crate::app::App;
 use crate::connect::{self, Codec};
 use crate::error::{ApiError, ErrorCode};
 use crate::ingest::{OTLP, add_otlp, check_json, check_message};
+use crate::wire::status::Status;
 
 /// The method of the service, as its path in gRPC.
 const EXPORT: &str = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+const DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 
 pub(super) fn routes() -> Router<App> {
     Router::new().route(EXPORT, post(grpc)).route(HTTP_PATH, post(http))
 }
 
-async fn store<B>(app: &App, headers: &HeaderMap, codec: Codec, body: B) -> Result<(), ApiError>
+async fn store<B>(app: &App, tenant: Tenant, codec: Codec, body: B) -> Result<(), ApiError>
 where
     B: Fn(usize) -> Result<Bytes, ApiError> + Send + Sync + 'static,
 {
-    let tenant = app.tenant(headers)?;
     let sender = tenant.clone();
     app.ingest(tenant, move |limits| {
         let bytes = body(limits.unpacked)?;
@@ -70,8 +73,9 @@ async fn http(State(app): State<App>, request: Request) -> Response {
         return ApiError::new(ErrorCode::Unimplemented, message).into_response();
     };
     let stored = async {
-        let body = connect::read_body(&app, &parts.headers, body).await?;
-        store(&app, &parts.headers, codec, move |most| body.unpacked(most)).await
+        let tenant = app.tenant(&parts.headers)?;
+        let body = connect::read_body(&app, &tenant, &parts.headers, body).await?;
+        store(&app, tenant, codec, move |most| body.unpacked(most)).await
     };
     // An answer without anything in it: all was stored.
     let (kind, empty) = match codec {
@@ -87,11 +91,12 @@ async fn http(State(app): State<App>, request: Request) -> Response {
 async fn grpc(State(app): State<App>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let stored = async {
-        let body = connect::read_body(&app, &parts.headers, body).await?;
+        let tenant = app.tenant(&parts.headers)?;
+        let body = connect::read_body(&app, &tenant, &parts.headers, body).await?;
         let encoding =
             parts.headers.get("grpc-encoding").and_then(|one| one.to_str().ok()).map(str::to_owned);
         let message = move |most| unframed(body.unpacked(most)?, encoding.as_deref(), most);
-        store(&app, &parts.headers, Codec::Proto, message).await
+        store(&app, tenant, Codec::Proto, message).await
     };
     let mut response = match stored.await {
         Ok(()) => {
@@ -107,11 +112,20 @@ async fn grpc(State(app): State<App>, request: Request) -> Response {
             if let Ok(message) = HeaderValue::from_str(&percent_encoded(&error.message)) {
                 response.headers_mut().insert(MESSAGE, message);
             }
+            if let Some(details) = details(&error) {
+                response.headers_mut().insert(DETAILS, details);
+            }
             response
         }
     };
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
     response
+}
+
+/// The time after which a client may send again, as OpenTelemetry's senders look for it: without it they drop what was refused by a limit.
+fn details(error: &ApiError) -> Option<HeaderValue> {
+    let status = Status::retry(error.code.grpc(), &error.message, error.retry_after?);
+    HeaderValue::from_str(&STANDARD_NO_PAD.encode(status.encode_to_vec())).ok()
 }
 
 /// The one message of a request.

@@ -22,7 +22,7 @@ async fn push(State(app): State<App>, request: Request) -> Response {
     let Some(codec) = Codec::of(&parts.headers) else { return connect::unknown_codec() };
     let stored = async {
         let tenant = app.tenant(&parts.headers)?;
-        let bytes = connect::read_body(&app, &parts.headers, body).await?;
+        let bytes = connect::read_body(&app, &tenant, &parts.headers, body).await?;
         app.ingest(tenant, move |limits| batch(codec, &bytes, limits)).await
     };
     match stored.await.and_then(|()| codec.encode(&PushResponse {})) {

@@ -67,6 +67,11 @@ impl Selections {
         }
     }
 
+    /// Removes the entries of a tenant.
+    pub fn forget(&self, tenant: &Tenant) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|entry| entry.key.tenant != *tenant);
+    }
+
     /// Removes expired entries, now and later.
     pub(super) fn forget_later(&self) {
         let selections = self.clone();

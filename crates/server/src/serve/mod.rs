@@ -30,6 +30,7 @@ use self::tls::Certificate;
 use self::waiting::Waiting;
 use crate::access::Tokens;
 use crate::app::App;
+use crate::limits::TenantLimits;
 use crate::metrics::Metrics;
 use crate::options::ServerOptions;
 use crate::routes::{ShownRecordings, recordings_router, refusing_router, router_of};
@@ -116,11 +117,13 @@ pub struct Server {
     watch: Option<Watch>,
 }
 
-/// Reads the files of a running server again: its certificate and its tokens.
+/// Reads the files of a running server again: its certificate, its tokens, and the limits of tenants.
 #[derive(Clone)]
 pub struct Reloader {
     certificate: Option<Arc<Certificate>>,
     tokens: Option<Tokens>,
+    /// The limits, and the store that applies them.
+    limits: Option<(TenantLimits, Arc<Store>)>,
 }
 
 impl Reloader {
@@ -129,6 +132,10 @@ impl Reloader {
         let certificate = self.certificate.as_ref().map(|certificate| certificate.reload());
         log("certificate", certificate);
         log("tokens", self.tokens.as_ref().map(Tokens::reload));
+        if let Some((limits, store)) = &self.limits {
+            log("limits of tenants", Some(limits.reload()));
+            store.set_quotas(limits.quotas());
+        }
     }
 }
 
@@ -153,10 +160,12 @@ impl Server {
             return Err(ServeError::Exposed(listen.address));
         }
         let tokens = options.tokens.clone();
+        let limits = options.tenants.clone().map(|limits| (limits, store.clone()));
         let app = App::new(store, options);
         let watch = app.options.watch.map(|options| Watch::new(app.clone(), options));
         let mut server = Self::listen(router_of(app.clone()), app.metrics, listen, None).await?;
         server.reloader.tokens = tokens;
+        server.reloader.limits = limits;
         server.watch = watch;
         Ok(server)
     }
@@ -192,7 +201,7 @@ impl Server {
             listener,
             tls,
             users,
-            reloader: Reloader { certificate, tokens: None },
+            reloader: Reloader { certificate, tokens: None, limits: None },
             watch: None,
         })
     }

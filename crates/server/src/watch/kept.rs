@@ -75,12 +75,20 @@ impl KeptAnswer {
     }
 }
 
-/// The kept findings of all tenants, by the length of their range in milliseconds. Cheap to clone.
+/// Answers by tenant and length of their range in milliseconds.
+#[derive(Debug, Default)]
+struct KeptAnswers {
+    by_range: HashMap<(Tenant, i64), KeptAnswer>,
+    /// Number of times that answers of a tenant were deleted.
+    deletions: u64,
+}
+
+/// The kept findings of all tenants. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct KeptFindings(Arc<Mutex<HashMap<(Tenant, i64), KeptAnswer>>>);
+pub(crate) struct KeptFindings(Arc<Mutex<KeptAnswers>>);
 
 impl KeptFindings {
-    fn lock(&self) -> MutexGuard<'_, HashMap<(Tenant, i64), KeptAnswer>> {
+    fn lock(&self) -> MutexGuard<'_, KeptAnswers> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -92,7 +100,8 @@ impl KeptFindings {
         kept_from: Duration,
     ) -> Option<Arc<Findings>> {
         let answers = self.lock();
-        let of_tenant = answers.iter().filter(|((owner, _), _)| owner == tenant).map(|(_, answer)| answer);
+        let of_tenant =
+            answers.by_range.iter().filter(|((owner, _), _)| owner == tenant).map(|(_, answer)| answer);
         let mut fitting = of_tenant
             .filter(|answer| answer.took >= kept_from && answer.answers(asked) && answer.is_current());
         fitting.next().map(|answer| answer.findings.clone())
@@ -102,6 +111,7 @@ impl KeptFindings {
     pub fn current(&self, length: i64, of: Option<&Tenant>) -> Vec<(Tenant, Arc<Findings>)> {
         let answers = self.lock();
         let mut current: Vec<(Tenant, Arc<Findings>)> = answers
+            .by_range
             .iter()
             .filter(|((tenant, one), answer)| {
                 *one == length && of.is_none_or(|of| of == tenant) && answer.is_last()
@@ -114,23 +124,39 @@ impl KeptFindings {
 
     /// The last answer for a range of this length, current or not.
     pub(super) fn get(&self, tenant: &Tenant, length: i64) -> Option<KeptAnswer> {
-        self.lock().get(&(tenant.clone(), length)).cloned()
+        self.lock().by_range.get(&(tenant.clone(), length)).cloned()
     }
 
-    pub(super) fn put(&self, tenant: &Tenant, length: i64, answer: KeptAnswer) {
-        self.lock().insert((tenant.clone(), length), answer);
+    /// Number of times that answers of a tenant were deleted.
+    pub(super) fn deletions(&self) -> u64 {
+        self.lock().deletions
+    }
+
+    /// Keeps an answer, unless answers of a tenant were deleted after `deletions` was counted: it may have read deleted profiles.
+    pub(super) fn put(&self, tenant: &Tenant, length: i64, answer: KeptAnswer, deletions: u64) {
+        let mut answers = self.lock();
+        if answers.deletions == deletions {
+            answers.by_range.insert((tenant.clone(), length), answer);
+        }
+    }
+
+    /// Deletes the answers of a tenant.
+    pub fn forget(&self, tenant: &Tenant) {
+        let mut answers = self.lock();
+        answers.deletions += 1;
+        answers.by_range.retain(|(owner, _), _| owner != tenant);
     }
 
     /// Notes that no profile has come since an answer was computed.
     pub(super) fn confirm(&self, tenant: &Tenant, length: i64) {
-        if let Some(answer) = self.lock().get_mut(&(tenant.clone(), length)) {
+        if let Some(answer) = self.lock().by_range.get_mut(&(tenant.clone(), length)) {
             answer.confirmed = Instant::now();
         }
     }
 
     /// Removes the answers of tenants without profiles.
     pub(super) fn retain(&self, has_profiles: impl Fn(&Tenant) -> bool) {
-        self.lock().retain(|(tenant, _), _| has_profiles(tenant));
+        self.lock().by_range.retain(|(tenant, _), _| has_profiles(tenant));
     }
 }
 
@@ -164,7 +190,7 @@ mod tests {
         let (kept, tenant, now) = (KeptFindings::default(), Tenant::default(), moment::now());
         let own = FindingsRequest::of_all(CPU, (now - HOUR, now));
         let (took, interval) = (Duration::from_secs(1), Duration::from_secs(60));
-        kept.put(&tenant, HOUR, KeptAnswer::new(own.clone(), findings(&own), took, interval));
+        kept.put(&tenant, HOUR, KeptAnswer::new(own.clone(), findings(&own), took, interval), 0);
         let is_answered = |asked: &FindingsRequest, kept_from| {
             kept.answer(&tenant, asked, Duration::from_millis(kept_from)).is_some()
         };
@@ -196,14 +222,33 @@ mod tests {
         let (kept, tenant, now) = (KeptFindings::default(), Tenant::default(), moment::now());
         let own = FindingsRequest::of_all(CPU, (now - HOUR, now));
         let answer = KeptAnswer::new(own.clone(), findings(&own), Duration::from_secs(1), Duration::ZERO);
-        kept.put(&tenant, HOUR, answer);
+        kept.put(&tenant, HOUR, answer, 0);
         std::thread::sleep(Duration::from_millis(2));
         assert!(kept.answer(&tenant, &own, Duration::ZERO).is_none());
         // So old that profiles have left its range.
         let old = FindingsRequest::of_all(CPU, (now - HOUR - HOUR / 4, now - HOUR / 4));
         let interval = Duration::from_secs(3600);
         let answer = KeptAnswer::new(old.clone(), findings(&old), Duration::from_secs(1), interval);
-        kept.put(&tenant, HOUR, answer);
+        kept.put(&tenant, HOUR, answer, 0);
         assert!(kept.answer(&tenant, &own, Duration::ZERO).is_none());
+    }
+
+    #[test]
+    fn a_deleted_tenant_has_no_answer() {
+        let (kept, tenant, now) = (KeptFindings::default(), Tenant::default(), moment::now());
+        let own = FindingsRequest::of_all(CPU, (now - HOUR, now));
+        let interval = Duration::from_secs(60);
+        let answer = || KeptAnswer::new(own.clone(), findings(&own), interval, interval);
+        kept.put(&tenant, HOUR, answer(), kept.deletions());
+        let other = Tenant::new("other").unwrap();
+        kept.put(&other, HOUR, answer(), kept.deletions());
+        let before = kept.deletions();
+        kept.forget(&tenant);
+        // A computation that began before the deletion.
+        kept.put(&tenant, HOUR, answer(), before);
+        let of = |tenant| kept.answer(tenant, &own, Duration::ZERO).is_some();
+        assert_eq!((of(&tenant), of(&other)), (false, true));
+        kept.put(&tenant, HOUR, answer(), kept.deletions());
+        assert!(of(&tenant));
     }
 }

@@ -107,6 +107,7 @@ impl Watch {
     /// Computes the findings of a range and keeps them. Returns the time that it took.
     async fn compute(&mut self, entry: &Entry) -> Duration {
         let (begin, length) = (Instant::now(), entry.length);
+        let deletions = self.app.kept_findings.deletions();
         let work = move |context: &Context| findings_until_now(context, length);
         let computed = self.app.background_query(entry.tenant.clone(), work).await;
         let took = begin.elapsed();
@@ -118,7 +119,7 @@ impl Watch {
                     webhook.evaluated(&entry.tenant, &findings);
                 }
                 let answer = KeptAnswer::new(request, Arc::new(findings), took, interval);
-                self.app.kept_findings.put(&entry.tenant, entry.length, answer);
+                self.app.kept_findings.put(&entry.tenant, entry.length, answer, deletions);
             }
             Err(error) => {
                 tracing::debug!(tenant = %entry.tenant, length, %error, "findings were not computed");

@@ -9,5 +9,6 @@ pub(crate) mod profile_json;
 pub(crate) mod push;
 pub(crate) mod querier;
 pub(crate) mod series;
+pub(crate) mod status;
 pub(crate) mod types;
 pub(crate) mod unwritten;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plumb_server::{ListenOptions, ServerOptions};
+use plumb_server::{ListenOptions, Reloader, ServerOptions};
 use plumb_store::{Store, StoreOptions};
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -13,6 +13,7 @@ use tokio::runtime::Runtime;
 pub struct LiveServer {
     runtime: Option<Runtime>,
     pub address: SocketAddr,
+    pub reloader: Reloader,
 }
 
 impl Drop for LiveServer {
@@ -31,12 +32,17 @@ impl LiveServer {
     pub fn listen(name: &str, options: ServerOptions, listen: ListenOptions) -> Self {
         let directory: PathBuf = [env!("CARGO_TARGET_TMPDIR"), name].iter().collect();
         _ = std::fs::remove_dir_all(&directory);
+        Self::open(directory, options, listen)
+    }
+
+    /// As [`LiveServer::listen`], on the store of a directory.
+    pub fn open(directory: PathBuf, options: ServerOptions, listen: ListenOptions) -> Self {
         let store = Arc::new(Store::open(StoreOptions::new(directory)).unwrap());
         let runtime = Runtime::new().unwrap();
         let server = runtime.block_on(plumb_server::Server::bind(store, options, listen)).unwrap();
-        let address = server.address();
+        let (address, reloader) = (server.address(), server.reloader());
         runtime.spawn(server.run(std::future::pending()));
-        Self { runtime: Some(runtime), address }
+        Self { runtime: Some(runtime), address, reloader }
     }
 
     pub fn url(&self) -> String {

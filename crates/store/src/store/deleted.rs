@@ -106,7 +106,7 @@ fn a_deleted_tenant_stays_deleted_and_may_send_again() {
     run(store.flush()).unwrap();
     append(&store, &shop, 5);
     assert_times(killed(folder.path()).path(), &[4, 5]);
-    // It may be deleted again, as may one without any profile.
+    // A second deletion works like the first; so does that of a tenant without any profile.
     run(store.delete_tenant(&shop)).unwrap();
     run(store.delete_tenant(&Tenant::default())).unwrap();
     append(&store, &shop, 6);
