@@ -67,7 +67,7 @@ def modes():
     policy = {'from': [monitoring], 'egress': [dict(to=[dict(ipBlock=dict(cidr='10.0.0.0/8'))])]}
     monitor = dict(enabled=True, labels=dict(release='prometheus'))
     role = {'annotations': {'eks.amazonaws.com/role-arn': 'arn:aws:iam::123456789012:role/plumb'}}
-    other = dict(nodeSelector=dict(disk='fast'), tolerations=[dict(operator='Exists')], extraArgs=['--max-query-length=30d'])
+    other = dict(nodeSelector=dict(disk='fast'), tenants=['* retention=30d rate=256K', 'shop rate=1M'], tolerations=[dict(operator='Exists')], extraArgs=['--max-query-length=30d'])
     agent = dict(url='https://profiles.example:4041', cluster='east', extraArgs=['--relabel=drop:service.name=backup.*'], priorityClassName='high')
     return {
         'agent alone': dict(agent=agent, server=dict(enabled=False)),

@@ -13,7 +13,7 @@ use axum::body::Body;
 use axum::http::Request;
 use http_body_util::BodyExt;
 use plumb_fixtures::{Requirement, needs, skip};
-use plumb_server::{ServerOptions, WatchOptions, WebhookOptions};
+use plumb_server::{ServerOptions, TenantLimits, WatchOptions, WebhookOptions};
 use support::Server;
 use support::live::{LiveServer, until};
 
@@ -108,9 +108,14 @@ fn busy_metrics(name: &str) -> Vec<u8> {
     // A receiver that refuses all messages.
     let receiver = LiveServer::start(&format!("{name}-receiver"), ServerOptions::default());
     let webhook = Some(WebhookOptions::new(&format!("{}/none", receiver.url()), None, None).unwrap());
-    let options = ServerOptions { watch: Some(watch), webhook, ..ServerOptions::default() };
+    let limits = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.limits"));
+    std::fs::write(&limits, "slow rate=1\n").unwrap();
+    let tenants = Some(TenantLimits::read(limits).unwrap());
+    let options = ServerOptions { watch: Some(watch), webhook, tenants, ..ServerOptions::default() };
     let server = LiveServer::start(name, options);
     let own = "anonymous";
+    server.push("slow", "shop", &"main;handle 3\n".repeat(100), 0);
+    assert_eq!(server.post("slow", "/ingest?name=shop.cpu", "main;handle 3\n"), 429);
     server.deploy(own, "shop");
     assert_eq!(server.post(own, "/ingest", "main;f 5\n"), 400);
     server.json(own, "/api/v1/services");
@@ -124,7 +129,7 @@ fn busy_metrics(name: &str) -> Vec<u8> {
     std::fs::write(&blocks, "").unwrap();
     server.post(own, "/api/v1/admin/flush", "");
     until("nothing can be stored", || (server.status("/ready/push") == 503).then_some(()));
-    server.get(own, "/metrics").into_bytes()
+    server.get_of_all("/metrics").into_bytes()
 }
 
 fn deployed(path: &str) -> PathBuf {

@@ -69,6 +69,23 @@ struct WebhookArgs {
     external_url: Option<String>,
 }
 
+/// Arguments of encryption and tokens.
+#[derive(clap::Args, Debug)]
+struct AccessArgs {
+    /// Certificate chain (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Private key of the certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// File of tokens, one per line: token, scopes, and optionally a tenant
+    ///
+    /// SCOPES are write, read (write,read for both) or admin. Clients send `Authorization: Bearer TOKEN`, or the token as the password of
+    /// basic authentication. Only the file's owner may have access to it.
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+}
+
 /// Arguments of `plumb serve`.
 #[derive(clap::Args, Debug)]
 #[command(group = clap::ArgGroup::new("verified").args(["advertise", "webhook"]).multiple(true))]
@@ -105,18 +122,8 @@ pub struct Args {
     /// Refuse profiles older than this when they arrive
     #[arg(long, value_name = "TIME", value_parser = period)]
     max_age: Option<Duration>,
-    /// Certificate chain (PEM)
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    tls_cert: Option<PathBuf>,
-    /// Private key of the certificate (PEM)
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    tls_key: Option<PathBuf>,
-    /// File of tokens, one per line: token, scopes, and optionally a tenant
-    ///
-    /// SCOPES are write, read (write,read for both) or admin. Clients send `Authorization: Bearer TOKEN`, or the token as the password of
-    /// basic authentication. Only the file's owner may have access to it.
-    #[arg(long, value_name = "FILE")]
-    tokens: Option<PathBuf>,
+    #[command(flatten)]
+    access: AccessArgs,
     /// File of limits, one tenant per line: tenant, retention=TIME, max_size=SIZE, rate=SIZE
     ///
     /// The tenant * is that of all others. `rate` is bytes of profiles a second. `--retention` and `--max-size` apply as well.
@@ -153,33 +160,9 @@ pub fn run(args: Args) -> Result<Exit> {
     plumb_capture_perf::return_freed_memory();
     args.log.init();
     raise_file_limit();
-    let tokens = args.tokens.as_ref().map(Tokens::read).transpose()?;
-    let tenants = args.tenants.as_ref().map(TenantLimits::read).transpose()?;
-    let peer_authorities = args.bucket.ca_cert.as_deref().map(PeerAuthorities::read).transpose()?;
-    let watch = Some(WatchOptions::default());
-    let WebhookArgs { webhook, external_url } = &args.webhook;
-    let webhook = webhook.as_ref().map(|url| {
-        WebhookOptions::new(url, external_url.as_deref(), peer_authorities.clone()).map_err(wrong_usage)
-    });
-    let webhook = webhook.transpose()?;
-    let return_memory = Some(plumb_capture_perf::trim_memory as fn());
-    let mut options = ServerOptions {
-        tokens,
-        tenants,
-        peer_authorities,
-        return_memory,
-        watch,
-        webhook,
-        ..ServerOptions::default()
-    };
-    options.ingest.body = usize::try_from(args.max_body).unwrap_or(usize::MAX);
-    options.ingest.unpacked = options.ingest.unpacked.max(options.ingest.body.saturating_mul(2));
-    let memory = &mut options.ingest.memory;
-    memory.in_flight = memory.in_flight.max(options.ingest.unpacked);
-    options.ingest.oldest = args.max_age;
-    options.query.length = args.max_query_length;
+    let options = server_options(&args)?;
     let mut listen = ListenOptions::new(args.show.listen.unwrap_or(STORE));
-    listen.tls = args.tls_cert.zip(args.tls_key);
+    listen.tls = args.access.tls_cert.zip(args.access.tls_key);
     let is_bucket = args.store.starts_with("s3://");
     let directory = if is_bucket { args.bucket.wal } else { PathBuf::from(&args.store) };
     keep_private(&directory);
@@ -210,6 +193,33 @@ pub fn run(args: Args) -> Result<Exit> {
     drop(runtime);
     drop(store);
     served
+}
+
+/// Options of the server, with the files that they name.
+fn server_options(args: &Args) -> Result<ServerOptions> {
+    let tokens = args.access.tokens.as_ref().map(Tokens::read).transpose()?;
+    let tenants = args.tenants.as_ref().map(TenantLimits::read).transpose()?;
+    let peer_authorities = args.bucket.ca_cert.as_deref().map(PeerAuthorities::read).transpose()?;
+    let WebhookArgs { webhook, external_url } = &args.webhook;
+    let webhook = webhook.as_ref().map(|url| {
+        WebhookOptions::new(url, external_url.as_deref(), peer_authorities.clone()).map_err(wrong_usage)
+    });
+    let mut options = ServerOptions {
+        tokens,
+        tenants,
+        peer_authorities,
+        return_memory: Some(plumb_capture_perf::trim_memory as fn()),
+        watch: Some(WatchOptions::default()),
+        webhook: webhook.transpose()?,
+        ..ServerOptions::default()
+    };
+    options.ingest.body = usize::try_from(args.max_body).unwrap_or(usize::MAX);
+    options.ingest.unpacked = options.ingest.unpacked.max(options.ingest.body.saturating_mul(2));
+    let memory = &mut options.ingest.memory;
+    memory.in_flight = memory.in_flight.max(options.ingest.unpacked);
+    options.ingest.oldest = args.max_age;
+    options.query.length = args.max_query_length;
+    Ok(options)
 }
 
 async fn serve(

@@ -42,6 +42,9 @@ app.kubernetes.io/component: server
 - --tokens=/etc/plumb/tokens/tokens
 - --retention={{ .Values.server.retention }}
 - --max-size={{ .Values.server.maxSize }}
+{{- if .Values.server.tenants }}
+- --tenants=/etc/plumb/tenants/tenants
+{{- end }}
 {{- with .Values.server.extraArgs }}
 {{ toYaml . }}
 {{- end }}
@@ -122,6 +125,11 @@ volumeMounts:
   - name: tokens
     mountPath: /etc/plumb/tokens
     readOnly: true
+  {{- if .Values.server.tenants }}
+  - name: tenants
+    mountPath: /etc/plumb/tenants
+    readOnly: true
+  {{- end }}
 {{- end }}
 
 {{- define "plumb.server.volumes" -}}
@@ -147,6 +155,11 @@ volumeMounts:
     items:
       - key: tokens
         path: tokens
+{{- if .Values.server.tenants }}
+- name: tenants
+  configMap:
+    name: {{ .Release.Name }}-server-tenants
+{{- end }}
 {{- end }}
 
 {{- define "plumb.server.claim" -}}

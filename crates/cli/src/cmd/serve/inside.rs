@@ -58,9 +58,9 @@ impl InsideAgent {
             return Ok(Some(Self { url, token: None, spool, more, own_server: None }));
         }
         let token = random_token()?;
-        // Findings are computed by the server that people ask.
+        // Findings are computed by the server that people ask, which also applies the limits of tenants. The own agent has no rate.
         let tokens = Some(Tokens::writer(&token));
-        let options = ServerOptions { tokens, watch: None, webhook: None, ..options };
+        let options = ServerOptions { tokens, tenants: None, watch: None, webhook: None, ..options };
         let server = Server::bind(store, options, ListenOptions::new(([127, 0, 0, 1], 0).into())).await?;
         let url = format!("http://{}", server.address());
         let (stop, stopped) = oneshot::channel();
