@@ -19,6 +19,7 @@ use crate::maintenance::{Frozen, Task};
 use crate::shared::Shared;
 use crate::taken::Taken;
 use crate::tenant::Tenant;
+use crate::tombstones::Tombstone;
 use crate::wal::Segment;
 
 /// Most bytes of records per flush to disk, beyond which no further batch joins.
@@ -154,19 +155,22 @@ impl Appender {
 
     /// Marks a tenant's data as deleted, and makes the other thread remove it. Batches before the deletion are deleted, later ones are kept.
     fn delete(&mut self, tenant: Tenant, done: oneshot::Sender<Result<(), StoreError>>) {
-        if let Err(error) = self.bury(&tenant) {
-            let _ = done.send(Err(error));
-            return;
-        }
+        let tombstone = match self.bury(&tenant) {
+            Ok(tombstone) => tombstone,
+            Err(error) => {
+                let _ = done.send(Err(error));
+                return;
+            }
+        };
         // The other thread may still add a block to the removed state, where no query looks.
         if let Some(state) = self.shared.tenants.remove(&tenant) {
             deletion::set_aside_blocks(&state);
         }
-        let _ = self.tasks.send(Task::Delete { tenant, done });
+        let _ = self.tasks.send(Task::Delete { tombstone, done });
     }
 
     /// Writes a tombstone for a tenant's blocks and for its records in all segments so far.
-    fn bury(&mut self, tenant: &Tenant) -> Result<(), StoreError> {
+    fn bury(&mut self, tenant: &Tenant) -> Result<Tombstone, StoreError> {
         self.rotate(None);
         if self.segment.len() > 0 {
             return Err(StoreError::Full("the write-ahead log cannot begin a segment".to_owned()));

@@ -12,6 +12,8 @@ const HOUR: i64 = 60 * MINUTE;
 
 /// Most bytes of blocks per merge, whose stacks are all in memory.
 const MOST_BYTES: u64 = 48 << 20;
+/// A merge makes no block larger than this part of the size limit, as blocks are removed whole.
+const PART_OF_LIMIT: u64 = 8;
 
 /// Rules for merging the blocks of a level.
 struct Level {
@@ -40,8 +42,13 @@ pub(crate) struct Plan {
     pub level: u8,
 }
 
-/// The next blocks to merge, if any. With `all`, includes blocks whose window is not settled yet.
-pub(crate) fn plan(blocks: &[Arc<Block>], now: Millis, all: bool) -> Option<Plan> {
+/// Most bytes of blocks per merge, for blocks that have this size limit together.
+pub(crate) fn most_bytes(limit: Option<u64>) -> u64 {
+    limit.map_or(MOST_BYTES, |limit| MOST_BYTES.min(limit / PART_OF_LIMIT))
+}
+
+/// The next blocks of at most this size to merge, if any. With `all`, includes blocks whose window is not settled yet.
+pub(crate) fn plan(blocks: &[Arc<Block>], now: Millis, all: bool, most_bytes: u64) -> Option<Plan> {
     for (number, level) in LEVELS.iter().enumerate() {
         let mut windows: BTreeMap<i64, Vec<&Arc<Block>>> = BTreeMap::new();
         let of_level = |block: &&Arc<Block>| usize::from(block.meta.level) == number;
@@ -59,7 +66,7 @@ pub(crate) fn plan(blocks: &[Arc<Block>], now: Millis, all: bool) -> Option<Plan
             let mut bytes = 0;
             let fits = |block: &&Arc<Block>| {
                 bytes += block.meta.bytes();
-                bytes <= MOST_BYTES
+                bytes <= most_bytes
             };
             let mut chosen: Vec<Arc<Block>> = window.iter().copied().take_while(fits).cloned().collect();
             if chosen.is_empty() {
@@ -98,7 +105,7 @@ mod tests {
     }
 
     fn merged(blocks: &[Arc<Block>], minutes: i64) -> Option<(Vec<&str>, u8)> {
-        let plan = plan(blocks, Millis(minutes * MINUTE), false)?;
+        let plan = plan(blocks, Millis(minutes * MINUTE), false, most_bytes(None))?;
         let ids = plan.blocks.iter().map(|one| blocks.iter().find(|block| block.meta.id == one.meta.id));
         Some((ids.flatten().map(|block| block.meta.id.as_str()).collect(), plan.level))
     }
@@ -129,5 +136,17 @@ mod tests {
         let blocks = [block(0, 0, MOST_BYTES / 2), block(1, 0, MOST_BYTES / 2), block(2, 0, 1)];
         assert_eq!(merged(&blocks, 15), Some((vec!["0", "1"], 1)));
         assert_eq!(merged(&[block(0, 0, MOST_BYTES + 1)], 100), Some((vec!["0"], 1)));
+    }
+
+    #[test]
+    fn a_merged_block_is_a_small_part_of_the_limit() {
+        let blocks = [block(0, 0, 10), block(1, 0, 10), block(2, 0, 10)];
+        let merged = |limit| {
+            plan(&blocks, Millis(15 * MINUTE), false, most_bytes(limit)).map(|plan| plan.blocks.len())
+        };
+        assert_eq!(
+            [None, Some(u64::MAX), Some(240), Some(160), Some(1)].map(merged),
+            [3, 3, 3, 2, 1].map(Some)
+        );
     }
 }

@@ -18,20 +18,13 @@ pub(crate) fn finish(shared: &Shared) -> Result<(), StoreError> {
     unfinished.iter().try_for_each(|one| remove(shared, one))
 }
 
-/// Finishes the deletion of a tenant that was marked as deleted.
-pub(crate) fn finish_of(shared: &Shared, tenant: &Tenant) -> Result<(), StoreError> {
-    let tombstone =
-        shared.tombstones.lock().unwrap_or_else(PoisonError::into_inner).of(tenant.as_str()).cloned();
-    tombstone.map_or(Ok(()), |one| remove(shared, &one))
-}
-
 /// Keeps queries in progress from reporting the blocks of a deleted tenant as damaged.
 pub(crate) fn set_aside_blocks(state: &TenantState) {
     state.read().blocks.iter().for_each(|block| block.set_aside.store(true, Ordering::Relaxed));
 }
 
 /// Removes the blocks and symbols of a tombstone's tenant, and notes that. Blocks that were written after the deletion stay.
-fn remove(shared: &Shared, tombstone: &Tombstone) -> Result<(), StoreError> {
+pub(crate) fn remove(shared: &Shared, tombstone: &Tombstone) -> Result<(), StoreError> {
     let Ok(tenant) = Tenant::new(&tombstone.tenant) else { return Ok(()) };
     let blocks = format!("{tenant}/blocks");
     for id in shared.bucket.folders(&blocks)? {
@@ -43,7 +36,7 @@ fn remove(shared: &Shared, tombstone: &Tombstone) -> Result<(), StoreError> {
     shared.symbols.remove_all(&shared.bucket, &tenant)?;
     shared.bucket.remove_folder(&blocks);
     shared.bucket.remove_folder(tenant.as_str());
-    shared.tombstones.lock().unwrap_or_else(PoisonError::into_inner).removed(tenant.as_str())
+    shared.tombstones.lock().unwrap_or_else(PoisonError::into_inner).removed(tombstone)
 }
 
 /// Whether a block has samples of this segment of the server's log, or of a later one.

@@ -27,6 +27,7 @@ use crate::recovery::{refresh, remove_replaced};
 use crate::shared::Shared;
 use crate::tenant::Tenant;
 use crate::tenants::TenantState;
+use crate::tombstones::Tombstone;
 
 /// Time for which the files of a replaced block are kept for queries in progress.
 const GRACE: Duration = Duration::from_secs(60);
@@ -45,7 +46,7 @@ pub(crate) enum Task {
     },
     /// Remove the blocks of a tenant that was marked as deleted; answered when they are gone.
     Delete {
-        tenant: Tenant,
+        tombstone: Tombstone,
         done: oneshot::Sender<Result<(), StoreError>>,
     },
     Close,
@@ -102,8 +103,8 @@ impl Maintenance {
                     self.expire();
                     let _ = done.send(());
                 }
-                Ok(Task::Delete { tenant, done }) => {
-                    let _ = done.send(self.delete(&tenant));
+                Ok(Task::Delete { tombstone, done }) => {
+                    let _ = done.send(self.delete(&tombstone));
                 }
                 Ok(Task::Close) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -180,11 +181,11 @@ impl Maintenance {
     }
 
     /// Removes the blocks and symbols of a tenant that was marked as deleted.
-    fn delete(&mut self, tenant: &Tenant) -> Result<(), StoreError> {
-        let folder = format!("{tenant}/");
+    fn delete(&mut self, tombstone: &Tombstone) -> Result<(), StoreError> {
+        let folder = format!("{}/", tombstone.tenant);
         self.leaving.retain(|(_, leaving)| !leaving.starts_with(&folder));
-        deletion::finish_of(&self.shared, tenant)?;
-        tracing::info!(%tenant, "the data of a tenant was deleted");
+        deletion::remove(&self.shared, tombstone)?;
+        tracing::info!(tenant = tombstone.tenant, "the data of a tenant was deleted");
         Ok(())
     }
 
@@ -262,10 +263,12 @@ impl Maintenance {
             // Another server may already have compacted these blocks.
             self.refresh();
         }
+        let quotas = self.shared.quotas.read().unwrap_or_else(PoisonError::into_inner).clone();
         for (tenant, state) in self.shared.tenants.all() {
+            let most = compaction::most_bytes(quotas.of(&tenant).max_bytes);
             loop {
                 let blocks = state.read().blocks.clone();
-                let Some(plan) = compaction::plan(&blocks, now(), all) else { break };
+                let Some(plan) = compaction::plan(&blocks, now(), all, most) else { break };
                 match self.merge(&tenant, &state, &plan.blocks, plan.level) {
                     Ok(true) => self.shared.counters.compactions.fetch_add(1, Ordering::Relaxed),
                     Ok(false) => return,

@@ -47,18 +47,19 @@ impl Tombstones {
     }
 
     /// Marks the records of a tenant before `first_segment`, and its blocks, as deleted. On failure nothing changes.
-    pub fn add(&mut self, tenant: &Tenant, first_segment: u64) -> Result<(), StoreError> {
-        let tenant = tenant.to_string();
+    pub fn add(&mut self, tenant: &Tenant, first_segment: u64) -> Result<Tombstone, StoreError> {
+        let tombstone = Tombstone { tenant: tenant.to_string(), first_segment, is_removed: false };
         let mut all = self.all.clone();
-        all.retain(|one| one.tenant != tenant);
-        all.push(Tombstone { tenant, first_segment, is_removed: false });
-        self.replace(all)
+        all.retain(|one| one.tenant != tombstone.tenant);
+        all.push(tombstone.clone());
+        self.replace(all)?;
+        Ok(tombstone)
     }
 
-    /// Notes that the blocks and symbols of a tenant are gone.
-    pub fn removed(&mut self, tenant: &str) -> Result<(), StoreError> {
+    /// Notes that the blocks and symbols of a tombstone are gone, unless its tenant was deleted again since.
+    pub fn removed(&mut self, tombstone: &Tombstone) -> Result<(), StoreError> {
         let mut all = self.all.clone();
-        all.iter_mut().filter(|one| one.tenant == tenant).for_each(|one| one.is_removed = true);
+        all.iter_mut().filter(|one| *one == tombstone).for_each(|one| one.is_removed = true);
         self.replace(all)
     }
 
@@ -74,14 +75,9 @@ impl Tombstones {
         self.all.iter().filter(|one| !one.is_removed).cloned().collect()
     }
 
-    /// The deletion of a tenant.
-    pub fn of(&self, tenant: &str) -> Option<&Tombstone> {
-        self.all.iter().find(|one| one.tenant == tenant)
-    }
-
     /// Whether the records of a tenant in a log segment are deleted.
     pub fn is_deleted(&self, tenant: &str, segment: u64) -> bool {
-        self.of(tenant).is_some_and(|one| segment < one.first_segment)
+        self.all.iter().any(|one| one.tenant == tenant && segment < one.first_segment)
     }
 
     /// Lowest number that a new log segment may have.
@@ -117,13 +113,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let shop = Tenant::new("shop").unwrap();
         let mut tombstones = Tombstones::open(folder.path()).unwrap();
-        tombstones.add(&shop, 7).unwrap();
+        let earlier = tombstones.add(&shop, 5).unwrap();
+        let tombstone = tombstones.add(&shop, 7).unwrap();
+        tombstones.removed(&earlier).unwrap();
         tombstones.forget(100).unwrap();
         let mut tombstones = Tombstones::open(folder.path()).unwrap();
         assert_eq!(tombstones.unfinished().len(), 1);
         let deleted = [6, 7].map(|segment| tombstones.is_deleted("shop", segment));
         assert_eq!((deleted, tombstones.is_deleted("mail", 6)), ([true, false], false));
-        tombstones.removed("shop").unwrap();
+        tombstones.removed(&tombstone).unwrap();
         tombstones.forget(6).unwrap();
         let mut tombstones = Tombstones::open(folder.path()).unwrap();
         assert!(tombstones.unfinished().is_empty() && tombstones.is_deleted("shop", 6));

@@ -248,6 +248,7 @@ mod tests {
             description["paths"].as_object().unwrap().keys().map(String::as_str).collect();
         let answered = PATHS.iter().map(|(path, _)| *path).chain(super::super::symbols::PATHS);
         let answered = answered.chain(["/api/v1/selection", "/api/v1/selection/{answer}"]);
+        let answered = answered.chain([super::super::tenant::PATH]);
         let answered = answered.chain(["/api/v1/opened", "/api/v1/opened/{id}/{answer}"]);
         assert_eq!(described, answered.collect());
     }

@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::error::ApiError;
 
 /// The path, which `openapi.json` describes.
-const PATH: &str = "/api/v1/tenant";
+pub(super) const PATH: &str = "/api/v1/tenant";
 
 pub(super) fn routes() -> Router<App> {
     Router::new().route(PATH, delete(remove))

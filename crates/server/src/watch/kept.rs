@@ -132,12 +132,15 @@ impl KeptFindings {
         self.lock().deletions
     }
 
-    /// Keeps an answer, unless answers of a tenant were deleted after `deletions` was counted: it may have read deleted profiles.
-    pub(super) fn put(&self, tenant: &Tenant, length: i64, answer: KeptAnswer, deletions: u64) {
+    /// Keeps an answer, unless answers of a tenant were deleted after `deletions` was counted: it may have read deleted profiles. Returns whether
+    /// it is kept.
+    pub(super) fn put(&self, tenant: &Tenant, length: i64, answer: KeptAnswer, deletions: u64) -> bool {
         let mut answers = self.lock();
-        if answers.deletions == deletions {
+        let is_valid = answers.deletions == deletions;
+        if is_valid {
             answers.by_range.insert((tenant.clone(), length), answer);
         }
+        is_valid
     }
 
     /// Deletes the answers of a tenant.
@@ -245,7 +248,7 @@ mod tests {
         let before = kept.deletions();
         kept.forget(&tenant);
         // A computation that began before the deletion.
-        kept.put(&tenant, HOUR, answer(), before);
+        assert!(!kept.put(&tenant, HOUR, answer(), before));
         let of = |tenant| kept.answer(tenant, &own, Duration::ZERO).is_some();
         assert_eq!((of(&tenant), of(&other)), (false, true));
         kept.put(&tenant, HOUR, answer(), kept.deletions());

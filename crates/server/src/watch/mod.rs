@@ -115,11 +115,12 @@ impl Watch {
         match computed {
             Ok((request, findings)) => {
                 let interval = self.schedule.interval(took);
-                if let Some(webhook) = self.webhook.as_mut().filter(|_| length == HOUR) {
+                let findings = Arc::new(findings);
+                let answer = KeptAnswer::new(request, findings.clone(), took, interval);
+                let is_kept = self.app.kept_findings.put(&entry.tenant, entry.length, answer, deletions);
+                if let Some(webhook) = self.webhook.as_mut().filter(|_| is_kept && length == HOUR) {
                     webhook.evaluated(&entry.tenant, &findings);
                 }
-                let answer = KeptAnswer::new(request, Arc::new(findings), took, interval);
-                self.app.kept_findings.put(&entry.tenant, entry.length, answer, deletions);
             }
             Err(error) => {
                 tracing::debug!(tenant = %entry.tenant, length, %error, "findings were not computed");

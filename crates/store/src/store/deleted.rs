@@ -112,7 +112,7 @@ fn a_deleted_tenant_stays_deleted_and_may_send_again() {
     append(&store, &shop, 6);
     drop(store);
     assert_times(folder.path(), &[6]);
-    assert!(open(folder.path()).shared.tombstones.lock().unwrap().of("shop").is_none());
+    assert!(open(folder.path()).shared.tombstones.lock().unwrap().next_segment() == 0);
 }
 
 #[test]
@@ -142,6 +142,35 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) {
         let path = entry.path();
         if path.is_dir() { list(&path, files) } else { files.push(path) }
     }
+}
+
+/// Deletions, blocks and further profiles overlap: what was acknowledged before a deletion is gone after it.
+#[test]
+fn deletions_overlap_with_blocks_that_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let [shop, mail] = tenants();
+    let store = open(folder.path());
+    for time in 1..=3 {
+        append(&store, &mail, time);
+    }
+    store.put_symbols(&mail, BUILD_ID, &folder.path().join("server")).unwrap();
+    let delete = |times: usize| (0..times).for_each(|_| run(store.delete_tenant(&shop)).unwrap());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| delete(20));
+        }
+        scope.spawn(|| (0..20).for_each(|_| run(store.flush()).unwrap()));
+        for time in 0..100 {
+            append(&store, &shop, time);
+        }
+    });
+    append(&store, &shop, 100);
+    let left = times(&store, &shop);
+    assert_times(killed(folder.path()).path(), &left);
+    delete(1);
+    append(&store, &shop, 101);
+    drop(store);
+    assert_times(folder.path(), &[101]);
 }
 
 /// The removal of files may fail, while the tenant goes on sending.
