@@ -12,6 +12,8 @@ const WITHIN: f64 = 0.1;
 const CHANCE: f64 = 1e-5;
 /// Distance of a burst from the median of a series, in its usual deviations and as a part of the median.
 const ABOVE: [f64; 2] = [5.0, 0.5];
+/// Distance of a burst from the mean of a series, in the deviations that counts of samples have by chance.
+const BEYOND_CHANCE: f64 = 5.0;
 /// Standard deviations of a normal distribution in its median absolute deviation.
 const DEVIATIONS: f64 = 1.4826;
 
@@ -28,8 +30,9 @@ pub struct Rhythm {
     pub distances: usize,
 }
 
-/// Looks for a rhythm in the sorted beginnings of bursts, in seconds, each known to `resolution` seconds.
-pub fn rhythm(begins: &[f64], resolution: f64) -> Option<Rhythm> {
+/// Looks for a rhythm in the sorted beginnings of bursts, in seconds, each known to `resolution` seconds. `tries`: number of series that are looked at, of which
+/// any may have one by chance.
+pub fn rhythm(begins: &[f64], resolution: f64, tries: usize) -> Option<Rhythm> {
     let mut sorted: Vec<f64> = begins.windows(2).map(|pair| pair[1] - pair[0]).collect();
     sorted.sort_by(f64::total_cmp);
     let count = sorted.len();
@@ -41,8 +44,8 @@ pub fn rhythm(begins: &[f64], resolution: f64) -> Option<Rhythm> {
     let edge = within + resolution / 2.0;
     let by_chance = beyond(period - edge) - beyond(period + edge);
     // The median was chosen among all distances.
-    let is_rhythm =
-        near as f64 >= NEAR * count as f64 && at_least(near, count, by_chance) * count as f64 <= CHANCE;
+    let chances = at_least(near, count, by_chance) * count as f64 * tries as f64;
+    let is_rhythm = near as f64 >= NEAR * count as f64 && chances <= CHANCE;
     let at = |share: f64| sorted[((count - 1) as f64 * share).round() as usize];
     is_rhythm.then(|| Rhythm { period, spread: [at(0.05), at(0.95)], near, distances: count })
 }
@@ -68,11 +71,14 @@ pub struct Burst {
     pub excess: f64,
 }
 
-/// Bursts in a series of values at equal distances.
-pub fn bursts(series: &[f64]) -> Vec<Burst> {
+/// Bursts in a series of values at equal distances. `sample`: value of a sample, of whose number values are sums; 0: they are not sampled.
+pub fn bursts(series: &[f64], sample: f64) -> Vec<Burst> {
     let median = median(series.to_vec());
     let usual = DEVIATIONS * self::median(series.iter().map(|value| (value - median).abs()).collect());
-    let limit = median + (ABOVE[0] * usual).max(ABOVE[1] * median);
+    let mean = series.iter().sum::<f64>() / series.len().max(1) as f64;
+    let by_chance = mean + BEYOND_CHANCE * ((mean * sample).sqrt() + sample);
+    let limit =
+        (median + (ABOVE[0] * usual).max(ABOVE[1] * median)).max(if sample > 0.0 { by_chance } else { 0.0 });
     let mut found: Vec<Burst> = Vec::new();
     for (place, &value) in series.iter().enumerate().filter(|(_, value)| **value > limit) {
         let excess = value - median;
@@ -117,7 +123,7 @@ mod tests {
         {
             let jitter = 0.02 * period;
             let distances = (0..times).map(|_| period + jitter * (numbers.next() - 0.5));
-            let found = rhythm(&begins(distances, resolution), resolution).unwrap();
+            let found = rhythm(&begins(distances, resolution), resolution, 1).unwrap();
             assert!((found.period - period).abs() <= resolution + jitter, "{found:?}");
             assert!(found.spread[0] <= found.period && found.period <= found.spread[1], "{found:?}");
         }
@@ -126,7 +132,7 @@ mod tests {
     #[test]
     fn a_burst_that_is_missed_now_and_then_does_no_harm() {
         let distances = (0..40).map(|time| if time % 8 == 0 { 20.0 } else { 10.0 });
-        let found = rhythm(&begins(distances, 0.1), 0.1).unwrap();
+        let found = rhythm(&begins(distances, 0.1), 0.1, 1).unwrap();
         assert_eq!((found.near, found.distances), (35, 39));
     }
 
@@ -139,15 +145,15 @@ mod tests {
             let distances: Vec<f64> = (0..60).map(|_| -mean * (1.0 - numbers.next()).ln()).collect();
             let mut begins = begins(distances.into_iter(), resolution);
             begins.dedup();
-            assert_eq!(rhythm(&begins, resolution), None, "{sequence}: {begins:?}");
+            assert_eq!(rhythm(&begins, resolution, 1), None, "{sequence}: {begins:?}");
         }
     }
 
     #[test]
     fn few_bursts_have_none() {
-        assert_eq!(rhythm(&[], 1.0), None);
-        assert_eq!(rhythm(&[0.0, 10.0, 20.0, 30.0, 40.0], 0.1), None);
-        assert_eq!(rhythm(&[5.0; 30], 0.1), None);
+        assert_eq!(rhythm(&[], 1.0, 1), None);
+        assert_eq!(rhythm(&[0.0, 10.0, 20.0, 30.0, 40.0], 0.1, 1), None);
+        assert_eq!(rhythm(&[5.0; 30], 0.1, 1), None);
     }
 
     #[test]
@@ -155,8 +161,28 @@ mod tests {
         let series = [4.0, 5.0, 4.0, 20.0, 21.0, 4.0, 5.0, 4.0, 30.0];
         let expected =
             [Burst { first: 3, length: 2, excess: 31.0 }, Burst { first: 8, length: 1, excess: 25.0 }];
-        assert_eq!(bursts(&series), expected);
-        assert_eq!(bursts(&[5.0, 6.0, 5.0, 7.0, 5.0]), []);
-        assert_eq!(bursts(&[]), []);
+        assert_eq!(bursts(&series, 0.0), expected);
+        assert_eq!(bursts(&[5.0, 6.0, 5.0, 7.0, 5.0], 0.0), []);
+        assert_eq!(bursts(&[], 0.0), []);
+    }
+
+    /// Whether a function is sampled in a window is chance if it is in few samples.
+    #[test]
+    fn rare_samples_are_no_bursts() {
+        let mut numbers = Numbers(3);
+        for rate in [0.05, 0.3, 0.7, 2.0, 10.0] {
+            let mut sampled = || {
+                let (mut count, mut left) = (0.0, numbers.next());
+                while left > (-rate as f64).exp() {
+                    left *= numbers.next();
+                    count += 1.0;
+                }
+                count
+            };
+            let series: Vec<f64> = (0..10_000).map(|_| sampled()).collect();
+            assert!(bursts(&series, 1.0).len() <= 2, "{rate}");
+        }
+        let job: Vec<f64> = (0..100).map(|place| if place % 10 == 3 { 50.0 } else { 0.0 }).collect();
+        assert_eq!(bursts(&job, 1.0).len(), 10);
     }
 }

@@ -159,7 +159,6 @@ pub const SERVE: &str = "\
 Examples:
   plumb serve profile.plumb                   # a recording, for the browser
   plumb serve --store /var/lib/plumb --retention 90d --max-size 100G
-  plumb serve --webhook https://chat.example/hook   # findings that begin and end
   plumb serve --listen 0.0.0.0:4041 --tls-cert cert.pem --tls-key key.pem --tokens tokens";
 
 #[cfg(feature = "server")]

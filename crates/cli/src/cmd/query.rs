@@ -71,7 +71,9 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// With report: write Markdown, the only format so far
+    /// Print Markdown
+    ///
+    /// The only format of a report.
     #[arg(long)]
     md: bool,
     #[command(flatten)]

@@ -19,8 +19,8 @@ pub struct ServiceChange {
     pub function: String,
     /// A caller of it with as large a difference.
     pub caller: Option<String>,
-    /// Factor by which it takes more for the same load, and its 95% interval.
-    pub times: [f64; 3],
+    /// Factor by which it takes more for the same load, and its 95% interval; `None`: it has no values in the version before.
+    pub times: Option<[f64; 3]>,
     /// Part of the service's values that it has now.
     pub share: f64,
     /// Values that all instances have more, in a nanosecond.
@@ -36,15 +36,19 @@ pub fn of_change(change: &ServiceChange, facts: &ServiceFacts) -> Finding {
         Some(_) => "version",
         None => "build",
     };
-    let [times, low, high] = change.times.map(|times| 100.0 * (times - 1.0));
     let called =
-        change.caller.as_ref().map_or_else(String::new, |caller| format!(", called by {},", short(caller)));
+        change.caller.as_ref().map_or_else(String::new, |caller| format!(", called by {}", short(caller)));
     let name = short(&change.function);
     let (kind, more) = more(change);
-    let title = format!(
-        "{what} {}: {name}{called}{kind} +{times:.0}% ({low:.0}–{high:.0}), {more} more",
-        change.after
-    );
+    let comma = if called.is_empty() || !kind.is_empty() { "" } else { "," };
+    let increase = match change.times {
+        Some(times) => {
+            let [times, low, high] = times.map(|times| 100.0 * (times - 1.0));
+            format!("+{times:.0}% ({low:.0}–{high:.0}), {more} more")
+        }
+        None => format!("is new, {more}"),
+    };
+    let title = format!("{what} {}: {name}{called}{kind}{comma} {increase}", change.after);
     let value = change.more_per_ns * change.lasted_ns as f64;
     let values = (&*change.profile_type, 100.0 * change.share, value);
     let subject = format!("{what} {}: {name}{kind}", change.after);
@@ -88,7 +92,7 @@ mod tests {
             since: "2026-11-28 10:00 UTC".to_owned(),
             function: "price_basket(int)".to_owned(),
             caller: Some("handle".to_owned()),
-            times: [1.38, 1.31, 1.45],
+            times: Some([1.38, 1.31, 1.45]),
             share: 0.4,
             more_per_ns: 0.4,
             lasted_ns: 60_000_000_000,
@@ -107,6 +111,11 @@ mod tests {
         assert_eq!((found.cpu_ns, found.of_machine_percent), (24_000_000_000, Some(10.0)));
         assert_eq!((found.owner, found.kind), (FindingOwner::Service, FindingKind::Change));
         assert!(found.details[0].contains("2026-11-28 10:00"), "{:?}", found.details);
+        let new = ServiceChange { times: None, ..change.clone() };
+        assert_eq!(
+            of_change(&new, &facts).title,
+            "version 1.1: price_basket, called by handle, is new, 0.40 processors"
+        );
         let waits = ServiceChange {
             profile_type: "off_cpu:off_cpu:nanoseconds::".to_owned(),
             label: None,

@@ -73,10 +73,10 @@ pub fn of_rhythm(rhythm: &ServiceRhythm, facts: &ServiceFacts) -> Finding {
     found.details.extend(rhythm.caller.as_ref().map(|caller| format!("Called by {}.", short(caller))));
     let [low, high] = rhythm.spread_ns.map(seconds);
     let [near, all] = rhythm.regular;
-    found.details.push(format!(
-        "Since {}; {near} of {all} intervals are near {period}, nine of ten are {low} to {high}.",
-        rhythm.since
-    ));
+    let spread = if low == high { String::new() } else { format!(", nine of ten are {low} to {high}") };
+    found
+        .details
+        .push(format!("Since {}; {near} of {all} intervals are near {period}{spread}.", rhythm.since));
     found.remedy = Some(if is_cpu {
         "find the timer or job that starts it; do less each time, spread it over the interval, or run it where no request waits for it"
     } else {

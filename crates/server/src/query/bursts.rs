@@ -110,7 +110,7 @@ fn add(bursts: &mut Vec<AgentBurst>, next: AgentBurst) {
 
 fn regular((instance, bursts): (usize, Vec<AgentBurst>)) -> Option<Found> {
     let begins: Vec<f64> = bursts.iter().map(|burst| burst.begin_ms as f64 / 1e3).collect();
-    let rhythm = rhythm(&begins, RESOLUTION)?;
+    let rhythm = rhythm(&begins, RESOLUTION, 1)?;
     Some(Found { instance, bursts, rhythm })
 }
 

@@ -42,6 +42,8 @@ const OBSERVATIONS: usize = 5;
 const REGULAR: f64 = 0.8;
 /// Approximate limit for intervals read from all services.
 const PERIODS: usize = 200_000;
+/// Part of the threshold from which on a rhythm is told: while its bursts last they take far more than their share of the whole time.
+const RHYTHM: f64 = 0.2;
 /// Fewest intervals that can be called regular.
 const LEAST_PERIODS: usize = 3;
 
@@ -255,7 +257,7 @@ fn of(
         observations,
         evidence: FindingEvidence { selector, profile_type: request.profile_type.clone(), function: None },
     };
-    let is_large = |one: &&ServiceRhythm| 100.0 * one.share >= request.threshold;
+    let is_large = |one: &&ServiceRhythm| 100.0 * one.share >= RHYTHM * request.threshold;
     // Nobody can act on the habits of plumb or the kernel.
     let is_told = owner == FindingOwner::Service;
     let rhythms: Vec<Finding> = [of_cpu, of_waits]

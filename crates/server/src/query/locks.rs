@@ -138,6 +138,8 @@ struct Locks<'b> {
 }
 
 impl Counted for Locks<'_> {
+    const IS_SAMPLED: bool = false;
+
     fn inner(&mut self, stack: StackNodeId) -> Option<&[TextId]> {
         let Self { batch, all, inner } = self;
         let inner = inner.entry(stack).or_insert_with(|| {

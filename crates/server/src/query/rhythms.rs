@@ -2,11 +2,11 @@
 //!
 //! Elsewhere: what is regular (`plumb_analyze`), the words (`plumb_report`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use plumb_analyze::{Burst, Rhythm, bursts, rhythm};
 use plumb_report::findings::ServiceRhythm;
-use plumb_store::{Cancellation, Millis, StackNodeId, TextId};
+use plumb_store::{Cancellation, Millis, PROFILE_TYPE, ProfileType, StackNodeId, StoredSample, TextId};
 
 use super::lasting::{distances, usual};
 use super::place::{FunctionValue, Place, place};
@@ -19,8 +19,17 @@ const LONGEST: i64 = 1 << 20;
 /// Rhythms of instances are the same if their periods differ by less than this part.
 const ALIKE: f64 = 0.1;
 
+/// Smallest part of a service's values that a function has whose rhythm is looked for.
+const PART: f64 = 0.01;
+
+/// Largest value of a sample of CPU time, in nanoseconds: of 50 in a second.
+const LARGEST_SAMPLE: f64 = 2e7;
+
 /// The stacks whose values count.
 pub(super) trait Counted {
+    /// Whether values are numbers of samples, so that they vary by chance.
+    const IS_SAMPLED: bool;
+
     /// The innermost functions of a stack that aren't the place from which its value comes; `None`: the stack doesn't count.
     fn inner(&mut self, stack: StackNodeId) -> Option<&[TextId]>;
 }
@@ -29,6 +38,8 @@ pub(super) trait Counted {
 pub(super) struct AllStacks;
 
 impl Counted for AllStacks {
+    const IS_SAMPLED: bool = true;
+
     fn inner(&mut self, _: StackNodeId) -> Option<&[TextId]> {
         Some(&[])
     }
@@ -55,11 +66,11 @@ impl Found {
     }
 }
 
-/// Looks for a rhythm in the windows of a service, of the values whose stacks count.
-pub(super) fn of_windows(
+/// Looks for a rhythm in the windows of a service, of the values whose stacks count: of all together, or else of a function.
+pub(super) fn of_windows<C: Counted>(
     windows: &Windows<'_>,
     (kind, length_ms): (&str, Option<i64>),
-    counted: &mut impl Counted,
+    counted: &mut C,
     cancellation: &Cancellation,
 ) -> Result<Option<ServiceRhythm>, ApiError> {
     let mut values: BTreeMap<Window, f64> = BTreeMap::new();
@@ -69,8 +80,11 @@ pub(super) fn of_windows(
         let samples = samples.filter(|sample| counted.inner(sample.stack).is_some());
         values.insert(window, samples.map(|sample| sample.value as f64).sum());
     }
-    let found = by_instance(&values, length_ms).into_iter().filter_map(of_series).collect();
-    let found = alike(found, Found::excess, |one| one.rhythm.period);
+    let sample = if C::IS_SAMPLED { sample_value(windows, values.values().sum()) } else { 0.0 };
+    let mut found = of_values(&values, (length_ms, sample), 1);
+    if found.is_empty() && C::IS_SAMPLED {
+        found = of_functions(windows, (length_ms, sample), cancellation)?;
+    }
     let Some(first) = found.first() else { return Ok(None) };
     let (functions, excess) = excess_of_functions(windows, &found, counted, cancellation)?;
     let Some(place) = place(&functions, &excess) else { return Ok(None) };
@@ -85,6 +99,74 @@ pub(super) fn of_windows(
         since: moment::text(first.series.start + begin),
         ..described(kind, &first.rhythm, place, (all, whole, times))
     }))
+}
+
+/// The value of a sample: by the numbers of samples where they are stored. Otherwise the least row is one or more samples, of which none is larger than
+/// [`LARGEST_SAMPLE`].
+fn sample_value(windows: &Windows<'_>, whole: f64) -> f64 {
+    let kind = ProfileType::cpu_samples().to_string();
+    let series = windows.rows.series().into_iter();
+    let counts: HashSet<usize> = series
+        .filter(|(_, labels)| labels.get(PROFILE_TYPE) == Some(&*kind))
+        .map(|(place, _)| place)
+        .collect();
+    let is_count = |sample: &&StoredSample| counts.contains(&sample.series.place());
+    let count: f64 = windows.rows.samples.iter().filter(is_count).map(|sample| sample.value as f64).sum();
+    if count > 0.0 {
+        return whole / count;
+    }
+    let least = windows.rows.samples.iter().map(|sample| sample.value as f64).fold(LARGEST_SAMPLE, f64::min);
+    least.max(0.0)
+}
+
+/// The same rhythm of all instances that have it. `sample`: as for [`bursts`]. `tries`: as for [`rhythm`].
+fn of_values(
+    values: &BTreeMap<Window, f64>,
+    (length_ms, sample): (Option<i64>, f64),
+    tries: usize,
+) -> Vec<Found> {
+    let series = by_instance(values, length_ms).into_iter();
+    alike(series.filter_map(|one| of_series(one, sample, tries)).collect(), Found::excess, |one| {
+        one.rhythm.period
+    })
+}
+
+/// The rhythm of the function with the largest bursts: a job may take less than the load of a service varies.
+fn of_functions(
+    windows: &Windows<'_>,
+    at: (Option<i64>, f64),
+    cancellation: &Cancellation,
+) -> Result<Vec<Found>, ApiError> {
+    let mut functions = FunctionsOfStacks::new(windows.rows.batch);
+    let mut totals: Vec<f64> = Vec::new();
+    let mut whole = 0.0;
+    for &place in windows.samples.values().flatten() {
+        cancellation.check()?;
+        let sample = windows.rows.samples[place];
+        whole += sample.value as f64;
+        for &one in functions.of(sample.stack) {
+            let place = one as usize;
+            totals.resize(totals.len().max(place + 1), 0.0);
+            totals[place] += sample.value as f64;
+        }
+    }
+    let large: Vec<usize> = (0..totals.len()).filter(|&one| totals[one] >= PART * whole).collect();
+    let mut slots: Vec<Option<usize>> = vec![None; totals.len()];
+    large.iter().enumerate().for_each(|(slot, &one)| slots[one] = Some(slot));
+    let mut values: Vec<BTreeMap<Window, f64>> = vec![BTreeMap::new(); large.len()];
+    for (&window, places) in &windows.samples {
+        let mut sums = vec![0.0; large.len()];
+        for &place in places {
+            cancellation.check()?;
+            let sample = windows.rows.samples[place];
+            let of_stack = functions.of(sample.stack).iter().filter_map(|&one| slots[one as usize]);
+            of_stack.for_each(|slot| sums[slot] += sample.value as f64);
+        }
+        values.iter_mut().zip(sums).for_each(|(values, sum)| _ = values.insert(window, sum));
+    }
+    let found = values.iter().map(|values| of_values(values, at, large.len()));
+    let excess = |found: &Vec<Found>| found.iter().map(Found::excess).sum::<f64>();
+    Ok(found.max_by(|one, other| excess(one).total_cmp(&excess(other))).unwrap_or_default())
 }
 
 /// The instance with the largest value, and those whose rhythm is the same.
@@ -141,11 +223,11 @@ fn by_instance(values: &BTreeMap<Window, f64>, length_ms: Option<i64>) -> Vec<Se
     instances.into_iter().filter_map(series).collect()
 }
 
-fn of_series(series: Series) -> Option<Found> {
-    let bursts = bursts(&series.values);
+fn of_series(series: Series, sample: f64, tries: usize) -> Option<Found> {
+    let bursts = bursts(&series.values, sample);
     let length = series.length_ms as f64 / 1e3;
     let begins: Vec<f64> = bursts.iter().map(|burst| burst.first as f64 * length).collect();
-    let rhythm = rhythm(&begins, length)?;
+    let rhythm = rhythm(&begins, length, tries)?;
     Some(Found { series, rhythm, bursts })
 }
 

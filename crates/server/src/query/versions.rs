@@ -13,7 +13,7 @@ use crate::error::ApiError;
 use crate::moment;
 
 /// Labels that tell a version, the most reliable first.
-const VERSION_LABELS: [&str; 2] = ["service_version", "container_image_name"];
+pub(super) const VERSION_LABELS: [&str; 2] = ["service_version", "container_image_name"];
 /// Characters of a build id that are shown.
 const ID_LENGTH: usize = 12;
 
@@ -58,7 +58,7 @@ pub(super) fn compare(
         since: moment::text(new.since.0),
         function: name(change.function),
         caller: caller.map(|caller| name(caller.function)),
-        times: [change.times, change.low, change.high],
+        times: (change.means[0] > 0.0).then_some([change.times, change.low, change.high]),
         share: change.means[1] / after.mean_whole(),
         more_per_ns: (change.means[1] - change.means[0]) * instances / each_ns,
         lasted_ns: (times.len() as f64 * each_ns) as u64,

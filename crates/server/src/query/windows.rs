@@ -6,11 +6,23 @@ use plumb_store::{Batch, Cancellation, Millis, PROFILE_TYPE, StackNodeId, Stored
 
 use super::lasting::{distances, usual};
 use super::profile::SampleRows;
+use super::versions::VERSION_LABELS;
 use crate::error::ApiError;
 
-/// Labels that tell instances of a service apart.
-const INSTANCE_LABELS: [&str; 6] =
-    ["host_name", "k8s_node_name", "k8s_pod_name", "k8s_pod_uid", "container_name", "instance"];
+/// Labels that tell instances of a service apart: OpenTelemetry's names, those of Prometheus and Grafana's collector, and versions, of which an instance has
+/// one.
+const INSTANCE_LABELS: [&str; 10] = [
+    "host_name",
+    "k8s_node_name",
+    "k8s_pod_name",
+    "k8s_pod_uid",
+    "container_name",
+    "instance",
+    "pod",
+    "hostname",
+    VERSION_LABELS[0],
+    VERSION_LABELS[1],
+];
 /// A profile of an instance.
 pub(super) type Window = (usize, Millis);
 
