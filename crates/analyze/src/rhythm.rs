@@ -170,10 +170,10 @@ mod tests {
     #[test]
     fn rare_samples_are_no_bursts() {
         let mut numbers = Numbers(3);
-        for rate in [0.05, 0.3, 0.7, 2.0, 10.0] {
+        for rate in [0.05_f64, 0.3, 0.7, 2.0, 10.0] {
             let mut sampled = || {
                 let (mut count, mut left) = (0.0, numbers.next());
-                while left > (-rate as f64).exp() {
+                while left > (-rate).exp() {
                     left *= numbers.next();
                     count += 1.0;
                 }

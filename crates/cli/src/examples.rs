@@ -175,7 +175,6 @@ Other commands read profiles from a server by URL: plumb report 'http://127.0.0.
 Examples:
   plumb query findings                        # what stands out in all services
   plumb query functions --query '{service_name=\"api\"}' --from now-6h
-  plumb query diff --from now-1h              # this hour against the hour before
   plumb query report --md -o week.md          # a week against the week before";
 
 pub const GENERATE: &str = "\
