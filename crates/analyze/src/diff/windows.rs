@@ -170,7 +170,7 @@ fn shortest_half(changes: &[OwnChange]) -> &[OwnChange] {
     shortest.map_or(&[], |(_, inside)| inside)
 }
 
-/// Degrees of freedom of the sum of two variances, each estimated from so many windows (Welch, The generalization of "Student's" problem, 1947).
+/// Degrees of freedom of the sum of two variances, each estimated from a number of windows (Welch, The generalization of "Student's" problem, 1947).
 fn freedom(variances: [f64; 2], windows: [usize; 2]) -> f64 {
     let sum = variances[0] + variances[1];
     let part = |side: usize| variances[side] * variances[side] / (windows[side] as f64 - 1.0).max(1.0);

@@ -119,7 +119,7 @@ fn sample_value(windows: &Windows<'_>, whole: f64) -> f64 {
     least.max(0.0)
 }
 
-/// The same rhythm of all instances that have it. `sample`: as for [`bursts`]. `tries`: as for [`rhythm`].
+/// Instances with a rhythm: the one with the largest bursts, and those whose rhythm is the same. `sample`: value of a sample. `tries`: number of series that are looked at.
 fn of_values(
     values: &BTreeMap<Window, f64>,
     (length_ms, sample): (Option<i64>, f64),
