@@ -12,6 +12,8 @@ const HOUR: i64 = 60 * MINUTE;
 
 /// Most bytes of blocks per merge, whose stacks are all in memory.
 const MOST_BYTES: u64 = 48 << 20;
+/// Fewest bytes that a stack or a frame counts as: what it usually has in a file. Names that are much alike have far less there, and as much in memory.
+const LEAST_BYTES: u64 = 50;
 /// A merge makes no block larger than this part of the size limit, as blocks are removed whole.
 const PART_OF_LIMIT: u64 = 8;
 
@@ -47,6 +49,12 @@ pub(crate) fn most_bytes(limit: Option<u64>) -> u64 {
     limit.map_or(MOST_BYTES, |limit| MOST_BYTES.min(limit / PART_OF_LIMIT))
 }
 
+/// Bytes that a block counts as in a merge.
+fn size(block: &Block) -> u64 {
+    let counts = block.meta.counts;
+    block.meta.bytes().max(counts.stacks.saturating_add(counts.frames).saturating_mul(LEAST_BYTES))
+}
+
 /// The next blocks of at most this size to merge, if any. With `all`, includes blocks whose window is not settled yet.
 pub(crate) fn plan(blocks: &[Arc<Block>], now: Millis, all: bool, most_bytes: u64) -> Option<Plan> {
     for (number, level) in LEVELS.iter().enumerate() {
@@ -65,7 +73,7 @@ pub(crate) fn plan(blocks: &[Arc<Block>], now: Millis, all: bool, most_bytes: u6
             window.sort_by_key(|block| block.meta.from_ms);
             let mut bytes = 0;
             let fits = |block: &&Arc<Block>| {
-                bytes += block.meta.bytes();
+                bytes += size(block);
                 bytes <= most_bytes
             };
             let mut chosen: Vec<Arc<Block>> = window.iter().copied().take_while(fits).cloned().collect();
@@ -88,7 +96,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use super::*;
-    use crate::block::BlockMeta;
+    use crate::block::{BlockCounts, BlockMeta};
 
     /// A block of 5 minutes, written at its end.
     fn block(number: i64, level: u8, bytes: u64) -> Arc<Block> {
@@ -136,6 +144,18 @@ mod tests {
         let blocks = [block(0, 0, MOST_BYTES / 2), block(1, 0, MOST_BYTES / 2), block(2, 0, 1)];
         assert_eq!(merged(&blocks, 15), Some((vec!["0", "1"], 1)));
         assert_eq!(merged(&[block(0, 0, MOST_BYTES + 1)], 100), Some((vec!["0"], 1)));
+    }
+
+    #[test]
+    fn stacks_that_compress_well_count_as_others() {
+        let wide = |number| {
+            let block = block(number, 0, 1);
+            let counts = BlockCounts { stacks: 200_000, frames: 200_000, ..BlockCounts::default() };
+            let meta = BlockMeta { counts, ..block.meta.clone() };
+            Arc::new(Block { meta, folder: "".into(), set_aside: AtomicBool::new(false) })
+        };
+        let blocks: Vec<Arc<Block>> = (0..4).map(wide).collect();
+        assert_eq!(merged(&blocks, 20), Some((vec!["0", "1"], 1)));
     }
 
     #[test]
