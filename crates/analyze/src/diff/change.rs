@@ -6,7 +6,7 @@
 //! test, with no variance below that of sampling alone.
 
 use super::speed::{Expected, Speed};
-use super::student::{exceeded, two_sided};
+use super::student::{exceeded, two_sided, welch};
 use super::sum::Sum;
 use super::{DiffOptions, Per};
 
@@ -419,8 +419,7 @@ fn several(values: &[Vec<f64>; 2], sampling: &[Vec<f64>; 2]) -> Estimate {
     Estimate {
         difference: mean(&values[1]) - mean(&values[0]),
         error: square.sqrt(),
-        freedom: square * square
-            / (base * base / base_freedom + new * new / new_freedom).max(f64::MIN_POSITIVE),
+        freedom: welch([base, new], [base_freedom, new_freedom]),
         step: 0.0,
         agrees: true,
     }

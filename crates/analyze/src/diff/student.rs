@@ -29,6 +29,13 @@ pub(super) fn exceeded(p: f64, freedom: f64) -> f64 {
     high
 }
 
+/// Degrees of freedom of the sum of two variances, each with its own (Welch, The generalization of "Student's" problem, 1947).
+pub(super) fn welch(variances: [f64; 2], freedoms: [f64; 2]) -> f64 {
+    let sum = variances[0] + variances[1];
+    let part = |side: usize| variances[side] * variances[side] / freedoms[side];
+    sum * sum / (part(0) + part(1)).max(f64::MIN_POSITIVE)
+}
+
 fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::fdr::corrected;
-use super::student::{exceeded, two_sided};
+use super::student::{exceeded, two_sided, welch};
 use crate::innermost::innermost;
 
 /// Fewest windows of a side.
@@ -170,14 +170,6 @@ fn shortest_half(changes: &[OwnChange]) -> &[OwnChange] {
     shortest.map_or(&[], |(_, inside)| inside)
 }
 
-/// Degrees of freedom of the sum of two variances, each estimated from a number of windows (Welch, The generalization of "Student's" problem, 1947).
-fn freedom(variances: [f64; 2], windows: [usize; 2]) -> f64 {
-    let sum = variances[0] + variances[1];
-    let part = |side: usize| variances[side] * variances[side] / (windows[side] as f64 - 1.0).max(1.0);
-    let least = windows[0].min(windows[1]) as f64 - 1.0;
-    if sum > 0.0 { (sum * sum / (part(0) + part(1))).max(least) } else { least }
-}
-
 /// Functions that take more after a change than before, of which 1% are expected to be there by chance: largest differences first.
 /// Empty if a side has fewer than [`LEAST_WINDOWS`] windows.
 pub fn dearer(before: &WindowSums, after: &WindowSums) -> Vec<WindowChange> {
@@ -186,6 +178,7 @@ pub fn dearer(before: &WindowSums, after: &WindowSums) -> Vec<WindowChange> {
         return Vec::new();
     }
     let (mut tested, mut values, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+    let freedoms = sides.map(|side| side.windows as f64 - 1.0);
     let (load, of_load) = load(before, after);
     let mut functions: Vec<u32> = before.functions.keys().chain(after.functions.keys()).copied().collect();
     functions.sort_unstable();
@@ -202,7 +195,7 @@ pub fn dearer(before: &WindowSums, after: &WindowSums) -> Vec<WindowChange> {
         let least = sides.map(|side| side.least.unwrap_or(0.0) / side.windows as f64);
         let log = (means[1].max(least[1]) / means[0].max(least[0])).ln() - load;
         let error = (old.1 + new.1 + of_load).sqrt();
-        let freedom = freedom([old.1, new.1], sides.map(|side| side.windows));
+        let freedom = welch([old.1, new.1], freedoms).max(freedoms[0].min(freedoms[1]));
         let margin = exceeded(0.05, freedom) * error;
         values.push(two_sided(log / error.max(f64::MIN_POSITIVE), freedom));
         weights.push(share);
