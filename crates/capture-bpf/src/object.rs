@@ -42,7 +42,7 @@ pub(crate) struct Machine {
     /// Index of perf events among the cgroup controllers, if the kernel has both.
     pub perf_controller: Option<u32>,
     /// Whether programs at tracepoints can be preempted.
-    pub preempts_programs: bool,
+    preempts_programs: bool,
     /// Made before these types were read: aya reads all of the kernel's types when it makes a loader, even if it is given others, and both together take
     /// 25 MB.
     loader: Cell<Option<EbpfLoader<'static>>>,
@@ -100,6 +100,12 @@ impl Machine {
         let program = self.load_watch(bpf, watch)?.fd().map_err(refused(name))?;
         let program = program.as_fd().try_clone_to_owned().map_err(refused("a descriptor"))?;
         probes.add(program).map_err(refused(format!("the program {name} at {event}")))
+    }
+
+    /// Of programs that do what others were skipped for: all where the kernel preempts programs, or else none. To be attached after the others, as the
+    /// kernel runs programs in the order in which they were attached.
+    pub fn again<'a>(&self, watches: &'a [Watch]) -> &'a [Watch] {
+        if self.preempts_programs { watches } else { &[] }
     }
 
     /// Loads such a program without starting it. To be called before maps are taken, as well.

@@ -142,9 +142,8 @@ impl Calls {
         for watch in FORKS_AND_ENDS {
             machine.watch(&mut bpf, watch)?;
         }
-        // A program that is attached later runs later.
-        for watch in AT_CALLS.into_iter().chain(AGAIN.into_iter().filter(|_| machine.preempts_programs)) {
-            machine.watch_by(&mut bpf, watch, &mut probes)?;
+        for watch in AT_CALLS.iter().chain(machine.again(&AGAIN)) {
+            machine.watch_by(&mut bpf, *watch, &mut probes)?;
         }
         let followed = Followed::take(&machine, &mut bpf)?;
         let mut calls = Self {

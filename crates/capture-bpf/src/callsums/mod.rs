@@ -15,8 +15,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use aya::Ebpf;
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, PerCpuHashMap, PerCpuValues};
-use aya::programs::Program;
-use aya::programs::iter::Iter;
+use aya::programs::{Iter, Program};
 use plumb_capture_api::TargetObserver;
 use plumb_syscalls::{Abi, Account, Longest, Times, number};
 
@@ -210,8 +209,7 @@ impl CallSums {
                 .and_then(|program| program.load("task", &machine.btf).map_err(io::Error::other))
                 .map_err(refused("a program"))?;
         }
-        // A program that is attached later runs later.
-        let again = AGAIN.iter().filter(|_| timed && machine.preempts_programs);
+        let again = if timed { machine.again(&AGAIN) } else { &[] };
         for watch in watches().chain(again) {
             machine.watch(&mut bpf, *watch)?;
         }

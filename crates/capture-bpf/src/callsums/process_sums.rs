@@ -81,8 +81,8 @@ impl ProcessSums {
         let mut bpf = loader.load(OBJECT).map_err(refused("maps"))?;
         let mut links = Vec::new();
         let accounted = attached(&machine, &mut bpf, AT_SWITCH, &mut links)?;
-        for watch in AT_CALLS.into_iter().chain(AGAIN.into_iter().filter(|_| machine.preempts_programs)) {
-            attached(&machine, &mut bpf, watch, &mut links)?;
+        for watch in AT_CALLS.iter().chain(machine.again(&AGAIN)) {
+            attached(&machine, &mut bpf, *watch, &mut links)?;
         }
         know_forks(&mut bpf)?;
         let mut followed = Followed::take(&machine, &mut bpf)?;
