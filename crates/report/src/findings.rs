@@ -27,7 +27,7 @@ const MOST: usize = 3;
 const NAME_WIDTH: usize = 60;
 
 /// The findings in a time range.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Findings {
     /// Version of this structure.
     pub version: u32,

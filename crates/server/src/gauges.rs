@@ -91,17 +91,9 @@ mod tests {
 
     fn encoded(subjects: &[String]) -> String {
         let findings = Findings {
-            version: 1,
-            from_ms: 0,
             until_ms: 1,
-            cpu_ns: 1,
-            machine_ns: None,
-            services: 1,
-            examined: 1,
-            own_cpu_ns: 0,
-            truncated: Vec::new(),
-            largest: Vec::new(),
             findings: subjects.iter().map(|subject| finding(subject)).collect(),
+            ..Findings::default()
         };
         let mut out = String::new();
         encode(&mut out, &[(Tenant::default(), Arc::new(findings))]).unwrap();

@@ -378,3 +378,5 @@ mod cluster;
 mod deleted;
 #[cfg(test)]
 mod quotas;
+#[cfg(test)]
+mod support;

@@ -173,19 +173,7 @@ mod tests {
     const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 
     fn findings(request: &FindingsRequest) -> Arc<Findings> {
-        Arc::new(Findings {
-            version: 1,
-            from_ms: request.start,
-            until_ms: request.end,
-            cpu_ns: 1,
-            machine_ns: None,
-            services: 1,
-            examined: 1,
-            own_cpu_ns: 0,
-            truncated: Vec::new(),
-            largest: Vec::new(),
-            findings: Vec::new(),
-        })
+        Arc::new(Findings { from_ms: request.start, until_ms: request.end, ..Findings::default() })
     }
 
     #[test]

@@ -121,17 +121,9 @@ mod tests {
 
     fn findings(until_ms: i64, subjects: &[&str]) -> Findings {
         Findings {
-            version: 1,
-            from_ms: 0,
             until_ms,
-            cpu_ns: 1,
-            machine_ns: None,
-            services: 1,
-            examined: 1,
-            own_cpu_ns: 0,
-            truncated: Vec::new(),
-            largest: Vec::new(),
             findings: subjects.iter().map(|subject| finding("shop", subject)).collect(),
+            ..Findings::default()
         }
     }
 

@@ -23,7 +23,7 @@ impl TableReader {
     /// Reads the footer of a file.
     ///
     /// # Errors
-    /// It is no Parquet file, or lacks a column of `table`, as one of another version of plumb may.
+    /// The file is no Parquet file, or lacks a column of `table`, as one of another version of plumb may.
     pub fn new(bytes: Bytes, table: BlockTable) -> Result<Self> {
         let with_pages = ReadOptionsBuilder::new().with_page_index().build();
         let reader = SerializedFileReader::new_with_options(bytes.clone(), with_pages);

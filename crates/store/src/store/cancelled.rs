@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use super::support::run;
 use super::*;
 use crate::batch::{Millis, StoredSample};
 use crate::cancellation::Cancellation;
@@ -26,10 +27,6 @@ const QUESTIONS: [(&str, Question); 7] = [
     ("samples", |selected| selected.batch().map(drop)),
     ("difference", |selected| diff(selected, selected).map(drop)),
 ];
-
-fn run<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
-}
 
 fn samples() -> Batch {
     let mut batch = Batch::default();

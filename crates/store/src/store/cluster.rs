@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use object_store::memory::InMemory;
 
+use super::support::run;
 use super::*;
 use crate::{Labels, Millis, Selector, StoredFrame, StoredSample};
 
@@ -23,10 +24,6 @@ fn options(folder: &Path) -> StoreOptions {
 
 fn open(folder: &Path, bucket: &Arc<InMemory>) -> Store {
     Store::open_with(options(folder), |_, _| Bucket::memory(bucket.clone())).unwrap()
-}
-
-fn run<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
 fn append(store: &Store, number: i64) {

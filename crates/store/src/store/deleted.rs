@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
+use super::support::{one_sample, run};
 use super::*;
-use crate::{Labels, Millis, RequestKey, Selector, StoredFrame, StoredSample};
+use crate::{Millis, RequestKey, Selector};
 
 const BUILD_ID: &str = "00ff00ff00ff00ff";
 
@@ -15,21 +16,12 @@ fn open(folder: &Path) -> Store {
         .unwrap()
 }
 
-fn run<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
-}
-
 fn tenants() -> [Tenant; 2] {
     ["shop", "mail"].map(|name| Tenant::new(name).unwrap())
 }
 
 fn append(store: &Store, tenant: &Tenant, time: i64) {
-    let mut batch = Batch::default();
-    let series = batch.series(Labels::new([("service_name", "a")]));
-    let function = batch.dictionary.text("main");
-    let frame = batch.dictionary.frame(StoredFrame { function, ..StoredFrame::default() });
-    let stack = batch.dictionary.call(None, frame);
-    batch.push(StoredSample { series, time: Millis(time), stack, value: 1 });
+    let mut batch = one_sample(Millis(time));
     batch.request = Some(RequestKey::new(tenant, &time.to_le_bytes()));
     run(store.append(tenant, batch)).unwrap();
 }

@@ -4,24 +4,15 @@
 
 use std::time::Duration;
 
+use super::support::{one_sample, run};
 use super::*;
 use crate::clock::now;
-use crate::{Labels, Selector, StoredFrame, StoredSample, TenantQuota};
+use crate::{Selector, TenantQuota};
 
 const DAY: i64 = 86_400_000;
 
-fn run<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
-}
-
 fn append(store: &Store, tenant: &str, time: i64) {
-    let mut batch = Batch::default();
-    let series = batch.series(Labels::new([("service_name", "a")]));
-    let function = batch.dictionary.text("main");
-    let frame = batch.dictionary.frame(StoredFrame { function, ..StoredFrame::default() });
-    let stack = batch.dictionary.call(None, frame);
-    batch.push(StoredSample { series, time: Millis(time), stack, value: 1 });
-    run(store.append(&Tenant::new(tenant).unwrap(), batch)).unwrap();
+    run(store.append(&Tenant::new(tenant).unwrap(), one_sample(Millis(time)))).unwrap();
 }
 
 /// A store in which these tenants have a block of each of the last three days.
