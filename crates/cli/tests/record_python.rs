@@ -177,13 +177,15 @@ fn threads_without_the_lock_have_their_functions_and_deep_stacks_say_that_they_a
     for (stack, samples) in &folded {
         let names: Vec<&str> = stack.split(';').collect();
         let count = |name: &str| names.iter().filter(|other| **other == name).count();
-        // All readable frames are present, up to the innermost, and on the way down the recursion is not that deep yet.
-        let is_cut = count("[more frames than are read]");
-        assert_eq!(is_cut, usize::from(count("deep") + count("compress") >= 1024), "{stack}");
+        // All 1,024 readable frames are present, up to the innermost; on the way down the recursion is not that deep yet. A stack
+        // that is walked from a copy has one frame less: the mark of its evaluation loop takes the place of one.
+        let (cuts, frames) = (count("[more frames than are read]"), count("deep") + count("compress"));
+        let are_right = if cuts == 0 { frames < 1024 } else { cuts == 1 && (1023..=1024).contains(&frames) };
+        assert!(are_right, "{frames} frames: {stack}");
         if count("compress") == 0 {
             continue;
         }
-        assert!(count("deep") == if is_cut > 0 { 1023 } else { 0 }, "{} deep", count("deep"));
+        assert_eq!(count("deep") > 0, cuts > 0, "{} deep", count("deep"));
         for name in ["one", "other", "deep"] {
             *found.entry(name).or_default() += if count(name) > 0 { *samples } else { 0 };
         }
