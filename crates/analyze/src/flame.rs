@@ -7,6 +7,7 @@
 //! Elsewhere: widths, colours, file formats.
 
 mod chart;
+mod heaviest;
 mod label;
 
 use std::collections::HashMap;

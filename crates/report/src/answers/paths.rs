@@ -90,10 +90,16 @@ pub(super) fn unit<'p>(profile: &'p Profile, filter: &Filter) -> Option<&'p str>
     filter.event.map(|event| profile.strings.get(profile.events[event].unit))
 }
 
-/// A flame graph as `plumb flame` puts it into its page.
+/// Number of boxes of a flame graph: more than a screen shows.
+const DEFAULT_BOXES: usize = 40_000;
+/// Most boxes that can be requested.
+const MOST_BOXES: usize = 10_000_000;
+
+/// A flame graph as `plumb flame` puts it into its page, of the heaviest boxes.
 fn flame(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let Question { recording, parameters, .. } = *asked;
-    let selected = Selected::new(parameters, &["by", "order"])?;
+    let selected = Selected::new(parameters, &["by", "order", "boxes"])?;
+    let most = selected.number("boxes", DEFAULT_BOXES, 1..=MOST_BOXES)?;
     let profile = &*recording.profile;
     let grouping = match selected.text("by") {
         None => crate::flame::default_grouping(profile),
@@ -108,11 +114,17 @@ fn flame(asked: &Question<'_>) -> Result<Answer, AnswerError> {
         }
     };
     let (view, filter) = selected.view(profile)?;
-    let facts = Facts::new(&view, &filter, &recording.name);
+    let mut facts = Facts::new(&view, &filter, &recording.name);
     match selected.text("order") {
         None | Some("name") => {
-            let bytes = payload::encode(&Flame::new(&view, grouping), &facts)?;
-            Ok(("application/octet-stream", bytes))
+            let mut flame = Flame::new(&view, grouping);
+            let left_out = flame.keep_heaviest(most);
+            if left_out > 0 {
+                facts.warnings.push(format!(
+                    "the {left_out} smallest boxes are summed up as (smaller calls): a filter shows those of its part"
+                ));
+            }
+            Ok(("application/octet-stream", payload::encode(&flame, &facts)?))
         }
         Some("time") => chart(recording, &view, &facts),
         Some(other) => Err(AnswerError::Invalid(format!("order={other}: boxes are ordered by name or time"))),
