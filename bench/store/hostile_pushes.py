@@ -8,7 +8,7 @@ packed bombs, malformed, cut short or from another time. First each kind is grow
 then pushes of a random kind and size follow. In between, after a flush, after compaction and after a restart every answer about `control` must be the
 same bytes on both servers. The attacked server runs in a memory cgroup (root; v1 or v2) of --limit MiB without swap.
 
-Exit status 1 if an answer differs, a push is answered with 5xx other than 503, the kernel kills the server, or its resident memory passes 512 MB.
+Exit status 1 if an answer differs, a push is answered with 5xx other than 501 and 503, the kernel kills the server, or its resident memory passes 512 MB.
 Needs the commands zstd and gcc.
 """
 import argparse, http.client, json, os, random, shutil, tempfile, threading, time
@@ -120,7 +120,7 @@ class Attack:
         with self.lock:
             self.sent += 1
             self.statuses[name.split(':')[0]][status] += 1
-            if (isinstance(status, int) and status >= 500 and status != 503) or status == 'grpc 13':
+            if (isinstance(status, int) and status >= 500 and status not in (501, 503)) or status == 'grpc 13':
                 self.wrong.append(f'{name}: {status} {text[:200]}')
             if status not in (200, 201):
                 self.refusals.setdefault(name, f'{status} {text[:220].decode(errors="replace")}')
@@ -241,15 +241,31 @@ def finish(attack, options):
             attack.check(f'after {step}')
             attack.watch(f'after {step}')
     if attack.alive():
-        status, body = server.get('/api/v1/findings?from=0&until=now')
-        print(f'  findings over all that was pushed: {status}')
-        status, body = server.post('/querier.v1.QuerierService/SelectMergeStacktraces', json.dumps(dict(profileTypeID=TYPE, labelSelector='{service_name="hostile"}', start=0, end=2**52)).encode())
-        print(f'  flame graph of what was pushed: {status}, {len(body)} bytes')
+        of_hostile(server)
         attack.watch('queries of what was pushed')
         server.kill()
         server.start()
         attack.check('after a kill and a start')
         attack.watch('after a kill and a start')
+
+def of_hostile(server):
+    """What the attacker, or a page that looks at everything, asks about what was pushed."""
+    start, end = BASE - 9000, BASE + 9000
+    query = f'query=%7Bservice_name%3D%22hostile%22%7D&type={TYPE}&from={start}&until={end}'
+    span = dict(start=start * 1000, end=end * 1000)
+    of = dict(profile_typeID=TYPE, label_selector='{service_name="hostile"}', **span)
+    asked = [(path, lambda path=path: server.get(f'/api/v1/{path}?{query}')) for path in ['findings', 'functions', 'selection/flame', 'selection/tree']]
+    methods = [('SelectMergeStacktraces', of), ('SelectMergeProfile', of), ('Series', dict(matchers=['{service_name="hostile"}'], **span))]
+    asked += [(method, lambda method=method, of=of: server.post('/querier.v1.QuerierService/' + method, json.dumps(of).encode())) for method, of in methods]
+    for name, ask in asked:
+        begin = time.time()
+        try:
+            status, body = ask()
+        except (OSError, http.client.HTTPException) as error:
+            status, body = type(error).__name__, b''
+        said = '' if status == 200 else body[:150].decode(errors='replace')
+        took, memory = time.time() - begin, server.memory() if server.process.poll() is None else 'gone'
+        print(f'  {name} of what was pushed: {status}, {len(body):,} bytes, {took:.1f} s, memory {memory} {said}', flush=True)
 
 def report(attack, options):
     server = attack.server

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::http::HeaderMap;
 use plumb_store::{Batch, Cancellation, Store, Tenant};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::error::{ApiError, ErrorCode};
@@ -60,10 +60,6 @@ pub(crate) struct App {
     in_flight: Arc<Semaphore>,
     /// Requests that are read at the same time.
     small: Arc<Semaphore>,
-    /// Large requests that are read at the same time.
-    large: Arc<Semaphore>,
-    /// Files with symbols that are read and stored at the same time: each is in memory while it is stored.
-    symbols: Arc<Semaphore>,
     /// Bytes of requests since memory was last returned to the system.
     unreturned: Arc<AtomicUsize>,
 }
@@ -74,7 +70,10 @@ const PERMIT: usize = 1024;
 /// Bytes of requests after which memory is returned: what one large request may take.
 const RETURNED: usize = 64 << 20;
 
-/// Small requests that are read at the same time: more would wait for processors, and each takes some 30 MiB at most.
+/// Time from which a query is taken to have used as much memory as a large request.
+const LARGE_QUERY: Duration = Duration::from_millis(200);
+
+/// Small requests that are read at the same time: more would wait for processors, and each takes some 20 MiB at most.
 const SMALL: usize = 4;
 
 impl App {
@@ -99,8 +98,6 @@ impl App {
             queries,
             in_flight,
             small: Arc::new(Semaphore::new(SMALL)),
-            large: Arc::new(Semaphore::new(1)),
-            symbols: Arc::new(Semaphore::new(1)),
             unreturned: Arc::default(),
         }
     }
@@ -155,17 +152,23 @@ impl App {
         let metrics = self.metrics.clone();
         let queries = self.queries.clone();
         let limit = self.options.query.time;
+        let app = self.clone();
         let answer = async move {
             let permit = queries.acquire_owned().await.map_err(|_| stopping())?;
             let work = move || {
                 let running = RunningQuery::new(metrics);
+                let begin = Instant::now();
                 let answer = context.check().and_then(|()| work(&context));
                 running.ended(context.cancellation.is_cancelled());
                 // Counted first: another query may start only now.
                 drop(permit);
-                answer
+                (answer, begin.elapsed())
             };
-            tokio::task::spawn_blocking(work).await.map_err(|_| failed("the query"))?
+            let (answer, took) = tokio::task::spawn_blocking(work).await.map_err(|_| failed("the query"))?;
+            if took >= LARGE_QUERY {
+                app.freed(RETURNED).await;
+            }
+            answer
         };
         timeout(limit, answer).await.unwrap_or_else(|_| Err(too_slow(limit.as_secs())))
     }
@@ -209,14 +212,9 @@ impl App {
         })
     }
 
-    /// Waits until no other large request is read.
-    pub async fn large(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        self.large.clone().acquire_owned().await.map_err(|_| stopping())
-    }
-
-    /// Waits until no other file with symbols is stored.
-    pub async fn symbol_file(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        self.symbols.clone().acquire_owned().await.map_err(|_| stopping())
+    /// Waits until no other large request is read, and no block written or merged.
+    pub async fn large(&self) -> OwnedMutexGuard<()> {
+        self.store.large_work().lock_owned().await
     }
 
     /// Parses a request into a batch on a thread that may block, and stores it. How much memory it takes is known only then: `work` first gets the
@@ -231,9 +229,11 @@ impl App {
             Err(error) if error.code == ErrorCode::TooLarge => drop(permit),
             read => return self.keep(&tenant, read?).await,
         }
-        let _large = self.large().await?;
-        let batch = self.read(work, self.options.ingest.clone()).await?;
-        self.keep(&tenant, batch).await
+        let large = self.large().await;
+        let batch = self.read(work, self.options.ingest.clone()).await;
+        // Storing it may have to wait for a block that is written.
+        drop(large);
+        self.keep(&tenant, batch?).await
     }
 
     async fn read<F>(&self, work: Arc<F>, limits: IngestLimits) -> Result<Batch, ApiError>

@@ -110,7 +110,7 @@ pub struct MemoryLimits {
 
 impl Default for MemoryLimits {
     fn default() -> Self {
-        Self { in_flight: 96 << 20, decoded: 64 << 20, batch: 48 << 20, text: 64 << 10 }
+        Self { in_flight: 64 << 20, decoded: 64 << 20, batch: 48 << 20, text: 64 << 10 }
     }
 }
 
@@ -129,8 +129,8 @@ impl IngestLimits {
         Self {
             unpacked: self.unpacked.min(4 << 20),
             memory: MemoryLimits {
-                decoded: self.memory.decoded.min(12 << 20),
-                batch: self.memory.batch.min(12 << 20),
+                decoded: self.memory.decoded.min(8 << 20),
+                batch: self.memory.batch.min(8 << 20),
                 ..self.memory
             },
             ..self.clone()

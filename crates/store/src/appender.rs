@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
@@ -26,6 +26,8 @@ use crate::wal::Segment;
 const MOST_TOGETHER: usize = 8 << 20;
 /// Most segments whose blocks are not written yet; beyond that, batches are refused.
 const MOST_FROZEN: usize = 8;
+/// Longest time that batches wait for blocks to be written, if heads take too much memory.
+const MOST_WAIT: Duration = Duration::from_secs(30);
 
 /// A message to the thread.
 pub(crate) enum Append {
@@ -57,6 +59,8 @@ pub(crate) struct Appender {
     /// Keys of recent requests, to detect repeated ones.
     pub taken: Taken,
     pub tasks: Sender<Task>,
+    /// Receives a message after the blocks of a segment were written, or could not be.
+    pub written: Receiver<()>,
     /// Start of the current head.
     pub since: Instant,
 }
@@ -72,11 +76,13 @@ impl Appender {
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return,
             };
-            let mut bytes = 0;
+            let (mut bytes, mut memory) = (0, 0);
             while let Some(Append::Batch(batch)) = next {
                 bytes += batch.record.len();
+                memory += batch.batch.memory();
                 waiting.push(*batch);
-                next = if bytes < MOST_TOGETHER { asked.try_recv().ok() } else { None };
+                let is_enough = bytes >= MOST_TOGETHER || memory >= self.shared.options.head_bytes / 2;
+                next = if is_enough { None } else { asked.try_recv().ok() };
             }
             self.append(waiting);
             match next {
@@ -91,9 +97,49 @@ impl Appender {
 
     fn is_due(&self) -> bool {
         let options = &self.shared.options;
-        let memory: usize =
-            self.shared.tenants.states().iter().map(|state| state.read().head.read().memory()).sum();
-        self.since.elapsed() >= options.block_interval || memory >= options.head_bytes
+        self.since.elapsed() >= options.block_interval || self.head_memory() >= options.head_bytes
+    }
+
+    /// Memory of the current heads of all tenants, in bytes.
+    fn head_memory(&self) -> usize {
+        self.shared.tenants.states().iter().map(|state| state.read().head.read().memory()).sum()
+    }
+
+    /// Waits until there is room for batches of this size, and for their segment.
+    ///
+    /// # Errors
+    /// Why there is none: blocks cannot be written, or too slowly.
+    fn make_room(&mut self, bytes: usize) -> Result<(), String> {
+        let most = self.shared.options.head_bytes;
+        let memory = self.head_memory();
+        if memory > 0 && memory.saturating_add(bytes) > most {
+            self.rotate(None);
+        }
+        let begin = Instant::now();
+        loop {
+            let (segments, memory) = self.frozen();
+            let failure = || self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let is_enough = memory == 0 || memory.saturating_add(bytes) <= most.saturating_mul(2);
+            if segments < MOST_FROZEN && is_enough {
+                return Ok(());
+            }
+            if let Some(reason) = failure() {
+                return Err(reason);
+            }
+            let left = MOST_WAIT.saturating_sub(begin.elapsed());
+            if self.written.recv_timeout(left).is_err() {
+                return Err(failure().unwrap_or_else(|| "blocks are written too slowly".to_owned()));
+            }
+        }
+    }
+
+    /// Most heads of a tenant whose blocks are not written yet, and the memory of all of them in bytes.
+    fn frozen(&self) -> (usize, usize) {
+        let states = self.shared.tenants.states();
+        states.iter().map(|state| state.read()).fold((0, 0), |(most, bytes), state| {
+            let memory: usize = state.frozen.iter().map(|(_, head)| head.read().memory()).sum();
+            (most.max(state.frozen.len()), bytes + memory)
+        })
     }
 
     fn append(&mut self, waiting: Vec<PendingBatch>) {
@@ -101,10 +147,8 @@ impl Appender {
         if waiting.is_empty() {
             return;
         }
-        let frozen = self.shared.tenants.states().iter().map(|state| state.read().frozen.len()).max();
-        if frozen.unwrap_or(0) >= MOST_FROZEN {
-            let reason = self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let reason = reason.unwrap_or_else(|| "blocks are written too slowly".to_owned());
+        let bytes = waiting.iter().map(|one| one.batch.memory()).sum();
+        if let Err(reason) = self.make_room(bytes) {
             return refuse(waiting, &reason);
         }
         let records: Vec<&[u8]> = waiting.iter().map(|one| &*one.record).collect();

@@ -5,7 +5,7 @@ use indexmap::IndexSet;
 use serde::{Deserialize, Serialize};
 
 use crate::dictionary::{Dictionary, StackNodeId};
-use crate::labels::Labels;
+use crate::labels::{LabelTexts, Labels};
 use crate::taken::RequestKey;
 
 /// Bytes of a label beside its name and value: two strings and their allocations.
@@ -56,6 +56,9 @@ pub struct Batch {
     /// Bytes of the labels of all series. 0 after reading from the log: a batch read from there only moves into a head.
     #[serde(skip)]
     label_bytes: usize,
+    /// Texts of labels that came from other batches.
+    #[serde(skip)]
+    label_texts: LabelTexts,
     /// Key of its request, if a repetition of that request must be ignored.
     #[serde(skip)]
     pub request: Option<RequestKey>,
@@ -111,7 +114,10 @@ impl Batch {
     pub(crate) fn series_of(&mut self, labels: &Labels) -> SeriesKey {
         match self.series.get_index_of(labels) {
             Some(place) => SeriesKey(u32::try_from(place).unwrap_or(u32::MAX)),
-            None => self.series(labels.clone()),
+            None => {
+                let labels = self.label_texts.of(labels);
+                self.series(labels)
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Deduplicated function names and calls of all queried data, which makes stacks of different blocks comparable.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
@@ -19,11 +20,52 @@ pub(crate) const ROOT: u32 = u32::MAX;
 /// Most frames of a stack that become calls, counted from the root. New stacks have no more; blocks that others wrote may.
 pub(crate) const MOST_DEPTH: usize = 16_384;
 
+/// Memory of a call and its sum, in bytes.
+pub(crate) const CALL_BYTES: usize = 64;
+/// A block or head shares its calls with others unless they take more than 1/MOST_PART of the memory for shared calls.
+const MOST_PART: usize = 4;
+/// Memory of a name beside its text, in bytes.
+const NAME_BYTES: usize = 64;
+
 /// Calls shared by a tenant's queries, and the number of times they were discarded.
 #[derive(Default)]
 pub(crate) struct SharedCalls {
     pub generation: u64,
     pub calls: Calls,
+    /// There was no room for more: the next query discards them.
+    pub is_full: bool,
+}
+
+impl SharedCalls {
+    /// Adds the stacks of a block or head by `add`, or nothing if all calls would take more than `most_bytes`. Sets `is_alone` if these
+    /// would leave too little for others.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`] if there is no room; those of `add`.
+    pub fn add<T>(
+        &mut self,
+        most_bytes: usize,
+        is_alone: &AtomicBool,
+        add: impl FnOnce(&mut Calls) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let before = (self.calls.names.len(), self.calls.nodes.len(), self.calls.name_bytes);
+        let bytes = self.calls.bytes();
+        self.calls.most_bytes = Some(most_bytes);
+        let added = add(&mut self.calls);
+        if let Err(error) = &added {
+            match error {
+                StoreError::TooLarge { .. } if self.calls.bytes() - bytes > most_bytes / MOST_PART => {
+                    is_alone.store(true, Ordering::Relaxed);
+                }
+                StoreError::TooLarge { .. } => self.is_full = true,
+                _ => {}
+            }
+            self.calls.names.truncate(before.0);
+            self.calls.nodes.truncate(before.1);
+            self.calls.name_bytes = before.2;
+        }
+        added
+    }
 }
 
 /// Calls of functions by name. A caller precedes its callees.
@@ -31,6 +73,10 @@ pub(crate) struct SharedCalls {
 pub(crate) struct Calls {
     names: IndexSet<Arc<str>, RandomState>,
     nodes: IndexSet<Call, RandomState>,
+    /// Bytes of all names.
+    name_bytes: usize,
+    /// Most memory; `None`: unlimited.
+    most_bytes: Option<usize>,
 }
 
 /// Calls that a frame is shown as.
@@ -62,6 +108,7 @@ impl Calls {
         let mut places: Vec<Option<u32>> = vec![None; dictionary.frames().len()];
         for node in dictionary.nodes().skip(known.len()) {
             cancellation.check()?;
+            self.check()?;
             let mut caller = node.caller.map_or(ROOT, |caller| known[caller.0 as usize]);
             let calls = names.get(&node.frame.0).map_or(&[][..], |calls| calls);
             let (last, outer) = match calls.split_last() {
@@ -96,6 +143,7 @@ impl Calls {
         let (mut before, mut path): (&[u32], Vec<u32>) = (&[], Vec::new());
         for (_, stack) in block.stacks() {
             cancellation.check()?;
+            self.check()?;
             let stack = &stack[..stack.len().min(MOST_DEPTH)];
             let shared = stack.iter().zip(before).take_while(|(one, other)| one == other).count();
             path.truncate(shared);
@@ -166,9 +214,19 @@ impl Calls {
         self.nodes[place]
     }
 
-    /// No calls, and takes over the names.
-    pub fn with_same_names(&mut self) -> Self {
-        Self { names: std::mem::take(&mut self.names), nodes: IndexSet::default() }
+    /// The text of a name.
+    pub fn text(&self, name: u32) -> &Arc<str> {
+        &self.names[name as usize]
+    }
+
+    /// Number of names.
+    pub fn name_count(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Memory of all names, in bytes.
+    pub fn name_bytes(&self) -> usize {
+        self.names.len() * NAME_BYTES + self.name_bytes
     }
 
     /// Call of each node of a dictionary, without adding any; `u32::MAX` for unknown ones.
@@ -203,8 +261,18 @@ impl Calls {
 
     /// The id of a name.
     pub fn name(&mut self, name: &str) -> u32 {
-        let place = self.names.get_index_of(name);
-        place.unwrap_or_else(|| self.names.insert_full(name.into()).0) as u32
+        match self.names.get_index_of(name) {
+            Some(place) => place as u32,
+            None => self.shared_name(name.into()),
+        }
+    }
+
+    /// The id of a name, whose text other calls share.
+    pub fn shared_name(&mut self, name: Arc<str>) -> u32 {
+        let bytes = name.len();
+        let (place, is_new) = self.names.insert_full(name);
+        self.name_bytes += if is_new { bytes } else { 0 };
+        place as u32
     }
 
     /// The id of a call of a function with this name.
@@ -215,6 +283,19 @@ impl Calls {
     /// Number of calls.
     pub fn len(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// Approximate memory use in bytes.
+    fn bytes(&self) -> usize {
+        self.nodes.len() * CALL_BYTES + self.name_bytes()
+    }
+
+    /// Fails if the limit is exceeded.
+    fn check(&self) -> Result<(), StoreError> {
+        match self.most_bytes {
+            Some(limit) if self.bytes() > limit => Err(StoreError::TooLarge { needed: self.bytes(), limit }),
+            _ => Ok(()),
+        }
     }
 
     /// Value of each call with its callees, from the values of calls themselves.
@@ -313,5 +394,35 @@ impl<const SIDES: usize> CallTree<SIDES> {
     pub fn total(&self) -> [i64; SIDES] {
         let roots = self.nodes.iter().filter(|node| node.caller.is_none());
         roots.fold([0; SIDES], |sum, node| std::array::from_fn(|side| sum[side] + node.total[side]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Adds calls of as many functions below each other.
+    fn add(shared: &mut SharedCalls, is_alone: &AtomicBool, name: &str, calls: usize) -> bool {
+        let added = shared.add(40 * CALL_BYTES + 500, is_alone, |all| {
+            let name = all.name(name);
+            (0..calls).try_fold(ROOT, |caller, _| all.check().map(|()| all.call(caller, name)))
+        });
+        added.is_ok()
+    }
+
+    #[test]
+    fn stacks_without_room_leave_nothing_and_the_largest_are_alone() {
+        let mut shared = SharedCalls::default();
+        let [small, large, another] = [false; 3].map(AtomicBool::new);
+        assert!(add(&mut shared, &small, "f", 20));
+        assert!(!add(&mut shared, &large, "g", 1000));
+        assert!(large.load(Ordering::Relaxed) && !shared.is_full);
+        assert_eq!((shared.calls.len(), shared.calls.names.len()), (20, 1));
+        // The room is taken by others: these may fit once all are discarded.
+        assert!(add(&mut shared, &another, "h", 18));
+        assert!(!add(&mut shared, &another, "i", 10));
+        assert!(!another.load(Ordering::Relaxed) && shared.is_full);
+        assert!(!small.load(Ordering::Relaxed));
+        assert_eq!(shared.calls.len(), 38);
     }
 }

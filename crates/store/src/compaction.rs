@@ -14,6 +14,8 @@ const HOUR: i64 = 60 * MINUTE;
 const MOST_BYTES: u64 = 48 << 20;
 /// Fewest bytes that a stack or a frame counts as: what it usually has in a file. Names that are much alike have far less there, and as much in memory.
 const LEAST_BYTES: u64 = 50;
+/// Fewest bytes that a sample counts as, likewise.
+const LEAST_BYTES_OF_SAMPLE: u64 = 6;
 /// A merge makes no block larger than this part of the size limit, as blocks are removed whole.
 const PART_OF_LIMIT: u64 = 8;
 
@@ -52,7 +54,9 @@ pub(crate) fn most_bytes(limit: Option<u64>) -> u64 {
 /// Bytes that a block counts as in a merge.
 fn size(block: &Block) -> u64 {
     let counts = block.meta.counts;
-    block.meta.bytes().max(counts.stacks.saturating_add(counts.frames).saturating_mul(LEAST_BYTES))
+    let samples = counts.samples.saturating_mul(LEAST_BYTES_OF_SAMPLE);
+    let stacks = counts.stacks.saturating_add(counts.frames).saturating_mul(LEAST_BYTES);
+    block.meta.bytes().max(samples).max(stacks)
 }
 
 /// The next blocks of at most this size to merge, if any. With `all`, includes blocks whose window is not settled yet.
@@ -93,8 +97,6 @@ pub(crate) fn plan(blocks: &[Arc<Block>], now: Millis, all: bool, most_bytes: u6
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
-
     use super::*;
     use crate::block::{BlockCounts, BlockMeta};
 
@@ -109,7 +111,7 @@ mod tests {
             files: BTreeMap::from([("x".to_owned(), crate::block::FileMeta { bytes, crc32c: 0 })]),
             ..BlockMeta::empty(&number.to_string())
         };
-        Arc::new(Block { meta, folder: "".into(), set_aside: AtomicBool::new(false) })
+        Arc::new(Block::new(meta, "".into()))
     }
 
     fn merged(blocks: &[Arc<Block>], minutes: i64) -> Option<(Vec<&str>, u8)> {
@@ -152,7 +154,7 @@ mod tests {
             let block = block(number, 0, 1);
             let counts = BlockCounts { stacks: 200_000, frames: 200_000, ..BlockCounts::default() };
             let meta = BlockMeta { counts, ..block.meta.clone() };
-            Arc::new(Block { meta, folder: "".into(), set_aside: AtomicBool::new(false) })
+            Arc::new(Block::new(meta, "".into()))
         };
         let blocks: Vec<Arc<Block>> = (0..4).map(wide).collect();
         assert_eq!(merged(&blocks, 20), Some((vec!["0", "1"], 1)));

@@ -1,6 +1,6 @@
 //! A head: recent samples in memory that are in no block yet. They are also in the write-ahead log.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use crate::batch::{Batch, Millis};
@@ -15,6 +15,8 @@ pub(crate) struct Head {
     pub segment: AtomicU64,
     /// Generation of the calls shared by queries, and the call of each of its stacks.
     pub calls: Mutex<(u64, Vec<u32>)>,
+    /// Whether the stacks have too many calls for queries to share.
+    pub is_alone: AtomicBool,
 }
 
 impl Head {

@@ -1,7 +1,10 @@
 //! Labels: names and values that identify a series of profiles.
 
+use std::collections::HashSet;
 use std::fmt;
+use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use serde::{Deserialize, Serialize};
 
 /// Label with the kind of a profile, such as `process_cpu`.
@@ -13,11 +16,11 @@ pub const SERVICE: &str = "service_name";
 
 /// Names with values, sorted by name, without duplicate names or empty values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Labels(Vec<(String, String)>);
+pub struct Labels(Vec<(Arc<str>, Arc<str>)>);
 
 impl Labels {
     /// Builds labels. The last value of a repeated name is kept; an empty value removes the name.
-    pub fn new<N: Into<String>, V: Into<String>>(labels: impl IntoIterator<Item = (N, V)>) -> Self {
+    pub fn new<N: Into<Arc<str>>, V: Into<Arc<str>>>(labels: impl IntoIterator<Item = (N, V)>) -> Self {
         let mut sorted = Self::default();
         for (name, value) in labels {
             sorted.set(name, value);
@@ -26,7 +29,7 @@ impl Labels {
     }
 
     /// Sets the value of a name; an empty value removes the name.
-    pub fn set(&mut self, name: impl Into<String>, value: impl Into<String>) {
+    pub fn set(&mut self, name: impl Into<Arc<str>>, value: impl Into<Arc<str>>) {
         let (name, value) = (name.into(), value.into());
         match self.0.binary_search_by(|(other, _)| other.cmp(&name)) {
             Ok(place) if value.is_empty() => {
@@ -40,18 +43,18 @@ impl Labels {
 
     /// The value of a name.
     pub fn get(&self, name: &str) -> Option<&str> {
-        let place = self.0.binary_search_by(|(other, _)| other.as_str().cmp(name)).ok()?;
+        let place = self.0.binary_search_by(|(other, _)| (**other).cmp(name)).ok()?;
         Some(&self.0[place].1)
     }
 
     /// Names with values, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        self.0.iter().map(|(name, value)| (&**name, &**value))
     }
 
     /// The labels with the given names.
     pub fn only(&self, names: &[String]) -> Self {
-        Self(self.0.iter().filter(|(name, _)| names.contains(name)).cloned().collect())
+        Self(self.0.iter().filter(|(name, _)| names.iter().any(|one| **one == **name)).cloned().collect())
     }
 
     /// Number of labels.
@@ -62,6 +65,36 @@ impl Labels {
     /// Whether the set of labels is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+/// Names and values of many series, each kept once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LabelTexts {
+    texts: HashSet<Arc<str>, RandomState>,
+    bytes: usize,
+}
+
+impl LabelTexts {
+    /// The text; the same allocation for equal texts.
+    pub fn shared(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.texts.get(text) {
+            return known.clone();
+        }
+        let new: Arc<str> = text.into();
+        self.bytes += text.len() + 2 * size_of::<usize>();
+        self.texts.insert(new.clone());
+        new
+    }
+
+    /// Labels that share these texts.
+    pub fn of(&mut self, labels: &Labels) -> Labels {
+        Labels(labels.iter().map(|(name, value)| (self.shared(name), self.shared(value))).collect())
+    }
+
+    /// Bytes of all texts.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 }
 

@@ -52,7 +52,7 @@ pub use error::StoreError;
 pub use labels::{Labels, NAME, PROFILE_TYPE, ProfileType, SERVICE};
 pub use options::StoreOptions;
 pub use peers::Peer;
-pub use query::{ProfileTotal, RowsTaken, Selected, Selection, diff};
+pub use query::{HeaviestStacks, ProfileTotal, RowsTaken, Selected, Selection, diff};
 pub use quotas::{TenantQuota, TenantQuotas};
 pub use resolved::{FileAddress, ResolvedCall};
 pub use selector::{Selector, SelectorError};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -63,6 +63,8 @@ pub(crate) struct Maintenance {
     /// Directory of the log.
     pub log: PathBuf,
     waiting: Vec<Frozen>,
+    /// Told after each attempt to write the blocks of a segment.
+    written: SyncSender<()>,
     /// Directories to remove, and when.
     leaving: Vec<(Instant, Arc<str>)>,
     clock: Clock,
@@ -73,11 +75,12 @@ pub(crate) struct Maintenance {
 }
 
 impl Maintenance {
-    pub fn new(shared: Arc<Shared>, log: PathBuf) -> Self {
+    pub fn new(shared: Arc<Shared>, log: PathBuf, written: SyncSender<()>) -> Self {
         Self {
             shared,
             log,
             waiting: Vec::new(),
+            written,
             leaving: Vec::new(),
             clock: Clock::new(),
             looked: Instant::now(),
@@ -146,6 +149,8 @@ impl Maintenance {
             let written = self.write(frozen.segment);
             let failure = written.as_ref().err().map(ToString::to_string);
             *self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+            // A message that has not been received yet says the same.
+            let _ = self.written.try_send(());
             if let Err(error) = written {
                 return tracing::error!(%error, "a block cannot be written; its samples stay in memory and in the log");
             }
@@ -158,6 +163,7 @@ impl Maintenance {
             let head =
                 state.read().frozen.iter().find(|(of, _)| *of == segment).map(|(_, head)| head.clone());
             let Some(head) = head else { continue };
+            let _alone = self.shared.large_work.blocking_lock();
             let batch = head.read();
             let encoded = encode(&mut [&mut BatchSource::new(&batch)], 0)?;
             let segments = BTreeMap::from([(self.shared.server.clone(), vec![(segment, segment)])]);
@@ -236,7 +242,7 @@ impl Maintenance {
             bytes = meta.bytes(),
             "a block was written"
         );
-        Ok(Block { meta, folder, set_aside: AtomicBool::new(false) })
+        Ok(Block::new(meta, folder))
     }
 
     fn refresh(&self) {
@@ -289,7 +295,8 @@ impl Maintenance {
         blocks: &[Arc<Block>],
         level: u8,
     ) -> Result<bool, StoreError> {
-        let shared = &self.shared;
+        let shared = self.shared.clone();
+        let _alone = shared.large_work.blocking_lock();
         let mut contents = Vec::new();
         for block in blocks {
             match block.contents(&shared.bucket, &shared.cache) {
@@ -308,7 +315,7 @@ impl Maintenance {
         drop(sources);
         drop(contents);
         let encoded = match encoded {
-            Err(error @ StoreError::Damaged { .. }) => return set_aside_damaged(shared, blocks, error),
+            Err(error @ StoreError::Damaged { .. }) => return set_aside_damaged(&shared, blocks, error),
             encoded => encoded?,
         };
         let Some(encoded) = encoded else { return Ok(false) };

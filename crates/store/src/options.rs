@@ -46,10 +46,15 @@ impl StoreOptions {
             retention: Duration::from_secs(30 * DAY),
             max_bytes: 10 << 30,
             cache_bytes: 48 << 20,
-            query_bytes: 512 << 20,
+            query_bytes: 256 << 20,
             symbol_bytes: 2 << 30,
             maintenance_interval: Duration::from_secs(60),
             refresh_interval: Duration::from_secs(10),
         }
+    }
+
+    /// Memory limit of a tenant's calls that are kept between queries, in bytes.
+    pub(crate) fn shared_call_bytes(&self) -> usize {
+        self.query_bytes / 4
     }
 }

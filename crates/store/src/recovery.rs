@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use crate::block::{Block, BlockMeta, VERSION};
@@ -109,7 +109,7 @@ fn open_block(shared: &Shared, folder: &Arc<str>) -> Result<Option<Block>, Store
     if !folder.ends_with(&meta.id) {
         return Err(damaged(format!("it is of another block, {}", meta.id)));
     }
-    Ok(Some(Block { meta, folder: folder.clone(), set_aside: AtomicBool::new(false) }))
+    Ok(Some(Block::new(meta, folder.clone())))
 }
 
 /// Removes blocks of a bucket that were merged, by any server, long enough ago.

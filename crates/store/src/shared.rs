@@ -36,6 +36,8 @@ pub(crate) struct Shared {
     pub log_failure: Mutex<Option<String>>,
     /// Reason why blocks cannot be written, if so.
     pub failure: Mutex<Option<String>>,
+    /// Held by work that takes much memory for a short time.
+    pub large_work: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// Event counts since the store was opened.

@@ -3,7 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -90,6 +90,7 @@ impl Store {
             reported: Mutex::default(),
             log_failure: Mutex::default(),
             failure: Mutex::default(),
+            large_work: Arc::default(),
         });
         deletion::finish(&shared)?;
         refresh(&shared)?;
@@ -103,15 +104,17 @@ impl Store {
             let _ = tasks.send(Task::Write(Frozen { segment }));
         }
         let (appends, append_receiver) = channel();
+        let (written, written_receiver) = sync_channel(1);
         let appender = Appender {
             shared: shared.clone(),
             folder: log.clone(),
             segment,
             taken,
             tasks: tasks.clone(),
+            written: written_receiver,
             since: Instant::now(),
         };
-        let maintenance = Maintenance::new(shared.clone(), log);
+        let maintenance = Maintenance::new(shared.clone(), log, written);
         let threads = vec![
             start("store-append", move || appender.run(&append_receiver))?,
             start("store-blocks", move || maintenance.run(&task_receiver))?,
@@ -129,13 +132,20 @@ impl Store {
         self.shared.symbols.want(tenant, &batch.dictionary);
         let too_large = || StoreError::Full("a batch is too large".to_owned());
         let record = wal::encode(tenant.as_str(), &batch).ok_or_else(too_large)?;
-        let size = u32::try_from(record.len() >> 10).unwrap_or(u32::MAX).saturating_add(1);
+        let memory = batch.memory().max(record.len());
+        let size = u32::try_from(memory >> 10).unwrap_or(u32::MAX).saturating_add(1);
         let _waiting =
             self.waiting.acquire_many(size.min(MOST_WAITING)).await.map_err(|_| StoreError::Closed)?;
         let (done, stored) = oneshot::channel();
         let pending = PendingBatch { tenant: tenant.clone(), batch, record, done };
         self.appends.send(Append::Batch(Box::new(pending))).map_err(|_| StoreError::Closed)?;
         stored.await.map_err(|_| StoreError::Closed)?
+    }
+
+    /// Held by work that takes much memory for a short time, so that such work is done one at a time: the writing and the merging of blocks, and
+    /// whatever else the store's user does of this kind. Must not be held while appending.
+    pub fn large_work(&self) -> Arc<tokio::sync::Mutex<()>> {
+        self.shared.large_work.clone()
     }
 
     /// Takes a snapshot of a tenant's data for a selection. Blocks the thread, as do all queries on the result.

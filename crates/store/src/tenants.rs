@@ -113,7 +113,7 @@ mod tests {
     use crate::block::BlockMeta;
 
     fn block(meta: BlockMeta) -> Arc<Block> {
-        Arc::new(Block { meta, folder: "".into(), set_aside: Default::default() })
+        Arc::new(Block::new(meta, "".into()))
     }
 
     fn ids(state: &TenantState) -> Vec<String> {

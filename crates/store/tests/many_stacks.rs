@@ -71,7 +71,7 @@ fn paths<const SIDES: usize>(tree: &CallTree<SIDES>) -> BTreeMap<String, [i64; S
 #[test]
 fn one_service_of_many_is_answered_by_its_own_stacks() {
     let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path(), 1 << 20);
+    let store = open(folder.path(), 2 << 20);
     let expected: BTreeMap<String, [i64; 1]> =
         stacks("small", 0..60, 4).zip(1..).map(|(stack, value)| (stack.join(";"), [2 * value])).collect();
     for part in 0..2 {
@@ -140,4 +140,79 @@ fn a_stack_deeper_than_any_is_cut_and_stops_no_other_query() {
         assert_eq!(tree.total()[0], if service == "good" { 55 } else { 1 }, "{service}");
         assert!(tree.nodes.len() <= 16_384, "{service}: {}", tree.nodes.len());
     }
+}
+
+#[test]
+fn the_heaviest_stacks_are_chosen_from_all_blocks_and_the_others_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), 1 << 20);
+    for part in 0..3 {
+        let numbers = part * 500..(part + 1) * 500;
+        run(store.append(&Tenant::default(), profile("all", part as i64, stacks("all", numbers, 3))))
+            .unwrap();
+        if part < 2 {
+            run(store.flush()).unwrap();
+        }
+    }
+    let of = |most: usize| {
+        let heaviest = select(&store, "all").heaviest_stacks("", most).unwrap();
+        let value: i64 = heaviest.batch.samples().iter().map(|sample| sample.value).sum();
+        (heaviest.batch.samples().len(), value, heaviest.taken, heaviest.of)
+    };
+    // No series is of that type: all stacks weigh nothing.
+    assert_eq!(of(usize::MAX), (1500, 3 * 500 * 501 / 2, 1500, 1500));
+    assert_eq!((of(30).0, of(30).2, of(30).3), (30, 30, 1500));
+}
+
+#[test]
+fn fewer_stacks_are_taken_if_their_frames_need_too_much_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), 20_000);
+    let kind = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+    for part in 0..2 {
+        let mut batch = profile("x", 0, std::iter::empty());
+        let mut labels = Labels::new([("service_name", "deep")]);
+        ProfileType::parse(kind).unwrap().label(&mut labels);
+        let series = batch.series(labels);
+        for (stack, value) in stacks("deep", part * 100..(part + 1) * 100, 200).zip(1..) {
+            let mut caller = None;
+            for name in stack {
+                let function = batch.dictionary.text(&name);
+                let frame = batch.dictionary.frame(StoredFrame { function, ..StoredFrame::default() });
+                caller = Some(batch.dictionary.call(caller, frame));
+            }
+            let value = value + part as i64 * 1000;
+            batch.push(StoredSample { series, time: Millis(BASE), stack: caller.unwrap(), value });
+        }
+        run(store.append(&Tenant::default(), batch)).unwrap();
+        run(store.flush()).unwrap();
+    }
+    let heaviest = select(&store, "deep").heaviest_stacks(kind, usize::MAX).unwrap();
+    assert_eq!(heaviest.of, 200);
+    assert!((1..100).contains(&heaviest.taken), "{}", heaviest.taken);
+    let least = heaviest.batch.samples().iter().map(|sample| sample.value).min().unwrap();
+    assert_eq!(least, 1101 - heaviest.taken as i64);
+}
+
+#[test]
+fn batches_that_come_faster_than_blocks_are_written_wait_and_are_all_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let retention = Duration::from_secs(u32::MAX.into());
+    let options = StoreOptions { retention, head_bytes: 200_000, ..StoreOptions::new(folder.path()) };
+    let store = Store::open(options).unwrap();
+    // Each takes more than half of that.
+    let batches: Vec<Batch> =
+        (0..40).map(|part| profile("all", part, stacks("all", 0..600, 1 + part as usize % 3))).collect();
+    let store = std::sync::Arc::new(store);
+    let stored = run(async {
+        let mut appends = tokio::task::JoinSet::new();
+        for batch in batches {
+            let store = store.clone();
+            appends.spawn(async move { store.append(&Tenant::default(), batch).await });
+        }
+        appends.join_all().await
+    });
+    assert!(stored.into_iter().all(|stored| stored.is_ok()));
+    run(store.flush()).unwrap();
+    assert_eq!(select(&store, "all").call_tree().unwrap().total(), [40 * 600 * 601 / 2]);
 }

@@ -33,21 +33,31 @@ impl BoundedProfile {
     }
 }
 
-/// All samples of a selection, merged by stack, within the limits: for shares, as part of the time may be left out.
+/// The samples of a selection, merged by stack, of as many stacks as an answer examines.
 pub(crate) fn bounded_profile(
     context: &Context,
     request: &StacktracesRequest,
 ) -> Result<BoundedProfile, ApiError> {
-    let limits = &context.options.query;
-    bounded(context, &CountedRows::read(context, request, limits.rows)?, limits.stacks)
+    heaviest_stacks(context, request, context.options.query.stacks)
 }
 
-/// As [`bounded_profile`], with all stacks and their whole time: only the number of samples is bounded.
+/// As [`bounded_profile`], with all stacks that there is memory for.
 pub(crate) fn thinned_profile(
     context: &Context,
     request: &StacktracesRequest,
 ) -> Result<BoundedProfile, ApiError> {
-    bounded(context, &CountedRows::read(context, request, usize::MAX)?, usize::MAX)
+    heaviest_stacks(context, request, usize::MAX)
+}
+
+fn heaviest_stacks(
+    context: &Context,
+    request: &StacktracesRequest,
+    most: usize,
+) -> Result<BoundedProfile, ApiError> {
+    let (rows, stacks) = CountedRows::heaviest(context, request, most)?;
+    let mut profile = bounded(context, &rows, usize::MAX)?;
+    profile.bounds.extend(stacks);
+    Ok(profile)
 }
 
 /// The rows as a profile with at most `stacks` stacks.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use plumb_formats::pprof::message::{
     Line, Location, PprofFunction, PprofMapping, PprofSample, Profile, ValueType,
 };
+use plumb_report::findings::{AnswerBound, BoundReason};
 use plumb_store::{
-    Batch, Cancellation, Dictionary, FrameKey, Labels, PROFILE_TYPE, ProfileType, RowsTaken, SERVICE,
+    Batch, Cancellation, Dictionary, FrameKey, Labels, Millis, PROFILE_TYPE, ProfileType, RowsTaken, SERVICE,
     Selected, Selector, SeriesKey, StackNodeId, StoreError, StoredFrame, StoredSample, TextId,
 };
 use prost::Message;
@@ -116,6 +117,27 @@ impl CountedRows {
         new.with_kinds(context, request)
     }
 
+    /// Reads the sums of at most `most` stacks, those with the largest values. Says so if there are more.
+    pub fn heaviest(
+        context: &Context,
+        request: &StacktracesRequest,
+        most: usize,
+    ) -> Result<(Self, Option<AnswerBound>), ApiError> {
+        let (selected, end) = counted(context, request)?;
+        let (count, kind) = kinds(request)?;
+        let (series, profiles) = selected.profiles()?;
+        let profiles = profiles.iter().map(|profile| (profile.series, profile.time));
+        let series = series.iter().enumerate().collect();
+        let ids = (&*count.to_string(), &*kind.to_string());
+        let is_counted = kind == count || is_counted((series, profiles), ids, &context.cancellation)?;
+        let heaviest = selected.heaviest_stacks(&kind.to_string(), most)?;
+        let bound = (heaviest.taken < heaviest.of)
+            .then(|| AnswerBound::new(BoundReason::Stacks, heaviest.taken, heaviest.of));
+        let kinds = if kind == count || !is_counted { vec![kind] } else { vec![count, kind] };
+        let batch = Arc::new(heaviest.batch);
+        Ok((Self { batch, samples: None, is_counted, taken: None, kinds, end }, bound))
+    }
+
     /// Reads the rows of several services at once, as each reading of a block takes as long as all. `None` if there are more than `rows`, or more than
     /// there is memory for.
     pub fn by_service(
@@ -147,7 +169,9 @@ impl CountedRows {
             return Ok(Self { kinds: vec![kind], ..self });
         }
         let ids = (&*count.to_string(), &*kind.to_string());
-        let is_counted = is_counted(self.rows(), ids, &context.cancellation)?;
+        let rows = self.rows();
+        let profiles = rows.samples.iter().map(|sample| (sample.series.place(), sample.time));
+        let is_counted = is_counted((rows.series(), profiles), ids, &context.cancellation)?;
         let kinds = if is_counted { vec![count, kind] } else { vec![kind] };
         Ok(Self { is_counted, kinds, ..self })
     }
@@ -195,9 +219,10 @@ fn counted(context: &Context, request: &StacktracesRequest) -> Result<(Selected,
     Ok((select(context, selector, range)?, range.end))
 }
 
-/// Whether each profile with values has the numbers of its samples beside them: not all clients send them.
+/// Whether each profile with values has the numbers of its samples beside them: not all clients send them. Profiles are given by series and time, some
+/// more than once.
 fn is_counted(
-    rows: SampleRows<'_>,
+    (series, profiles): (BTreeMap<usize, &Labels>, impl Iterator<Item = (usize, Millis)>),
     (count, values): (&str, &str),
     cancellation: &Cancellation,
 ) -> Result<bool, ApiError> {
@@ -208,16 +233,16 @@ fn is_counted(
     };
     let mut places: HashMap<Labels, usize> = HashMap::new();
     let mut sources = HashMap::new();
-    for (series, labels) in rows.series() {
+    for (series, labels) in series {
         let new = places.len();
         let source = *places.entry(without_kind(labels)).or_insert(new);
         sources.insert(series, (source, labels.get(PROFILE_TYPE).unwrap_or_default()));
     }
     let (mut counted, mut valued) = (HashSet::new(), HashSet::new());
-    for sample in rows.samples {
+    for (series, time) in profiles {
         cancellation.check()?;
-        let (source, kind) = sources[&sample.series.place()];
-        let profile = (source, sample.time);
+        let (source, kind) = sources[&series];
+        let profile = (source, time);
         if kind == count {
             counted.insert(profile);
         } else if kind == values {

@@ -60,7 +60,7 @@ async fn opened(app: App, query: Option<String>, request: Request) -> Result<Res
         false => bytes.to_vec(),
     };
     let size = bytes.len();
-    let permit = app.large().await?;
+    let permit = app.large().await;
     let read = tokio::task::spawn_blocking(move || {
         let _room = permit;
         read_alone(&name, bytes)

@@ -15,7 +15,7 @@ mod write;
 pub(crate) use call_stacks::{CallStacks, FrameName};
 pub use meta::{BlockCounts, BlockMeta, FileMeta};
 pub(crate) use meta::{VERSION, merged_segments};
-pub(crate) use read::{Block, BlockCache, BlockIndex, ByBytes, Cached, Part, ProfileRow};
+pub(crate) use read::{Block, BlockCache, BlockIndex, ByBytes, Cached, Part, ProfileRow, StackNodes};
 pub(crate) use row_ranges::RowRanges;
 pub(crate) use source::{BatchSource, BlockSource};
 pub(crate) use write::{EncodedBlock, encode};

@@ -22,7 +22,7 @@ use crate::bucket::Bucket;
 use crate::cancellation::Cancellation;
 use crate::dictionary::{Dictionary, FrameKey, StackNodeId, StoredFrame};
 use crate::error::StoreError;
-use crate::labels::Labels;
+use crate::labels::{LabelTexts, Labels};
 use crate::resolved::FrameNames;
 
 /// Cache of parts of blocks between queries.
@@ -52,7 +52,7 @@ impl Weighter<(Arc<str>, Part), Cached> for ByBytes {
     fn weight(&self, _: &(Arc<str>, Part), value: &Cached) -> u64 {
         let bytes = match value {
             Cached::File(bytes) => bytes.len(),
-            Cached::Index(index) => index.series.len() * 600 + index.profiles.len() * size_of::<ProfileRow>(),
+            Cached::Index(index) => index.bytes,
             Cached::Calls(calls) => calls.len() * 4,
         };
         bytes as u64 + 100
@@ -78,7 +78,20 @@ pub(crate) struct BlockIndex {
     pub series: Vec<Labels>,
     /// Sorted by series and time.
     pub profiles: Vec<ProfileRow>,
+    /// Memory that they take.
+    bytes: usize,
 }
+
+impl BlockIndex {
+    fn new((series, text_bytes): (Vec<Labels>, usize), profiles: Vec<ProfileRow>) -> Self {
+        let labels: usize = series.iter().map(|labels| size_of::<Labels>() + labels.len() * LABEL).sum();
+        let bytes = text_bytes + labels + profiles.len() * size_of::<ProfileRow>();
+        Self { series, profiles, bytes }
+    }
+}
+
+/// Bytes of a label beside its texts: two references.
+const LABEL: usize = 4 * size_of::<usize>();
 
 /// A stored block.
 pub(crate) struct Block {
@@ -87,9 +100,15 @@ pub(crate) struct Block {
     pub folder: Arc<str>,
     /// The block is damaged and ignored.
     pub set_aside: AtomicBool,
+    /// Whether the stacks have too many calls for queries to share.
+    pub is_alone: AtomicBool,
 }
 
 impl Block {
+    pub fn new(meta: BlockMeta, folder: Arc<str>) -> Self {
+        Self { meta, folder, set_aside: AtomicBool::new(false), is_alone: AtomicBool::new(false) }
+    }
+
     /// Reads and verifies a file of the block.
     fn file(&self, bucket: &Bucket, table: BlockTable) -> Result<Bytes, StoreError> {
         let path = format!("{}/{}", self.folder, table.file());
@@ -140,10 +159,10 @@ impl Block {
         let profiles = self.table(bucket, None, BlockTable::Profiles)?;
         let profiles =
             read_profiles(&profiles).map_err(|error| self.damaged(BlockTable::Profiles, &error))?;
-        if profiles.iter().any(|profile| profile.series as usize >= series.len()) {
+        if profiles.iter().any(|profile| profile.series as usize >= series.0.len()) {
             return Err(self.damaged(BlockTable::Profiles, &ParquetError::General("unknown series".into())));
         }
-        let index = Arc::new(BlockIndex { series, profiles });
+        let index = Arc::new(BlockIndex::new(series, profiles));
         cache.insert(key, Cached::Index(index.clone()));
         Ok(index)
     }
@@ -241,7 +260,8 @@ impl Block {
     }
 
     fn add_all_stacks(&self, bucket: &Bucket, all: &mut Dictionary) -> Result<StackNodes, StoreError> {
-        self.stack_frames(bucket, None)?.add_to(all, &FrameNames::new(), &Cancellation::default())
+        let as_sent = (&FrameNames::new(), None, usize::MAX);
+        self.stack_frames(bucket, None)?.add_to(all, as_sent, &Cancellation::default())
     }
 
     /// Contents of the block, whose samples are read on demand.
@@ -267,16 +287,20 @@ pub(crate) struct BlockStacks {
 }
 
 impl BlockStacks {
-    /// Adds the stacks to a dictionary. Frames in `names` become these calls.
+    /// Adds the stacks to a dictionary of at most `most_bytes`. Frames in `names` become these calls. `used`: numbers of the stacks to add, ascending;
+    /// `None`: all.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`] if the dictionary becomes larger; cancellation.
     pub fn add_to(
         &self,
         all: &mut Dictionary,
-        names: &FrameNames,
+        (names, used, most_bytes): (&FrameNames, Option<&[i32]>, usize),
         cancellation: &Cancellation,
     ) -> Result<StackNodes, StoreError> {
         let (keys, ends) = all.absorb_frames(&self.dictionary, &self.frames, names);
         let calls = |place: usize| &keys[place.checked_sub(1).map_or(0, |before| ends[before])..ends[place]];
-        add_stacks(&self.rows, calls, all, cancellation)
+        add_stacks(&self.rows, calls, (all, used, most_bytes), cancellation)
     }
 }
 
@@ -327,11 +351,14 @@ impl BlockSource for BlockContents<'_> {
     }
 }
 
-fn read_series(table: &TableReader) -> Result<Vec<Labels>, ParquetError> {
-    let (names, lengths) = table.text_lists(3)?;
-    let (values, _) = table.text_lists(4)?;
+/// The labels of each series, and the bytes of their texts.
+fn read_series(table: &TableReader) -> Result<(Vec<Labels>, usize), ParquetError> {
+    let mut texts = LabelTexts::default();
+    let (names, lengths) = table.text_lists(3, &mut texts)?;
+    let (values, _) = table.text_lists(4, &mut texts)?;
     let mut pairs = names.into_iter().zip(values);
-    Ok(lengths.iter().map(|&length| Labels::new(pairs.by_ref().take(length))).collect())
+    let series = lengths.iter().map(|&length| Labels::new(pairs.by_ref().take(length))).collect();
+    Ok((series, texts.bytes()))
 }
 
 fn read_profiles(table: &TableReader) -> Result<Vec<ProfileRow>, ParquetError> {
@@ -385,14 +412,20 @@ fn read_frames(
 fn add_stacks<'k>(
     rows: &StackRows,
     calls: impl Fn(usize) -> &'k [FrameKey],
-    dictionary: &mut Dictionary,
+    (dictionary, used, most_bytes): (&mut Dictionary, Option<&[i32]>, usize),
     cancellation: &Cancellation,
 ) -> Result<StackNodes, StoreError> {
+    let is_used = |number: usize| {
+        used.is_none_or(|used| i32::try_from(number).is_ok_and(|one| used.binary_search(&one).is_ok()))
+    };
     let mut stacks = vec![None; rows.count];
     // A stack shares its outer frames with the previous one.
     let (mut before, mut path): (&[u32], Vec<Option<StackNodeId>>) = (&[], Vec::new());
-    for (number, stack) in rows.iter() {
+    for (number, stack) in rows.iter().filter(|&(number, _)| is_used(number)) {
         cancellation.check()?;
+        if dictionary.memory() > most_bytes {
+            return Err(StoreError::TooLarge { needed: dictionary.memory(), limit: most_bytes });
+        }
         let shared = stack.iter().zip(before).take_while(|(one, other)| one == other).count();
         path.truncate(shared);
         for &place in &stack[shared..] {

@@ -2,6 +2,8 @@
 //!
 //! The files were already verified against their checksums. Errors are handled all the same.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
@@ -12,6 +14,7 @@ use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use super::row_ranges::RowRanges;
 use super::schema::BlockTable;
+use crate::labels::LabelTexts;
 
 /// Most values for which there is room before they are read.
 const MOST_RESERVED: usize = 16 << 20;
@@ -71,9 +74,11 @@ impl TableReader {
         self.lists::<Int32Type>(column, rows)
     }
 
-    pub fn text_lists(&self, column: usize) -> Result<(Vec<String>, Vec<usize>)> {
+    /// Texts of a column of lists, equal ones shared, and the length of each list.
+    pub fn text_lists(&self, column: usize, texts: &mut LabelTexts) -> Result<(Vec<Arc<str>>, Vec<usize>)> {
         let (values, lengths) = self.lists::<ByteArrayType>(column, &self.all())?;
-        Ok((values.iter().map(text).collect::<Result<_>>()?, lengths))
+        let shared = values.iter().map(|value| value.as_utf8().map(|text| texts.shared(text)));
+        Ok((shared.collect::<Result<_>>()?, lengths))
     }
 
     /// All rows.
@@ -181,8 +186,6 @@ fn text(bytes: &ByteArray) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use parquet::file::properties::WriterProperties;
     use parquet::file::writer::SerializedFileWriter;
     use parquet::schema::parser::parse_message_type;

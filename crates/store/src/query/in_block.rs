@@ -9,8 +9,8 @@ use super::own_calls::ByStack;
 use super::thinning::LevelCounts;
 use super::{Selected, Totals, prepare};
 use crate::batch::{Batch, SeriesKey, StoredSample};
-use crate::block::{Block, BlockIndex, Cached, CallStacks, Part, ProfileRow, RowRanges};
-use crate::calls::SharedCalls;
+use crate::block::{Block, BlockIndex, Cached, CallStacks, Part, ProfileRow, RowRanges, StackNodes};
+use crate::calls::{Calls, SharedCalls};
 use crate::error::StoreError;
 use crate::labels::Labels;
 use crate::resolved::FrameNames;
@@ -96,7 +96,8 @@ pub(super) fn calls(
         return Ok(known);
     }
     let (stacks, names) = prepare::read(shared, &selected.tenant, block, None)?;
-    let known = Arc::new(calls.calls.extend_by(&stacks, &names, &selected.cancellation)?);
+    let add = |calls: &mut Calls| calls.extend_by(&stacks, &names, &selected.cancellation);
+    let known = Arc::new(calls.add(shared.options.shared_call_bytes(), &block.is_alone, add)?);
     shared.cache.insert(key, Cached::Calls(known.clone()));
     Ok(known)
 }
@@ -188,9 +189,7 @@ pub(super) fn batch(block: &Block, selected: &Selected, all: &mut Batch) -> Resu
     used.sort_unstable();
     used.dedup();
     cancellation.check()?;
-    let frames = block.stack_frames(&shared.bucket, Some(&used))?;
-    let names = selected.names(&frames.dictionary);
-    let nodes = frames.add_to(&mut all.dictionary, &names, cancellation)?;
+    let nodes = add_used_stacks(block, selected, &used, all)?;
     let mut known: Vec<Option<SeriesKey>> = vec![None; index.series.len()];
     for sample in block.samples_of(&profiles, (&stacks, &values), &nodes) {
         cancellation.check()?;
@@ -198,6 +197,38 @@ pub(super) fn batch(block: &Block, selected: &Selected, all: &mut Batch) -> Resu
         let place = sample.series.place();
         let series = *known[place].get_or_insert_with(|| all.series_of(&index.series[place]));
         all.push(StoredSample { series, ..sample });
+    }
+    Ok(())
+}
+
+/// Adds stacks of a block, whose numbers are ascending, to a batch. Returns the node of each by number.
+pub(super) fn add_used_stacks(
+    block: &Block,
+    selected: &Selected,
+    used: &[i32],
+    all: &mut Batch,
+) -> Result<StackNodes, StoreError> {
+    let frames = block.stack_frames(&selected.shared.bucket, Some(used))?;
+    let names = selected.names(&frames.dictionary);
+    let most_bytes = selected.most_batch();
+    frames.add_to(&mut all.dictionary, (&names, Some(used), most_bytes), &selected.cancellation)
+}
+
+/// Calls `visit` with series, stack and value of each selected row.
+pub(super) fn each_row(
+    (block, index): (&Block, &BlockIndex),
+    selected: &Selected,
+    visit: &mut impl FnMut(u32, u32, i64),
+) -> Result<(), StoreError> {
+    let profiles = profiles_of(index, selected)?;
+    let (shared, cancellation) = (&*selected.shared, &selected.cancellation);
+    let (stacks, values) = block.samples(&shared.bucket, &shared.cache, &rows_of(&profiles))?;
+    let mut rows = stacks.iter().zip(&values);
+    for profile in &profiles {
+        for (&stack, &value) in rows.by_ref().take(profile.samples) {
+            cancellation.check()?;
+            visit(profile.series, stack.cast_unsigned(), value);
+        }
     }
     Ok(())
 }

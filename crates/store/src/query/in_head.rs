@@ -10,7 +10,7 @@ use super::own_calls::{ByNode, OwnCalls};
 use super::thinning::LevelCounts;
 use super::{Selected, Totals};
 use crate::batch::{Batch, StoredSample};
-use crate::calls::SharedCalls;
+use crate::calls::{Calls, SharedCalls};
 use crate::dictionary::StackNodeId;
 use crate::error::StoreError;
 use crate::head::Head;
@@ -117,7 +117,14 @@ pub(super) fn extend(head: &Head, selected: &Selected, shared: &mut SharedCalls)
     if known.0 != shared.generation {
         *known = (shared.generation, Vec::new());
     }
-    shared.calls.extend(&batch.dictionary, &names, &mut known.1, &selected.cancellation)
+    let before = known.1.len();
+    let add =
+        |calls: &mut Calls| calls.extend(&batch.dictionary, &names, &mut known.1, &selected.cancellation);
+    let added = shared.add(selected.shared.options.shared_call_bytes(), &head.is_alone, add);
+    if added.is_err() {
+        known.1.truncate(before);
+    }
+    added
 }
 
 /// Adds the head's samples to the sums by call, except those that arrived after its stacks were added.
@@ -152,6 +159,19 @@ pub(super) fn add_calls<const SIDES: usize>(
     }
     let names = selected.names(&batch.dictionary);
     sums.add_nodes(side, &batch.dictionary, &names, &values, &selected.cancellation)
+}
+
+/// Calls `visit` with series, stack and value of each selected row.
+pub(super) fn each_row(
+    head: &Head,
+    selected: &Selected,
+    visit: &mut impl FnMut(u32, u32, i64),
+) -> Result<(), StoreError> {
+    samples(&head.read(), selected).try_for_each(|sample| {
+        let sample = sample?;
+        visit(sample.series.0, sample.stack.0, sample.value);
+        Ok(())
+    })
 }
 
 /// Adds the head's samples to a batch, symbolized.

@@ -2,6 +2,7 @@
 //!
 //! A block that turns out to be damaged is skipped, and [`Selected`] counts these.
 
+mod heaviest;
 mod in_block;
 mod in_head;
 mod own_calls;
@@ -13,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+pub use self::heaviest::HeaviestStacks;
 use self::own_calls::OwnCalls;
 pub(crate) use self::prepare::prepare;
 use self::thinning::LevelCounts;
@@ -20,7 +22,7 @@ pub use self::thinning::RowsTaken;
 pub(crate) use self::thinning::Thinning;
 use crate::batch::{Batch, Millis};
 use crate::block::{Block, Part};
-use crate::calls::{CallTree, Calls, SharedCalls};
+use crate::calls::{CALL_BYTES, CallTree, SharedCalls};
 use crate::cancellation::Cancellation;
 use crate::dictionary::Dictionary;
 use crate::error::StoreError;
@@ -31,16 +33,12 @@ use crate::selector::Selector;
 use crate::shared::Shared;
 use crate::tenant::Tenant;
 
-/// Most calls of a tenant that are kept between queries.
-pub(crate) const MOST_CALLS: usize = 3 << 20;
 /// Average number of calls that only one stack has, where there are many different stacks.
 const CALLS_OF_STACK: usize = 20;
 /// A selection is a small part of its blocks' samples if it has fewer than 1/SMALL_PART of them.
 const SMALL_PART: u64 = 8;
 /// Stacks that are added to the shared calls whatever part of them is selected.
 const FEW_STACKS: usize = 20_000;
-/// Memory of a call and its sum, in bytes.
-pub(crate) const CALL_BYTES: usize = 64;
 
 /// The samples that a query selects.
 #[derive(Clone, Debug)]
@@ -157,7 +155,7 @@ impl Selected {
         self.each_head(|head| in_head::batch(head, self, &mut all))?;
         self.each_block(|block| {
             in_block::batch(block, self, &mut all)?;
-            self.limit(all.memory())
+            self.limit_batch(all.memory())
         })?;
         Ok(all)
     }
@@ -183,9 +181,9 @@ impl Selected {
         self.heads.iter().try_for_each(visit)
     }
 
-    fn each_block(
-        &self,
-        mut visit: impl FnMut(&Arc<Block>) -> Result<(), StoreError>,
+    fn each_block<'s>(
+        &'s self,
+        mut visit: impl FnMut(&'s Arc<Block>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         for block in &self.blocks {
             self.cancellation.check()?;
@@ -197,25 +195,31 @@ impl Selected {
         Ok(())
     }
 
-    fn limit(&self, needed: usize) -> Result<(), StoreError> {
-        let limit = self.shared.options.query_bytes;
+    /// Memory that a batch may take, in bytes: what is made of it takes as much.
+    fn most_batch(&self) -> usize {
+        self.shared.options.query_bytes / 2
+    }
+
+    fn limit_batch(&self, needed: usize) -> Result<(), StoreError> {
+        let limit = self.most_batch();
         if needed <= limit { Ok(()) } else { Err(StoreError::TooLarge { needed, limit }) }
     }
 }
 
-/// Discards all calls if there are more than may be kept.
-fn begin_anew_if_full(calls: &RwLock<SharedCalls>) {
+/// Discards all calls if there was no room for more. Returns whether there are none.
+fn begin_anew_if_full(calls: &RwLock<SharedCalls>) -> bool {
     let mut calls = calls.write().unwrap_or_else(PoisonError::into_inner);
-    if calls.calls.len() > MOST_CALLS {
-        *calls = SharedCalls { generation: calls.generation + 1, calls: Calls::default() };
+    if calls.is_full {
+        *calls = SharedCalls { generation: calls.generation + 1, ..SharedCalls::default() };
     }
+    calls.calls.len() == 0
 }
 
 /// Value spent in each call itself, by call index; for several selections of one tenant.
 fn sums<const SIDES: usize>(
     sides: [&Selected; SIDES],
 ) -> Result<(RwLockReadGuard<'_, SharedCalls>, [Vec<i64>; SIDES]), StoreError> {
-    begin_anew_if_full(&sides[0].calls);
+    let were_none = begin_anew_if_full(&sides[0].calls);
     for side in sides {
         prepare(&side.shared, &side.tenant, &side.calls, &side.blocks, &side.cancellation);
     }
@@ -225,8 +229,13 @@ fn sums<const SIDES: usize>(
     for side in sides {
         side.each_head(|head| in_head::extend(head, side, &mut calls))?;
         side.each_block(|block| {
-            in_block::calls(block, side, &mut calls)?;
-            side.limit(calls.calls.len() * CALL_BYTES)
+            let added = in_block::calls(block, side, &mut calls);
+            if were_none && matches!(added, Err(StoreError::TooLarge { .. })) {
+                // The blocks before it are kept: discarding them would not make room.
+                block.is_alone.store(true, Ordering::Relaxed);
+                calls.is_full = false;
+            }
+            added.map(drop)
         })?;
     }
     // From here on other queries may sum up too, and none can discard the calls.
@@ -269,7 +278,7 @@ fn add_blocks<const SIDES: usize>(
     calls: &mut OwnCalls<SIDES>,
 ) -> Result<(), StoreError> {
     let blocks: Vec<&Arc<Block>> = side.blocks.iter().collect();
-    for some in blocks.chunks(prepare::at_once()) {
+    for some in prepare::groups(&blocks) {
         let read = prepare::read_all(some, |block| in_block::selected_stacks(block, side));
         for (block, read) in some.iter().zip(read) {
             match read {
@@ -297,6 +306,14 @@ fn shares_calls(sides: &[&Selected]) -> Result<bool, StoreError> {
     let is_new = |side: &Selected, block: &Block| {
         side.shared.cache.get(&(block.folder.clone(), Part::Calls(generation))).is_none()
     };
+    let is_alone = |side: &Selected| {
+        let mut heads = side.heads.iter().map(|head| &head.is_alone);
+        let mut blocks = side.blocks.iter().map(|block| &block.is_alone);
+        heads.any(|one| one.load(Ordering::Relaxed)) || blocks.any(|one| one.load(Ordering::Relaxed))
+    };
+    if sides.iter().any(|side| is_alone(side)) {
+        return Ok(false);
+    }
     let (mut added, mut samples) = (0_u64, 0_u64);
     for side in sides {
         for head in &side.heads {
@@ -307,7 +324,7 @@ fn shares_calls(sides: &[&Selected]) -> Result<bool, StoreError> {
             samples = samples.saturating_add(block.meta.counts.samples);
         }
     }
-    let most = room(sides[0]).min(MOST_CALLS) / CALLS_OF_STACK;
+    let most = sides[0].shared.options.shared_call_bytes() / CALL_BYTES / CALLS_OF_STACK;
     if added <= most.min(FEW_STACKS) as u64 || added > most as u64 {
         return Ok(added <= most as u64);
     }

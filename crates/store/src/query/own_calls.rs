@@ -110,7 +110,12 @@ impl<const SIDES: usize> OwnCalls<SIDES> {
         part.shrink();
         self.parts.push(part);
         let bytes: usize = self.parts.iter().map(StackPart::bytes).sum();
-        if bytes <= self.most_bytes { Ok(()) } else { self.fold(cancellation) }
+        if bytes <= self.most_bytes && !self.has_long_names() { Ok(()) } else { self.fold(cancellation) }
+    }
+
+    /// Whether the names take more memory than calls may.
+    fn has_long_names(&self) -> bool {
+        self.calls.name_bytes() > self.most_bytes / 2
     }
 
     /// Turns the stacks into calls: into the largest ones if there are too many.
@@ -132,9 +137,15 @@ impl<const SIDES: usize> OwnCalls<SIDES> {
         }
     }
 
-    /// Sums up the smallest calls if there are too many.
+    /// Sums up the smallest calls if there are too many, or if their names are too long.
     fn bound(&mut self, cancellation: &Cancellation) -> Result<(), StoreError> {
-        if self.calls.len() <= self.most { Ok(()) } else { self.prune(self.most / KEPT, cancellation) }
+        if self.calls.len() > self.most {
+            self.prune(self.most / KEPT, cancellation)?;
+        }
+        while self.has_long_names() && self.calls.len() > 1 {
+            self.prune(self.calls.len() / KEPT, cancellation)?;
+        }
+        Ok(())
     }
 
     /// Keeps about `most` of the calls with the largest totals, each with its callers.
@@ -144,8 +155,9 @@ impl<const SIDES: usize> OwnCalls<SIDES> {
         let mut sizes: Vec<u64> = (0..totals.len()).map(size).collect();
         let (_, &mut least, _) =
             sizes.select_nth_unstable_by_key(most.min(totals.len() - 1), |&size| Reverse(size));
-        let mut kept = Self { calls: self.calls.with_same_names(), ..Self::new(self.most, self.most_bytes) };
+        let mut kept = Self::new(self.most, self.most_bytes);
         let other = kept.calls.name(OTHER);
+        let mut names = vec![None; self.calls.name_count()];
         let mut places = vec![ROOT; totals.len()];
         for place in 0..totals.len() {
             cancellation.check()?;
@@ -157,7 +169,11 @@ impl<const SIDES: usize> OwnCalls<SIDES> {
             }
             let is_kept = size(place) > least;
             let own = || std::array::from_fn(|side| self.own[side].get(place).copied().unwrap_or(0));
-            let (name, values) = if is_kept { (name, own()) } else { (other, totals[place]) };
+            let mut kept_name = |name: u32| {
+                let calls = &mut kept.calls;
+                *names[name as usize].get_or_insert_with(|| calls.shared_name(self.calls.text(name).clone()))
+            };
+            let (name, values) = if is_kept { (kept_name(name), own()) } else { (other, totals[place]) };
             let call = kept.calls.call(above, name);
             places[place] = if is_kept { call } else { ROOT };
             values.into_iter().enumerate().for_each(|(side, value)| kept.add(side, call, value));

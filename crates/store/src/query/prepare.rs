@@ -3,11 +3,11 @@
 //! Several blocks are read at a time, without locking out other queries. An error here is ignored: it recurs, and is reported, where the data is
 //! needed.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::{CALL_BYTES, MOST_CALLS};
 use crate::block::{Block, Cached, CallStacks, Part};
-use crate::calls::SharedCalls;
+use crate::calls::{Calls, SharedCalls};
 use crate::cancellation::Cancellation;
 use crate::error::StoreError;
 use crate::resolved::FrameNames;
@@ -16,6 +16,8 @@ use crate::tenant::Tenant;
 
 /// Most blocks that are read at the same time.
 const AT_ONCE: usize = 4;
+/// Most stacks and frames of blocks that are read at the same time. A larger block is read alone.
+const MOST_ROWS: u64 = 300_000;
 
 /// Stacks of a block by name, and names for its nameless frames. `used`: numbers of the stacks, ascending; `None`: all.
 pub(super) fn read(
@@ -42,26 +44,43 @@ pub(crate) fn prepare(
         let key = (block.folder.clone(), Part::Calls(generation));
         shared.cache.get(&key).is_none()
     };
-    let new: Vec<&Arc<Block>> = blocks.iter().filter(is_new).collect();
-    for some in new.chunks(at_once()) {
+    let is_alone = |block: &&Arc<Block>| block.is_alone.load(Ordering::Relaxed);
+    let new: Vec<&Arc<Block>> = blocks.iter().filter(|block| is_new(block) && !is_alone(block)).collect();
+    for some in groups(&new) {
         let read = read_all(some, |block| read(shared, tenant, block, None));
         let mut calls = calls.write().unwrap_or_else(PoisonError::into_inner);
-        let is_too_much = calls.calls.len() > MOST_CALLS.min(shared.options.query_bytes / CALL_BYTES);
-        if calls.generation != generation || is_too_much || cancellation.check().is_err() {
+        if calls.generation != generation || calls.is_full || cancellation.check().is_err() {
             return;
         }
         for (block, read) in some.iter().zip(read) {
             let Ok((stacks, names)) = read else { continue };
-            let Ok(known) = calls.calls.extend_by(&stacks, &names, cancellation) else { return };
+            let add = |calls: &mut Calls| calls.extend_by(&stacks, &names, cancellation);
+            let known = match calls.add(shared.options.shared_call_bytes(), &block.is_alone, add) {
+                Ok(known) => known,
+                Err(_) if block.is_alone.load(Ordering::Relaxed) => continue,
+                Err(_) => return,
+            };
             let key = (block.folder.clone(), Part::Calls(generation));
             shared.cache.insert(key, Cached::Calls(Arc::new(known)));
         }
     }
 }
 
-/// Number of blocks that are read at a time.
-pub(super) fn at_once() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from).min(AT_ONCE)
+/// Groups of blocks that are read at a time: one for each CPU, unless they are large.
+pub(super) fn groups<'b>(mut blocks: &'b [&'b Arc<Block>]) -> impl Iterator<Item = &'b [&'b Arc<Block>]> {
+    let most = std::thread::available_parallelism().map_or(1, usize::from).min(AT_ONCE);
+    std::iter::from_fn(move || {
+        let mut rows = 0_u64;
+        let fits = |block: &&&Arc<Block>| {
+            let counts = block.meta.counts;
+            rows = rows.saturating_add(counts.stacks.saturating_add(counts.frames));
+            rows <= MOST_ROWS
+        };
+        let fitting = blocks.iter().take(most).take_while(fits).count();
+        let (some, rest) = blocks.split_at_checked(fitting.max(1))?;
+        blocks = rest;
+        Some(some)
+    })
 }
 
 /// Reads blocks in parallel; the last one in this thread.
