@@ -237,7 +237,7 @@ def finish(attack, options):
     server = attack.server
     for step in ['flush', 'compact', 'compact']:
         if attack.alive():
-            server.post(f'/api/v1/admin/{step}')
+            server.post(f'/api/v1/admin/{step}', connection=server.connection(patience=900))
             attack.check(f'after {step}')
             attack.watch(f'after {step}')
     if attack.alive():

@@ -48,8 +48,8 @@ class Server:
             time.sleep(0.05)
         raise SystemExit(f'{self.plumb} is not ready after {self.patience} s: see {self.log.name}')
 
-    def connection(self):
-        return http.client.HTTPConnection('127.0.0.1', self.port, timeout=120)
+    def connection(self, patience=120):
+        return http.client.HTTPConnection('127.0.0.1', self.port, timeout=patience)
 
     def get(self, path):
         connection = self.connection()

@@ -16,6 +16,8 @@ const MOST_BYTES: u64 = 48 << 20;
 const LEAST_BYTES: u64 = 50;
 /// Fewest bytes that a sample counts as, likewise.
 const LEAST_BYTES_OF_SAMPLE: u64 = 6;
+/// Fewest bytes that a frame of a stack counts as, likewise.
+const LEAST_BYTES_OF_STACK_FRAME: u64 = 2;
 /// A merge makes no block larger than this part of the size limit, as blocks are removed whole.
 const PART_OF_LIMIT: u64 = 8;
 
@@ -56,14 +58,18 @@ fn size(block: &Block) -> u64 {
     let counts = block.meta.counts;
     let samples = counts.samples.saturating_mul(LEAST_BYTES_OF_SAMPLE);
     let stacks = counts.stacks.saturating_add(counts.frames).saturating_mul(LEAST_BYTES);
-    block.meta.bytes().max(samples).max(stacks)
+    let stack_frames = counts.stack_frames.saturating_mul(LEAST_BYTES_OF_STACK_FRAME);
+    block.meta.bytes().max(samples).max(stacks).max(stack_frames)
 }
 
 /// The next blocks of at most this size to merge, if any. With `all`, includes blocks whose window is not settled yet.
 pub(crate) fn plan(blocks: &[Arc<Block>], now: Millis, all: bool, most_bytes: u64) -> Option<Plan> {
     for (number, level) in LEVELS.iter().enumerate() {
         let mut windows: BTreeMap<i64, Vec<&Arc<Block>>> = BTreeMap::new();
-        let of_level = |block: &&Arc<Block>| usize::from(block.meta.level) == number;
+        let is_last = number == LEVELS.len() - 1;
+        let of_level = |block: &&Arc<Block>| {
+            usize::from(block.meta.level) == number && !(is_last && block.is_full.load(Ordering::Relaxed))
+        };
         for block in blocks.iter().filter(of_level).filter(|block| !block.set_aside.load(Ordering::Relaxed)) {
             windows.entry(block.meta.from_ms.0.div_euclid(level.window)).or_default().push(block);
         }
@@ -158,6 +164,16 @@ mod tests {
         };
         let blocks: Vec<Arc<Block>> = (0..4).map(wide).collect();
         assert_eq!(merged(&blocks, 20), Some((vec!["0", "1"], 1)));
+    }
+
+    #[test]
+    fn a_day_that_has_no_room_for_more_is_left_alone() {
+        let days = [block(0, 3, 1), block(1, 3, 1), block(2, 3, 1)];
+        assert_eq!(merged(&days, 100 * 60), Some((vec!["0", "1", "2"], 3)));
+        days[0].is_full.store(true, Ordering::Relaxed);
+        assert_eq!(merged(&days, 100 * 60), Some((vec!["1", "2"], 3)));
+        days[1].is_full.store(true, Ordering::Relaxed);
+        assert_eq!(merged(&days, 100 * 60), None);
     }
 
     #[test]

@@ -187,6 +187,29 @@ impl Dictionary {
         self.nodes.iter()
     }
 
+    /// Number of frames of the stack of each node.
+    pub(crate) fn depths(&self) -> Vec<u32> {
+        let mut depths: Vec<u32> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let above = node.caller.map_or(0, |caller| depths[caller.0 as usize]);
+            depths.push(above + 1);
+        }
+        depths
+    }
+
+    /// Numbers of texts, frames and nodes, and the bytes of texts.
+    pub(crate) fn lengths(&self) -> [usize; 4] {
+        [self.texts.len(), self.frames.len(), self.nodes.len(), self.text_bytes]
+    }
+
+    /// Removes all that was added since there were these numbers.
+    pub(crate) fn truncate(&mut self, [texts, frames, nodes, text_bytes]: [usize; 4]) {
+        self.texts.truncate(texts);
+        self.frames.truncate(frames);
+        self.nodes.truncate(nodes);
+        self.text_bytes = text_bytes;
+    }
+
     /// Memory, roughly, in bytes.
     pub(crate) fn memory(&self) -> usize {
         let texts: usize = self.texts.len() * 40 + self.text_bytes;

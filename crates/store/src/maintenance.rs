@@ -34,6 +34,9 @@ const GRACE: Duration = Duration::from_secs(60);
 /// Pause before a failed write is retried.
 const AGAIN: Duration = Duration::from_secs(5);
 
+/// Memory for the stacks of blocks that are merged, as a multiple of that for heads.
+const MERGED: usize = 2;
+
 /// A message to the thread.
 pub(crate) enum Task {
     Write(Frozen),
@@ -165,7 +168,7 @@ impl Maintenance {
             let Some(head) = head else { continue };
             let _alone = self.shared.large_work.blocking_lock();
             let batch = head.read();
-            let encoded = encode(&mut [&mut BatchSource::new(&batch)], 0)?;
+            let encoded = encode(&mut [&mut BatchSource::new(&batch)], 0, usize::MAX)?;
             let segments = BTreeMap::from([(self.shared.server.clone(), vec![(segment, segment)])]);
             match encoded {
                 Some(encoded) => {
@@ -239,6 +242,7 @@ impl Maintenance {
         tracing::info!(
             block = &*folder,
             samples = meta.counts.samples,
+            stacks = meta.counts.stacks,
             bytes = meta.bytes(),
             "a block was written"
         );
@@ -311,7 +315,8 @@ impl Maintenance {
         }
         let mut sources: Vec<&mut dyn BlockSource> =
             contents.iter_mut().map(|one| one as &mut dyn BlockSource).collect();
-        let encoded = encode(&mut sources, level);
+        let most_bytes = shared.options.head_bytes.saturating_mul(MERGED);
+        let encoded = encode(&mut sources, level, most_bytes);
         drop(sources);
         drop(contents);
         let encoded = match encoded {
@@ -319,6 +324,11 @@ impl Maintenance {
             encoded => encoded?,
         };
         let Some(encoded) = encoded else { return Ok(false) };
+        if encoded.sources == 1 && blocks.len() > 1 && blocks[0].meta.level == level {
+            blocks[0].is_full.store(true, Ordering::Relaxed);
+            return Ok(true);
+        }
+        let blocks = &blocks[..encoded.sources];
         if !self.leads() {
             return Ok(false);
         }

@@ -216,3 +216,24 @@ fn batches_that_come_faster_than_blocks_are_written_wait_and_are_all_kept() {
     run(store.flush()).unwrap();
     assert_eq!(select(&store, "all").call_tree().unwrap().total(), [40 * 600 * 601 / 2]);
 }
+
+#[test]
+fn blocks_whose_stacks_have_no_room_together_are_merged_in_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let retention = Duration::from_secs(u32::MAX.into());
+    let options = StoreOptions { retention, head_bytes: 4_000_000, ..StoreOptions::new(folder.path()) };
+    let store = Store::open(options).unwrap();
+    // Each block has some 3 MB of stacks and names; 8 MB may be merged.
+    for part in 0..5 {
+        let numbers = part * 100..(part + 1) * 100;
+        run(store.append(&Tenant::default(), profile("all", part as i64, stacks("all", numbers, 200))))
+            .unwrap();
+        run(store.flush()).unwrap();
+    }
+    run(store.compact()).unwrap();
+    run(store.compact()).unwrap();
+    let blocks: u64 = store.status().tenants.iter().map(|(_, tenant)| tenant.blocks).sum();
+    assert!((2..5).contains(&blocks), "{blocks}");
+    assert_eq!(select(&store, "all").series_totals().unwrap()[0].1, 5 * 100 * 101 / 2);
+    assert_eq!(select(&store, "all").call_tree().unwrap().total(), [5 * 100 * 101 / 2]);
+}

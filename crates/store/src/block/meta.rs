@@ -50,6 +50,9 @@ pub struct BlockCounts {
     pub stacks: u64,
     /// Number of distinct frames.
     pub frames: u64,
+    /// Number of frames of all stacks together. 0 in blocks of older versions.
+    #[serde(default)]
+    pub stack_frames: u64,
 }
 
 /// Metadata of a file of a block.

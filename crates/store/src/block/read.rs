@@ -102,11 +102,13 @@ pub(crate) struct Block {
     pub set_aside: AtomicBool,
     /// Whether the stacks have too many calls for queries to share.
     pub is_alone: AtomicBool,
+    /// Whether there was no memory to merge it with the block after it.
+    pub is_full: AtomicBool,
 }
 
 impl Block {
     pub fn new(meta: BlockMeta, folder: Arc<str>) -> Self {
-        Self { meta, folder, set_aside: AtomicBool::new(false), is_alone: AtomicBool::new(false) }
+        Self { meta, folder, set_aside: false.into(), is_alone: false.into(), is_full: false.into() }
     }
 
     /// Reads and verifies a file of the block.
@@ -255,12 +257,17 @@ impl Block {
     /// Dictionary of the block's frames and stacks, and the node of each stack by number.
     pub fn dictionary(&self, bucket: &Bucket) -> Result<(Dictionary, StackNodes), StoreError> {
         let mut dictionary = Dictionary::default();
-        let nodes = self.add_all_stacks(bucket, &mut dictionary)?;
+        let nodes = self.add_all_stacks(bucket, &mut dictionary, usize::MAX)?;
         Ok((dictionary, nodes))
     }
 
-    fn add_all_stacks(&self, bucket: &Bucket, all: &mut Dictionary) -> Result<StackNodes, StoreError> {
-        let as_sent = (&FrameNames::new(), None, usize::MAX);
+    fn add_all_stacks(
+        &self,
+        bucket: &Bucket,
+        all: &mut Dictionary,
+        most_bytes: usize,
+    ) -> Result<StackNodes, StoreError> {
+        let as_sent = (&FrameNames::new(), None, most_bytes);
         self.stack_frames(bucket, None)?.add_to(all, as_sent, &Cancellation::default())
     }
 
@@ -327,8 +334,8 @@ impl BlockContents<'_> {
 }
 
 impl BlockSource for BlockContents<'_> {
-    fn add_stacks(&mut self, all: &mut Dictionary) -> Result<(), StoreError> {
-        self.nodes = self.block.add_all_stacks(self.bucket, all)?;
+    fn add_stacks(&mut self, all: &mut Dictionary, most_bytes: usize) -> Result<(), StoreError> {
+        self.nodes = self.block.add_all_stacks(self.bucket, all, most_bytes)?;
         Ok(())
     }
 

@@ -8,7 +8,10 @@ use crate::labels::Labels;
 /// Samples by series, with their stacks in a dictionary that several sources share.
 pub(crate) trait BlockSource {
     /// Adds strings, frames and stacks to the dictionary. Comes before samples are read.
-    fn add_stacks(&mut self, all: &mut Dictionary) -> Result<(), StoreError>;
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`] if the dictionary would take more than `most_bytes`.
+    fn add_stacks(&mut self, all: &mut Dictionary, most_bytes: usize) -> Result<(), StoreError>;
     /// The series.
     fn series(&self) -> Vec<&Labels>;
     /// The stacks of a series' samples, in any order and any number of times.
@@ -43,7 +46,7 @@ impl<'b> BatchSource<'b> {
 }
 
 impl BlockSource for BatchSource<'_> {
-    fn add_stacks(&mut self, all: &mut Dictionary) -> Result<(), StoreError> {
+    fn add_stacks(&mut self, all: &mut Dictionary, _: usize) -> Result<(), StoreError> {
         self.nodes = all.absorb(&self.batch.dictionary);
         Ok(())
     }

@@ -27,24 +27,25 @@ pub(crate) struct EncodedBlock {
     pub counts: BlockCounts,
     /// Timestamps of its first and last sample.
     pub span: (Millis, Millis),
+    /// Number of sources that it has the samples of: the first ones.
+    pub sources: usize,
 }
 
 fn failed(error: &ParquetError) -> StoreError {
     StoreError::Damaged { path: "a new block".into(), message: error.to_string() }
 }
 
-/// Encodes a block from several sources. Returns `None` if they have no sample. Compacted blocks (`level` above 0) have a table of hours and higher
-/// compression.
+/// Encodes a block from several sources: from the first ones whose stacks together take at most `most_bytes` of memory, and from one at least. Returns
+/// `None` if they have no sample. Compacted blocks (`level` above 0) have a table of hours and higher compression.
 pub(crate) fn encode(
     sources: &mut [&mut dyn BlockSource],
     level: u8,
+    most_bytes: usize,
 ) -> Result<Option<EncodedBlock>, StoreError> {
     let packing = if level == 0 { 3 } else { 9 };
     let mut dictionary = Dictionary::default();
-    for source in &mut *sources {
-        source.add_stacks(&mut dictionary)?;
-    }
-    let sources: Vec<&dyn BlockSource> = sources.iter().map(|source| &**source).collect();
+    let taken = add_stacks(sources, &mut dictionary, most_bytes)?;
+    let sources: Vec<&dyn BlockSource> = sources[..taken].iter().map(|source| &**source).collect();
     let (owners, services) = owners(&sources, dictionary.nodes().len())?;
     let order = BlockOrder::new(&dictionary, &owners);
     let mut series: BTreeMap<&Labels, Vec<(usize, usize)>> = BTreeMap::new();
@@ -69,11 +70,33 @@ pub(crate) fn encode(
     let Some(span) = writing.span else { return Ok(None) };
     let mut counts = writing.counts;
     (counts.stacks, counts.frames) = (order.stacks.len() as u64, order.frames.len() as u64);
+    let depths = dictionary.depths();
+    counts.stack_frames = order.stacks.iter().map(|&node| u64::from(depths[node as usize])).sum();
     let mut files = writing.finish().map_err(|error| failed(&error))?;
     let format = (packing, services);
     files.push((BlockTable::Stacks, stacks(&dictionary, &order, format).map_err(|error| failed(&error))?));
     files.push((BlockTable::Frames, frames(&dictionary, &order, format).map_err(|error| failed(&error))?));
-    Ok(Some(EncodedBlock { files, counts, span }))
+    Ok(Some(EncodedBlock { files, counts, span, sources: taken }))
+}
+
+/// Adds the stacks of the first sources that there is memory for. Returns their number.
+fn add_stacks(
+    sources: &mut [&mut dyn BlockSource],
+    dictionary: &mut Dictionary,
+    most_bytes: usize,
+) -> Result<usize, StoreError> {
+    for (place, source) in sources.iter_mut().enumerate() {
+        let before = dictionary.lengths();
+        let most = if place == 0 { usize::MAX } else { most_bytes };
+        match source.add_stacks(dictionary, most) {
+            Err(StoreError::TooLarge { .. }) if place > 0 => {
+                dictionary.truncate(before);
+                return Ok(place);
+            }
+            added => added?,
+        }
+    }
+    Ok(sources.len())
 }
 
 /// Services that have the stack of each node, and the number of services.
