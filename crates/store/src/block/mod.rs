@@ -1,6 +1,7 @@
 //! Blocks: samples of a tenant for some minutes, hours or a day, as Parquet tables in a directory of their own.
 
 mod call_stacks;
+mod index;
 mod meta;
 mod order;
 mod read;
@@ -13,9 +14,10 @@ mod table_writer;
 mod write;
 
 pub(crate) use call_stacks::{CallStacks, FrameName};
+pub(crate) use index::{BlockIndex, ProfileRow};
 pub use meta::{BlockCounts, BlockMeta, FileMeta};
 pub(crate) use meta::{VERSION, merged_segments};
-pub(crate) use read::{Block, BlockCache, BlockIndex, ByBytes, Cached, Part, ProfileRow, StackNodes};
+pub(crate) use read::{Block, BlockCache, ByBytes, Cached, Part, StackNodes};
 pub(crate) use row_ranges::RowRanges;
 pub(crate) use source::{BatchSource, BlockSource};
 pub(crate) use write::{EncodedBlock, encode};

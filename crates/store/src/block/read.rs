@@ -11,18 +11,19 @@ use parquet::errors::ParquetError;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
+use super::index::{BlockIndex, ProfileRow};
 use super::meta::BlockMeta;
 use super::row_ranges::RowRanges;
 use super::schema::BlockTable;
 use super::source::BlockSource;
 use super::stack_rows::StackRows;
 use super::table_reader::TableReader;
-use crate::batch::{Millis, SeriesKey, StoredSample};
+use crate::batch::{SeriesKey, StoredSample};
 use crate::bucket::Bucket;
 use crate::cancellation::Cancellation;
 use crate::dictionary::{Dictionary, FrameKey, StackNodeId, StoredFrame};
 use crate::error::StoreError;
-use crate::labels::{LabelTexts, Labels};
+use crate::labels::Labels;
 use crate::resolved::FrameNames;
 
 /// Cache of parts of blocks between queries.
@@ -59,39 +60,8 @@ impl Weighter<(Arc<str>, Part), Cached> for ByBytes {
     }
 }
 
-/// A profile in a block. Its samples are adjacent rows.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ProfileRow {
-    pub series: u32,
-    pub time: Millis,
-    /// Row of its first sample.
-    pub first: usize,
-    pub samples: usize,
-    pub total: i64,
-}
-
 /// Stacks and values of rows.
 pub(crate) type StackValues = (Vec<i32>, Vec<i64>);
-
-/// Series and profiles of a block.
-pub(crate) struct BlockIndex {
-    pub series: Vec<Labels>,
-    /// Sorted by series and time.
-    pub profiles: Vec<ProfileRow>,
-    /// Memory that they take.
-    bytes: usize,
-}
-
-impl BlockIndex {
-    fn new((series, text_bytes): (Vec<Labels>, usize), profiles: Vec<ProfileRow>) -> Self {
-        let labels: usize = series.iter().map(|labels| size_of::<Labels>() + labels.len() * LABEL).sum();
-        let bytes = text_bytes + labels + profiles.len() * size_of::<ProfileRow>();
-        Self { series, profiles, bytes }
-    }
-}
-
-/// Bytes of a label beside its texts: two references.
-const LABEL: usize = 4 * size_of::<usize>();
 
 /// A stored block.
 pub(crate) struct Block {
@@ -157,14 +127,9 @@ impl Block {
             return Ok(index);
         }
         let series = self.table(bucket, None, BlockTable::Series)?;
-        let series = read_series(&series).map_err(|error| self.damaged(BlockTable::Series, &error))?;
         let profiles = self.table(bucket, None, BlockTable::Profiles)?;
-        let profiles =
-            read_profiles(&profiles).map_err(|error| self.damaged(BlockTable::Profiles, &error))?;
-        if profiles.iter().any(|profile| profile.series as usize >= series.0.len()) {
-            return Err(self.damaged(BlockTable::Profiles, &ParquetError::General("unknown series".into())));
-        }
-        let index = Arc::new(BlockIndex::new(series, profiles));
+        let index = BlockIndex::read(&series, &profiles);
+        let index = Arc::new(index.map_err(|(table, error)| self.damaged(table, &error))?);
         cache.insert(key, Cached::Index(index.clone()));
         Ok(index)
     }
@@ -356,32 +321,6 @@ impl BlockSource for BlockContents<'_> {
         let (stacks, values) = self.block.samples(self.bucket, self.cache, &rows)?;
         self.block.samples_of(profiles, (&stacks, &values), &self.nodes).collect()
     }
-}
-
-/// The labels of each series, and the bytes of their texts.
-fn read_series(table: &TableReader) -> Result<(Vec<Labels>, usize), ParquetError> {
-    let mut texts = LabelTexts::default();
-    let (names, lengths) = table.text_lists(3, &mut texts)?;
-    let (values, _) = table.text_lists(4, &mut texts)?;
-    let mut pairs = names.into_iter().zip(values);
-    let series = lengths.iter().map(|&length| Labels::new(pairs.by_ref().take(length))).collect();
-    Ok((series, texts.bytes()))
-}
-
-fn read_profiles(table: &TableReader) -> Result<Vec<ProfileRow>, ParquetError> {
-    let (series, times) = (table.i32s(0)?, table.i64s(1)?);
-    let (samples, totals) = (table.i32s(2)?, table.i64s(3)?);
-    let mut first = 0;
-    let rows = series.into_iter().zip(times).zip(samples).zip(totals);
-    Ok(rows
-        .map(|(((series, time), samples), total)| {
-            let samples = usize::try_from(samples).unwrap_or(0);
-            let row =
-                ProfileRow { series: series.cast_unsigned(), time: Millis(time), first, samples, total };
-            first += samples;
-            row
-        })
-        .collect())
 }
 
 /// Frames by number.
