@@ -599,6 +599,12 @@ async fn a_selection_is_answered_like_a_recording() {
         let (answered, body) = server.get(&format!("/api/v1/selection/{path}{range}&{API}")).await;
         assert_eq!(answered.as_u16(), status, "{path}: {}", String::from_utf8_lossy(&body));
     }
+    for (boxes, expected) in [("", json!([6, null])), ("boxes=3&", json!([5, 3]))] {
+        let (_, body) = server.get(&format!("/api/v1/selection/flame?{boxes}{range}&{API}")).await;
+        let header = body.split(|&byte| byte == b'\n').next().unwrap();
+        let header: Value = serde_json::from_slice(header).unwrap();
+        assert_eq!(json!([header["boxes"], header["leftOut"]]), expected, "{header}");
+    }
     // A profile could name any file of the server's machine: lines have numbers, no text.
     let listing = get(&server, "selection/listing", &format!("{API}&name=g")).await;
     assert_eq!((&listing["samples"], &listing["instructions"]), (&json!(9), &json!([])));

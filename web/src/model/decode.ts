@@ -51,6 +51,8 @@ export interface Facts {
   readonly filters?: string;
   readonly icicle?: boolean;
   readonly warnings?: readonly string[];
+  /** Number of boxes that are too small to be in the picture. */
+  readonly leftOut?: number;
   /** Of a differential picture. */
   readonly diff?: DiffFacts;
 }

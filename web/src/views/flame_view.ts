@@ -1,6 +1,7 @@
 // The flame graph of what is selected as a view of the page: stacks merged, or in the order of time. The view's own word is `time` then.
 
 import { decode } from "../model/decode";
+import { count } from "../model/format";
 import { intervalTerm } from "../model/selection";
 import { appendFlame } from "./flame_parts";
 import { el } from "../widgets/dom";
@@ -23,6 +24,8 @@ export const flameView: View = {
     }
     const profile = decode(bytes);
     performance.mark("plumb-decoded");
+    const { leftOut } = profile.facts;
+    if (leftOut !== undefined) host.append(el("p", { class: "hint" }, `The ${count(leftOut)} smallest boxes are summed up as (smaller calls). A filter, such as one by function, shows them.`));
     appendFlame(host, profile, {
       themes,
       signal,

@@ -118,12 +118,7 @@ fn flame(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     match selected.text("order") {
         None | Some("name") => {
             let mut flame = Flame::new(&view, grouping);
-            let left_out = flame.keep_heaviest(most);
-            if left_out > 0 {
-                facts.warnings.push(format!(
-                    "the {left_out} smallest boxes are summed up as (smaller calls): a filter shows those of its part"
-                ));
-            }
+            facts.left_out = Some(flame.keep_heaviest(most)).filter(|&boxes| boxes > 0);
             Ok(("application/octet-stream", payload::encode(&flame, &facts)?))
         }
         Some("time") => chart(recording, &view, &facts),
