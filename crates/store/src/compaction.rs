@@ -115,7 +115,7 @@ mod tests {
             until_ms: Millis(from + 5 * MINUTE - 1),
             created_ms: Millis(from + 5 * MINUTE),
             files: BTreeMap::from([("x".to_owned(), crate::block::FileMeta { bytes, crc32c: 0 })]),
-            ..BlockMeta::empty(&number.to_string())
+            ..BlockMeta::named(&number.to_string())
         };
         Arc::new(Block::new(meta, "".into()))
     }

@@ -31,7 +31,7 @@ mod tests {
 
     fn block(id: &str, replaces: &[&str]) -> BlockMeta {
         let replaces = replaces.iter().map(|&id| id.to_owned()).collect();
-        BlockMeta { replaces, ..BlockMeta::empty(id) }
+        BlockMeta { replaces, ..BlockMeta::named(id) }
     }
 
     fn counted(blocks: &[BlockMeta]) -> Vec<&str> {

@@ -51,8 +51,8 @@ pub(crate) fn refresh_blocks(shared: &Shared, tenant: &Tenant) -> Result<(), Sto
     let mut blocks: Vec<Arc<Block>> = Vec::new();
     for id in shared.bucket.folders(&format!("{tenant}/blocks"))? {
         match known.get(&id) {
-            Some(block) => blocks.push(block.clone()),
-            None => {
+            Some(block) if block.meta.is_read() => blocks.push(block.clone()),
+            _ => {
                 blocks.extend(open_or_remove(shared, &format!("{tenant}/blocks/{id}").into())?.map(Arc::new))
             }
         }
@@ -88,10 +88,19 @@ fn open_or_remove(shared: &Shared, folder: &Arc<str>) -> Result<Option<Block>, S
                 shared.counters.damaged_blocks.fetch_add(1, Ordering::Relaxed);
                 tracing::error!(block = &**folder, %error, "a block cannot be opened and is left out of all answers");
             }
+            return Ok(left_out(folder));
         }
         Err(error) => return Err(error),
     }
     Ok(None)
+}
+
+/// A block that cannot be opened, so that answers say what they lack; `None` if its name tells no times.
+fn left_out(folder: &Arc<str>) -> Option<Block> {
+    let (_, id) = folder.rsplit_once('/')?;
+    let block = Block::new(BlockMeta::unread(id)?, folder.clone());
+    block.set_aside.store(true, Ordering::Relaxed);
+    Some(block)
 }
 
 /// Opens a block, or returns `None` if it was never completed.

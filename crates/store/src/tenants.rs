@@ -124,14 +124,14 @@ mod tests {
     fn a_block_that_is_found_before_its_writer_is_done_counts_once() {
         let state = TenantState::default();
         state.write().frozen.push((7, Arc::default()));
-        let meta = BlockMeta { segments: [("me".to_owned(), vec![(7, 7)])].into(), ..BlockMeta::empty("a") };
+        let meta = BlockMeta { segments: [("me".to_owned(), vec![(7, 7)])].into(), ..BlockMeta::named("a") };
         state.exchange("me", &HashSet::new(), vec![block(meta.clone())]);
         assert_eq!((state.read().frozen.len(), ids(&state)), (0, vec!["a".to_owned()]));
         state.replace(block(meta), Some(7));
         assert_eq!(ids(&state), ["a"]);
         // Another server's segment of the same number is unrelated.
         state.write().frozen.push((7, Arc::default()));
-        state.exchange("other", &HashSet::new(), vec![block(BlockMeta::empty("b"))]);
+        state.exchange("other", &HashSet::new(), vec![block(BlockMeta::named("b"))]);
         assert_eq!((state.read().frozen.len(), ids(&state)), (1, vec!["a".to_owned(), "b".to_owned()]));
     }
 }

@@ -187,3 +187,33 @@ fn old_blocks_and_too_many_bytes_go() {
     assert_eq!(keep(StoreOptions { max_bytes: bytes - 1, ..options(folder.path()) }), 1);
     assert_eq!(keep(StoreOptions { retention: Duration::from_secs(1), ..options(folder.path()) }), 0);
 }
+
+#[test]
+fn a_block_that_cannot_be_opened_is_missing_from_answers_until_it_is_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(options(folder.path())).unwrap();
+    for number in 0..3 {
+        run(store.append(&Tenant::default(), profile(number * 10))).unwrap();
+        run(store.flush()).unwrap();
+    }
+    drop(store);
+    let metas: Vec<PathBuf> = files(&folder.path().join("blocks"))
+        .into_iter()
+        .filter(|path| path.ends_with("block.json"))
+        .collect();
+    let whole: Vec<String> = metas.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    std::fs::write(&metas[0], &whole[0][..whole[0].len() / 2]).unwrap();
+    std::fs::write(&metas[2], whole[2].replacen("\"version\":1", "\"version\":99", 1)).unwrap();
+    let store = Store::open(options(folder.path())).unwrap();
+    assert_eq!(times(&store), [10]);
+    let span = |offset: i64| (Millis(BASE + offset), Millis(BASE + offset));
+    assert_eq!(store.missing(&Tenant::default()), [span(0), span(20)]);
+    // Neither is merged or removed.
+    run(store.compact()).unwrap();
+    drop(store);
+    std::fs::write(&metas[0], &whole[0]).unwrap();
+    std::fs::write(&metas[2], &whole[2]).unwrap();
+    let store = Store::open(options(folder.path())).unwrap();
+    assert_eq!(times(&store), [0, 10, 20]);
+    assert_eq!(store.missing(&Tenant::default()), []);
+}

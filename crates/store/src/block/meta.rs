@@ -9,6 +9,8 @@ use crate::batch::Millis;
 
 /// Version of the layout; a newer one is rejected on reading.
 pub(crate) const VERSION: u32 = 1;
+/// Version of a block whose metadata cannot be read.
+const UNREAD: u32 = 0;
 
 /// Metadata of a block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,11 +67,24 @@ pub struct FileMeta {
 }
 
 impl BlockMeta {
-    /// An empty block.
-    #[cfg(test)]
-    pub(crate) fn empty(id: &str) -> Self {
+    /// A block whose metadata cannot be read: all that is known is in its name. `None` if that is not a block's name.
+    pub(crate) fn unread(id: &str) -> Option<Self> {
+        let (times, _) = id.rsplit_once('-')?.0.rsplit_once('-')?;
+        // A time before 1970 begins with a minus.
+        let middle = times.get(1..)?.find('-')? + 1;
+        let time = |text: &str| text.parse().ok().map(Millis);
+        let (from_ms, until_ms) = (time(&times[..middle])?, time(&times[middle + 1..])?);
+        Some(Self { from_ms, until_ms, ..Self::empty(UNREAD, id) })
+    }
+
+    /// Whether its metadata could be read.
+    pub(crate) fn is_read(&self) -> bool {
+        self.version != UNREAD
+    }
+
+    fn empty(version: u32, id: &str) -> Self {
         Self {
-            version: VERSION,
+            version,
             id: id.to_owned(),
             level: 0,
             from_ms: Millis(0),
@@ -80,6 +95,12 @@ impl BlockMeta {
             counts: BlockCounts::default(),
             files: BTreeMap::new(),
         }
+    }
+
+    /// An empty block of this name.
+    #[cfg(test)]
+    pub(crate) fn named(id: &str) -> Self {
+        Self::empty(VERSION, id)
     }
 
     /// Total size of all tables in bytes.
