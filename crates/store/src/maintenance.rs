@@ -34,8 +34,8 @@ const GRACE: Duration = Duration::from_secs(60);
 /// Pause before a failed write is retried.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// Memory for the stacks of blocks that are merged, as a multiple of that for heads.
-const MERGED: usize = 2;
+/// Memory for the stacks of blocks that are merged, in percent of that for heads.
+const MERGED: usize = 150;
 
 /// A message to the thread.
 pub(crate) enum Task {
@@ -315,7 +315,7 @@ impl Maintenance {
         }
         let mut sources: Vec<&mut dyn BlockSource> =
             contents.iter_mut().map(|one| one as &mut dyn BlockSource).collect();
-        let most_bytes = shared.options.head_bytes.saturating_mul(MERGED);
+        let most_bytes = shared.options.head_bytes.saturating_mul(MERGED) / 100;
         let encoded = encode(&mut sources, level, most_bytes);
         drop(sources);
         drop(contents);

@@ -223,7 +223,7 @@ fn blocks_whose_stacks_have_no_room_together_are_merged_in_parts() {
     let retention = Duration::from_secs(u32::MAX.into());
     let options = StoreOptions { retention, head_bytes: 4_000_000, ..StoreOptions::new(folder.path()) };
     let store = Store::open(options).unwrap();
-    // Each block has some 3 MB of stacks and names; 8 MB may be merged.
+    // Each block has some 3 MB of stacks and names; 6 MB may be merged.
     for part in 0..5 {
         let numbers = part * 100..(part + 1) * 100;
         run(store.append(&Tenant::default(), profile("all", part as i64, stacks("all", numbers, 200))))

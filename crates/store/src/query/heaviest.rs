@@ -139,7 +139,7 @@ impl Selected {
                 let stacks = chosen.iter().map(|&stack| StackNodeId(stack));
                 let go_on = || self.cancellation.check();
                 let nodes = all.dictionary.absorb_stacks(&batch.dictionary, stacks, &names, go_on)?;
-                self.limit_batch(all.memory())?;
+                self.limit_stacks(all)?;
                 let node = |stack: u32| nodes.get(&StackNodeId(stack)).copied();
                 self.push(sums, |series| batch.labels(SeriesKey(series)), node, all);
             }
@@ -150,7 +150,13 @@ impl Selected {
                 self.push(sums, |series| &index.series[series as usize], node, all);
             }
         }
-        self.limit_batch(all.memory())
+        self.limit_stacks(all)
+    }
+
+    /// A view of stacks exists in more forms than an export: as a profile, and as what is shown of it.
+    fn limit_stacks(&self, all: &Batch) -> Result<(), StoreError> {
+        let (needed, limit) = (all.memory(), self.most_batch() / 4 * 3);
+        if needed <= limit { Ok(()) } else { Err(StoreError::TooLarge { needed, limit }) }
     }
 
     fn push<'l>(
