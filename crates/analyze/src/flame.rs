@@ -56,6 +56,8 @@ pub struct Flame<'p> {
     pub labels: Vec<Label<'p>>,
     /// The boxes, the root first.
     pub boxes: Vec<FlameBox>,
+    /// Number of boxes that are summed up as smaller ones.
+    pub left_out: usize,
 }
 
 impl<'p> Flame<'p> {
@@ -243,5 +245,5 @@ fn in_order<'p>(labels: Labels<'p>, drafts: &[Draft], lines: &[u32]) -> Flame<'p
             .sort_unstable_by_key(|&callee| std::cmp::Reverse(ranks[drafts[callee as usize].label as usize]));
         open.extend(callees.into_iter().map(|callee| (callee, depth + 1)));
     }
-    Flame { labels, boxes }
+    Flame { labels, boxes, left_out: 0 }
 }

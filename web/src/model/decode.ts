@@ -51,14 +51,14 @@ export interface Facts {
   readonly filters?: string;
   readonly icicle?: boolean;
   readonly warnings?: readonly string[];
-  /** Number of boxes that are too small to be in the picture. */
-  readonly leftOut?: number;
   /** Of a differential picture. */
   readonly diff?: DiffFacts;
 }
 
 export interface Profile {
   readonly facts: Facts;
+  /** Number of boxes that are too small to be in the picture. */
+  readonly leftOut: number;
   readonly frames: Frames;
   readonly tree: Tree;
 }
@@ -68,6 +68,7 @@ interface Header extends Facts {
   readonly strings: readonly string[];
   readonly frames: number;
   readonly boxes: number;
+  readonly leftOut?: number;
   /** Weight of one sample, if all weigh the same: then there is no column of weights. */
   readonly each?: number;
   /** Whether boxes are in the order of time, with columns of their times. */
@@ -100,7 +101,7 @@ export function decode(bytes: Uint8Array): Profile {
   if (header.format !== 1) throw new Error(`the page's data has format ${header.format}, this page reads 1`);
   const input = new Varints(bytes, newline + 1);
   const frames = decodeFrames(input, header);
-  return { facts: header, frames, tree: buildTree(decodeColumns(input, header)) };
+  return { facts: header, leftOut: header.leftOut ?? 0, frames, tree: buildTree(decodeColumns(input, header)) };
 }
 
 function decodeFrames(input: Varints, header: Header): Frames {

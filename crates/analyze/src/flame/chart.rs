@@ -49,7 +49,7 @@ impl<'p> FlameChart<'p> {
         let Runs { mut boxes, times, .. } = runs;
         let (labels, ranks) = labels.sorted(boxes.iter().map(|one| one.label));
         boxes.iter_mut().for_each(|one| one.label = ranks[one.label as usize]);
-        Some(FlameChart { flame: Flame { labels, boxes }, times })
+        Some(FlameChart { flame: Flame { labels, boxes, left_out: 0 }, times })
     }
 }
 

@@ -11,18 +11,17 @@ const SMALLER: &str = "(smaller calls)";
 
 impl Flame<'_> {
     /// Keeps at most `most` boxes, those with the largest weights, and the root. All other callees of a box become one, named `(smaller calls)`, so
-    /// that the boxes' own costs still add up. Returns the number of boxes that are left out.
-    pub fn keep_heaviest(&mut self, most: usize) -> usize {
+    /// that the boxes' own costs still add up.
+    pub fn keep_heaviest(&mut self, most: usize) {
         if self.boxes.len() <= most {
-            return 0;
+            return;
         }
         let totals = self.totals();
         let is_kept = heaviest(&totals, most);
         let smaller = self.left_out(&totals, &is_kept);
-        let left_out = is_kept.iter().filter(|&&kept| !kept).count();
+        self.left_out += is_kept.iter().filter(|&&kept| !kept).count();
         let label = self.keep_labels(&is_kept);
         self.boxes = kept_boxes(&self.boxes, &is_kept, &smaller, label);
-        left_out
     }
 
     /// Cost of the callees of each kept box that are not kept.
@@ -126,7 +125,11 @@ mod tests {
             line: 0,
             own: Cost { weight: samples * 10, samples },
         };
-        Flame { labels: labels.iter().map(label).collect(), boxes: boxes.iter().map(one).collect() }
+        Flame {
+            labels: labels.iter().map(label).collect(),
+            boxes: boxes.iter().map(one).collect(),
+            left_out: 0,
+        }
     }
 
     fn shown(flame: &Flame<'_>) -> Vec<String> {
@@ -141,8 +144,10 @@ mod tests {
             [(0, 0, 0), (1, 4, 1), (2, 1, 20), (2, 2, 2), (3, 5, 3), (2, 3, 30), (3, 5, 4), (1, 5, 1)];
         let mut some = flame(&labels, &boxes);
         let whole = some.total();
-        assert_eq!(some.keep_heaviest(8), 0);
-        assert_eq!(some.keep_heaviest(4), 4);
+        some.keep_heaviest(8);
+        assert_eq!(some.left_out, 0);
+        some.keep_heaviest(4);
+        assert_eq!(some.left_out, 4);
         let expected = [
             "0 all 0",
             "1 (smaller calls) 1",
@@ -160,7 +165,8 @@ mod tests {
     #[test]
     fn of_equal_boxes_the_first_are_kept() {
         let mut some = flame(&["all", "a", "b", "c"], &[(0, 0, 0), (1, 1, 1), (1, 2, 1), (1, 3, 1)]);
-        assert_eq!(some.keep_heaviest(2), 2);
+        some.keep_heaviest(2);
+        assert_eq!(some.left_out, 2);
         assert_eq!(shown(&some), ["0 all 0", "1 (smaller calls) 2", "1 a 1"]);
     }
 }

@@ -114,11 +114,11 @@ fn flame(asked: &Question<'_>) -> Result<Answer, AnswerError> {
         }
     };
     let (view, filter) = selected.view(profile)?;
-    let mut facts = Facts::new(&view, &filter, &recording.name);
+    let facts = Facts::new(&view, &filter, &recording.name);
     match selected.text("order") {
         None | Some("name") => {
             let mut flame = Flame::new(&view, grouping);
-            facts.left_out = Some(flame.keep_heaviest(most)).filter(|&boxes| boxes > 0);
+            flame.keep_heaviest(most);
             Ok(("application/octet-stream", payload::encode(&flame, &facts)?))
         }
         Some("time") => chart(recording, &view, &facts),

@@ -52,9 +52,6 @@ pub struct Facts {
     /// Warnings for the reader.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// Number of boxes that are too small to be in the picture.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub left_out: Option<usize>,
 }
 
 impl Facts {
@@ -88,7 +85,6 @@ impl Facts {
             filters: None,
             icicle: false,
             warnings: view.warnings(),
-            left_out: None,
         }
     }
 

@@ -23,6 +23,9 @@ struct Header<'a> {
     boxes: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     each: Option<u64>,
+    /// Number of boxes that are too small to be in the picture.
+    #[serde(rename = "leftOut", skip_serializing_if = "Option::is_none")]
+    left_out: Option<usize>,
     /// Whether boxes are in time order, and two more columns have their start and duration.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     timed: bool,
@@ -57,6 +60,7 @@ fn encoded(flame: &Flame<'_>, facts: &Facts, timed: bool) -> Result<Vec<u8>, ser
         frames: flame.labels.len(),
         boxes: flame.boxes.len(),
         each,
+        left_out: Some(flame.left_out).filter(|&boxes| boxes > 0),
         timed,
         strings: frames.texts,
     };
