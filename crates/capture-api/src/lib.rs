@@ -5,6 +5,7 @@
 //! need not know each other.
 
 mod counters;
+mod frame_word;
 mod messages;
 mod observer;
 mod off_cpu;
@@ -13,6 +14,7 @@ mod unwind_info;
 mod unwinder;
 
 pub use counters::{KernelCounts, StatCounters, ThreadTime};
+pub use frame_word::FrameWord;
 pub use messages::{Counted, Message, Messages, NEAR_NS, Parts, Script, WITHOUT_STACK, WalkedSample};
 pub use observer::TargetObserver;
 pub use off_cpu::{OffCpu, OffThread, OffUser, TimeOff, Unmeasured};

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use plumb_interpreters::{CodeId, EvalLoopFrame, ScriptPlace};
 
-use crate::TimeOff;
+use crate::{FrameWord, TimeOff};
 
 /// Largest distance in time between a sample's record and the messages that belong to it, in nanoseconds.
 pub const NEAR_NS: u64 = 150_000;
@@ -19,7 +19,7 @@ pub struct Messages {
     /// The messages, approximately sorted by time.
     pub list: Vec<Message>,
     /// The frames of all samples.
-    pub frames: Vec<u64>,
+    pub frames: Vec<FrameWord>,
     /// The script frames of all samples.
     pub script: Vec<ScriptPlace>,
 }
@@ -199,8 +199,7 @@ pub struct WalkedSample {
     pub in_kernel: bool,
     /// Whether the thread has user code.
     pub has_user: bool,
-    /// User frames, innermost first, in [`Messages::frames`]; bit 63 marks addresses other than return addresses, bit 62
-    /// evaluation loop frames with script frames.
+    /// User frames, innermost first, in [`Messages::frames`].
     pub user: Range<usize>,
     /// Kernel frames, innermost first, without marks: all but the first are return addresses.
     pub kernel: Range<usize>,
@@ -225,9 +224,9 @@ pub struct Script {
 #[derive(Clone, Copy, Debug)]
 pub struct Parts<'a> {
     /// User frames, innermost first.
-    pub user: &'a [u64],
+    pub user: &'a [FrameWord],
     /// Kernel frames, innermost first.
-    pub kernel: &'a [u64],
+    pub kernel: &'a [FrameWord],
     /// Script frames, innermost first.
     pub script: &'a [ScriptPlace],
 }
@@ -270,7 +269,7 @@ mod tests {
 
     fn sample(messages: &mut Messages, number: u64) {
         let begin = messages.frames.len();
-        messages.frames.extend([number; 20]);
+        messages.frames.extend([FrameWord::new(number); 20]);
         let script_begin = messages.script.len();
         messages.list.push(Message::Sample(WalkedSample {
             time_ns: number,
@@ -307,7 +306,7 @@ mod tests {
                     let of = message.sample().expect("there are no others");
                     let frames =
                         [&messages.frames[of.user.clone()], &messages.frames[of.kernel.clone()]].concat();
-                    assert_eq!(frames, [of.time_ns; 20], "each has its own");
+                    assert_eq!(frames, [FrameWord::new(of.time_ns); 20], "each has its own");
                 }
             }
         }

@@ -1,13 +1,21 @@
 //! Decodes the programs' messages from the bytes of the ring.
 
 use plumb_capture_api::{
-    CodeId, EvalLoopFrame, Message, Messages, Script, ScriptPlace, TimeOff, WalkedSample,
+    CodeId, EvalLoopFrame, FrameWord, Message, Messages, Script, ScriptPlace, TimeOff, WalkedSample,
 };
 
 use crate::wire::{
     self, Head, NO_CALL, Received, SAMPLE_IN_KERNEL, SAMPLE_NO_USER, SAMPLE_SCRIPT_CUT, SAMPLE_SCRIPT_ONLY,
     SAMPLE_STACK_ONLY, SCRIPT_ENTRY, SCRIPT_GENERATOR, SCRIPT_ROUND, UNTIL_EXEC,
 };
+
+// The programs mark frames with the bits that `FrameWord` reads.
+const _: () = assert!(
+    wire::FRAME_NO_RETURN == FrameWord::NO_RETURN
+        && wire::FRAME_LOOP == FrameWord::LOOP
+        && wire::FRAME_SCANNED == FrameWord::SCANNED
+        && wire::FRAME_ASSUMED == FrameWord::ASSUMED
+);
 
 /// Adds a message to the others. Returns `None` if it is malformed.
 pub(crate) fn read(mut bytes: &[u8], messages: &mut Messages) -> Option<()> {
@@ -80,7 +88,7 @@ fn read_sample(sample: &wire::Sample, rest: &[u8], messages: &mut Messages) -> O
         return Some(());
     }
     let begin = messages.frames.len();
-    messages.frames.extend(frames.iter().map(|word| u64::from_ne_bytes(*word)));
+    messages.frames.extend(frames.iter().map(|word| FrameWord::new(u64::from_ne_bytes(*word))));
     let script_begin = messages.script.len();
     messages.script.extend(script.as_chunks::<2>().0.iter().map(|pair| place(*pair)));
     messages.list.push(Message::Sample(WalkedSample {
@@ -190,8 +198,8 @@ mod tests {
         }
         assert_eq!(read(&bytes, &mut messages), Some(()));
         let [Message::Sample(sample)] = &messages.list[..] else { panic!("a sample was sent") };
-        assert_eq!(messages.frames[sample.user.clone()], [10, 20]);
-        assert_eq!(messages.frames[sample.kernel.clone()], [30]);
+        assert_eq!(messages.frames[sample.user.clone()], [10, 20].map(FrameWord::new));
+        assert_eq!(messages.frames[sample.kernel.clone()], [FrameWord::new(30)]);
         let place = ScriptPlace {
             code: CodeId { at: 0x1000, identity: 7 },
             offset: 184,

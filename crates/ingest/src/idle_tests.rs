@@ -1,10 +1,15 @@
 //! The idle task in records: in no recording of this machine, and left alone in what another tool recorded.
 
+use plumb_capture_api::FrameWord;
+
 use super::tests::{Kernel, Made, comm, feed, sample};
 use super::*;
 
 /// No process has this pid: it is above the largest one.
 const TARGET: u32 = 4_194_999;
+
+/// The frames of a sample in the kernel.
+const IN_KERNEL_FRAMES: [FrameWord; 1] = [FrameWord::new(u64::MAX - 0x10000)];
 
 /// A program in the kernel, the idle task, and the program again.
 fn records() -> [Made; 4] {
@@ -50,7 +55,7 @@ fn nor_does_one_whose_stacks_are_walked_in_the_kernel() {
         script: 0..0,
         script_is_cut: false,
     };
-    let parts = || plumb_capture_api::Parts { user: &[], kernel: &[u64::MAX - 0x10000], script: &[] };
+    let parts = || plumb_capture_api::Parts { user: &[], kernel: &IN_KERNEL_FRAMES, script: &[] };
     assert!(ingest.walked(event, &walked(0), parts()).is_none());
     assert!(ingest.walked(event, &walked(TARGET), parts()).is_some());
     assert_eq!(pids(&ingest.finish().0), [TARGET]);

@@ -1,12 +1,15 @@
 //! Hand-made records, in orders and of kinds that are rare in real recordings.
 
 use linux_perf_event_reader::{Endianness, RecordIdParseInfo, RecordParseInfo, SampleFormat};
+use plumb_capture_api::FrameWord;
 use plumb_fixtures::{Requirement, skip};
 use plumb_profile::{FrameKind, Id, Past, Truncation};
 
 use super::*;
 
 const KERNEL_IP: u64 = 0xffff_ffff_8100_1000;
+/// The frames of a sample in the kernel.
+const IN_KERNEL_FRAMES: [FrameWord; 1] = [FrameWord::new(u64::MAX - 0x10000)];
 const IN_KERNEL: u16 = 1;
 const IN_USER: u16 = 2;
 pub(super) const EXEC: u16 = 1 << 13;
@@ -534,7 +537,11 @@ fn a_stack_walked_in_the_kernel_keeps_nothing_of_a_copied_one() {
         script_is_cut: false,
     };
     let event = ingest.add_event("cpu-clock", "ns");
-    let parts = plumb_capture_api::Parts { user: &[(IP + 0x10) | 1 << 63], kernel: &[], script: &[] };
+    let parts = plumb_capture_api::Parts {
+        user: &[FrameWord::new((IP + 0x10) | FrameWord::NO_RETURN)],
+        kernel: &[],
+        script: &[],
+    };
     ingest.walked(event, &walked, parts);
     let (profile, _) = ingest.finish();
     let stack = profile.samples.iter().find(|sample| sample.time_ns == 1).expect("it was added").stack;
@@ -564,7 +571,7 @@ fn samples_stand_for_what_was_counted_also_where_a_part_has_none() {
             script: 0..0,
             script_is_cut: false,
         };
-        let parts_of = || plumb_capture_api::Parts { user: &[], kernel: &[u64::MAX - 0x10000], script: &[] };
+        let parts_of = || plumb_capture_api::Parts { user: &[], kernel: &IN_KERNEL_FRAMES, script: &[] };
         for (event, time_ns, period) in [(event, 1, 1), (event, 2, 3), (event, 11, 5), (other, 12, 9)] {
             ingest.walked(event, &walked(time_ns, period), parts_of());
         }

@@ -1,5 +1,6 @@
 //! Puts stacks into the profile's tree cheaply: most of a sample's stack equals that of the thread's last sample.
 
+use plumb_capture_api::FrameWord;
 use plumb_profile::{FrameId, Profile, StackId};
 use plumb_unwind::prefix::{Last, Shared};
 use plumb_unwind::{End, Walked};
@@ -15,7 +16,7 @@ pub(crate) struct LastStack {
     /// The unwound frames from which the first of `nodes` were made, ...
     walked: Last,
     /// ... or the words except the innermost, if the stack was unwound in the kernel, ...
-    words: Vec<u64>,
+    words: Vec<FrameWord>,
     /// ... with these mappings. `None`: with others.
     made_in: Option<Made>,
     /// Whether `walked` or `words` belongs to the next stack.
@@ -50,7 +51,7 @@ impl LastStack {
 
     /// As [`kept`](Self::kept), for a stack that was unwound in the kernel, whose words determine their frames, except for the
     /// innermost, which is made in another way.
-    pub(crate) fn kept_words(&mut self, user: &[u64], space: SpaceId, changes: u32) -> usize {
+    pub(crate) fn kept_words(&mut self, user: &[FrameWord], space: SpaceId, changes: u32) -> usize {
         self.expect(space, changes);
         self.walked.forget();
         let callers = user.get(1..).unwrap_or_default();
@@ -141,8 +142,9 @@ mod tests {
             (&[5, 4, 3, 2, 1], one, 1, 0),
             (&[5, 4, 3, 2, 1], other, 1, 0),
         ];
+        let words = |user: &[u64]| -> Vec<FrameWord> { user.iter().copied().map(FrameWord::new).collect() };
         for (user, space, changes, expected) in stacks {
-            let kept = last.kept_words(user, space, changes);
+            let kept = last.kept_words(&words(user), space, changes);
             assert_eq!(kept, expected, "{user:?}");
             let frames: Vec<_> =
                 user.iter().enumerate().map(|(index, &word)| frame(&mut profile, index, word)).collect();
@@ -151,10 +153,10 @@ mod tests {
             let new = &with_kernel[..with_kernel.len() - kept];
             assert_eq!(last.intern(&mut profile, new, None, kept), profile.add_stack(&with_kernel));
         }
-        last.kept_words(&[5, 4, 3, 2, 1], other, 1);
+        last.kept_words(&words(&[5, 4, 3, 2, 1]), other, 1);
         last.forget();
         last.intern(&mut profile, &[], None, 0);
-        assert_eq!(last.kept_words(&[5, 4, 3, 2, 1], other, 1), 0, "the stack between was another");
+        assert_eq!(last.kept_words(&words(&[5, 4, 3, 2, 1]), other, 1), 0, "the stack between was another");
     }
 
     #[test]

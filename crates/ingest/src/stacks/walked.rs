@@ -1,7 +1,7 @@
 //! Stacks that were unwound in the kernel.
 
 use linux_perf_event_reader::constants::PERF_CONTEXT_MAX;
-use plumb_capture_api::{Parts, ScriptPlace};
+use plumb_capture_api::{FrameWord, Parts, ScriptPlace};
 use plumb_profile::{Found, Truncation};
 
 use super::builder::StackBuilder;
@@ -9,24 +9,16 @@ use super::draft::Ending;
 use super::script::Rest;
 use crate::spaces::{MAX_FRAMES, SpaceId, frame_key};
 
-/// Bit set on a user frame that is not a return address.
-const NO_RETURN: u64 = 1 << 63;
-/// Bit set on an eval frame of an interpreter with script frames.
-const LOOP: u64 = 1 << 62;
-/// Bit set on a frame that was found by scanning the stack.
-const SCANNED: u64 = 1 << 61;
-/// Bit set on a frame that was found by the frame-pointer convention.
-const ASSUMED: u64 = 1 << 60;
-
 impl StackBuilder<'_> {
     /// Appends the kernel frames. `before`: how many of these, innermost first, belong to the sampling itself.
     pub(crate) fn kernel_of_walked(
         &mut self,
-        kernel: &[u64],
+        kernel: &[FrameWord],
         before: impl FnOnce(&mut dyn Iterator<Item = u64>) -> usize,
     ) {
         // Among the addresses, the kernel inserts markers for the context of those that follow.
-        let addresses = || kernel.iter().copied().filter(|&address| address < PERF_CONTEXT_MAX);
+        let addresses =
+            || kernel.iter().map(|frame| frame.word()).filter(|&address| address < PERF_CONTEXT_MAX);
         let before = before(&mut addresses());
         let frames = addresses().enumerate().skip(before);
         self.push_kernel(frames.map(|(index, address)| (address, index > 0)));
@@ -59,10 +51,10 @@ impl StackBuilder<'_> {
         }
         let mut was_round = false;
         for (index, &word) in parts.user.iter().enumerate() {
-            let id = self.user_frame(space, (address(word), is_return(word), found_at(index, word)));
+            let id = self.user_frame(space, (word.address(), word.is_return(), found_at(index, word)));
             let is_round = loops.get(index) == Some(&true) && !script.is_empty();
             // A stub that runs the function: it would have the same name as the script frame.
-            if was_round && self.processes.spaces.is_anonymous(space, address(word)) {
+            if was_round && self.processes.spaces.is_anonymous(space, word.address()) {
                 was_round = false;
                 continue;
             }
@@ -75,7 +67,7 @@ impl StackBuilder<'_> {
             let (round, rest) = script.split_at(last.map_or(script.len(), |last| last + 1));
             script = rest;
             let rest = last.is_none().then_some(if script_is_cut { Rest::TooMany } else { Rest::Unreadable });
-            self.push_round(space, (id, address(word)), round, rest);
+            self.push_round(space, (id, word.address()), round, rest);
         }
         self.push_unplaced(space, script, script_is_cut.then_some(Rest::TooMany));
     }
@@ -107,28 +99,28 @@ impl StackBuilder<'_> {
     /// The user frames that are eval frames with script frames: the marked ones; if script frames don't say where they
     /// run, none is marked, and as many frames are in the loop, or one more that has no script frame yet.
     fn loops_of_words(&self, space: SpaceId, parts: Parts<'_>) -> Vec<bool> {
-        let loops: Vec<bool> = parts.user.iter().map(|word| word & LOOP != 0).collect();
+        let loops: Vec<bool> = parts.user.iter().map(|word| word.is_loop()).collect();
         let spaces = &self.processes.spaces;
         let interpreter = spaces.get(space).interpreter.and_then(|file| spaces.interpreter(file));
         if loops.contains(&true) || !interpreter.is_some_and(|interpreter| interpreter.rounds_are_counted()) {
             return loops;
         }
         let rounds = parts.script.split_inclusive(|place| place.is_entry).count();
-        self.counted_loops(space, parts.user.iter().map(|&word| call(word)), rounds)
+        self.counted_loops(space, parts.user.iter().map(|word| word.call()), rounds)
     }
 
     /// Appends the frames that are new since the thread's last stack. Returns `false` and does nothing if the mapping of one
     /// of them is unknown.
-    fn push_new_words(&mut self, space: SpaceId, user: &[u64]) -> bool {
+    fn push_new_words(&mut self, space: SpaceId, user: &[FrameWord]) -> bool {
         let Some(thread) = self.processes.tasks.threads.get_mut(&self.tid) else { return false };
         let (profile, spaces) = (&mut self.out.profile, &mut self.processes.spaces);
         let kept = thread.stacks.last.kept_words(user, space, spaces.get(space).changes);
         for (index, &word) in user.iter().enumerate().take(user.len() - kept) {
-            let frame @ (pc, is_return, found) = (address(word), is_return(word), found_at(index, word));
+            let frame @ (pc, is_return, found) = (word.address(), word.is_return(), found_at(index, word));
             let at = spaces.get(space);
             let id = match at.frames.get(&frame_key(pc, is_return, found as u8)) {
                 Some(&id) => id,
-                None if at.mappings.find(call(word)).is_some() => {
+                None if at.mappings.find(word.call()).is_some() => {
                     spaces.new_user_frame(profile, space, frame)
                 }
                 None => {
@@ -144,34 +136,21 @@ impl StackBuilder<'_> {
     }
 
     /// Whether the mappings of all these frames are known. Those of reused frames are.
-    fn knows_all(&self, space: SpaceId, user: &[u64]) -> bool {
+    fn knows_all(&self, space: SpaceId, user: &[FrameWord]) -> bool {
         let space = self.processes.spaces.get(space);
         user.iter().enumerate().all(|(index, &word)| {
-            let key = frame_key(address(word), is_return(word), found_at(index, word) as u8);
-            space.frames.contains_key(&key) || space.mappings.find(call(word)).is_some()
+            let key = frame_key(word.address(), word.is_return(), found_at(index, word) as u8);
+            space.frames.contains_key(&key) || space.mappings.find(word.call()).is_some()
         })
     }
 }
 
-fn address(word: u64) -> u64 {
-    word & !(NO_RETURN | LOOP | SCANNED | ASSUMED)
-}
-
-fn is_return(word: u64) -> bool {
-    word & NO_RETURN == 0
-}
-
-/// For a return address, the address of its call; otherwise the address itself.
-fn call(word: u64) -> u64 {
-    address(word).wrapping_sub(is_return(word).into())
-}
-
 /// The method by which a frame of a stack unwound in the kernel was found.
-fn found_at(index: usize, word: u64) -> Found {
+fn found_at(index: usize, word: FrameWord) -> Found {
     match index {
         0 => Found::Sampled,
-        _ if word & SCANNED != 0 => Found::Scan,
-        _ if word & ASSUMED != 0 => Found::FramePointer,
+        _ if word.is_scanned() => Found::Scan,
+        _ if word.is_assumed() => Found::FramePointer,
         _ => Found::Cfi,
     }
 }
