@@ -32,6 +32,8 @@ const TAP_TWICE_MS = 450;
 export class App {
   private readonly frames: Frames;
   private readonly facts: Facts;
+  /** Number of boxes that are too small to be in the picture. */
+  private readonly leftOut: number;
   private readonly arrangement: Arrangement;
   private readonly colouring: Colouring;
   private readonly icicleByDefault: boolean;
@@ -56,6 +58,7 @@ export class App {
   ) {
     this.frames = profile.frames;
     this.facts = profile.facts;
+    this.leftOut = profile.leftOut;
     this.arrangement = new Arrangement(profile.tree, profile.facts);
     const isDiff = profile.facts.diff !== undefined;
     this.icicleByDefault = profile.facts.icicle === true;
@@ -320,7 +323,7 @@ export class App {
     const tree = treeOf(this.scene, zoom.callers);
     const zoomed = { weight: find(tree, this.found.frames, zoom.box).weight, whole: tree.total[zoom.box] };
     const isZoomed = zoomed.whole !== whole;
-    this.toolbar.matched({ weight: this.found.weight, whole, ...(isZoomed ? { zoomed } : {}) });
+    this.toolbar.matched({ weight: this.found.weight, whole, isPart: this.leftOut > 0, ...(isZoomed ? { zoomed } : {}) });
     return true;
   }
 

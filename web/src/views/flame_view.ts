@@ -25,7 +25,7 @@ export const flameView: View = {
     const profile = decode(bytes);
     performance.mark("plumb-decoded");
     const { leftOut } = profile;
-    if (leftOut > 0) host.append(el("p", { class: "hint" }, `The ${count(leftOut)} smallest boxes are summed up as (smaller calls). A filter, such as one by function, shows them.`));
+    if (leftOut > 0) host.append(el("p", { class: "hint" }, `The ${count(leftOut)} smallest boxes are summed up as “… smaller calls”. A filter, such as one by function, shows them.`));
     appendFlame(host, profile, {
       themes,
       signal,

@@ -38,6 +38,8 @@ export interface Abilities {
 export interface Matched {
   readonly weight: number;
   readonly whole: number;
+  /** Whether boxes are left out of the picture, which may match too. */
+  readonly isPart: boolean;
   /** The same within the zoomed box, if the picture is zoomed. */
   readonly zoomed?: { readonly weight: number; readonly whole: number };
 }
@@ -117,7 +119,8 @@ export class Toolbar {
     this.input.classList.remove("wrong");
     const parts: string[] = [];
     if (matched) {
-      parts.push(`${percent(matched.weight, matched.whole)} matched`);
+      // What is too small for the picture is not searched.
+      parts.push(`${matched.isPart ? "at least " : ""}${percent(matched.weight, matched.whole)} matched`);
       if (matched.zoomed) parts.push(`${percent(matched.zoomed.weight, matched.zoomed.whole)} of zoomed`);
     }
     setText(this.result, parts.join(", "));

@@ -6,11 +6,11 @@ use super::label::{BoxKind, Label};
 use super::{Flame, FlameBox};
 use crate::cost::Cost;
 
-/// Name of the box that stands for smaller callees.
-const SMALLER: &str = "(smaller calls)";
+/// Name of the box that stands for smaller callees. Its first letter puts it behind most functions.
+const SMALLER: &str = "… smaller calls";
 
 impl Flame<'_> {
-    /// Keeps at most `most` boxes, those with the largest weights, and the root. All other callees of a box become one, named `(smaller calls)`, so
+    /// Keeps at most `most` boxes, those with the largest weights, and the root. All other callees of a box become one, named `… smaller calls`, so
     /// that the boxes' own costs still add up.
     pub fn keep_heaviest(&mut self, most: usize) {
         if self.boxes.len() <= most {
@@ -150,12 +150,12 @@ mod tests {
         assert_eq!(some.left_out, 4);
         let expected = [
             "0 all 0",
-            "1 (smaller calls) 1",
             "1 main 1",
             "2 !a 20",
-            "2 (smaller calls) 5",
             "2 c 30",
-            "3 (smaller calls) 4",
+            "3 … smaller calls 4",
+            "2 … smaller calls 5",
+            "1 … smaller calls 1",
         ];
         assert_eq!(shown(&some), expected);
         assert_eq!(some.total(), whole);
@@ -167,6 +167,6 @@ mod tests {
         let mut some = flame(&["all", "a", "b", "c"], &[(0, 0, 0), (1, 1, 1), (1, 2, 1), (1, 3, 1)]);
         some.keep_heaviest(2);
         assert_eq!(some.left_out, 2);
-        assert_eq!(shown(&some), ["0 all 0", "1 (smaller calls) 2", "1 a 1"]);
+        assert_eq!(shown(&some), ["0 all 0", "1 a 1", "1 … smaller calls 2"]);
     }
 }
