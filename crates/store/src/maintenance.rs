@@ -1,6 +1,6 @@
 //! The thread that writes blocks, compacts them, and removes those that are too old or take too much space.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
@@ -161,14 +161,28 @@ impl Maintenance {
         }
     }
 
+    /// Writes the blocks of all heads that are not written yet, also of those whose message has not been received.
+    fn write_frozen(&mut self) {
+        let states = self.shared.tenants.states();
+        let frozen = states.iter().flat_map(|state| {
+            let segments: Vec<u64> = state.read().frozen.iter().map(|&(segment, _)| segment).collect();
+            segments
+        });
+        let is_new = |segment: &u64| self.waiting.iter().all(|waiting| waiting.segment != *segment);
+        let new: BTreeSet<u64> = frozen.filter(is_new).collect();
+        self.waiting.extend(new.into_iter().map(|segment| Frozen { segment }));
+        self.write_all();
+    }
+
     fn write(&self, segment: u64) -> Result<(), StoreError> {
         for (tenant, state) in self.shared.tenants.all() {
             let head =
                 state.read().frozen.iter().find(|(of, _)| *of == segment).map(|(_, head)| head.clone());
             let Some(head) = head else { continue };
-            let _alone = self.shared.large_work.blocking_lock();
+            let alone = self.shared.large_work.blocking_lock();
             let batch = head.read();
             let encoded = encode(&mut [&mut BatchSource::new(&batch)], 0, usize::MAX)?;
+            drop(alone);
             let segments = BTreeMap::from([(self.shared.server.clone(), vec![(segment, segment)])]);
             match encoded {
                 Some(encoded) => {
@@ -202,6 +216,7 @@ impl Maintenance {
     fn prepare(&self, tenant: &Tenant, state: &TenantState, block: Arc<Block>) {
         let is_queried = state.calls.read().unwrap_or_else(PoisonError::into_inner).calls.len() > 0;
         if is_queried {
+            let _alone = self.shared.large_work.blocking_lock();
             prepare(&self.shared, tenant, &state.calls, &[block], &Cancellation::default());
         }
     }
@@ -279,6 +294,8 @@ impl Maintenance {
             loop {
                 let blocks = state.read().blocks.clone();
                 let Some(plan) = compaction::plan(&blocks, now(), all, most) else { break };
+                // Pushes wait for these, and there may be many merges.
+                self.write_frozen();
                 match self.merge(&tenant, &state, &plan.blocks, plan.level) {
                     Ok(true) => self.shared.counters.compactions.fetch_add(1, Ordering::Relaxed),
                     Ok(false) => return,
@@ -300,7 +317,7 @@ impl Maintenance {
         level: u8,
     ) -> Result<bool, StoreError> {
         let shared = self.shared.clone();
-        let _alone = shared.large_work.blocking_lock();
+        let alone = shared.large_work.blocking_lock();
         let mut contents = Vec::new();
         for block in blocks {
             match block.contents(&shared.bucket, &shared.cache) {
@@ -319,6 +336,8 @@ impl Maintenance {
         let encoded = encode(&mut sources, level, most_bytes);
         drop(sources);
         drop(contents);
+        // Storing it takes as long as the bucket does.
+        drop(alone);
         let encoded = match encoded {
             Err(error @ StoreError::Damaged { .. }) => return set_aside_damaged(&shared, blocks, error),
             encoded => encoded?,
