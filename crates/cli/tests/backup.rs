@@ -30,10 +30,20 @@ impl Serving {
         command.args(["serve", "--listen", "127.0.0.1:0", "--no-agent", "--store"]).arg(store);
         let mut child = command.stderr(Stdio::piped()).spawn().expect("plumb starts");
         let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
-        let first = lines.next().expect("it says where it listens").expect("it is text");
-        let address = first.split_once("http://").expect("it says where it listens").1.to_owned();
+        // A copy of a log that is written to may end within a record, which is said first.
+        let mut said = String::new();
+        let address = loop {
+            let Some(line) = lines.next() else { panic!("it does not say where it listens: {said}") };
+            let line = line.expect("it is text");
+            match line.split_once("listening on http://") {
+                Some((_, address)) => break address.to_owned(),
+                None => said += &line,
+            }
+        };
         std::thread::spawn(move || lines.for_each(drop));
-        Self { child, address }
+        let new = Self { child, address };
+        assert!(!said.contains("ERROR"), "{said}");
+        new
     }
 
     /// The body of an answer with status 200.
