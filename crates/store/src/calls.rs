@@ -292,10 +292,7 @@ impl Calls {
 
     /// Fails if the limit is exceeded.
     fn check(&self) -> Result<(), StoreError> {
-        match self.most_bytes {
-            Some(limit) if self.bytes() > limit => Err(StoreError::TooLarge { needed: self.bytes(), limit }),
-            _ => Ok(()),
-        }
+        self.most_bytes.map_or(Ok(()), |limit| StoreError::check_memory(self.bytes(), limit))
     }
 
     /// Value of each call with its callees, from the values of calls themselves.

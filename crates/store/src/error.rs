@@ -56,6 +56,13 @@ pub enum StoreError {
     Closed,
 }
 
+impl StoreError {
+    /// Fails if more memory is needed than the limit, both in bytes.
+    pub(crate) fn check_memory(needed: usize, limit: usize) -> Result<(), Self> {
+        if needed <= limit { Ok(()) } else { Err(Self::TooLarge { needed, limit }) }
+    }
+}
+
 impl fmt::Display for StoreError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -369,9 +369,7 @@ fn add_stacks<'k>(
     let (mut before, mut path): (&[u32], Vec<Option<StackNodeId>>) = (&[], Vec::new());
     for (number, stack) in rows.iter().filter(|&(number, _)| is_used(number)) {
         cancellation.check()?;
-        if dictionary.memory() > most_bytes {
-            return Err(StoreError::TooLarge { needed: dictionary.memory(), limit: most_bytes });
-        }
+        StoreError::check_memory(dictionary.memory(), most_bytes)?;
         let shared = stack.iter().zip(before).take_while(|(one, other)| one == other).count();
         path.truncate(shared);
         for &place in &stack[shared..] {

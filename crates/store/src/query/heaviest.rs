@@ -52,47 +52,52 @@ impl Selected {
     /// # Errors
     /// A block cannot be read, the query is cancelled, or there is not even memory for one stack.
     pub fn heaviest_stacks(&self, profile_type: &str, most: usize) -> Result<HeaviestStacks, StoreError> {
-        let mut most = most;
+        let sources = self.sources()?;
+        let (mut chosen, of) = self.weigh(&sources, profile_type, most)?;
         loop {
-            match self.heaviest_of(profile_type, most) {
-                Err(StoreError::TooLarge { .. }) if most > 1 => {
-                    most = (most / 4).min(self.stack_count() / 2).max(1)
+            match self.sums_of(&sources, &mut chosen) {
+                Err(StoreError::TooLarge { .. }) if chosen.len() > 1 => {
+                    let half = chosen.len() / 2;
+                    keep_heaviest(&mut chosen, half);
                 }
-                result => return result,
+                batch => {
+                    return Ok(HeaviestStacks { batch: batch?, taken: chosen.len() as u64, of });
+                }
             }
         }
     }
 
-    fn heaviest_of(&self, profile_type: &str, most: usize) -> Result<HeaviestStacks, StoreError> {
-        let sources = self.sources()?;
-        let mut all = Vec::new();
-        let (mut of, mut left_out) = (0, 0);
+    /// The heaviest stacks of all sources, and the number of all.
+    fn weigh(
+        &self,
+        sources: &[Source<'_>],
+        profile_type: &str,
+        most: usize,
+    ) -> Result<(Vec<WeighedStack>, u64), StoreError> {
+        let (mut all, mut of) = (Vec::new(), 0);
         for (place, source) in sources.iter().enumerate() {
             let stacks =
                 or_skipped(self, source, self.weighed(source, place, profile_type))?.unwrap_or_default();
-            of += stacks.len();
+            of += stacks.len() as u64;
             all.extend(stacks);
             if all.len() > most.saturating_mul(WEIGHED) {
-                left_out += keep_heaviest(&mut all, most);
+                keep_heaviest(&mut all, most);
             }
         }
-        left_out += keep_heaviest(&mut all, most);
-        all.sort_unstable_by_key(|one| (one.source, one.stack));
-        let mut batch = Batch::default();
-        for stacks in all.chunk_by(|one, other| one.source == other.source) {
-            let source = &sources[stacks[0].source as usize];
-            let chosen: Vec<u32> = stacks.iter().map(|one| one.stack).collect();
-            or_skipped(self, source, self.add_stacks(source, &chosen, &mut batch))?;
-        }
-        Ok(HeaviestStacks { batch, taken: (of - left_out) as u64, of: of as u64 })
+        keep_heaviest(&mut all, most);
+        Ok((all, of))
     }
 
-    /// Number of stacks of all sources, also those that are not selected.
-    fn stack_count(&self) -> usize {
-        let blocks =
-            self.blocks.iter().map(|block| usize::try_from(block.meta.counts.stacks).unwrap_or(usize::MAX));
-        let heads = self.heads.iter().map(|head| head.read().dictionary.nodes().len());
-        blocks.chain(heads).fold(0, usize::saturating_add)
+    /// The sums of these stacks, with their frames. Sorts the stacks.
+    fn sums_of(&self, sources: &[Source<'_>], chosen: &mut [WeighedStack]) -> Result<Batch, StoreError> {
+        chosen.sort_unstable_by_key(|one| (one.source, one.stack));
+        let mut batch = Batch::default();
+        for stacks in chosen.chunk_by(|one, other| one.source == other.source) {
+            let source = &sources[stacks[0].source as usize];
+            let numbers: Vec<u32> = stacks.iter().map(|one| one.stack).collect();
+            or_skipped(self, source, self.add_stacks(source, &numbers, &mut batch))?;
+        }
+        Ok(batch)
     }
 
     fn sources(&self) -> Result<Vec<Source<'_>>, StoreError> {
@@ -155,8 +160,7 @@ impl Selected {
 
     /// A view of stacks exists in more forms than an export: as a profile, and as what is shown of it.
     fn limit_stacks(&self, all: &Batch) -> Result<(), StoreError> {
-        let (needed, limit) = (all.memory(), self.most_batch() / 4 * 3);
-        if needed <= limit { Ok(()) } else { Err(StoreError::TooLarge { needed, limit }) }
+        StoreError::check_memory(all.memory(), self.most_batch() / 4 * 3)
     }
 
     fn push<'l>(
@@ -212,12 +216,10 @@ fn or_skipped<T>(
     }
 }
 
-/// Keeps `most` of the stacks. Returns how many are left out.
-fn keep_heaviest(stacks: &mut Vec<WeighedStack>, most: usize) -> usize {
-    let left_out = stacks.len().saturating_sub(most);
-    if left_out > 0 {
+/// Keeps `most` of the stacks.
+fn keep_heaviest(stacks: &mut Vec<WeighedStack>, most: usize) {
+    if stacks.len() > most {
         stacks.select_nth_unstable_by_key(most, |one| (Reverse(one.weight), one.source, one.stack));
         stacks.truncate(most);
     }
-    left_out
 }

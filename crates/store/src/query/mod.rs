@@ -155,7 +155,7 @@ impl Selected {
         self.each_head(|head| in_head::batch(head, self, &mut all))?;
         self.each_block(|block| {
             in_block::batch(block, self, &mut all)?;
-            self.limit_batch(all.memory())
+            StoreError::check_memory(all.memory(), self.most_batch())
         })?;
         Ok(all)
     }
@@ -198,11 +198,6 @@ impl Selected {
     /// Memory that a batch may take, in bytes: what is made of it takes as much.
     fn most_batch(&self) -> usize {
         self.shared.options.query_bytes / 2
-    }
-
-    fn limit_batch(&self, needed: usize) -> Result<(), StoreError> {
-        let limit = self.most_batch();
-        if needed <= limit { Ok(()) } else { Err(StoreError::TooLarge { needed, limit }) }
     }
 }
 
