@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use plumb_formats::pprof::message::Profile;
 use plumb_report::findings::{AnswerBound, BoundReason};
 
-use super::profile::CountedRows;
+use super::rows::CountedRows;
 use crate::app::Context;
 use crate::error::ApiError;
 use crate::wire::querier::StacktracesRequest;

@@ -10,8 +10,8 @@ use plumb_store::{Batch, NAME, RowsTaken, SERVICE, Selector, StoreError, StoredS
 
 use super::lasting::usual;
 use super::place::{FunctionValue, place};
-use super::profile::{SampleRows, by_service};
 use super::rhythms::{alike, described};
+use super::rows::{SampleRows, by_service};
 use super::selection::{Range, select};
 use super::windows::{FunctionsOfStacks, Windows};
 use crate::app::Context;

@@ -7,8 +7,8 @@ use plumb_report::findings::{LockWaits, ServiceRhythm};
 use plumb_store::{Batch, ProfileType, SERVICE, Selector, StackNodeId, TextId};
 
 use super::place::{FunctionValue, Place, place};
-use super::profile::CountedRows;
 use super::rhythms::{self, Counted};
+use super::rows::CountedRows;
 use super::windows::{FunctionsOfStacks, Windows};
 use crate::app::Context;
 use crate::error::ApiError;

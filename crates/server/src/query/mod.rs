@@ -18,6 +18,7 @@ mod merge;
 mod place;
 mod profile;
 mod rhythms;
+mod rows;
 mod selection;
 mod series;
 mod versions;

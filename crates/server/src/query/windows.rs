@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use plumb_store::{Batch, Cancellation, Millis, PROFILE_TYPE, StackNodeId, StoredFrame, TextId};
 
 use super::lasting::{distances, usual};
-use super::profile::SampleRows;
+use super::rows::SampleRows;
 use super::versions::VERSION_LABELS;
 use crate::error::ApiError;
 
