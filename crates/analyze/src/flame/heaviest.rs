@@ -18,14 +18,14 @@ impl Flame<'_> {
         }
         let totals = self.totals();
         let is_kept = heaviest(&totals, most);
-        let smaller = self.left_out(&totals, &is_kept);
+        let smaller = self.smaller_callees(&totals, &is_kept);
         self.left_out += is_kept.iter().filter(|&&kept| !kept).count();
         let label = self.keep_labels(&is_kept);
         self.boxes = kept_boxes(&self.boxes, &is_kept, &smaller, label);
     }
 
     /// Cost of the callees of each kept box that are not kept.
-    fn left_out(&self, totals: &[Cost], is_kept: &[bool]) -> Vec<Cost> {
+    fn smaller_callees(&self, totals: &[Cost], is_kept: &[bool]) -> Vec<Cost> {
         let mut smaller = vec![Cost::default(); self.boxes.len()];
         let mut path: Vec<usize> = Vec::new();
         for (place, one) in self.boxes.iter().enumerate() {
