@@ -40,11 +40,8 @@ runs_agent() {
     agent=$!
 }
 
-# awaits TEXT: until the agent has said so, however long it takes to load where the processor is emulated.
-awaits() { for _ in $(seq 60); do grep -q "$1" err && break; sleep 1; done; }
-
-# awaits_windows NUMBER: until the agent has sent so many. On an emulated processor half of the first may be over before there are tables.
-awaits_windows() { for _ in $(seq 90); do [ "$(grep -c ' window ' err)" -ge "$1" ] && break; sleep 1; done; }
+# awaits TEXT [TIMES]: until the agent has said so as often, however long it takes where the processor is emulated.
+awaits() { for _ in $(seq $((60 * ${2:-1}))); do [ "$(grep -c "$1" err)" -ge "${2:-1}" ] && break; sleep 1; done; }
 
 # stops_agent WORDS...: what the server took too long for is in the agent's spool, and the next agent with these words sends it.
 stops_agent() {
@@ -69,7 +66,8 @@ agent() {
     OTEL_SERVICE_NAME=work "$work" cpu 100000 &
     busy=$!
     runs_agent --spool "$dir/spool"
-    awaits_windows 3
+    # Half of the first may be over before there are tables.
+    awaits ' window ' 3
     kill "$busy"
     stops_agent --spool "$dir/spool"
     plumb query functions --to "$server" --query '{service_name="work"}' >functions 2>>err
