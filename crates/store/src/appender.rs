@@ -1,4 +1,4 @@
-//! The thread that appends: writes batches to the log, then to heads, then notifies their senders.
+//! The thread that appends: adds batches to heads and to the log, then notifies their senders.
 //!
 //! Batches that wait are written together with a single flush to disk. Only this thread writes the log's last segment and changes heads, so a segment
 //! and the heads of its period hold the same samples.
@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use crate::batch::Batch;
 use crate::deletion;
 use crate::error::StoreError;
+use crate::head::{Head, Mark};
 use crate::maintenance::{Frozen, Task};
 use crate::shared::Shared;
 use crate::taken::Taken;
@@ -22,8 +23,8 @@ use crate::tenant::Tenant;
 use crate::tombstones::Tombstone;
 use crate::wal::Segment;
 
-/// Most bytes of records per flush to disk, beyond which no further batch joins.
-const MOST_TOGETHER: usize = 8 << 20;
+/// Memory of batches per flush to disk, in bytes, beyond which no further one joins.
+const MOST_TOGETHER: usize = 16 << 20;
 /// Most segments whose blocks are not written yet; beyond that, batches are refused.
 const MOST_FROZEN: usize = 8;
 /// Longest time that batches wait for blocks to be written, if heads take too much memory.
@@ -46,8 +47,6 @@ pub(crate) enum Append {
 pub(crate) struct PendingBatch {
     pub tenant: Tenant,
     pub batch: Batch,
-    /// The log record of the batch.
-    pub record: Vec<u8>,
     pub done: oneshot::Sender<Result<(), StoreError>>,
 }
 
@@ -76,12 +75,11 @@ impl Appender {
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return,
             };
-            let (mut bytes, mut memory) = (0, 0);
+            let mut memory = 0;
             while let Some(Append::Batch(batch)) = next {
-                bytes += batch.record.len();
                 memory += batch.batch.memory();
                 waiting.push(*batch);
-                let is_enough = bytes >= MOST_TOGETHER || memory >= self.shared.options.head_bytes / 2;
+                let is_enough = memory >= MOST_TOGETHER.min(self.shared.options.head_bytes / 2);
                 next = if is_enough { None } else { asked.try_recv().ok() };
             }
             self.append(waiting);
@@ -151,8 +149,7 @@ impl Appender {
         if let Err(reason) = self.make_room(bytes) {
             return refuse(waiting, &reason);
         }
-        let records: Vec<&[u8]> = waiting.iter().map(|one| &*one.record).collect();
-        let written = self.segment.append(&records);
+        let written = self.write(&waiting);
         let failure = written.as_ref().err().map(ToString::to_string);
         *self.shared.log_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
         if let Err(error) = written {
@@ -161,17 +158,33 @@ impl Appender {
         }
         let counters = &self.shared.counters;
         counters.log_bytes.store(self.segment.len(), Ordering::Relaxed);
-        for PendingBatch { tenant, batch, done, .. } in waiting {
+        for PendingBatch { batch, done, .. } in waiting {
             counters.batches.fetch_add(1, Ordering::Relaxed);
             batch.request.into_iter().for_each(|request| self.taken.insert(request));
             counters.samples.fetch_add(batch.samples().len() as u64, Ordering::Relaxed);
-            let state = self.shared.tenants.get_or_new(&tenant);
-            let head = state.read().head.clone();
-            head.segment.store(self.segment.number, Ordering::Relaxed);
-            head.append(&batch);
             // If the sender is gone, its batch is stored all the same.
             let _ = done.send(Ok(()));
         }
+    }
+
+    /// Adds batches to their heads and to the log; to neither on failure.
+    fn write(&mut self, batches: &[PendingBatch]) -> Result<(), StoreError> {
+        let head = |tenant| self.shared.tenants.get_or_new(tenant).read().head.clone();
+        let heads: Vec<Arc<Head>> = batches.iter().map(|one| head(&one.tenant)).collect();
+        let marks: Vec<Mark> = heads.iter().map(|head| head.mark()).collect();
+        let too_large = || StoreError::Full("a batch is too large".to_owned());
+        let record = |(head, one): (&Arc<Head>, &PendingBatch)| {
+            head.segment.store(self.segment.number, Ordering::Relaxed);
+            head.append_logged(one.tenant.as_str(), &one.batch).ok_or_else(too_large)
+        };
+        let records: Result<Vec<Vec<u8>>, StoreError> = heads.iter().zip(batches).map(record).collect();
+        let written = records.and_then(|records| {
+            self.segment.append(&records.iter().map(|record| &**record).collect::<Vec<_>>())
+        });
+        if written.is_err() {
+            heads.iter().zip(marks).for_each(|(head, mark)| head.reset(mark));
+        }
+        written
     }
 
     /// Removes the batches of requests that are already stored, and acknowledges these.

@@ -63,7 +63,7 @@ impl StoredFrame {
     }
 
     /// Replaces the ids of its strings, for another dictionary.
-    fn with_texts(self, mut text: impl FnMut(TextId) -> TextId) -> Self {
+    pub(crate) fn with_texts(self, mut text: impl FnMut(TextId) -> TextId) -> Self {
         Self {
             function: text(self.function),
             system_name: text(self.system_name),

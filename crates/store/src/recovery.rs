@@ -155,23 +155,20 @@ pub(crate) fn read_log(
     next = next.max(tombstones.next_segment());
     for (number, path) in wal::segments(folder)? {
         next = next.max(number + 1);
-        let mut heads: HashMap<String, Head> = HashMap::new();
-        let reading = wal::read(&path, |record| {
-            record.batch.request.into_iter().for_each(|request| taken.insert(request));
-            if !tombstones.is_deleted(&record.tenant, number) {
-                heads.entry(record.tenant).or_default().append(&record.batch);
-            }
-        })?;
-        shared.counters.recovered.fetch_add(reading.records as u64, Ordering::Relaxed);
-        shared.counters.log_damaged.fetch_add(reading.damaged, Ordering::Relaxed);
-        if reading.damaged > 0 {
+        let replay = wal::read(&path)?;
+        replay.requests.into_iter().for_each(|request| taken.insert(request));
+        shared.counters.recovered.fetch_add(replay.records as u64, Ordering::Relaxed);
+        shared.counters.log_damaged.fetch_add(replay.damaged, Ordering::Relaxed);
+        if replay.damaged > 0 {
             tracing::warn!(
-                segment = %path.display(), bytes = reading.damaged,
+                segment = %path.display(), bytes = replay.damaged, samples_without_series = replay.samples_without_series,
                 "bytes of the write-ahead log belong to no whole record and were passed over"
             );
         }
-        for (name, head) in heads {
+        let heads = replay.heads.into_iter().filter(|(tenant, _)| !tombstones.is_deleted(tenant, number));
+        for (name, batch) in heads {
             let Ok(tenant) = Tenant::new(&name) else { continue };
+            let head = Head::of(&batch);
             let state = shared.tenants.get_or_new(&tenant);
             let mut parts = state.write();
             let is_stored = parts.blocks.iter().any(|block| block.meta.has_segment(&shared.server, number));

@@ -33,7 +33,7 @@ use crate::taken::Taken;
 use crate::tenant::Tenant;
 use crate::tombstones::Tombstones;
 use crate::unwritten::Unwritten;
-use crate::wal::{self, Segment};
+use crate::wal::Segment;
 
 /// Most KiB of batches waiting to be written.
 const MOST_WAITING: u32 = 64 << 10;
@@ -130,14 +130,11 @@ impl Store {
             return Ok(());
         }
         self.shared.symbols.want(tenant, &batch.dictionary);
-        let too_large = || StoreError::Full("a batch is too large".to_owned());
-        let record = wal::encode(tenant.as_str(), &batch).ok_or_else(too_large)?;
-        let memory = batch.memory().max(record.len());
-        let size = u32::try_from(memory >> 10).unwrap_or(u32::MAX).saturating_add(1);
+        let size = u32::try_from(batch.memory() >> 10).unwrap_or(u32::MAX).saturating_add(1);
         let _waiting =
             self.waiting.acquire_many(size.min(MOST_WAITING)).await.map_err(|_| StoreError::Closed)?;
         let (done, stored) = oneshot::channel();
-        let pending = PendingBatch { tenant: tenant.clone(), batch, record, done };
+        let pending = PendingBatch { tenant: tenant.clone(), batch, done };
         self.appends.send(Append::Batch(Box::new(pending))).map_err(|_| StoreError::Closed)?;
         stored.await.map_err(|_| StoreError::Closed)?
     }
@@ -201,7 +198,7 @@ impl Store {
     }
 
     /// Stores the symbols of a file: an ELF file with that build id. Nameless frames are symbolized with it from now on.
-    /// Returns whether it was stored: a file that names more stays.
+    /// Returns whether they were stored: those that name more stay.
     pub fn put_symbols(&self, tenant: &Tenant, build_id: &str, elf: &Path) -> Result<bool, StoreError> {
         let shared = &self.shared;
         let quota = shared.options.symbol_bytes;

@@ -53,11 +53,7 @@ impl Unwritten {
         self.parts
             .into_iter()
             .filter(|&(segment, _)| is_new(segment))
-            .map(|(_, batch)| {
-                let head = Head::default();
-                head.append(&batch);
-                head
-            })
+            .map(|(_, batch)| Head::of(&batch))
             .collect()
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::support::{one_sample, run};
 use super::*;
+use crate::wal;
 use crate::{Millis, RequestKey, Selector};
 
 const BUILD_ID: &str = "00ff00ff00ff00ff";

@@ -4,7 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::record::{HEADER, MARK, Record, decode};
+use super::record::{HEADER, MARK, decode};
+use super::replay::Replay;
 use crate::error::StoreError;
 
 fn failed(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> StoreError {
@@ -59,34 +60,25 @@ pub(crate) fn segments(folder: &Path) -> Result<Vec<(u64, PathBuf)>, StoreError>
     Ok(found)
 }
 
-/// Result of reading a segment.
-#[derive(Debug, Default)]
-pub(crate) struct SegmentReading {
-    pub records: usize,
-    /// Bytes that belong to no complete record.
-    pub damaged: u64,
-}
-
-/// Reads a segment and passes each record to `take`.
-pub(crate) fn read(path: &Path, mut take: impl FnMut(Record)) -> Result<SegmentReading, StoreError> {
+/// Reads a segment.
+pub(crate) fn read(path: &Path) -> Result<Replay, StoreError> {
     let bytes = std::fs::read(path).map_err(failed(path, "read"))?;
-    let mut reading = SegmentReading::default();
+    let mut replay = Replay::default();
     let mut at = 0;
     while at < bytes.len() {
         match decode(&bytes[at..]) {
-            Some((record, length)) => {
-                reading.records += 1;
-                at += length;
-                take(record);
+            Some(record) => {
+                at += record.length;
+                replay.take(record);
             }
             None => {
                 let next = next_mark(&bytes, at + 1);
-                reading.damaged += (next - at) as u64;
+                replay.damaged += (next - at) as u64;
                 at = next;
             }
         }
     }
-    Ok(reading)
+    Ok(replay)
 }
 
 /// Position of the next possible record.
@@ -103,60 +95,134 @@ mod tests {
     use super::*;
     use crate::batch::{Batch, Millis, StoredSample};
     use crate::dictionary::StoredFrame;
+    use crate::head::Head;
     use crate::labels::Labels;
-    use crate::wal::encode;
+    use crate::wal::record::WholeBatch;
 
-    fn batch(value: i64) -> Batch {
+    /// A sample of a stack of `main` and one more function.
+    fn batch(function: &str, value: i64) -> Batch {
         let mut batch = Batch::default();
         let series = batch.series(Labels::new([("service_name", "a")]));
-        let function = batch.dictionary.text("main");
-        let frame = batch.dictionary.frame(StoredFrame { function, ..StoredFrame::default() });
-        let stack = batch.dictionary.call(None, frame);
-        batch.push(StoredSample { series, time: Millis(7), stack, value });
+        let frames = ["main", function].map(|name| {
+            let function = batch.dictionary.text(name);
+            batch.dictionary.frame(StoredFrame { function, ..StoredFrame::default() })
+        });
+        let stack = batch.dictionary.stack(frames).unwrap();
+        batch.push(StoredSample { series, time: Millis(7 + value), stack, value });
         batch
     }
 
-    fn values(path: &Path) -> (Vec<i64>, u64) {
-        let mut values = Vec::new();
-        let reading = read(path, |record| values.push(record.batch.samples[0].value)).unwrap();
-        assert_eq!(reading.records, values.len());
-        (values, reading.damaged)
+    /// Functions and values of the samples of a tenant, innermost function first.
+    fn samples(batch: &Batch) -> Vec<(String, i64, i64)> {
+        let name = |frame| batch.dictionary.resolve(batch.dictionary.frame_at(frame).function);
+        let stack = |stack| batch.dictionary.frames_of(stack).map(name).collect::<Vec<_>>().join("<");
+        batch.samples().iter().map(|sample| (stack(sample.stack), sample.time.0, sample.value)).collect()
+    }
+
+    fn expected(functions: &[(&str, i64)]) -> Vec<(String, i64, i64)> {
+        functions.iter().map(|&(stack, value)| (stack.to_owned(), 7 + value, value)).collect()
+    }
+
+    /// A segment of three records, of which the last has the stack of the first, and the bytes of each.
+    fn three_records(folder: &Path) -> (PathBuf, Vec<Vec<u8>>) {
+        let mut segment = Segment::create(folder, 1).unwrap();
+        let head = Head::default();
+        let batches = [batch("a", 1), batch("b", 2), batch("a", 3)];
+        let records: Vec<Vec<u8>> =
+            batches.iter().map(|batch| head.append_logged("t", batch).unwrap()).collect();
+        records.iter().for_each(|record| segment.append(&[record]).unwrap());
+        let (_, path) = segments(folder).unwrap().remove(0);
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), segment.len());
+        (path, records)
     }
 
     #[test]
-    fn each_damage_costs_its_record_alone() {
+    fn records_become_the_head_that_they_were_made_of() {
         let folder = tempfile::tempdir().unwrap();
-        let mut segment = Segment::create(folder.path(), 1).unwrap();
-        let records: Vec<Vec<u8>> = (1..=3).map(|value| encode("t", &batch(value)).unwrap()).collect();
-        for record in &records {
-            segment.append(&[record]).unwrap();
-        }
-        let (_, path) = segments(folder.path()).unwrap().remove(0);
+        let (path, records) = three_records(folder.path());
+        let replay = read(&path).unwrap();
+        assert_eq!(samples(&replay.heads["t"]), expected(&[("a<main", 1), ("b<main", 2), ("a<main", 3)]));
+        assert_eq!((replay.records, replay.damaged, replay.samples_without_series), (3, 0, 0));
+        assert!(records[2].len() < records[1].len(), "a known stack is written again");
+    }
+
+    #[test]
+    fn a_damaged_record_costs_its_samples_and_later_ones_what_only_it_had() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, records) = three_records(folder.path());
         let whole = std::fs::read(&path).unwrap();
-        assert_eq!((values(&path), segment.len()), ((vec![1, 2, 3], 0), whole.len() as u64));
         for cut in 1..records[2].len() {
             std::fs::write(&path, &whole[..whole.len() - cut]).unwrap();
-            assert_eq!(values(&path).0, [1, 2], "{cut} bytes are missing");
+            let two = expected(&[("a<main", 1), ("b<main", 2)]);
+            assert_eq!(samples(&read(&path).unwrap().heads["t"]), two, "{cut} bytes are missing");
         }
+        let ends: Vec<usize> = (1..=3).map(|n| records[..n].iter().map(Vec::len).sum()).collect();
         // Flips any byte of the middle record, including its length.
-        for place in records[0].len()..records[0].len() + records[1].len() {
+        for place in ends[0]..ends[1] {
             let mut flipped = whole.clone();
             flipped[place] ^= 0x41;
             std::fs::write(&path, flipped).unwrap();
-            let (left, damaged) = values(&path);
-            assert_eq!((left, damaged), (vec![1, 3], records[1].len() as u64), "byte {place}");
+            let replay = read(&path).unwrap();
+            assert_eq!(
+                samples(&replay.heads["t"]),
+                expected(&[("a<main", 1), ("a<main", 3)]),
+                "byte {place}"
+            );
+            assert_eq!(replay.damaged, records[1].len() as u64, "byte {place}");
         }
+        // The first record has the series, without which the others' samples belong to nothing.
+        let mut flipped = whole;
+        flipped[HEADER + 5] ^= 0x41;
+        std::fs::write(&path, flipped).unwrap();
+        let replay = read(&path).unwrap();
+        assert_eq!((samples(&replay.heads["t"]), replay.samples_without_series), (Vec::new(), 2));
+    }
+
+    #[test]
+    fn stacks_of_a_damaged_record_are_named_as_that() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut segment = Segment::create(folder.path(), 1).unwrap();
+        let head = Head::default();
+        let batches = [batch("a", 1), batch("b", 2), batch("b", 3)];
+        let records: Vec<Vec<u8>> =
+            batches.iter().map(|batch| head.append_logged("t", batch).unwrap()).collect();
+        segment.append(&[&records[0], &records[2]]).unwrap();
+        let (_, path) = segments(folder.path()).unwrap().remove(0);
+        let found = samples(&read(&path).unwrap().heads["t"]);
+        assert_eq!(found, expected(&[("a<main", 1), ("[damaged log]", 3)]));
+    }
+
+    #[test]
+    fn what_a_refused_batch_added_is_in_the_next_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut segment = Segment::create(folder.path(), 1).unwrap();
+        let head = Head::default();
+        let first = head.append_logged("t", &batch("a", 1)).unwrap();
+        let mark = head.mark();
+        head.append_logged("t", &batch("b", 2)).unwrap();
+        head.reset(mark);
+        assert_eq!(samples(&head.read()), expected(&[("a<main", 1)]));
+        let next = head.append_logged("t", &batch("b", 3)).unwrap();
+        segment.append(&[&first, &next]).unwrap();
+        let (_, path) = segments(folder.path()).unwrap().remove(0);
+        let found = samples(&read(&path).unwrap().heads["t"]);
+        assert_eq!(found, expected(&[("a<main", 1), ("b<main", 3)]));
     }
 
     #[test]
     fn records_of_older_servers_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("000000000001.wal");
-        let record = Record { tenant: "t".to_owned(), batch: batch(5) };
-        let content = postcard::to_allocvec(&record).unwrap();
-        let (length, checksum) = (u32::try_from(content.len()).unwrap(), crc32c::crc32c(&content));
-        let bytes = [b"\xf1plb", &length.to_le_bytes()[..], &checksum.to_le_bytes(), &content].concat();
-        std::fs::write(&path, bytes).unwrap();
-        assert_eq!(values(&path), (vec![5], 0));
+        let record = WholeBatch { tenant: "t".to_owned(), batch: batch("a", 5) };
+        let plain = postcard::to_allocvec(&record).unwrap();
+        let length = u32::try_from(plain.len()).unwrap();
+        let packed = [&length.to_le_bytes()[..], &zstd::bulk::compress(&plain, 1).unwrap()].concat();
+        for (mark, content) in [(b"\xf1plb", plain), (b"\xf1plz", packed)] {
+            let (length, checksum) = (u32::try_from(content.len()).unwrap(), crc32c::crc32c(&content));
+            let bytes = [mark, &length.to_le_bytes()[..], &checksum.to_le_bytes(), &content].concat();
+            std::fs::write(&path, bytes).unwrap();
+            let replay = read(&path).unwrap();
+            assert_eq!((samples(&replay.heads["t"]), replay.damaged), (expected(&[("a<main", 5)]), 0));
+        }
     }
 }
