@@ -124,11 +124,16 @@ fn by_roots(side: &Side<'_>, listed: &[usize], budget: &Budget) -> Vec<(usize, C
         match root(side, &unit, budget) {
             Some(ranges) if !budget.pay_for_kept(ranges.len()) => drop(ranges),
             Some(ranges) if !ranges.is_empty() => found.push((offset, Covers::Ranges(ranges))),
-            _ if unit.line_program.is_some() => found.push((offset, Covers::NotSaid)),
+            // A unit with neither ranges nor lines has no code: that of a crate of generic functions, for example.
+            _ if has_lines(&unit) => found.push((offset, Covers::NotSaid)),
             _ => {}
         }
     }
     found
+}
+
+fn has_lines(unit: &Unit<'_>) -> bool {
+    unit.line_program.as_ref().is_some_and(|program| !program.header().raw_program_buf().is_empty())
 }
 
 /// Returns the ranges in a unit's root entry.
