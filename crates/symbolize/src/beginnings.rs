@@ -53,6 +53,11 @@ impl Beginnings {
         Self(found)
     }
 
+    /// Returns all beginnings, sorted.
+    pub fn all(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().copied()
+    }
+
     /// Returns the last beginning that is not after `address`.
     pub fn start(&self, address: u64) -> Option<u64> {
         self.0[..self.0.partition_point(|&start| start <= address)].last().copied()

@@ -30,8 +30,9 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::rc::Rc;
 
-use gimli::{DwoId, UnitRef};
+use gimli::{DwoId, UnitOffset, UnitRef, UnitSectionOffset};
 
+use crate::boundaries::Boundaries;
 use crate::dwarf::budget::Budget;
 use crate::dwarf::bytes::Unit;
 use crate::dwarf::functions::{Functions, Hit};
@@ -133,6 +134,28 @@ impl<'a> Resolver<'a> {
         found
     }
 
+    /// Adds the addresses where the answers of [`Self::resolve`] may change.
+    pub fn boundaries(&mut self, boundaries: &mut Boundaries) {
+        let offsets: Vec<_> = self.side.headers().iter().map(|header| header.offset()).collect();
+        for UnitSectionOffset(offset) in offsets {
+            // A large file has more units than memory holds.
+            self.side.forget_units();
+            let Some(unit) = self.side.unit_at(gimli::DebugInfoOffset(offset)) else { continue };
+            let reference = UnitRef::new(&self.side.dwarf, &unit);
+            Functions::new(&unit).boundaries(reference, &self.budget, boundaries);
+            if let Some(program) = &unit.line_program {
+                lines::boundaries(program.header(), &self.budget, boundaries);
+            }
+        }
+    }
+
+    /// Drops what was kept of units for later calls of [`Self::resolve`].
+    pub fn forget(&mut self) {
+        self.side.forget_units();
+        self.known.clear();
+        self.names = Names::default();
+    }
+
     /// Whether units are needed that were not read.
     pub fn is_lacking(&self) -> bool {
         self.side.is_lacking()
@@ -209,10 +232,22 @@ fn chains<'a>(
     rows: &[Option<(Rc<str>, u32)>],
 ) -> Vec<Option<Found>> {
     let both = hits.into_iter().zip(rows);
+    // Addresses near each other are mostly in the same call.
+    let mut last: Option<((UnitOffset, Option<u32>), Found)> = None;
     both.map(|(hit, row)| {
         let (file, line) = row.clone().unwrap_or_default();
         match hit {
-            Some(hit) => Some(chain(side, unit, names, &hit, file, line)),
+            Some(hit) => {
+                let at = (hit.entry, hit.innermost);
+                let known = last.take().filter(|(last, _)| *last == at);
+                let mut found = known
+                    .map_or_else(|| chain(side, unit, names, &hit, file.clone(), line), |(_, found)| found);
+                if let Some(innermost) = found.frames.first_mut() {
+                    (innermost.file, innermost.line) = (file, line);
+                }
+                last = Some((at, found.clone()));
+                Some(found)
+            }
             None if row.is_some() => {
                 Some(Found { frames: vec![Place { name: None, file, line }], start: None })
             }

@@ -30,6 +30,16 @@ pub(crate) fn starts(image: &Image) -> Vec<u64> {
     starts
 }
 
+/// Returns start and end of each unwind entry that [`Extents`] finds.
+pub(crate) fn bounds(image: &Image) -> Vec<u64> {
+    let Some(extents) = Extents::read(image) else { return Vec::new() };
+    let entries = match extents {
+        Extents::Searched { entries, bases, address_size, .. } => listed(&entries, &bases, address_size),
+        Extents::Listed(entries) => entries,
+    };
+    entries.into_iter().flat_map(|(start, end)| [start, end]).collect()
+}
+
 /// Largest unwind information that is used, in bytes: it stays in memory as long as the file's symbols.
 const MOST: u64 = 16 << 20;
 

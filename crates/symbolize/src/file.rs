@@ -12,6 +12,7 @@ use plumb_profile::AddressSpace;
 use self_cell::self_cell;
 use typed_arena::Arena;
 
+use crate::boundaries::Boundaries;
 use crate::debug_file::{self, Fetch};
 use crate::dwarf::side::Side;
 use crate::dwarf::store::{self, Store};
@@ -79,6 +80,16 @@ impl OpenFile {
         Self::new(Arena::new(), |stores| Open::new(images, options, stores, answer))
     }
 
+    /// Returns the addresses where the answers of [`Self::resolve`] may change.
+    pub fn boundaries(&mut self) -> Boundaries {
+        self.with_dependent_mut(|_, open| open.boundaries())
+    }
+
+    /// Drops what was kept for later calls of [`Self::resolve`], which needs a new answer from here on.
+    pub fn forget(&mut self) {
+        self.with_dependent_mut(|_, open| open.forget());
+    }
+
     /// Resolves the job's frames. The answer must be that of the previous calls.
     pub fn resolve(&mut self, job: &Job, answer: &mut Answer) {
         self.with_dependent_mut(|_, open| open.resolve(job, answer));
@@ -102,6 +113,21 @@ impl<'s> Open<'s> {
         let resolver = if options.lines { resolver(&images, options, stores, None, answer) } else { None };
         let go = GoTable { is_wanted: options.lines, lines: None };
         Self { image: images.image, symbols, resolver, go, naming: Naming::default() }
+    }
+
+    fn forget(&mut self) {
+        self.naming = Naming::default();
+        self.resolver.iter_mut().for_each(Resolver::forget);
+    }
+
+    fn boundaries(&mut self) -> Boundaries {
+        let mut boundaries = Boundaries::default();
+        self.symbols.boundaries(&mut boundaries);
+        self.resolver.iter_mut().for_each(|resolver| resolver.boundaries(&mut boundaries));
+        if let Some(Ok(Some(mut lines))) = self.go.is_wanted.then(|| GoLines::read(&self.image)) {
+            lines.boundaries(&mut boundaries);
+        }
+        boundaries
     }
 
     fn resolve(&mut self, job: &Job, answer: &mut Answer) {

@@ -309,6 +309,21 @@ impl Answer {
         })
     }
 
+    /// Returns all functions, by number.
+    pub fn functions(&self) -> &[Arc<FoundFunction>] {
+        &self.functions
+    }
+
+    /// Returns all source files, by number.
+    pub fn files(&self) -> &[Arc<str>] {
+        &self.files
+    }
+
+    /// Returns the source locations of each frame with notes, innermost inlined call first.
+    pub fn places(&self) -> impl Iterator<Item = (FrameId, &[Place])> {
+        self.frames.iter().map(|&(frame, start, end)| (frame, &self.places[start as usize..end as usize]))
+    }
+
     /// Whether the answer is empty: no frame has notes.
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()

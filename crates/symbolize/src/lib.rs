@@ -9,7 +9,9 @@
 #![forbid(unsafe_code)]
 
 mod beginnings;
+mod boundaries;
 mod code;
+mod compact;
 mod debug_file;
 mod debuginfod;
 mod demangle;
@@ -45,6 +47,7 @@ mod vdso;
 mod work;
 
 pub use code::{Binary, FunctionCode, NoCode};
+pub use compact::{CompactCall, CompactError, CompactSymbols};
 pub use debug_file::debug_file_path;
 pub use debuginfod::names_debuginfod_servers;
 pub use job::CodePlace;
@@ -60,6 +63,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use plumb_profile::{BuildId, Profile};
+use serde::{Deserialize, Serialize};
 
 use crate::gopclntab::GoLines;
 
@@ -76,7 +80,7 @@ pub fn symbolize(profile: &mut Profile, options: &Options, progress: &mut dyn Fn
 }
 
 /// Detail of the symbols in an ELF file; more is greater.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SymbolDetail {
     /// At most the functions that other files call.
     #[default]
@@ -93,12 +97,15 @@ pub enum SymbolDetail {
 
 /// Returns the detail of an ELF file's symbols; the least if it can't be read.
 pub fn detail_of(path: &Path) -> SymbolDetail {
-    let Ok(image) = elf::Image::open(path) else { return SymbolDetail::default() };
+    elf::Image::open(path).map_or(SymbolDetail::default(), |image| detail(&image))
+}
+
+fn detail(image: &elf::Image) -> SymbolDetail {
     let has_symbols = image.section_of(object::elf::SHT_SYMTAB).is_some();
     match image.has_dwarf() && image.debug_section(".debug_line").is_some() {
         true if has_symbols => SymbolDetail::Full,
         true => SymbolDetail::Dwarf,
-        false if GoLines::is_in(&image) => SymbolDetail::Lines,
+        false if GoLines::is_in(image) => SymbolDetail::Lines,
         false if has_symbols || image.section(".gnu_debugdata").is_some() => SymbolDetail::Functions,
         false => SymbolDetail::Dynamic,
     }

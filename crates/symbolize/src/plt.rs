@@ -15,6 +15,9 @@ use crate::headers::Section;
 use crate::strings::Strings;
 use crate::symtab::Named;
 
+/// Sections with stubs.
+const SECTIONS: [&str; 3] = [".plt", ".plt.sec", ".plt.got"];
+
 /// The stubs of a file, decoded on request.
 #[derive(Debug)]
 pub(crate) struct Plt {
@@ -29,6 +32,16 @@ impl Plt {
     /// Creates it for `image`.
     pub fn new(image: &Rc<Image>) -> Self {
         Self { image: Rc::clone(image), slots: None, stubs: BTreeMap::new() }
+    }
+
+    /// Returns the addresses where stubs may begin and end.
+    pub fn boundaries(image: &Image) -> impl Iterator<Item = u64> {
+        let sections = SECTIONS.iter().filter_map(|name| image.section(name));
+        // Stubs have 8 or 16 bytes, and the table ends with the last.
+        sections.flat_map(|section| {
+            let end = section.address.saturating_add(section.size.min(image.len()));
+            (section.address..=end).step_by(8)
+        })
     }
 
     /// Returns the stub that contains `address`.
@@ -58,9 +71,9 @@ impl Plt {
     /// Returns start, end and name of the stub at `address`.
     fn read(&mut self, address: u64) -> Option<(u64, u64, String)> {
         let image = &self.image;
-        let section = [".plt", ".plt.sec", ".plt.got"].iter().filter_map(|name| image.section(name)).find(
-            |section| (section.address..section.address.saturating_add(section.size)).contains(&address),
-        )?;
+        let section = SECTIONS.iter().filter_map(|name| image.section(name)).find(|section| {
+            (section.address..section.address.saturating_add(section.size)).contains(&address)
+        })?;
         let size = if section.name == ".plt.got" && section.entry_size == 8 { 8 } else { 16 };
         let start = address - (address - section.address) % size;
         let slots = self.slots.get_or_insert_with(|| Slots::read(image));

@@ -5,8 +5,9 @@ use std::rc::Rc;
 use object::elf::{EM_X86_64, SHT_DYNSYM, SHT_SYMTAB};
 
 use crate::beginnings::Beginnings;
+use crate::boundaries::Boundaries;
 use crate::elf::Image;
-use crate::extent::{Extents, starts};
+use crate::extent::{Extents, bounds, starts};
 use crate::headers::Section;
 use crate::job::Answer;
 use crate::plt::Plt;
@@ -47,6 +48,28 @@ const REACH: u64 = 4096;
 /// The last of the compiler's startup functions before a program's code, which may have no symbols (GHC's has few), and its length: it only
 /// jumps on.
 const LAST_OF_START: (&str, u64) = ("frame_dummy", 16);
+
+/// Returns the addresses at which [`within`] may divide a symbol without a size.
+fn pieces(start: u64, end: u64) -> impl Iterator<Item = u64> {
+    let from = move |begin: u64| {
+        let next = |address: &u64| address.checked_add(REACH);
+        std::iter::successors(Some(begin), next).take_while(move |&address| address < end)
+    };
+    from(start.saturating_add(LAST_OF_START.1)).chain(from(start))
+}
+
+/// Addresses at which [`FileSymbols::find`] finds code that signal handlers return to, and the next ones.
+fn signal_returns(image: &Image) -> Vec<u64> {
+    let mut found = Vec::new();
+    let sections = image.sections.iter().filter(|section| section.executable && image.machine == EM_X86_64);
+    for section in sections {
+        let code = image.read(section).unwrap_or_default();
+        let starts = (0..code.len()).filter(|&at| RETURNS.iter().any(|known| code[at..].starts_with(known)));
+        let address = |at: usize| section.address.saturating_add(at as u64);
+        found.extend(starts.flat_map(|at| [address(at).saturating_sub(1), address(at)]));
+    }
+    found
+}
 
 /// Limits a symbol without a size to where its function certainly extends: up to the start of another one.
 fn within(named: Named, address: u64, starts: &[u64]) -> Named {
@@ -135,6 +158,23 @@ impl FileSymbols {
             Some(_) => 0,
         };
         tables.saturating_add(of_go)
+    }
+
+    /// Adds the addresses where the answers of [`Self::find`] and [`Self::nameless_start`] may change.
+    pub fn boundaries(&mut self, boundaries: &mut Boundaries) {
+        let image = &self.image;
+        for (start, end, has_size) in self.tables.iter().flat_map(Symtab::bounds) {
+            boundaries.extend([start, end]);
+            if !has_size {
+                boundaries.extend(pieces(start, end));
+            }
+        }
+        boundaries.extend(bounds(image));
+        boundaries.extend(starts(image));
+        boundaries.extend(self.beginnings.get_or_insert_with(|| Beginnings::read(image)).all());
+        boundaries.extend(Plt::boundaries(image));
+        boundaries.extend([self.entry, self.entry.saturating_add(START)]);
+        boundaries.extend(signal_returns(image));
     }
 
     /// Returns the function that contains `address`.

@@ -108,6 +108,11 @@ impl Symtab {
         self.table.symbols().iter().map(|symbol| (self.name(symbol), symbol.start))
     }
 
+    /// Returns the start of each function, where it ends by the table, and whether the table has its size.
+    pub fn bounds(&self) -> impl Iterator<Item = (u64, u64, bool)> {
+        self.table.symbols().iter().map(|symbol| (symbol.start, symbol.limit, symbol.size > 0))
+    }
+
     /// Returns the first address after this one where a function begins.
     pub fn next_start(&self, address: u64) -> Option<u64> {
         let symbols = self.table.symbols();

@@ -6,7 +6,7 @@ mod truth;
 
 use std::fs;
 
-use plumb_symbolize::{Missing, Options};
+use plumb_symbolize::{CompactSymbols, Missing, Options};
 use truth::Folder;
 
 /// A small pseudo-random generator (xorshift), so that failures are reproducible.
@@ -43,6 +43,10 @@ fn survives(folder: &Folder, bytes: &[u8], undamaged: f64, what: &str) -> f64 {
     );
     for missing in &summary.dsos[0].missing {
         assert!(!missing.to_string().contains("parser failed"), "{what}: {missing}");
+    }
+    match CompactSymbols::of(&file, u64::MAX) {
+        Ok(table) => drop(table.resolve(&addresses)),
+        Err(missing) => assert!(!missing.to_string().contains("parser failed"), "{what}: {missing}"),
     }
     seconds
 }

@@ -98,6 +98,11 @@ impl Calls {
         found.into_iter().map(|found| found.map(|(_, call)| call)).collect()
     }
 
+    /// Returns the start and the end of each range.
+    pub fn bounds(&self) -> impl Iterator<Item = u64> {
+        self.ranges.iter().flat_map(|(range, _)| [range.start, range.end])
+    }
+
     /// Returns a call and those around it, from the inner to the outer.
     pub fn outwards(&self, innermost: u32) -> impl Iterator<Item = &Call> {
         let call = |number: u32| self.calls.get(number as usize);

@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use gimli::{UnitOffset, UnitRef};
 
+use crate::boundaries::Boundaries;
 use crate::dwarf::budget::Budget;
 use crate::dwarf::bytes::{Bytes, Unit};
 use crate::dwarf::calls::Calls;
@@ -89,6 +90,22 @@ impl Functions {
             }
         }
         hits
+    }
+}
+
+impl Functions {
+    /// Adds the bounds of all functions of `unit` and of the calls inlined into them.
+    pub fn boundaries(&mut self, unit: UnitRef<'_, Bytes<'_>>, budget: &Budget, boundaries: &mut Boundaries) {
+        let shapes = &mut self.shapes;
+        let all = self.all.get_or_insert_with(|| Found::scan(unit, shapes, Skip::Nothing, budget));
+        boundaries.extend(all.spans.bounds());
+        for entry in all.functions.iter().map(|function| function.entry) {
+            self.calls.entry(entry).or_insert_with(|| {
+                let calls = Calls::read(unit, shapes, entry, budget);
+                boundaries.extend(calls.bounds());
+                Rc::new(calls)
+            });
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use gimli::{LineProgramHeader, UnitRef};
 
+use crate::boundaries::Boundaries;
 use crate::dwarf::budget::Budget;
 use crate::dwarf::bytes::Bytes;
 use crate::dwarf::program::{Program, Registers, Step};
@@ -69,6 +70,24 @@ impl Lines {
             rows.take(header, stretches.begins[number], budget);
         }
         rows.found
+    }
+}
+
+/// Adds the addresses where the line or the file may change.
+pub(crate) fn boundaries(
+    header: &LineProgramHeader<Bytes<'_>>,
+    budget: &Budget,
+    boundaries: &mut Boundaries,
+) {
+    let mut program = Program::new(header, 0, Registers::default());
+    let mut last = None;
+    while let Some(step) = program.next().filter(|_| budget.pay(1) && !boundaries.is_full()) {
+        let Registers { address, file, line, .. } = program.registers;
+        let here = (step == Step::Row).then_some((file, line));
+        if here.is_none() || here != last {
+            boundaries.push(address);
+        }
+        last = here;
     }
 }
 

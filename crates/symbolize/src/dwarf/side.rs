@@ -89,6 +89,11 @@ impl<'a> Side<'a> {
         unit
     }
 
+    /// Drops all units; they are parsed again when they are needed.
+    pub fn forget_units(&mut self) {
+        self.units.get_mut().clear();
+    }
+
     /// Returns the unit that contains an entry, and the entry's offset in it.
     pub fn unit_of(&self, entry: DebugInfoOffset) -> Option<(Rc<Unit<'a>>, UnitOffset)> {
         let start = |header: &UnitHeader<Bytes<'a>>| match header.offset() {

@@ -41,6 +41,11 @@ impl Spans {
         Self { spans }
     }
 
+    /// Returns the start and the end of each range.
+    pub fn bounds(&self) -> impl Iterator<Item = u64> {
+        self.spans.iter().flat_map(|span| [span.start, span.end])
+    }
+
     /// Returns the numbers and sizes of the ranges that contain `address`, unordered.
     pub fn at(&self, address: u64, budget: &Budget) -> impl Iterator<Item = (usize, u64)> {
         let end = self.spans.partition_point(|span| span.start <= address);

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
+use crate::boundaries::Boundaries;
 use crate::dwarf::budget::Budget;
 use crate::dwarf::{Found, Name, Place};
 use crate::elf::Image;
@@ -154,6 +155,19 @@ impl GoLines {
         let found = self.chain(&function, u32::try_from(address - function.addresses.start).ok()?);
         self.last = Some(function);
         Some(found)
+    }
+
+    /// Adds the addresses where the answers of [`Self::find`] may change.
+    pub fn boundaries(&mut self, boundaries: &mut Boundaries) {
+        let begins = (0..=self.list().count).map_while(|index| self.list().begin(index));
+        let addresses: Vec<u64> = begins.filter_map(|begin| self.base.checked_add(begin)).collect();
+        for address in addresses {
+            boundaries.push(address);
+            let Some(function) = self.function(address) else { continue };
+            let Function { files, lines, calls, .. } = &function;
+            let ends = files.ends().chain(lines.ends()).chain(calls.ends());
+            boundaries.extend(ends.map(|end| function.addresses.start.saturating_add(end.into())));
+        }
     }
 
     /// Returns the inlined calls of an instruction, innermost first, and the function itself.

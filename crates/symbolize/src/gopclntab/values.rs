@@ -33,6 +33,11 @@ impl Values {
         Some(Self { runs })
     }
 
+    /// Returns the ends of its runs, relative to the function's start.
+    pub fn ends(&self) -> impl Iterator<Item = u32> {
+        self.runs.iter().map(|&(end, _)| end)
+    }
+
     /// Returns the value at an offset from the function's start; `None` if it is negative.
     pub fn at(&self, offset: u32) -> Option<u32> {
         let run = self.runs.partition_point(|&(end, _)| end <= offset);
