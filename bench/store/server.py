@@ -63,6 +63,12 @@ class Server:
         answer = connection.getresponse()
         return answer.status, answer.read()
 
+    def put(self, path, body):
+        connection = self.connection()
+        connection.request('PUT', path, body)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
     def rpc(self, method, **body):
         status, answer = self.post('/querier.v1.QuerierService/' + method, json.dumps(body).encode())
         if status != 200:

@@ -121,7 +121,7 @@ impl std::error::Error for ApiError {}
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         let code = match &error {
-            StoreError::Tenant(_) => ErrorCode::InvalidArgument,
+            StoreError::Tenant(_) | StoreError::Symbols(_) => ErrorCode::InvalidArgument,
             StoreError::TooLarge { .. } => ErrorCode::ResourceExhausted,
             StoreError::SharedTenant(_) => ErrorCode::Unimplemented,
             StoreError::Cancelled => ErrorCode::Canceled,

@@ -1,18 +1,16 @@
 //! Names for addresses, from files that clients upload: ELF files with symbols or debug information, read by `symbolize`.
 //!
-//! Only the uploaded file is read: no debug file, cache or kernel of the server's machine.
+//! Only the uploaded file is read: no debug file, cache or kernel of the server's machine. A table of its symbols is stored, which takes a few percent
+//! of its size. Versions before stored the file itself, which is still read.
 
-use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use plumb_profile::{
-    Address, AddressSpace, BuildId, Dso, DsoKind, Found, Frame, FrameId, FrameKind, Profile, UnnamedFunctions,
-};
+use plumb_profile::unnamed_function_name;
 use plumb_store::{FileAddress, ResolvedCall, StoreError, SymbolSource};
-use plumb_symbolize::{Options, symbolize};
-use tempfile::{NamedTempFile, TempDir};
+use plumb_symbolize::{CompactCall, CompactError, CompactSymbols};
+use tempfile::NamedTempFile;
 
 /// Memory limit for reading one file's debug information, in bytes; of larger ones only the symbol table is read.
 const MOST_MEMORY: u64 = 512 << 20;
@@ -24,6 +22,13 @@ pub(crate) struct ElfSymbols {
 }
 
 impl SymbolSource for ElfSymbols {
+    fn extract(&self, sent: &Path) -> Result<Bytes, StoreError> {
+        let symbols = CompactSymbols::of(sent, MOST_MEMORY);
+        symbols
+            .map(|symbols| symbols.to_bytes().into())
+            .map_err(|missing| StoreError::Symbols(missing.to_string()))
+    }
+
     fn resolve(
         &self,
         build_id: &str,
@@ -31,27 +36,35 @@ impl SymbolSource for ElfSymbols {
         addresses: &[FileAddress],
         read: &dyn Fn() -> Result<Bytes, StoreError>,
     ) -> Vec<Vec<ResolvedCall>> {
-        let found = read().map_err(io::Error::other).and_then(|bytes| {
-            let folder = tempfile::tempdir_in(&self.temporary)?;
-            let kept = keep(&bytes, folder.path())?;
-            drop(bytes);
-            Ok(calls((build_id, file), addresses, &folder, kept.path()))
-        });
-        found.unwrap_or_else(|error| {
-            tracing::warn!(build_id, %error, "cannot read the symbols of a file");
-            vec![Vec::new(); addresses.len()]
-        })
+        let symbols = read().map_err(io::Error::other).and_then(|stored| self.symbols(stored));
+        match symbols {
+            Ok(symbols) => resolve(&symbols, file, addresses),
+            Err(error) => {
+                tracing::warn!(build_id, %error, "cannot read the symbols of a file");
+                vec![Vec::new(); addresses.len()]
+            }
+        }
     }
 
-    fn names_more(&self, stored: Bytes, sent: &Path) -> bool {
-        let file = keep(&stored, &self.temporary);
-        drop(stored);
-        match file.map(|file| plumb_symbolize::detail_of(file.path())) {
-            Ok(stored) => stored > plumb_symbolize::detail_of(sent),
-            Err(error) => {
-                tracing::warn!(%error, "cannot compare files with symbols");
-                false
+    fn names_more(&self, stored: Bytes, new: &Bytes) -> bool {
+        let (stored, new) = (self.symbols(stored), CompactSymbols::from_bytes(new));
+        // An unreadable table is replaced.
+        stored.is_ok_and(|stored| new.is_ok_and(|new| stored.detail() > new.detail()))
+    }
+}
+
+impl ElfSymbols {
+    /// The symbols in what is stored of a file: their table, or the file itself.
+    fn symbols(&self, stored: Bytes) -> io::Result<CompactSymbols> {
+        match CompactSymbols::from_bytes(&stored) {
+            Err(CompactError::Magic) => {
+                let mut file = NamedTempFile::new_in(&self.temporary)?;
+                file.write_all(&stored)?;
+                drop(stored);
+                CompactSymbols::of(file.path(), MOST_MEMORY)
+                    .map_err(|missing| io::Error::other(missing.to_string()))
             }
+            symbols => symbols.map_err(io::Error::other),
         }
     }
 }
@@ -61,75 +74,23 @@ pub(crate) fn build_id(file: &Path) -> Option<String> {
     plumb_symbolize::build_id_of(file).map(|id| id.to_string())
 }
 
-fn keep(bytes: &[u8], folder: &Path) -> io::Result<NamedTempFile> {
-    let mut file = NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    Ok(file)
+/// The functions at each of the addresses of a file with this name, outermost first.
+fn resolve(symbols: &CompactSymbols, file: &str, addresses: &[FileAddress]) -> Vec<Vec<ResolvedCall>> {
+    let stated = |at: &FileAddress| match at.is_file_offset {
+        true => symbols.address_of_offset(at.address),
+        false => Some(at.address),
+    };
+    let stated: Vec<Option<u64>> = addresses.iter().map(stated).collect();
+    let mut found = symbols.resolve(&stated.iter().flatten().copied().collect::<Vec<_>>()).into_iter();
+    let calls = |calls: Vec<CompactCall>| calls.into_iter().map(|call| named(call, file)).collect();
+    stated.into_iter().map(|at| at.and_then(|_| found.next()).map(calls).unwrap_or_default()).collect()
 }
 
-fn calls(
-    (build_id, called): (&str, &str),
-    addresses: &[FileAddress],
-    folder: &TempDir,
-    file: &Path,
-) -> Vec<Vec<ResolvedCall>> {
-    let mut profile = Profile::default();
-    let path = profile.strings.add(called);
-    let mut images = HashMap::new();
-    let [stated, offsets] = [AddressSpace::Svma, AddressSpace::FileOffset].map(|addresses| {
-        let build_id = BuildId::from_hex(build_id);
-        let dso = profile.dsos.add(Dso { path, build_id, kind: DsoKind::File, addresses });
-        images.insert(dso, vec![file.to_owned()]);
-        dso
-    });
-    let frames: Vec<FrameId> = addresses
-        .iter()
-        .map(|at| {
-            profile.frames.add(Frame {
-                kind: FrameKind::User,
-                dso: Some(if at.is_file_offset { offsets } else { stated }),
-                address: Address(at.address),
-                is_return: false,
-                found: Found::Sampled,
-            })
-        })
-        .collect();
-    let nowhere = folder.path().to_owned();
-    let options = Options {
-        images,
-        debug_roots: Vec::new(),
-        root: nowhere.join("root"),
-        proc: nowhere.join("proc"),
-        perf_maps: nowhere.join("maps"),
-        kernel: false,
-        cache: None,
-        threads: 1,
-        max_memory: Some(MOST_MEMORY),
-        ..Options::default()
-    };
-    let summary = symbolize(&mut profile, &options, &mut |_| {});
-    tracing::debug!(build_id, addresses = addresses.len(), ?summary, "read the symbols of a file");
-    frames.into_iter().map(|frame| calls_of(&profile, frame)).collect()
-}
-
-/// The functions of a frame, outermost first; a function without a symbol is named by its start address.
-fn calls_of(profile: &Profile, frame: FrameId) -> Vec<ResolvedCall> {
-    let text = |id| profile.strings.get(id).to_owned();
-    let call = |line: &plumb_profile::Line| {
-        let function = &profile.symbols.functions[line.function];
-        let (name, linkage_name) = (text(function.name), text(function.linkage_name));
-        ResolvedCall {
-            system_name: if linkage_name == name { String::new() } else { linkage_name },
-            function: name,
-            file: text(line.file),
-            line: line.line,
-            start_line: function.start_line,
-            inlined: line.inlined,
-        }
-    };
-    if profile.symbols.nameless_start(frame).is_some() {
-        let function = UnnamedFunctions::default().find(profile, frame).name(profile);
-        return vec![ResolvedCall { function, ..ResolvedCall::default() }];
-    }
-    profile.symbols.of(frame).iter().rev().map(call).collect()
+/// A call; a function without a symbol is named by its start address.
+fn named(call: CompactCall, file: &str) -> ResolvedCall {
+    let CompactCall { function, linkage_name, nameless_start, file: source, line, start_line, inlined } =
+        call;
+    let function = nameless_start.map_or(function, |start| unnamed_function_name(file, start));
+    let system_name = if linkage_name == function { String::new() } else { linkage_name };
+    ResolvedCall { function, system_name, file: source, line, start_line, inlined }
 }

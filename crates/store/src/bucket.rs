@@ -144,19 +144,14 @@ impl Bucket {
 
     /// Paths of all objects below a directory, with their modification times.
     pub fn list(&self, folder: &str) -> Result<Vec<(String, Millis)>, StoreError> {
-        let folder_path = Path::from(folder);
-        let list = self
-            .store
-            .list(Some(&folder_path))
-            .map_ok(|object| (object.location.to_string(), Millis(object.last_modified.timestamp_millis())));
-        self.wait(list.try_collect()).map_err(failed(folder))
+        Ok(self.objects(folder)?.into_iter().map(|(path, _, written)| (path, written)).collect())
     }
 
-    /// Paths of all objects below a directory, with their sizes in bytes.
-    pub fn sizes(&self, folder: &str) -> Result<Vec<(String, u64)>, StoreError> {
-        let folder_path = Path::from(folder);
-        let list =
-            self.store.list(Some(&folder_path)).map_ok(|object| (object.location.to_string(), object.size));
+    /// Paths of all objects below a directory, with their sizes in bytes and modification times.
+    pub fn objects(&self, folder: &str) -> Result<Vec<(String, u64, Millis)>, StoreError> {
+        let list = self.store.list(Some(&Path::from(folder))).map_ok(|object| {
+            (object.location.to_string(), object.size, Millis(object.last_modified.timestamp_millis()))
+        });
         self.wait(list.try_collect()).map_err(failed(folder))
     }
 

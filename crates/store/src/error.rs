@@ -41,6 +41,8 @@ pub enum StoreError {
     SharedTenant(Tenant),
     /// A build id is not a hexadecimal number.
     BuildId(String),
+    /// The symbols of a file cannot be read.
+    Symbols(String),
     /// Data is refused at the moment, because earlier data cannot be written.
     Full(String),
     /// A query needs more memory than its limit.
@@ -95,6 +97,7 @@ impl fmt::Display for StoreError {
                     "invalid build ID {text:?}: use its hexadecimal digits, as `readelf -n FILE` prints them"
                 )
             }
+            Self::Symbols(reason) => write!(out, "the symbols cannot be read: {reason}"),
             Self::Full(reason) => write!(out, "cannot be stored: {reason}"),
             Self::TooLarge { needed, limit } => write!(
                 out,

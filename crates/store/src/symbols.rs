@@ -1,15 +1,18 @@
-//! Names for frames that came without: files with symbols, by build id, which may come long after the profiles.
+//! Names for frames that came without: symbols of files, by build id, which may come long after the profiles.
 //!
-//! Frames stay as they were sent; names are put in when they are read, so that old profiles get them too. What a file says of an address is the
-//! [`SymbolSource`]'s to know: this crate reads no ELF.
+//! Frames stay as they were sent; names are put in when they are read, so that old profiles get them too. What is kept of a file, and what that says
+//! of an address, is the [`SymbolSource`]'s to know: this crate reads no ELF. Symbols that were not needed for longest make room for new ones.
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use bytes::Bytes;
 
+use crate::batch::Millis;
 use crate::bucket::Bucket;
+use crate::clock::now;
 use crate::dictionary::{Dictionary, TextId};
 use crate::error::StoreError;
 use crate::resolved::{FileAddress, FrameNames, ResolvedCall, is_build_id};
@@ -18,7 +21,16 @@ use crate::wanted::WantedFiles;
 
 /// A reader of files with symbols.
 pub trait SymbolSource: Send + Sync {
-    /// Returns the functions at each of these addresses of the `file` with this name, outermost first; none where unknown. `read` returns the file.
+    /// Returns what is stored of a file that was sent: its symbols. By default, the whole file.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    fn extract(&self, sent: &Path) -> Result<Bytes, StoreError> {
+        whole(sent)
+    }
+
+    /// Returns the functions at each of these addresses of the `file` with this name, outermost first; none where unknown. `read` returns what is
+    /// stored of the file.
     fn resolve(
         &self,
         build_id: &str,
@@ -27,8 +39,8 @@ pub trait SymbolSource: Send + Sync {
         read: &dyn Fn() -> Result<Bytes, StoreError>,
     ) -> Vec<Vec<ResolvedCall>>;
 
-    /// Whether a file that is stored names more than another of the same build id, which is sent.
-    fn names_more(&self, _stored: Bytes, _sent: &Path) -> bool {
+    /// Whether what is stored of a file names more than what another of the same build id has.
+    fn names_more(&self, _stored: Bytes, _new: &Bytes) -> bool {
         false
     }
 }
@@ -55,11 +67,20 @@ impl KnownNames {
     }
 }
 
-/// The files with symbols of all tenants.
+/// The stored symbols of a file.
+struct StoredSymbols {
+    bytes: u64,
+    /// Milliseconds since 1970 of their last use by a query of this server; before the first one, of their storing.
+    used: AtomicI64,
+}
+
+/// The stored symbols of a tenant's files, by build id.
+type StoredFiles = HashMap<String, StoredSymbols>;
+
+/// The symbols of all tenants' files.
 #[derive(Default)]
 pub(crate) struct SymbolFiles {
-    /// By tenant and build id how large each is.
-    files: RwLock<HashMap<Tenant, HashMap<String, u64>>>,
+    files: RwLock<HashMap<Tenant, StoredFiles>>,
     source: RwLock<Option<Arc<dyn SymbolSource>>>,
     /// One query at a time reads files: they are large, and others mostly want the same.
     known: Mutex<KnownNames>,
@@ -75,20 +96,27 @@ fn path(tenant: &Tenant, build_id: &str) -> String {
 impl SymbolFiles {
     /// Finds the files of a tenant; says whether they are others than before.
     pub fn open(&self, bucket: &Bucket, tenant: &Tenant) -> Result<bool, StoreError> {
-        let mut found = HashMap::new();
-        for (path, size) in bucket.sizes(&format!("{tenant}/symbols"))? {
+        let mut found = StoredFiles::new();
+        for (path, bytes, Millis(written)) in bucket.objects(&format!("{tenant}/symbols"))? {
             if let Some((_, build_id)) = path.rsplit_once('/') {
-                found.insert(build_id.to_owned(), size);
+                found.insert(build_id.to_owned(), StoredSymbols { bytes, used: written.into() });
             }
         }
         let mut files = self.files.write().unwrap_or_else(PoisonError::into_inner);
-        let before = files.insert(tenant.clone(), found).unwrap_or_default();
-        let now = &files[tenant];
-        let mut known = lock(&self.known);
-        for (build_id, _) in before.iter().filter(|&(build_id, size)| now.get(build_id) != Some(size)) {
-            known.forget(&(tenant.clone(), build_id.clone()));
+        let before = files.remove(tenant).unwrap_or_default();
+        let (mut known, mut is_changed) = (lock(&self.known), found.len() != before.len());
+        for (build_id, file) in &before {
+            match found.get_mut(build_id).filter(|found| found.bytes == file.bytes) {
+                Some(found) => *found.used.get_mut() = file.used.load(Ordering::Relaxed),
+                None => {
+                    known.forget(&(tenant.clone(), build_id.clone()));
+                    is_changed = true;
+                }
+            }
         }
-        Ok(before != *now)
+        is_changed |= found.keys().any(|build_id| !before.contains_key(build_id));
+        files.insert(tenant.clone(), found);
+        Ok(is_changed)
     }
 
     /// Notes which files a batch has nameless frames of.
@@ -112,7 +140,8 @@ impl SymbolFiles {
         files.get(tenant).is_some_and(|files| files.contains_key(&build_id.to_ascii_lowercase()))
     }
 
-    /// Stores a file, unless the existing one has more names; returns whether it did. All files of a tenant take at most `quota` bytes.
+    /// Stores the symbols of a file, unless the stored ones name more. Returns whether it did. A tenant's symbols take at most `quota` bytes: the least
+    /// recently used ones are removed.
     pub fn put(
         &self,
         bucket: &Bucket,
@@ -120,34 +149,60 @@ impl SymbolFiles {
         sent: &Path,
         quota: u64,
     ) -> Result<bool, StoreError> {
-        let unread = |source| StoreError::Io { path: sent.to_owned(), action: "read", source };
         if !is_build_id(build_id) {
             return Err(StoreError::BuildId(build_id.chars().take(200).collect()));
         }
-        let (build_id, size) = (build_id.to_ascii_lowercase(), sent.metadata().map_err(unread)?.len());
-        let taken: u64 = {
-            let files = self.files.read().unwrap_or_else(PoisonError::into_inner);
-            let others = files.get(tenant).into_iter().flatten().filter(|&(other, _)| *other != build_id);
-            others.map(|(_, size)| size).sum()
-        };
-        if taken.saturating_add(size) > quota {
-            let message = format!("symbols take {} of {} MiB already", taken >> 20, quota >> 20);
+        let build_id = build_id.to_ascii_lowercase();
+        let source = self.source.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let new = source.as_ref().map_or_else(|| whole(sent), |source| source.extract(sent))?;
+        let bytes = new.len() as u64;
+        if bytes > quota {
+            let message =
+                format!("its symbols take {} MiB, and {} MiB are allowed", bytes >> 20, quota >> 20);
             return Err(StoreError::Full(message));
         }
-        let source = self.source.read().unwrap_or_else(PoisonError::into_inner).clone();
         let _replacing = lock(&self.replacing);
         if let Some(source) = source.filter(|_| self.has(tenant, &build_id))
-            && source.names_more(bucket.get(&path(tenant, &build_id))?, sent)
+            && source.names_more(bucket.get(&path(tenant, &build_id))?, &new)
         {
             return Ok(false);
         }
-        // Only one of the two files is in memory at a time: each may be large.
-        bucket.put(&path(tenant, &build_id), std::fs::read(sent).map_err(unread)?.into())?;
+        self.make_room(bucket, (tenant, &build_id), quota - bytes)?;
+        bucket.put(&path(tenant, &build_id), new)?;
         lock(&self.wanted).came(tenant, &build_id);
         let mut files = self.files.write().unwrap_or_else(PoisonError::into_inner);
         lock(&self.known).forget(&(tenant.clone(), build_id.clone()));
-        files.entry(tenant.clone()).or_default().insert(build_id, size);
+        let stored = StoredSymbols { bytes, used: now().0.into() };
+        files.entry(tenant.clone()).or_default().insert(build_id, stored);
         Ok(true)
+    }
+
+    /// Removes the least recently used symbols of other files, until all take no more than `most` bytes.
+    fn make_room(
+        &self,
+        bucket: &Bucket,
+        (tenant, new): (&Tenant, &String),
+        most: u64,
+    ) -> Result<(), StoreError> {
+        let mut by_use: Vec<(i64, String, u64)> = {
+            let files = self.files.read().unwrap_or_else(PoisonError::into_inner);
+            let others = files.get(tenant).into_iter().flatten().filter(|&(other, _)| other != new);
+            others.map(|(id, file)| (file.used.load(Ordering::Relaxed), id.clone(), file.bytes)).collect()
+        };
+        by_use.sort_unstable();
+        let mut taken: u64 = by_use.iter().map(|&(_, _, bytes)| bytes).sum();
+        for (_, build_id, bytes) in by_use {
+            if taken <= most {
+                break;
+            }
+            bucket.delete(&path(tenant, &build_id))?;
+            tracing::info!(%tenant, build_id, bytes, "removed symbols that were not needed for longest");
+            taken -= bytes;
+            let mut files = self.files.write().unwrap_or_else(PoisonError::into_inner);
+            files.entry(tenant.clone()).or_default().remove(&build_id);
+            lock(&self.known).forget(&(tenant.clone(), build_id));
+        }
+        Ok(())
     }
 
     /// Removes all files of a tenant, and the lists of known and wanted ones.
@@ -192,7 +247,7 @@ impl SymbolFiles {
 
     /// Returns, by build ID of an existing file, its name and the frames without a name: their indices and addresses.
     fn nameless(&self, tenant: &Tenant, dictionary: &Dictionary) -> HashMap<String, NamelessFrames> {
-        let mut nameless: HashMap<String, NamelessFrames> = HashMap::new();
+        let (mut nameless, now) = (HashMap::<String, NamelessFrames>::new(), now().0);
         let files = self.files.read().unwrap_or_else(PoisonError::into_inner);
         let Some(files) = files.get(tenant).filter(|files| !files.is_empty()) else {
             return nameless;
@@ -201,7 +256,8 @@ impl SymbolFiles {
         for (place, frame) in dictionary.frames().enumerate().filter(|(_, frame)| frame.is_nameless()) {
             let build_id = is_there.entry(frame.build_id).or_insert_with(|| {
                 let text = dictionary.resolve(frame.build_id).to_ascii_lowercase();
-                files.contains_key(&text).then_some(text)
+                files.get(&text)?.used.store(now, Ordering::Relaxed);
+                Some(text)
             });
             if let Some(build_id) = build_id {
                 let at = FileAddress { address: frame.address, is_file_offset: frame.is_file_offset };
@@ -211,6 +267,11 @@ impl SymbolFiles {
         }
         nameless
     }
+}
+
+fn whole(sent: &Path) -> Result<Bytes, StoreError> {
+    let unread = |source| StoreError::Io { path: sent.to_owned(), action: "read", source };
+    Ok(std::fs::read(sent).map_err(unread)?.into())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

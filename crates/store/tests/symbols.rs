@@ -133,6 +133,45 @@ fn names_reach_old_and_new_profiles() {
             "{wrong}"
         );
     }
-    let large = file(&"x".repeat(90));
+    let large = file(&"x".repeat(101));
     assert!(matches!(store.put_symbols(&tenant, "aaaa", &large), Err(StoreError::Full(_))));
+    assert_eq!(path(&store), names, "what is refused removes nothing");
+}
+
+#[test]
+fn symbols_that_were_not_needed_for_longest_make_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = StoreOptions {
+        retention: Duration::from_secs(u32::MAX.into()),
+        symbol_bytes: 100,
+        ..StoreOptions::new(folder.path())
+    };
+    let (tenant, store) = (Tenant::default(), Store::open(options.clone()).unwrap());
+    store.set_symbol_source(Arc::new(Lines));
+    let sent = folder.path().join("sent");
+    let put = |store: &Store, build_id: &str, text: &str| {
+        std::fs::write(&sent, text).unwrap();
+        // Times are in milliseconds.
+        std::thread::sleep(Duration::from_millis(3));
+        assert!(store.put_symbols(&tenant, build_id, &sent).unwrap());
+        std::thread::sleep(Duration::from_millis(3));
+    };
+    let kept = |store: &Store, ids: &[&str]| -> Vec<bool> {
+        ids.iter().map(|id| store.has_symbols(&tenant, id)).collect()
+    };
+    run(store.append(&tenant, sample(1000))).unwrap();
+    put(&store, BUILD_ID, "16 start\n32 work inlined");
+    put(&store, "aaaa", &"x".repeat(40));
+    // The first is needed again, and so the second is removed.
+    assert_eq!(path(&store), ["main", "start", "work", "inlined"]);
+    put(&store, "bbbb", &"x".repeat(40));
+    assert_eq!(kept(&store, &[BUILD_ID, "aaaa", "bbbb"]), [true, false, true]);
+    assert_eq!(path(&store), ["main", "start", "work", "inlined"]);
+    drop(store);
+    // A server that has just started knows only when they were stored.
+    let store = Store::open(options).unwrap();
+    store.set_symbol_source(Arc::new(Lines));
+    put(&store, "cccc", &"x".repeat(40));
+    assert_eq!(kept(&store, &[BUILD_ID, "bbbb", "cccc"]), [false, true, true]);
+    assert_eq!(path(&store), ["main", "libx.so+0x10", "libx.so+0x20"]);
 }
