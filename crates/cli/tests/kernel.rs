@@ -293,7 +293,7 @@ fn what_runs_already_is_counted_from_then_on() {
 }
 
 #[test]
-fn what_can_not_be_is_said() {
+fn impossible_combinations_of_options_are_refused() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     for arguments in
         [&["kernel", "--calls"][..], &["kernel", "--per", "thread", "-a"], &["kernel", "-o", "x"]]

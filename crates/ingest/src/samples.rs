@@ -21,12 +21,12 @@ pub(crate) struct Sideband {
 impl Ingest {
     /// Notes the system call that a sample interrupted if it was taken in the kernel: a sample of this thread at about this time, whose record
     /// follows.
-    pub fn is_in_call(&mut self, tid: u32, time_ns: u64, syscall: Option<u32>) {
+    pub fn note_interrupted_call(&mut self, tid: u32, time_ns: u64, syscall: Option<u32>) {
         self.sideband.calls.keep(tid, time_ns, syscall);
     }
 
     /// Notes the script frames of a sample whose record follows.
-    pub fn is_in_script(&mut self, tid: u32, script: Script) {
+    pub fn note_script(&mut self, tid: u32, script: Script) {
         self.sideband.scripts.keep(tid, script.time_ns, script);
     }
 

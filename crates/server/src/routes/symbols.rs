@@ -58,7 +58,7 @@ async fn upload(
     let limits = app.options.ingest.symbols;
     let folder = app.store.temporary_directory();
     let file = read_file(&app, &parts.headers, body, &limits, &folder).await?;
-    // The whole file is in memory while it is stored.
+    // Reading debug information takes much memory.
     let one = app.large().await;
     let stored = tokio::task::spawn_blocking(move || {
         let _one = one;
