@@ -188,7 +188,9 @@ impl UnwinderSession {
         self.fetch();
         for message in self.messages.list.iter_mut().skip(self.known) {
             match message {
-                &mut Message::InCall { tid, time_ns, syscall } => ingest.note_interrupted_call(tid, time_ns, syscall),
+                &mut Message::InCall { tid, time_ns, syscall } => {
+                    ingest.note_interrupted_call(tid, time_ns, syscall)
+                }
                 Message::Script { tid, script } => {
                     let rounds = std::mem::take(&mut script.rounds);
                     ingest.note_script(*tid, Script { rounds, ..*script });

@@ -53,7 +53,8 @@ after_decoy:
     ret
 ";
 
-/// Calls it by its name and through a pointer, from frames of the size that the test wants.
+/// Calls it by its name and through a pointer, from frames of the size that the test wants; as often, but in random order: a timer that keeps step with
+/// the program would see one more than the other.
 const CALLERS: &str = "#include <string.h>
 void kernel_by_hand(unsigned long);
 void (*volatile pointer)(unsigned long) = kernel_by_hand;
@@ -64,7 +65,15 @@ __attribute__((noinline)) static void through_pointer(unsigned long n)
 { volatile char room[ROOM]; room[ROOM - 1] = 1; pointer(n); sink = room[ROOM - 1]; }
 __attribute__((noinline)) static void outer(int way, unsigned long n)
 { if (way) directly(n); else through_pointer(n); sink++; }
-int main(void) { for (int i = 0; i < 1800; i++) outer(i & 1, 1000000); return 0; }
+int main(void)
+{
+    unsigned order = 1;
+    for (int i = 0; i < 1800; i++) {
+        if (!(i & 1)) order = order * 1664525 + 1013904223;
+        outer((i ^ order >> 16) & 1, 1000000);
+    }
+    return 0;
+}
 ";
 
 /// Leaves space in its frame for the remains of earlier calls.
@@ -99,10 +108,13 @@ __attribute__((noinline)) static void directly(unsigned long n) { kernel_by_hand
 __attribute__((noinline)) static void through_pointer(unsigned long n) { pointer(n); sink++; }
 int main(void)
 {
-    for (int i = 0; i < 900; i++) {
+    unsigned order = 1;
+    for (int i = 0; i < 1500; i++) {
         earlier();
-        if (i % 3 == 0) jumping(1000000);
-        else if (i % 3 == 1) directly(1000000);
+        if (i % 3 == 0) order = order * 1664525 + 1013904223;
+        unsigned way = (i * (1 + (order >> 16 & 1)) + (order >> 17)) % 3;
+        if (way == 0) jumping(1000000);
+        else if (way == 1) directly(1000000);
         else through_pointer(1000000);
     }
     return 0;
