@@ -5,6 +5,8 @@ cd "$(dirname "$0")/.."
 
 # What a test may not skip for want of: what this machine has, and xtask/deps.sh installs. Another list, or none, can be given.
 export PLUMB_REQUIRE="${PLUMB_REQUIRE-bpf,cc,perf,perf-command,root}"
+# Tests of probes need it, and a machine that has just been started may lack it.
+[ -e /sys/kernel/tracing/uprobe_events ] || mount -t tracefs none /sys/kernel/tracing || true
 # Nothing is built a second time here, and what would make that quicker takes gigabytes.
 export CARGO_INCREMENTAL=0
 
