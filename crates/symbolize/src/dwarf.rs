@@ -30,7 +30,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::rc::Rc;
 
-use gimli::{DwoId, UnitOffset, UnitRef, UnitSectionOffset};
+use gimli::{DwoId, UnitRef, UnitSectionOffset};
 
 use crate::boundaries::Boundaries;
 use crate::dwarf::budget::Budget;
@@ -232,22 +232,10 @@ fn chains<'a>(
     rows: &[Option<(Rc<str>, u32)>],
 ) -> Vec<Option<Found>> {
     let both = hits.into_iter().zip(rows);
-    // Addresses near each other are mostly in the same call.
-    let mut last: Option<((UnitOffset, Option<u32>), Found)> = None;
     both.map(|(hit, row)| {
         let (file, line) = row.clone().unwrap_or_default();
         match hit {
-            Some(hit) => {
-                let at = (hit.entry, hit.innermost);
-                let known = last.take().filter(|(last, _)| *last == at);
-                let mut found = known
-                    .map_or_else(|| chain(side, unit, names, &hit, file.clone(), line), |(_, found)| found);
-                if let Some(innermost) = found.frames.first_mut() {
-                    (innermost.file, innermost.line) = (file, line);
-                }
-                last = Some((at, found.clone()));
-                Some(found)
-            }
+            Some(hit) => Some(chain(side, unit, names, &hit, file, line)),
             None if row.is_some() => {
                 Some(Found { frames: vec![Place { name: None, file, line }], start: None })
             }

@@ -17,6 +17,13 @@ pub(crate) fn extent(images: &Images, address: u64) -> Option<(u64, u64)> {
 
 /// Returns the start addresses of all unwind entries, sorted.
 pub(crate) fn starts(image: &Image) -> Vec<u64> {
+    let mut starts: Vec<u64> = entries(image).into_iter().map(|(start, _)| start).collect();
+    starts.dedup();
+    starts
+}
+
+/// Returns start and end of each unwind entry, sorted by start.
+pub(crate) fn entries(image: &Image) -> Vec<(u64, u64)> {
     if image.form.endian != Endianness::Little {
         return Vec::new();
     }
@@ -24,20 +31,7 @@ pub(crate) fn starts(image: &Image) -> Vec<u64> {
         return Vec::new();
     };
     let address_size = if image.form.is_64 { 8 } else { 4 };
-    let mut starts: Vec<u64> =
-        listed(&bytes, &bases(image), address_size).into_iter().map(|(start, _)| start).collect();
-    starts.dedup();
-    starts
-}
-
-/// Returns start and end of each unwind entry that [`Extents`] finds.
-pub(crate) fn bounds(image: &Image) -> Vec<u64> {
-    let Some(extents) = Extents::read(image) else { return Vec::new() };
-    let entries = match extents {
-        Extents::Searched { entries, bases, address_size, .. } => listed(&entries, &bases, address_size),
-        Extents::Listed(entries) => entries,
-    };
-    entries.into_iter().flat_map(|(start, end)| [start, end]).collect()
+    listed(&bytes, &bases(image), address_size)
 }
 
 /// Largest unwind information that is used, in bytes: it stays in memory as long as the file's symbols.

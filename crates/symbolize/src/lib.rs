@@ -95,11 +95,7 @@ pub enum SymbolDetail {
     Full,
 }
 
-/// Returns the detail of an ELF file's symbols; the least if it can't be read.
-pub fn detail_of(path: &Path) -> SymbolDetail {
-    elf::Image::open(path).map_or(SymbolDetail::default(), |image| detail(&image))
-}
-
+/// Returns the detail of an ELF file's symbols.
 fn detail(image: &elf::Image) -> SymbolDetail {
     let has_symbols = image.section_of(object::elf::SHT_SYMTAB).is_some();
     match image.has_dwarf() && image.debug_section(".debug_line").is_some() {

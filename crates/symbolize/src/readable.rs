@@ -43,7 +43,7 @@ pub fn make_readable(profile: &mut Profile) {
 }
 
 /// Returns the readable forms of names, in their order.
-fn all(names: &[&str]) -> Vec<String> {
+pub(crate) fn all(names: &[&str]) -> Vec<String> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(names.len().div_ceil(SHARE));
     let share = names.len().div_ceil(threads.max(1)).max(1);
     let some = |names: &[&str]| names.iter().map(|name| demangle(name)).collect::<Vec<_>>();

@@ -7,7 +7,7 @@ use object::elf::{EM_X86_64, SHT_DYNSYM, SHT_SYMTAB};
 use crate::beginnings::Beginnings;
 use crate::boundaries::Boundaries;
 use crate::elf::Image;
-use crate::extent::{Extents, bounds, starts};
+use crate::extent::{Extents, entries, starts};
 use crate::headers::Section;
 use crate::job::Answer;
 use crate::plt::Plt;
@@ -169,8 +169,7 @@ impl FileSymbols {
                 boundaries.extend(pieces(start, end));
             }
         }
-        boundaries.extend(bounds(image));
-        boundaries.extend(starts(image));
+        boundaries.extend(entries(image).into_iter().flat_map(|(start, end)| [start, end]));
         boundaries.extend(self.beginnings.get_or_insert_with(|| Beginnings::read(image)).all());
         boundaries.extend(Plt::boundaries(image));
         boundaries.extend([self.entry, self.entry.saturating_add(START)]);

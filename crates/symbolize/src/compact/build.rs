@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use plumb_profile::{AddressSpace, DsoId, DsoKind, FrameId, Id};
 
-use super::{CompactSymbols, Function, Place, Scope};
+use super::{CompactSymbols, Function, Position, Scope};
 use crate::demangle::{demangle, is_mangled};
 use crate::elf::Image;
 use crate::file::{Images, OpenFile};
@@ -118,12 +118,12 @@ impl Building {
     fn add(&mut self, addresses: &[u64], answer: &Answer) {
         let functions: Vec<u32> = answer.functions().iter().map(|function| self.function(function)).collect();
         let files: Vec<u32> = answer.files().iter().map(|file| self.text(file)).collect();
-        let mut places = vec![Place::default(); addresses.len()];
+        let mut places = vec![Position::default(); addresses.len()];
         for (frame, innermost_first) in answer.places() {
-            let mut place = Place::default();
+            let mut place = Position::default();
             for call in innermost_first.iter().rev() {
                 let scope = self.scope(functions[call.function as usize], place, call.inlined);
-                place = Place { scope, file: files[call.file as usize], line: call.line };
+                place = Position { scope, file: files[call.file as usize], line: call.line };
             }
             places[frame.index()] = place;
         }
@@ -133,7 +133,7 @@ impl Building {
     }
 
     /// The number, plus one, of the scope of a function that is called where the outer one is at `from`.
-    fn scope(&mut self, function: u32, from: Place, inlined: bool) -> u32 {
+    fn scope(&mut self, function: u32, from: Position, inlined: bool) -> u32 {
         let scope = Scope { function, outer: from.scope, file: from.file, line: from.line, inlined };
         let scopes = &mut self.table.scopes;
         *self.scopes.entry(scope).or_insert_with(|| {

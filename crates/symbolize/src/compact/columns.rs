@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Place;
+use super::Position;
 
 /// Ranges of addresses. Each begins where the one before ends, and the last has no end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,12 +12,12 @@ pub(super) struct Columns {
     files: Vec<u8>,
     lines: Vec<u8>,
     #[serde(skip)]
-    last: (u64, Place),
+    last: (u64, Position),
 }
 
 impl Columns {
     /// Adds a range, whose start is behind the start of the one before.
-    pub fn push(&mut self, start: u64, place: Place) {
+    pub fn push(&mut self, start: u64, place: Position) {
         let (last_start, last) = self.last;
         if last == place {
             return;
@@ -30,10 +30,10 @@ impl Columns {
     }
 
     /// Returns the place of each of the sorted addresses.
-    pub fn find(&self, sorted: &[u64]) -> Vec<Place> {
+    pub fn find(&self, sorted: &[u64]) -> Vec<Position> {
         let mut found = Vec::with_capacity(sorted.len());
         let mut rest = [&*self.starts, &self.scopes, &self.files, &self.lines];
-        let (mut start, mut place) = (0_u64, Place::default());
+        let (mut start, mut place) = (0_u64, Position::default());
         while found.len() < sorted.len() {
             let Some([step, scope, file, line]) = take(&mut rest) else { break };
             let next = start.wrapping_add(step);
@@ -84,14 +84,14 @@ mod tests {
     #[test]
     fn a_range_holds_until_the_next() {
         let mut columns = Columns::default();
-        let place = |scope, line| Place { scope, file: 1, line };
+        let place = |scope, line| Position { scope, file: 1, line };
         columns.push(0x1000, place(7, 20));
         columns.push(0x1004, place(7, 20));
         columns.push(0x1010, place(3, u32::MAX));
-        columns.push(0xffff_ffff_8000_0000, Place::default());
+        columns.push(0xffff_ffff_8000_0000, Position::default());
         let found =
             columns.find(&[0, 0xfff, 0x1000, 0x100f, 0x1010, 0x1010, 0xffff_ffff_8000_0000, u64::MAX]);
-        let nothing = Place::default();
+        let nothing = Position::default();
         let (first, second) = (place(7, 20), place(3, u32::MAX));
         assert_eq!(found, [nothing, nothing, first, first, second, second, nothing, nothing]);
         assert_eq!(columns.starts.len(), 2 + 1 + 10, "equal places are one range");

@@ -7,14 +7,13 @@
 mod build;
 mod columns;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::SymbolDetail;
 use crate::compact::columns::Columns;
-use crate::demangle::demangle;
-use crate::work::STACK;
+use crate::readable;
 
 /// First bytes of a table.
 const MAGIC: [u8; 8] = *b"plumbsy\x01";
@@ -99,7 +98,7 @@ struct Scope {
 
 /// The common part of a range of addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Place {
+struct Position {
     /// Number of the innermost scope plus one; 0 where nothing is known.
     scope: u32,
     file: u32,
@@ -150,26 +149,20 @@ impl CompactSymbols {
         order.sort_unstable_by_key(|&index| addresses[index]);
         let sorted: Vec<u64> = order.iter().map(|&index| addresses[index]).collect();
         let places = self.columns.find(&sorted);
-        // Demanglers are recursive.
-        let mut names = HashMap::new();
-        let calls = std::thread::scope(|scope| {
-            let calls = || places.into_iter().map(|place| self.calls(place, &mut names)).collect::<Vec<_>>();
-            let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, calls);
-            thread.ok().and_then(|thread| thread.join().ok())
-        });
+        let names = self.names(&places);
         let mut found = vec![Vec::new(); addresses.len()];
-        order.into_iter().zip(calls.unwrap_or_default()).for_each(|(index, calls)| found[index] = calls);
+        order.into_iter().zip(places).for_each(|(index, place)| found[index] = self.calls(place, &names));
         found
     }
 
-    /// The functions of a place, outermost first. `names` has those of functions that were seen before.
-    fn calls(&self, place: Place, names: &mut HashMap<u32, String>) -> Vec<CompactCall> {
+    /// The functions of a place, outermost first.
+    fn calls(&self, place: Position, names: &HashMap<u32, String>) -> Vec<CompactCall> {
+        let Position { scope, mut file, mut line } = place;
         let mut calls = Vec::new();
-        let Place { scope: mut at, mut file, mut line } = place;
-        while let Some(scope) = at.checked_sub(1).and_then(|number| self.scopes.get(number as usize)) {
+        for scope in self.outwards(scope) {
             let function = self.functions.get(scope.function as usize).copied().unwrap_or_default();
             calls.push(CompactCall {
-                function: names.entry(scope.function).or_insert_with(|| self.name(function)).clone(),
+                function: names.get(&scope.function).cloned().unwrap_or_default(),
                 linkage_name: self.text(function.linkage_name).to_owned(),
                 nameless_start: function.nameless_start,
                 file: self.text(file).to_owned(),
@@ -177,19 +170,34 @@ impl CompactSymbols {
                 start_line: function.start_line,
                 inlined: scope.inlined,
             });
-            // Only a damaged table has a scope around itself.
-            at = scope.outer.min(at - 1);
             (file, line) = (scope.file, scope.line);
         }
         calls.reverse();
         calls
     }
 
-    fn name(&self, function: Function) -> String {
-        match function.name {
-            0 => demangle(self.text(function.linkage_name)),
-            name => self.text(name).to_owned(),
-        }
+    /// The readable names of the functions of these places.
+    fn names(&self, places: &[Position]) -> HashMap<u32, String> {
+        let functions =
+            places.iter().flat_map(|place| self.outwards(place.scope)).map(|scope| scope.function);
+        let functions: HashSet<u32> = functions.collect();
+        let known = |&number: &u32| Some((number, self.functions.get(number as usize)?));
+        let (mangled, others): (Vec<_>, Vec<_>) =
+            functions.iter().filter_map(known).partition(|(_, function)| function.name == 0);
+        let linkage_names: Vec<&str> =
+            mangled.iter().map(|(_, function)| self.text(function.linkage_name)).collect();
+        let demangled = mangled.iter().map(|&(number, _)| number).zip(readable::all(&linkage_names));
+        let others =
+            others.into_iter().map(|(number, function)| (number, self.text(function.name).to_owned()));
+        others.chain(demangled).collect()
+    }
+
+    /// The scope with that number, plus one, and those around it.
+    fn outwards(&self, scope: u32) -> impl Iterator<Item = &Scope> {
+        // Only a damaged table has a scope around itself.
+        let outer = |&at: &u32| Some(self.scopes.get(at.checked_sub(1)? as usize)?.outer.min(at - 1));
+        let numbers = std::iter::successors(Some(scope), outer);
+        numbers.map_while(|at| self.scopes.get(at.checked_sub(1)? as usize))
     }
 
     fn text(&self, number: u32) -> &str {
