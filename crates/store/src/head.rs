@@ -31,16 +31,13 @@ pub(crate) struct Mark {
 
 impl Head {
     /// A head with the samples of a batch.
-    pub fn of(batch: &Batch) -> Self {
-        let head = Self::default();
-        head.append(batch);
-        head
+    pub fn of(batch: Batch) -> Self {
+        Self { span: Mutex::new(span(&batch)), batch: RwLock::new(batch), ..Self::default() }
     }
 
     /// Adds a batch.
     pub fn append(&self, batch: &Batch) {
-        let times = || batch.samples().iter().map(|sample| sample.time);
-        if let Some((first, last)) = times().min().zip(times().max()) {
+        if let Some((first, last)) = span(batch) {
             let mut span = self.span.lock().unwrap_or_else(PoisonError::into_inner);
             let (from, until) = span.unwrap_or((first, last));
             *span = Some((from.min(first), until.max(last)));
@@ -84,4 +81,10 @@ impl Head {
     pub fn span(&self) -> Option<(Millis, Millis)> {
         *self.span.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Timestamps of the first and the last sample.
+fn span(batch: &Batch) -> Option<(Millis, Millis)> {
+    let times = || batch.samples().iter().map(|sample| sample.time);
+    times().min().zip(times().max())
 }

@@ -168,7 +168,7 @@ pub(crate) fn read_log(
         let heads = replay.heads.into_iter().filter(|(tenant, _)| !tombstones.is_deleted(tenant, number));
         for (name, batch) in heads {
             let Ok(tenant) = Tenant::new(&name) else { continue };
-            let head = Head::of(&batch);
+            let head = Head::of(batch);
             let state = shared.tenants.get_or_new(&tenant);
             let mut parts = state.write();
             let is_stored = parts.blocks.iter().any(|block| block.meta.has_segment(&shared.server, number));

@@ -104,17 +104,17 @@ impl SymbolFiles {
         }
         let mut files = self.files.write().unwrap_or_else(PoisonError::into_inner);
         let before = files.remove(tenant).unwrap_or_default();
-        let (mut known, mut is_changed) = (lock(&self.known), found.len() != before.len());
-        for (build_id, file) in &before {
-            match found.get_mut(build_id).filter(|found| found.bytes == file.bytes) {
-                Some(found) => *found.used.get_mut() = file.used.load(Ordering::Relaxed),
+        let mut known = lock(&self.known);
+        let mut is_changed = found.keys().any(|build_id| !before.contains_key(build_id));
+        for (build_id, old) in before {
+            match found.get_mut(&build_id).filter(|new| new.bytes == old.bytes) {
+                Some(new) => new.used = old.used,
                 None => {
-                    known.forget(&(tenant.clone(), build_id.clone()));
+                    known.forget(&(tenant.clone(), build_id));
                     is_changed = true;
                 }
             }
         }
-        is_changed |= found.keys().any(|build_id| !before.contains_key(build_id));
         files.insert(tenant.clone(), found);
         Ok(is_changed)
     }

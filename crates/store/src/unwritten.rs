@@ -53,7 +53,12 @@ impl Unwritten {
         self.parts
             .into_iter()
             .filter(|&(segment, _)| is_new(segment))
-            .map(|(_, batch)| Head::of(&batch))
+            .map(|(_, batch)| {
+                // A batch that was read does not know its memory.
+                let head = Head::default();
+                head.append(&batch);
+                head
+            })
             .collect()
     }
 }
