@@ -51,23 +51,20 @@ class Server:
     def connection(self, patience=120):
         return http.client.HTTPConnection('127.0.0.1', self.port, timeout=patience)
 
-    def get(self, path):
-        connection = self.connection()
-        connection.request('GET', path)
+    def ask(self, method, path, body=None, headers={}, connection=None):
+        connection = connection or self.connection()
+        connection.request(method, path, body, headers)
         answer = connection.getresponse()
         return answer.status, answer.read()
+
+    def get(self, path):
+        return self.ask('GET', path)
 
     def post(self, path, body=b'', kind='application/json', connection=None):
-        connection = connection or self.connection()
-        connection.request('POST', path, body, {'Content-Type': kind})
-        answer = connection.getresponse()
-        return answer.status, answer.read()
+        return self.ask('POST', path, body, {'Content-Type': kind}, connection)
 
     def put(self, path, body):
-        connection = self.connection()
-        connection.request('PUT', path, body)
-        answer = connection.getresponse()
-        return answer.status, answer.read()
+        return self.ask('PUT', path, body)
 
     def rpc(self, method, **body):
         status, answer = self.post('/querier.v1.QuerierService/' + method, json.dumps(body).encode())
