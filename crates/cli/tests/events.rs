@@ -140,8 +140,8 @@ fn page_faults_are_faults_however_many_are_sampled() {
     // rings, and a recorder may be kept from them.
     let cases: [(&[&str], &str, u64, u64); 4] = [
         (&["page-faults"], "400", 0, 1),
-        (&["minor-faults"], "60000", 10, 0),
-        (&["page-faults", "-F", "500"], "60000", 10, 0),
+        (&["minor-faults"], "600000", 10, 0),
+        (&["page-faults", "-F", "500"], "600000", 10, 0),
         (&["page-faults", "-c", "100"], "60000", 1, 100),
     ];
     for (event, pages, percent, each) in cases {
@@ -171,7 +171,7 @@ fn page_faults_are_faults_however_many_are_sampled() {
             "by frequency the sum is what was counted: {weight} of {happened}"
         );
         let samples = shown["samples"].as_u64().expect("it is a number");
-        // Rings hold a burst until the recorder looks, and limits it.
+        // Rings hold a burst until the recorder looks and limits it, which may take a tenth of a second or more.
         assert!(percent == 0 || samples * 2 < happened, "{samples} of {happened} are no limit");
         assert_eq!(place.cut(), [""; 0], "{event:?}");
     }
