@@ -67,12 +67,13 @@ def modes():
     policy = {'from': [monitoring], 'egress': [dict(to=[dict(ipBlock=dict(cidr='10.0.0.0/8'))])]}
     monitor = dict(enabled=True, labels=dict(release='prometheus'))
     role = {'annotations': {'eks.amazonaws.com/role-arn': 'arn:aws:iam::123456789012:role/plumb'}}
-    other = dict(nodeSelector=dict(disk='fast'), tenants=['* retention=30d rate=256K', 'shop rate=1M'], tolerations=[dict(operator='Exists')], extraArgs=['--max-query-length=30d'])
-    agent = dict(url='https://profiles.example:4041', cluster='east', extraArgs=['--relabel=drop:service.name=backup.*'], priorityClassName='high')
+    pods = dict(podLabels=dict(team='profiling'), podAnnotations={'linkerd.io/inject': 'enabled'})
+    other = dict(nodeSelector=dict(disk='fast'), tenants=['* retention=30d rate=256K', 'shop rate=1M'], tolerations=[dict(operator='Exists')], extraArgs=['--max-query-length=30d'], **pods)
+    agent = dict(url='https://profiles.example:4041', cluster='east', extraArgs=['--relabel=drop:service.name=backup.*'], priorityClassName='high', **pods)
     return {
         'agent alone': dict(agent=agent, server=dict(enabled=False)),
         'several servers': dict(server=dict(replicas=3, bucket=bucket, networkPolicy=policy, serviceMonitor=monitor, storage=dict(className='fast'), **other)),
-        'one server of a bucket, by role': dict(server=dict(bucket=dict(url='s3://profiles/plumb'), serviceAccount=role, readiness='pushes')),
+        'one server of a bucket, by role': dict(server=dict(bucket=dict(url='s3://profiles/plumb'), serviceAccount=role, readiness='pushes', **pods)),
         'server alone, on two architectures': dict(agent=dict(enabled=False), image=dict(architectures=['amd64', 'arm64']), server=dict(serviceMonitor=dict(enabled=True), networkPolicy=dict(enabled=False), serviceAccount=dict(name='plumb'))),
     }
 
@@ -96,6 +97,10 @@ def render():
     with Chart.load(chart) as loaded:
         plain = joined(loaded.render(name='plumb', namespace='plumb'))
         others = {name: joined(loaded.render(values, name='plumb', namespace='plumb')) for name, values in modes().items()}
+        for name, values in modes().items():
+            pods = sum('podLabels' in values.get(part, {}) for part in ('agent', 'server'))
+            if [others[name].count(text) for text in ('team: profiling', 'linkerd.io/inject: enabled')] != [pods, pods]:
+                failures.append(f'{name}: labels or annotations of pods are missing')
         for values, why in REFUSED:
             try:
                 loaded.render(values, name='plumb', namespace='plumb')

@@ -8,6 +8,18 @@ app.kubernetes.io/component: server
 app.kubernetes.io/component: server
 {{- end }}
 
+{{- define "plumb.server.podMetadata" -}}
+labels:
+  {{- include "plumb.server.labels" . | nindent 2 }}
+  {{- with .Values.server.podLabels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- with .Values.server.podAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
 {{- /* "queries" or "pushes": values.yaml, server.readiness. */ -}}
 {{- define "plumb.server.readiness" -}}
 {{- $readiness := .Values.server.readiness | default (ternary "pushes" "queries" (gt (int .Values.server.replicas) 1)) -}}
