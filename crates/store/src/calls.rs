@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
-use crate::block::{CallStacks, FrameName};
+use crate::block::CallStacks;
 use crate::cancellation::Cancellation;
-use crate::dictionary::{Dictionary, FrameKey, StoredFrame};
+use crate::dictionary::{Dictionary, StoredFrame};
 use crate::error::StoreError;
+use crate::frame_calls::{FrameCalls, block_frames, shown_name};
 use crate::resolved::FrameNames;
 
 /// A call: index of the caller, or [`ROOT`], and index of the name.
@@ -25,7 +26,7 @@ pub(crate) const CALL_BYTES: usize = 64;
 /// A block or head shares its calls with others unless they take more than 1/MOST_PART of the memory for shared calls.
 const MOST_PART: usize = 4;
 /// Memory of a name beside its text, in bytes.
-const NAME_BYTES: usize = 64;
+pub(crate) const NAME_BYTES: usize = 64;
 
 /// Calls shared by a tenant's queries, and the number of times they were discarded.
 #[derive(Default)]
@@ -79,23 +80,6 @@ pub(crate) struct Calls {
     most_bytes: Option<usize>,
 }
 
-/// Calls that a frame is shown as.
-pub(crate) enum FrameCalls {
-    One(u32),
-    /// Inlined functions, outermost first.
-    Inlined(Box<[u32]>),
-}
-
-impl FrameCalls {
-    /// Names of the calls, outermost first.
-    pub fn names(&self) -> &[u32] {
-        match self {
-            Self::One(name) => std::slice::from_ref(name),
-            Self::Inlined(names) => names,
-        }
-    }
-}
-
 impl Calls {
     /// Extends `known`, the call of each node, to all nodes of a dictionary. Frames in `names` are shown with these names instead of their own.
     pub fn extend(
@@ -137,7 +121,8 @@ impl Calls {
         names: &FrameNames,
         cancellation: &Cancellation,
     ) -> Result<Vec<u32>, StoreError> {
-        let frames = self.frame_names(block, names);
+        let ids: Vec<u32> = block.texts.iter().map(|name| self.name(name)).collect();
+        let frames = block_frames(block, names, &ids, &mut |name| self.name(name));
         let mut known = Vec::new();
         // A stack shares its outer frames with the previous one.
         let (mut before, mut path): (&[u32], Vec<u32>) = (&[], Vec::new());
@@ -157,55 +142,11 @@ impl Calls {
         Ok(known)
     }
 
-    /// Calls that each frame of a block is shown as.
-    pub fn frame_names(&mut self, block: &CallStacks, names: &FrameNames) -> Vec<FrameCalls> {
-        let mut all: Vec<FrameCalls> = Vec::with_capacity(block.names.len());
-        for place in 0..block.names.len() {
-            all.push(match (&block.names[place], all.last()) {
-                (FrameName::Same, Some(&FrameCalls::One(last))) => FrameCalls::One(last),
-                _ => self.frame_calls(block, place, names),
-            });
-        }
-        all
-    }
-
-    /// Calls that a frame of a block is shown as.
-    fn frame_calls(&mut self, block: &CallStacks, place: usize, names: &FrameNames) -> FrameCalls {
-        let first = |frame: &FrameName| !matches!(frame, FrameName::Same);
-        match block.names[..=place].iter().rfind(|frame| first(frame)) {
-            Some(FrameName::Known(name)) => FrameCalls::One(self.name(name.as_utf8().unwrap_or_default())),
-            Some(FrameName::Missing(key)) => match names.get(&key.0) {
-                Some(calls) => {
-                    FrameCalls::Inlined(calls.iter().map(|call| self.name(&call.function)).collect())
-                }
-                None => {
-                    let name = shown_name(&block.nameless, block.nameless.frame_at(*key));
-                    FrameCalls::One(self.name(&name))
-                }
-            },
-            // The first frame has a name of its own.
-            Some(FrameName::Same) | None => FrameCalls::One(self.name("")),
-        }
-    }
-
     /// The innermost call of a frame below a caller.
     fn called(&mut self, caller: u32, frame: &FrameCalls) -> u32 {
         match frame {
             FrameCalls::One(name) => self.call(caller, *name),
             FrameCalls::Inlined(all) => all.iter().fold(caller, |caller, &name| self.call(caller, name)),
-        }
-    }
-
-    /// Calls that a frame of a dictionary is shown as.
-    pub fn calls_of_frame(
-        &mut self,
-        dictionary: &Dictionary,
-        frame: FrameKey,
-        names: &FrameNames,
-    ) -> FrameCalls {
-        match names.get(&frame.0).filter(|calls| !calls.is_empty()) {
-            Some(calls) => FrameCalls::Inlined(calls.iter().map(|call| self.name(&call.function)).collect()),
-            None => FrameCalls::One(self.name(&shown_name(dictionary, dictionary.frame_at(frame)))),
         }
     }
 
@@ -347,20 +288,6 @@ impl Calls {
             tree.nodes.push(CallNode { caller, name: names[name as usize], own, total: *total });
         }
         Ok(tree)
-    }
-}
-
-/// Displayed name of a frame.
-fn shown_name(dictionary: &Dictionary, frame: StoredFrame) -> String {
-    let function = dictionary.resolve(frame.function);
-    if !function.is_empty() {
-        return function.to_owned();
-    }
-    let mapping = dictionary.resolve(frame.mapping);
-    let file = mapping.rsplit('/').next().unwrap_or(mapping);
-    match file {
-        "" => format!("{:#x}", frame.address),
-        file => format!("{file}+{:#x}", frame.address),
     }
 }
 

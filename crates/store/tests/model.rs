@@ -201,7 +201,7 @@ fn two_selections_side_by_side() {
     run(store.append(&Tenant::default(), batch(&samples[150..]))).unwrap();
     let middle = BASE + 15_000 * 200;
     let (left, right) = (select(&store, "{}", 0, middle), select(&store, "{}", middle + 1, i64::MAX));
-    let tree = diff(&left, &right).unwrap();
+    let tree = diff(&left, &right, usize::MAX).unwrap();
     let sum = |is_in: fn(i64, i64) -> bool| -> i64 {
         samples.iter().filter(|one| is_in(one.1, middle)).map(|one| one.3).sum()
     };

@@ -19,7 +19,7 @@ __attribute__((noinline)) void touch(volatile char *at, long pages)
         at[i * 4096] = 1;
 }
 
-/* Touches so many pages, the same few again after they were given back. */
+/* Touches pages, the same few again after they were given back. */
 __attribute__((noinline)) void touch_again(volatile char *at, long pages, long few)
 {
     for (; pages > 0; pages -= few) {

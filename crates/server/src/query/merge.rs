@@ -51,7 +51,7 @@ pub(crate) fn stacktraces(
         return Err(ApiError::new(ErrorCode::Unimplemented, message));
     }
     let most = nodes(request.max_nodes, &context.options.query)?;
-    let tree = call_tree(context, &request)?;
+    let tree = largest_calls(context, &request, most)?;
     context.check()?;
     Ok(match request.format {
         TREE => StacktracesResponse { tree: flame::call_tree(&tree, most), ..StacktracesResponse::default() },
@@ -79,6 +79,15 @@ impl From<StacktracesRequest> for MergeProfileRequest {
 
 /// The calls of a selection.
 pub(crate) fn call_tree(context: &Context, request: &StacktracesRequest) -> Result<CallTree<1>, ApiError> {
+    largest_calls(context, request, usize::MAX)
+}
+
+/// The calls of a selection, of which only the `most` largest are needed.
+fn largest_calls(
+    context: &Context,
+    request: &StacktracesRequest,
+    most: usize,
+) -> Result<CallTree<1>, ApiError> {
     without_ids(&[
         ("profile_id_selector", &request.profile_id_selector),
         ("trace_id_selector", &request.trace_id_selector),
@@ -87,7 +96,9 @@ pub(crate) fn call_tree(context: &Context, request: &StacktracesRequest) -> Resu
     let functions = call_site::functions(request.stack_trace_selector.clone())?;
     let selector = of_type(&request.profile_type_id, &request.label_selector)?;
     let range = Range::checked(request.start, request.end, &context.options.query)?;
-    let tree = select(context, selector, range)?.call_tree()?;
+    // The calls below a function may be small ones.
+    let most = if functions.is_empty() { most } else { usize::MAX };
+    let tree = select(context, selector, range)?.largest_calls(most)?;
     Ok(call_site::cut(tree, &functions))
 }
 
@@ -129,7 +140,7 @@ pub(crate) fn diff(context: &Context, request: DiffRequest) -> Result<DiffRespon
         let range = Range::checked(side.start, side.end, limits)?;
         sides.push(select(context, selector, range)?);
     }
-    let tree = plumb_store::diff(&sides[0], &sides[1])?;
+    let tree = plumb_store::diff(&sides[0], &sides[1], most)?;
     context.check()?;
     Ok(DiffResponse { flamegraph: Some(flame::diff(&tree, most)) })
 }

@@ -110,7 +110,7 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = look() {
             return found;
         }
-        assert!(begin.elapsed() < Duration::from_secs(60), "not within a minute: {what}");
+        assert!(begin.elapsed() < Duration::from_secs(300), "not within five minutes: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -1,6 +1,5 @@
 //! A block's stacks as names of functions: what sums by call need of it, without files, lines and what is equal but for these.
 
-use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 
 use super::read::Block;
@@ -11,13 +10,13 @@ use super::table_reader::TableReader;
 use crate::bucket::Bucket;
 use crate::dictionary::{Dictionary, FrameKey, StoredFrame};
 use crate::error::StoreError;
+use crate::texts::Texts;
 
 /// The name of a frame.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameName {
-    /// As it was sent, in UTF-8. Most are not needed: none is copied.
-    Known(ByteArray),
-    /// Equal to the name of the previous frame.
-    Same,
+    /// As it was sent; index in [`CallStacks::texts`]. Adjacent frames of one name have the same index.
+    Known(u32),
     /// The frame's file may have the name; index in [`CallStacks::nameless`].
     Missing(FrameKey),
 }
@@ -26,6 +25,7 @@ pub(crate) enum FrameName {
 pub(crate) struct CallStacks {
     /// By place of the frame among those that were read.
     pub names: Vec<FrameName>,
+    pub texts: Texts,
     /// Frames whose names their files may tell.
     pub nameless: Dictionary,
     rows: StackRows,
@@ -42,32 +42,40 @@ impl Block {
     /// Returns stacks of the block by name. `used`: numbers of those that are needed, ascending; `None`: all.
     pub fn call_stacks(&self, bucket: &Bucket, used: Option<&[i32]>) -> Result<CallStacks, StoreError> {
         let (frames, rows) = self.stack_rows(bucket, used)?;
-        let (names, nameless) =
-            names(&frames, &rows.frames).map_err(|error| self.damaged(BlockTable::Frames, &error))?;
-        Ok(CallStacks { names, nameless, rows })
+        let damaged = |error: ParquetError| self.damaged(BlockTable::Frames, &error);
+        let (texts, known) = texts(&frames, &rows.frames).map_err(damaged)?;
+        let (names, nameless) = names(&frames, &rows.frames, (&texts, known)).map_err(damaged)?;
+        Ok(CallStacks { names, texts, nameless, rows })
     }
 }
 
-fn names(table: &TableReader, rows: &RowRanges) -> Result<(Vec<FrameName>, Dictionary), ParquetError> {
-    let functions = table.bytes(1, rows)?;
+/// The names that were sent, and which one each frame has.
+fn texts(table: &TableReader, rows: &RowRanges) -> Result<(Texts, Vec<u32>), ParquetError> {
+    let (mut texts, mut known) = (Texts::default(), Vec::new());
+    table.each_text(1, rows, |name| known.push(texts.push(name)))?;
+    Ok((texts, known))
+}
+
+fn names(
+    table: &TableReader,
+    rows: &RowRanges,
+    (texts, known): (&Texts, Vec<u32>),
+) -> Result<(Vec<FrameName>, Dictionary), ParquetError> {
     let mut nameless = Dictionary::default();
     let addresses = table.i64_ranges(8, rows)?;
-    let is_nameless = |place: usize| functions[place].is_empty() || addresses[place] != 0;
-    let mut missing = Vec::new();
-    if (0..functions.len()).any(is_nameless) {
-        missing = nameless_frames(table, rows, (&functions, &addresses), &mut nameless)?;
-    }
-    let mut names = Vec::with_capacity(functions.len());
-    let mut before = None;
-    for (place, bytes) in functions.iter().enumerate() {
-        let function = bytes.as_utf8()?;
-        let missing = missing.get(place).filter(|_| is_nameless(place));
-        names.push(match missing {
-            Some(&key) => FrameName::Missing(key),
-            None if before == Some(function) => FrameName::Same,
-            None => FrameName::Known(bytes.clone()),
-        });
-        before = Some(function).filter(|_| missing.is_none());
+    let may_be_missing: Vec<bool> = known
+        .iter()
+        .zip(&addresses)
+        .map(|(&name, &address)| address != 0 || texts.get(name).is_empty())
+        .collect();
+    let mut names: Vec<FrameName> = known.into_iter().map(FrameName::Known).collect();
+    if may_be_missing.contains(&true) {
+        let frames = nameless_frames(table, rows, (&names, texts, &addresses), &mut nameless)?;
+        for ((name, frame), is_missing) in names.iter_mut().zip(frames).zip(may_be_missing) {
+            if is_missing {
+                *name = FrameName::Missing(frame);
+            }
+        }
     }
     Ok((names, nameless))
 }
@@ -76,21 +84,25 @@ fn names(table: &TableReader, rows: &RowRanges) -> Result<(Vec<FrameName>, Dicti
 fn nameless_frames(
     table: &TableReader,
     rows: &RowRanges,
-    (functions, addresses): (&[ByteArray], &[i64]),
+    (names, texts, addresses): (&[FrameName], &Texts, &[i64]),
     nameless: &mut Dictionary,
 ) -> Result<Vec<FrameKey>, ParquetError> {
     let (mappings, build_ids) = (table.texts(6, rows)?, table.texts(7, rows)?);
     let offsets = table.bools(9, rows)?;
-    let mut frame = |place: usize| -> Result<FrameKey, ParquetError> {
+    let frame = |place: usize| {
+        let function = match names[place] {
+            FrameName::Known(name) => texts.get(name),
+            FrameName::Missing(_) => "",
+        };
         let frame = StoredFrame {
-            function: nameless.text(functions[place].as_utf8()?),
+            function: nameless.text(function),
             mapping: nameless.text(&mappings[place]),
             build_id: nameless.text(&build_ids[place]),
             address: addresses[place].cast_unsigned(),
             is_file_offset: offsets[place],
             ..StoredFrame::default()
         };
-        Ok(nameless.frame(frame))
+        nameless.frame(frame)
     };
-    (0..mappings.len()).map(&mut frame).collect()
+    Ok((0..mappings.len()).map(frame).collect())
 }

@@ -19,6 +19,9 @@ use crate::labels::LabelTexts;
 /// Most values for which there is room before they are read.
 const MOST_RESERVED: usize = 16 << 20;
 
+/// Number of texts that are read at a time.
+const SOME_TEXTS: usize = 1024;
+
 /// Reader of a table.
 pub(crate) struct TableReader(SerializedFileReader<Bytes>);
 
@@ -67,6 +70,20 @@ impl TableReader {
 
     pub fn bytes(&self, column: usize, rows: &RowRanges) -> Result<Vec<ByteArray>> {
         self.ranges::<ByteArrayType>(column, rows)
+    }
+
+    /// Calls `visit` with each text of a column.
+    pub fn each_text(&self, column: usize, rows: &RowRanges, mut visit: impl FnMut(&str)) -> Result<()> {
+        // Few at a time: each takes memory of its own.
+        let mut some = Vec::with_capacity(SOME_TEXTS);
+        self.each_range::<ByteArrayType>(column, rows, |reader, _, count| {
+            read_exactly(count, |left| {
+                some.clear();
+                let read = reader.read_records(left.min(SOME_TEXTS), None, None, &mut some)?.0;
+                some.iter().try_for_each(|text| text.as_utf8().map(&mut visit))?;
+                Ok(read)
+            })
+        })
     }
 
     /// Values of a column of lists, and the length of each list.

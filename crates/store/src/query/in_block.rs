@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use super::own_calls::ByStack;
+use super::name_table::NameTable;
+use super::named_stacks::{self, ByStack};
+use super::stack_parts::StackPart;
 use super::thinning::LevelCounts;
 use super::{Selected, Totals, prepare};
 use crate::batch::{Batch, SeriesKey, StoredSample};
-use crate::block::{Block, BlockIndex, Cached, CallStacks, Part, ProfileRow, RowRanges, StackNodes};
+use crate::block::{Block, BlockIndex, Cached, Part, ProfileRow, RowRanges, StackNodes};
 use crate::calls::{Calls, SharedCalls};
 use crate::error::StoreError;
 use crate::labels::Labels;
-use crate::resolved::FrameNames;
 use crate::shared::Shared;
 
 fn index(block: &Block, shared: &Shared) -> Result<Arc<BlockIndex>, StoreError> {
@@ -124,14 +125,13 @@ pub(super) fn sum(
     each_value(block, selected, add)
 }
 
-/// The selected part of a block: values by stack, all stacks, and names for nameless frames.
-pub(super) type SelectedStacks = (ByStack, CallStacks, FrameNames);
-
-/// Reads the selected part of a block, if there is any.
+/// The selected stacks of a block on a side, if there are any.
 pub(super) fn selected_stacks(
     block: &Block,
     selected: &Selected,
-) -> Result<Option<SelectedStacks>, StoreError> {
+    side: usize,
+    table: &NameTable,
+) -> Result<Option<StackPart>, StoreError> {
     selected.cancellation.check()?;
     let mut values: HashMap<i32, i64, RandomState> = HashMap::default();
     each_value(block, selected, |stack, value| {
@@ -145,7 +145,7 @@ pub(super) fn selected_stacks(
     values.sort_unstable();
     let used: Vec<i32> = values.iter().map(|&(stack, _)| stack).collect();
     let (stacks, names) = prepare::read(&selected.shared, &selected.tenant, block, Some(&used))?;
-    Ok(Some((values, stacks, names)))
+    named_stacks::of_block(side, (&stacks, &names), &values, table, &selected.cancellation).map(Some)
 }
 
 /// Calls `add` with stack and value of each selected sample, or of sums of them.

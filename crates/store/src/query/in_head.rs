@@ -6,7 +6,8 @@ use std::sync::PoisonError;
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
-use super::own_calls::{ByNode, OwnCalls};
+use super::named_stacks::{self, ByNode};
+use super::own_calls::OwnCalls;
 use super::thinning::LevelCounts;
 use super::{Selected, Totals};
 use crate::batch::{Batch, StoredSample};
@@ -157,8 +158,9 @@ pub(super) fn add_calls<const SIDES: usize>(
     if values.is_empty() {
         return Ok(());
     }
-    let names = selected.names(&batch.dictionary);
-    sums.add_nodes(side, &batch.dictionary, &names, &values, &selected.cancellation)
+    let stacks = (&batch.dictionary, &selected.names(&batch.dictionary));
+    let part = named_stacks::of_nodes(side, stacks, &values, &sums.names(), &selected.cancellation)?;
+    sums.add_parts([part], &selected.cancellation)
 }
 
 /// Calls `visit` with series, stack and value of each selected row.

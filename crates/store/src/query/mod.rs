@@ -5,6 +5,8 @@
 mod heaviest;
 mod in_block;
 mod in_head;
+mod name_table;
+mod named_stacks;
 mod own_calls;
 mod prepare;
 mod stack_parts;
@@ -33,6 +35,8 @@ use crate::selector::Selector;
 use crate::shared::Shared;
 use crate::tenant::Tenant;
 
+/// Calls that a query keeps while it reads, for each one that is needed: a call may be small in the blocks that are read first.
+const NEEDED: usize = 16;
 /// Average number of calls that only one stack has, where there are many different stacks.
 const CALLS_OF_STACK: usize = 20;
 /// A selection is a small part of its blocks' samples if it has fewer than 1/SMALL_PART of them.
@@ -146,7 +150,12 @@ impl Selected {
 
     /// The calls by function name, with their values. If there are very many, the smallest are summed up as `other`.
     pub fn call_tree(&self) -> Result<CallTree<1>, StoreError> {
-        tree([self])
+        tree([self], usize::MAX)
+    }
+
+    /// The calls as [`Self::call_tree`] has them, of which only the `most` largest are needed.
+    pub fn largest_calls(&self, most: usize) -> Result<CallTree<1>, StoreError> {
+        tree([self], most)
     }
 
     /// The samples with their complete frames.
@@ -243,8 +252,8 @@ fn sums<const SIDES: usize>(
     Ok((calls, all))
 }
 
-/// The call tree of selections of one tenant, side by side.
-fn tree<const SIDES: usize>(sides: [&Selected; SIDES]) -> Result<CallTree<SIDES>, StoreError> {
+/// The call tree of selections of one tenant, side by side. `most`: number of the largest calls that are needed.
+fn tree<const SIDES: usize>(sides: [&Selected; SIDES], most: usize) -> Result<CallTree<SIDES>, StoreError> {
     let cancellation = &sides[0].cancellation;
     if shares_calls(&sides)? {
         match sums(sides) {
@@ -257,8 +266,8 @@ fn tree<const SIDES: usize>(sides: [&Selected; SIDES]) -> Result<CallTree<SIDES>
         }
     }
     // An eighth of the memory: while they are reduced, they are there twice.
-    let most_bytes = sides[0].shared.options.query_bytes / 4;
-    let mut calls = OwnCalls::<SIDES>::new(room(sides[0]) / 8, most_bytes);
+    let most = most.saturating_mul(NEEDED).min(room(sides[0]) / 8);
+    let mut calls = OwnCalls::<SIDES>::new(most, sides[0].shared.options.query_bytes / 4);
     for (place, side) in sides.into_iter().enumerate() {
         side.each_head(|head| in_head::add_calls(head, side, place, &mut calls))?;
         add_blocks(side, place, &mut calls)?;
@@ -274,17 +283,17 @@ fn add_blocks<const SIDES: usize>(
 ) -> Result<(), StoreError> {
     let blocks: Vec<&Arc<Block>> = side.blocks.iter().collect();
     for some in prepare::groups(&blocks) {
-        let read = prepare::read_all(some, |block| in_block::selected_stacks(block, side));
+        let names = calls.names();
+        let read = prepare::read_all(some, |block| in_block::selected_stacks(block, side, place, &names));
+        let mut parts = Vec::new();
         for (block, read) in some.iter().zip(read) {
             match read {
-                Ok(Some((values, stacks, names))) => {
-                    calls.add_block(place, &stacks, &names, &values, &side.cancellation)?;
-                }
-                Ok(None) => {}
+                Ok(part) => parts.extend(part),
                 Err(error @ StoreError::Damaged { .. }) => side.shared.set_aside(block, &error),
                 Err(error) => return Err(error),
             }
         }
+        calls.add_parts(parts, &side.cancellation)?;
     }
     Ok(())
 }
@@ -333,7 +342,7 @@ fn shares_calls(sides: &[&Selected]) -> Result<bool, StoreError> {
     Ok(selected.rows() >= samples / SMALL_PART)
 }
 
-/// The call tree of two selections of one tenant, side by side.
-pub fn diff(left: &Selected, right: &Selected) -> Result<CallTree<2>, StoreError> {
-    tree([left, right])
+/// The call tree of two selections of one tenant, side by side. `most`: number of the largest calls that are needed.
+pub fn diff(left: &Selected, right: &Selected, most: usize) -> Result<CallTree<2>, StoreError> {
+    tree([left, right], most)
 }

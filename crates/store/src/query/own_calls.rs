@@ -6,27 +6,20 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use indexmap::IndexMap;
 
+use super::name_table::NameTable;
 use super::stack_parts::{CallSink, StackPart, largest_calls};
-use crate::block::CallStacks;
-use crate::calls::{CallTree, Calls, FrameCalls, MOST_DEPTH, ROOT};
+use crate::calls::{CallTree, Calls, ROOT};
 use crate::cancellation::Cancellation;
-use crate::dictionary::{Dictionary, FrameKey, StackNodeId};
 use crate::error::StoreError;
-use crate::resolved::FrameNames;
 
 /// If there are too many calls, 1/KEPT of them are kept: some times what any picture shows.
 const KEPT: usize = 4;
 /// Name of the sum of small calls, as in Pyroscope's flame graphs.
 const OTHER: &str = "other";
-
-/// Values by number of the stack in a block, ascending.
-pub(crate) type ByStack = Vec<(i32, i64)>;
-/// Values by node of a dictionary.
-pub(crate) type ByNode = IndexMap<StackNodeId, i64, RandomState>;
 
 /// Calls of a query, and the value spent in each itself.
 pub(crate) struct OwnCalls<const SIDES: usize> {
@@ -36,68 +29,31 @@ pub(crate) struct OwnCalls<const SIDES: usize> {
     most: usize,
     /// Stacks that are not among the calls yet.
     parts: Vec<StackPart>,
-    /// Most bytes of these.
+    /// Names of these.
+    names: Arc<NameTable>,
+    /// By id among `names`: the id among those of the calls.
+    known: HashMap<u32, u32, RandomState>,
+    /// Most bytes of stacks and their names.
     most_bytes: usize,
 }
 
 impl<const SIDES: usize> OwnCalls<SIDES> {
-    /// No calls. `most`: most of them; `most_bytes`: most memory for stacks that become calls together.
+    /// No calls. `most`: most of them; `most_bytes`: most memory for stacks that become calls together, with their names.
     pub fn new(most: usize, most_bytes: usize) -> Self {
-        let own = std::array::from_fn(|_| Vec::new());
-        Self { calls: Calls::default(), own, most, parts: Vec::new(), most_bytes }
+        Self {
+            calls: Calls::default(),
+            own: std::array::from_fn(|_| Vec::new()),
+            most,
+            parts: Vec::new(),
+            names: Arc::default(),
+            known: HashMap::default(),
+            most_bytes,
+        }
     }
 
-    /// Adds values of a block's stacks to a side.
-    pub fn add_block(
-        &mut self,
-        side: usize,
-        block: &CallStacks,
-        names: &FrameNames,
-        values: &ByStack,
-        cancellation: &Cancellation,
-    ) -> Result<(), StoreError> {
-        let frames = self.calls.frame_names(block, names);
-        let mut part = StackPart::new(side);
-        let mut values = values.iter().peekable();
-        for (number, stack) in block.stacks() {
-            cancellation.check()?;
-            let is_of_it =
-                |&&(stack, _): &&(i32, i64)| usize::try_from(stack).is_ok_and(|stack| stack == number);
-            let Some(&(_, value)) = values.next_if(is_of_it) else { continue };
-            let stack = &stack[..stack.len().min(MOST_DEPTH)];
-            let names = stack.iter().flat_map(|&place| frames[place as usize].names().iter().copied());
-            if !part.push(names, value) {
-                return Err(too_many());
-            }
-        }
-        self.add_part(part, cancellation)
-    }
-
-    /// Adds values of a dictionary's nodes to a side.
-    pub fn add_nodes(
-        &mut self,
-        side: usize,
-        dictionary: &Dictionary,
-        names: &FrameNames,
-        values: &ByNode,
-        cancellation: &Cancellation,
-    ) -> Result<(), StoreError> {
-        let mut known: HashMap<FrameKey, FrameCalls, RandomState> = HashMap::default();
-        let mut part = StackPart::new(side);
-        let mut path: Vec<u32> = Vec::new();
-        for (&node, &value) in values {
-            path.clear();
-            for frame in dictionary.frames_of(node) {
-                cancellation.check()?;
-                let calls =
-                    known.entry(frame).or_insert_with(|| self.calls.calls_of_frame(dictionary, frame, names));
-                path.extend(calls.names().iter().rev());
-            }
-            if !part.push(path.iter().rev().copied(), value) {
-                return Err(too_many());
-            }
-        }
-        self.add_part(part, cancellation)
+    /// The table that names of all stacks are in. Parts that are made with it have to be added before it is asked for again.
+    pub fn names(&self) -> Arc<NameTable> {
+        self.names.clone()
     }
 
     /// Builds the tree.
@@ -106,11 +62,15 @@ impl<const SIDES: usize> OwnCalls<SIDES> {
         self.calls.tree(&self.own, cancellation)
     }
 
-    fn add_part(&mut self, mut part: StackPart, cancellation: &Cancellation) -> Result<(), StoreError> {
-        part.shrink();
-        self.parts.push(part);
-        let bytes: usize = self.parts.iter().map(StackPart::bytes).sum();
-        if bytes <= self.most_bytes && !self.has_long_names() { Ok(()) } else { self.fold(cancellation) }
+    /// Adds stacks.
+    pub fn add_parts(
+        &mut self,
+        parts: impl IntoIterator<Item = StackPart>,
+        cancellation: &Cancellation,
+    ) -> Result<(), StoreError> {
+        self.parts.extend(parts);
+        let stacks: usize = self.parts.iter().map(StackPart::bytes).sum();
+        if stacks + self.names.bytes() <= self.most_bytes { Ok(()) } else { self.fold(cancellation) }
     }
 
     /// Whether the names take more memory than calls may.
@@ -124,17 +84,24 @@ impl<const SIDES: usize> OwnCalls<SIDES> {
         let calls: usize = parts.iter().map(StackPart::most_calls).sum();
         let most = if calls <= self.most { calls } else { self.most / KEPT };
         largest_calls(&parts, most, self, cancellation)?;
+        // The ids among the calls' names change when these are summed up.
+        self.known.clear();
+        if self.names.bytes() > self.most_bytes / KEPT {
+            self.names = Arc::default();
+        }
         self.bound(cancellation)
     }
 
-    fn add(&mut self, side: usize, call: u32, value: i64) {
-        let own = &mut self.own[side];
-        if own.len() < self.calls.len() {
+    /// Adds the value of a call. Returns the call's number.
+    fn add(&mut self, caller: u32, name: u32, values: [i64; SIDES]) -> u32 {
+        let call = self.calls.call(caller, name);
+        for (own, value) in self.own.iter_mut().zip(values) {
             own.resize(self.calls.len(), 0);
+            if let Some(sum) = own.get_mut(call as usize) {
+                *sum = sum.saturating_add(value);
+            }
         }
-        if let Some(sum) = own.get_mut(call as usize) {
-            *sum = sum.saturating_add(value);
-        }
+        call
     }
 
     /// Sums up the smallest calls if there are too many, or if their names are too long.
@@ -174,9 +141,8 @@ impl<const SIDES: usize> OwnCalls<SIDES> {
                 *names[name as usize].get_or_insert_with(|| calls.shared_name(self.calls.text(name).clone()))
             };
             let (name, values) = if is_kept { (kept_name(name), own()) } else { (other, totals[place]) };
-            let call = kept.calls.call(above, name);
+            let call = kept.add(above, name, values);
             places[place] = if is_kept { call } else { ROOT };
-            values.into_iter().enumerate().for_each(|(side, value)| kept.add(side, call, value));
         }
         *self = kept;
         Ok(())
@@ -185,28 +151,25 @@ impl<const SIDES: usize> OwnCalls<SIDES> {
 
 impl<const SIDES: usize> CallSink<SIDES> for OwnCalls<SIDES> {
     fn call(&mut self, caller: u32, name: u32, own: [i64; SIDES]) -> u32 {
-        let call = self.calls.call(caller, name);
-        own.into_iter().enumerate().for_each(|(side, value)| self.add(side, call, value));
-        call
+        let (names, calls) = (&self.names, &mut self.calls);
+        let name = *self.known.entry(name).or_insert_with(|| calls.shared_name(names.text(name)));
+        self.add(caller, name, own)
     }
 
     fn other(&mut self, caller: u32, total: [i64; SIDES]) {
         let name = self.calls.name(OTHER);
-        self.call(caller, name, total);
+        self.add(caller, name, total);
     }
-}
-
-/// More frames in one block than any block is made of.
-fn too_many() -> StoreError {
-    StoreError::TooLarge { needed: usize::MAX, limit: u32::MAX as usize }
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+    use super::super::named_stacks::{ByNode, of_nodes};
     use super::*;
-    use crate::dictionary::StoredFrame;
+    use crate::dictionary::{Dictionary, StackNodeId, StoredFrame};
+    use crate::resolved::FrameNames;
 
     fn node(dictionary: &mut Dictionary, stack: &str) -> StackNodeId {
         let frames: Vec<_> = stack
@@ -242,14 +205,18 @@ mod tests {
             stacks.iter().map(|&(stack, value)| (node(&mut dictionary, stack), value)).collect();
         let mut own = OwnCalls::<1>::new(100, 1 << 20);
         let go_on = Cancellation::default();
-        own.add_nodes(0, &dictionary, &FrameNames::new(), &values, &go_on).unwrap();
-        own.fold(&go_on).unwrap();
+        let add = |own: &mut OwnCalls<1>| {
+            let stacks = (&dictionary, &FrameNames::new());
+            let part = of_nodes(0, stacks, &values, &own.names(), &go_on).unwrap();
+            own.add_parts([part], &go_on).unwrap();
+            own.fold(&go_on).unwrap();
+        };
+        add(&mut own);
         own.prune(3, &go_on).unwrap();
         let expected = [("main", 7), ("main;a", 0), ("main;a;deep", 50), ("main;other", 5), ("other", 1)];
         assert_eq!(paths(&own), expected.map(|(path, value)| (path.to_owned(), value)));
         // Later values meet the kept calls.
-        own.add_nodes(0, &dictionary, &FrameNames::new(), &values, &go_on).unwrap();
-        own.fold(&go_on).unwrap();
+        add(&mut own);
         let total: i64 = paths(&own).iter().map(|(_, value)| value).sum();
         assert_eq!(total, 2 * 63);
         assert!(paths(&own).contains(&("main;a;deep".to_owned(), 100)));

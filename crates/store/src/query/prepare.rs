@@ -17,7 +17,7 @@ use crate::tenant::Tenant;
 /// Most blocks that are read at the same time.
 const AT_ONCE: usize = 4;
 /// Most stacks and frames of blocks that are read at the same time. A larger block is read alone.
-const MOST_ROWS: u64 = 300_000;
+const MOST_ROWS: u64 = 600_000;
 
 /// Stacks of a block by name, and names for its nameless frames. `used`: numbers of the stacks, ascending; `None`: all.
 pub(super) fn read(

@@ -5,6 +5,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use crate::calls::ROOT;
 use crate::cancellation::Cancellation;
@@ -82,6 +83,21 @@ struct Run {
     size: u64,
 }
 
+/// Stacks that go on with the same name.
+struct Sibling<const SIDES: usize> {
+    name: u32,
+    /// The largest side's sum of absolute values.
+    size: u64,
+    /// Part and place of the first stack. It decides which of equally large calls is first, as ids of names differ from time to time.
+    first: (u32, u32),
+    /// Places of its runs.
+    runs: Range<usize>,
+    total: [i64; SIDES],
+}
+
+/// Size of a waiting call, its first stack, and its place among the waiting ones.
+type Next = (u64, Reverse<(u32, u32)>, u32);
+
 /// A call that has not been looked into.
 struct Waiting<const SIDES: usize> {
     caller: u32,
@@ -107,8 +123,8 @@ pub(super) fn largest_calls<const SIDES: usize>(
     cancellation: &Cancellation,
 ) -> Result<(), StoreError> {
     let (mut waiting, mut free): (Vec<Option<Waiting<SIDES>>>, Vec<u32>) = (Vec::new(), Vec::new());
-    let mut order: BinaryHeap<(u64, Reverse<u32>)> = BinaryHeap::new();
-    let mut runs: Vec<Run> = Vec::new();
+    let mut order: BinaryHeap<Next> = BinaryHeap::new();
+    let (mut runs, mut siblings): (Vec<Run>, Vec<Sibling<SIDES>>) = (Vec::new(), Vec::new());
     let whole =
         |(part, of): (usize, &StackPart)| Segment { part: part as u32, from: 0, until: of.ends.len() as u32 };
     let all: Box<[Segment]> = parts.iter().enumerate().map(whole).collect();
@@ -117,25 +133,24 @@ pub(super) fn largest_calls<const SIDES: usize>(
     while let Some((caller, depth, stacks)) = next.take() {
         cancellation.check()?;
         runs_of(parts, &stacks, depth, &mut runs);
-        for siblings in runs.chunk_by(|one, next| one.name == next.name) {
-            let (mut total, mut sizes) = ([0_i64; SIDES], [0_u64; SIDES]);
-            for run in siblings {
-                let side = parts[run.stacks.part as usize].side;
-                total[side] = total[side].saturating_add(run.value);
-                sizes[side] = sizes[side].saturating_add(run.size);
-            }
-            let stacks = siblings.iter().map(|run| run.stacks).collect();
-            let size = sizes.into_iter().max().unwrap_or(0);
-            let one = Some(Waiting { caller, name: siblings[0].name, depth, stacks, total });
+        siblings_of(parts, &runs, &mut siblings);
+        let left = most - kept;
+        if siblings.len() > left {
+            siblings.select_nth_unstable_by_key(left, |one| (Reverse(one.size), one.first));
+            siblings.drain(left..).for_each(|small| sink.other(caller, small.total));
+        }
+        for Sibling { name, size, first, runs: own, total } in siblings.drain(..) {
+            let stacks = runs[own].iter().map(|run| run.stacks).collect();
+            let one = Some(Waiting { caller, name, depth, stacks, total });
             let place = free.pop().unwrap_or(waiting.len() as u32);
             match waiting.get_mut(place as usize) {
                 Some(slot) => *slot = one,
                 None => waiting.push(one),
             }
-            order.push((size, Reverse(place)));
+            order.push((size, Reverse(first), place));
         }
         if kept < most
-            && let Some((_, Reverse(place))) = order.pop()
+            && let Some((_, _, place)) = order.pop()
             && let Some(one) = waiting[place as usize].take()
         {
             free.push(place);
@@ -145,9 +160,9 @@ pub(super) fn largest_calls<const SIDES: usize>(
             kept += 1;
         }
     }
-    for one in waiting.into_iter().flatten() {
-        sink.other(one.caller, one.total);
-    }
+    let mut rest: Vec<Waiting<SIDES>> = waiting.into_iter().flatten().collect();
+    rest.sort_unstable_by_key(|one| one.caller);
+    rest.into_iter().for_each(|one| sink.other(one.caller, one.total));
     Ok(())
 }
 
@@ -162,6 +177,28 @@ fn own_of<const SIDES: usize>(parts: &[StackPart], stacks: &[Segment], depth: us
         }
     }
     own
+}
+
+/// Fills `siblings` with sums of runs, which are sorted by name.
+fn siblings_of<const SIDES: usize>(parts: &[StackPart], runs: &[Run], siblings: &mut Vec<Sibling<SIDES>>) {
+    siblings.clear();
+    let mut begin = 0;
+    for same in runs.chunk_by(|one, next| one.name == next.name) {
+        let (mut total, mut sizes) = ([0_i64; SIDES], [0_u64; SIDES]);
+        for run in same {
+            let side = parts[run.stacks.part as usize].side;
+            total[side] = total[side].saturating_add(run.value);
+            sizes[side] = sizes[side].saturating_add(run.size);
+        }
+        siblings.push(Sibling {
+            name: same[0].name,
+            size: sizes.into_iter().max().unwrap_or(0),
+            first: (same[0].stacks.part, same[0].stacks.from),
+            runs: begin..begin + same.len(),
+            total,
+        });
+        begin += same.len();
+    }
 }
 
 /// Fills `runs` with what stacks are at a depth, sorted by name.

@@ -25,7 +25,7 @@ const QUESTIONS: [(&str, Question); 7] = [
     ("call tree", |selected| selected.call_tree().map(drop)),
     ("call tree again", |selected| selected.call_tree().map(drop)),
     ("samples", |selected| selected.batch().map(drop)),
-    ("difference", |selected| diff(selected, selected).map(drop)),
+    ("difference", |selected| diff(selected, selected, usize::MAX).map(drop)),
 ];
 
 fn samples() -> Batch {
