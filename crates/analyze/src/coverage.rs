@@ -18,6 +18,11 @@ pub fn is_cpu_time(profile: &Profile, event: &Event) -> bool {
     is_clock(profile.strings.get(event.name)) && profile.strings.get(event.unit) == "ns"
 }
 
+/// Whether a recording has only off-CPU time.
+pub fn is_off_cpu(profile: &Profile) -> bool {
+    profile.events.rows().first().is_some_and(|event| profile.strings.get(event.name) == Event::OFF_CPU)
+}
+
 /// Event names in formats without event types: folded stacks, speedscope's, pprof's without a specific type.
 const UNTOLD: [&str; 4] = ["samples", "sample", "weight", "time"];
 

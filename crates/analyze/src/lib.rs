@@ -4,7 +4,7 @@
 //! become frames of their own. Whatever is computed from a view accounts for every kept sample exactly once, and
 //! its order is fixed by weight and then by name, so equal input gives equal output.
 //!
-//! Not here: I/O, parsing of files, terminals, percentages as text.
+//! Not here: I/O, parsing of files, terminals.
 
 #![forbid(unsafe_code)]
 
@@ -34,6 +34,7 @@ mod numbers;
 mod own_code;
 mod pattern;
 mod percent;
+mod precision;
 mod procs;
 mod pulse;
 mod report;
@@ -59,7 +60,7 @@ pub use annotate::{
 };
 pub use compare::{Comparison, Shift, Verdict, holm, mann_whitney, shift};
 pub use cost::Cost;
-pub use coverage::{coverage, is_clock, is_cpu_time, is_untold};
+pub use coverage::{coverage, is_clock, is_cpu_time, is_off_cpu, is_untold};
 pub use diff::{
     By, Change, Diff, DiffBox, DiffFlame, DiffFunction, DiffOptions, DiffRow, Evidence, LEAST_WINDOWS, Mark,
     Moved, Per, Subject, Visibility, WindowChange, WindowSums, dearer, origin,
@@ -81,6 +82,7 @@ pub use names::{collapse_templates, cut_middle, shorten, without_parameters};
 pub use own_code::KernelCallers;
 pub use pattern::{BadPattern, Pattern};
 pub use percent::rounded_shares;
+pub use precision::{Precision, part_of};
 pub use procs::{Part, Procs, Program, ShortProcesses, Start};
 pub use pulse::{Pulse, Rates, Tick};
 pub use report::{BadKey, Key, Report, ReportOptions, Rest, Row, RowKey};

@@ -26,7 +26,6 @@ use plumb_profile::Profile;
 use plumb_syscalls::Abi;
 use plumb_target::{Subject, Target};
 
-use crate::exit;
 pub use costs::call_ns;
 use events::{Event, Events};
 use paths::{Known, Paths};
@@ -217,7 +216,7 @@ fn is_user<'v>(view: &'v View<'_>) -> impl Fn(NodeId) -> bool + 'v {
 fn refusal(error: LoadError) -> anyhow::Error {
     anyhow!(
         "cannot observe system calls for --advice: {error}{}\n  without:  plumb kernel, without --advice",
-        exit::remedy(&error)
+        plumb_record::remedy(&error)
     )
 }
 

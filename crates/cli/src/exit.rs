@@ -8,8 +8,6 @@ use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 
-use plumb_capture_bpf::{LoadError, Unsupported};
-use plumb_process::setcap_bpf;
 use plumb_target::End;
 
 /// Text of `plumb --help`.
@@ -119,16 +117,6 @@ pub fn message(error: &anyhow::Error) -> String {
     with_command(&without_numbers(&parts.join(": ")), typed().as_deref())
 }
 
-/// Returns the lines of advice for a BPF program that the kernel refused; empty if more privileges would not help.
-pub fn remedy(error: &LoadError) -> String {
-    match error {
-        LoadError::Unsupported(Unsupported::Capabilities(_)) => {
-            format!("\n{AS_ROOT}\n  or:       {}", setcap_bpf())
-        }
-        _ => String::new(),
-    }
-}
-
 /// A line of error messages from libraries, which don't know the command line.
 const AS_ROOT: &str = "  do:       run as root";
 /// Longest command that is repeated in a message, in characters.
@@ -198,9 +186,6 @@ mod tests {
         };
         let line = typed().map_or(AS_ROOT.to_owned(), |typed| format!("  do:       sudo {typed}"));
         assert!(message(&refused.into()).contains(&format!("\n{line}\n  or: ")));
-        let lacks = LoadError::Unsupported(Unsupported::Capabilities(vec!["CAP_BPF"]));
-        assert!(remedy(&lacks).starts_with(&format!("\n{AS_ROOT}\n")));
-        assert_eq!(remedy(&LoadError::Unsupported(Unsupported::NoBtf)), "");
     }
 
     #[test]

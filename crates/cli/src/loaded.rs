@@ -12,7 +12,7 @@ use plumb_profile::Profile;
 use plumb_report::answers::{Lack, LoadedRecording};
 use serde_json::Value;
 
-use crate::stack_quality::{Stacks, nameless};
+use plumb_stack_quality::{Completeness, nameless};
 
 /// Loads a file for display.
 ///
@@ -86,7 +86,7 @@ pub fn recording(name: &str, profile: Arc<Profile>) -> LoadedRecording {
 
 /// Missing data of a recording, with remedies.
 fn lacks(profile: &Profile) -> Vec<Lack> {
-    let cut = Stacks::of(profile).causes;
+    let cut = Completeness::of(profile).causes;
     let cut = cut.iter().map(|cause| Lack {
         what: format!("truncated stacks: {}", cause.text()),
         samples: cause.samples,

@@ -27,7 +27,6 @@ mod render;
 mod run_metrics;
 #[cfg(feature = "server")]
 mod showing;
-mod stack_quality;
 mod terminal;
 mod words;
 

@@ -253,11 +253,6 @@ fn name_file(file: &File, path: &Path) -> io::Result<()> {
         .map_err(io::Error::from)
 }
 
-/// Directories for temporary files, best first; any of them may be missing or full.
-pub fn temporary_folders() -> [PathBuf; 4] {
-    [std::env::temp_dir(), "/tmp".into(), "/var/tmp".into(), "/dev/shm".into()]
-}
-
 /// The text for a path in a message.
 pub fn name(path: &Path) -> std::borrow::Cow<'_, str> {
     if path == Path::new("-") { "standard output".into() } else { path.to_string_lossy() }

@@ -23,9 +23,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "plumb-interpreters",
             "plumb-process",
             "plumb-profile",
+            "plumb-record",
             "plumb-report",
             "plumb-server",
             "plumb-snapshot",
+            "plumb-stack-quality",
             "plumb-stat-runner",
             "plumb-store",
             "plumb-symbolize",
@@ -80,6 +82,22 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("plumb-profile", &[]),
     ("plumb-sampler", &["plumb-process", "plumb-unwind"]),
     (
+        "plumb-record",
+        &[
+            "plumb-analyze",
+            "plumb-capture-api",
+            "plumb-capture-bpf",
+            "plumb-capture-perf",
+            "plumb-formats",
+            "plumb-ingest",
+            "plumb-process",
+            "plumb-profile",
+            "plumb-stack-quality",
+            "plumb-symbolize",
+            "plumb-target",
+        ],
+    ),
+    (
         "plumb-report",
         &[
             "plumb-analyze",
@@ -104,6 +122,18 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "plumb-snapshot",
         &["plumb-ingest", "plumb-interpreters", "plumb-process", "plumb-profile", "plumb-unwind"],
+    ),
+    (
+        "plumb-stack-quality",
+        &[
+            "plumb-analyze",
+            "plumb-capture-bpf",
+            "plumb-capture-perf",
+            "plumb-interpreters",
+            "plumb-process",
+            "plumb-profile",
+            "plumb-symbolize",
+        ],
     ),
     ("plumb-stat-runner", &["plumb-capture-api", "plumb-capture-perf", "plumb-process", "plumb-target"]),
     ("plumb-store", &[]),

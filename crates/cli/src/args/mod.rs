@@ -24,5 +24,5 @@ pub use filter::FilterArgs;
 pub use log::LogArgs;
 #[cfg(feature = "agent")]
 pub use profiles::ProfileArgs;
-pub use record::{EventArgs, RecordArgs};
+pub use record::{CaptureMethod, EventArgs, RecordArgs};
 pub use target::{CommandArgs, TargetArgs, launch};

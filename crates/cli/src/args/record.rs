@@ -3,14 +3,31 @@
 //! Elsewhere: the target ([`TargetArgs`](super::TargetArgs)).
 
 use clap::value_parser;
+use plumb_record::{Capture, MAX_MEMORY, TABLES_MIB};
 
 use super::value;
-use crate::recording::capture::Capture;
 
-/// Memory for unwind tables in the kernel, in MiB.
-const TABLES_MIB: u16 = 64;
-/// Memory limit of the recorder, in bytes.
-const MAX_MEMORY: u64 = 256 << 20;
+/// Methods of capturing stacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum CaptureMethod {
+    /// bpf where it is available, otherwise perf
+    #[default]
+    Auto,
+    /// The kernel copies the top of each stack, and plumb unwinds the copy
+    Perf,
+    /// The kernel unwinds: complete stacks of up to 4,096 frames, also of short processes; requires root and Linux 5.17
+    Bpf,
+}
+
+impl From<CaptureMethod> for Capture {
+    fn from(method: CaptureMethod) -> Self {
+        match method {
+            CaptureMethod::Auto => Capture::Auto,
+            CaptureMethod::Perf => Capture::Perf,
+            CaptureMethod::Bpf => Capture::Bpf,
+        }
+    }
+}
 
 /// Options of recording, for every command that samples.
 #[derive(clap::Args, Clone, Debug)]
@@ -28,7 +45,7 @@ pub struct RecordArgs {
     ///
     /// plumb kernel prefers bpf where it is available: only that tells which system call a sample interrupted.
     #[arg(long, value_enum, value_name = "METHOD")]
-    pub capture: Option<Capture>,
+    pub capture: Option<CaptureMethod>,
 
     /// Accepted as perf's: stacks are always recorded
     #[arg(short = 'g', hide = true)]

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use plumb_analyze::Precision;
 use plumb_analyze::{
     Call, Filter, Key, Kind, Report, ReportOptions, RowKey, Tree, TreeOptions, View, ViewFrame,
     rounded_shares,
@@ -9,7 +10,6 @@ use plumb_analyze::{
 
 use plumb_profile::{Process, Profile};
 
-use crate::render::precision::Precision;
 use crate::terminal::printable;
 
 use super::state::{Narrow, State, Tab};

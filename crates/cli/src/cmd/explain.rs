@@ -26,12 +26,13 @@ use plumb_analyze::{
 };
 use plumb_capture_api::TargetObserver;
 use plumb_profile::{Event, Profile};
+use plumb_record::SecondLook;
 
 use plumb_report::explain::{self as document, HotFunctions};
 
 use crate::advice::Watching;
 use crate::exit::Exit;
-use crate::recording::{RecordRequest, SecondLook, prints_beside, record_profile};
+use crate::recording::{self, prints_beside, record_profile};
 use crate::render::document::{html, markdown, text};
 use crate::terminal::{Output, finish};
 use plumb_report::kernel_time;
@@ -47,7 +48,7 @@ pub fn run(args: Args) -> Result<Exit> {
         let profile = crate::load::load(&args.file)?;
         return finish(write(&profile, &args, &mut Output::stdout()));
     }
-    let request = RecordRequest::new(&args.target, &args.recording, &args.command)?
+    let request = recording::request(&args.target, &args.recording, &args.command)?
         .printing(prints_beside(args.json || args.md || args.html));
     // Without the privilege there are only samples, as in a file.
     let watching = Watching::begin_in_turns(&request.target).ok();

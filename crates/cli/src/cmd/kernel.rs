@@ -24,11 +24,10 @@ use plumb_profile::Profile;
 
 use self::counted::Counted;
 use crate::advice::{self, Watching, processes};
-use crate::args::{FilterArgs, RecordArgs, TargetArgs};
+use crate::args::{CaptureMethod, FilterArgs, RecordArgs, TargetArgs};
 use crate::examples;
 use crate::exit::Exit;
-use crate::recording::capture::Capture;
-use crate::recording::{CTRL_C, RecordRequest, prints_beside, record_profile};
+use crate::recording::{self, CTRL_C, prints_beside, record_profile};
 use crate::terminal::{Output, finish};
 use plumb_report::kernel_time;
 
@@ -115,9 +114,9 @@ pub fn run(args: Args) -> Result<Exit> {
     let mut sums =
         if args.calls || args.latency { Some(counted::load(args.latency, args.per)?) } else { None };
     // Only kernel unwinding records the system call of a sample.
-    let capture = args.recording.capture.or(support(&Host::read()).is_ok().then_some(Capture::Bpf));
+    let capture = args.recording.capture.or(support(&Host::read()).is_ok().then_some(CaptureMethod::Bpf));
     let recording = RecordArgs { capture, ..args.recording.clone() };
-    let request = RecordRequest::new(&args.target, &recording, &args.command)?
+    let request = recording::request(&args.target, &recording, &args.command)?
         .printing(prints_beside(args.json || args.csv));
     let watching = args.advice.then(|| Watching::begin(&request.target)).transpose()?;
     let observer = sums.as_mut().map(|sums| sums as &mut dyn TargetObserver);

@@ -21,7 +21,7 @@ use crate::advice::processes::ProcessAdvice;
 use crate::args::{FilterArgs, RecordArgs, TargetArgs, value};
 use crate::examples;
 use crate::exit::Exit;
-use crate::recording::{RecordRequest, prints_beside, record_profile};
+use crate::recording::{self, prints_beside, record_profile};
 use crate::terminal::{Output, finish, say};
 
 /// Arguments of `plumb procs`.
@@ -68,7 +68,7 @@ pub fn run(args: Args) -> Result<Exit> {
         let profile = crate::load::load(&args.file)?;
         return finish(write(&profile, &args, &mut Output::stdout()));
     }
-    let request = RecordRequest::new(&args.target, &args.recording, &args.command)?
+    let request = recording::request(&args.target, &args.recording, &args.command)?
         .printing(prints_beside(args.json || args.csv));
     let (profile, exit) = record_profile(&request, None, None)?;
     finish(write(&profile, &args, &mut Output::stdout()))?;

@@ -1,20 +1,23 @@
 //! `plumb record`: samples a command, processes or the machine, and writes a recording.
 //!
-//! Not here: the recording (`recording`), the file's format (formats).
+//! Not here: the recording (`plumb_record`), the file's format (formats).
 
 mod headline;
+mod unwinding;
+mod waits;
 mod why_none;
 
 use std::path::PathBuf;
 
 use anyhow::Result;
+use plumb_record::RecordRequest;
 use plumb_target::Prints;
 
 use crate::args::{CommandArgs, EventArgs, RecordArgs, TargetArgs, value};
 use crate::examples;
 use crate::exit::Exit;
 use crate::recording::output::Output;
-use crate::recording::{self, CTRL_C, Keep, RecordRequest, notice};
+use crate::recording::{self, CTRL_C, ProgressLine, notice};
 #[cfg(feature = "server")]
 use crate::showing;
 use crate::terminal::say;
@@ -84,29 +87,30 @@ pub struct Args {
 
 /// Runs `plumb record`.
 pub fn run(args: Args) -> Result<Exit> {
-    let request =
-        RecordRequest::new(&args.target, &args.recording, &args.command.words)?.with_events(&args.events)?;
+    let request = recording::request(&args.target, &args.recording, &args.command.words)?;
+    let request = recording::with_events(request, &args.events)?;
     let output = Output::check(&args.output)?;
     let request = RecordRequest {
         off_cpu_min_ns: args.off_cpu.then_some(args.min_block),
-        is_quiet: args.quiet,
         ..request.printing(if output.is_stdout() { Prints::AsErrors } else { Prints::Through })
     };
-    let (recording, ending) = recording::record(&request, Keep::In(&output), None)?;
-    match &recording {
-        Ok(recording) if args.quiet => {
+    let notices = if args.quiet { ProgressLine::quiet() } else { ProgressLine::new(&request) };
+    let (recorded, ending) = recording::record(&request, &output, None, notices)?;
+    match &recorded {
+        Ok((recording, written)) if args.quiet => {
             notice::say_left(Some(recording.left.clone()));
-            let elsewhere = recording.written.iter().filter(|written| written.is_elsewhere());
-            elsewhere.for_each(|written| say!("{}", written.text()));
+            if written.is_elsewhere() {
+                say!("{}", written.text());
+            }
         }
-        Ok(recording) => headline::print(recording),
+        Ok((recording, written)) => headline::print(recording, written),
         Err(error) => say!("{error:#}"),
     }
     if let Some(text) = ending.exceeded.as_ref().filter(|_| !args.quiet) {
         say!("{text}");
     }
-    let exit = ending.exit()?;
-    let Ok(recording) = recording else { return Ok(exit.or(Exit::Failure)) };
+    let exit = recording::exit(ending, &request.target)?;
+    let Ok((recording, _)) = recorded else { return Ok(exit.or(Exit::Failure)) };
     #[cfg(feature = "server")]
     if args.open {
         let name = args.output.display().to_string();

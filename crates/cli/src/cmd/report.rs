@@ -14,6 +14,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use plumb_analyze::Precision;
 use plumb_analyze::{Cause, Cost, Filter, Key, Pattern, Report, ReportOptions, Tree, TreeOptions, View};
 use plumb_profile::Profile;
 
@@ -24,7 +25,6 @@ use crate::args::value;
 use crate::examples;
 use crate::exit::Exit;
 use crate::pager;
-use crate::render::precision::Precision;
 use crate::render::{label, table};
 use crate::terminal::{Output, finish};
 use plumb_report::kernel_time;

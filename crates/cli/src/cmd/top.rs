@@ -4,6 +4,7 @@
 //! the tables and trees (analyze).
 
 mod batch;
+mod facts;
 mod sampling;
 mod save;
 mod screen;
@@ -15,14 +16,15 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
+use plumb_record::{LiveSession, RecordRequest};
 use plumb_target::{End, Running, Target};
 
 use crate::args::{CommandArgs, EventArgs, RecordArgs, TargetArgs, value};
 use crate::browse::state;
 use crate::examples;
 use crate::exit::Exit;
-use crate::recording::{LiveSession, RecordRequest, notice};
+use crate::recording::{self, notice};
 use crate::terminal::say;
 
 /// Text of `--help` below the options.
@@ -133,23 +135,24 @@ pub fn run(args: Args) -> Result<Exit> {
 fn start(args: &Args) -> Result<(RecordRequest, LiveSession, Vec<String>)> {
     let is_named = args.target.names_target() || !args.command.words.is_empty();
     let request = if is_named {
-        RecordRequest::new(&args.target, &args.recording, &args.command.words)?
+        recording::request(&args.target, &args.recording, &args.command.words)?
     } else {
         let machine = TargetArgs { all: true, ..args.target.clone() };
-        RecordRequest::new(&machine, &args.recording, &[])?
+        recording::request(&machine, &args.recording, &[])?
     };
-    let request = request.with_events(&args.events)?;
-    match LiveSession::start(request.clone(), args.batch) {
+    let request = recording::with_events(request, &args.events)?;
+    ensure!(request.sampling.also.is_empty(), "plumb top shows one event: give one -e");
+    match LiveSession::start(request.clone()) {
         Ok((live, notes)) => Ok((request, live, notes)),
         Err(_) if !is_named => {
             let request = RecordRequest { target: Target::Processes(own_processes()), ..request };
-            let (live, mut notes) = LiveSession::start(request.clone(), args.batch)?;
+            let (live, mut notes) = LiveSession::start(request.clone())?;
             let note =
                 "your own processes only: the whole machine takes root, or kernel.perf_event_paranoid=0";
             notes.push(note.into());
             Ok((request, live, notes))
         }
-        Err(error) => Err(error),
+        Err(error) => Err(error.into()),
     }
 }
 

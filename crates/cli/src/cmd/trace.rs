@@ -21,7 +21,7 @@ use plumb_target::{Cgroup, Descendants, End, Joiners, Target};
 
 use crate::args::{CommandArgs, TargetArgs, value};
 use crate::examples;
-use crate::exit::{self, Exit};
+use crate::exit::Exit;
 use crate::recording::{self, notice};
 use crate::terminal::say;
 use select::Selection;
@@ -151,7 +151,7 @@ fn refusal(error: &LoadError) -> anyhow::Error {
     anyhow!(
         "system calls can't be traced: {error}{}\
          \n  without:  plumb record -e context-switches, or strace for your own processes, which slows them down",
-        exit::remedy(error)
+        plumb_record::remedy(error)
     )
 }
 

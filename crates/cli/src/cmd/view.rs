@@ -8,6 +8,7 @@ use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use plumb_analyze::Precision;
 use plumb_analyze::{Filter, Summary, View};
 use plumb_profile::Profile;
 use ratatui::Frame;
@@ -22,7 +23,6 @@ use crate::browse::table::Table;
 use crate::examples;
 use crate::exit::Exit;
 use crate::render::label;
-use crate::render::precision::Precision;
 use crate::terminal::{Output, printable};
 use listing::{Listing, Then};
 

@@ -45,11 +45,6 @@ impl Output {
         }
     }
 
-    /// Whether the recording can be replaced by a newer version.
-    pub fn is_replaceable(&self) -> bool {
-        self.file().is_some()
-    }
-
     /// Writes a recording, and keeps an older one as `FILE.old`. If that fails, other directories are tried: a
     /// recording can't be repeated.
     pub fn write(&self, profile: &Profile) -> Result<Written> {
@@ -64,7 +59,7 @@ impl Output {
         };
         let name = format!("profile-{}.plumb", std::process::id());
         let why = format!("{}: {error:#}", newfile::name(&self.path));
-        for folder in newfile::temporary_folders() {
+        for folder in plumb_record::temporary_folders() {
             let path = folder.join(&name);
             let elsewhere = Destination::File(path.clone());
             if put(&elsewhere, write).is_ok() {
@@ -154,7 +149,7 @@ impl Written {
 }
 
 /// Writes a recording to a file.
-pub(super) fn write(profile: &Profile, file: &mut NewFile) -> Result<()> {
+fn write(profile: &Profile, file: &mut NewFile) -> Result<()> {
     // Built in memory, as it is small: a full disk then fails one write rather than one inside the archive.
     let mut bytes = Cursor::new(Vec::new());
     plumb_formats::native::write(profile, &mut bytes)?;

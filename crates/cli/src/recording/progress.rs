@@ -1,53 +1,76 @@
-//! The progress line on the terminal during a recording. Omitted if standard error is not a terminal, and while a command uses the terminal:
-//! two programs writing to one line make it unreadable.
+//! A recording's messages on the terminal, and a line that shows its progress. The line is omitted if standard error is not a terminal,
+//! and while a command uses the terminal: two programs writing to one line make it unreadable.
 
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
+use plumb_analyze::part_of;
 use plumb_ingest::Statistics;
-use plumb_symbolize::Progress;
-use plumb_target::{Prints, Target};
+use plumb_record::{Notices, Progress, RecordRequest};
+use plumb_target::{Notice, Prints, Target};
 
-use super::RecordRequest;
+use super::notice;
 use crate::render::label;
-use crate::render::precision::part_of;
 use crate::terminal::{begin_line, say, status};
 
 /// Time between two updates of the line.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// The progress line.
-pub(super) struct ProgressLine {
+/// The terminal of a recording.
+pub struct ProgressLine {
     enabled: bool,
     /// Whether the recorded command also writes to the terminal.
     shares: bool,
     shown: Option<Instant>,
 }
 
+impl Notices for ProgressLine {
+    fn message(&mut self, text: &str) {
+        self.clear();
+        say!("{text}");
+    }
+
+    fn of_target(&mut self, target: &Target, notice: Notice) {
+        self.clear();
+        notice::say_of(target, notice);
+    }
+
+    fn progress(&mut self, progress: Progress<'_>) {
+        match progress {
+            Progress::UntilSignal { waits } if self.enabled => {
+                let what = if waits { "waiting for it to start" } else { "recording" };
+                say!("{what}; Ctrl-C ends it");
+            }
+            Progress::UntilSignal { .. } => {}
+            Progress::Sampling { elapsed, statistics } => self.show(elapsed, statistics),
+            Progress::Sampled => {
+                self.clear();
+                // The command's last line may lack a line break.
+                if std::mem::take(&mut self.shares) && self.enabled {
+                    begin_line();
+                }
+            }
+            Progress::Names(found) => self.names(found),
+            Progress::Named => self.clear(),
+        }
+    }
+}
+
 impl ProgressLine {
-    /// Creates the line, unless it would not be seen or is not wanted.
+    /// Messages without a line.
+    pub fn quiet() -> Self {
+        Self { enabled: false, shares: false, shown: None }
+    }
+
+    /// Creates the line, unless it would not be seen.
     pub fn new(request: &RecordRequest) -> Self {
         let is_command = matches!(request.target, Target::Command(_));
         let shares = is_command && !matches!(request.sampling.prints, Prints::Nowhere);
-        Self { enabled: !request.is_quiet && stderr().is_terminal(), shares, shown: None }
-    }
-
-    /// The command has ended, and the terminal is plumb's own again. The command's last line may lack a line break.
-    pub fn has_terminal(&mut self) {
-        if std::mem::take(&mut self.shares) && self.enabled {
-            begin_line();
-        }
-    }
-
-    /// Prints a sentence that stays on the screen.
-    pub fn note(&self, text: &str) {
-        if self.enabled {
-            say!("{text}");
-        }
+        Self { enabled: stderr().is_terminal(), shares, shown: None }
     }
 
     /// Shows the state of the recording.
-    pub fn show(&mut self, elapsed: Duration, statistics: &Statistics) {
+    fn show(&mut self, elapsed: Duration, statistics: &Statistics) {
         if self.shares || !self.due() {
             return;
         }
@@ -62,18 +85,22 @@ impl ProgressLine {
     }
 
     /// Shows the progress of looking up names.
-    pub fn progress(&mut self, progress: &Progress) {
+    fn names(&mut self, progress: &plumb_symbolize::Progress) {
         if !self.due() {
             return;
         }
         self.line(&match progress {
-            Progress::File { path, done, total } => format!("plumb: symbols: file {done} of {total}: {path}"),
-            Progress::Download { url, bytes } => format!("plumb: {url}: {} KiB", bytes >> 10),
+            plumb_symbolize::Progress::File { path, done, total } => {
+                format!("plumb: symbols: file {done} of {total}: {path}")
+            }
+            plumb_symbolize::Progress::Download { url, bytes } => {
+                format!("plumb: {url}: {} KiB", bytes >> 10)
+            }
         });
     }
 
     /// Removes the line.
-    pub fn clear(&mut self) {
+    fn clear(&mut self) {
         if self.shown.take().is_some() {
             status("");
         }

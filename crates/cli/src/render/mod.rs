@@ -13,6 +13,5 @@ pub mod label;
 pub mod markdown;
 pub mod page;
 pub mod perf_script;
-pub mod precision;
 pub mod rule;
 pub mod table;

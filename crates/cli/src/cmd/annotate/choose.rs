@@ -8,7 +8,7 @@ use plumb_analyze::{
 use plumb_profile::{Address, parse_unnamed_function};
 use plumb_symbolize::{Binary, Options};
 
-use crate::render::precision::Precision;
+use plumb_analyze::Precision;
 
 /// Marks the omitted part of a shortened name.
 const LEFT_OUT: char = '…';

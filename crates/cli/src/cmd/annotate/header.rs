@@ -1,10 +1,10 @@
 //! The text above and below the listing.
 
+use plumb_analyze::Precision;
 use plumb_analyze::{Doubt, is_clock};
 
 use super::{Shown, gaps};
 use crate::render::label;
-use crate::render::precision::Precision;
 
 /// The subject of the listing and the meaning of its columns, one per line.
 pub fn facts(shown: &Shown<'_, '_>) -> Vec<String> {

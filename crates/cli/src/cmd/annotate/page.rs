@@ -3,6 +3,7 @@
 //! Invariant: text from a profile or a file is escaped, and the content policy forbids everything but the page's own style.
 
 use maud::PreEscaped;
+use plumb_analyze::Precision;
 use plumb_analyze::shorten;
 
 use super::jumps::Gutter;
@@ -10,7 +11,6 @@ use super::lines::files;
 use super::rows::{Columns, Figures, Item, items, note, short};
 use super::{Args, Shown, Style, gaps, header};
 use crate::render::page::{self as frame, escape};
-use crate::render::precision::Precision;
 
 const STYLE: &str = include_str!("page.css");
 /// Rows in the list of hottest instructions.

@@ -1,10 +1,10 @@
 //! The rows of the listing, independent of the output format.
 
+use plumb_analyze::Precision;
 use plumb_analyze::{AnnotatedRow, Annotation, SourcePlace};
 
 use super::lines::LineCosts;
 use super::{Args, Shown, Style, fold};
-use crate::render::precision::Precision;
 
 /// Smallest share, in percent of the function, of an instruction that gets a note.
 const WORDS: f64 = 1.0;

@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style as Colour};
 use anyhow::Result;
+use plumb_analyze::Precision;
 use plumb_analyze::{cut_middle, shorten};
 
 use super::jumps::Gutter;
 use super::rows::{Columns, Figures, Item, items};
 use super::{Args, Shown, Style, header, lines, rows};
 use crate::render::columns::{left, right};
-use crate::render::precision::Precision;
 use crate::render::table::heat;
 use crate::terminal::{Output, printable};
 use plumb_report::code::Annotated;

@@ -9,7 +9,6 @@ use anyhow::{Context, Result};
 use plumb_target::Prints;
 
 use super::Args;
-use crate::newfile;
 use crate::recording::prints_beside;
 
 /// Most bytes of a command's output that are read.
@@ -43,7 +42,7 @@ pub(super) fn text(prints: &Prints) -> Result<Option<String>> {
 fn nameless() -> std::io::Result<File> {
     let name = format!("plumb-compare-{}", std::process::id());
     let mut error = ErrorKind::NotFound.into();
-    for path in newfile::temporary_folders().map(|folder| folder.join(&name)) {
+    for path in plumb_record::temporary_folders().map(|folder| folder.join(&name)) {
         match File::options().read(true).write(true).create_new(true).mode(0o600).open(&path) {
             Ok(file) => return std::fs::remove_file(path).map(|()| file),
             Err(other) => error = other,

@@ -13,7 +13,7 @@ use super::side::Side;
 use super::{Args, output, prints, progress, side_of};
 use crate::args::RecordArgs;
 use crate::exit::Exit;
-use crate::recording::{RecordRequest, record_profile};
+use crate::recording::{record_profile, request_of_command};
 use crate::render::change;
 use crate::render::columns::{self, left, right};
 use crate::render::markdown::{cell_code, escape};
@@ -37,8 +37,7 @@ pub(super) fn record(sides: &[Side; 2], args: &Args) -> Result<Profiles> {
         let side = side_of(turn);
         progress(&format!("profiled run {} of {rounds}: {}", turn + 1, sides[side].name));
         let recording = RecordArgs { frequency: Some(FREQUENCY), ..RecordArgs::default() };
-        let request =
-            RecordRequest::of_command(&sides[side].launch, &recording).printing(prints::unread(args));
+        let request = request_of_command(&sides[side].launch, &recording).printing(prints::unread(args));
         let failed = || format!("--profile: {} failed: {}", sides[side].name, sides[side].text);
         let (profile, exit) = record_profile(&request, None, None).with_context(failed)?;
         ensure!(exit == Exit::Success || args.ignore_failure, "{}", failed());

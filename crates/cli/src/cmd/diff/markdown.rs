@@ -4,11 +4,11 @@ use std::io::Write;
 
 use anyhow::Result;
 use plumb_analyze::Mark;
+use plumb_analyze::Precision;
 
 use super::{Shown, text};
 use crate::render::change;
 use crate::render::markdown::{cell_code, code, escape};
-use crate::render::precision::Precision;
 use crate::terminal::Output;
 
 /// First of the columns that are bold in marked rows.

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
+use plumb_analyze::Precision;
 use plumb_analyze::{Mark, shorten};
 
 use super::Shown;
@@ -11,7 +12,6 @@ use super::shown::Rows;
 use crate::render::change;
 use crate::render::columns::{self, left, right};
 use crate::render::label;
-use crate::render::precision::Precision;
 use crate::terminal::{Output, printable};
 
 /// Titles of the columns before the last one, which names the row.

@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use plumb_analyze::Filter;
+use plumb_analyze::part_of;
 use plumb_profile::{AddressSpace, DsoId, DsoKind, EventId, FrameId, FrameKind, Profile, Scope, StackId};
+use plumb_stack_quality::{Cause, Completeness, Runtime, Told};
 use plumb_symbolize::Missing as MissingSymbols;
 
 use super::finding::Finding;
 use super::finding::State::{Good, Limited, Missing};
-use crate::render::precision::part_of;
-use crate::stack_quality::{Cause, Runtime, Stacks, Told};
 
 /// Most files that are named individually.
 const FILES: usize = 20;
 
 /// Checks a recording.
 pub(super) fn findings(profile: &Profile) -> Vec<Finding> {
-    let stacks = Stacks::of(profile);
+    let stacks = Completeness::of(profile);
     let mut findings = vec![samples(profile, stacks.samples), losses(profile)];
     findings.extend(coverage(profile));
     findings.extend(occurrences(profile));
@@ -98,7 +98,7 @@ fn stood_for(profile: &Profile, event: EventId, name: &str, counted: u64) -> Fin
     if state == Good { finding } else { finding.remedy("sample each of them: -c 1, or at a higher rate: -F") }
 }
 
-fn completeness(stacks: &Stacks) -> Finding {
+fn completeness(stacks: &Completeness) -> Finding {
     let state = if stacks.complete == stacks.samples { Good } else { Limited };
     let complete = format!("{} complete", part_of(stacks.complete, stacks.samples));
     let text = [vec![complete], stacks.limits()].concat().join(", ");

@@ -3,9 +3,9 @@
 //! Elsewhere: the verdict on code without names (`nameless`).
 
 use plumb_analyze::{Bottleneck, Explanation, Obstacle};
+use plumb_stack_quality::{Completeness, nameless};
 
 use crate::render::document::Text;
-use crate::stack_quality::{Stacks, nameless};
 use plumb_report::explain::headline::short_percent;
 
 /// Smallest share of samples whose gap is reported, in percent.
@@ -21,7 +21,7 @@ pub(super) fn facts(report: &Explanation<'_>) -> Vec<(String, Text)> {
         let text = format!("{} {where_}: {remedy}", short_percent(percent));
         is_told.then(|| (what.to_owned(), Text::from(text)))
     };
-    let stacks = Stacks::of(profile);
+    let stacks = Completeness::of(profile);
     let cut = stacks.causes.first().and_then(|cause| {
         let where_ = format!("of stacks end at {}", cause.text());
         fact("callers", share(cause.samples, stacks.samples), where_, &|| cause.remedy().to_owned())

@@ -2,9 +2,9 @@
 
 use plumb_analyze::{Explanation, FrameIndex};
 use plumb_report::explain::headline::maker;
+use plumb_stack_quality::{Runtime, Told, of_file};
 
 use crate::render::document::Text;
-use crate::stack_quality::{Runtime, Told, of_file};
 
 /// Returns the facts about code without names: that its cause is unknown, and how to get names.
 pub(super) fn facts(report: &Explanation<'_>, frame: FrameIndex) -> Vec<(String, Text)> {

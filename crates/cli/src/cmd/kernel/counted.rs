@@ -9,8 +9,6 @@ use plumb_capture_bpf::{CallFacts, CallSums, Events, LoadError, Overhead, Per, S
 use plumb_profile::Profile;
 use plumb_syscalls::{Abi, Account, named, path_argument, takes_file};
 
-use crate::exit;
-
 /// Grouping of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Apart {
@@ -41,7 +39,7 @@ fn refusal(error: &LoadError) -> anyhow::Error {
     anyhow!(
         "system calls can't be counted: {error}{}\
          \n  without:  plumb kernel shows where processor time went; strace -c counts, and slows the program down",
-        exit::remedy(error)
+        plumb_record::remedy(error)
     )
 }
 

@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
+use plumb_analyze::Precision;
 use plumb_analyze::{Cause, Cost};
 use plumb_syscalls::Account;
 
 use super::{Args, Shown, calls};
 use crate::render::duration::{short_time, time};
 use crate::render::label;
-use crate::render::precision::Precision;
 use crate::render::table::{self, Column, Layout};
 use crate::terminal::{Output, printable};
 

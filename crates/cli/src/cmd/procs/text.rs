@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
+use plumb_analyze::Precision;
 use plumb_analyze::{Cost, Part};
 
 use super::{Args, Shown};
 use crate::advice::processes;
 use crate::render::duration::time;
 use crate::render::label;
-use crate::render::precision::Precision;
 use crate::render::table::{self, Column, Layout};
 use crate::terminal::{Output, printable};
 

@@ -4,17 +4,18 @@
 use std::cell::LazyCell;
 use std::time::Duration;
 
+use plumb_analyze::{Precision, is_off_cpu, part_of};
 use plumb_capture_api::SamplingRate;
 use plumb_capture_bpf::support_here;
 use plumb_capture_perf::{Code, SampledEvent, Setup};
 use plumb_process::usage::CpuTime;
-use plumb_profile::Profile;
+use plumb_profile::{Event, Profile};
+use plumb_record::Recording;
+use plumb_stack_quality::{Completeness, StackCounts, Way, interpreted, nameless};
 
-use super::why_none;
-use crate::recording::{Recording, capture, off_cpu};
+use super::{unwinding, waits, why_none};
+use crate::recording::output::Written;
 use crate::render::label;
-use crate::render::precision::{Precision, part_of};
-use crate::stack_quality::{StackCounts, Stacks, Way, interpreted, nameless};
 use crate::terminal::say;
 
 /// Smallest share of the samples that gets advice, in percent: nobody rebuilds a library for one sample of thousands.
@@ -27,13 +28,13 @@ pub(super) const ENOUGH_SAMPLES: f64 = 20.0;
 const ENOUGH_SECONDS: f64 = 0.1;
 
 /// Prints the summary.
-pub(super) fn print(recording: &Recording) {
+pub(super) fn print(recording: &Recording, written: &Written) {
     let Recording { profile, earlier, setup, target_cpu, recording_cpu, .. } = recording;
     for line in lines(profile, &earlier.and(profile), setup, *target_cpu, *recording_cpu) {
         say!("{line}");
     }
-    recording.written.iter().for_each(|written| say!("{}", written.text()));
-    recording.unwinding.iter().filter_map(capture::line).for_each(|line| say!("{line}"));
+    say!("{}", written.text());
+    recording.unwinding.iter().filter_map(unwinding::line).for_each(|line| say!("{line}"));
 }
 
 fn lines(
@@ -44,11 +45,11 @@ fn lines(
     recording: Duration,
 ) -> Vec<String> {
     let stacks = counts.clone().stacks(profile);
-    let mut lines = match off_cpu::is_off_cpu(profile) {
-        true => vec![off_cpu::line(profile)],
+    let mut lines = match is_off_cpu(profile) {
+        true => vec![waits::line(profile)],
         false => {
-            let line = |event: &SampledEvent| match off_cpu::is_it(event.counter.name()) {
-                true => off_cpu::line(profile),
+            let line = |event: &SampledEvent| match event.counter.name() == Event::OFF_CPU {
+                true => waits::line(profile),
                 false => event_line(profile, counts.of_event(event.id), setup, event, target),
             };
             setup.events.iter().map(line).collect()
@@ -183,7 +184,7 @@ fn arrow(remedy: &str, (part, whole): (u64, u64)) -> Option<String> {
         .then(|| format!("          -> {remedy}"))
 }
 
-fn stack_lines(stacks: &Stacks) -> Vec<String> {
+fn stack_lines(stacks: &Completeness) -> Vec<String> {
     let mut first = format!("{} of stacks complete", part_of(stacks.complete, stacks.samples));
     let limits = stacks.limits();
     if !limits.is_empty() {

@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
+use plumb_analyze::{Precision, part_of};
 use plumb_analyze::{Summary, View, command_failure, coverage, is_clock};
 use plumb_interpreters::Known;
 use plumb_profile::{DsoKind, EventId, Meta, Profile, Scope};
+use plumb_stack_quality::Completeness;
 
 use super::shown::Shown;
 use crate::render::label;
-use crate::render::precision::{Precision, part_of};
-use crate::stack_quality::Stacks;
 use crate::terminal::{Output, printable};
 
 /// Writes the header, each line behind a `#`.
@@ -148,7 +148,7 @@ fn stacks(view: &View<'_>, summary: &Summary) -> String {
     let mut text = match summary.complete_percent() {
         Some(_) => {
             let complete = format!("{} complete", part_of(summary.complete, summary.samples));
-            let limits = Stacks::of_view(view).limits();
+            let limits = Completeness::of_view(view).limits();
             if limits.is_empty() { complete } else { format!("{complete} ({})", limits.join(", ")) }
         }
         None if summary.samples > 0 => "complete stacks: unknown".into(),

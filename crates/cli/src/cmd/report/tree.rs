@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+use plumb_analyze::Precision;
 use plumb_analyze::{Call, Cost, Tree, TreeNode, View, collapse_templates, shorten};
 
 use super::Args;
 use super::shown::TreeKind;
 use super::table::{self, heat};
 use crate::render::columns;
-use crate::render::precision::Precision;
 use crate::terminal::{Output, printable};
 
 /// Writes the trees.

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
+use plumb_analyze::Precision;
 use plumb_analyze::WaitKind;
 
 use super::shown::Shown;
 use crate::render::duration::time;
-use crate::render::precision::Precision;
 use crate::terminal::{Output, printable};
 
 /// Most functions named in which threads are idle.

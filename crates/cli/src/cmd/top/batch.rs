@@ -4,15 +4,17 @@ use std::io::Write;
 use std::time::Instant;
 
 use anyhow::Result;
+use plumb_record::{LiveSession, WindowSum};
 
 use crate::browse::state::{State, Tab};
 use crate::browse::table::Table;
 use crate::render::table::{self as text, Column, Layout};
 use crate::terminal::{Output, printable};
 
+use super::facts::facts;
 use super::sampling::{self, Answer, NoAnswer, Sampling};
 use super::{Args, Left};
-use crate::recording::{LiveSession, WindowSum};
+use crate::recording::ProgressLine;
 
 /// Prints tables until the requested number is reached or sampling ends, which prints a final table.
 pub(super) fn run(args: &Args, live: &mut LiveSession) -> Result<Left> {
@@ -20,7 +22,9 @@ pub(super) fn run(args: &Args, live: &mut LiveSession) -> Result<Left> {
     state.by_self = args.by_self;
     live.wait_for_names();
     let mut printed = 0;
-    let result = sampling::run(live, |sampling| print_each(args, &state, &mut printed, &sampling));
+    let result = sampling::run(live, &mut ProgressLine::quiet(), |sampling| {
+        print_each(args, &state, &mut printed, &sampling)
+    });
     let is_closed = |error: &anyhow::Error| crate::terminal::is_closed_pipe(error);
     let result = match result {
         Ok(left @ (Left::End(_) | Left::TimeUp)) => {
@@ -63,7 +67,7 @@ fn print(args: &Args, stretch: &WindowSum, state: &State, is_next: bool) -> Resu
     if is_next {
         writeln!(out)?;
     }
-    write_facts(&stretch.facts(args.interval), stretch.coverage_gap.as_deref(), &mut out)?;
+    write_facts(&facts(stretch, args.interval), stretch.coverage_gap.as_deref(), &mut out)?;
     write_table(&table, args, state, &mut out)?;
     out.flush()?;
     Ok(())

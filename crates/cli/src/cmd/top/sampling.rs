@@ -1,7 +1,7 @@
 //! The sampling thread, and the queries that the display thread sends it. Sampling never waits for the display: a stopped terminal, a
 //! pipe without a reader, or a slow table loses no samples.
 //!
-//! Elsewhere: the recording itself (`recording`).
+//! Elsewhere: the recording itself (`plumb_record`).
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::thread::scope;
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use plumb_profile::Profile;
+use plumb_record::{LiveSession, Notices, Step, WindowSum};
 
 use super::Left;
 use crate::browse::state::Window;
-use crate::recording::{LiveSession, Step, WindowSum};
 
 /// Longest sleep: bounds the delay of a query, and files must be opened before the target deletes them.
 const STEP: Duration = Duration::from_millis(50);
@@ -78,7 +78,11 @@ impl Sampling {
 }
 
 /// Samples while `show` runs in a separate thread, until `show` returns or sampling ends.
-pub(super) fn run(live: &mut LiveSession, show: impl FnOnce(Sampling) -> Result<()> + Send) -> Result<Left> {
+pub(super) fn run(
+    live: &mut LiveSession,
+    notices: &mut dyn Notices,
+    show: impl FnOnce(Sampling) -> Result<()> + Send,
+) -> Result<Left> {
     let (questions, asked) = channel();
     let (answering, answers) = channel();
     scope(|scope| {
@@ -86,7 +90,7 @@ pub(super) fn run(live: &mut LiveSession, show: impl FnOnce(Sampling) -> Result<
             .name("show".into())
             .spawn_scoped(scope, || show(Sampling { questions, answers }))
             .context("starting the thread that shows")?;
-        let end = sample(live, &asked, &answering);
+        let end = sample(live, notices, (&asked, &answering));
         // Tells the display that no more answers follow.
         drop(answering);
         showing.join().unwrap_or_else(|_| Err(anyhow!("the display thread panicked")))?;
@@ -95,9 +99,13 @@ pub(super) fn run(live: &mut LiveSession, show: impl FnOnce(Sampling) -> Result<
 }
 
 /// Samples until the command or the time ends, or the display has gone.
-fn sample(live: &mut LiveSession, asked: &Receiver<Question>, answering: &Sender<Answer>) -> Result<Left> {
+fn sample(
+    live: &mut LiveSession,
+    notices: &mut dyn Notices,
+    (asked, answering): (&Receiver<Question>, &Sender<Answer>),
+) -> Result<Left> {
     loop {
-        match live.step(STEP)? {
+        match live.step(STEP, notices)? {
             Step::GoesOn => {}
             Step::TimeUp => return Ok(Left::TimeUp),
             Step::Ended(end) => return Ok(Left::End(end)),

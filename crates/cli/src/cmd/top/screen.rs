@@ -3,8 +3,10 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use plumb_record::{LiveSession, RecordRequest, WindowSum};
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 
+use super::facts::facts;
 use super::sampling::{self, Answer, NoAnswer, Sampling};
 use super::save::Saving;
 use super::{Args, Left, batch};
@@ -13,7 +15,6 @@ use crate::browse::keys::Action;
 use crate::browse::screen::{Screen, has_colours};
 use crate::browse::state::State;
 use crate::browse::table::Table;
-use crate::recording::{LiveSession, RecordRequest, WindowSum};
 use crate::terminal::say;
 
 /// Longest delay of a key press.
@@ -53,7 +54,7 @@ pub(super) fn run(
         colours: has_colours(),
     };
     let screen = Screen::open().context("cannot draw on the terminal; for plain text: --batch")?;
-    let left = sampling::run(live, |sampling| shown.run(args, &sampling, screen));
+    let left = sampling::run(live, &mut (), |sampling| shown.run(args, &sampling, screen));
     let saved = shown.saving.wait();
     saved.iter().for_each(|saved| say!("{saved}"));
     let left = left?;
@@ -145,7 +146,7 @@ impl Shown {
     fn show(&mut self, stretch: WindowSum, args: &Args) {
         self.stretch = stretch;
         self.table = Table::new(&self.stretch.profile, &self.state);
-        self.facts = self.stretch.facts(args.interval);
+        self.facts = facts(&self.stretch, args.interval);
     }
 
     fn draw(&mut self, screen: &mut Screen) -> Result<()> {

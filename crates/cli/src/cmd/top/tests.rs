@@ -3,17 +3,18 @@
 use std::time::Duration;
 
 use plumb_analyze::Rates;
+use plumb_record::WindowSum;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use plumb_fixtures::Made;
 
+use super::facts::facts;
 use crate::browse::draw::{self, Picture};
 use crate::browse::keys::Action;
 use crate::browse::state::{State, Tab, Window};
 use crate::browse::table::Table;
-use crate::recording::WindowSum;
 
 /// Samples of a program with two threads, and of another program.
 fn made() -> Made {
@@ -59,7 +60,7 @@ impl Top {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         let table = self.table();
         let rates = Rates { to_ns: 4_000_000_000, samples: 4, own_cpu_ns: 40_000_000, ..Rates::default() };
-        let facts = WindowSum { rates, ..WindowSum::default() }.facts(Duration::from_secs(1));
+        let facts = facts(&WindowSum { rates, ..WindowSum::default() }, Duration::from_secs(1));
         let (title, warning) = ("plumb top", self.warning);
         let picture = Picture { title, facts: &facts, warning, table: &table, colours: false };
         terminal.draw(|frame| draw::draw(frame, &mut self.state, &picture)).unwrap();

@@ -7,14 +7,11 @@ use anyhow::{Result, bail};
 use plumb_capture_bpf::Calls;
 use plumb_capture_perf::{Counter, Error, EventSpec, Named, Recorded, Recorder, SamplingOptions, Trigger};
 use plumb_profile::Profile;
+use plumb_record::{Capture, TABLES_MIB, kernel_unwinder};
 use plumb_target::{End, Notice, Running, Subject, Target};
 
-use crate::recording::capture::{Capture, assistant};
 use crate::recording::{self, notice};
 use crate::terminal::say;
-
-/// Memory for the unwind tables of the kernel unwinder, as in `plumb record`.
-const TABLES_MIB: u16 = 64;
 
 /// The traced processes.
 pub(super) enum Watched {
@@ -56,9 +53,9 @@ impl Watched {
             keep_tables: true,
             ..default
         };
-        let (assistant, note) = assistant(Capture::Bpf, target, &options, true, TABLES_MIB);
+        let (unwinder, note) = kernel_unwinder(Capture::Bpf, target, &options, true, TABLES_MIB);
         note.iter().for_each(|note| say!("{note}"));
-        let recorder = Recorder::start_beside(target, &options, assistant, Some(calls))?;
+        let recorder = Recorder::start_beside(target, &options, unwinder, Some(calls))?;
         Ok(Watched::Sampled(Box::new(recorder)))
     }
 

@@ -1,5 +1,6 @@
 //! The last sections: quality of the data, verdict, and how to reproduce the report.
 
+use plumb_analyze::Precision;
 use plumb_analyze::{Bottleneck, BoundBy, Explanation, Obstacle, Share};
 
 use super::figures::{gain, interval, percent, with_interval};
@@ -7,7 +8,6 @@ use super::time::tells_kernel;
 use crate::cmd::explain::brief;
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
-use crate::render::precision::Precision;
 use plumb_report::explain::headline::{self, text_of, whole};
 use plumb_report::explain::places::file_name;
 

@@ -1,10 +1,10 @@
 //! Shares, amounts and names, formatted for sections.
 
+use plumb_analyze::Precision;
 use plumb_analyze::{Cost, Explanation, FrameIndex, Gain, Kind, Share, View};
 
 use crate::render::document::Text;
 use crate::render::duration::time;
-use crate::render::precision::Precision;
 use plumb_report::explain::headline::whole;
 
 /// A function's name in a table: unshortened, and marked as in other reports.

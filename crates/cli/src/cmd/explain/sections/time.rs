@@ -1,5 +1,6 @@
 //! The first sections: elapsed time, and the distribution of the time.
 
+use plumb_analyze::Precision;
 use plumb_analyze::{BoundBy, Cause, Cost, Explanation, ModuleKind, RunSummary, cut_middle};
 use plumb_profile::{FrameKind, QueuedThread};
 
@@ -8,7 +9,6 @@ use crate::cmd::explain::Args;
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
 use crate::render::label;
-use crate::render::precision::Precision;
 use crate::render::table::Layout;
 use plumb_report::explain::headline::whole;
 use plumb_report::explain::places::file_name;

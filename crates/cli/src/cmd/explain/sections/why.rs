@@ -1,5 +1,6 @@
 //! The sections on waits, and on causes with advice.
 
+use plumb_analyze::Precision;
 use plumb_analyze::{Advice, Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, FrameIndex, Rule, Waits};
 use plumb_profile::Event;
 
@@ -8,7 +9,6 @@ use crate::cmd::explain::{Args, again, loops, waits as brief_waits};
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
 use crate::render::label;
-use crate::render::precision::Precision;
 use crate::render::rule;
 use plumb_report::explain::headline::{self, whole};
 use plumb_report::explain::places::{name, short};

@@ -6,13 +6,12 @@ use plumb_analyze::View;
 use plumb_capture_perf::MAX_STACK_COPY;
 use plumb_profile::{DsoId, DsoKind, EventId, Found, Profile, Sample, StackId, Truncation};
 
-use super::{
+use crate::{
     compilers::{is_haskell, is_poly_ml},
     runtimes::Runtime,
     told::Told,
 };
-use crate::recording::off_cpu;
-use crate::render::precision::part_of;
+use plumb_analyze::{is_off_cpu, part_of};
 
 /// Remedies for code of a file without unwind information.
 const TABLES: &str = "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer";
@@ -25,7 +24,7 @@ const SBCL: &str = "none: SBCL runs Lisp on a stack of its own, and plumb does n
 
 /// Numbers of samples by the completeness of their stacks.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Stacks {
+pub struct Completeness {
     /// All samples.
     pub samples: u64,
     /// Samples with a stack that reaches its root.
@@ -67,7 +66,7 @@ enum Outcome {
     Truncation(Truncation, Option<DsoId>),
 }
 
-impl Stacks {
+impl Completeness {
     /// Counts the stacks of a profile.
     pub fn of(profile: &Profile) -> Self {
         StackCounts::default().and(profile).stacks(profile)
@@ -149,15 +148,15 @@ impl StackCounts {
     }
 
     /// The summary, with the files responsible.
-    pub fn stacks(self, profile: &Profile) -> Stacks {
+    pub fn stacks(self, profile: &Profile) -> Completeness {
         let Self { samples, complete, stitched, scanned, apart, causes, by_kernel, by_guesses, .. } = self;
         let mut causes = by_file(profile, causes);
-        let off_cpu = off_cpu::is_off_cpu(profile);
+        let off_cpu = is_off_cpu(profile);
         for cause in &mut causes {
             cause.by_kernel = by_kernel || profile.meta.by_kernel;
             (cause.by_guesses, cause.off_cpu) = (by_guesses, off_cpu);
         }
-        Stacks { samples, complete, stitched, scanned, apart, causes }
+        Completeness { samples, complete, stitched, scanned, apart, causes }
     }
 }
 
@@ -342,7 +341,7 @@ mod tests {
                 weight: 1,
             });
         }
-        let stacks = Stacks::of(&profile);
+        let stacks = Completeness::of(&profile);
         assert_eq!((stacks.samples, stacks.complete, stacks.stitched, stacks.scanned), (7, 3, 1, 1));
         assert_eq!(stacks.causes[0].file.as_deref(), Some("/usr/lib/libx.so"));
         assert_eq!(stacks.causes[0].samples, 2);

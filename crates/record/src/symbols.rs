@@ -8,7 +8,7 @@ use plumb_process::path_of_open;
 use plumb_profile::{DsoId, Profile};
 use plumb_symbolize::{Options, Session};
 
-use super::progress::ProgressLine;
+use crate::notices::{Notices, Progress};
 
 /// Time of the first look-up: a shorter recording is not worth a thread.
 const FIRST: Duration = Duration::from_millis(200);
@@ -22,7 +22,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The names of a recording.
-pub(super) struct SymbolLookup {
+pub(crate) struct SymbolLookup {
     session: Session,
     next: Duration,
 }
@@ -66,7 +66,7 @@ impl SymbolLookup {
     }
 
     /// Writes the names into the profile once they are found.
-    pub fn store(self, profile: &mut Profile, progress: &mut ProgressLine) {
-        self.session.finish(profile, &mut |found| progress.progress(&found));
+    pub fn store(self, profile: &mut Profile, notices: &mut dyn Notices) {
+        self.session.finish(profile, &mut |found| notices.progress(Progress::Names(&found)));
     }
 }

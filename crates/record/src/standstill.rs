@@ -4,7 +4,7 @@ use plumb_process::state;
 use plumb_target::Target;
 
 /// A warning for each process of the target that is stopped or a zombie.
-pub(super) fn notes(target: &Target) -> Vec<String> {
+pub(crate) fn notes(target: &Target) -> Vec<String> {
     let Target::Processes(pids) = target else { return Vec::new() };
     pids.iter().filter_map(|&pid| note(pid, state(pid, pid)?)).collect()
 }

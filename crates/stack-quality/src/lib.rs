@@ -2,6 +2,8 @@
 //!
 //! Elsewhere: how this is reported, at the end of a recording (`plumb record`) and later (`plumb doctor`).
 
+#![forbid(unsafe_code)]
+
 mod causes;
 mod compilers;
 mod interpreted;
@@ -10,7 +12,7 @@ mod packages;
 mod runtimes;
 mod told;
 
-pub use causes::{Cause, StackCounts, Stacks};
+pub use causes::{Cause, Completeness, StackCounts};
 pub use interpreted::{Way, interpreted};
 pub use nameless::{nameless, of_file};
 pub use runtimes::Runtime;

@@ -5,17 +5,15 @@ use plumb_capture_bpf::{LoadError, Programs};
 use plumb_capture_perf::{Counter, SamplingOptions};
 use plumb_target::Target;
 
-use crate::render::precision::part_of;
-
 /// Methods of capturing stacks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Capture {
-    /// bpf where it is available, otherwise perf
+    /// [`Capture::Bpf`] where it is available, otherwise [`Capture::Perf`].
     #[default]
     Auto,
-    /// The kernel copies the top of each stack, and plumb unwinds the copy
+    /// The kernel copies the top of each stack, and plumb unwinds the copy.
     Perf,
-    /// The kernel unwinds: complete stacks of up to 4,096 frames, also of short processes; requires root and Linux 5.17
+    /// The kernel unwinds: complete stacks of up to 4,096 frames, also of short processes; requires root and Linux 5.17.
     Bpf,
 }
 
@@ -29,7 +27,7 @@ fn aggregates(target: &Target) -> bool {
 }
 
 /// Loads the kernel unwinder, if it is available. Also returns a message if it was asked for and is not available, or if loading failed.
-pub fn assistant(
+pub fn kernel_unwinder(
     capture: Capture,
     target: &Target,
     sampled: &SamplingOptions,
@@ -53,7 +51,7 @@ pub fn assistant(
 }
 
 /// Options for unwinding in the kernel.
-pub fn options(timeline: bool, table_mib: u16) -> plumb_capture_bpf::LoadOptions {
+pub(crate) fn options(timeline: bool, table_mib: u16) -> plumb_capture_bpf::LoadOptions {
     plumb_capture_bpf::LoadOptions {
         counting: !timeline,
         table_memory: usize::from(table_mib) << 20,
@@ -62,34 +60,6 @@ pub fn options(timeline: bool, table_mib: u16) -> plumb_capture_bpf::LoadOptions
 }
 
 /// Whether the summary mentions kernel unwinding without `--capture bpf`.
-pub fn is_noteworthy(handed_over: &UnwindFallbackStats) -> bool {
+pub(crate) fn is_noteworthy(handed_over: &UnwindFallbackStats) -> bool {
     handed_over.evicted > 0 || handed_over.unseen > 0 || handed_over.damaged > 0
-}
-
-/// The number of stacks unwound in the kernel and of others, in one line. `None`: there were no stacks to unwind, such as of a hanging process.
-pub fn line(handed_over: &UnwindFallbackStats) -> Option<String> {
-    let UnwindFallbackStats { walked, reasons, unseen, table_bytes, evicted, damaged, .. } = handed_over;
-    let others: u64 = reasons.iter().map(|(_, samples)| samples).sum();
-    if walked + others + unseen + damaged == 0 {
-        return None;
-    }
-    let share = |samples: u64| part_of(samples, walked + others);
-    let mut text = format!("{} of samples walked in the kernel", share(*walked));
-    let mut causes: Vec<_> = reasons.iter().filter(|(_, samples)| *samples > 0).collect();
-    causes.sort_by_key(|(_, samples)| std::cmp::Reverse(*samples));
-    if !causes.is_empty() {
-        let causes = causes.iter().map(|(cause, samples)| format!("{} {cause}", share(*samples)));
-        text += &format!(", else from copies: {}", causes.collect::<Vec<_>>().join(", "));
-    }
-    if *unseen > 0 {
-        text += &format!("; tracepoints passed within an interrupt and not seen: at most {unseen}");
-    }
-    if *damaged > 0 {
-        text += &format!("; {damaged} damaged messages");
-    }
-    text += &format!("; tables {} MiB", table_bytes >> 20);
-    if *evicted > 0 {
-        text += &format!(", {evicted} had to make room for others (--max-table-memory)");
-    }
-    Some(text)
 }

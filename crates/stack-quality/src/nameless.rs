@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use plumb_profile::{AddressSpace, DsoId, DsoKind, Profile};
 
-use super::compilers::{is_haskell, is_poly_ml};
-use super::packages::debug_symbols;
-use super::runtimes::Runtime;
-use super::told::Told;
+use crate::compilers::{is_haskell, is_poly_ml};
+use crate::packages::debug_symbols;
+use crate::runtimes::Runtime;
+use crate::told::Told;
 
 /// Places with less than 1/NOTABLE of the samples are left out.
 pub const NOTABLE: u64 = 20;

@@ -5,22 +5,20 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufWriter, Seek, Write as _};
+use std::io::{self, Cursor, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
 use plumb_capture_perf::Recorder;
 use plumb_formats::native::{self, Journal};
 use plumb_profile::{Profile, Samples, Stacks};
+use plumb_stack_quality::StackCounts;
 
-use super::memory;
-use super::output::{self, Output, Written};
-use super::request::RecordRequest;
-use crate::newfile::{self, NewFile};
-use crate::stack_quality::StackCounts;
-use crate::terminal::say;
+use crate::error::RecordError;
+use crate::memory;
+use crate::notices::Notices;
+use crate::request::RecordRequest;
 
 /// Shortest and longest pause between two writes.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
@@ -31,7 +29,7 @@ const SAMPLE: u64 = 64;
 const NODE: u64 = 56;
 
 /// The journal of a recording in progress.
-pub(super) struct Keeping {
+pub(crate) struct RecordingJournal {
     journal: Option<Journal<File>>,
     /// Path of the journal's file, if it has a name.
     path: Option<PathBuf>,
@@ -44,18 +42,19 @@ pub(super) struct Keeping {
     failure: Option<String>,
 }
 
-impl Keeping {
-    /// Starts the journal of a command with these words. If no journal can be written, data stays in memory only, with a warning.
-    pub fn begin(output: Option<&Output>, bound: u64, words: Vec<String>) -> Self {
-        let opened = match output.and_then(Output::file) {
-            Some(path) => beside(path).map(|(file, path)| (file, Some(path))),
+impl RecordingJournal {
+    /// Starts the journal of a command with these words, next to the file `beside`, or in a nameless one. If no journal can be written, data stays in
+    /// memory only, with a warning.
+    pub fn begin(beside: Option<&Path>, bound: u64, words: Vec<String>, notices: &mut dyn Notices) -> Self {
+        let opened = match beside {
+            Some(path) => create_beside(path).map(|(file, path)| (file, Some(path))),
             None => nameless().map(|file| (file, None)),
         };
-        let journal = opened.map_err(anyhow::Error::from).and_then(|(file, path)| {
+        let journal = opened.map_err(RecordError::Temporary).and_then(|(file, path)| {
             let journal = Journal::begin(file)?;
             Ok((journal, path))
         });
-        let mut keeping = Self {
+        let mut begun = Self {
             journal: None,
             path: None,
             words,
@@ -65,15 +64,15 @@ impl Keeping {
             failure: None,
         };
         match journal {
-            Ok((journal, path)) => (keeping.journal, keeping.path) = (Some(journal), path),
-            Err(error) => keeping.fail(&error),
+            Ok((journal, path)) => (begun.journal, begun.path) = (Some(journal), path),
+            Err(error) => begun.fail(&error, notices),
         }
-        keeping
+        begun
     }
 
     /// Writes new data if it is due, and drops stacks and samples from memory if they are large. `is_scarce`: little
     /// memory is left.
-    pub fn look(&mut self, recorder: &mut Recorder, is_scarce: bool) {
+    pub fn look(&mut self, recorder: &mut Recorder, is_scarce: bool, notices: &mut dyn Notices) {
         let profile = recorder.profile();
         let bytes = profile.samples.len() as u64 * SAMPLE + profile.stacks.len() as u64 * NODE;
         let is_large = bytes > self.most || is_scarce && bytes > self.most / 4;
@@ -85,14 +84,14 @@ impl Keeping {
         if is_part || is_due {
             let before = cpu_time();
             if let Err(error) = self.append(recorder, is_part) {
-                self.fail(&error);
+                self.fail(&error, notices);
             }
             let pause = cpu_time().saturating_sub(before) * PAUSE_TIMES;
             self.next = Instant::now() + pause.clamp(PAUSE.0, PAUSE.1);
         }
     }
 
-    fn append(&mut self, recorder: &mut Recorder, is_part: bool) -> Result<()> {
+    fn append(&mut self, recorder: &mut Recorder, is_part: bool) -> Result<(), RecordError> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
         if is_part {
             recorder.end_part();
@@ -121,13 +120,13 @@ impl Keeping {
     }
 
     /// Handles a failed write. Data written so far stays.
-    fn fail(&mut self, error: &anyhow::Error) {
+    fn fail(&mut self, error: &RecordError, notices: &mut dyn Notices) {
         let has_parts = self.journal.as_ref().is_some_and(|journal| journal.parts() > 0);
         let text = format!(
-            "what is recorded could not be kept on disk from time to time ({error:#}): a recorder that is killed loses it, and memory \
+            "what is recorded could not be kept on disk from time to time ({error}): a recorder that is killed loses it, and memory \
              is not bounded"
         );
-        say!("{text}");
+        notices.message(&text);
         self.failure = Some(text);
         if has_parts {
             // The parts are needed at the end. Writing is retried until then, as there may be space again.
@@ -143,54 +142,50 @@ impl Keeping {
         self.failure.take()
     }
 
-    /// Writes the recording.
-    pub fn write(&mut self, profile: &Profile, output: &Output) -> Result<Written> {
-        output.write_by(&mut |file| self.write_to(profile, file))
-    }
-
-    /// Replaces a written recording by a newer version.
-    pub fn replace(&mut self, profile: &Profile, written: &mut Written) -> Result<()> {
-        written.replace_by(&mut |file| self.write_to(profile, file))
-    }
-
-    fn write_to(&mut self, profile: &Profile, file: &mut NewFile) -> Result<()> {
+    /// Writes the recording with its earlier parts. `out` is at its beginning.
+    pub fn write(
+        &mut self,
+        profile: &Profile,
+        out: &mut (impl Write + Seek + Send),
+    ) -> Result<(), RecordError> {
         let Some(journal) = self.journal.as_mut().filter(|journal| journal.parts() > 0) else {
-            return output::write(profile, file);
+            // Built in memory, as it is small: a full disk then fails one write rather than one inside the archive.
+            let mut bytes = Cursor::new(Vec::new());
+            native::write(profile, &mut bytes)?;
+            return out.write_all(bytes.get_ref()).map_err(RecordError::Output);
         };
-        if file.stream_position().is_ok() && self.path.is_some() {
-            let mut out = BufWriter::new(file);
+        if out.stream_position().is_ok() && self.path.is_some() {
+            let mut out = io::BufWriter::new(out);
             journal.finish(profile, &mut out)?;
-            out.flush()?;
-            return Ok(());
+            return out.flush().map_err(RecordError::Output);
         }
         // A pipe can't be rewound.
-        let mut whole = nameless()?;
+        let mut whole = nameless().map_err(RecordError::Temporary)?;
         journal.finish(profile, &mut whole)?;
-        whole.rewind()?;
-        std::io::copy(&mut whole, file)?;
+        whole.rewind().and_then(|()| io::copy(&mut whole, out)).map_err(RecordError::Output)?;
         Ok(())
     }
 
-    /// Removes the journal's file once the recording is written. Returns the counts of its parts.
-    pub fn end(&mut self) -> StackCounts {
-        self.remove();
-        std::mem::take(&mut self.earlier)
+    /// Counts of the parts that were removed from memory.
+    pub fn earlier(&self) -> StackCounts {
+        self.earlier.clone()
     }
 
     /// Returns the whole profile. A recording in parts is assembled in a nameless file: its samples were never all in memory, and
     /// stacks of different parts get new numbers.
-    pub fn into_profile(mut self, profile: Profile) -> Result<Profile> {
+    pub fn into_profile(mut self, profile: Profile) -> Result<Profile, RecordError> {
         let Some(journal) = self.journal.as_mut().filter(|journal| journal.parts() > 0) else {
             return Ok(profile);
         };
-        let mut whole = nameless()?;
+        let mut whole = nameless().map_err(RecordError::Temporary)?;
         journal.finish(&profile, &mut whole)?;
         drop(profile);
-        whole.rewind()?;
-        Ok(native::read(whole)?)
+        whole.rewind().map_err(RecordError::Temporary)?;
+        native::read(whole).map_err(RecordError::Parts)
     }
 
-    fn remove(&mut self) {
+    /// Removes the file, once the recording is written.
+    pub fn remove(&mut self) {
         if let Some(path) = self.path.take() {
             let _ = fs::remove_file(path);
         }
@@ -199,7 +194,7 @@ impl Keeping {
 
 /// Opens the journal for a recording at `path`. An existing one is kept as `FILE.part.old`, unless its recorder still runs, which holds
 /// a lock on it.
-fn beside(path: &Path) -> std::io::Result<(File, PathBuf)> {
+fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
     let with = |more: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(more);
@@ -218,11 +213,11 @@ fn beside(path: &Path) -> std::io::Result<(File, PathBuf)> {
 }
 
 /// Creates a file that disappears when it is closed, in the first writable directory.
-fn nameless() -> std::io::Result<File> {
+fn nameless() -> io::Result<File> {
     let mut name = OsString::from(".plumb-");
     name.push(format!("{}-{:?}.part", std::process::id(), Instant::now()));
     let mut failure = None;
-    for folder in newfile::temporary_folders() {
+    for folder in temporary_folders() {
         let path = folder.join(&name);
         match create(&path) {
             Ok(file) => {
@@ -232,10 +227,15 @@ fn nameless() -> std::io::Result<File> {
             Err(error) => failure = Some(error),
         }
     }
-    Err(failure.unwrap_or_else(|| std::io::Error::other("no folder for temporary files")))
+    Err(failure.unwrap_or_else(|| io::Error::other("no folder for temporary files")))
 }
 
-fn create(path: &Path) -> std::io::Result<File> {
+/// Directories for temporary files, best first; any of them may be missing or full.
+pub fn temporary_folders() -> [PathBuf; 4] {
+    [std::env::temp_dir(), "/tmp".into(), "/var/tmp".into(), "/dev/shm".into()]
+}
+
+fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
 }
 

@@ -9,7 +9,7 @@ use plumb_capture_bpf::Unsupported;
 use plumb_interpreters::Known;
 use plumb_profile::{DsoKind, Profile, StackId};
 
-use super::nameless::NOTABLE;
+use crate::nameless::NOTABLE;
 
 /// A language, and prefixes of its interpreter's file names.
 struct Language {

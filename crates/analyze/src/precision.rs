@@ -4,9 +4,8 @@
 //! of a share of 10%: rounding then loses little compared with the sampling error. Off-CPU times are measured, not sampled. Elsewhere:
 //! JSON and CSV, which have all digits.
 
-use plumb_analyze::{Cost, Sampling, View};
-
-use crate::recording::off_cpu;
+use crate::coverage::is_off_cpu;
+use crate::{Cost, Sampling, View};
 
 /// Number of decimals of a share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,7 +34,7 @@ impl Precision {
 
     /// For shares of a part of those samples.
     pub fn of_part(view: &View<'_>, part: Cost) -> Self {
-        if off_cpu::is_off_cpu(view.profile()) {
+        if is_off_cpu(view.profile()) {
             return Self::TENTHS;
         }
         Self::of_sampling(&Sampling::of(view), part)

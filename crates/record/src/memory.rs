@@ -36,7 +36,7 @@ pub fn for_samples(bound: u64) -> u64 {
 }
 
 /// Periodic checks of this process' memory.
-pub struct Memory {
+pub(crate) struct Memory {
     bound: u64,
     looked: Instant,
     trimmed: Instant,

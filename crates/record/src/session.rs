@@ -1,21 +1,21 @@
 //! A running recording: starting, waiting, inspecting, stopping. Used by every command that samples: `record` and the commands that show
-//! a profile of a command keep the samples (`super::record`), `top` reads them during the recording (`live`).
+//! a profile of a command keep the samples (`sampled`), `top` reads them during the recording (`live`).
 //!
 //! Elsewhere: processing of the samples.
 
 use std::time::Duration;
 
-use anyhow::Result;
 use plumb_capture_api::TargetObserver;
 use plumb_capture_perf::{Recorded, Recorder};
 use plumb_process::usage::Priority;
 use plumb_target::{End, Target};
 
-use super::memory::Memory;
-use super::request::{Capturing, RecordRequest};
+use crate::error::RecordError;
+use crate::memory::Memory;
+use crate::request::{Capturing, RecordRequest};
 
 /// A running recording.
-pub(super) struct Session {
+pub(crate) struct Session {
     /// The recorder.
     pub recorder: Recorder,
     target: Target,
@@ -34,14 +34,14 @@ pub enum Step {
 }
 
 impl Session {
-    /// Starts the recording. Also returns messages on why it records less than requested.
+    /// Starts the recording. Also returns the reason why it records less than requested, if so.
     ///
     /// # Errors
     /// The kernel or the user's privileges don't allow it, or the command can't be started.
     pub fn start(
         request: &RecordRequest,
         observer: Option<&mut dyn TargetObserver>,
-    ) -> Result<(Self, Vec<String>)> {
+    ) -> Result<(Self, Option<String>), RecordError> {
         plumb_capture_perf::return_freed_memory();
         // On a busy machine the requested time would be over before sampling starts. A command would inherit the priority.
         let _priority = match request.target {
@@ -56,11 +56,11 @@ impl Session {
             memory: Memory::new(request.max_memory),
             duration: request.duration,
         };
-        Ok((session, note.into_iter().collect()))
+        Ok((session, note))
     }
 
     /// Sleeps until there is work, at most for `most`, and does it.
-    pub fn step(&mut self, most: Duration) -> Result<Step> {
+    pub fn step(&mut self, most: Duration) -> Result<Step, RecordError> {
         let left = self.duration.map(|duration| duration.saturating_sub(self.recorder.elapsed()));
         if left.is_some_and(|left| left.is_zero()) {
             return Ok(Step::TimeUp);

@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
 use plumb_analyze::{Pulse, Rates, Tick, is_clock};
 use plumb_capture_perf::{CoverageCounters, TakenProfile, trim_memory};
 use plumb_process::usage::CpuTime;
@@ -16,13 +15,11 @@ use plumb_profile::{Past, ProcessId, Profile};
 use plumb_symbolize::{Options, make_readable};
 use plumb_target::{Descendants, Prints, Running};
 
-use super::memory;
-use super::notice;
-use super::own_probes;
-use super::request::RecordRequest;
-use super::session::{Session, Step};
-use crate::render::label;
-use crate::render::precision::Precision;
+use crate::error::RecordError;
+use crate::notices::Notices;
+use crate::request::RecordRequest;
+use crate::session::{Session, Step};
+use crate::{memory, own_probes};
 
 /// Shortest time between two look-ups of unnamed frames. The first is done at once.
 const NAMES: Duration = Duration::from_millis(300);
@@ -53,22 +50,6 @@ pub struct WindowSum {
     pub coverage_gap: Option<String>,
     /// The summed samples.
     pub profile: Profile,
-}
-
-impl WindowSum {
-    /// Facts on the window, most important first.
-    pub fn facts(&self, interval: Duration) -> Vec<String> {
-        let WindowSum { rates, clock_hz, .. } = self;
-        let mut facts = vec![label::samples(rates.samples), format!("{} lost", rates.lost)];
-        if let Some(coverage) = clock_hz.and_then(|hz| rates.coverage(hz)) {
-            let precision = Precision::of_samples(rates.samples).min(Precision::TENTHS);
-            facts.push(format!("coverage {}", precision.percent(coverage)));
-        }
-        facts.push(format!("plumb {:.1}% of a CPU", rates.own_percent()));
-        facts.push(format!("window {:.1} s", rates.length_ns() as f64 / 1e9));
-        facts.push(format!("every {} s", interval.as_secs_f64()));
-        facts
-    }
 }
 
 /// Numbers of rows of the growing tables of a profile.
@@ -140,23 +121,19 @@ pub struct LiveSession {
     /// Numbers of rows that fit in memory.
     limits: Rows,
     command: Vec<String>,
-    /// Whether messages may be printed, as nothing is drawn on their terminal.
-    may_say: bool,
     /// Longest wait for requested names at a tick.
     name_wait: Duration,
 }
 
 impl LiveSession {
-    /// Starts, and returns messages on the setup. `may_say`: messages may be printed, as nothing is drawn on their terminal. The command's output
-    /// is discarded.
+    /// Starts, and returns messages on the setup. Windows cover the first event. The command's output is discarded.
     ///
     /// # Errors
-    /// As [`record`](super::record); windows cover one event.
-    pub fn start(mut request: RecordRequest, may_say: bool) -> Result<(Self, Vec<String>)> {
-        ensure!(request.sampling.also.is_empty(), "plumb top shows one event: give one -e");
+    /// Nothing can be recorded, or the command can't be started.
+    pub fn start(mut request: RecordRequest) -> Result<(Self, Vec<String>), RecordError> {
         request.sampling.prints = Prints::Nowhere;
-        let (session, mut notes) = Session::start(&request, None)?;
-        notes.extend(session.recorder.setup().limits.iter().cloned());
+        let (session, note) = Session::start(&request, None)?;
+        let notes = note.into_iter().chain(session.recorder.setup().limits.iter().cloned()).collect();
         // The display, and names of everything ever seen, get half of the memory that other commands use for samples and files. A large file read by
         // a worker, such as a compiler, is the largest temporary use: there is one worker.
         let names = request.symbols();
@@ -175,7 +152,6 @@ impl LiveSession {
             most: limits,
             limits,
             command: request.command,
-            may_say,
             name_wait: Duration::ZERO,
         };
         live.tick();
@@ -186,11 +162,11 @@ impl LiveSession {
     ///
     /// # Errors
     /// The recording can't go on.
-    pub fn step(&mut self, timeout: Duration) -> Result<Step> {
+    pub fn step(&mut self, timeout: Duration, notices: &mut dyn Notices) -> Result<Step, RecordError> {
         let step = self.session.step(timeout)?;
         let is_end = matches!(step, Step::Ended(_));
-        if let Some(notice) = self.session.recorder.notice().filter(|_| !is_end && self.may_say) {
-            notice::say_of(self.session.target(), notice);
+        if let Some(notice) = self.session.recorder.notice().filter(|_| !is_end) {
+            notices.of_target(self.session.target(), notice);
         }
         if self.named.elapsed() >= NAMES {
             self.named = Instant::now();

@@ -5,24 +5,38 @@
 
 use plumb_profile::{DsoKind, Profile};
 
-use super::told::Told;
+use crate::told::Told;
 
 /// A runtime with a JIT compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runtime {
+    /// A Java virtual machine.
     Java,
+    /// Node.js.
     Node,
+    /// Chromium, and browsers made of it.
     Chromium,
+    /// Deno.
     Deno,
+    /// Bun.
     Bun,
+    /// .NET.
     DotNet,
+    /// Mono.
     Mono,
+    /// LuaJIT, also within another program.
     LuaJit,
+    /// PyPy.
     PyPy,
+    /// Erlang's BEAM, also for Elixir.
     Erlang,
+    /// GNU Guile.
     Guile,
+    /// PHP with its JIT.
     Php,
+    /// Chez Scheme, also in Racket.
     Chez,
+    /// Steel Bank Common Lisp.
     Sbcl,
 }
 

@@ -15,9 +15,9 @@ use plumb_process::procfs;
 use plumb_profile::Profile;
 use plumb_target::Target;
 
-use super::progress::ProgressLine;
-use super::session::{Session, Step};
-use super::{Keep, Keeping, Looks, RecordRequest, SymbolLookup, finish};
+use crate::recording::{Looks, Sampled};
+use crate::request::RecordRequest;
+use crate::session::{Session, Step};
 
 /// Observation time before a target counts as waiting, and interval of repetition.
 const WINDOW: Duration = Duration::from_millis(400);
@@ -127,11 +127,7 @@ fn record(request: &RecordRequest, stop: &AtomicBool) -> Option<Profile> {
     if stop.load(Ordering::Acquire) {
         return None;
     }
-    let mut looks = Looks {
-        progress: ProgressLine::new(request),
-        symbols: SymbolLookup::begin(request.symbols()),
-        keeping: Keeping::begin(None, request.max_memory, request.command.clone()),
-    };
+    let mut looks = Looks::begin(request, None, &mut ());
     while !stop.load(Ordering::Acquire) {
         match session.step(STEP) {
             Ok(Step::GoesOn) => looks.symbols.look(&mut session.recorder),
@@ -140,6 +136,5 @@ fn record(request: &RecordRequest, stop: &AtomicBool) -> Option<Profile> {
         }
     }
     let (recorded, _) = session.stop();
-    let recording = finish(request, recorded, looks, Keep::InMemory).ok()?;
-    recording.into_profile().ok()
+    Sampled::new(request, recorded, looks).named(&mut ()).into_profile().ok()
 }
