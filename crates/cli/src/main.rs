@@ -8,9 +8,7 @@
 mod advice;
 mod args;
 mod browse;
-mod call_formats;
 mod cmd;
-mod descriptor_links;
 mod examples;
 mod exit;
 mod habits;

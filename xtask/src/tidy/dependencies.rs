@@ -15,6 +15,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "plumb-agent",
             "plumb-analyze",
+            "plumb-call-watch",
             "plumb-capture-api",
             "plumb-capture-bpf",
             "plumb-capture-perf",
@@ -51,6 +52,20 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("plumb-analyze", &["plumb-profile"]),
+    (
+        "plumb-call-watch",
+        &[
+            "plumb-analyze",
+            "plumb-capture-bpf",
+            "plumb-capture-perf",
+            "plumb-process",
+            "plumb-profile",
+            "plumb-record",
+            "plumb-report",
+            "plumb-syscalls",
+            "plumb-target",
+        ],
+    ),
     ("plumb-capture-api", &["plumb-interpreters", "plumb-table-cache", "plumb-unwind"]),
     ("plumb-capture-bpf", &["plumb-capture-api", "plumb-process", "plumb-syscalls", "plumb-unwind"]),
     (

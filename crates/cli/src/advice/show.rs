@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use plumb_analyze::CallAdvice;
+use plumb_call_watch::CallFindings;
 use serde_json::{Value, json};
 
-use super::Verdict;
 use crate::render::duration::time;
 use crate::render::rule;
 use crate::terminal::{Output, printable};
@@ -14,23 +14,23 @@ use crate::terminal::{Output, printable};
 const DEAR: f64 = 5.0;
 
 /// Writes the advice as text. `has_other`: other rules hold.
-pub fn text(verdict: &Verdict, has_other: bool, out: &mut Output<'_>) -> io::Result<()> {
-    verdict.advice.iter().try_for_each(|advice| one(advice, out))?;
-    if verdict.advice.is_empty() && !has_other {
-        writeln!(out, "\nno rule of advice holds: {} calls and page faults were watched", verdict.seen)?;
+pub fn text(found: &CallFindings, has_other: bool, out: &mut Output<'_>) -> io::Result<()> {
+    found.advice.iter().try_for_each(|advice| one(advice, out))?;
+    if found.advice.is_empty() && !has_other {
+        writeln!(out, "\nno rule of advice holds: {} calls and page faults were watched", found.seen)?;
     }
-    if verdict.dropped > 0 {
+    if found.dropped > 0 {
         writeln!(
             out,
             "\n{} calls and page faults found no room and were not watched: numbers above are too low",
-            verdict.dropped
+            found.dropped
         )?;
     }
-    if verdict.cost_percent >= DEAR {
+    if found.cost_percent >= DEAR {
         writeln!(
             out,
             "\nwatching {} calls and page faults took some {:.0}% of the processor time; that is taken off here, not in the table",
-            verdict.seen, verdict.cost_percent
+            found.seen, found.cost_percent
         )?;
     }
     Ok(())
@@ -54,8 +54,8 @@ fn one(advice: &CallAdvice, out: &mut Output<'_>) -> io::Result<()> {
 }
 
 /// The advice as JSON.
-pub fn json(verdict: &Verdict) -> Value {
-    let advice: Vec<Value> = verdict
+pub fn json(found: &CallFindings) -> Value {
+    let advice: Vec<Value> = found
         .advice
         .iter()
         .map(|advice| {
@@ -69,8 +69,8 @@ pub fn json(verdict: &Verdict) -> Value {
         .collect();
     json!({
         "advice": advice,
-        "watched": verdict.seen,
-        "dropped": verdict.dropped,
-        "watching_cpu_percent": verdict.cost_percent,
+        "watched": found.seen,
+        "dropped": found.dropped,
+        "watching_cpu_percent": found.cost_percent,
     })
 }

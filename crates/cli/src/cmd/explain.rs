@@ -24,13 +24,13 @@ use anyhow::{Result, bail, ensure};
 use plumb_analyze::{
     ExplainOptions, Explanation, Filter, command_failure, explained_event, is_clock, is_untold,
 };
+use plumb_call_watch::CallWatch;
 use plumb_capture_api::TargetObserver;
 use plumb_profile::{Event, Profile};
 use plumb_record::SecondLook;
 
 use plumb_report::explain::{self as document, HotFunctions};
 
-use crate::advice::Watching;
 use crate::exit::Exit;
 use crate::recording::{self, prints_beside, record_profile};
 use crate::render::document::{html, markdown, text};
@@ -51,7 +51,7 @@ pub fn run(args: Args) -> Result<Exit> {
     let request = recording::request(&args.target, &args.recording, &args.command)?
         .printing(prints_beside(args.json || args.md || args.html));
     // Without the privilege there are only samples, as in a file.
-    let watching = Watching::begin_in_turns(&request.target).ok();
+    let watching = CallWatch::begin_in_turns(&request.target).ok();
     let mut second = SecondLook::beside(&request);
     let observer = second.as_mut().map(|second| second as &mut dyn TargetObserver);
     let (profile, exit) = record_profile(&request, args.output.as_deref(), observer)?;
@@ -67,15 +67,15 @@ pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Res
 /// Writes the report, with advice from the traced system calls and page faults, and with the recorded waits.
 fn write_watched(
     profile: &Profile,
-    (watching, second): (Option<Watching>, Option<Profile>),
+    (watching, second): (Option<CallWatch>, Option<Profile>),
     args: &Args,
     out: &mut Output<'_>,
 ) -> Result<()> {
     let filter = filter(profile, args)?;
     let call_name = kernel_time::call_names(profile);
     let waits = args.waits.as_deref().map(recorded_waits).transpose()?.or(second);
-    let watched = watching.map(|watching| watching.judge(profile, &filter)).transpose()?;
-    let (calls, except) = watched.map_or_else(Default::default, |verdict| (verdict.advice, verdict.turns));
+    let watched = watching.map(|watching| watching.advise(profile, &filter)).transpose()?;
+    let (calls, except) = watched.map_or_else(Default::default, |found| (found.advice, found.turns));
     // Samples taken during tracing are slowed by it, and left out.
     let filter = Filter { except, ..filter };
     let view = Explanation::view(profile, &filter);

@@ -17,13 +17,14 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use plumb_analyze::{Filter, KernelTime, View, is_clock};
+use plumb_call_watch::CallWatch;
 use plumb_capture_api::TargetObserver;
 use plumb_capture_bpf::support;
 use plumb_process::Host;
 use plumb_profile::Profile;
 
 use self::counted::Counted;
-use crate::advice::{self, Watching, processes};
+use crate::advice::{self, processes};
 use crate::args::{CaptureMethod, FilterArgs, RecordArgs, TargetArgs};
 use crate::examples;
 use crate::exit::Exit;
@@ -118,7 +119,7 @@ pub fn run(args: Args) -> Result<Exit> {
     let recording = RecordArgs { capture, ..args.recording.clone() };
     let request = recording::request(&args.target, &recording, &args.command)?
         .printing(prints_beside(args.json || args.csv));
-    let watching = args.advice.then(|| Watching::begin(&request.target)).transpose()?;
+    let watching = args.advice.then(|| CallWatch::begin(&request.target)).transpose()?;
     let observer = sums.as_mut().map(|sums| sums as &mut dyn TargetObserver);
     let (profile, exit) = record_profile(&request, args.output.as_deref(), observer)?;
     let counted = sums.as_ref().map(|sums| Counted::of(sums, &profile));
@@ -130,7 +131,7 @@ pub fn run(args: Args) -> Result<Exit> {
 #[derive(Default)]
 struct Seen {
     counted: Option<Counted>,
-    watching: Option<Watching>,
+    watching: Option<CallWatch>,
 }
 
 /// The data of the report.
@@ -159,15 +160,15 @@ impl Shown<'_> {
 fn write(profile: &Profile, seen: Seen, args: &Args, out: &mut Output<'_>) -> Result<()> {
     let filter = filter(profile, args)?;
     let shown = Shown::new(profile, &filter, seen.counted);
-    let verdict = seen.watching.map(|watching| watching.judge(profile, &filter)).transpose()?;
+    let calls = seen.watching.map(|watching| watching.advise(profile, &filter)).transpose()?;
     match (args.json, args.csv) {
-        (true, _) => machine::json(&shown, verdict.as_ref(), &filter, args, out)?,
+        (true, _) => machine::json(&shown, calls.as_ref(), &filter, args, out)?,
         (_, true) => machine::csv(&shown, out)?,
         _ => {
             text::write(&shown, args, out)?;
-            if let Some(verdict) = &verdict {
+            if let Some(calls) = &calls {
                 let has_some = processes::write(profile, &filter, out)?;
-                advice::text(verdict, has_some, out)?;
+                advice::text(calls, has_some, out)?;
             }
         }
     }

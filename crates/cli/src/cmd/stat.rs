@@ -12,12 +12,12 @@ use std::io::{BufWriter, IsTerminal, Write, stderr};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use plumb_call_watch::call_ns;
 use plumb_capture_api::StatCounters;
 use plumb_capture_bpf::Stat;
 use plumb_stat_runner::StatRunner;
 use plumb_target::Prints;
 
-use crate::advice::call_ns;
 use crate::examples;
 use crate::exit::Exit;
 use crate::newfile::{Access, Destination, NewFile};

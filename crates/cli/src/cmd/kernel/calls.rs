@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use plumb_analyze::Cause;
+use plumb_call_watch::described;
 use plumb_capture_perf::Tracefs;
 use plumb_profile::Profile;
 use plumb_syscalls::{
@@ -12,7 +13,6 @@ use plumb_syscalls::{
 
 use super::Args;
 use super::counted::{Apart, Call, Counted};
-use crate::call_formats::described;
 use crate::render::duration::short_time;
 use crate::render::table::{self, BARS, Column, Layout};
 use crate::terminal::{Output, printable};

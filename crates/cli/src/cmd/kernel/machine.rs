@@ -5,6 +5,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use plumb_analyze::{Cost, Filter, KernelRow};
+use plumb_call_watch::CallFindings;
 use plumb_formats::csv::field;
 use plumb_report::kernel;
 use plumb_syscalls::{Account, gives_bytes};
@@ -14,13 +15,13 @@ use serde_json::{Value, json};
 use super::calls::error_name;
 use super::counted::{Call, Counted};
 use super::{Args, Shown};
-use crate::advice::{self, Verdict, processes};
+use crate::advice::{self, processes};
 use crate::terminal::Output;
 
 /// Writes one JSON object. `total_ns` is the sum of all rows except idle CPUs; unmeasured values are null.
 pub(super) fn json(
     shown: &Shown<'_>,
-    verdict: Option<&Verdict>,
+    calls: Option<&CallFindings>,
     filter: &Filter,
     args: &Args,
     out: &mut Output<'_>,
@@ -31,8 +32,8 @@ pub(super) fn json(
         rows.extend(unsampled(shown).map(|row| kernel::row(&shown.view, &shown.time, &row, 0)));
         rows.iter_mut().for_each(|row| add_counts(shown, row));
     }
-    if let Some(verdict) = verdict {
-        document["advice"] = advice::json(verdict);
+    if let Some(calls) = calls {
+        document["advice"] = advice::json(calls);
         document["advice"]["processes"] = processes::json(shown.view.profile(), filter).into();
     }
     if let Some(counted) = &shown.counted {

@@ -7,8 +7,6 @@ use plumb_capture_bpf::Want;
 use plumb_capture_perf::Tracefs;
 use plumb_syscalls::{Abi, Signature, in_group, name, number, tracked};
 
-use crate::call_formats;
-
 /// Number of call numbers; the last one represents all above.
 const NUMBERS: u32 = 512;
 
@@ -35,7 +33,7 @@ impl Selection {
             Err(error) => (None, Some(format!("arguments are shown as numbers: {error}"))),
         };
         let describe =
-            |number: u32| call_formats::described(tracefs.as_ref()?, name(Abi::X86_64, number)?, bytes);
+            |number: u32| plumb_call_watch::described(tracefs.as_ref()?, name(Abi::X86_64, number)?, bytes);
         let is_excluding = words.first().is_some_and(|word| word.starts_with('!'));
         let words: Vec<&str> = words.iter().map(|word| word.trim_start_matches('!')).collect();
         for word in &words {

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
+use plumb_call_watch::{DescriptorLinks, learn};
 use plumb_process::usage::monotonic_ns;
 use plumb_profile::Profile;
 use plumb_syscalls::{Descriptors, SystemCall};
@@ -11,7 +12,6 @@ use super::select::Selection;
 use super::stacks::Held;
 use super::tables::{Tables, Wanted};
 use super::{Args, line, stacks};
-use crate::descriptor_links as ask;
 use crate::terminal::Output;
 
 /// Width of charts if the terminal's is unknown.
@@ -39,10 +39,10 @@ pub(super) struct Shown {
 impl Shown {
     /// Looks up the open files of these processes. Times count from now.
     pub fn new(args: &Args, wanted: Wanted, selection: Selection, pids: &[u32]) -> Self {
-        let mut descriptors = Descriptors::new(Box::<ask::Proc>::default());
+        let mut descriptors = Descriptors::new(Box::<DescriptorLinks>::default());
         if wanted.looks_at_arguments() {
-            let mut asked = ask::Proc::default();
-            pids.iter().for_each(|&pid| ask::learn(&mut descriptors, &mut asked, pid));
+            let mut asked = DescriptorLinks::default();
+            pids.iter().for_each(|&pid| learn(&mut descriptors, &mut asked, pid));
         }
         let begin_ns = monotonic_ns();
         Self {

@@ -18,14 +18,14 @@ const MOST: usize = 1 << 16;
 
 /// Looks up descriptors in /proc, with a cache.
 #[derive(Default)]
-pub struct Proc {
+pub struct DescriptorLinks {
     /// Sockets by inode, of all network namespaces.
     sockets: HashMap<u64, String>,
     /// Time when the tables of each network namespace were read.
     read: HashMap<PathBuf, Instant>,
 }
 
-impl Ask for Proc {
+impl Ask for DescriptorLinks {
     fn descriptor(&mut self, pid: u32, fd: i32) -> Option<String> {
         self.link(living_thread(pid), fd)
     }
@@ -35,7 +35,7 @@ impl Ask for Proc {
     }
 }
 
-impl Proc {
+impl DescriptorLinks {
     /// The target of a descriptor of a process, which may be one of its threads.
     fn link(&mut self, pid: u32, fd: i32) -> Option<String> {
         let link = fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok()?.to_string_lossy().into_owned();
@@ -66,7 +66,7 @@ impl Proc {
 }
 
 /// Reads the descriptors and the working directory of a process.
-pub fn learn(descriptors: &mut Descriptors, asked: &mut Proc, pid: u32) {
+pub fn learn(descriptors: &mut Descriptors, asked: &mut DescriptorLinks, pid: u32) {
     if let Some(folder) = asked.folder(pid) {
         descriptors.learn_folder(pid, folder);
     }
@@ -132,7 +132,7 @@ mod tests {
     fn descriptors_of_this_test_are_known() {
         let own = std::process::id();
         let file = fs::File::open("/proc/self/status").expect("it is there");
-        let mut asked = Proc::default();
+        let mut asked = DescriptorLinks::default();
         let name = asked.descriptor(own, file.as_raw_fd()).expect("it is open");
         assert!(name.starts_with("/proc/") && name.ends_with("/status"), "{name}");
         assert!(is_closed_by_exec(own, file.as_raw_fd()), "Rust opens files so");

@@ -7,10 +7,10 @@ use plumb_analyze::{CallEvent, FaultEvent};
 use plumb_capture_bpf::{Calls, Faults};
 use plumb_syscalls::{CallEnd, Outcome, name};
 
-use super::paths::Paths;
+use crate::paths::Paths;
 
 /// A call.
-pub(super) struct Call {
+pub(crate) struct Call {
     pub name: &'static str,
     pid: u32,
     tid: u32,
@@ -37,7 +37,7 @@ impl Call {
 }
 
 /// A traced call or fault.
-pub(super) enum Event<'e> {
+pub(crate) enum Event<'e> {
     /// A call returned.
     Call(&'e Call),
     /// A page fault.
@@ -45,7 +45,7 @@ pub(super) enum Event<'e> {
 }
 
 /// Both rings, with the events read from them.
-pub(super) struct Events {
+pub(crate) struct Events {
     calls: Calls,
     faults: Faults,
     paths: Paths,

@@ -23,7 +23,7 @@ const KIND: (&str, u32, u64) = ("costs", 1, 1 << 20);
 const KEY: usize = 90;
 
 /// The costs: from the cache, or measured now, which takes some 50 ms.
-pub(super) fn measured() -> Costs {
+pub(crate) fn measured() -> Costs {
     let kept = DiskCache::open(KIND.0, KIND.1, KIND.2);
     let key = machine();
     if let Some(costs) = kept.get(&key).and_then(|bytes| read(&bytes)) {

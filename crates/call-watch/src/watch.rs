@@ -1,15 +1,7 @@
-//! `plumb kernel --advice`: traces system calls and page faults one by one during a recording, as input for rules that say what to
-//! do about them.
+//! Traces system calls and page faults one by one while a recording goes on, and asks the rules.
 //!
 //! A command is followed because it is a child of this process, which is followed itself. This process' own calls are not recorded,
 //! as it never execs. Elsewhere: the rules (analyze), the tracing of calls (capture-bpf).
-
-mod costs;
-mod events;
-mod paths;
-pub mod processes;
-mod show;
-mod turns;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,20 +10,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
 use plumb_analyze::{Basis, CallAdvice, Cause, Costs, Filter, KernelRow, Kind, NodeId, View, Watched};
-use plumb_capture_bpf::{CallFilter, Calls, Faults, LoadError};
+use plumb_capture_bpf::{CallFilter, Calls, Faults};
 use plumb_process::usage::monotonic_ns;
 use plumb_profile::Profile;
+use plumb_report::kernel_time;
 use plumb_syscalls::Abi;
 use plumb_target::{Subject, Target};
 
-pub use costs::call_ns;
-use events::{Event, Events};
-use paths::{Known, Paths};
-use plumb_report::kernel_time;
-pub use show::{json, text};
-use turns::Turns;
+use crate::costs;
+use crate::error::CallWatchError;
+use crate::events::{Event, Events};
+use crate::paths::{Known, Paths};
+use crate::turns::Turns;
 
 /// Size of the ring buffer of calls that have not been read yet.
 const RING_BYTES: u32 = 64 << 20;
@@ -41,7 +32,7 @@ const LOOK: Duration = Duration::from_millis(5);
 const LEAST_UNDISTURBED: usize = 50;
 
 /// A running trace of system calls and page faults.
-pub struct Watching {
+pub struct CallWatch {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Gathered>,
     costs: Costs,
@@ -60,11 +51,13 @@ struct Gathered {
     turns: Vec<Range<u64>>,
 }
 
-/// The verdict.
-pub struct Verdict {
+/// The rules that hold for the traced calls, and what the trace was worth.
+pub struct CallFindings {
+    /// The rules that hold.
     pub advice: Vec<CallAdvice>,
-    /// Number of traced calls and faults, and of those dropped because the ring was full.
+    /// Number of traced calls and faults.
     pub seen: u64,
+    /// Number of those dropped because the ring was full.
     pub dropped: u64,
     /// Tracing overhead, in percent of the CPU time.
     pub cost_percent: f64,
@@ -72,24 +65,30 @@ pub struct Verdict {
     pub turns: Vec<Range<u64>>,
 }
 
-impl Watching {
+impl CallWatch {
     /// Starts tracing running processes, the whole machine, or a command that this process will start.
-    pub fn begin(target: &Target) -> Result<Self> {
+    ///
+    /// # Errors
+    /// The kernel or the user's privileges don't allow it, or the target does not exist.
+    pub fn begin(target: &Target) -> Result<Self, CallWatchError> {
         Self::begin_as(target, false)
     }
 
     /// Starts tracing in turns. Most of the time tracing is off, and the target runs undisturbed.
-    pub fn begin_in_turns(target: &Target) -> Result<Self> {
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin).
+    pub fn begin_in_turns(target: &Target) -> Result<Self, CallWatchError> {
         Self::begin_as(target, true)
     }
 
-    fn begin_as(target: &Target, in_turns: bool) -> Result<Self> {
+    fn begin_as(target: &Target, in_turns: bool) -> Result<Self, CallWatchError> {
         let costs = costs::measured();
         let filter = CallFilter { min_ns: 0, failed_only: false, counts_met: false, ring_bytes: RING_BYTES };
-        let mut calls = Calls::load(filter).map_err(refusal)?;
+        let mut calls = Calls::load(filter).map_err(CallWatchError::Load)?;
         calls.calibrate()?;
         let each_ns = (calls.each_ns() - calls.bare_ns()).max(0.0);
-        let mut faults = Faults::load().map_err(refusal)?;
+        let mut faults = Faults::load().map_err(CallWatchError::Load)?;
         let known = Known::of(Watched::names());
         known.wants().try_for_each(|(number, want)| calls.want(Abi::X86_64, number, &want))?;
         let subject = follow(target, &mut calls, &mut faults)?;
@@ -107,16 +106,19 @@ impl Watching {
     }
 
     /// Stops tracing and applies the rules, weighed with the samples taken during the trace.
-    pub fn judge(self, profile: &Profile, filter: &Filter) -> Result<Verdict> {
+    ///
+    /// # Errors
+    /// The thread that traced has failed.
+    pub fn advise(self, profile: &Profile, filter: &Filter) -> Result<CallFindings, CallWatchError> {
         let Self { stop, thread, costs, each_ns } = self;
         stop.store(true, Ordering::Release);
-        let mut gathered = thread.join().map_err(|_| anyhow!("the thread that watched calls has failed"))?;
+        let mut gathered = thread.join().map_err(|_| CallWatchError::Failed)?;
         let (seen, dropped) = (gathered.calls.values().sum::<u64>() + gathered.faults, gathered.dropped);
         if gathered.turns.is_empty() {
             let view = View::new(profile, filter);
             let (basis, cost_percent) = basis_less_cost(&gathered, &view, filter, (costs, each_ns));
             let advice = gathered.watched.advise(&basis);
-            return Ok(Verdict { advice, seen, dropped, cost_percent, turns: Vec::new() });
+            return Ok(CallFindings { advice, seen, dropped, cost_percent, turns: Vec::new() });
         }
         // The last turn went on while the recording was being finished.
         let end_ns = profile.meta.start_ns.saturating_add(profile.meta.duration_ns);
@@ -140,7 +142,7 @@ impl Watching {
             }
         };
         let advice = gathered.watched.advise(&basis);
-        Ok(Verdict { advice, seen, dropped, cost_percent: 0.0, turns })
+        Ok(CallFindings { advice, seen, dropped, cost_percent: 0.0, turns })
     }
 }
 
@@ -213,16 +215,9 @@ fn is_user<'v>(view: &'v View<'_>) -> impl Fn(NodeId) -> bool + 'v {
     |node| view.frame(view.node(node).frame).kind == Kind::User
 }
 
-fn refusal(error: LoadError) -> anyhow::Error {
-    anyhow!(
-        "cannot observe system calls for --advice: {error}{}\n  without:  plumb kernel, without --advice",
-        plumb_record::remedy(&error)
-    )
-}
-
 /// Follows everything that is to be traced. The returned subject has to live until the tracing thread has started: that thread then
 /// inherits blocked signals, which are meant for the recorder.
-fn follow(target: &Target, calls: &mut Calls, faults: &mut Faults) -> Result<Subject> {
+fn follow(target: &Target, calls: &mut Calls, faults: &mut Faults) -> Result<Subject, CallWatchError> {
     let own = Target::Processes(vec![std::process::id()]);
     let starts = starts_command(target);
     let subject = Subject::find(if starts { &own } else { target })?;

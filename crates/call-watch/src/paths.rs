@@ -8,14 +8,14 @@ use plumb_capture_perf::Tracefs;
 use plumb_syscalls::{Abi, Descriptors, Signature, SystemCall, What, number, tracked};
 
 use crate::call_formats::described;
-use crate::descriptor_links::Proc;
+use crate::descriptor_links::DescriptorLinks;
 
 /// Calls whose rules depend on the file of their descriptor.
 const BY_DESCRIPTOR: [&str; 9] =
     ["read", "readv", "write", "writev", "pread64", "pwrite64", "getdents64", "getdents", "close"];
 
 /// Signatures of system calls that rules examine, or that open, duplicate or close descriptors.
-pub(super) struct Known {
+pub(crate) struct Known {
     /// By number.
     signatures: HashMap<u32, Signature>,
     looked_at: Vec<u32>,
@@ -53,19 +53,19 @@ impl Known {
 }
 
 /// The descriptors of processes, updated from call to call.
-pub(super) struct Paths {
+pub(crate) struct Paths {
     known: Known,
     descriptors: Descriptors,
 }
 
 impl Paths {
     pub fn new(known: Known) -> Self {
-        Self { known, descriptors: Descriptors::new(Box::<Proc>::default()) }
+        Self { known, descriptors: Descriptors::new(Box::<DescriptorLinks>::default()) }
     }
 
     /// Forgets the descriptors: some calls were not recorded.
     pub fn forget(&mut self) {
-        self.descriptors = Descriptors::new(Box::<Proc>::default());
+        self.descriptors = Descriptors::new(Box::<DescriptorLinks>::default());
     }
 
     /// The path of a call, whose effect on descriptors is applied at the same time.

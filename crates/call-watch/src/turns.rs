@@ -20,7 +20,7 @@ const OFF: Duration = Duration::from_millis(170);
 const MANY: u64 = 10_000 * ON.as_millis() as u64 / 1000;
 
 /// The turns, and the thread that switches them.
-pub(super) struct Turns {
+pub(crate) struct Turns {
     shared: Arc<(Mutex<State>, Condvar)>,
     thread: Option<JoinHandle<()>>,
 }
