@@ -49,4 +49,4 @@ done
 for tenant in "$store"/blocks/*/; do
     [ ! -d "$tenant/symbols" ] || cp -Rp "$tenant/symbols" "$copy/blocks/$(basename "$tenant")/"
 done
-echo "$(wc -l <"$listed") blocks and $(find "$copy/log" -name '*.wal' | wc -l) segments of the log are in $copy"
+echo "$copy: blocks: $(wc -l <"$listed"), segments of the log: $(find "$copy/log" -name '*.wal' | wc -l)"

@@ -75,11 +75,11 @@ pub(crate) fn refresh_blocks(shared: &Shared, tenant: &Tenant) -> Result<(), Sto
 fn open_or_remove(shared: &Shared, folder: &Arc<str>) -> Result<Option<Block>, StoreError> {
     match open_block(shared, folder) {
         Ok(Some(block)) => return Ok(Some(block)),
-        Ok(None) if !shared.bucket.is_shared() => remove(shared, folder)?,
+        Ok(None) if !shared.bucket.is_shared() => remove_incomplete(shared, folder)?,
         Ok(None) => {
             let newest = shared.bucket.list(folder)?.into_iter().map(|(_, written)| written).max();
             if newest.is_some_and(|newest| now().0.saturating_sub(newest.0) > WRITING) {
-                remove(shared, folder)?;
+                remove_incomplete(shared, folder)?;
             }
         }
         Err(error @ StoreError::Damaged { .. }) => {
@@ -93,6 +93,12 @@ fn open_or_remove(shared: &Shared, folder: &Arc<str>) -> Result<Option<Block>, S
         Err(error) => return Err(error),
     }
     Ok(None)
+}
+
+/// Removes a block whose writing was interrupted. Its samples are in the log, or in the blocks that it was to replace.
+fn remove_incomplete(shared: &Shared, folder: &Arc<str>) -> Result<(), StoreError> {
+    tracing::warn!(block = &**folder, "a block without block.json is removed: it was not completed");
+    remove(shared, folder)
 }
 
 /// A block that cannot be opened, so that answers say what they lack; `None` if its name tells no times.

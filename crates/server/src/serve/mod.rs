@@ -11,11 +11,12 @@ mod timed;
 mod tls;
 mod waiting;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -124,27 +125,39 @@ pub struct Reloader {
     tokens: Option<Tokens>,
     /// The limits, and the store that applies them.
     limits: Option<(TenantLimits, Arc<Store>)>,
+    /// The error of each file that was refused the last time.
+    refused: Arc<Mutex<BTreeMap<&'static str, String>>>,
 }
 
 impl Reloader {
-    /// Reads the files again, and says in the log what has changed. What is refused stays as it was; connections and requests go on.
+    /// Reads the files again, and logs what has changed. A refused file leaves everything as it was, and is logged once; connections and requests go on.
     pub fn reload(&self) {
-        let certificate = self.certificate.as_ref().map(|certificate| certificate.reload());
-        log("certificate", certificate);
-        log("tokens", self.tokens.as_ref().map(Tokens::reload));
+        self.log("certificate", self.certificate.as_ref().map(|certificate| certificate.reload()));
+        self.log("tokens", self.tokens.as_ref().map(Tokens::reload));
         if let Some((limits, store)) = &self.limits {
-            log("limits of tenants", Some(limits.reload()));
+            self.log("limits of tenants", Some(limits.reload()));
             store.set_quotas(limits.quotas());
         }
     }
-}
 
-/// Says what came of reading a file again.
-fn log<E: fmt::Display>(what: &str, reloaded: Option<Result<bool, E>>) {
-    match reloaded {
-        Some(Ok(true)) => tracing::info!(what, "reloaded"),
-        Some(Err(error)) => tracing::error!(what, %error, "not reloaded: the old one stays"),
-        Some(Ok(false)) | None => {}
+    fn log<E: fmt::Display>(&self, what: &'static str, reloaded: Option<Result<bool, E>>) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        match reloaded {
+            Some(Err(error)) => {
+                let error = error.to_string();
+                if refused.get(what) != Some(&error) {
+                    tracing::error!(what, error, "not reloaded: the old one stays");
+                    refused.insert(what, error);
+                }
+            }
+            Some(Ok(is_new)) => {
+                let was_refused = refused.remove(what).is_some();
+                if is_new || was_refused {
+                    tracing::info!(what, "reloaded");
+                }
+            }
+            None => {}
+        }
     }
 }
 
@@ -201,7 +214,7 @@ impl Server {
             listener,
             tls,
             users,
-            reloader: Reloader { certificate, tokens: None, limits: None },
+            reloader: Reloader { certificate, tokens: None, limits: None, refused: Arc::default() },
             watch: None,
         })
     }
