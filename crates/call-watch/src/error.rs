@@ -4,7 +4,6 @@ use std::fmt;
 use std::io;
 
 use plumb_capture_bpf::LoadError;
-use plumb_record::remedy;
 use plumb_target::TargetError;
 
 /// The reason why calls can't be traced.
@@ -26,7 +25,7 @@ impl fmt::Display for CallWatchError {
             CallWatchError::Load(error) => write!(
                 f,
                 "cannot observe system calls for --advice: {error}{}\n  without:  plumb kernel, without --advice",
-                remedy(error)
+                error.remedy()
             ),
             CallWatchError::System(error) => write!(f, "observing system calls: {error}"),
             CallWatchError::Target(error) => error.fmt(f),

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use aya::programs::ProgramError;
+use plumb_process::setcap_bpf;
 
 use crate::support::Unsupported;
 
@@ -28,6 +29,16 @@ pub struct Refusal {
 }
 
 impl LoadError {
+    /// Lines of advice for messages; empty if more privileges would not help.
+    pub fn remedy(&self) -> String {
+        match self {
+            LoadError::Unsupported(Unsupported::Capabilities(_)) => {
+                format!("\n  do:       run as root\n  or:       {}", setcap_bpf())
+            }
+            _ => String::new(),
+        }
+    }
+
     /// A copy of the error, for another feature that it affects.
     pub(crate) fn again(&self) -> Self {
         match self {

@@ -5,10 +5,9 @@
 
 use std::borrow::Cow;
 use std::io::ErrorKind;
-use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 
-use plumb_target::End;
+use plumb_target::{End, exit_code};
 
 /// Text of `plumb --help`.
 pub const HELP: &str = "\
@@ -42,8 +41,7 @@ pub enum Exit {
 impl Exit {
     /// The status of a finished command.
     pub fn of_status(status: ExitStatus) -> Self {
-        let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(1);
-        Self::of_code(u8::try_from(code).unwrap_or(1))
+        Self::of_code(exit_code(status))
     }
 
     fn of_code(code: u8) -> Self {
@@ -156,6 +154,8 @@ impl From<Exit> for ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
     use super::*;
 
     #[test]

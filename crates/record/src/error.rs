@@ -3,9 +3,8 @@
 use std::fmt;
 use std::io;
 
-use plumb_capture_bpf::{LoadError, Unsupported};
+use plumb_capture_bpf::LoadError;
 use plumb_formats::native::{ReadError, WriteError};
-use plumb_process::setcap_bpf;
 
 /// The reason why nothing is recorded, or why a recording is lost.
 #[derive(Debug)]
@@ -34,7 +33,7 @@ impl fmt::Display for RecordError {
                 f,
                 "cannot measure off-CPU time: {error}{}\
                  \n  without:  plumb record -e context-switches, which counts them",
-                remedy(error)
+                error.remedy()
             ),
             RecordError::Observer(error) => write!(f, "the observer of the target failed: {error}"),
             RecordError::Write(error) => error.fmt(f),
@@ -72,25 +71,17 @@ impl From<WriteError> for RecordError {
     }
 }
 
-/// Lines of advice for BPF programs that the kernel refused; empty if more privileges would not help.
-pub fn remedy(error: &LoadError) -> String {
-    match error {
-        LoadError::Unsupported(Unsupported::Capabilities(_)) => {
-            format!("\n  do:       run as root\n  or:       {}", setcap_bpf())
-        }
-        _ => String::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use plumb_capture_bpf::Unsupported;
+
     use super::*;
 
     #[test]
     fn only_privileges_that_would_help_are_advised() {
         let lacks = LoadError::Unsupported(Unsupported::Capabilities(vec!["CAP_BPF"]));
-        assert!(remedy(&lacks).starts_with("\n  do:       run as root\n"));
-        assert_eq!(remedy(&LoadError::Unsupported(Unsupported::NoBtf)), "");
+        assert!(lacks.remedy().starts_with("\n  do:       run as root\n"));
+        assert_eq!(LoadError::Unsupported(Unsupported::NoBtf).remedy(), "");
         let text = RecordError::OffCpu(lacks).to_string();
         assert!(text.contains("run as root") && text.ends_with("which counts them"), "{text}");
     }

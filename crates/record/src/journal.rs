@@ -48,7 +48,7 @@ impl RecordingJournal {
     pub fn begin(beside: Option<&Path>, bound: u64, words: Vec<String>, notices: &mut dyn Notices) -> Self {
         let opened = match beside {
             Some(path) => create_beside(path).map(|(file, path)| (file, Some(path))),
-            None => nameless().map(|file| (file, None)),
+            None => nameless_file().map(|file| (file, None)),
         };
         let journal = opened.map_err(RecordError::Temporary).and_then(|(file, path)| {
             let journal = Journal::begin(file)?;
@@ -149,10 +149,7 @@ impl RecordingJournal {
         out: &mut (impl Write + Seek + Send),
     ) -> Result<(), RecordError> {
         let Some(journal) = self.journal.as_mut().filter(|journal| journal.parts() > 0) else {
-            // Built in memory, as it is small: a full disk then fails one write rather than one inside the archive.
-            let mut bytes = Cursor::new(Vec::new());
-            native::write(profile, &mut bytes)?;
-            return out.write_all(bytes.get_ref()).map_err(RecordError::Output);
+            return write_profile(profile, out);
         };
         if out.stream_position().is_ok() && self.path.is_some() {
             let mut out = io::BufWriter::new(out);
@@ -160,7 +157,7 @@ impl RecordingJournal {
             return out.flush().map_err(RecordError::Output);
         }
         // A pipe can't be rewound.
-        let mut whole = nameless().map_err(RecordError::Temporary)?;
+        let mut whole = nameless_file().map_err(RecordError::Temporary)?;
         journal.finish(profile, &mut whole)?;
         whole.rewind().and_then(|()| io::copy(&mut whole, out)).map_err(RecordError::Output)?;
         Ok(())
@@ -177,7 +174,7 @@ impl RecordingJournal {
         let Some(journal) = self.journal.as_mut().filter(|journal| journal.parts() > 0) else {
             return Ok(profile);
         };
-        let mut whole = nameless().map_err(RecordError::Temporary)?;
+        let mut whole = nameless_file().map_err(RecordError::Temporary)?;
         journal.finish(&profile, &mut whole)?;
         drop(profile);
         whole.rewind().map_err(RecordError::Temporary)?;
@@ -190,6 +187,17 @@ impl RecordingJournal {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// Writes a profile as a recording.
+///
+/// # Errors
+/// A table can't be encoded, or `out` rejects it.
+pub fn write_profile(profile: &Profile, out: &mut impl Write) -> Result<(), RecordError> {
+    // Built in memory, as it is small: a full disk then fails one write rather than one inside the archive.
+    let mut bytes = Cursor::new(Vec::new());
+    native::write(profile, &mut bytes)?;
+    out.write_all(bytes.get_ref()).map_err(RecordError::Output)
 }
 
 /// Opens the journal for a recording at `path`. An existing one is kept as `FILE.part.old`, unless its recorder still runs, which holds
@@ -213,7 +221,10 @@ fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
 }
 
 /// Creates a file that disappears when it is closed, in the first writable directory.
-fn nameless() -> io::Result<File> {
+///
+/// # Errors
+/// No directory is writable.
+pub fn nameless_file() -> io::Result<File> {
     let mut name = OsString::from(".plumb-");
     name.push(format!("{}-{:?}.part", std::process::id(), Instant::now()));
     let mut failure = None;

@@ -27,8 +27,8 @@ mod standstill;
 mod symbols;
 
 pub use capture::{Capture, kernel_unwinder};
-pub use error::{RecordError, remedy};
-pub use journal::temporary_folders;
+pub use error::RecordError;
+pub use journal::{nameless_file, temporary_folders, write_profile};
 pub use live::{LiveSession, WindowSum};
 pub use notices::{Notices, Progress};
 pub use recording::{Ending, Recording, Sampled, record, sample};

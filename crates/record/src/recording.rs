@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{Seek, Write};
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use plumb_capture_perf::{Recorded, Setup};
 use plumb_process::usage::CpuTime;
 use plumb_profile::{DsoId, Profile};
 use plumb_stack_quality::StackCounts;
-use plumb_target::{Descendants, End, Running, Target};
+use plumb_target::{Descendants, End, Running, Target, exit_code};
 
 use crate::capture::{self, Capture};
 use crate::error::RecordError;
@@ -156,10 +155,7 @@ fn watch(
 /// The exit status of a command that ended its recording by ending, as a shell reports it.
 fn exit_status(target: &Target, end: Option<End>) -> Option<u8> {
     match (target, end?) {
-        (Target::Command(_), End::Exited(status)) => {
-            let code = status.code().or_else(|| Some(128 + status.signal()?));
-            Some(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
-        }
+        (Target::Command(_), End::Exited(status)) => Some(exit_code(status)),
         _ => None,
     }
 }

@@ -51,10 +51,15 @@ impl RecordRequest {
             Target::Command(launch) => words(launch),
             _ => Vec::new(),
         };
-        let request = Self {
+        let sampling = SamplingOptions {
+            keep_tables: true,
+            unwind_memory: memory::for_unwinding(MAX_MEMORY),
+            ..SamplingOptions::default()
+        };
+        Self {
             target,
             duration: None,
-            sampling: SamplingOptions { keep_tables: true, ..SamplingOptions::default() },
+            sampling,
             capture: Capture::default(),
             timeline: false,
             off_cpu_min_ns: None,
@@ -62,8 +67,7 @@ impl RecordRequest {
             max_table_memory: TABLES_MIB,
             debuginfod: plumb_symbolize::names_debuginfod_servers(),
             command,
-        };
-        request.with_max_memory(MAX_MEMORY)
+        }
     }
 
     /// Sets the destination of the command's output.

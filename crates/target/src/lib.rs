@@ -29,4 +29,4 @@ pub use launch::{Launch, Prints, program_file};
 pub use plumb_process::Program;
 pub use policy::{Heeded, Notice, SignalPolicy};
 pub use subject::Subject;
-pub use target::{End, Target};
+pub use target::{End, Target, exit_code};

@@ -1,6 +1,8 @@
 //! The target of a recording, and the reason for a recording's end.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
+use std::process::ExitStatus;
 
 use crate::{Launch, Program};
 
@@ -31,11 +33,17 @@ impl Target {
     }
 }
 
+/// The exit status of a finished command as a shell reports it: its own, or 128 plus the number of the signal that ended it.
+pub fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| Some(128 + status.signal()?));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
 /// The reason for a recording's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The command ended.
-    Exited(std::process::ExitStatus),
+    Exited(ExitStatus),
     /// All processes to be recorded ended.
     Gone,
     /// The recorder received this signal.

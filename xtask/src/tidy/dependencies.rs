@@ -60,7 +60,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "plumb-capture-perf",
             "plumb-process",
             "plumb-profile",
-            "plumb-record",
             "plumb-report",
             "plumb-syscalls",
             "plumb-target",

@@ -2,9 +2,8 @@
 
 use std::cmp::Reverse;
 
-use plumb_analyze::Precision;
 use plumb_analyze::{
-    Call, Filter, Key, Kind, Report, ReportOptions, RowKey, Tree, TreeOptions, View, ViewFrame,
+    Call, Filter, Key, Kind, Precision, Report, ReportOptions, RowKey, Tree, TreeOptions, View, ViewFrame,
     rounded_shares,
 };
 

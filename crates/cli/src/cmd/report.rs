@@ -14,8 +14,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use plumb_analyze::Precision;
-use plumb_analyze::{Cause, Cost, Filter, Key, Pattern, Report, ReportOptions, Tree, TreeOptions, View};
+use plumb_analyze::{
+    Cause, Cost, Filter, Key, Pattern, Precision, Report, ReportOptions, Tree, TreeOptions, View,
+};
 use plumb_profile::Profile;
 
 use shown::{Body, Shown, TreeKind};

@@ -151,7 +151,7 @@ fn refusal(error: &LoadError) -> anyhow::Error {
     anyhow!(
         "system calls can't be traced: {error}{}\
          \n  without:  plumb record -e context-switches, or strace for your own processes, which slows them down",
-        plumb_record::remedy(error)
+        error.remedy()
     )
 }
 

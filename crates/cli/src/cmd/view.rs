@@ -8,8 +8,7 @@ use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use plumb_analyze::Precision;
-use plumb_analyze::{Filter, Summary, View};
+use plumb_analyze::{Filter, Precision, Summary, View};
 use plumb_profile::Profile;
 use ratatui::Frame;
 use ratatui::crossterm::event::{Event, KeyEvent, KeyEventKind};

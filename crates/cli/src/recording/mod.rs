@@ -51,8 +51,11 @@ pub fn record(
 /// Looks up names, and writes the recording.
 fn write(mut sampled: Sampled, output: &Output, notices: &mut ProgressLine) -> Result<Recorded> {
     // If names take long, the recording is first written without them: it remains if the look-up is interrupted, or the disk becomes full.
-    let early = (!sampled.has_names() && output.file().is_some()).then_some(());
-    let early = early.map(|()| output.write_by(&mut |file| plain(sampled.write(file)))).transpose()?;
+    let is_early = !sampled.has_names() && output.file().is_some();
+    let early = match is_early {
+        true => Some(output.write_by(&mut |file| plain(sampled.write(file)))?),
+        false => None,
+    };
     let mut recording = sampled.named(notices);
     let mut whole = |file: &mut NewFile| plain(recording.write(file));
     let written = match early {

@@ -2,12 +2,14 @@
 //! directories are tried if the disk is full.
 
 use std::fs;
-use std::io::{self, Cursor, ErrorKind, IsTerminal as _, Write as _};
+use std::io::{self, ErrorKind, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use plumb_profile::Profile;
+use plumb_record::{temporary_folders, write_profile};
 
+use super::plain;
 use crate::exit;
 use crate::newfile::{self, Access, Destination, NewFile};
 
@@ -48,7 +50,7 @@ impl Output {
     /// Writes a recording, and keeps an older one as `FILE.old`. If that fails, other directories are tried: a
     /// recording can't be repeated.
     pub fn write(&self, profile: &Profile) -> Result<Written> {
-        self.write_by(&mut |file| write(profile, file))
+        self.write_by(&mut |file| plain(write_profile(profile, file)))
     }
 
     /// As [`write`](Self::write), with a function that writes the file from its beginning.
@@ -59,7 +61,7 @@ impl Output {
         };
         let name = format!("profile-{}.plumb", std::process::id());
         let why = format!("{}: {error:#}", newfile::name(&self.path));
-        for folder in plumb_record::temporary_folders() {
+        for folder in temporary_folders() {
             let path = folder.join(&name);
             let elsewhere = Destination::File(path.clone());
             if put(&elsewhere, write).is_ok() {
@@ -146,15 +148,6 @@ impl Written {
             self.bytes as f64 / 1e6
         )
     }
-}
-
-/// Writes a recording to a file.
-fn write(profile: &Profile, file: &mut NewFile) -> Result<()> {
-    // Built in memory, as it is small: a full disk then fails one write rather than one inside the archive.
-    let mut bytes = Cursor::new(Vec::new());
-    plumb_formats::native::write(profile, &mut bytes)?;
-    file.write_all(bytes.get_ref())?;
-    Ok(())
 }
 
 /// Whether this user can't create a file at that location.

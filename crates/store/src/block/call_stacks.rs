@@ -13,7 +13,6 @@ use crate::error::StoreError;
 use crate::texts::Texts;
 
 /// The name of a frame.
-#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameName {
     /// As it was sent; index in [`CallStacks::texts`]. Adjacent frames of one name have the same index.
     Known(u32),

@@ -159,7 +159,7 @@ pub(super) fn add_calls<const SIDES: usize>(
         return Ok(());
     }
     let stacks = (&batch.dictionary, &selected.names(&batch.dictionary));
-    let part = named_stacks::of_nodes(side, stacks, &values, &sums.names(), &selected.cancellation)?;
+    let part = named_stacks::of_nodes(side, stacks, &values, sums.names(), &selected.cancellation)?;
     sums.add_parts([part], &selected.cancellation)
 }
 

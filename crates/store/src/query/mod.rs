@@ -284,7 +284,7 @@ fn add_blocks<const SIDES: usize>(
     let blocks: Vec<&Arc<Block>> = side.blocks.iter().collect();
     for some in prepare::groups(&blocks) {
         let names = calls.names();
-        let read = prepare::read_all(some, |block| in_block::selected_stacks(block, side, place, &names));
+        let read = prepare::read_all(some, |block| in_block::selected_stacks(block, side, place, names));
         let mut parts = Vec::new();
         for (block, read) in some.iter().zip(read) {
             match read {

@@ -6,7 +6,6 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
@@ -30,7 +29,7 @@ pub(crate) struct OwnCalls<const SIDES: usize> {
     /// Stacks that are not among the calls yet.
     parts: Vec<StackPart>,
     /// Names of these.
-    names: Arc<NameTable>,
+    names: NameTable,
     /// By id among `names`: the id among those of the calls.
     known: HashMap<u32, u32, RandomState>,
     /// Most bytes of stacks and their names.
@@ -45,15 +44,15 @@ impl<const SIDES: usize> OwnCalls<SIDES> {
             own: std::array::from_fn(|_| Vec::new()),
             most,
             parts: Vec::new(),
-            names: Arc::default(),
+            names: NameTable::default(),
             known: HashMap::default(),
             most_bytes,
         }
     }
 
-    /// The table that names of all stacks are in. Parts that are made with it have to be added before it is asked for again.
-    pub fn names(&self) -> Arc<NameTable> {
-        self.names.clone()
+    /// The table that names of all stacks are in. Parts that are made with it have to be added together: adding may empty it.
+    pub fn names(&self) -> &NameTable {
+        &self.names
     }
 
     /// Builds the tree.
@@ -87,7 +86,7 @@ impl<const SIDES: usize> OwnCalls<SIDES> {
         // The ids among the calls' names change when these are summed up.
         self.known.clear();
         if self.names.bytes() > self.most_bytes / KEPT {
-            self.names = Arc::default();
+            self.names = NameTable::default();
         }
         self.bound(cancellation)
     }
@@ -207,7 +206,7 @@ mod tests {
         let go_on = Cancellation::default();
         let add = |own: &mut OwnCalls<1>| {
             let stacks = (&dictionary, &FrameNames::new());
-            let part = of_nodes(0, stacks, &values, &own.names(), &go_on).unwrap();
+            let part = of_nodes(0, stacks, &values, own.names(), &go_on).unwrap();
             own.add_parts([part], &go_on).unwrap();
             own.fold(&go_on).unwrap();
         };

@@ -1,7 +1,6 @@
 //! The text above and below the listing.
 
-use plumb_analyze::Precision;
-use plumb_analyze::{Doubt, is_clock};
+use plumb_analyze::{Doubt, Precision, is_clock};
 
 use super::{Shown, gaps};
 use crate::render::label;

@@ -3,8 +3,7 @@
 //! Invariant: text from a profile or a file is escaped, and the content policy forbids everything but the page's own style.
 
 use maud::PreEscaped;
-use plumb_analyze::Precision;
-use plumb_analyze::shorten;
+use plumb_analyze::{Precision, shorten};
 
 use super::jumps::Gutter;
 use super::lines::files;

@@ -1,7 +1,6 @@
 //! The rows of the listing, independent of the output format.
 
-use plumb_analyze::Precision;
-use plumb_analyze::{AnnotatedRow, Annotation, SourcePlace};
+use plumb_analyze::{AnnotatedRow, Annotation, Precision, SourcePlace};
 
 use super::lines::LineCosts;
 use super::{Args, Shown, Style, fold};

@@ -4,8 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style as Colour};
 use anyhow::Result;
-use plumb_analyze::Precision;
-use plumb_analyze::{cut_middle, shorten};
+use plumb_analyze::{Precision, cut_middle, shorten};
 
 use super::jumps::Gutter;
 use super::rows::{Columns, Figures, Item, items};

@@ -1,11 +1,11 @@
 //! Output of the compared commands: passed through, discarded, or kept to find a number in.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read, Seek};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{Read, Seek};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use plumb_record::nameless_file;
 use plumb_target::Prints;
 
 use super::Args;
@@ -19,7 +19,7 @@ pub(super) fn prints(args: &Args) -> Result<Prints> {
     if args.metric.is_none() && args.metric_less.is_none() {
         return Ok(unread(args));
     }
-    let file = nameless().context("a temporary file for what the commands print")?;
+    let file = nameless_file().context("a temporary file for what the commands print")?;
     Ok(Prints::To(Arc::new(file)))
 }
 
@@ -36,17 +36,4 @@ pub(super) fn text(prints: &Prints) -> Result<Option<String>> {
     let mut bytes = Vec::new();
     file.take(MOST).read_to_end(&mut bytes)?;
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
-}
-
-/// A temporary file without a name.
-fn nameless() -> std::io::Result<File> {
-    let name = format!("plumb-compare-{}", std::process::id());
-    let mut error = ErrorKind::NotFound.into();
-    for path in plumb_record::temporary_folders().map(|folder| folder.join(&name)) {
-        match File::options().read(true).write(true).create_new(true).mode(0o600).open(&path) {
-            Ok(file) => return std::fs::remove_file(path).map(|()| file),
-            Err(other) => error = other,
-        }
-    }
-    Err(error)
 }

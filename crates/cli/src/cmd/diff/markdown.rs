@@ -3,8 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use plumb_analyze::Mark;
-use plumb_analyze::Precision;
+use plumb_analyze::{Mark, Precision};
 
 use super::{Shown, text};
 use crate::render::change;

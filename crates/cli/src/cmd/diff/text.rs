@@ -4,8 +4,7 @@ use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use plumb_analyze::Precision;
-use plumb_analyze::{Mark, shorten};
+use plumb_analyze::{Mark, Precision, shorten};
 
 use super::Shown;
 use super::shown::Rows;

@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use plumb_analyze::Filter;
-use plumb_analyze::part_of;
+use plumb_analyze::{Filter, part_of};
 use plumb_profile::{AddressSpace, DsoId, DsoKind, EventId, FrameId, FrameKind, Profile, Scope, StackId};
 use plumb_stack_quality::{Cause, Completeness, Runtime, Told};
 use plumb_symbolize::Missing as MissingSymbols;

@@ -39,7 +39,7 @@ fn refusal(error: &LoadError) -> anyhow::Error {
     anyhow!(
         "system calls can't be counted: {error}{}\
          \n  without:  plumb kernel shows where processor time went; strace -c counts, and slows the program down",
-        plumb_record::remedy(error)
+        error.remedy()
     )
 }
 

@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use plumb_analyze::Precision;
-use plumb_analyze::{Cause, Cost};
+use plumb_analyze::{Cause, Cost, Precision};
 use plumb_syscalls::Account;
 
 use super::{Args, Shown, calls};

@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use plumb_analyze::Precision;
-use plumb_analyze::{Cost, Part};
+use plumb_analyze::{Cost, Part, Precision};
 
 use super::{Args, Shown};
 use crate::advice::processes;

@@ -16,7 +16,7 @@ pub(super) fn line(handed_over: &UnwindFallbackStats) -> Option<String> {
     causes.sort_by_key(|(_, samples)| std::cmp::Reverse(*samples));
     if !causes.is_empty() {
         let causes = causes.iter().map(|(cause, samples)| format!("{} {cause}", share(*samples)));
-        text += &format!(", else from copies: {}", causes.collect::<Vec<_>>().join(", "));
+        text += &format!(", the rest from stack copies: {}", causes.collect::<Vec<_>>().join(", "));
     }
     if *unseen > 0 {
         text += &format!("; tracepoints passed within an interrupt and not seen: at most {unseen}");

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use plumb_analyze::Precision;
-use plumb_analyze::{Cost, Key, Kind, Report, Rest, Row, View, rounded_shares};
+use plumb_analyze::{Cost, Key, Kind, Precision, Report, Rest, Row, View, rounded_shares};
 
 use super::Args;
 use super::table::{self, Column, Layout, Line};

@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use plumb_analyze::{Precision, part_of};
-use plumb_analyze::{Summary, View, command_failure, coverage, is_clock};
+use plumb_analyze::{Precision, Summary, View, command_failure, coverage, is_clock, part_of};
 use plumb_interpreters::Known;
 use plumb_profile::{DsoKind, EventId, Meta, Profile, Scope};
 use plumb_stack_quality::Completeness;

@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use plumb_analyze::Precision;
-use plumb_analyze::{Call, Cost, Tree, TreeNode, View, collapse_templates, shorten};
+use plumb_analyze::{Call, Cost, Precision, Tree, TreeNode, View, collapse_templates, shorten};
 
 use super::Args;
 use super::shown::TreeKind;

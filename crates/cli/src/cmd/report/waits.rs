@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use plumb_analyze::Precision;
-use plumb_analyze::WaitKind;
+use plumb_analyze::{Precision, WaitKind};
 
 use super::shown::Shown;
 use crate::render::duration::time;

@@ -1,7 +1,6 @@
 //! The last sections: quality of the data, verdict, and how to reproduce the report.
 
-use plumb_analyze::Precision;
-use plumb_analyze::{Bottleneck, BoundBy, Explanation, Obstacle, Share};
+use plumb_analyze::{Bottleneck, BoundBy, Explanation, Obstacle, Precision, Share};
 
 use super::figures::{gain, interval, percent, with_interval};
 use super::time::tells_kernel;

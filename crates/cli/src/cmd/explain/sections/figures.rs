@@ -1,7 +1,6 @@
 //! Shares, amounts and names, formatted for sections.
 
-use plumb_analyze::Precision;
-use plumb_analyze::{Cost, Explanation, FrameIndex, Gain, Kind, Share, View};
+use plumb_analyze::{Cost, Explanation, FrameIndex, Gain, Kind, Precision, Share, View};
 
 use crate::render::document::Text;
 use crate::render::duration::time;

@@ -1,7 +1,6 @@
 //! The first sections: elapsed time, and the distribution of the time.
 
-use plumb_analyze::Precision;
-use plumb_analyze::{BoundBy, Cause, Cost, Explanation, ModuleKind, RunSummary, cut_middle};
+use plumb_analyze::{BoundBy, Cause, Cost, Explanation, ModuleKind, Precision, RunSummary, cut_middle};
 use plumb_profile::{FrameKind, QueuedThread};
 
 use super::figures::{amount, interval, percent};

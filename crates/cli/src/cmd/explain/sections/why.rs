@@ -1,7 +1,8 @@
 //! The sections on waits, and on causes with advice.
 
-use plumb_analyze::Precision;
-use plumb_analyze::{Advice, Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, FrameIndex, Rule, Waits};
+use plumb_analyze::{
+    Advice, Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, FrameIndex, Precision, Rule, Waits,
+};
 use plumb_profile::Event;
 
 use super::figures::{gain, path, percent, with_interval};
