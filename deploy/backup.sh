@@ -1,7 +1,7 @@
 #!/bin/sh
 # Copies the store of a plumb server that may be running:   backup.sh STORE COPY
 # The copy has every profile that was acknowledged before this began, and maybe later ones. Where COPY exists, only new blocks are copied, and those
-# that are gone from the store go from the copy. COPY is a store: docs/serve.md says how to restore it.
+# that are gone from the store go from the copy. COPY is a store: docs/server/operations.md says how to restore it.
 set -eu
 [ $# = 2 ] || { sed -n 's/^# //p' "$0" | head -n 3 >&2; exit 2; }
 store=${1%/} copy=${2%/}

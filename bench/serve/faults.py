@@ -12,7 +12,7 @@ from server import Server
 TYPE = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds'
 BASE = int(time.time()) - 2 * 86400
 STAYS = 'stays-0123456789abcdef'
-# Seconds until a change is taken: after SIGHUP, and without (docs/serve.md: within ten; one is for finding out).
+# Seconds until a change is taken: after SIGHUP, and without (docs/server/access.md: within ten; one is for finding out).
 SIGNALLED, UNSIGNALLED = 2, 11
 REFUSED = 'not reloaded: the old one stays'
 failures = []

@@ -1,4 +1,4 @@
-//! The server's metrics about itself, in Prometheus' format. Names are documented in `docs/serve.md`.
+//! The server's metrics about itself, in Prometheus' format. Names are documented in `docs/server/operations.md`.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
