@@ -165,7 +165,7 @@ impl Events {
     }
 
     /// Whether a BPF program handles their samples.
-    pub fn is_assisted(&self) -> bool {
+    pub fn is_walked_in_kernel(&self) -> bool {
         !matches!(self.program, Program::Absent)
     }
 

@@ -21,11 +21,11 @@ mod probe;
 mod recorder;
 mod records;
 mod ring;
-mod session;
 mod setup;
 mod stack_copy;
 mod sys;
 mod trigger;
+mod unwinder;
 mod watchdog;
 
 pub use attr::{Code, Counter, MAX_STACK_COPY};

@@ -38,9 +38,9 @@ use crate::limit::{Limit, Progress};
 use crate::merge::Merge;
 use crate::overflow::OverflowBuffer;
 use crate::ring::Ring;
-use crate::session::UnwinderSession;
 use crate::setup::Setup;
 use crate::stack_copy::StackCopySizer;
+use crate::unwinder::AttachedUnwinder;
 
 /// A recording in progress.
 pub struct Recorder {
@@ -58,7 +58,7 @@ pub struct Recorder {
     ingest: Ingest,
     /// Memory for cached unwind information that is not in use, in bytes.
     unwind_memory: usize,
-    assisted: Option<UnwinderSession>,
+    unwinder: Option<AttachedUnwinder>,
     account: Account,
     began: Began,
     /// Whether earlier samples were summed up.
@@ -131,7 +131,7 @@ impl Recorder {
         let mut files = vec![self.observed.signals.as_fd()];
         files.extend(self.observed.ends.iter().map(AsFd::as_fd));
         files.extend(self.ground.rings.descriptors());
-        files.extend(self.assisted.iter().map(|assisted| assisted.assistant().wakes()));
+        files.extend(self.unwinder.iter().map(|unwinder| unwinder.kernel().wakes()));
         let mut priority = Priority::raise();
         let asked = Instant::now();
         let ready = signals::poll(&files, timeout_ms).map_err(Error::system("waiting for records"))?;
@@ -175,7 +175,7 @@ impl Recorder {
     fn passed(&self, one: &Sampled) -> Option<ProbeCounts> {
         let place = self.sampled.iter().position(|other| other.id == one.id && !one.is_told())?;
         let number = number_of(place, self.sampled.iter().any(Sampled::is_told));
-        self.assisted.as_ref()?.assistant().passed(number).filter(|_| one.events.is_taken())
+        self.unwinder.as_ref()?.kernel().passed(number).filter(|_| one.events.is_taken())
     }
 
     /// Number of occurrences of an event, as far as known.
@@ -188,23 +188,23 @@ impl Recorder {
 
     fn read(&mut self, until_ns: u64) {
         let (ingest, belonging, event) = (&mut self.ingest, &self.belonging, self.sampled[0].id);
-        let Some(assisted) = &mut self.assisted else {
+        let Some(unwinder) = &mut self.unwinder else {
             self.rings.drain(until_ns, |record| ingest.record(belonging.of(record, event), record));
             return;
         };
         // Before the records: when a message is sent, the records it depends on are in the rings already.
-        assisted.take(ingest);
-        let mut between = assisted.begin();
+        unwinder.take(ingest);
+        let mut between = unwinder.begin();
         self.rings.drain(until_ns, |record| {
             between.hand_out(ingest, record.timestamp().unwrap_or(0));
             ingest.record(belonging.of(record, event), record);
         });
         between.hand_out(ingest, until_ns);
         between.end(ingest);
-        assisted.add_counts(ingest, until_ns);
-        if assisted.is_due() {
+        unwinder.add_counts(ingest, until_ns);
+        if unwinder.is_due() {
             // Until the table is supplied, stacks are copied, so that the rings would soon be full.
-            self.rings.moving(|| assisted.supply(ingest), || {});
+            self.rings.moving(|| unwinder.supply(ingest), || {});
         }
     }
 
@@ -212,7 +212,7 @@ impl Recorder {
     fn stop(&mut self) {
         self.sampled.iter().for_each(|one| one.events.stop());
         // On failure, slightly more is measured.
-        let _ = self.assisted.as_mut().map_or(Ok(()), UnwinderSession::unwatch);
+        let _ = self.unwinder.as_mut().map_or(Ok(()), AttachedUnwinder::unwatch);
         self.look_at_waits();
         if let Some(off_cpu) = self.off_cpu() {
             let _ = off_cpu.stop();
@@ -221,13 +221,13 @@ impl Recorder {
     }
 
     fn off_cpu(&mut self) -> Option<&mut dyn OffCpu> {
-        self.assisted.as_mut()?.off_cpu()
+        self.unwinder.as_mut()?.off_cpu()
     }
 
     fn grow(&mut self) {
         let statistics = self.ingest.statistics();
         // Stacks that are copied only until their table is loaded do not justify larger copies.
-        let wants = self.assisted.as_ref().map_or(0, UnwinderSession::wants);
+        let wants = self.unwinder.as_ref().map_or(0, AttachedUnwinder::wants);
         if self.copies.wants != [wants; 2] {
             self.copies.wants = [self.copies.wants[1], wants];
             self.copies.sizer.grown(self.copies.sizer.bytes(), statistics.samples, statistics.beyond_copy);
@@ -268,7 +268,8 @@ impl Recorder {
             }
             let samples = self.ingest.samples_of(one.id) + waiting;
             // Samples that a program handles wait in messages, where they can't be counted. Other events may be thousands, and slow to read.
-            let counted = if one.events.is_assisted() { one.events.counted().unwrap_or(0) } else { 0 };
+            let counted =
+                if one.events.is_walked_in_kernel() { one.events.counted().unwrap_or(0) } else { 0 };
             let next = limit.next(Progress { samples, counted, elapsed_ns });
             if next.period() == limit.period() {
                 self.sampled[index].limit = Some(next);

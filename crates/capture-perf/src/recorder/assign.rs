@@ -14,12 +14,12 @@ pub(super) fn number_of(place: usize, is_measuring: bool) -> usize {
     if is_measuring { place + 2 } else { place }
 }
 
-/// Sets up the assistant for each event; a message is added to `limits` for each event that it can't handle. Events whose samples it takes itself
+/// Sets up the unwinder for each event; a message is added to `limits` for each event that it can't handle. Events whose samples it takes itself
 /// become copiers. `limit_hz`: samples per second of an event that is sampled each time and turns out to
 /// be frequent.
 pub(super) fn assign(
     wanted: &mut [Sampling],
-    assistant: &mut dyn KernelUnwinder,
+    unwinder: &mut dyn KernelUnwinder,
     ground: &EventContext,
     limit_hz: Option<u32>,
     limits: &mut Vec<String>,
@@ -27,13 +27,13 @@ pub(super) fn assign(
     let decided =
         wanted.iter().filter(|one| !one.counter.is_place() && !one.is_copied && !one.is_told()).count();
     let interrupts = wanted.iter().position(|one| one.counter.interrupts()).filter(|_| decided > 1);
-    let is_measuring = assistant.off_cpu().is_some();
-    let only_measures = is_measuring && assistant.program().is_none();
+    let is_measuring = unwinder.off_cpu().is_some();
+    let only_measures = is_measuring && unwinder.program().is_none();
     let mut programs = Vec::new();
     for (place, sampling) in wanted.iter_mut().enumerate() {
         let number = number_of(place, is_measuring);
         let program = if sampling.is_told() {
-            let off_cpu = assistant
+            let off_cpu = unwinder
                 .off_cpu()
                 .ok_or_else(|| Error::system("measuring")(ErrorKind::Unsupported.into()))?;
             let copiers = off_cpu.copiers().map_err(Error::system("reading a map of events"))?;
@@ -41,9 +41,9 @@ pub(super) fn assign(
         } else if sampling.is_copied || only_measures {
             Ok(Program::Absent)
         } else if sampling.counter.is_place() {
-            watch(number, sampling, assistant, ground, limit_hz)
+            watch(number, sampling, unwinder, ground, limit_hz)
         } else if interrupts.is_none_or(|first| first == place) {
-            let program = assistant.program().map(|program| program.try_clone_to_owned()).transpose();
+            let program = unwinder.program().map(|program| program.try_clone_to_owned()).transpose();
             let program = program.map_err(Error::system("keeping a program"))?;
             program.map(|program| Program::Decides(program, number)).ok_or("there is no program".into())
         } else {
@@ -64,11 +64,11 @@ pub(super) fn assign(
     Ok(programs)
 }
 
-/// Lets an assistant observe a probe.
+/// Lets an unwinder observe a probe.
 fn watch(
     number: usize,
     sampling: &mut Sampling,
-    assistant: &mut dyn KernelUnwinder,
+    unwinder: &mut dyn KernelUnwinder,
     ground: &EventContext,
     limit_hz: Option<u32>,
 ) -> Result<Program, String> {
@@ -82,10 +82,10 @@ fn watch(
     let tracepoint = trigger.tracepoint();
     let limit_hz = limit_hz.filter(|_| sampling.pace == SamplingRate::Period(1));
     let watched = ProbeSpec { number, tracepoint, pace: sampling.pace, limit_hz, is_scoped };
-    let copiers = assistant.watch(&watched).map_err(|error| error.to_string())?;
+    let copiers = unwinder.watch(&watched).map_err(|error| error.to_string())?;
     let event = match tracepoint {
         Some(_) => None,
-        None => Some(open(number, sampling, assistant, ground).map_err(|error| error.to_string())?),
+        None => Some(open(number, sampling, unwinder, ground).map_err(|error| error.to_string())?),
     };
     let way_in = copiers.way_in.as_deref().map(Into::into);
     sampling.copier = Some(Copier { way_in, is_scope: is_scoped });
@@ -96,13 +96,13 @@ fn watch(
 fn open(
     number: usize,
     sampling: &Sampling,
-    assistant: &dyn KernelUnwinder,
+    unwinder: &dyn KernelUnwinder,
     ground: &EventContext,
 ) -> std::io::Result<Event> {
     let cpu = ground.rings.cpus().next().unwrap_or(0);
     let attr = Sampling { part: Part { tells: false, ..sampling.part }, ..sampling.clone() }.attr();
     let mut event = Event::open(&attr, Whom::Everyone, cpu)?;
-    let program = assistant.at_function().ok_or(ErrorKind::Unsupported)?;
+    let program = unwinder.at_function().ok_or(ErrorKind::Unsupported)?;
     event.attach_as(program, number as u64)?;
     Ok(event)
 }

@@ -90,8 +90,8 @@ impl Recorder {
 
     /// Checks which programs of other tools run, if due or `now`, unless the fallback is in effect.
     pub(super) fn look_at_other_programs(&mut self, now: bool) {
-        if let Some(assisted) = self.assisted.as_mut().filter(|_| !self.copies.blind.is_over) {
-            self.copies.blind.others = assisted.other_programs(now);
+        if let Some(unwinder) = self.unwinder.as_mut().filter(|_| !self.copies.blind.is_over) {
+            self.copies.blind.others = unwinder.other_programs(now);
         }
     }
 
@@ -104,7 +104,7 @@ impl Recorder {
         if decided.next().is_some() || !self.counts_target_only() || self.setup.scope == Scope::System {
             return None;
         }
-        let asked = self.assisted.as_ref()?.assistant().handed_over().asked();
+        let asked = self.unwinder.as_ref()?.kernel().handed_over().asked();
         Some((clock.events.counted()?, asked.saturating_mul(period_ns(self.setup.frequency_hz))))
     }
 }

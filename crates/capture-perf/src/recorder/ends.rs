@@ -158,18 +158,18 @@ impl Recorder {
             self.account.add(pid);
             self.ingest.watch_queues_of(pid);
             self.observed.ends.extend(pidfd(pid).ok());
-            self.assisted.iter_mut().for_each(|assisted| assisted.follow(pid));
+            self.unwinder.iter_mut().for_each(|unwinder| unwinder.follow(pid));
         }
     }
 
     /// Follows processes that have joined the cgroup, if measurements are per process. Events are attached to the cgroup anyway.
     pub(super) fn meet_joined(&mut self) {
-        let (Attachment::Cgroup(cgroup), Some(assisted)) = (&self.ground.attachment, &mut self.assisted)
+        let (Attachment::Cgroup(cgroup), Some(unwinder)) = (&self.ground.attachment, &mut self.unwinder)
         else {
             return;
         };
-        if self.observed.child.is_none() && assisted.off_cpu().is_some() {
-            self.observed.joiners.look(cgroup).into_iter().for_each(|pid| assisted.follow(pid));
+        if self.observed.child.is_none() && unwinder.off_cpu().is_some() {
+            self.observed.joiners.look(cgroup).into_iter().for_each(|pid| unwinder.follow(pid));
         }
     }
 

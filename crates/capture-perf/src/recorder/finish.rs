@@ -48,9 +48,9 @@ impl Recorder {
     /// Reads the stacks of ongoing waits that could not be unwound at their start: the table may not have been loaded yet. Does nothing once waits
     /// are no longer measured.
     pub(super) fn look_at_waits(&mut self) {
-        if let Some(assisted) = &mut self.assisted {
+        if let Some(unwinder) = &mut self.unwinder {
             // Waits that can't be read now are in the sum, without a stack.
-            let _ = assisted.look_at_threads(&mut self.ingest, true);
+            let _ = unwinder.look_at_threads(&mut self.ingest, true);
         }
     }
 
@@ -64,8 +64,8 @@ impl Recorder {
         self.ingest.look_at_queues(true);
         self.read(u64::MAX);
         self.settle();
-        if let Some(assisted) = &mut self.assisted {
-            assisted.add_pending(&mut self.ingest, ended);
+        if let Some(unwinder) = &mut self.unwinder {
+            unwinder.add_pending(&mut self.ingest, ended);
         }
         let left = self.descendants();
         let unmeasured = self.unmeasured();
@@ -76,7 +76,7 @@ impl Recorder {
         let (vanished, cgroups) = (self.ingest.vanished(), self.ingest.take_cgroups());
         let growth = self.since_began(self.coverage_counters_with(target_cpu));
         meta.warnings.extend(self.coverage_gap(&growth));
-        let handed_over = self.assisted.as_ref().map(|assisted| assisted.assistant().handed_over());
+        let handed_over = self.unwinder.as_ref().map(|unwinder| unwinder.kernel().handed_over());
         let (mut profile, mut statistics) = self.ingest.finish();
         statistics.lost_samples = lost;
         meta.damaged_records = statistics.damaged_records;
@@ -116,7 +116,7 @@ impl Recorder {
                 continue;
             }
             // Programs have the period of each sample, and sum samples of any time.
-            let parts = if one.events.is_assisted() { None } else { one.events.parts() };
+            let parts = if one.events.is_walked_in_kernel() { None } else { one.events.parts() };
             if let Some(parts) = parts {
                 self.ingest.scale_parts(one.id, &parts);
             } else if one.is_by_frequency()
@@ -189,7 +189,7 @@ impl Recorder {
 
     /// Handles late records: the kernel frees a task, and closes its account, milliseconds after its exit.
     pub(super) fn settle(&mut self) {
-        if self.assisted.is_none() {
+        if self.unwinder.is_none() {
             return;
         }
         // Counts may wait for a message of the last read.

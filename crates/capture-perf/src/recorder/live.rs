@@ -10,14 +10,14 @@ use plumb_profile::{DsoId, Meta, Profile};
 use super::Recorder;
 use super::sampled::Sampled;
 use crate::error::Error;
-use crate::session::UnwinderSession;
+use crate::unwinder::AttachedUnwinder;
 
 impl Recorder {
     /// Runs `work` on the profile so far, for any length of time: records that arrive are moved out of the rings. `work` may add names
     /// to frames; rows must stay as they are.
     pub fn meanwhile<R>(&mut self, work: impl FnOnce(&mut Profile) -> R) -> R {
-        let Self { rings, ingest, assisted, .. } = self;
-        let fetch = || assisted.iter_mut().for_each(UnwinderSession::fetch);
+        let Self { rings, ingest, unwinder, .. } = self;
+        let fetch = || unwinder.iter_mut().for_each(AttachedUnwinder::fetch);
         rings.moving(|| work(ingest.profile_mut()), fetch)
     }
 
@@ -47,11 +47,11 @@ impl Recorder {
     ///
     /// If off-CPU times are measured, ongoing ones are included up to now.
     pub fn take(&mut self) -> TakenProfile {
-        let Self { rings, ingest, assisted, .. } = self;
-        let mut kept = assisted.as_mut().map(|assisted| assisted.end_window(ingest)).unwrap_or_default();
-        let fetch = || assisted.iter_mut().for_each(UnwinderSession::fetch);
+        let Self { rings, ingest, unwinder, .. } = self;
+        let mut kept = unwinder.as_mut().map(|unwinder| unwinder.end_window(ingest)).unwrap_or_default();
+        let fetch = || unwinder.iter_mut().for_each(AttachedUnwinder::fetch);
         let mut taken = rings.moving(|| ingest.take(kept.samples()), fetch);
-        assisted.iter_mut().for_each(|assisted| assisted.keep(std::mem::take(&mut kept)));
+        unwinder.iter_mut().for_each(|unwinder| unwinder.keep(std::mem::take(&mut kept)));
         taken.profile.meta = self.facts_so_far();
         taken
     }
@@ -96,8 +96,8 @@ impl Recorder {
     /// [`Recorder::meanwhile`] may take all of them out next.
     pub fn end_part(&mut self) {
         let ingest = &mut self.ingest;
-        if let Some(assisted) = &mut self.assisted {
-            assisted.add_counts_now(ingest);
+        if let Some(unwinder) = &mut self.unwinder {
+            unwinder.add_counts_now(ingest);
         }
         ingest.end_part();
     }

@@ -27,10 +27,10 @@ use crate::merge::Merge;
 use crate::options::{EventSpec, SamplingOptions};
 use crate::overflow::OverflowBuffer;
 use crate::probe::Abilities;
-use crate::session::{self, UnwinderSession};
 use crate::setup::{self, Setup};
 use crate::stack_copy::StackCopySizer;
 use crate::trigger::Trigger;
+use crate::unwinder::{self, AttachedUnwinder};
 
 /// Limits for loading requested tables before a recording of running processes: the time without a request,
 /// and the total time.
@@ -49,19 +49,19 @@ impl Recorder {
     pub fn start_with(
         target: &Target,
         options: &SamplingOptions,
-        assistant: Option<Box<dyn KernelUnwinder>>,
+        unwinder: Option<Box<dyn KernelUnwinder>>,
     ) -> Result<Self, Error> {
-        Self::start_beside(target, options, assistant, None)
+        Self::start_beside(target, options, unwinder, None)
     }
 
     /// As [`start_with`](Self::start_with), with an observer of the target that starts with the recording and is ended by the caller.
     pub fn start_beside(
         target: &Target,
         options: &SamplingOptions,
-        mut assistant: Option<Box<dyn KernelUnwinder>>,
+        mut unwinder: Option<Box<dyn KernelUnwinder>>,
         mut beside: Option<&mut dyn TargetObserver>,
     ) -> Result<Self, Error> {
-        let options = options_with(options, &mut assistant);
+        let options = options_with(options, &mut unwinder);
         let own = own_cpu_time();
         let host = Host::read();
         raise_file_limit();
@@ -76,11 +76,11 @@ impl Recorder {
         let account = Account::open(&attachment, target, pids);
         let sizer = StackCopySizer::new(wanted[0].stack_copy, (rings.bytes / SAMPLES_IN_RING) as u32);
         let began = Began::now(own, pids);
-        follow_target(target, &attachment, pids, (&mut assistant, &mut beside))?;
+        follow_target(target, &attachment, pids, (&mut unwinder, &mut beside))?;
         let ground = Arc::new(EventContext { rings, attachment });
         let by_frequency = options.period.is_none().then_some(frequency_hz);
         let wanted = wanted.into_iter().map(|one| Sampling { stack_copy: sizer.bytes(), ..one }).collect();
-        let (opened, assistant) = open_all(&ground, wanted, assistant, by_frequency, &mut limits)?;
+        let (opened, unwinder) = open_all(&ground, wanted, unwinder, by_frequency, &mut limits)?;
         let mut ingest = ingest_for(target, &ground.attachment, pids, &options);
         let declare = |(events, limit)| declare(&mut ingest, events, limit, scope);
         let sampled: Vec<Sampled> = opened.into_iter().map(declare).collect();
@@ -105,7 +105,7 @@ impl Recorder {
             copies: Copies { sizer, wants: [0; 2], blind: Blind::default() },
             ingest,
             unwind_memory: options.unwind_memory,
-            assisted: assistant.map(|assistant| UnwinderSession::new(assistant, ids)),
+            unwinder: unwinder.map(|unwinder| AttachedUnwinder::new(unwinder, ids)),
             account,
             began,
             has_folded: false,
@@ -140,7 +140,7 @@ impl Recorder {
 
     /// Starts counting samples.
     fn begin(&mut self, target: &Target) -> Result<(), Error> {
-        if self.assisted.is_none() {
+        if self.unwinder.is_none() {
             return Ok(());
         }
         if !matches!(target, Target::Command(_)) {
@@ -148,13 +148,13 @@ impl Recorder {
             self.account = Account::open(&self.ground.attachment, target, &self.observed.pids);
             self.began = Began::now(self.began.own, &self.observed.pids);
         }
-        let late = self.sampled.iter().map(|one| &one.events).filter(|events| !events.is_assisted());
+        let late = self.sampled.iter().map(|one| &one.events).filter(|events| !events.is_walked_in_kernel());
         late.into_iter().try_for_each(Events::start)?;
-        let Some(assisted) = &mut self.assisted else { return Ok(()) };
-        assisted.start().map_err(Error::system("starting what walks stacks"))?;
+        let Some(unwinder) = &mut self.unwinder else { return Ok(()) };
+        unwinder.start().map_err(Error::system("starting what walks stacks"))?;
         // A command is held, and has not waited for anything of its own yet.
         if !matches!(target, Target::Command(_))
-            && let Err(error) = assisted.look_at_threads(&mut self.ingest, false)
+            && let Err(error) = unwinder.look_at_threads(&mut self.ingest, false)
         {
             self.setup.limits.push(format!(
                 "threads that were off the processor before the recording began are missing until they run: {error}"
@@ -168,12 +168,12 @@ impl Recorder {
         let begin = Instant::now();
         let (mut wants, mut last) = (0, begin);
         while last.elapsed() < WARM_UP.0 && begin.elapsed() < WARM_UP.1 {
-            let files: Vec<_> = self.assisted.iter().map(|assisted| assisted.assistant().wakes()).collect();
+            let files: Vec<_> = self.unwinder.iter().map(|unwinder| unwinder.kernel().wakes()).collect();
             let left = WARM_UP.0.saturating_sub(last.elapsed()).as_millis() as i32 + 1;
             signals::poll(&files, left).map_err(Error::system("waiting for messages"))?;
             self.read(monotonic_ns());
             self.guard();
-            let now = self.assisted.as_ref().map_or(0, UnwinderSession::wants);
+            let now = self.unwinder.as_ref().map_or(0, AttachedUnwinder::wants);
             if now != wants {
                 (wants, last) = (now, Instant::now());
             }
@@ -193,10 +193,10 @@ fn choose(host: &Host, options: &SamplingOptions) -> Result<(setup::Choice, io::
 /// without any.
 fn options_with(
     options: &SamplingOptions,
-    assistant: &mut Option<Box<dyn KernelUnwinder>>,
+    unwinder: &mut Option<Box<dyn KernelUnwinder>>,
 ) -> SamplingOptions {
     let mut options = options.clone();
-    if assistant.as_mut().is_some_and(|assistant| assistant.off_cpu().is_some()) {
+    if unwinder.as_mut().is_some_and(|unwinder| unwinder.off_cpu().is_some()) {
         let counter = Counter::Trigger(Arc::new(Trigger::told()));
         match options.counter {
             Some(_) => {
@@ -224,22 +224,22 @@ fn numbered(sampled: &[Sampled]) -> Vec<EventId> {
 fn open_all(
     ground: &Arc<EventContext>,
     mut wanted: Vec<Sampling>,
-    mut assistant: Option<Box<dyn KernelUnwinder>>,
+    mut unwinder: Option<Box<dyn KernelUnwinder>>,
     by_frequency: Option<u32>,
     limits: &mut Vec<String>,
 ) -> Result<(Vec<(Events, Option<Limit>)>, Option<Box<dyn KernelUnwinder>>), Error> {
-    let programs = match &mut assistant {
-        Some(assistant) => assign(&mut wanted, &mut **assistant, ground, by_frequency, limits)?,
+    let programs = match &mut unwinder {
+        Some(unwinder) => assign(&mut wanted, &mut **unwinder, ground, by_frequency, limits)?,
         None => wanted.iter().map(|_| Program::Absent).collect(),
     };
     let is_used = programs.iter().any(|program| !matches!(program, Program::Absent));
-    let assistant = assistant.filter(|_| is_used);
+    let unwinder = unwinder.filter(|_| is_used);
     let open = |(sampling, program)| open_events(ground, sampling, program, by_frequency);
     let all = wanted.into_iter().zip(programs).map(open).collect::<Result<Vec<_>, _>>()?;
     // Events that no program handles would count too early.
-    let is_early = |events: &Events| assistant.is_none() || events.is_assisted();
+    let is_early = |events: &Events| unwinder.is_none() || events.is_walked_in_kernel();
     all.iter().filter(|(events, _)| is_early(events)).try_for_each(|(events, _)| events.start())?;
-    Ok((all, assistant))
+    Ok((all, unwinder))
 }
 
 fn ingest_for(target: &Target, attachment: &Attachment, pids: &[u32], options: &SamplingOptions) -> Ingest {
@@ -276,10 +276,10 @@ fn follow_target(
     target: &Target,
     attachment: &Attachment,
     pids: &[u32],
-    (assistant, beside): (&mut Option<Box<dyn KernelUnwinder>>, &mut Option<&mut dyn TargetObserver>),
+    (unwinder, beside): (&mut Option<Box<dyn KernelUnwinder>>, &mut Option<&mut dyn TargetObserver>),
 ) -> Result<(), Error> {
-    if let Some(assistant) = assistant {
-        follow_with(&mut **assistant, target, attachment, pids)?;
+    if let Some(unwinder) = unwinder {
+        follow_with(&mut **unwinder, target, attachment, pids)?;
     }
     match beside {
         Some(beside) => follow_beside(&mut **beside, target, attachment, pids),
@@ -287,25 +287,25 @@ fn follow_target(
     }
 }
 
-/// Lets an assistant follow the target, if the events cover all processes, or its measurements do not come from events. For a command in
+/// Lets an unwinder follow the target, if the events cover all processes, or its measurements do not come from events. For a command in
 /// a cgroup of its own it follows the processes as well: it inspects each exec, and on a busy machine most belong to others.
 fn follow_with(
-    assistant: &mut dyn KernelUnwinder,
+    unwinder: &mut dyn KernelUnwinder,
     target: &Target,
     attachment: &Attachment,
     pids: &[u32],
 ) -> Result<(), Error> {
-    let sees_all = assistant.off_cpu().is_some();
+    let sees_all = unwinder.off_cpu().is_some();
     let is_command = matches!(target, Target::Command(_));
     match (attachment, target) {
         (Attachment::Everyone, Target::Machine) => Ok(()),
         (Attachment::Cgroup(cgroup), Target::Cgroup(_)) if sees_all => {
             let pids = cgroup.some_pids().map_err(TargetError::Cgroup)?;
-            session::follow(assistant, &pids)
+            unwinder::follow(unwinder, &pids)
         }
-        (Attachment::Cgroup(_), _) if sees_all || is_command => session::follow(assistant, pids),
-        (Attachment::Everyone, Target::Awaited(program)) => assistant.await_comm(program.comm()),
-        (Attachment::Everyone, _) => session::follow(assistant, pids),
+        (Attachment::Cgroup(_), _) if sees_all || is_command => unwinder::follow(unwinder, pids),
+        (Attachment::Everyone, Target::Awaited(program)) => unwinder.await_comm(program.comm()),
+        (Attachment::Everyone, _) => unwinder::follow(unwinder, pids),
         _ => Ok(()),
     }
     .map_err(Error::system("following processes"))

@@ -34,11 +34,11 @@ struct First {
 /// Time between two reads of the counts.
 const COUNTS_NS: u64 = 1_000_000_000;
 
-/// Lets an assistant follow these processes and their descendants.
-pub(crate) fn follow(assistant: &mut dyn KernelUnwinder, pids: &[u32]) -> io::Result<()> {
+/// Lets an unwinder follow these processes and their descendants.
+pub(crate) fn follow(unwinder: &mut dyn KernelUnwinder, pids: &[u32]) -> io::Result<()> {
     // Called first: if all processes have ended by now, no process is followed, instead of all.
-    assistant.only_followed()?;
-    follow_all(pids, |pid| assistant.follow(pid))
+    unwinder.only_followed()?;
+    follow_all(pids, |pid| unwinder.follow(pid))
 }
 
 /// Stacks that are kept while their profile is taken out.
@@ -53,8 +53,8 @@ impl KeptStacks {
 }
 
 /// The kernel unwinder of a recording, and the state kept for it.
-pub(crate) struct UnwinderSession {
-    assistant: Box<dyn KernelUnwinder>,
+pub(crate) struct AttachedUnwinder {
+    unwinder: Box<dyn KernelUnwinder>,
     messages: Messages,
     /// Number of messages, from the first on, whose announcements of records have been handled.
     known: usize,
@@ -76,12 +76,12 @@ pub(crate) struct UnwinderSession {
     pacing: Pacing,
 }
 
-impl UnwinderSession {
+impl AttachedUnwinder {
     /// `events`: the sampled events by program number.
-    pub fn new(mut assistant: Box<dyn KernelUnwinder>, events: Vec<EventId>) -> Self {
-        let is_off_cpu = assistant.off_cpu().is_some();
+    pub fn new(mut unwinder: Box<dyn KernelUnwinder>, events: Vec<EventId>) -> Self {
+        let is_off_cpu = unwinder.off_cpu().is_some();
         Self {
-            assistant,
+            unwinder,
             is_off_cpu,
             messages: Messages::default(),
             known: 0,
@@ -96,23 +96,23 @@ impl UnwinderSession {
         }
     }
 
-    pub fn assistant(&self) -> &dyn KernelUnwinder {
-        &*self.assistant
+    pub fn kernel(&self) -> &dyn KernelUnwinder {
+        &*self.unwinder
     }
 
     /// Programs of other tools that ran so far.
     pub fn other_programs(&mut self, now: bool) -> OtherPrograms {
-        self.assistant.other_programs(now)
+        self.unwinder.other_programs(now)
     }
 
     /// The measurement of off-CPU time, if any.
     pub fn off_cpu(&mut self) -> Option<&mut dyn OffCpu> {
-        self.assistant.off_cpu()
+        self.unwinder.off_cpu()
     }
 
     /// Reports threads that are still off the CPU.
     pub fn add_pending(&mut self, ingest: &mut Ingest, now_ns: u64) {
-        let pending = self.assistant.off_cpu().map(|off_cpu| off_cpu.pending(now_ns));
+        let pending = self.unwinder.off_cpu().map(|off_cpu| off_cpu.pending(now_ns));
         for time in pending.into_iter().flatten() {
             let first = self.stacks.get(&(time.key, time.pid, time.tid));
             ingest.time_off(first.map(|first| first.sample), time);
@@ -121,18 +121,18 @@ impl UnwinderSession {
 
     /// Stops sampling probes.
     pub fn unwatch(&mut self) -> io::Result<()> {
-        self.assistant.unwatch()
+        self.unwinder.unwatch()
     }
 
     /// Starts counting samples.
     pub fn start(&mut self) -> io::Result<()> {
-        self.assistant.begin()
+        self.unwinder.begin()
     }
 
     /// Finds threads that are off the CPU and were not reported, and counts ongoing times up to now, if off-CPU time is
     /// measured. `ends`: this is the last call. An error: the threads can't be read.
     pub fn look_at_threads(&mut self, ingest: &mut Ingest, ends: bool) -> io::Result<()> {
-        let (Some(off_cpu), &[blocked, waited, ..]) = (self.assistant.off_cpu(), &self.events[..]) else {
+        let (Some(off_cpu), &[blocked, waited, ..]) = (self.unwinder.off_cpu(), &self.events[..]) else {
             return Ok(());
         };
         for thread in off_cpu.off_now(ends)? {
@@ -155,14 +155,14 @@ impl UnwinderSession {
     pub fn supply(&mut self, ingest: &mut Ingest) {
         for (file, backing) in self.due.drain(..) {
             match backing {
-                Some(Backing::Anonymous) => self.assistant.is_memory(file),
+                Some(Backing::Anonymous) => self.unwinder.is_memory(file),
                 // A table made now would be discarded.
-                _ if !self.assistant.can_load() || !self.pacing.allows(file, backing) => {
-                    self.assistant.supply(file, None);
+                _ if !self.unwinder.can_load() || !self.pacing.allows(file, backing) => {
+                    self.unwinder.supply(file, None);
                 }
                 backing => {
                     let began = Instant::now();
-                    if self.assistant.supply(file, backing.and_then(|backing| ingest.lend(backing))) {
+                    if self.unwinder.supply(file, backing.and_then(|backing| ingest.lend(backing))) {
                         self.pacing.note(file, backing, began);
                     }
                 }
@@ -179,7 +179,7 @@ impl UnwinderSession {
     /// Follows a process that has just started, unless it has ended.
     pub fn follow(&mut self, pid: u32) {
         if let Ok(descriptor) = pidfd(pid) {
-            let _ = self.assistant.follow(descriptor.as_fd());
+            let _ = self.unwinder.follow(descriptor.as_fd());
         }
     }
 
@@ -206,12 +206,12 @@ impl UnwinderSession {
     /// Moves messages from the kernel to this queue, as the kernel's buffer holds only some seconds: stacks unwound while it is full are copied
     /// instead, and fill the rings of records.
     pub fn fetch(&mut self) {
-        self.assistant.take(&mut self.messages);
+        self.unwinder.take(&mut self.messages);
     }
 
     /// The messages, oldest first, to be handed out in between records.
     pub fn begin(&mut self) -> Between<'_> {
-        Between { next: 0, assisted: self }
+        Between { next: 0, unwinder: self }
     }
 
     /// Adds the counts, so that no state refers to rows that are about to be dropped. Waiting counts keep waiting: no
@@ -222,7 +222,7 @@ impl UnwinderSession {
     }
 
     /// Adds the counts at the end of a window, with ongoing off-CPU times up to now. Returns the stacks that these and later times
-    /// are counted by, so that their rows are kept ([`UnwinderSession::keep`]): all others are sent again first.
+    /// are counted by, so that their rows are kept ([`AttachedUnwinder::keep`]): all others are sent again first.
     pub fn end_window(&mut self, ingest: &mut Ingest) -> KeptStacks {
         if !self.is_off_cpu {
             self.add_counts_now(ingest);
@@ -232,7 +232,7 @@ impl UnwinderSession {
         self.take_counts(ingest);
         let _ = self.look_at_threads(ingest, false);
         self.take_counts(ingest);
-        let pending = self.assistant.off_cpu().map(|off_cpu| off_cpu.pending(0)).unwrap_or_default();
+        let pending = self.unwinder.off_cpu().map(|off_cpu| off_cpu.pending(0)).unwrap_or_default();
         let keys =
             pending.iter().flat_map(|time| [time.key, time.key + 1].map(|key| (key, time.pid, time.tid)));
         let pending: FxHashSet<Key> = keys.collect();
@@ -263,8 +263,8 @@ impl UnwinderSession {
     }
 
     fn take_counts(&mut self, ingest: &mut Ingest) {
-        let Self { assistant, stacks, waiting, window, .. } = self;
-        assistant.take_counts(&mut |counted| {
+        let Self { unwinder, stacks, waiting, window, .. } = self;
+        unwinder.take_counts(&mut |counted| {
             let key = (counted.key, counted.pid, counted.tid);
             match stacks.get_mut(&key) {
                 Some(first) => {
@@ -285,14 +285,14 @@ impl UnwinderSession {
 
 /// Hands out messages in between records.
 pub(crate) struct Between<'a> {
-    assisted: &'a mut UnwinderSession,
+    unwinder: &'a mut AttachedUnwinder,
     next: usize,
 }
 
 impl Between<'_> {
     /// Hands out all messages that are not newer than `until_ns`.
     pub fn hand_out(&mut self, ingest: &mut Ingest, until_ns: u64) {
-        let UnwinderSession { messages, stacks, wants, due, events, window, .. } = &mut *self.assisted;
+        let AttachedUnwinder { messages, stacks, wants, due, events, window, .. } = &mut *self.unwinder;
         let window = *window;
         while let Some(message) =
             messages.list.get_mut(self.next).filter(|message| message.time_ns() <= until_ns)
@@ -345,25 +345,25 @@ impl Between<'_> {
 
     /// Drops the messages that were handed out.
     pub fn end(self, ingest: &mut Ingest) {
-        self.assisted.known -= self.next;
-        let messages = &mut self.assisted.messages;
+        self.unwinder.known -= self.next;
+        let messages = &mut self.unwinder.messages;
         messages.list.drain(..self.next);
         messages.forget_frames();
         for (pid, address) in ingest.take_interpreted() {
-            self.assisted.assistant.has_interpreter(pid, address);
+            self.unwinder.unwinder.has_interpreter(pid, address);
         }
         for (pid, mapping) in ingest.take_copied_text() {
             if let Backing::File(file) = mapping.backing {
                 let (start, offset) = (mapping.start, mapping.offset.0);
-                self.assisted.assistant.has_copied_text(pid, start, file.index(), offset);
+                self.unwinder.unwinder.has_copied_text(pid, start, file.index(), offset);
             }
         }
         for pid in ingest.take_remapped() {
-            self.assisted.assistant.forget(pid);
+            self.unwinder.unwinder.forget(pid);
         }
     }
 }
 
 #[cfg(test)]
-#[path = "session_tests.rs"]
+#[path = "unwinder_tests.rs"]
 mod tests;

@@ -130,13 +130,13 @@ impl OffCpu for Scripted {
 }
 
 /// Reads as a recorder does: hands out messages up to `until_ns`. `taken` is called while messages are taken.
-fn read(assisted: &mut UnwinderSession, ingest: &mut Ingest, until_ns: u64, taken: impl FnOnce()) {
-    assisted.take(ingest);
+fn read(unwinder: &mut AttachedUnwinder, ingest: &mut Ingest, until_ns: u64, taken: impl FnOnce()) {
+    unwinder.take(ingest);
     taken();
-    let mut between = assisted.begin();
+    let mut between = unwinder.begin();
     between.hand_out(ingest, until_ns);
     between.end(ingest);
-    assisted.add_counts(ingest, until_ns);
+    unwinder.add_counts(ingest, until_ns);
 }
 
 #[test]
@@ -144,18 +144,18 @@ fn what_is_counted_while_a_part_ends_is_in_the_next_one() {
     let mut ingest = Ingest::new(Source::File, Filter::All);
     let event = ingest.add_event("cpu-clock", "ns");
     let kernel = Scripted::default();
-    let mut assisted = UnwinderSession::new(Box::new(kernel.clone()), vec![event]);
+    let mut unwinder = AttachedUnwinder::new(Box::new(kernel.clone()), vec![event]);
     let second = COUNTS_NS;
     kernel.sample(3, second, 10);
     // These stacks start after messages were read, and are counted before the next read: by the clock and at the end of the part.
-    read(&mut assisted, &mut ingest, second, || kernel.sample(5, second + 1, 100));
+    read(&mut unwinder, &mut ingest, second, || kernel.sample(5, second + 1, 100));
     kernel.sample(9, second + 2, 1000);
-    assisted.add_counts_now(&mut ingest);
+    unwinder.add_counts_now(&mut ingest);
     assert_eq!(ingest.profile().samples.len(), 1 + 10, "the others are not known yet");
     kernel.sample(5, second + 3, 10_000);
-    assisted.add_counts_now(&mut ingest);
-    read(&mut assisted, &mut ingest, 3 * second, || {});
-    read(&mut assisted, &mut ingest, 5 * second, || {});
+    unwinder.add_counts_now(&mut ingest);
+    read(&mut unwinder, &mut ingest, 3 * second, || {});
+    read(&mut unwinder, &mut ingest, 5 * second, || {});
     assert_eq!(ingest.statistics().lost_samples, 0);
     assert_eq!(ingest.profile().samples.len(), 1 + 10 + 1 + 100 + 1 + 1000 + 1 + 10_000, "each, once");
 }
@@ -165,11 +165,11 @@ fn what_is_counted_of_a_stack_that_nobody_knows_is_lost() {
     let mut ingest = Ingest::new(Source::File, Filter::All);
     let event = ingest.add_event("cpu-clock", "ns");
     let kernel = Scripted::default();
-    let mut assisted = UnwinderSession::new(Box::new(kernel.clone()), vec![event]);
+    let mut unwinder = AttachedUnwinder::new(Box::new(kernel.clone()), vec![event]);
     kernel.sample(3, COUNTS_NS, 10);
     kernel.waiting().messages.clear();
-    read(&mut assisted, &mut ingest, COUNTS_NS, || {});
-    read(&mut assisted, &mut ingest, 3 * COUNTS_NS, || {});
+    read(&mut unwinder, &mut ingest, COUNTS_NS, || {});
+    read(&mut unwinder, &mut ingest, 3 * COUNTS_NS, || {});
     assert_eq!((ingest.statistics().lost_samples, ingest.profile().samples.len()), (10, 0));
 }
 
@@ -179,18 +179,18 @@ fn what_is_fetched_meanwhile_is_handed_out_with_what_came_before_and_after() {
     let mut ingest = Ingest::new(Source::File, Filter::All);
     let event = ingest.add_event("cpu-clock", "ns");
     let kernel = Scripted::default();
-    let mut assisted = UnwinderSession::new(Box::new(kernel.clone()), vec![event]);
+    let mut unwinder = AttachedUnwinder::new(Box::new(kernel.clone()), vec![event]);
     for (key, time_ns) in [(3, 10), (5, 30), (7, 20)] {
         kernel.sample(key, time_ns, 0);
-        assisted.fetch();
+        unwinder.fetch();
         assert!(kernel.waiting().messages.is_empty(), "none waits in the kernel");
     }
     // The newest message waits, and more are fetched before its turn.
-    read(&mut assisted, &mut ingest, 25, || {});
+    read(&mut unwinder, &mut ingest, 25, || {});
     assert_eq!(ingest.profile().samples.len(), 2);
     kernel.sample(9, 28, 0);
-    assisted.fetch();
-    read(&mut assisted, &mut ingest, 40, || {});
+    unwinder.fetch();
+    read(&mut unwinder, &mut ingest, 40, || {});
     let times: Vec<u64> = ingest.profile().samples.iter().map(|sample| sample.time_ns).collect();
     assert_eq!(times, [10, 20, 28, 30]);
 }
@@ -213,7 +213,7 @@ fn times_off_that_go_on_keep_their_stacks_from_window_to_window() {
     let kernel = Scripted::default();
     let time_off = |key| TimeOff { key, pid: 7, tid: 7, ..TimeOff::default() };
     kernel.waiting().off = Some(vec![time_off(8)]);
-    let mut assisted = UnwinderSession::new(Box::new(kernel.clone()), vec![blocked, waited]);
+    let mut unwinder = AttachedUnwinder::new(Box::new(kernel.clone()), vec![blocked, waited]);
     let send = |key, time_ns| {
         kernel.sample(key, time_ns, 0);
         let mut waiting = kernel.waiting();
@@ -225,27 +225,27 @@ fn times_off_that_go_on_keep_their_stacks_from_window_to_window() {
         let (pid, tid, samples, time_ns) = (7, 7, 1, COUNTS_NS);
         kernel.waiting().counts.push(Counted { key, pid, tid, samples, period, time_ns });
     };
-    let close = |assisted: &mut UnwinderSession, ingest: &mut Ingest| {
-        let mut kept = assisted.end_window(ingest);
+    let close = |unwinder: &mut AttachedUnwinder, ingest: &mut Ingest| {
+        let mut kept = unwinder.end_window(ingest);
         let taken = ingest.take(kept.samples()).profile;
-        assisted.keep(kept);
+        unwinder.keep(kept);
         weights(&taken).iter().map(|&(_, weight)| weight).collect::<Vec<_>>()
     };
     send(8, 10);
     send(10, 20);
-    read(&mut assisted, &mut ingest, 30, || {});
+    read(&mut unwinder, &mut ingest, 30, || {});
     count(8, 100);
     count(10, 1000);
-    assert_eq!(close(&mut assisted, &mut ingest), [100, 1000]);
+    assert_eq!(close(&mut unwinder, &mut ingest), [100, 1000]);
     // Both were counted in that window. By the second key, only counts on their way can follow; by the first, which is ongoing, counts can always follow, also
     // as run-queue wait.
     count(8, 7);
-    assert_eq!(close(&mut assisted, &mut ingest), [7]);
-    assert_eq!(close(&mut assisted, &mut ingest), [] as [u64; 0]);
+    assert_eq!(close(&mut unwinder, &mut ingest), [7]);
+    assert_eq!(close(&mut unwinder, &mut ingest), [] as [u64; 0]);
     count(9, 5);
-    assert_eq!(close(&mut assisted, &mut ingest), [5], "its sample has the rows of the fourth profile");
+    assert_eq!(close(&mut unwinder, &mut ingest), [5], "its sample has the rows of the fourth profile");
     count(10, 1);
-    assert_eq!(close(&mut assisted, &mut ingest), [] as [u64; 0]);
-    read(&mut assisted, &mut ingest, 3 * COUNTS_NS, || {});
+    assert_eq!(close(&mut unwinder, &mut ingest), [] as [u64; 0]);
+    read(&mut unwinder, &mut ingest, 3 * COUNTS_NS, || {});
     assert_eq!(ingest.statistics().lost_samples, 1, "nobody counts by a stack that was not sent again");
 }
