@@ -12,7 +12,7 @@ trap 'rm -f "$out"' EXIT
 for source in *.bpf.c; do
     name=${source%.bpf.c}
     # No paths of this machine in it: the same source gives the same bytes anywhere.
-    "$CLANG" -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-declarations \
+    "$CLANG" -target bpf -D__TARGET_ARCH_x86 -mcpu=v3 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-declarations \
         -ffile-prefix-map="$PWD=bpf" -fdebug-compilation-dir=bpf -c $name.bpf.c -o "$out"
     "$STRIP" -g "$out"
     if [ "${1:-}" = --check ]; then

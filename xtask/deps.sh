@@ -37,6 +37,10 @@ case "$1" in test | ci)
     ;;
 esac
 case "$1" in ci)
+    # plumb is checked for it, with the C compiler above.
+    if command -v rustup >/dev/null 2>&1; then
+        rustup target list --installed | grep -q '^aarch64-unknown-linux-gnu$' || rustup target add aarch64-unknown-linux-gnu >&2
+    fi
     need node nodejs
     need npm npm
     need chromium chromium

@@ -24,6 +24,7 @@ mod flame;
 mod frame;
 mod innermost;
 mod intervals;
+mod isa;
 mod keep;
 mod kernel;
 mod loops;

@@ -25,7 +25,7 @@ impl Known {
     /// Looks up calls by name.
     pub fn of(names: impl Iterator<Item = &'static str>) -> Self {
         let numbers = |names: &mut dyn Iterator<Item = &'static str>| -> Vec<(u32, &str)> {
-            names.filter_map(|name| Some((number(Abi::X86_64, name)?, name))).collect()
+            names.filter_map(|name| Some((number(Abi::NATIVE, name)?, name))).collect()
         };
         let (looked_at, tracked) = (numbers(&mut { names }), numbers(&mut tracked()));
         // Without it paths are unknown, and rules on files don't apply.
@@ -39,7 +39,7 @@ impl Known {
 
     /// The recording options of each call: memory is copied only for paths.
     pub fn wants(&self) -> impl Iterator<Item = (u32, Want)> {
-        let tracked: Vec<u32> = tracked().filter_map(|name| number(Abi::X86_64, name)).collect();
+        let tracked: Vec<u32> = tracked().filter_map(|name| number(Abi::NATIVE, name)).collect();
         let mut numbers: Vec<u32> = self.looked_at.iter().chain(&tracked).copied().collect();
         numbers.sort_unstable();
         numbers.dedup();
@@ -70,7 +70,7 @@ impl Paths {
 
     /// The path of a call, whose effect on descriptors is applied at the same time.
     pub fn of(&mut self, name: &str, call: &SystemCall<'_>) -> Option<Rc<str>> {
-        let signature = self.known.signatures.get(&call.number).filter(|_| call.abi == Abi::X86_64)?;
+        let signature = self.known.signatures.get(&call.number).filter(|_| call.abi == Abi::NATIVE)?;
         let own = BY_DESCRIPTOR.contains(&name).then(|| self.descriptors.name(call.pid, call.args[0] as i32));
         let own: Option<Rc<str>> = own.flatten().map(Into::into);
         self.descriptors.apply(call, signature);

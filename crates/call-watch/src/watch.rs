@@ -90,7 +90,7 @@ impl CallWatch {
         let each_ns = (calls.each_ns() - calls.bare_ns()).max(0.0);
         let mut faults = Faults::load().map_err(CallWatchError::Load)?;
         let known = Known::of(Watched::names());
-        known.wants().try_for_each(|(number, want)| calls.want(Abi::X86_64, number, &want))?;
+        known.wants().try_for_each(|(number, want)| calls.want(Abi::NATIVE, number, &want))?;
         let subject = follow(target, &mut calls, &mut faults)?;
         calls.begin()?;
         faults.begin()?;

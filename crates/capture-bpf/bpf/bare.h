@@ -7,30 +7,11 @@
 /* Functions are assumed to be no larger. */
 #define FUNCTION_BYTES (1u << 16)
 
-/* Returns whether the eight bytes before a return address end with a call, as crates/unwind/src/scan/calls.rs does: 2 for a direct
- * call, 1 for a call through a register or memory. */
-INLINE u32 call_before(u64 code)
-{
-    u32 two = code >> 48, three = code >> 40 & 0xffff, four = code >> 32 & 0xffffff, six = code >> 16 & 0xffff, seven = code >> 8 & 0xffff;
-    if ((code >> 24 & 0xff) == 0xe8)
-        return 2;
-    /* ff /2: the second byte is the addressing mode, which determines the length. */
-    if ((two & 0xf8ff) == 0xd0ff || ((two & 0xf8ff) == 0x10ff && (two >> 8 & 7) != 4 && (two >> 8 & 7) != 5))
-        return 1;
-    if (((three & 0xf8ff) == 0x50ff && (three >> 8 & 7) != 4) || three == 0x14ff)
-        return 1;
-    if ((four & 0xffff) == 0x54ff)
-        return 1;
-    if (((six & 0xf8ff) == 0x90ff && (six >> 8 & 7) != 4) || six == 0x15ff)
-        return 1;
-    return seven == 0x94ff;
-}
-
 /* Returns whether a function with a rule of this kind jumps through memory: only the loader knows to which function. */
 INLINE int is_imported(u32 kind, u64 target)
 {
     u64 code;
-    return kind == KIND_PLT || (!env_peek(target, &code) && (code & 0xffff) == 0x25ff);
+    return kind == KIND_PLT || (!env_peek(target, &code) && JUMPS_THROUGH_MEMORY(code));
 }
 
 /* Returns whether the call before an address may have called the current code, which is in a file with rules for other code. 1: an indirect
@@ -43,7 +24,7 @@ INLINE u32 calls_here(struct walk *walk, struct Space *space, u64 address)
     u32 call = call_before(code);
     if (call != 2)
         return call;
-    u64 target = address + (s64)(s32)(code >> 32);
+    u64 target = CALL_TARGET(address, code);
     u32 kind = rule_at(walk, space, target, &rule) ? rule & 0xff : 0xff;
     if (kind != KIND_MISSING_HERE)
         return is_imported(kind, target);
@@ -141,49 +122,6 @@ APART int scan_step(struct walk *walk, struct Space *space)
     return go_to(walk, pc, slot, BY_SCAN);
 }
 
-/* Returns whether the current frame is of a stub that python -X perf makes for each function. It reserves a word, calls the interpreter
- * and returns. It is recognised by the bytes around the return address: 48 83 ec 08, ff d1, 48 83 c4 08, c3. */
-INLINE int at_trampoline(struct walk *walk)
-{
-    u64 first, last;
-    if (walk->why != WHY_ANONYMOUS || !walk->is_return)
-        return 0;
-    if (env_read(walk->slot, walk->pc - 6, &first) || env_read(walk->slot, walk->pc - 3, &last))
-        return 0;
-    return first == 0x8348d1ff08ec8348ull && last == 0xc308c48348d1ff08ull;
-}
-
-/* Returns whether code begins with mov %rsp, %rbp, in either encoding. */
-INLINE int moves_sp(u64 code)
-{
-    return (code & 0xffffff) == 0xe58948 || (code & 0xffffff) == 0xec8b48;
-}
-
-/* Returns whether code begins with ret or ret $n, with or without a prefix. */
-INLINE int returns(u64 code)
-{
-    u32 first = code & 0xff;
-    if (first == 0xf2 || first == 0xf3)
-        first = code >> 8 & 0xff;
-    return first == 0xc2 || first == 0xc3;
-}
-
-/* Returns the address of the return address of an innermost frame in a prologue or epilogue, which is recognised by the current code as
- * in crates/unwind/src/x86_64/edge.rs. Returns 0 elsewhere. */
-INLINE u64 edge_slot(struct walk *walk, u64 *code)
-{
-    u64 entered = (u32)*code == 0xfa1e0ff3 ? *code >> 32 : *code;
-    if ((entered & 0xff) == 0x55 && moves_sp(entered >> 8))
-        return walk->sp;
-    /* vzeroupper */
-    if (returns((*code & 0xffffff) == 0x77f8c5 ? *code >> 24 : *code))
-        return walk->sp;
-    if (!moves_sp(*code) || env_peek(walk->pc - 1, code) || (*code & 0xff) != 0x55)
-        return 0;
-    walk->fp_slot = walk->sp;
-    return walk->sp + 8;
-}
-
 /* Goes to the caller of a frame of code that no file backs, as the walker in Rust does first (fallback.rs): by the current
  * instructions, or else by the frame pointer. Only accepts a word that may be a return address; the rest is left to that walker. Old
  * kernels have little space for its variables. */
@@ -192,8 +130,7 @@ APART int made_step(struct walk *walk, struct Space *space)
     u64 word, pc, slot = 0;
     if (!walk || !space || env_peek(walk->pc, &word))
         return 0;
-    /* The code that a signal handler returns to: mov $15, %rax; syscall. */
-    if (word == 0x0f0000000fc0c748ull)
+    if (LEAVES_SIGNAL(word))
         return 0;
     if (!walk->is_return)
         slot = edge_slot(walk, &word);

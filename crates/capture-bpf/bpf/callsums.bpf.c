@@ -20,8 +20,6 @@ const volatile u32 sigreturn = 0;
 
 /* include/linux/err.h */
 #define MAX_ERRNO 4095
-/* arch/x86/include/asm/thread_info.h */
-#define TS_COMPAT 2
 
 struct {
     UINT(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -127,10 +125,10 @@ INLINE int is_counted_again(struct task_struct *task)
 
 INLINE u32 number_of(struct task_struct *task, struct user_pt_regs *regs)
 {
-    s64 number = regs->orig_ax;
+    s64 number = CALL_NUMBER(regs);
     if (number < 0)
         return sigreturn;
-    if (number >= SUM_OTHERS || is_compat(task))
+    if (number >= SUM_OTHERS || IS_COMPAT(task))
         return SUM_OTHERS;
     return number;
 }
@@ -148,7 +146,7 @@ INLINE int key_of(struct task_struct *task, u32 number, struct user_pt_regs *reg
     else if (per == PER_PROCESS)
         key->who = NUMBER(task->tgid);
     else if (per == PER_FILE)
-        return file_of(task, number, regs->di, key);
+        return file_of(task, number, CALL_ARGUMENT_0(regs), key);
     return 1;
 }
 
@@ -271,16 +269,11 @@ INLINE void remember(struct Sum *sum, struct task_struct *task, struct user_pt_r
     sum->longest_end_ns = now;
     sum->longest_pid = NUMBER(task->tgid);
     sum->longest_tid = NUMBER(task->pid);
-    sum->longest_args[0] = regs->di;
-    sum->longest_args[1] = regs->si;
-    sum->longest_args[2] = regs->dx;
-    sum->longest_args[3] = regs->r10;
-    sum->longest_args[4] = regs->r8;
-    sum->longest_args[5] = regs->r9;
+    call_arguments(sum->longest_args, regs, 0);
     sum->longest_text[0] = 0;
     u32 *what = bpf_map_lookup_elem(&known, &number);
     u32 text = what ? *what >> CALL_TEXT_SHIFT : 0;
-    u64 at = text == 1 ? regs->di : text == 2 ? regs->si : 0;
+    u64 at = text == 1 ? CALL_ARGUMENT_0(regs) : text == 2 ? CALL_ARGUMENT_1(regs) : 0;
     if (at && bpf_probe_read_user_str(sum->longest_text, TEXT_BYTES, (void *)at) < 0)
         sum->longest_text[0] = 0;
 }

@@ -91,22 +91,22 @@ static long step(u32 index, struct walking *walking)
 INLINE int begin_where_left(struct walk *walk, struct task_struct *task)
 {
     struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);
-    if ((regs->cs & 0xffff) != 0x33)
+    if (!IS_USER_64(regs))
         return 0;
-    walk->pc = regs->ip;
-    walk->sp = regs->sp;
-    walk->fp = regs->bp;
+    walk->pc = USER_PC(regs);
+    walk->sp = USER_SP(regs);
+    walk->fp = USER_FP(regs);
     return 1;
 }
 
 /* Begins the walk where a sample interrupted user code, or where user code entered the kernel. */
 INLINE int begin_where_sampled(struct walk *walk, struct user_pt_regs *regs, struct task_struct *task)
 {
-    if (!(regs->cs & 3))
+    if (!IS_USER(regs))
         return begin_where_left(walk, task);
-    walk->pc = regs->ip;
-    walk->sp = regs->sp;
-    u64 fp = regs->bp;
+    walk->pc = USER_PC(regs);
+    walk->sp = USER_SP(regs);
+    u64 fp = USER_FP(regs);
     /* Otherwise the compiler merges the two loads into one through either pointer, which the verifier refuses. */
     asm volatile("" : "+r"(fp));
     walk->fp = fp;
@@ -165,7 +165,7 @@ INLINE u32 walk_user(struct task_struct *task, struct walking *walking, u32 pid,
 INLINE u32 call_of(struct task_struct *task)
 {
     struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);
-    long call = regs->orig_ax;
+    long call = CALL_NUMBER(regs);
     return call < 0 ? NO_CALL : (u32)call;
 }
 
@@ -372,7 +372,7 @@ INLINE void say_call(struct task_struct *task)
 /* Sends the registers of a sample that interrupted user code, at most once per REGISTERS_INTERVAL_NS and draft. */
 INLINE void tell_registers(struct bpf_perf_event_data *ctx, struct task_struct *task, struct draft *draft, u32 event)
 {
-    if ((ctx->regs.cs & 0xffff) != 0x33)
+    if (!IS_USER_64(&ctx->regs))
         return;
     u64 now = bpf_ktime_get_ns();
     if (now < draft->registers_ns)
@@ -386,23 +386,8 @@ INLINE void tell_registers(struct bpf_perf_event_data *ctx, struct task_struct *
     told->head.time_ns = now;
     told->head.pid = NUMBER(task->tgid);
     told->head.tid = NUMBER(task->pid);
-    told->ip = ctx->regs.ip;
-    told->values[0] = ctx->regs.ax;
-    told->values[1] = ctx->regs.dx;
-    told->values[2] = ctx->regs.cx;
-    told->values[3] = ctx->regs.bx;
-    told->values[4] = ctx->regs.si;
-    told->values[5] = ctx->regs.di;
-    told->values[6] = ctx->regs.bp;
-    told->values[7] = ctx->regs.sp;
-    told->values[8] = ctx->regs.r8;
-    told->values[9] = ctx->regs.r9;
-    told->values[10] = ctx->regs.r10;
-    told->values[11] = ctx->regs.r11;
-    told->values[12] = ctx->regs.r12;
-    told->values[13] = ctx->regs.r13;
-    told->values[14] = ctx->regs.r14;
-    told->values[15] = ctx->regs.r15;
+    told->ip = USER_PC(&ctx->regs);
+    user_registers(told->values, &ctx->regs);
     told->event = event;
     told->zero = 0;
     bpf_ringbuf_submit(told, BPF_RB_NO_WAKEUP);
@@ -425,7 +410,7 @@ int sample(struct bpf_perf_event_data *ctx)
     u32 why = WHY_NESTED;
     if (walking.draft) {
         walking.begun = begin_where_sampled(&walking.walk, &ctx->regs, task);
-        u32 flags = ctx->regs.cs & 3 ? 0 : SAMPLE_IN_KERNEL;
+        u32 flags = IS_USER(&ctx->regs) ? 0 : SAMPLE_IN_KERNEL;
         why = take(ctx, task, &walking, flags, ctx->sample_period, bpf_get_attach_cookie(ctx));
         if (why == WHY_ROOT && control->began)
             tell_registers(ctx, task, walking.draft, bpf_get_attach_cookie(ctx));
@@ -434,7 +419,7 @@ int sample(struct bpf_perf_event_data *ctx)
     if (!control->began)
         return 0;
     add(COUNTER_WHY + (why & 15), 1);
-    if (why != WHY_ROOT && !(ctx->regs.cs & 3))
+    if (why != WHY_ROOT && !IS_USER(&ctx->regs))
         say_call(task);
     return why != WHY_ROOT;
 }

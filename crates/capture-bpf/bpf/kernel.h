@@ -23,6 +23,8 @@ typedef long long s64;
 #define TYPE(name, type) typeof(type) *name
 #define BARRIER() asm volatile("" ::: "memory")
 
+#include "arch.h"
+
 enum {
     BPF_MAP_TYPE_HASH = 1,
     BPF_MAP_TYPE_ARRAY = 2,
@@ -54,8 +56,6 @@ enum {
 #define PF_USER_WORKER 0x00004000
 #define PF_IO_WORKER 0x00000010
 #define TASK_DEAD 0x80
-/* asm/thread_info.h: in a system call of 32 bits */
-#define TS_COMPAT 2
 /* linux/mm.h */
 #define VM_EXEC 4
 
@@ -148,14 +148,6 @@ struct sched_info {
     unsigned long long run_delay;
 };
 
-struct thread_struct {
-    unsigned long fsbase;
-};
-
-struct thread_info {
-    u32 status;
-};
-
 struct kernfs_node {
     const char *name;
 };
@@ -218,12 +210,6 @@ struct task_struct {
 };
 
 #pragma clang attribute pop
-
-/* uapi/asm/ptrace.h, struct pt_regs: registers as user space left them, and the context of a program at a uprobe. They are part of the
- * kernel's ABI, so no field is looked up. */
-struct user_pt_regs {
-    unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
-};
 
 /* linux/bpf.h: the context of an iterator program, with what all its calls have in common. */
 struct bpf_iter_meta {
@@ -355,12 +341,6 @@ INLINE u64 mm_of(struct task_struct *task)
     struct mm_struct *mm = 0;
     READ(mm, task->mm);
     return (u64)mm;
-}
-
-/* Returns whether a task is in a 32-bit system call. */
-INLINE u32 is_compat(struct task_struct *task)
-{
-    return OPTIONAL(task->thread_info.status, 0) & TS_COMPAT;
 }
 
 /* Returns the address of a task's vdso. */

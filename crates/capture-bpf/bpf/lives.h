@@ -102,12 +102,12 @@ int on_exec(u64 *ctx)
     struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);
     u64 code = NUMBER(mm->start_code);
     /* The address at which the program begins: in its loader, if it has one. */
-    look(task, space, regs->ip);
+    look(task, space, USER_PC(regs));
     if (mapping_at(space, code) < 0)
         look(task, space, code);
     look(task, space, (u64)mm->context.vdso);
     want_at(task, space, code);
-    want_at(task, space, regs->ip);
+    want_at(task, space, USER_PC(regs));
     return 0;
 }
 

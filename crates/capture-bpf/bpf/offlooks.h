@@ -26,20 +26,13 @@ INLINE void user_part(struct task_struct *task, struct OffThread *thread)
 {
     if (NUMBER(task->flags) & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER) || !mm_of(task))
         return;
-    /* DWARF's numbers are not in the order of the structure. */
     struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);
-    u16 code = regs->cs;
-    thread->flags |= code == 0x33 ? OFF_HAS_USER : code == 0x23 ? OFF_HAS_USER_32 : 0;
-    if (code == 0x33)
+    thread->flags |= IS_USER_64(regs) ? OFF_HAS_USER : IS_USER_32(regs) ? OFF_HAS_USER_32 : 0;
+    if (IS_USER_64(regs))
         thread->call = call_of(task);
-    thread->ip = regs->ip;
-    /* Saved as the task was switched out. */
-    thread->thread_pointer = OPTIONAL(task->thread.fsbase, 0);
-    u64 *to = thread->registers;
-    to[0] = regs->ax, to[1] = regs->dx, to[2] = regs->cx, to[3] = regs->bx;
-    to[4] = regs->si, to[5] = regs->di, to[6] = regs->bp, to[7] = regs->sp;
-    to[8] = regs->r8, to[9] = regs->r9, to[10] = regs->r10, to[11] = regs->r11;
-    to[12] = regs->r12, to[13] = regs->r13, to[14] = regs->r14, to[15] = regs->r15;
+    thread->ip = USER_PC(regs);
+    thread->thread_pointer = THREAD_POINTER(task);
+    user_registers(thread->registers, regs);
 }
 
 /* Returns the key of a stack taken from outside. Each look makes a new key, because reports about earlier times may not have been read

@@ -92,7 +92,7 @@ INLINE void at_place(void *ctx, struct user_pt_regs *regs)
     struct Control *control = the_control();
     if (!place || !tally || !events || !control || place->flags & PLACE_OVER)
         return;
-    if (place->call != NO_CALL && (call_of(task) != place->call || is_compat(task)))
+    if (place->call != NO_CALL && (call_of(task) != place->call || IS_COMPAT(task)))
         return;
     if (!is_followed(control, task))
         return;

@@ -100,7 +100,7 @@ APART u64 py_thread(u64 runtime, struct ScriptLayout *layout)
         return NUMBER(task->pid) == NUMBER(task->tgid) ? runtime : 0;
     if (layout->chain == CHAIN_PERL)
         return NUMBER(task->pid) == NUMBER(task->tgid) ? py_word(runtime) : 0;
-    u64 id = OPTIONAL(task->thread.fsbase, 0), second = bpf_ktime_get_ns() >> 30;
+    u64 id = THREAD_POINTER(task), second = bpf_ktime_get_ns() >> 30;
     u32 tid = NUMBER(task->pid);
     if (!id)
         return 0;

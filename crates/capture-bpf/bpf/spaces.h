@@ -99,7 +99,7 @@ static long enter_vma(struct task_struct *task, struct vm_area_struct *vma, stru
     u32 number = copied_from(NUMBER(task->tgid), start, &offset);
     if (number == FILE_NONE && file) {
         number = file_number(file);
-        offset = (u64)NUMBER(vma->vm_pgoff) << 12;
+        offset = (u64)NUMBER(vma->vm_pgoff) << PAGE_SHIFT;
     } else if (number == FILE_NONE && vdso_of(task) == start) {
         number = FILE_VDSO;
     }

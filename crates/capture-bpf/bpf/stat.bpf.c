@@ -41,7 +41,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
 {
     struct Control *control = the_control();
     if (control && control->began && is_followed(control, bpf_get_current_task_btf()))
-        add(ctx->regs.cs & 3 ? STAT_USER : STAT_KERNEL, 1);
+        add(IS_USER(&ctx->regs) ? STAT_USER : STAT_KERNEL, 1);
     return 0;
 }
 

@@ -24,8 +24,6 @@ const volatile u32 counts_met = 0;
 
 /* include/linux/err.h */
 #define MAX_ERRNO 4095
-/* arch/x86/include/asm/thread_info.h */
-#define TS_COMPAT 2
 
 struct {
     UINT(type, BPF_MAP_TYPE_RINGBUF);
@@ -177,12 +175,7 @@ INLINE void fill(struct Call *call, struct task_struct *task, struct user_pt_reg
     call->flags = compat ? CALL_COMPAT : 0;
     call->pid = NUMBER(task->tgid);
     call->tid = NUMBER(task->pid);
-    call->args[0] = compat ? (u32)regs->bx : regs->di;
-    call->args[1] = compat ? (u32)regs->cx : regs->si;
-    call->args[2] = compat ? (u32)regs->dx : regs->dx;
-    call->args[3] = compat ? (u32)regs->si : regs->r10;
-    call->args[4] = compat ? (u32)regs->di : regs->r8;
-    call->args[5] = compat ? (u32)regs->bp : regs->r9;
+    call_arguments(call->args, regs, compat);
     call->missed = 0;
     call->bytes = 0;
     call->last = DATA_BYTES;
@@ -237,7 +230,7 @@ INLINE int enter(u64 *ctx, int again)
         count(CALLS_MET);
     struct task_struct *task = bpf_get_current_task_btf();
     u32 number = ctx[1];
-    u32 compat = is_compat(task);
+    u32 compat = IS_COMPAT(task);
     struct Wanted *what = what_of(number, compat);
     if (!what || !(what->what & (WANT_SHOW | WANT_TRACK | WANT_IS_EXEC)))
         return 0;
@@ -286,7 +279,7 @@ INLINE int is_stale(struct Call *call)
 INLINE void late(struct task_struct *task, struct user_pt_regs *regs, s64 result, u32 flags)
 {
     u64 now = bpf_ktime_get_ns();
-    u32 number = regs->orig_ax, compat = is_compat(task);
+    u32 number = CALL_NUMBER(regs), compat = IS_COMPAT(task);
     struct Wanted *what = what_of(number, compat);
     /* A new thread returns from a call that it never made. */
     if (!what || !what->what || (!flags && what->what & (WANT_IS_FORK | WANT_IS_EXEC)))
@@ -403,7 +396,7 @@ int on_ask(u64 *ctx)
     struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);
     /* A zombie has only the registers of its last call. */
     u32 state = NUMBER(task->__state);
-    if (control && control->follows_some && state && !(state & TASK_DEAD) && !(NUMBER(task->flags) & PF_KTHREAD) && (s64)regs->orig_ax >= 0)
+    if (control && control->follows_some && state && !(state & TASK_DEAD) && !(NUMBER(task->flags) & PF_KTHREAD) && CALL_NUMBER(regs) >= 0)
         late(task, regs, 0, CALL_UNFINISHED);
     return 0;
 }

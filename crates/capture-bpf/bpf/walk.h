@@ -19,10 +19,6 @@ enum { KIND_SP = 0, KIND_FP = 1, KIND_ROOT = 3, KIND_MISSING_HERE = 5 };
 /* Value of fp_slot: the frame pointer is not saved anywhere, so its value is unknown. */
 #define NOWHERE 1
 
-/* The page of the kernel's oldest system calls (asm/vsyscall.h). The kernel returns from them itself, so that the return address is on
- * top of the stack. */
-#define VSYSCALL_PAGE 0xffffffffff600ull
-
 /* Rows before and after the expected one that are searched first. */
 #define NEAR 64
 
@@ -215,22 +211,11 @@ INLINE int advance(struct walk *walk, u64 sp)
     return sp != walk->sp && walk->jumps <= MAX_JUMPS;
 }
 
-/* Goes to the code that a signal interrupted. The numbers are offsets in struct ucontext of x86_64. */
-INLINE int leave_signal(struct walk *walk)
-{
-    u64 pc, sp, fp;
-    walk->why = WHY_UNREADABLE;
-    if (env_read(walk->slot, walk->sp + 168, &pc) || env_read(walk->slot, walk->sp + 160, &sp) || env_read(walk->slot, walk->sp + 120, &fp))
-        return 0;
-    if (!advance(walk, sp))
-        return 0;
-    walk->pc = pc;
-    walk->sp = sp;
-    walk->fp = fp;
-    walk->fp_slot = 0;
-    walk->is_return = 0;
-    return 1;
-}
+#if defined(__TARGET_ARCH_x86) || defined(__x86_64__)
+#include "x86_64walk.h"
+#else
+#error "there is no header for this architecture"
+#endif
 
 INLINE int is_above(u64 sp, u64 address)
 {
@@ -264,14 +249,6 @@ INLINE int has_caller(struct walk *walk)
     return walk->pc != 0;
 }
 
-/* Returns whether the current frame is of a call of the vsyscall page, and its rule. */
-INLINE int in_vsyscall(struct walk *walk, u64 *rule)
-{
-    walk->why = WHY_UNMAPPED;
-    *rule = KIND_SP | 8ull << 32;
-    return !walk->is_return && walk->pc >> 12 == VSYSCALL_PAGE;
-}
-
 /* Most bytes of the code to which functions with return probes return: an int3, since Linux 6.11 a system call of its own. */
 #define PROBE_CODE 32
 
@@ -282,7 +259,7 @@ INLINE int in_vsyscall(struct walk *walk, u64 *rule)
 INLINE void undo_probe(struct walk *walk)
 {
     u64 offset = walk->pc & 4095, pc;
-    if (walk->pc >> 36 != 0x7ff || (walk->is_return && offset))
+    if (!NEAR_USER_END(walk->pc) || (walk->is_return && offset))
         return;
     if (!walk->is_return && (pc = env_stepped(walk->pc))) {
         walk->pc = pc;

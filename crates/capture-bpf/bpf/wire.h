@@ -171,6 +171,7 @@ _Static_assert(sizeof(struct ScriptLayout) == 224, "ScriptLayout");
 #define MESSAGE_TIME_OFF 5u
 #define MESSAGE_HANDED_OVER 6u
 #define MESSAGE_REGISTERS 7u
+#define USER_REGISTERS 16u
 #define MESSAGE_IN_CGROUP 8u
 #define CGROUP_BYTES 1024u
 #define CGROUP_LONG 32u
@@ -266,7 +267,7 @@ _Static_assert(sizeof(struct HandedOver) == 32, "HandedOver");
 struct Registers {
     struct Head head;
     u64 ip;
-    u64 values[16];
+    u64 values[USER_REGISTERS];
     u32 event;
     u32 zero;
 };
@@ -382,7 +383,7 @@ struct OffThread {
     u32 zero;
     u64 ip;
     u64 thread_pointer;
-    u64 registers[16];
+    u64 registers[USER_REGISTERS];
     u64 kernel[OFF_KERNEL_FRAMES];
 };
 _Static_assert(sizeof(struct OffThread) == 688, "OffThread");

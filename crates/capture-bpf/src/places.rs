@@ -195,7 +195,7 @@ impl<'a> Point<'a> {
             .find_map(|point| Some((point, name.strip_prefix(point)?.strip_prefix('_')?)))
             .ok_or(io::ErrorKind::InvalidInput)?;
         let known = RENAMED.iter().find(|(renamed, _)| *renamed == call).map_or(call, |(_, known)| known);
-        let call = plumb_syscalls::number(Abi::X86_64, known)
+        let call = plumb_syscalls::number(Abi::NATIVE, known)
             .ok_or_else(|| io::Error::other(format!("the number of the system call {call} is not known")))?;
         Ok(Self { name, call: Some(call) })
     }

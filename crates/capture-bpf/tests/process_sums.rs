@@ -33,7 +33,7 @@ fn sums_of_a_process_stay_when_it_has_ended_until_they_are_forgotten() {
     let mut copy = copy.spawn().expect("it starts");
     let pid = copy.id();
     assert!(copy.wait().expect("it ends").success());
-    let read_call = number(Abi::X86_64, "read");
+    let read_call = number(Abi::NATIVE, "read");
     let of_copy: Vec<_> = read(&mut sums).into_iter().filter(|(key, _)| key.pid == pid).collect();
     let reads = of_copy.iter().find(|(key, _)| Some(key.number) == read_call).expect("it read").1;
     // The loader reads headers of libraries.

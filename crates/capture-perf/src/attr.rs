@@ -14,19 +14,15 @@ use perf_event_open_sys::bindings::{
     PERF_TYPE_SOFTWARE, perf_event_attr,
 };
 use plumb_capture_api::SamplingRate;
+use plumb_unwind::{LinuxRegisters, Native};
 
 use crate::trigger::Trigger;
 
 /// The largest stack copy: `sample_stack_user` has to be below 64 KiB and a multiple of 8.
 pub const MAX_STACK_COPY: u32 = 65528;
 
-/// User registers in each sample, as bits of the architecture's `perf_regs.h`.
-#[cfg(target_arch = "x86_64")]
-pub(crate) const USER_REGISTERS: u64 = 0x00ff_01ff; // ax bx cx dx si di bp sp ip, r8 to r15
-#[cfg(target_arch = "aarch64")]
-pub(crate) const USER_REGISTERS: u64 = (1 << 33) - 1; // x0 to x30, sp, pc
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-compile_error!("plumb can't unwind on this architecture");
+/// User registers in each sample.
+const USER_REGISTERS: u64 = Native::PERF_MASK;
 
 const SAMPLE: SampleFormat = SampleFormat::IP
     .union(SampleFormat::TID)

@@ -3,12 +3,14 @@
 use std::fmt;
 use std::io;
 
-use plumb_process::setcap_perf;
+use plumb_process::{UnsupportedMachine, setcap_perf};
 use plumb_target as target;
 
 /// The reason why a recording could not start or continue.
 #[derive(Debug)]
 pub enum Error {
+    /// Stacks of this architecture's programs can't be recorded yet.
+    Machine(UnsupportedMachine),
     /// The kernel doesn't allow this user to sample the requested target or code.
     NotPermitted {
         /// The refused permission.
@@ -61,6 +63,7 @@ impl From<target::TargetError> for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Error::Machine(error) => error.fmt(f),
             Error::NotPermitted { what, paranoid } => not_permitted(f, *what, *paranoid),
             Error::Target(error) => error.fmt(f),
             Error::Unsupported(error) => {
@@ -193,7 +196,8 @@ impl std::error::Error for Error {
         match self {
             Error::Unsupported(error) | Error::NoRing(error) | Error::NoEvent { error, .. } => Some(error),
             Error::Target(error) => error.source(),
-            Error::NotPermitted { .. }
+            Error::Machine(_)
+            | Error::NotPermitted { .. }
             | Error::NoCounter(_)
             | Error::Privileged(_)
             | Error::OnlyInKernel(_) => None,

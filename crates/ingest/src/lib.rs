@@ -221,7 +221,7 @@ impl Ingest {
     }
 
     /// The profile so far, for the caller to add facts. With [`Source::File`], set `meta.arch` before
-    /// the first record: stacks of architectures other than x86_64 are not unwound.
+    /// the first record: stacks of architectures other than this machine's are not unwound.
     pub fn profile_mut(&mut self) -> &mut Profile {
         &mut self.out.profile
     }

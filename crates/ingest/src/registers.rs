@@ -3,7 +3,7 @@
 //! Elsewhere: registers for unwinding, which are dropped with their sample.
 
 use plumb_profile::{EventId, Found, Profile, REGISTERS, RegisterSample, Sample};
-use plumb_unwind::Registers;
+use plumb_unwind::{Architecture, Isa, Native, Registers};
 
 use crate::stacks::registers;
 use crate::{Ingest, wire};
@@ -34,9 +34,10 @@ impl Ingest {
         let Some(space) = self.processes.tasks.space(pid) else { return };
         offer(&mut self.out.profile, |profile| {
             let registers = registers(recorded)?;
+            let values = register_values(&registers)?;
             let ip = registers.ip();
             let frame = spaces.user_frame(profile, space, (ip, false, Found::Sampled));
-            Some(RegisterSample { time_ns, thread, event, frame, ip, values: register_values(&registers) })
+            Some(RegisterSample { time_ns, thread, event, frame, ip, values })
         });
     }
 }
@@ -48,11 +49,8 @@ fn offer(profile: &mut Profile, make: impl FnOnce(&mut Profile) -> Option<Regist
     profile.registers = kept;
 }
 
-/// All registers; unknown ones are 0.
-fn register_values(registers: &Registers) -> [u64; REGISTERS] {
-    let mut values = [0; REGISTERS];
-    for (value, number) in values.iter_mut().zip(0..) {
-        *value = if number == 7 { registers.sp() } else { registers.get(number).unwrap_or(0) };
-    }
-    values
+/// All registers of x86-64; unknown ones are 0. `None` on other architectures, whose code is not interpreted.
+fn register_values(registers: &Registers) -> Option<[u64; REGISTERS]> {
+    let value = |number| registers.get(number as u16).unwrap_or(0);
+    (Native::ISA == Isa::X86_64).then(|| std::array::from_fn(value))
 }

@@ -8,6 +8,8 @@ use std::ops::Range;
 
 use linux_perf_event_reader::{Endianness, RecordParseInfo, RecordType, constants as perf};
 
+use plumb_unwind::{LinuxRegisters, Native};
+
 use crate::weights::Weight;
 
 /// A damaged record.
@@ -117,6 +119,18 @@ pub(crate) struct Sample<'a> {
     pub(crate) stack: Stack<'a>,
     /// Whether it was taken in kernel mode.
     pub(crate) in_kernel: bool,
+}
+
+impl Registers<'_> {
+    /// The tracked registers and their values, by DWARF number. Those of another architecture's samples have no meaning.
+    pub(crate) fn by_dwarf_number(&self) -> impl Iterator<Item = (u16, u64)> {
+        let mut mask = self.mask;
+        self.values.iter().filter_map(move |value| {
+            let number = mask.trailing_zeros();
+            mask &= mask.wrapping_sub(1);
+            Some((Native::of_perf(number)?, value))
+        })
+    }
 }
 
 impl<'a> Sample<'a> {

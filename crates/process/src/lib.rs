@@ -12,6 +12,7 @@
 #![deny(unsafe_code)]
 
 mod allocator;
+mod arch;
 mod caches;
 mod descriptor;
 pub mod elf;
@@ -39,6 +40,7 @@ pub mod usage;
 mod vdso;
 
 pub use allocator::Allocator;
+pub use arch::{UnsupportedMachine, can_observe};
 pub use caches::cache_sizes;
 pub use descriptor::{pidfd, read_memory};
 pub use elf::{Elf, ElfError, FileOffset, Section, UnwindSections};

@@ -10,17 +10,16 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::arch::PROBE;
 use crate::maps::{MapLine, parse_maps};
 use crate::open::{FileOrigin, open_mapped, seen_by};
 use crate::pid::{living_thread, mappings, pids};
 use crate::thread::tracer;
+use crate::usage::page_size;
 use crate::{FileKey, read_memory};
 
 /// The kernel's name of the area.
 const AREA: &[u8] = b"[uprobes]";
-/// The breakpoint: `int3` of x86.
-const BREAKPOINT: u8 = 0xcc;
-const PAGE: u64 = 4096;
 /// Bits of an entry of `/proc/PID/pagemap`: the page is present; it is one of a file, not a copy.
 const PRESENT: u64 = 1 << 63;
 const OF_FILE: u64 = 1 << 61;
@@ -67,12 +66,9 @@ fn parse_line(line: &str) -> Option<Uprobe> {
 }
 
 /// Finds the probes in the code of running processes that were passed there and took an area `[uprobes]`. Empty where the caller may not look
-/// at the processes, and on other architectures than x86.
+/// at the processes.
 pub fn uprobes_in_processes() -> Vec<Uprobe> {
     let mut found = Vec::new();
-    if !cfg!(any(target_arch = "x86_64", target_arch = "x86")) {
-        return found;
-    }
     let began = Instant::now();
     let mut copies = MOST_COPIES;
     for pid in pids() {
@@ -93,12 +89,14 @@ pub fn uprobes_in_processes() -> Vec<Uprobe> {
 
 fn look(pid: u32, maps: &[u8], copies: &mut usize, found: &mut Vec<Uprobe>) {
     let Ok(pagemap) = File::open(format!("/proc/{}/pagemap", living_thread(pid))) else { return };
-    let mut pages = MOST_PAGES;
+    let (size, mut pages) = (page_size(), MOST_PAGES);
+    let page_bytes = size as u64;
+    let (mut page, mut stored) = (vec![0; size], vec![0; size]);
     for line in parse_maps(maps).filter(|line| line.executable && line.inode != 0) {
-        let count = ((line.end - line.start) / PAGE).min(pages);
+        let count = ((line.end - line.start) / page_bytes).min(pages);
         pages -= count;
         let mut entries = vec![0; count as usize * 8];
-        let Ok(read) = pagemap.read_at(&mut entries, line.start / PAGE * 8) else { return };
+        let Ok(read) = pagemap.read_at(&mut entries, line.start / page_bytes * 8) else { return };
         let mut file = None;
         for (number, entry) in entries[..read].chunks_exact(8).enumerate() {
             let entry = u64::from_ne_bytes(*entry.first_chunk().unwrap_or(&[0; 8]));
@@ -107,9 +105,7 @@ fn look(pid: u32, maps: &[u8], copies: &mut usize, found: &mut Vec<Uprobe>) {
             }
             *copies -= 1;
             let file = file.get_or_insert_with(|| mapped_file(pid, &line));
-            let at = number as u64 * PAGE;
-            let mut page = [0; PAGE as usize];
-            let mut stored = [0; PAGE as usize];
+            let at = number as u64 * page_bytes;
             let of_process = read_memory(pid, line.start + at, &mut page);
             let of_file = file.as_ref().and_then(|file| file.read_at(&mut stored, line.offset + at).ok());
             let whole = of_process.min(of_file.unwrap_or(0));
@@ -137,11 +133,13 @@ fn mapped_file(pid: u32, line: &MapLine<'_>) -> Option<File> {
 
 /// Offsets of breakpoints in a page; none if anything else in it differs from its file.
 fn breakpoints(page: &[u8], stored: &[u8]) -> Vec<u64> {
-    let differing = || page.iter().zip(stored).enumerate().filter(|(_, (now, then))| now != then);
-    if differing().any(|(_, (&now, _))| now != BREAKPOINT) {
+    let instructions = |bytes| <[u8]>::as_chunks::<{ PROBE.len() }>(bytes).0;
+    let pairs = instructions(page).iter().zip(instructions(stored)).enumerate();
+    let differing = || pairs.clone().filter(|(_, (now, then))| now != then);
+    if differing().any(|(_, (now, _))| *now != PROBE) {
         return Vec::new();
     }
-    differing().map(|(at, _)| at as u64).collect()
+    differing().map(|(at, _)| (at * PROBE.len()) as u64).collect()
 }
 
 #[cfg(test)]
@@ -165,6 +163,7 @@ mod tests {
         assert_eq!(parse_uprobe_events(text), expected);
     }
 
+    #[cfg(target_arch = "x86_64")]
     #[test]
     fn breakpoints_are_all_that_differs() {
         assert_eq!(breakpoints(&[0x55, 0xcc, 0x90, 0xcc], &[0x55, 0x48, 0x90, 0xc3]), [1, 3]);

@@ -23,7 +23,7 @@ pub fn cpu_ns(view: &View<'_>, filter: &Filter) -> Option<u64> {
 
 /// Returns the names of system calls by number, on the recorded machine.
 pub fn call_names(profile: &Profile) -> impl Fn(u32) -> Option<&'static str> + use<> {
-    let abi = abi(&profile.meta.arch);
+    let abi = Abi::of_machine(&profile.meta.arch);
     move |number| plumb_syscalls::name(abi?, number)
 }
 
@@ -31,13 +31,4 @@ pub fn call_names(profile: &Profile) -> impl Fn(u32) -> Option<&'static str> + u
 pub fn section(view: &View<'_>, filter: &Filter) -> Option<KernelTime> {
     let says_more = |row: &KernelRow| !matches!(row.cause, Cause::User | Cause::Other | Cause::Idle);
     Some(of_view(view, filter)).filter(|time| time.is_time && time.rows.iter().any(says_more))
-}
-
-/// Returns the system call numbering of a machine.
-pub fn abi(arch: &str) -> Option<Abi> {
-    match arch {
-        "x86_64" => Some(Abi::X86_64),
-        "aarch64" => Some(Abi::Aarch64),
-        _ => None,
-    }
 }

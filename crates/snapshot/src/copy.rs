@@ -5,19 +5,18 @@ use std::time::{Duration, Instant};
 use plumb_ingest::ProcessMemory;
 use plumb_interpreters::{Interpreter, ScriptFrame, Threads, Unreadable};
 use plumb_process::{WaitingAt, parse_maps, read_memory};
-use plumb_unwind::x86_64::X86_64;
-use plumb_unwind::{Architecture, Avma, Memory, ReadError, Registers};
+use plumb_unwind::{
+    Architecture, Avma, LinuxRegisters, Memory, Native, ReadError, Registers, StoppedRegisters,
+};
 
 use super::refusal::{NoStack, Refusal};
 use super::{ReplacedReturns, script};
-use crate::trace::{Held, Traced};
+use crate::trace::Traced;
 
 /// Most bytes copied at the stack pointer. The rest is read for the few stacks that are deeper.
 const STACK: u64 = 1 << 20;
 /// Most bytes copied at any other place that a stack leads to.
 const PLACE: u64 = 16 << 20;
-/// Bytes below the stack pointer that code may use (System V ABI for x86_64, 3.2.2, "red zone").
-const RED_ZONE: u64 = 128;
 /// Bytes of code copied on either side of the program counter.
 const CODE: u64 = 16;
 /// Time limit for threads to stop. A thread in uninterruptible sleep doesn't stop, and is released.
@@ -82,7 +81,7 @@ impl StackCopy {
             for &(at, pc) in replaced {
                 let offset = usize::try_from(at.wrapping_sub(*base)).unwrap_or(usize::MAX);
                 if let Some(word) = bytes.get_mut(offset..).and_then(<[u8]>::first_chunk_mut)
-                    && X86_64::is_probed_return(u64::from_le_bytes(*word))
+                    && Native::is_probed_return(u64::from_le_bytes(*word))
                 {
                     *word = pc.to_le_bytes();
                 }
@@ -121,6 +120,7 @@ pub(super) fn copy(pid: u32, wanted: Wanted) -> Result<CopiedProcess, Refusal> {
 }
 
 fn copy_here(pid: u32, wanted: &Wanted) -> Result<CopiedProcess, Refusal> {
+    plumb_process::can_observe().map_err(Refusal::Machine)?;
     if plumb_process::is_proc_foreign() {
         return Err(Refusal::ForeignProc(pid));
     }
@@ -237,7 +237,7 @@ impl Thread {
             let gone = matches!(plumb_process::state(pid, self.tid), Some('Z' | 'X') | None);
             return if gone { Err(NoStack::Ended) } else { self.copy_waiting(pid, maps, wanted) };
         }
-        let Held { registers, in_system_call, .. } = traced.held().ok_or(NoStack::Not64Bit)?;
+        let StoppedRegisters { registers, in_system_call, .. } = traced.held().ok_or(NoStack::Not64Bit)?;
         Ok(self.copy_at(pid, maps, wanted, registers, in_system_call))
     }
 
@@ -258,7 +258,7 @@ impl Thread {
         registers: Registers,
         in_system_call: bool,
     ) -> StackCopy {
-        let start = registers.sp().saturating_sub(RED_ZONE);
+        let start = registers.sp().saturating_sub(Native::RED_ZONE);
         let mut places: Vec<_> = piece(pid, maps, start, STACK).into_iter().collect();
         places.extend(wanted.places.iter().filter_map(|&at| piece(pid, maps, at, PLACE)));
         let code = code_around(pid, registers.ip());
@@ -301,11 +301,10 @@ impl Thread {
     }
 }
 
-/// The known registers of a thread that waits in the kernel. A system call has its arguments in them (System V ABI for x86_64, A.2.1).
+/// The known registers of a thread that waits in the kernel. A system call has its arguments in them.
 fn registers_of(at: WaitingAt) -> Registers {
-    const ARGUMENTS: [u16; 6] = [5, 4, 1, 10, 8, 9];
     let mut registers = Registers::new(at.pc, at.sp);
-    let arguments = ARGUMENTS.into_iter().zip(at.arguments.into_iter().flatten());
+    let arguments = Native::ARGUMENTS.into_iter().zip(at.arguments.into_iter().flatten());
     arguments.for_each(|(register, value)| registers.set(register, value));
     registers
 }

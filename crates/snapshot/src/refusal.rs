@@ -3,11 +3,13 @@
 use std::fmt;
 use std::io;
 
-use plumb_process::FOREIGN_PROC;
+use plumb_process::{FOREIGN_PROC, UnsupportedMachine};
 
 /// The reason why a process can't be inspected.
 #[derive(Debug)]
 pub enum Refusal {
+    /// Threads of this architecture's processes can't be inspected yet.
+    Machine(UnsupportedMachine),
     /// The process does not exist.
     NoSuchProcess(u32),
     /// `/proc` belongs to another PID namespace, where this PID is another process.
@@ -60,6 +62,7 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Refusal::Machine(error) => error.fmt(f),
             Refusal::NoSuchProcess(pid) => write!(f, "there is no process {pid}"),
             Refusal::ForeignProc(pid) => write!(f, "process {pid} is ambiguous: {FOREIGN_PROC}"),
             Refusal::Gone(pid) => write!(f, "process {pid} ended while it was looked at"),

@@ -8,10 +8,9 @@
 
 use std::io;
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
-use plumb_unwind::Registers;
+use plumb_unwind::{LinuxRegisters, Native, StoppedRegisters};
 
 /// A thread under this process' control. Only the thread that took control can use it.
 pub(crate) struct Traced {
@@ -29,16 +28,6 @@ enum Stop {
     Held(i32),
     /// Ended.
     Gone,
-}
-
-/// Registers of a stopped thread.
-pub(crate) struct Held {
-    /// By DWARF number.
-    pub registers: Registers,
-    /// Address of its control block (the base of its segment FS).
-    pub thread_pointer: u64,
-    /// Whether it is in a system call, whose number and arguments are still in the registers.
-    pub in_system_call: bool,
 }
 
 impl Traced {
@@ -95,27 +84,16 @@ impl Traced {
     }
 
     /// Registers of a stopped thread. `None`: it runs 32-bit code, or is not stopped.
-    pub fn held(&self) -> Option<Held> {
-        let mut registers = MaybeUninit::<libc::user_regs_struct>::zeroed();
-        let mut place = libc::iovec {
-            iov_base: registers.as_mut_ptr().cast(),
-            iov_len: size_of::<libc::user_regs_struct>(),
-        };
-        // SAFETY: GETREGSET writes at most `iov_len` bytes to `registers`, which outlives the call, and to `place` how
-        // many; the structure is plain integers, for which zeroes are valid.
-        let r = unsafe {
-            check(libc::ptrace(libc::PTRACE_GETREGSET, self.tid, libc::NT_PRSTATUS, &raw mut place)).ok()?;
-            registers.assume_init()
-        };
-        const USER_CODE_64: u64 = 0x33;
-        if place.iov_len < size_of::<libc::user_regs_struct>() || r.cs != USER_CODE_64 {
-            return None;
-        }
-        Some(Held {
-            registers: by_dwarf_number(&r),
-            thread_pointer: r.fs_base,
-            in_system_call: r.orig_rax.cast_signed() >= 0,
-        })
+    pub fn held(&self) -> Option<StoppedRegisters<Native>> {
+        Native::stopped(|set, words| self.register_set(set, words))
+    }
+
+    /// Fills the words with a register set, and returns its size in bytes; 0 if there is none.
+    fn register_set(&self, set: i32, words: &mut [u64]) -> usize {
+        let mut place = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: size_of_val(words) };
+        // SAFETY: GETREGSET writes at most `iov_len` bytes to `words`, for which any bits are valid, and to `place` how many.
+        let read = unsafe { libc::ptrace(libc::PTRACE_GETREGSET, self.tid, set, &raw mut place) };
+        if check(read).is_ok() { place.iov_len } else { 0 }
     }
 }
 
@@ -125,17 +103,6 @@ impl Drop for Traced {
         // SAFETY: DETACH takes the signal by value. It fails only for a thread that has been killed since.
         unsafe { libc::ptrace(libc::PTRACE_DETACH, self.tid, 0, libc::c_long::from(signal)) };
     }
-}
-
-/// System V ABI for x86_64, figure 3.36.
-fn by_dwarf_number(r: &libc::user_regs_struct) -> Registers {
-    let values = [
-        r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13,
-        r.r14, r.r15,
-    ];
-    let mut registers = Registers::new(r.rip, r.rsp);
-    (0..).zip(values).for_each(|(number, value)| registers.set(number, value));
-    registers
 }
 
 fn check(result: libc::c_long) -> io::Result<()> {

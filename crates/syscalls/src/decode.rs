@@ -125,7 +125,7 @@ fn write(
         }
         Kind::Memory(memory) => {
             let copied = || choice.takes.iter().rev().flatten().find_map(|&take| call.piece(take));
-            let native = Some(call.abi) == Abi::native();
+            let native = call.abi == Abi::NATIVE;
             match copied().filter(|_| native && !(memory.is_out && has_found_no_child(call))) {
                 Some(piece) => memory::write(memory, piece, call, name_of, out),
                 // The call returned no bytes, so none were copied.

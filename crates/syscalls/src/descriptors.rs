@@ -151,7 +151,7 @@ pub struct Descriptors {
 impl Descriptors {
     /// Starts with no known descriptors.
     pub fn new(ask: Box<dyn Ask>) -> Self {
-        let native = |name| number(Abi::native()?, name);
+        let native = |name| number(Abi::NATIVE, name);
         let effects = EFFECTS.iter().filter_map(|(name, effect)| Some((native(name)?, *effect))).collect();
         Self { processes: Processes::default(), effects, ask }
     }
@@ -200,7 +200,7 @@ impl Descriptors {
 
     /// Applies the effect of a completed call.
     pub fn apply(&mut self, call: &SystemCall<'_>, signature: &Signature) {
-        if Some(call.abi) != Abi::native() {
+        if call.abi != Abi::NATIVE {
             return;
         }
         let Some(&effect) = self.effects.get(&call.number) else { return };

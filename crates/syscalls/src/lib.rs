@@ -9,6 +9,7 @@
 //! Elsewhere: tracing calls and copying memory (capture-bpf), printing.
 
 mod account;
+mod arch;
 mod bursts;
 mod call;
 mod decode;
@@ -28,6 +29,7 @@ mod sets;
 mod signature;
 
 pub use account::{Account, Longest, Times, gives_bytes, path_argument, takes_file};
+pub use arch::Abi;
 pub use bursts::{Bursts, Moment, bursts, middle};
 pub use call::{At, CallEnd, Count, Piece, SystemCall, Take, What};
 pub use decode::{NameOf, quote, socket_address};
@@ -36,5 +38,5 @@ pub use errors::{MAX_ERRNO, Outcome, errno_name};
 pub use groups::in_group;
 pub use heat::Heat;
 pub use latencies::Latencies;
-pub use names::{Abi, name, named, number};
+pub use names::{name, named, number};
 pub use signature::Signature;

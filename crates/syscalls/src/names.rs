@@ -2,30 +2,9 @@
 
 use std::borrow::Cow;
 
-use syscalls::{aarch64, x86, x86_64};
+use syscalls::{aarch64, arm, x86, x86_64};
 
-/// The system call ABI of a program, which determines its call numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Abi {
-    /// Programs of x86_64.
-    X86_64,
-    /// 32-bit programs of x86, which x86_64 kernels also run.
-    X86,
-    /// Programs of aarch64.
-    Aarch64,
-}
-
-impl Abi {
-    /// ABI of the machine's native programs, or `None` if it is not supported here.
-    pub fn native() -> Option<Self> {
-        match std::env::consts::ARCH {
-            "x86_64" => Some(Abi::X86_64),
-            "x86" => Some(Abi::X86),
-            "aarch64" => Some(Abi::Aarch64),
-            _ => None,
-        }
-    }
-}
+use crate::Abi;
 
 /// Name of a call, or `None` if it is unknown.
 pub fn name(abi: Abi, number: u32) -> Option<&'static str> {
@@ -34,6 +13,7 @@ pub fn name(abi: Abi, number: u32) -> Option<&'static str> {
         Abi::X86_64 => x86_64::Sysno::new(number).map(|call| call.name()),
         Abi::X86 => x86::Sysno::new(number).map(|call| call.name()),
         Abi::Aarch64 => aarch64::Sysno::new(number).map(|call| call.name()),
+        Abi::Arm => arm::Sysno::new(number).map(|call| call.name()),
     }
 }
 
@@ -54,6 +34,7 @@ pub fn number(abi: Abi, name: &str) -> Option<u32> {
         Abi::X86_64 => name.parse::<x86_64::Sysno>().ok()?.id(),
         Abi::X86 => name.parse::<x86::Sysno>().ok()?.id(),
         Abi::Aarch64 => name.parse::<aarch64::Sysno>().ok()?.id(),
+        Abi::Arm => name.parse::<arm::Sysno>().ok()?.id(),
     };
     u32::try_from(id).ok()
 }
@@ -63,7 +44,6 @@ mod tests {
     use super::*;
 
     /// Numbers of the C library of this build.
-    #[cfg(target_arch = "x86_64")]
     #[test]
     fn numbers_are_those_of_the_c_library() {
         let truth = [
@@ -76,8 +56,8 @@ mod tests {
         ];
         for (id, name) in truth {
             let id = u32::try_from(id).expect("small");
-            assert_eq!(super::name(Abi::X86_64, id), Some(name));
-            assert_eq!(number(Abi::X86_64, name), Some(id));
+            assert_eq!(super::name(Abi::NATIVE, id), Some(name));
+            assert_eq!(number(Abi::NATIVE, name), Some(id));
         }
     }
 
@@ -86,6 +66,7 @@ mod tests {
         assert_eq!(number(Abi::Aarch64, "getdents64"), Some(61), "include/uapi/asm-generic/unistd.h");
         assert_eq!(number(Abi::X86_64, "getdents64"), Some(217), "arch/x86/entry/syscalls/syscall_64.tbl");
         assert_eq!(number(Abi::X86, "getdents64"), Some(220), "arch/x86/entry/syscalls/syscall_32.tbl");
+        assert_eq!(number(Abi::Arm, "getdents64"), Some(217), "arch/arm/tools/syscall.tbl");
         assert_eq!(number(Abi::Aarch64, "open"), None);
     }
 

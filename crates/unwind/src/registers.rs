@@ -12,10 +12,15 @@ pub struct RegisterSet<A: Architecture> {
 impl<A: Architecture> RegisterSet<A> {
     /// Creates a set in which only the program counter and the stack pointer are known.
     pub fn new(ip: u64, sp: u64) -> Self {
-        let mut registers = RegisterSet { values: A::ZERO, valid: 0 };
+        let mut registers = Self::unknown();
         registers.set(A::PC, ip);
         registers.set(A::SP, sp);
         registers
+    }
+
+    /// Creates a set in which no register is known.
+    pub fn unknown() -> Self {
+        RegisterSet { values: A::ZERO, valid: 0 }
     }
 
     /// Sets the value of `register`. Ignores registers that are not tracked.

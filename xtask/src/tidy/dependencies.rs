@@ -76,6 +76,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "plumb-profile",
             "plumb-table-cache",
             "plumb-target",
+            "plumb-unwind",
         ],
     ),
     ("plumb-fixtures", &["plumb-profile"]),

@@ -46,7 +46,7 @@ impl ServiceSums {
         let Self { attributes, calls, .. } = std::mem::take(self);
         let figures = |(attributes, calls): (Attributes, Calls)| {
             let of_call = |(number, (count, ns)): (u32, (u64, u64))| {
-                let name = if number == OTHERS.0 { OTHERS.1.into() } else { named(Abi::X86_64, number) };
+                let name = if number == OTHERS.0 { OTHERS.1.into() } else { named(Abi::NATIVE, number) };
                 let stack = vec![name];
                 let own_ns = ns.saturating_sub(count.saturating_mul(floor_ns));
                 let time = (own_ns > 0).then(|| (KERNEL_TIME, "nanoseconds", stack.clone(), own_ns));

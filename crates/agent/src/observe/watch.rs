@@ -76,7 +76,7 @@ impl CallWatch {
         let switch = calls.switch();
         switch.take_off();
         let opens: HashMap<u32, u8> =
-            OPENS.iter().filter_map(|&(name, path)| Some((number(Abi::X86_64, name)?, path))).collect();
+            OPENS.iter().filter_map(|&(name, path)| Some((number(Abi::NATIVE, name)?, path))).collect();
         for number in 0..NUMBERS {
             let take = |&argument: &u8| Take {
                 at: At::Argument(argument),
@@ -88,7 +88,7 @@ impl CallWatch {
                 takes: opens.get(&number).map(take).into_iter().collect(),
                 ..Want::default()
             };
-            if let Err(error) = calls.want(Abi::X86_64, number, &want) {
+            if let Err(error) = calls.want(Abi::NATIVE, number, &want) {
                 // The program's own map refuses the entry: nothing that a user could change.
                 tracing::debug!(number, %error, "calls of this number are not seen");
             }

@@ -1,11 +1,9 @@
 //! Data addresses, computed from the user registers of a sample.
 
-use iced_x86::{Code, Instruction, OpKind, Register};
 use plumb_profile::RegisterSample;
 
-use super::emulate::Values;
 use crate::annotate::{InstructionKind, Listing, MemoryPlace};
-use crate::loops::Operands;
+use crate::isa::{Decode, MachineInstruction, Operands, Register, Values};
 
 /// Instructions searched before and after the sampled one.
 const BEFORE: usize = 5;
@@ -94,14 +92,14 @@ impl<'l> Finder<'l> {
         let place =
             matches!(class.place, Some(MemoryPlace::Pointer | MemoryPlace::Indexed | MemoryPlace::Global));
         let instruction = &self.listing.decoded()[at];
-        let has_operand = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
-        place && has_operand && (class.loads || class.stores) && instruction.code() != Code::INVALID
+        place && instruction.memory().is_some() && (class.loads || class.stores) && !instruction.is_invalid()
     }
 }
 
 /// Returns the address of a memory operand.
-fn data_address(instruction: &Instruction, values: &Values) -> Option<u64> {
-    let address = values.address(instruction).filter(|_| !instruction.is_vsib())?;
+fn data_address(instruction: &MachineInstruction, values: &Values) -> Option<u64> {
+    let is_one = instruction.memory().is_some_and(|memory| !memory.is_scattered);
+    let address = values.address(instruction).filter(|_| is_one)?;
     // Addresses of user code have the upper half clear (x86-64 ABI, 3.3.2); anything else is a register that holds no address.
     (0x1000..1 << 56).contains(&address).then_some(address)
 }

@@ -7,7 +7,6 @@
 //! Elsewhere: the advice drawn from it (`advice`).
 
 mod address;
-mod emulate;
 mod pace;
 mod sharing;
 mod working_set;
@@ -21,7 +20,7 @@ use std::collections::HashMap;
 use plumb_profile::{EventId, FrameId, Profile, RegisterSample, ThreadId};
 
 use crate::annotate::{Listing, SampledFunction};
-use crate::loops::Operands;
+use crate::isa::Operands;
 
 /// Bytes of a cache line.
 pub(crate) const LINE: u64 = 64;

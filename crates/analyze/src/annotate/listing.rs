@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic, OpKind};
 use plumb_profile::Address;
 
-use super::class::{Class, Classes, Kind};
-use super::text::Writer;
+use super::class::{Class, Kind};
+use crate::isa::{Classes, Decode, MachineInstruction, Operation, Writer, decode};
 
 /// Largest number of code bytes decoded per function. The largest functions in practice, generated interpreters and parsers, have a few hundred
 /// thousand.
@@ -20,7 +19,7 @@ pub struct Listing {
     /// One past the last byte.
     pub end: Address,
     instructions: Vec<Instruction>,
-    decoded: Vec<iced_x86::Instruction>,
+    decoded: Vec<MachineInstruction>,
 }
 
 /// An instruction.
@@ -49,17 +48,16 @@ impl Listing {
     /// Decodes x86 code at address `start`; `bits` is 64 or 32. Invalid bytes become `(bad)`, one by one. Code beyond [`MAX_CODE`] is left out.
     pub fn decode(start: Address, bytes: &[u8], bits: u32) -> Listing {
         let bytes = &bytes[..bytes.len().min(MAX_CODE)];
-        let bits = if bits == 32 { 32 } else { 64 };
-        let decoded = decoded(start, bytes, bits);
+        let decoded = decode(start, bytes, bits);
         let mut classes = Classes::new(&decoded);
         let mut instructions: Vec<Instruction> = decoded
             .iter()
             .map(|instruction| Instruction {
-                address: Address(instruction.ip()),
-                length: instruction.len() as u8,
+                address: instruction.address(),
+                length: instruction.length(),
                 class: classes.of(instruction),
                 block: 0,
-                target: target(instruction),
+                target: instruction.target(),
             })
             .collect();
         number_blocks(&mut instructions);
@@ -72,8 +70,8 @@ impl Listing {
         &self.instructions
     }
 
-    /// Returns the instructions as decoded by iced.
-    pub(crate) fn decoded(&self) -> &[iced_x86::Instruction] {
+    /// Returns the decoded instructions.
+    pub(crate) fn decoded(&self) -> &[MachineInstruction] {
         &self.decoded
     }
 
@@ -112,40 +110,13 @@ impl Listing {
 
     /// Whether an instruction only compares two operands.
     pub(super) fn is_compare(&self, index: usize) -> bool {
-        matches!(self.decoded[index].mnemonic(), Mnemonic::Cmp | Mnemonic::Test)
+        self.decoded[index].operation() == Operation::Compare
     }
 
-    /// Whether execution cannot continue after an instruction: `ud2`, or invalid bytes.
+    /// Whether execution cannot continue after an instruction.
     pub(super) fn always_faults(&self, index: usize) -> bool {
-        self.decoded[index].flow_control() == FlowControl::Exception
+        self.decoded[index].always_faults()
     }
-}
-
-fn decoded(start: Address, bytes: &[u8], bits: u32) -> Vec<iced_x86::Instruction> {
-    let mut decoder = Decoder::with_ip(bits, bytes, start.0, DecoderOptions::NONE);
-    let mut decoded = Vec::new();
-    while decoder.can_decode() {
-        let (position, ip) = (decoder.position(), decoder.ip());
-        let mut instruction = decoder.decode();
-        // Decoding resumes at the byte after an invalid one.
-        if instruction.is_invalid() && decoder.set_position(position + 1).is_ok() {
-            decoder.set_ip(ip.wrapping_add(1));
-            instruction.set_len(1);
-            instruction.set_next_ip(ip.wrapping_add(1));
-        }
-        decoded.push(instruction);
-    }
-    decoded
-}
-
-fn target(instruction: &iced_x86::Instruction) -> Option<Address> {
-    let is_near = |kind| matches!(kind, OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64);
-    if instruction.op_count() > 0 && is_near(instruction.op0_kind()) {
-        return Some(Address(instruction.near_branch_target()));
-    }
-    let is_memory = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
-    (is_memory && instruction.is_ip_rel_memory_operand())
-        .then(|| Address(instruction.ip_rel_memory_address()))
 }
 
 /// Numbers the basic blocks from 0.

@@ -14,7 +14,6 @@ mod hot;
 mod listing;
 mod scripts;
 mod skid;
-mod text;
 mod unoptimised;
 
 pub use class::{Class, Kind as InstructionKind, Place as MemoryPlace};

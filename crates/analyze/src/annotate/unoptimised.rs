@@ -1,17 +1,13 @@
 //! Detects unoptimized code from its instructions.
 
-use iced_x86::Register;
-
 use super::class::Place;
 use super::listing::Listing;
+use crate::isa::{Decode, KEPT};
 
 /// Least share of instructions that access the frame.
 const LEAST_IN_FRAME: f64 = 0.2;
 /// Functions with fewer instructions are not judged.
 const LEAST_INSTRUCTIONS: usize = 6;
-/// Callee-saved registers: an optimizer keeps variables in them before it puts any into the frame. (gcc uses rbx without
-/// optimizing too.)
-const KEPT: [Register; 4] = [Register::R12, Register::R13, Register::R14, Register::R15];
 
 impl Listing {
     /// Whether variables live in the frame although registers are free, as in unoptimized code: a fifth of the
@@ -25,15 +21,6 @@ impl Listing {
         let in_frame = instructions.iter().filter(|one| one.class.place == Some(Place::Stack)).count();
         instructions.len() >= LEAST_INSTRUCTIONS
             && in_frame as f64 >= LEAST_IN_FRAME * instructions.len() as f64
-            && !self.uses(&KEPT)
-    }
-
-    /// Whether any instruction uses one of these registers, or a part of it.
-    fn uses(&self, registers: &[Register]) -> bool {
-        self.decoded().iter().any(|instruction| {
-            let operands = (0..instruction.op_count()).map(|operand| instruction.op_register(operand));
-            let mut named = operands.chain([instruction.memory_base(), instruction.memory_index()]);
-            named.any(|register| registers.contains(&register.full_register()))
-        })
+            && !self.decoded().iter().any(|one| one.names(&KEPT))
     }
 }

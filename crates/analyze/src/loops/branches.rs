@@ -11,6 +11,7 @@
 use super::{AddressOrigin, HotLoop, LoopBounds, LoopCause, LoopFinding, Operands};
 use crate::access::{Accesses, nanoseconds_per_byte, working_set};
 use crate::annotate::{Annotation, InstructionKind, Listing};
+use crate::isa::Decode;
 
 /// Nanoseconds per cycle: for processors at 2.5 to 4 GHz, to within a factor of 1.3.
 const CYCLE_NS: f64 = 0.3;
@@ -105,7 +106,7 @@ pub(super) fn assists(
     let computes: Vec<usize> = all
         .clone()
         .map(|at| hot.path[at])
-        .filter(|&index| is_arithmetic(&annotation.listing, index))
+        .filter(|&index| annotation.listing.decoded()[index].is_float_arithmetic())
         .collect();
     let (&first, count) = (computes.first()?, computes.len() as f64);
     let least = bounds.chain.max(bounds.issue);
@@ -120,44 +121,16 @@ pub(super) fn assists(
     })
 }
 
-/// Whether an instruction is a floating-point addition or multiplication.
-fn is_arithmetic(listing: &Listing, index: usize) -> bool {
-    let name = format!("{:?}", listing.decoded()[index].mnemonic()).to_lowercase();
-    let work = name.strip_prefix('v').unwrap_or(&name);
-    let is_work =
-        ["add", "sub", "mul", "fmadd", "fmsub", "fnmadd", "fnmsub"].iter().any(|one| work.starts_with(one));
-    is_work && ["ss", "sd", "ps", "pd"].iter().any(|end| work.ends_with(end))
-}
-
 /// Returns the bytes by which a strided address advances per iteration: the increments of its registers, times their scale.
 pub(super) fn step_of(listing: &Listing, operands: &[&Operands], hot: &HotLoop, load: usize) -> Option<f64> {
     let decoded = listing.decoded();
-    let instruction = &decoded[hot.path[load]];
+    let memory = decoded[hot.path[load]].memory()?;
     let mut step = 0.0;
-    for (register, scale) in [
-        (instruction.memory_base().full_register(), 1),
-        (instruction.memory_index().full_register(), instruction.memory_index_scale()),
-    ] {
+    let parts = [(memory.base, 1), (memory.index, memory.scale)];
+    for (register, scale) in parts.into_iter().filter_map(|(register, scale)| Some((register?, scale))) {
         for at in (0..hot.path.len()).filter(|&at| operands[at].writes.contains(&register)) {
-            step += added(&decoded[hot.path[at]], register)? * f64::from(scale);
+            step += decoded[hot.path[at]].increment(register)? as f64 * f64::from(scale);
         }
     }
     (step != 0.0).then_some(step)
-}
-
-/// Returns the constant that an instruction adds to a register; `None`: it does something else.
-fn added(instruction: &iced_x86::Instruction, register: iced_x86::Register) -> Option<f64> {
-    use iced_x86::Mnemonic::{Add, Dec, Inc, Lea, Sub};
-    if !super::is_step(instruction, register) {
-        return None;
-    }
-    let number = || instruction.try_immediate(1).ok().map(|number| number.cast_signed() as f64);
-    match instruction.mnemonic() {
-        Inc => Some(1.0),
-        Dec => Some(-1.0),
-        Add => number(),
-        Sub => number().map(|number| -number),
-        Lea => Some(instruction.memory_displacement64().cast_signed() as f64),
-        _ => None,
-    }
 }

@@ -8,9 +8,10 @@ use super::branches::{assists, branches, pace, step_of};
 use super::dispatch::dispatch;
 use super::forwarding::forwarding;
 use super::memory::{AccessPattern, CacheSizes};
-use super::{AddressOrigin, HotLoop, LoopBounds, Operands, bounds, is_step, origin};
+use super::{AddressOrigin, HotLoop, LoopBounds, Operands, bounds, origin};
 use crate::access::{Access, Accesses, LineSharing, WorkingSet, sharing, working_set};
 use crate::annotate::{Annotation, InstructionKind, Listing};
+use crate::isa::{Decode, Operation, Register};
 
 /// The reason why a loop takes its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -214,7 +215,9 @@ fn linear_search(
             matches!(class.kind, InstructionKind::Plain | InstructionKind::Branch | InstructionKind::Jump);
         // A sum, a product or a maximum: work that needs all elements.
         let adds_up = operands.writes.iter().any(|register| {
-            operands.reads.contains(register) && !is_flow(*register) && !is_step(&decoded[*index], *register)
+            operands.reads.contains(register)
+                && !is_flow(*register)
+                && decoded[*index].increment(*register).is_none()
         });
         plain && !operands.stores && class.vector_bits == 0 && !adds_up
     };
@@ -258,8 +261,8 @@ fn leaves(
 }
 
 /// Whether it is the stack pointer or not a general-purpose register.
-fn is_flow(register: iced_x86::Register) -> bool {
-    !register.is_gpr() || register == iced_x86::Register::RSP
+fn is_flow(register: Register) -> bool {
+    !register.is_general() || register == Register::SP
 }
 
 /// Finds a load whose address it read itself in the previous iteration, unmodified: a pointer, not an index into a table.
@@ -274,10 +277,9 @@ fn cached_chase(
         return None;
     }
     let is_direct = |at: usize| {
-        let instruction = &annotation.listing.decoded()[hot.path[at]];
-        let base = instruction.memory_base().full_register();
-        let has_index = instruction.memory_index() != iced_x86::Register::None;
-        shape.operands[at].writes.contains(&base) && !has_index
+        let memory = annotation.listing.decoded()[hot.path[at]].memory();
+        let base = memory.filter(|memory| memory.index.is_none()).and_then(|memory| memory.base);
+        base.is_some_and(|base| shape.operands[at].writes.contains(&base))
     };
     let at =
         (0..hot.path.len()).find(|&at| shape.origins[at] == Some(AddressOrigin::OwnLoad) && is_direct(at))?;
@@ -308,7 +310,7 @@ fn decides(shape: &Shape<'_>, load: usize, kind: &impl Fn(usize) -> InstructionK
             is_compared = if operands.stores { is_compared } else { uses };
         } else if uses {
             // Scalar arithmetic sets the flags as well.
-            is_compared |= operands.writes.iter().any(|register| register.is_gpr());
+            is_compared |= operands.writes.iter().any(|register| register.is_general());
             holds.extend(&operands.writes);
         }
     }
@@ -317,9 +319,8 @@ fn decides(shape: &Shape<'_>, load: usize, kind: &impl Fn(usize) -> InstructionK
 
 /// Whether a loop exchanges or compares and exchanges, and repeats depending on the result.
 fn tries_lock(annotation: &Annotation, hot: &HotLoop) -> bool {
-    use iced_x86::Mnemonic::{Bts, Cmpxchg, Xchg};
     let decoded = annotation.listing.decoded();
-    hot.path.iter().any(|&index| matches!(decoded[index].mnemonic(), Xchg | Cmpxchg | Bts))
+    hot.path.iter().any(|&index| decoded[index].operation() == Operation::Exchange)
 }
 
 /// Finds a cache line that several threads write to at the same time.

@@ -6,15 +6,11 @@
 
 use std::collections::HashMap;
 
-use iced_x86::{Instruction, Mnemonic, OpKind, Register};
-
-use super::origin::Operands;
 use crate::annotate::{InstructionKind, Listing};
+use crate::isa::{Decode, LOAD, MachineInstruction, Operands, Register};
 
 /// Instructions retired per cycle on current processors.
 const WIDTH: f64 = 5.0;
-/// Latency of a load from the nearest cache, in cycles.
-const LOAD: f64 = 4.5;
 /// Iterations simulated until the start makes no difference, and iterations measured.
 const WARM: usize = 4;
 const MEASURED: usize = 4;
@@ -66,7 +62,7 @@ fn chain(
         .zip(operands)
         .map(|(&index, &operands)| {
             let instruction = &decoded[index];
-            let own = latency_of(index, latency(instruction, listing.instructions()[index].class.kind));
+            let own = latency_of(index, instruction.latency(listing.instructions()[index].class.kind));
             (operands, own, slot(instruction))
         })
         .collect();
@@ -79,7 +75,7 @@ fn chain(
             let inputs = parts.filter_map(|register| ready.get(register));
             let in_memory = slot.filter(|_| operands.loads).and_then(|slot| slots.get(&slot));
             let begin = inputs.chain(in_memory).copied().fold(0.0, f64::max);
-            for &register in operands.writes.iter().filter(|&&register| register != Register::RSP) {
+            for &register in operands.writes.iter().filter(|&&register| register != Register::SP) {
                 ready.insert(register, begin + latency);
             }
             if let Some(slot) = slot.filter(|_| operands.stores) {
@@ -98,62 +94,8 @@ fn chain(
 type Slot = (Register, u64);
 
 /// Returns the stack slot of an instruction's operand.
-fn slot(instruction: &Instruction) -> Option<Slot> {
-    let has_memory = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
-    let base = instruction.memory_base().full_register();
-    let is_frame =
-        matches!(base, Register::RSP | Register::RBP) && instruction.memory_index() == Register::None;
-    (has_memory && is_frame).then(|| (base, instruction.memory_displacement64()))
-}
-
-/// Returns the cycles from an instruction's inputs to its result.
-fn latency(instruction: &Instruction, kind: InstructionKind) -> f64 {
-    let name = format!("{:?}", instruction.mnemonic()).to_lowercase();
-    let has_load = instruction.op_count() > 1
-        && (1..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
-    let is_vector = instruction.op_kinds().zip(0..).any(|(kind, operand)| {
-        kind == OpKind::Register && instruction.op_register(operand).is_vector_register()
-    });
-    let work = match kind {
-        InstructionKind::Division | InstructionKind::SquareRoot => 13.0,
-        InstructionKind::Lock => 18.0,
-        InstructionKind::Fence => 20.0,
-        InstructionKind::Gather => 12.0,
-        _ if name.starts_with("cvt") || name.starts_with("vcvt") => 5.0,
-        _ if name.contains("mul") || name.starts_with("vfm") || name.starts_with("vfnm") => 3.5,
-        _ if is_vector
-            && (name.contains("add") || name.contains("sub"))
-            && !name.contains("padd")
-            && !name.contains("psub") =>
-        {
-            3.5
-        }
-        _ if is_mov(instruction.mnemonic()) => 0.0,
-        _ => 1.0,
-    };
-    if has_load { work + LOAD } else { work.max(if is_mov(instruction.mnemonic()) { 0.0 } else { 1.0 }) }
-}
-
-/// Whether it is a move; register moves have no latency, because registers are renamed.
-fn is_mov(mnemonic: Mnemonic) -> bool {
-    matches!(
-        mnemonic,
-        Mnemonic::Mov
-            | Mnemonic::Movaps
-            | Mnemonic::Movapd
-            | Mnemonic::Movups
-            | Mnemonic::Movupd
-            | Mnemonic::Movdqa
-            | Mnemonic::Movdqu
-            | Mnemonic::Vmovaps
-            | Mnemonic::Vmovapd
-            | Mnemonic::Vmovups
-            | Mnemonic::Vmovupd
-            | Mnemonic::Vmovdqa
-            | Mnemonic::Vmovdqu
-            | Mnemonic::Movsd
-            | Mnemonic::Movss
-            | Mnemonic::Vmovsd
-            | Mnemonic::Vmovss
-    )
+fn slot(instruction: &MachineInstruction) -> Option<Slot> {
+    let memory = instruction.memory()?;
+    let base = memory.base.filter(|&base| matches!(base, Register::SP | Register::FP))?;
+    memory.index.is_none().then_some((base, memory.displacement))
 }

@@ -4,10 +4,9 @@
 //! Detected from the code alone if store and load name the same location by registers that do not change between them (Agner Fog, Microarchitecture:
 //! store forwarding; Intel's optimization manual, 3.6.4). If the registers differ, nothing is reported.
 
-use iced_x86::{Instruction, OpKind, Register};
-
 use super::{HotLoop, LoopBounds, LoopCause, LoopFinding, Operands};
 use crate::annotate::{Annotation, InstructionKind};
+use crate::isa::{Decode, MachineInstruction, Register};
 
 /// Largest distance from store to load, in instructions: earlier stores have reached the cache.
 const FARTHEST: usize = 60;
@@ -19,27 +18,16 @@ const PENALTY: f64 = 12.0;
 /// A memory location as an instruction's operand names it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Place {
-    registers: (Register, Register, u32),
+    registers: (Option<Register>, Option<Register>, u32),
     begin: u64,
     bytes: u64,
 }
 
 impl Place {
-    fn of(instruction: &Instruction) -> Option<Place> {
-        if !instruction.op_kinds().any(|kind| kind == OpKind::Memory) || instruction.is_vsib() {
-            return None;
-        }
-        let begin = instruction.memory_displacement64();
-        let registers = match instruction.is_ip_rel_memory_operand() {
-            true => (Register::RIP, Register::None, 0),
-            false => (
-                instruction.memory_base().full_register(),
-                instruction.memory_index().full_register(),
-                instruction.memory_index_scale(),
-            ),
-        };
-        let bytes = instruction.memory_size().size() as u64;
-        (bytes > 0).then_some(Place { registers, begin, bytes })
+    fn of(instruction: &MachineInstruction) -> Option<Place> {
+        let memory = instruction.memory().filter(|memory| memory.bytes > 0 && !memory.is_scattered)?;
+        let registers = (memory.base, memory.index, memory.scale);
+        Some(Place { registers, begin: memory.displacement, bytes: memory.bytes })
     }
 
     /// Whether two locations overlap.
@@ -97,7 +85,8 @@ fn last_store(
             return Some(at);
         }
         let kind = annotation.listing.instructions()[hot.path[at]].class.kind;
-        let changes = |register: Register| operands[at].writes.contains(&register);
+        let changes =
+            |register: Option<Register>| register.is_some_and(|one| operands[at].writes.contains(&one));
         let is_end = matches!(
             kind,
             InstructionKind::Call

@@ -21,9 +21,10 @@ pub(crate) use cause::cause;
 pub use cause::{LoopCause, LoopFinding};
 pub(crate) use chain::{LoopBounds, bounds};
 pub use memory::{AccessPattern, CacheSizes};
-pub(crate) use origin::{AddressOrigin, Operands, is_step, origin};
+pub(crate) use origin::{AddressOrigin, origin};
 
 use crate::annotate::Annotation;
+use crate::isa::Operands;
 use graph::{Graph, innermost};
 use path::hot_path;
 

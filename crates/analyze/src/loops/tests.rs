@@ -8,6 +8,7 @@ use super::*;
 use crate::access::{Access, Accesses};
 use crate::annotate::{AnnotatedRow, Listing};
 use crate::cost::Cost;
+use crate::isa::operands;
 
 /// `for (i…) if (accounts[i].number == number) return &accounts[i];`
 const SEARCH: &str =
@@ -66,7 +67,7 @@ fn scattered(bytes: u64) -> impl Iterator<Item = u64> {
 }
 
 fn found(of: &Annotation, accesses: &Accesses) -> Option<LoopCause> {
-    let operands = Operands::of_all(of.listing.decoded());
+    let operands = operands(of.listing.decoded());
     cause(of, &operands, accesses, CacheSizes { l2: 1 << 20, l3: 32 << 20 }).map(|finding| finding.cause)
 }
 

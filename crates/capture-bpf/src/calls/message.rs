@@ -26,7 +26,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<SystemCall<'_>> {
         pid: u32_at(head, offset_of!(wire::Call, pid))?,
         tid: u32_at(head, offset_of!(wire::Call, tid))?,
         comm: comm.split(|&byte| byte == 0).next().unwrap_or_default(),
-        abi: if has(CALL_COMPAT) { Abi::X86 } else { Abi::X86_64 },
+        abi: if has(CALL_COMPAT) { Abi::COMPAT } else { Abi::NATIVE },
         number: u32_at(head, offset_of!(wire::Call, number))?,
         args,
         end: match () {

@@ -163,7 +163,7 @@ impl Calls {
     }
 
     fn mark(&mut self, names: &[&str], what: u32) -> io::Result<()> {
-        for abi in [Abi::X86_64, Abi::X86] {
+        for abi in [Abi::NATIVE, Abi::COMPAT] {
             for number in names.iter().filter_map(|name| number(abi, name)) {
                 self.change(abi, number, |wanted| wanted.what |= what)?;
             }
@@ -172,7 +172,7 @@ impl Calls {
     }
 
     fn change(&mut self, abi: Abi, number: u32, change: impl FnOnce(&mut Wanted)) -> io::Result<()> {
-        let index = number.min(NUMBERS - 1) + if abi == Abi::X86 { NUMBERS } else { 0 };
+        let index = number.min(NUMBERS - 1) + if abi == Abi::COMPAT { NUMBERS } else { 0 };
         let mut wanted = self.wanted.get(&index, 0).map_err(io::Error::other)?;
         change(&mut wanted);
         self.wanted.set(index, wanted, 0).map_err(io::Error::other)
@@ -195,9 +195,9 @@ impl Calls {
     /// Measures the tracing overhead in the apparent duration of a call that does nothing, and subtracts it from every latency
     /// from then on, as sums of calls do ([`Overhead::floor_ns`](crate::Overhead::floor_ns)). To be called before calls are selected or processes followed.
     pub fn calibrate(&mut self) -> io::Result<()> {
-        let Some(number) = number(Abi::X86_64, "getppid") else { return Ok(()) };
+        let Some(number) = number(Abi::NATIVE, "getppid") else { return Ok(()) };
         let pidfd = plumb_process::pidfd(std::process::id())?;
-        self.want(Abi::X86_64, number, &Want { track: true, ..Want::default() })?;
+        self.want(Abi::NATIVE, number, &Want { track: true, ..Want::default() })?;
         self.followed.add(pidfd.as_fd())?;
         self.followed.begin()?;
         let round = |_| {
@@ -210,7 +210,7 @@ impl Calls {
         self.each_ns = (0..ROUNDS).map(round).fold(f64::INFINITY, f64::min);
         self.followed.reset()?;
         self.followed.forget(pidfd.as_fd())?;
-        self.want(Abi::X86_64, number, &Want::default())?;
+        self.want(Abi::NATIVE, number, &Want::default())?;
         let mut times = Vec::with_capacity(ROUNDS * CALIBRATION);
         self.take(|call| times.extend(call.latency_ns().filter(|_| call.number == number)));
         times.sort_unstable();

@@ -189,7 +189,7 @@ impl CallSums {
         let watches = || WATCHES.iter().chain(if timed { &TIMING[..] } else { &COUNTING[..] });
         let machine = Machine::find(&STRUCTURES, watches())?;
         let bare = null_call_ns();
-        let sigreturn = number(Abi::X86_64, "rt_sigreturn").unwrap_or(SUM_OTHERS);
+        let sigreturn = number(Abi::NATIVE, "rt_sigreturn").unwrap_or(SUM_OTHERS);
         let by = match per {
             Per::Call => PER_CALL,
             Per::Thread => PER_THREAD,
@@ -238,7 +238,7 @@ impl CallSums {
     }
 
     fn know(&mut self, facts: impl Fn(u32) -> CallFacts) -> io::Result<()> {
-        let forks: Vec<u32> = FORKS.iter().filter_map(|name| number(Abi::X86_64, name)).collect();
+        let forks: Vec<u32> = FORKS.iter().filter_map(|name| number(Abi::NATIVE, name)).collect();
         for call in 0..SUM_OTHERS {
             let facts = facts(call);
             let text = facts.text.map_or(0, |argument| (u32::from(argument) + 1) << CALL_TEXT_SHIFT);

@@ -88,7 +88,7 @@ impl CallSums {
 
     /// Number and total time of calls that do nothing, from the sums so far.
     fn null_calls(&self) -> (u64, u64) {
-        let getppid = number(Abi::X86_64, "getppid");
+        let getppid = number(Abi::NATIVE, "getppid");
         let own = self.accounts().into_iter().filter(|(by, _)| by.number == getppid);
         let times = own.filter_map(|(_, account)| account.times);
         times.fold((0, 0), |(calls, wall_ns), times| (calls + times.calls, wall_ns + times.wall_ns))

@@ -68,7 +68,7 @@ impl ProcessSums {
     pub fn load(room: u32) -> Result<Self, LoadError> {
         let machine = Machine::find(&STRUCTURES, AT_CALLS.iter().chain([&AT_SWITCH]))?;
         let bare_ns = null_call_ns();
-        let sigreturn = number(Abi::X86_64, "rt_sigreturn").unwrap_or(SUM_OTHERS);
+        let sigreturn = number(Abi::NATIVE, "rt_sigreturn").unwrap_or(SUM_OTHERS);
         let mut loader = machine.loader();
         loader
             .override_global("per", &PER_PROCESS_ALONE, true)
@@ -160,7 +160,7 @@ impl ProcessSums {
 
     /// The sum of this process' calls that do nothing.
     fn null_calls(&mut self) -> io::Result<ProcessSum> {
-        let (own, getppid) = (std::process::id(), number(Abi::X86_64, "getppid"));
+        let (own, getppid) = (std::process::id(), number(Abi::NATIVE, "getppid"));
         let mut all = ProcessSum::default();
         self.read(|key, sum| {
             if key.pid == own && Some(key.number) == getppid {
@@ -189,6 +189,6 @@ fn attached(
 /// Marks the calls that return in the child too.
 fn know_forks(bpf: &mut Ebpf) -> Result<(), LoadError> {
     let mut known: Array<MapData, u32> = take(bpf, "known")?;
-    let mut forks = FORKS.iter().filter_map(|name| number(Abi::X86_64, name));
+    let mut forks = FORKS.iter().filter_map(|name| number(Abi::NATIVE, name));
     forks.try_for_each(|call| known.set(call, CALL_FORKS, 0)).map_err(refused("what is known of calls"))
 }

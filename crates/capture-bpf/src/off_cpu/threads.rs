@@ -3,24 +3,23 @@
 use std::mem::offset_of;
 
 use plumb_capture_api::{OffThread, OffUser};
-use plumb_unwind::Registers;
+use plumb_unwind::{Architecture, Native, Registers};
 
-use crate::wire::{self, NO_CALL, OFF_HAS_USER, OFF_HAS_USER_32, OFF_SINCE_BEGIN};
-
-/// DWARF number of the stack pointer.
-const SP: usize = 7;
+use crate::wire::{self, NO_CALL, OFF_HAS_USER, OFF_HAS_USER_32, OFF_SINCE_BEGIN, USER_REGISTERS};
 
 /// Decodes one; `None` if it is too short.
 pub(super) fn read(bytes: &[u8]) -> Option<OffThread> {
     let u32_at = |at: usize| Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
     let u64_at = |at: usize| Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
     let flags = u32_at(offset_of!(wire::OffThread, flags))?;
-    let register = |number: usize| u64_at(offset_of!(wire::OffThread, registers) + 8 * number);
     let user = if flags & OFF_HAS_USER != 0 {
-        let mut registers = Registers::new(u64_at(offset_of!(wire::OffThread, ip))?, register(SP)?);
-        for number in 0..16 {
-            registers.set(number, register(usize::from(number))?);
+        let mut registers = Registers::unknown();
+        registers.set(Native::PC, u64_at(offset_of!(wire::OffThread, ip))?);
+        for number in 0..USER_REGISTERS {
+            let at = offset_of!(wire::OffThread, registers) + 8 * number as usize;
+            registers.set(number as u16, u64_at(at)?);
         }
+        registers.get(Native::SP)?;
         OffUser::At(registers)
     } else if flags & OFF_HAS_USER_32 != 0 {
         OffUser::Compat

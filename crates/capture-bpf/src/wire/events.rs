@@ -1,5 +1,7 @@
 //! Sampling and counting in the kernel: the recorder's instructions, watched places, stacks, and times off the CPU.
 
+use super::USER_REGISTERS;
+
 /// Distinct stacks that can be counted at one time.
 pub const MAX_COUNTS: u32 = 16384;
 /// Samples that a CPU can be taking at one time, when one interrupts another.
@@ -196,10 +198,10 @@ pub struct OffThread {
     pub zero: u32,
     /// Address at which user code continues.
     pub ip: u64,
-    /// Address of the thread control block: the base of the FS segment.
+    /// Address that thread-local storage is relative to.
     pub thread_pointer: u64,
-    /// General user registers, by DWARF number (System V ABI for x86_64, figure 3.36).
-    pub registers: [u64; 16],
+    /// General user registers, by DWARF number.
+    pub registers: [u64; USER_REGISTERS as usize],
     /// Kernel frames, innermost first.
     pub kernel: [u64; OFF_KERNEL_FRAMES as usize],
 }

@@ -27,6 +27,8 @@ pub const MESSAGE_TIME_OFF: u32 = 5;
 pub const MESSAGE_HANDED_OVER: u32 = 6;
 /// Kind of a message: the user registers of a sample.
 pub const MESSAGE_REGISTERS: u32 = 7;
+/// Number of general user registers: those that DWARF numbers from 0 on x86-64. A port makes it depend on the architecture.
+pub const USER_REGISTERS: u32 = 16;
 /// Kind of a message: the control group of a process that exits.
 pub const MESSAGE_IN_CGROUP: u32 = 8;
 /// The most bytes of a control group's names.
@@ -211,8 +213,8 @@ pub struct Registers {
     pub head: Head,
     /// Address of the next instruction.
     pub ip: u64,
-    /// General registers, by DWARF number (System V ABI for x86-64, figure 3.36).
-    pub values: [u64; 16],
+    /// General registers, by DWARF number.
+    pub values: [u64; USER_REGISTERS as usize],
     /// Number of the event that took the sample.
     pub event: u32,
     /// Zero.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use plumb_capture_api::{KernelUnwinder, SamplingRate, TargetObserver};
 use plumb_ingest::{Filter, Ingest, Source};
 use plumb_process::usage::{monotonic_ns, own_cpu_time, raise_file_limit};
-use plumb_process::{Host, procfs};
+use plumb_process::{Host, can_observe, procfs};
 use plumb_profile::{Event, EventId, Id, Scope};
 use plumb_table_cache::TableCache;
 use plumb_target::begin::{check, follow_all, release};
@@ -61,6 +61,7 @@ impl Recorder {
         mut unwinder: Option<Box<dyn KernelUnwinder>>,
         mut beside: Option<&mut dyn TargetObserver>,
     ) -> Result<Self, Error> {
+        can_observe().map_err(Error::Machine)?;
         let options = options_with(options, &mut unwinder);
         let own = own_cpu_time();
         let host = Host::read();

@@ -24,7 +24,7 @@ use crate::exit::Exit;
 use crate::render::flame;
 use crate::terminal::{Output, finish, say};
 use crate::words::parsed;
-use plumb_report::kernel_time;
+use plumb_syscalls::Abi;
 
 pub use shown::Args;
 use shown::{PerWhat, Recording, Shown};
@@ -65,7 +65,7 @@ fn compare(args: &Args, out: &mut Output<'_>) -> Result<Exit> {
             );
         }
     }
-    let abi = base.first().and_then(|one| kernel_time::abi(&one.profile.meta.arch));
+    let abi = base.first().and_then(|one| Abi::of_machine(&one.profile.meta.arch));
     let diff = Diff::new(&base_views, &new_views, options, |number| plumb_syscalls::name(abi?, number));
     for limit in &args.fail_on {
         limit.check(&diff)?;

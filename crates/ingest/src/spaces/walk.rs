@@ -7,8 +7,7 @@ use std::os::unix::fs::FileExt;
 
 use plumb_process::{AddressSpace as Mappings, Backing};
 use plumb_unwind::scan::{self, ReadCode};
-use plumb_unwind::x86_64::X86_64;
-use plumb_unwind::{Avma, CodeMap, End, Located, Memory, ReadError, Registers, Walked, Window, walk};
+use plumb_unwind::{Avma, CodeMap, End, Located, Memory, Native, ReadError, Registers, Walked, Window, walk};
 
 use super::AddressSpaces;
 use super::code::Code;
@@ -124,7 +123,7 @@ impl AddressSpaces {
     ) -> End {
         let known = self.spaces.get_mut(space);
         let view = View { code: &self.code, mappings: &known.mappings };
-        if !scan::may_help::<X86_64, _>(&view, &mut known.cache, end, walked) {
+        if !scan::may_help::<Native, _>(&view, &mut known.cache, end, walked) {
             return end;
         }
         let wants_guesses = self.wants_guesses;

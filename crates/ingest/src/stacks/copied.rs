@@ -4,7 +4,9 @@ use linux_perf_event_reader::constants as perf;
 use plumb_capture_api::{EvalLoopFrame, Script};
 use plumb_process::read_memory;
 use plumb_profile::{Found, FrameId, Truncation};
-use plumb_unwind::{Avma, End, Memory, ReadError, Registers, Walked, Window};
+use plumb_unwind::{
+    Architecture, Avma, End, LinuxRegisters, Memory, Native, ReadError, Registers, Walked, Window,
+};
 
 use super::builder::StackBuilder;
 use super::draft::{Ending, cut_of};
@@ -77,45 +79,15 @@ impl Memory for StackCopy<'_> {
 
 /// The registers of a sample by DWARF number; `None` if the program counter or the stack pointer is missing.
 pub(crate) fn registers(sampled: &wire::Registers<'_>) -> Option<Registers> {
-    /// DWARF numbers in the order of perf's (asm/perf_regs.h): ax bx cx dx si di bp sp, and r8..r15 from 16.
-    const LOW: [u16; 8] = [0, 3, 2, 1, 4, 5, 6, 7];
-    let mut values = [(0, 0); 17];
-    let mut count = 0;
-    let (mut ip, mut sp) = (None, None);
-    let mut mask = sampled.mask;
-    for value in sampled.values.iter() {
-        let number = mask.trailing_zeros();
-        mask &= mask.wrapping_sub(1);
-        let dwarf = match number {
-            8 => {
-                ip = Some(value);
-                continue;
-            }
-            0..8 => LOW[number as usize],
-            16..24 => number as u16 - 8,
-            _ => continue,
-        };
-        if dwarf == 7 {
-            sp = Some(value);
-        }
-        if let Some(slot) = values.get_mut(count) {
-            *slot = (dwarf, value);
-            count += 1;
-        }
-    }
-    let mut registers = Registers::new(ip?, sp?);
-    values[..count].iter().for_each(|&(number, value)| registers.set(number, value));
-    Some(registers)
+    let mut registers = Registers::unknown();
+    sampled.by_dwarf_number().for_each(|(number, value)| registers.set(number, value));
+    [Native::PC, Native::SP].iter().all(|&number| registers.get(number).is_some()).then_some(registers)
 }
 
 /// Returns a copy of the registers with another program counter.
 pub(crate) fn at_ip(registers: &Registers, ip: u64) -> Registers {
-    let mut moved = Registers::new(ip, registers.sp());
-    (0..16).for_each(|number| {
-        if let Some(value) = registers.get(number) {
-            moved.set(number, value);
-        }
-    });
+    let mut moved = *registers;
+    moved.set(Native::PC, ip);
     moved
 }
 
@@ -184,7 +156,7 @@ impl StackBuilder<'_> {
 
     /// Whether stacks of the records' machine can be unwound.
     fn can_unwind(&self) -> bool {
-        matches!(self.out.profile.meta.arch.as_str(), "" | "x86_64")
+        [Native::NAME, ""].contains(&self.out.profile.meta.arch.as_str())
     }
 
     /// Unwinds a copied stack by all available means. Also returns the space that the process has by then.
@@ -363,10 +335,8 @@ impl StackBuilder<'_> {
 
     /// A sample of a 32-bit process: only its program counter is known.
     fn only_pc(&mut self, sampled: &wire::Registers<'_>, space: SpaceId) -> Ending {
-        const IP: u32 = 8;
-        let before = (sampled.mask & ((1 << IP) - 1)).count_ones() as usize;
-        let ip = sampled.values.iter().nth(before).filter(|_| sampled.mask & (1 << IP) != 0);
-        let Some(ip) = ip else { return Ending::Truncation(Truncation::OtherArchitecture, None) };
+        let ip = sampled.by_dwarf_number().find(|(number, _)| *number == Native::PC);
+        let Some((_, ip)) = ip else { return Ending::Truncation(Truncation::OtherArchitecture, None) };
         let id = self.user_frame(space, (ip, false, Found::Sampled));
         self.draft.leaf_first.push(id);
         Ending::Truncation(Truncation::OtherArchitecture, self.out.profile.frames[id].dso)

@@ -5,6 +5,7 @@ use linux_raw_sys::general::{PKEY_DISABLE_ACCESS, PKEY_DISABLE_WRITE, UFFD_USER_
 use linux_raw_sys::mempolicy::{MPOL_MF_MOVE, MPOL_MF_MOVE_ALL, MPOL_MF_STRICT};
 
 use super::sets;
+use crate::arch::native::MAP_32BIT;
 
 /// All bits but those of the protection flags; `PROT_NONE` has none of them.
 const PROT_MASK: u32 = !0x0300_000f;

@@ -12,6 +12,7 @@ use linux_raw_sys::general::{
 };
 
 use super::sets;
+use crate::arch::native::{PR_GET_SPECULATION_CTRL, PR_SET_SPECULATION_CTRL, PTRACE_GETREGS, PTRACE_SETREGS};
 
 /// Bits that select the signal sent when a child ends (`CSIGNAL` of include/uapi/linux/sched.h).
 const CLONE_SIGNAL_MASK: u32 = 0xff;

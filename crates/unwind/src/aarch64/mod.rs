@@ -3,6 +3,7 @@
 //! Register numbers are those of the ABI's DWARF document (AADWARF64 §4.1). Vector registers are not tracked: no
 //! unwind rule needs them.
 
+mod linux;
 mod numbers;
 mod signal;
 

@@ -15,18 +15,19 @@ use crate::memory::Memory;
 use crate::method::Method;
 use crate::registers::RegisterSet;
 use crate::walker::Walker;
-use crate::x86_64::{Registers, X86_64};
 
-/// As [`walk`](crate::walk()), but yields only the locations of return addresses. `memory` should provide a window.
+/// As [`walk`](crate::walk()), but yields only the locations of return addresses. `memory` should provide a window. Does
+/// not compile for an architecture with a link register.
 #[inline]
-pub fn trace<C: CodeMap, M: Memory>(
+pub fn trace<A: Architecture, C: CodeMap, M: Memory>(
     code: &C,
     memory: &mut M,
     cache: &mut Cache,
-    start: &Registers,
+    start: &RegisterSet<A>,
     trail: &mut ReturnSlots,
 ) -> End {
-    trace_words::<X86_64, C, M>(code, memory, cache, start, trail)
+    const { assert!(super::serves::<A>()) }
+    trace_words::<A, C, M>(code, memory, cache, start, trail)
 }
 
 /// Traces a stack of any architecture that is [supported](super::serves).

@@ -6,6 +6,7 @@ mod ahead;
 mod edge;
 mod landing;
 mod last;
+mod linux;
 mod numbers;
 mod realigned;
 

@@ -13,7 +13,7 @@ use crate::cost::Cost;
 use crate::cost_tree::{CostTree, TreeBuilder};
 use crate::explain::ReadCode;
 use crate::frame::{FrameIndex, Kind, SymbolId, ViewFrame};
-use crate::loops::{self, CacheSizes, LoopCause, LoopFinding, Operands};
+use crate::loops::{self, CacheSizes, LoopCause, LoopFinding};
 use crate::own_code::{FrameCosts, NAMED, OwnCode, SourceLine, is_system, source_line};
 use crate::view::{NodeId, View};
 
@@ -413,7 +413,7 @@ impl Around {
 fn loop_of(view: &View<'_>, code: &ReadCode<'_>, caches: CacheSizes) -> Option<LoopFinding> {
     let event = view.samples().next().map(|first| first.sample.event);
     let listing = &code.annotation.listing;
-    let operands = Operands::of_all(listing.decoded());
+    let operands = crate::isa::operands(listing.decoded());
     let accesses = Accesses::of(view.profile(), code.function, (listing, &operands), event);
     loops::cause(code.annotation, &operands, &accesses, caches)
 }

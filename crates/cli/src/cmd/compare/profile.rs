@@ -19,7 +19,7 @@ use crate::render::columns::{self, left, right};
 use crate::render::markdown::{cell_code, escape};
 use crate::terminal::{Output, printable};
 use plumb_report::change as change_json;
-use plumb_report::kernel_time;
+use plumb_syscalls::Abi;
 
 /// Samples per second: runs may be short, and the error falls with the square root of the number of samples.
 const FREQUENCY: u32 = 1999;
@@ -58,7 +58,7 @@ impl Profiles {
     /// Compares the profiles and passes the result to `then`.
     pub fn explain<T>(&self, args: &Args, then: impl FnOnce(&Explained<'_, '_>) -> T) -> T {
         let views = self.0.each_ref().map(|side| side.iter().map(view).collect::<Vec<_>>());
-        let abi = self.0[0].first().and_then(|profile| kernel_time::abi(&profile.meta.arch));
+        let abi = self.0[0].first().and_then(|profile| Abi::of_machine(&profile.meta.arch));
         let diff = |by: By| {
             let options = DiffOptions { by, alpha: args.alpha, ..DiffOptions::default() };
             Diff::new(&views[0], &views[1], options, |number| plumb_syscalls::name(abi?, number))

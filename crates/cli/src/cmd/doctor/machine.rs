@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use plumb_capture_perf::{Abilities, CONTAINER_REMEDY, Named, Trigger, allows_own_processes, try_counters};
-use plumb_process::{CAP_PERFMON, CAP_SYS_ADMIN, Host, setcap_perf};
+use plumb_process::{CAP_PERFMON, CAP_SYS_ADMIN, Host, can_observe, setcap_perf};
 
 use super::facts::{CAPABILITIES, Facts};
 use super::finding::State::{Good, Limited, Missing};
@@ -38,6 +38,7 @@ pub(super) fn diagnosis() -> Diagnosis {
         tracepoints(),
         functions,
     ];
+    findings.extend(architecture());
     findings.extend(uprobes::finding());
     findings.extend(bpf);
     let subject = format!(
@@ -52,6 +53,14 @@ pub(super) fn diagnosis() -> Diagnosis {
         programs,
         ..Diagnosis::new(subject, findings)
     }
+}
+
+/// `None` where recording is supported.
+fn architecture() -> Option<Finding> {
+    let arch = std::env::consts::ARCH;
+    can_observe()
+        .err()
+        .map(|_| Finding::new(Missing, "architecture", format!("{arch}: plumb records on x86_64 only")))
 }
 
 fn permission(host: &Host) -> Finding {

@@ -29,7 +29,7 @@ pub(super) fn load(latency: bool, apart: Option<Apart>) -> Result<CallSums> {
         Some(Apart::File) => Per::File,
     };
     let facts = |number| {
-        let name = named(Abi::X86_64, number);
+        let name = named(Abi::NATIVE, number);
         CallFacts { text: path_argument(&name), takes_file: takes_file(&name) }
     };
     CallSums::load(latency, per, facts).map_err(|error| refusal(&error))
@@ -139,7 +139,7 @@ fn row_of(call: &str) -> String {
 
 fn calls(accounts: BTreeMap<Option<u32>, Account>, floor: u64) -> Vec<Call> {
     let call = |(number, account): (Option<u32>, Account)| Call {
-        name: number.map_or("others".into(), |number| named(Abi::X86_64, number)),
+        name: number.map_or("others".into(), |number| named(Abi::NATIVE, number)),
         account: Account { times: account.times.map(|times| times.without(floor)), ..account },
     };
     let mut calls: Vec<Call> = accounts.into_iter().map(call).collect();

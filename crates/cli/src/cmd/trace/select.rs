@@ -33,11 +33,11 @@ impl Selection {
             Err(error) => (None, Some(format!("arguments are shown as numbers: {error}"))),
         };
         let describe =
-            |number: u32| plumb_call_watch::described(tracefs.as_ref()?, name(Abi::X86_64, number)?, bytes);
+            |number: u32| plumb_call_watch::described(tracefs.as_ref()?, name(Abi::NATIVE, number)?, bytes);
         let is_excluding = words.first().is_some_and(|word| word.starts_with('!'));
         let words: Vec<&str> = words.iter().map(|word| word.trim_start_matches('!')).collect();
         for word in &words {
-            let is_call = [Abi::X86_64, Abi::X86].iter().any(|&abi| number(abi, word).is_some());
+            let is_call = [Abi::NATIVE, Abi::COMPAT].iter().any(|&abi| number(abi, word).is_some());
             match word.strip_prefix('%') {
                 Some(group) if in_group(group, "", &Signature::default()).is_none() => {
                     bail!(
@@ -58,7 +58,7 @@ impl Selection {
         let mut calls = Vec::new();
         for number in 0..NUMBERS {
             let signature = describe(number).unwrap_or_default();
-            let is_asked = is_asked(name(Abi::X86_64, number).unwrap_or(""), &signature);
+            let is_asked = is_asked(name(Abi::NATIVE, number).unwrap_or(""), &signature);
             calls.push((signature, is_asked));
         }
         let tracks =
@@ -72,7 +72,7 @@ impl Selection {
     pub fn tracepoints(&self) -> Vec<String> {
         let asked =
             (0..).zip(&self.calls).filter(|(_, (signature, is_asked))| *is_asked && !signature.is_unknown());
-        let names = asked.filter_map(|(number, _)| name(Abi::X86_64, number));
+        let names = asked.filter_map(|(number, _)| name(Abi::NATIVE, number));
         let events: Vec<String> =
             names.map(|name| format!("syscalls:sys_enter_{}", Signature::described_as(name))).collect();
         // Each tracepoint needs a file descriptor per CPU.
@@ -82,22 +82,22 @@ impl Selection {
     /// The signature of a call.
     pub fn signature(&self, abi: Abi, number: u32) -> &Signature {
         static NONE: Signature = Signature::unknown();
-        let known = self.calls.get(number as usize).filter(|_| abi == Abi::X86_64);
+        let known = self.calls.get(number as usize).filter(|_| abi == Abi::NATIVE);
         known.map_or(&NONE, |(signature, _)| signature)
     }
 
     /// Passes on the recording options of each call. `plainly`: copy no memory.
     pub fn each(&self, plainly: bool, mut tell: impl FnMut(Abi, u32, &Want) -> io::Result<()>) -> Result<()> {
-        let tracked: Vec<u32> = tracked().filter_map(|name| number(Abi::X86_64, name)).collect();
+        let tracked: Vec<u32> = tracked().filter_map(|name| number(Abi::NATIVE, name)).collect();
         for (number, (signature, show)) in (0..).zip(&self.calls) {
             let track = self.tracks && tracked.contains(&number);
             let takes = if plainly { Vec::new() } else { signature.takes().to_vec() };
-            tell(Abi::X86_64, number, &Want { show: *show, track, takes })?;
+            tell(Abi::NATIVE, number, &Want { show: *show, track, takes })?;
         }
         for number in 0..NUMBERS {
-            let name = name(Abi::X86, number).unwrap_or("");
+            let name = name(Abi::COMPAT, number).unwrap_or("");
             let show = self.names.as_ref().is_none_or(|names| names.iter().any(|known| known == name));
-            tell(Abi::X86, number, &Want { show, ..Want::default() })?;
+            tell(Abi::COMPAT, number, &Want { show, ..Want::default() })?;
         }
         Ok(())
     }

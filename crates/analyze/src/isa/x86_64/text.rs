@@ -8,8 +8,10 @@ use iced_x86::{
 };
 use plumb_profile::Address;
 
+use super::MachineInstruction;
+
 /// Formats instructions as GNU tools do.
-pub(super) struct Writer {
+pub(crate) struct Writer {
     formatter: GasFormatter,
 }
 
@@ -28,9 +30,9 @@ impl Writer {
     }
 
     /// Formats an instruction.
-    pub fn text(&mut self, instruction: &Instruction) -> String {
+    pub fn text(&mut self, instruction: &MachineInstruction) -> String {
         let mut text = String::new();
-        self.formatter.format(instruction, &mut Plain(&mut text));
+        self.formatter.format(&instruction.0, &mut Plain(&mut text));
         text
     }
 }

@@ -5,11 +5,12 @@
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
-use crate::loops::Operands;
+use super::{MachineInstruction, whole};
+use crate::isa::{Operands, Register as Whole};
 
 /// Register values by DWARF number; `None` is unknown.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Values([Option<u64>; 16]);
+pub(crate) struct Values([Option<u64>; 16]);
 
 impl Values {
     pub fn new(values: &[u64; 16]) -> Self {
@@ -21,7 +22,7 @@ impl Values {
         if register == Register::None {
             return Some(0);
         }
-        let whole = self.0[dwarf_number(register.full_register())?]?;
+        let whole = self.0[number_of(register)?]?;
         let is_high = matches!(register, Register::AH | Register::BH | Register::CH | Register::DH);
         let shifted = if is_high { whole >> 8 } else { whole };
         Some(truncated(shifted, register.size()))
@@ -29,17 +30,20 @@ impl Values {
 
     /// Writes a register: a 32-bit write clears the upper half, a narrower one keeps the rest.
     fn set(&mut self, register: Register, value: Option<u64>) {
-        let Some(number) = dwarf_number(register.full_register()) else { return };
+        let Some(number) = number_of(register) else { return };
         let is_whole = register.size() >= 4;
         self.0[number] = value.filter(|_| is_whole).map(|value| truncated(value, register.size()));
     }
 
     /// Emulates one instruction.
-    pub fn step(&mut self, instruction: &Instruction, operands: &Operands) {
+    pub fn step(&mut self, instruction: &MachineInstruction, operands: &Operands) {
+        let instruction = &instruction.0;
         let result = self.result(instruction);
         // Exchanges, wide multiplications and string counters write more than one register.
-        for &register in &operands.writes {
-            self.set(register, None);
+        for register in &operands.writes {
+            if let Whole::General(number) = register {
+                self.0[usize::from(*number)] = None;
+            }
         }
         if instruction.op_count() > 0
             && instruction.op0_kind() == OpKind::Register
@@ -63,7 +67,7 @@ impl Values {
             Mnemonic::Mov | Mnemonic::Movzx => other()?,
             Mnemonic::Movsx | Mnemonic::Movsxd => extended(other()?, instruction.op1_register().size()),
             Mnemonic::Cdqe => extended(self.get(Register::EAX)?, 4),
-            Mnemonic::Lea => self.address(instruction)?,
+            Mnemonic::Lea => self.address_of(instruction)?,
             Mnemonic::Add => own()?.wrapping_add(other()?),
             Mnemonic::Sub if same(instruction) => 0,
             Mnemonic::Sub => own()?.wrapping_sub(other()?),
@@ -106,8 +110,12 @@ impl Values {
         }
     }
 
-    /// Returns the address of a memory operand: base + index × scale + displacement.
-    pub fn address(&self, instruction: &Instruction) -> Option<u64> {
+    /// Returns the address of a memory operand.
+    pub fn address(&self, instruction: &MachineInstruction) -> Option<u64> {
+        self.address_of(&instruction.0)
+    }
+
+    fn address_of(&self, instruction: &Instruction) -> Option<u64> {
         if instruction.is_ip_rel_memory_operand() {
             // In addresses of the file: the same for all samples of a file.
             return Some(instruction.ip_rel_memory_address());
@@ -142,41 +150,26 @@ fn extended(value: u64, bytes: usize) -> u64 {
     }
 }
 
-fn dwarf_number(register: Register) -> Option<usize> {
-    Some(match register {
-        Register::RAX => 0,
-        Register::RDX => 1,
-        Register::RCX => 2,
-        Register::RBX => 3,
-        Register::RSI => 4,
-        Register::RDI => 5,
-        Register::RBP => 6,
-        Register::RSP => 7,
-        Register::R8 => 8,
-        Register::R9 => 9,
-        Register::R10 => 10,
-        Register::R11 => 11,
-        Register::R12 => 12,
-        Register::R13 => 13,
-        Register::R14 => 14,
-        Register::R15 => 15,
-        _ => return None,
-    })
+/// DWARF number of a general register.
+fn number_of(register: Register) -> Option<usize> {
+    match whole(register)? {
+        Whole::General(number) => Some(number.into()),
+        Whole::Other(_) => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
+    use plumb_profile::Address;
 
     use super::*;
+    use crate::isa::{decode, operands};
 
     /// Runs the code and returns rax, rdx, rcx, rbx.
     fn run(code: &[u8], values: [u64; 16]) -> [Option<u64>; 4] {
         let mut values = Values::new(&values);
-        let mut factory = InstructionInfoFactory::new();
-        for instruction in &mut Decoder::new(64, code, DecoderOptions::NONE) {
-            values.step(&instruction, &Operands::of(&instruction, &mut factory));
-        }
+        let code = decode(Address(0), code, 64);
+        code.iter().zip(operands(&code)).for_each(|(one, operands)| values.step(one, &operands));
         [values.0[0], values.0[1], values.0[2], values.0[3]]
     }
 
