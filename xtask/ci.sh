@@ -13,8 +13,23 @@ export CARGO_INCREMENTAL=0
 step() {
     printf '\n== %s\n' "$*"
     begin=$(date +%s)
-    "$@"
+    # Not left to -e, which does not hold in what `||` follows.
+    "$@" || { printf '== failed: %s\n' "$*"; exit 1; }
     printf '== took %s s\n' $(($(date +%s) - begin))
+}
+
+# Runs two functions at once, each of which leaves a processor idle now and then: a browser waits for pictures, a server for its clients. The
+# output of the second one comes when both have ended.
+side_by_side() {
+    log=$(mktemp)
+    "$2" >"$log" 2>&1 &
+    other=$!
+    failed=
+    ("$1") || failed=yes
+    wait "$other" || failed=yes
+    cat "$log"
+    rm "$log"
+    [ -z "$failed" ] || exit 1
 }
 
 step cargo fmt --all --check
@@ -28,7 +43,6 @@ step env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-p
 # dependencies, and take minutes.
 step cargo test --workspace --no-run --quiet
 export PLUMB_IS_BUILT=1
-step xtask/web.sh
 # Recording is for x86_64 alone so far: only types are held together here, and nothing is linked or run.
 step cargo check --package plumb --target aarch64-unknown-linux-gnu
 step cargo check --manifest-path crates/unwind/no_std/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/no_std"
@@ -36,10 +50,17 @@ step cargo check --manifest-path crates/unwind/no_std/Cargo.toml --target-dir "$
 step env PLUMB_FUZZ_SECONDS=30 cargo test --workspace --test smoke -- --nocapture
 step make test-kernels
 built=$(cd "${CARGO_TARGET_DIR:-target}/debug" && pwd)
-step env PLUMB="$built/plumb" xtask/docs.py
-step env PLUMB="$built/plumb" xtask/deploy.sh
-# Clients of others, from their registries, push and ask: a minute and a half. Where one can't be installed it says so.
-step env PLUMB_CLIENTS=optional bench/serve/clients.sh "$built/plumb"
-# Two minutes of processes, servers that are killed and agents that are restarted: the store has what agents took, to the nanosecond. Memory is that of a debug build.
-step bench/agent/soak.py --plumb "$built/plumb" --short --most 300
+page() {
+    step xtask/web.sh
+}
+others() {
+    step env PLUMB="$built/plumb" xtask/docs.py
+    step env PLUMB="$built/plumb" xtask/deploy.sh
+    # Clients of others, from their registries, push and ask. Where one can't be installed it says so.
+    step env PLUMB_CLIENTS=optional bench/serve/clients.sh "$built/plumb"
+    # Two minutes of processes, servers that are killed and agents that are restarted: the store has what agents took, to the nanosecond. Memory
+    # is that of a debug build.
+    step bench/agent/soak.py --plumb "$built/plumb" --short --most 300
+}
+side_by_side page others
 step make test

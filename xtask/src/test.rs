@@ -1,13 +1,17 @@
-//! `make test`: runs every test of the workspace, also after one has failed, and closes with one summary: suites, tests, who failed, what was
-//! skipped for want of what, which suites took longest. The last line is as cargo's own of one suite, summed up over all.
+//! `make test`: builds every test of the workspace, runs the suites side by side, also after one has failed, and closes with one summary: suites,
+//! tests, who failed, what was skipped for want of what, which suites took longest. The last line is as cargo's own of one suite, summed up over
+//! all.
 //!
 //! Not here: what a test requires of the machine and how it skips (the crate `fixtures`).
 
+mod build;
 mod lines;
+mod order;
+mod pool;
 mod summary;
 
-use std::io::{BufRead, BufReader, Write, pipe};
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
@@ -15,18 +19,53 @@ use anyhow::{Context, Result};
 
 use lines::Tally;
 
-/// Runs `cargo test` with further arguments. Its exit code, or 1 where a test failed.
+/// Runs the tests. Arguments up to `--` choose what cargo builds, all of the workspace without any; those behind it go to each suite. The exit
+/// code is 1 where a test failed.
 pub fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
-    let skips = root.join(target(root)).join("skips");
-    std::fs::create_dir_all(skips.parent().context("a folder for what is built")?)?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let skips = target.join("skips");
+    std::fs::create_dir_all(&target)?;
     std::fs::write(&skips, "").with_context(|| skips.display().to_string())?;
     let begin = Instant::now();
-    // Both of cargo's outputs through one pipe: which suite a result is of is said on the other one.
-    let (output, input) = pipe()?;
+    let at = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
+    let (chosen, for_suites) = (&arguments[..at], arguments[at..].get(1..).unwrap_or_default());
+    let chosen = if chosen.is_empty() { &["--workspace".to_owned()] } else { chosen };
+
+    let suites = build::suites(root, chosen)?;
+    let built = begin.elapsed();
+    let output = target.join("test-output");
+    std::fs::create_dir_all(&output)?;
+    let mut tally = Tally::default();
+    pool::Pool { output: &output, skips: &skips, arguments: for_suites }.run(suites, &mut tally)?;
+    if arguments.is_empty() {
+        documentation(root, &mut tally)?;
+    }
+
+    let skips = std::fs::read_to_string(&skips).context("what was skipped")?;
+    let is_good = tally.failures.is_empty() && tally.failed == 0;
+    println!("\n== Built in {:.0} s", built.as_secs_f64());
+    summary::write(&mut std::io::stdout(), &tally, &skips, begin.elapsed(), is_good)?;
+    Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Runs the examples in documentation of the whole workspace.
+fn documentation(root: &Path, tally: &mut Tally) -> Result<()> {
+    let begin = Instant::now();
+    let output = cargo(root)
+        .args(["test", "--doc", "--workspace", "--no-fail-fast"])
+        .output()
+        .context("cargo test --doc")?;
+    std::io::stdout().write_all(&output.stdout)?;
+    std::io::stderr().write_all(&output.stderr)?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    tally.add("documentation", &text, begin.elapsed(), output.status.success());
+    Ok(())
+}
+
+/// Cargo, without what cargo says in the environment of the package that it runs now: a build script that asks (ring's does) would be run again,
+/// and all that depends on it built a second time.
+fn cargo(root: &Path) -> Command {
     let mut command = Command::new(env!("CARGO"));
-    command.args(["test", "--no-fail-fast"]).current_dir(root).env("PLUMB_SKIPS", &skips);
-    // Cargo says in the environment which package it runs, this one. A build script that asks (ring's does) would be run again, and all that
-    // depends on it built a second time.
     for (name, _) in std::env::vars_os() {
         if name
             .to_str()
@@ -35,27 +74,6 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
             command.env_remove(name);
         }
     }
-    if arguments.is_empty() {
-        command.arg("--workspace");
-    }
-    command.args(arguments).stdout(input.try_clone()?).stderr(input);
-    let mut cargo = command.spawn().context("cargo test")?;
-    // It holds the other end of the pipe, which would never end.
-    drop(command);
-    let mut tally = Tally::default();
-    let mut stdout = std::io::stdout();
-    for line in BufReader::new(output).split(b'\n') {
-        let line = String::from_utf8_lossy(&line?).into_owned();
-        writeln!(stdout, "{line}")?;
-        tally.read(&line, begin.elapsed());
-    }
-    let status = cargo.wait()?;
-    let skips = std::fs::read_to_string(&skips).context("what was skipped")?;
-    let is_good = status.success() && tally.failed == 0;
-    summary::write(&mut stdout, &tally, &skips, begin.elapsed(), is_good)?;
-    Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn target(root: &Path) -> std::path::PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into)
+    command.current_dir(root);
+    command
 }

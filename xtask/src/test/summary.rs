@@ -22,9 +22,6 @@ pub fn write(out: &mut impl Write, tally: &Tally, skips: &str, took: Duration, i
     for (suite, test) in &tally.failures {
         writeln!(out, "FAILED  {suite}: {test}")?;
     }
-    if let Some(suite) = tally.died() {
-        writeln!(out, "FAILED  {suite}: the suite ended without a result")?;
-    }
     writeln!(
         out,
         "\ntest result: {}. {} passed; {} failed; {} ignored; {} measured; {} filtered out; finished in {:.2}s",

@@ -1,0 +1,45 @@
+//! In which order suites run, and which may not run at the same time.
+
+use super::build::Suite;
+
+/// Suites that take longest, by the summary of an earlier run. They begin first: one that began last would run on when all others have ended.
+const FIRST: [&str; 6] = ["oracle", "explain", "pgo", "metrics", "agent", "off_cpu"];
+
+/// Suites that measure something another busy program would change. They run last, one at a time.
+const ALONE: [&str; 16] = [
+    "advice",
+    "calls",
+    "eviction",
+    "interpreted",
+    "journal_memory",
+    "journal_tables_memory",
+    "kernel",
+    "killed",
+    "mappings",
+    "off_cpu_python",
+    "processes",
+    "programs",
+    "python_versions",
+    "queued",
+    "record",
+    "record_python",
+];
+
+/// Beginnings of the names of suites of which one runs at a time: two agents on one machine see one another.
+const ONE_AT_A_TIME: [&str; 1] = ["agent"];
+
+/// Whether no other suite may run beside this one.
+pub fn is_alone(suite: &Suite) -> bool {
+    ALONE.contains(&suite.name.as_str())
+}
+
+/// Whether two suites may not run at the same time.
+pub fn exclude(one: &str, other: &str) -> bool {
+    ONE_AT_A_TIME.iter().any(|beginning| one.starts_with(beginning) && other.starts_with(beginning))
+}
+
+/// Sorts suites: the longest first, those that run alone last.
+pub fn sort(suites: &mut [Suite]) {
+    let first = |suite: &Suite| FIRST.iter().position(|name| *name == suite.name).unwrap_or(FIRST.len());
+    suites.sort_by_key(|suite| (is_alone(suite), first(suite)));
+}

@@ -1,0 +1,113 @@
+//! Runs suites side by side, as many as there are processors, each with one test at a time. As many tests run at once as with cargo, which runs the
+//! suites one after another: there a processor has nothing to do while a suite's last test waits.
+
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use super::build::Suite;
+use super::lines::Tally;
+use super::order;
+
+/// A suite that runs for longer is killed: it hangs.
+const LONGEST: Duration = Duration::from_secs(20 * 60);
+/// How often running suites are looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What all suites of a run have in common.
+pub struct Pool<'a> {
+    /// Directory for their output. Files, as a pipe would stay open with a process that a test left behind.
+    pub output: &'a Path,
+    /// File of skipped checks, which the crate `fixtures` writes.
+    pub skips: &'a Path,
+    /// Arguments of each suite.
+    pub arguments: &'a [String],
+}
+
+/// A suite that runs.
+struct Running {
+    suite: Suite,
+    child: Child,
+    began: Instant,
+}
+
+impl Pool<'_> {
+    /// Runs the suites, and prints the output of each when it has ended.
+    pub fn run(&self, mut suites: Vec<Suite>, tally: &mut Tally) -> Result<()> {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        order::sort(&mut suites);
+        let mut waiting: VecDeque<Suite> = suites.into();
+        let mut running: Vec<Running> = Vec::new();
+        while !waiting.is_empty() || !running.is_empty() {
+            while running.len() < processors
+                && let Some(next) = next(&waiting, &running)
+                && let Some(suite) = waiting.remove(next)
+            {
+                running.push(self.start(suite, processors)?);
+            }
+            std::thread::sleep(LOOK);
+            let mut at = 0;
+            while at < running.len() {
+                match ended(&mut running[at])? {
+                    Some(status) => self.finish(&running.remove(at), status, tally)?,
+                    None => at += 1,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn start(&self, suite: Suite, processors: usize) -> Result<Running> {
+        let output = File::create(self.output_of(&suite)).context("the output of a suite")?;
+        let threads = if order::is_alone(&suite) { processors } else { 1 };
+        let mut command = Command::new(&suite.program);
+        command.arg(format!("--test-threads={threads}")).args(self.arguments);
+        command.current_dir(&suite.directory).env("PLUMB_SKIPS", self.skips);
+        command.env("CARGO_MANIFEST_DIR", &suite.directory).stdin(Stdio::null());
+        let child = command.stdout(output.try_clone()?).stderr(output).spawn();
+        let child = child.with_context(|| suite.program.display().to_string())?;
+        Ok(Running { suite, child, began: Instant::now() })
+    }
+
+    fn finish(&self, running: &Running, status: ExitStatus, tally: &mut Tally) -> Result<()> {
+        let name = &running.suite.name;
+        let output = std::fs::read(self.output_of(&running.suite)).context("the output of a suite")?;
+        let mut stdout = std::io::stdout();
+        writeln!(stdout, "\n     Running {name}")?;
+        stdout.write_all(&output)?;
+        tally.add(name, &String::from_utf8_lossy(&output), running.began.elapsed(), status.success());
+        Ok(())
+    }
+
+    /// The file that a suite's output goes to. Suites of two packages may have one name, their programs have not.
+    fn output_of(&self, suite: &Suite) -> PathBuf {
+        self.output.join(suite.program.file_name().unwrap_or(OsStr::new("suite")))
+    }
+}
+
+/// Place of the next suite that may run beside those that run.
+fn next(waiting: &VecDeque<Suite>, running: &[Running]) -> Option<usize> {
+    waiting.iter().position(|suite| {
+        running.iter().all(|other| {
+            !order::is_alone(suite)
+                && !order::is_alone(&other.suite)
+                && !order::exclude(&suite.name, &other.suite.name)
+        })
+    })
+}
+
+/// The status of a suite that has ended. One that hangs is killed.
+fn ended(running: &mut Running) -> Result<Option<ExitStatus>> {
+    if running.began.elapsed() > LONGEST {
+        eprintln!("{} has run for {} minutes: it is killed", running.suite.name, LONGEST.as_secs() / 60);
+        running.child.kill()?;
+        return Ok(Some(running.child.wait()?));
+    }
+    Ok(running.child.try_wait()?)
+}
