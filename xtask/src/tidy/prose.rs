@@ -39,7 +39,7 @@ impl Prose {
         let regex = |pattern| Regex::new(pattern).expect("a pattern that compiles");
         Self {
             kinds: KINDS.map(|(pattern, what)| (regex(pattern), what)).into(),
-            first_line: regex(r"^\s*(?://[/!]?|/?\*) (\S.*)"),
+            first_line: regex(r"^\s*(?://[/!]?|/?\*|#) (\S.*)"),
             found: BTreeMap::new(),
         }
     }
@@ -48,7 +48,7 @@ impl Prose {
     pub fn read(&mut self, file: &Path, text: &str) {
         let mut parts = file.iter().map(|part| part.to_string_lossy());
         let (Some("crates"), Some(name)) = (parts.next().as_deref(), parts.next()) else { return };
-        if !file.extension().is_some_and(|end| end == "rs" || end == "c" || end == "h") {
+        if !file.extension().is_some_and(|end| end == "rs" || end == "c" || end == "h" || end == "toml") {
             return;
         }
         let mut was_comment = false;

@@ -9,6 +9,7 @@ mod code;
 mod exit_teardown;
 mod fork_then_exec;
 mod fork_without_exec;
+mod page;
 mod registry;
 mod rule;
 mod sentence;
@@ -21,6 +22,7 @@ mod waiting_on_cpu;
 pub use calls::{Basis, CallAdvice, CallEvent, Costs, FaultEvent, Watched};
 pub(crate) use code::advise_code;
 pub use code::{CodeAdvice, Extent, Prediction, ScriptSources};
+pub use page::rules_page;
 pub use rule::{LEAST_PERCENT, Measure, Rule};
 
 use crate::cost::Cost;

@@ -153,6 +153,7 @@ pub(super) const SUBJECTS: [Subject; 10] = [
 
 /// The rules of a subject.
 pub(super) struct Rules {
+    pub title: &'static str,
     pub code: Vec<CodeRule>,
     pub calls: Vec<CallRule>,
     pub programs: Vec<ProgramRule>,
@@ -176,7 +177,7 @@ pub(super) fn all() -> Result<Vec<Rules>, String> {
         code.extend(subject.code.iter().map(|rule| rule()));
         calls.extend(subject.calls.iter().map(|rule| rule()));
         let programs = subject.programs.iter().map(|rule| rule()).collect();
-        Ok(Rules { code, calls, programs })
+        Ok(Rules { title: subject.title, code, calls, programs })
     };
     SUBJECTS.iter().zip(stanzas).map(of_subject).collect()
 }

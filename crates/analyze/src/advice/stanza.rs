@@ -123,6 +123,7 @@ impl Stanza {
             gain: self.gain,
             activity: self.activity.clone(),
             apart_from: find.apart_from,
+            named: find.in_words(),
             ..CodeRule::new(rule, self.least_percent, find_all)
         }))
     }
@@ -164,6 +165,11 @@ impl Stanza {
 impl Find {
     fn names(&self) -> Names {
         Names { whole: self.functions.clone().leak(), begin: self.prefixes.clone().leak() }
+    }
+
+    fn in_words(&self) -> Vec<String> {
+        let functions = self.functions.iter().chain(&self.prefixes).map(|name| format!("`{name}`"));
+        functions.chain(self.files.iter().map(|file| format!("scripts in `{file}`"))).collect()
     }
 }
 

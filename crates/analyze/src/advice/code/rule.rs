@@ -35,6 +35,8 @@ pub(in crate::advice) struct CodeRule {
     /// Minimum share of CPU time, in percent.
     pub least_percent: f64,
     pub find: Finder,
+    /// The functions and files that `find` counts, in Markdown, where it is data.
+    pub named: Vec<String>,
     /// Set if samples do not show whether the program does more than necessary.
     pub activity: Option<Activity>,
     /// Name of a rule whose functions only seem to be the reason: C++ flushes by an operator that otherwise formats (`<< std::endl`).
@@ -48,9 +50,9 @@ impl CodeRule {
         least_percent: f64,
         find: impl Fn(&Code<'_, '_>) -> Spent + Send + Sync + 'static,
     ) -> Self {
-        let (in_language, find) = (Vec::new(), Box::new(find));
+        let (in_language, find, named) = (Vec::new(), Box::new(find), Vec::new());
         let (gain, extent) = (GainModel::Unknown, Extent::Calls);
-        Self { rule, in_language, gain, extent, least_percent, find, activity: None, apart_from: None }
+        Self { rule, in_language, gain, extent, least_percent, find, named, activity: None, apart_from: None }
     }
 
     /// Returns the rule with the remedy for a language.
