@@ -51,6 +51,14 @@ pub(super) fn word(number: u64) -> String {
     word.map_or_else(|| grouped(number as f64), |word| (*word).to_owned())
 }
 
+/// Writes a duration in seconds.
+pub(super) fn seconds(ns: u64) -> String {
+    match ns {
+        1_000_000_000 => "a second".into(),
+        ns => format!("{} s", ns as f64 / 1e9),
+    }
+}
+
 /// Writes a number of bytes in the largest unit that divides it.
 pub(super) fn size(bytes: u64) -> String {
     match bytes {
@@ -73,6 +81,7 @@ mod tests {
         assert_eq!([0.3, 0.02, 1.0 / 7.0].map(percent), ["30%", "2%", "14.29%"]);
         assert_eq!([0.5, 1.0 / 3.0, 0.8, 0.15].map(part), ["half", "a third", "four fifths", "15%"]);
         assert_eq!([2, 10, 1000].map(word), ["two", "ten", "1,000"]);
+        assert_eq!([1_000_000_000, 500_000_000].map(seconds), ["a second", "0.5 s"]);
         assert_eq!([16, 4096, 4 << 20, 65536].map(size), ["16 bytes", "4 KiB", "4 MiB", "64 KiB"]);
     }
 }

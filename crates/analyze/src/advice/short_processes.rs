@@ -1,7 +1,7 @@
 //! Rule: very many short-lived processes, as in shell loops, makefiles and test runners.
 
 use super::{Advice, Found, Measure, ProgramRule, Rule, ms_each, text};
-use crate::procs::{Procs, Program};
+use crate::procs::{Procs, Program, SHORT_NS};
 
 /// Minimum number of short processes per second.
 const LEAST_PER_SECOND: f64 = 50.0;
@@ -17,7 +17,7 @@ pub(super) fn rule() -> ProgramRule {
     let rule = Rule {
         name: NAME,
         claim: "starts short-lived processes, one after the other",
-        pattern: "many processes that each live for less than 10 ms",
+        pattern: text(format!("many processes that each live for less than {} ms", SHORT_NS as f64 / 1e6)),
         threshold: text(format!("at least {LEAST_PER_SECOND} a second")),
         remedy: "do the work in the caller (a shell's builtin, a library call), give one process many inputs, or keep one running",
         bound: "all that these processes cost, and the forks that started them",

@@ -12,7 +12,7 @@ use super::calls::{CallRule, Often};
 use super::code::{Activity, Code, CodeRule, GainModel, Language, Names};
 use super::sentence::{grouped, part, text};
 
-/// A rule. It has either `find` and what belongs to it, or `watch`.
+/// A rule. Texts without a comment are those of [`Rule`]. A rule on user code has `find`, a share and a gain; one on system calls has `watch`.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Stanza {
@@ -29,10 +29,8 @@ pub(super) struct Stanza {
     bound: &'static str,
     source: &'static str,
     /// Minimum share of CPU time, in percent.
-    #[serde(default)]
-    least_percent: f64,
-    #[serde(default)]
-    gain: GainModel,
+    least_percent: Option<f64>,
+    gain: Option<GainModel>,
     activity: Option<Activity>,
     find: Option<Find>,
     watch: Option<Counted>,
@@ -105,6 +103,14 @@ impl Stanza {
     /// Returns the rule, if it is one on user code. `all` are the stanzas that it may name.
     pub fn code_rule(&self, all: &[Stanza]) -> Result<Option<CodeRule>, String> {
         let Some(find) = &self.find else { return Ok(None) };
+        let (Some(least_percent), Some(gain), None) = (self.least_percent, self.gain, &self.watch) else {
+            return Err(format!("{}: `find` takes `least_percent` and `gain`, and no `watch`", self.name));
+        };
+        if find.without.is_some() && find.in_kernel.is_some()
+            || !find.files.is_empty() && (find.without.is_some() || find.in_kernel.is_some())
+        {
+            return Err(format!("{}: one of `without`, `in_kernel` and `files`", self.name));
+        }
         let rule = self.texts("at least {least}% of processor time");
         let functions = find.names();
         let (files, in_kernel, not_for_scripts) = (find.files.clone(), find.in_kernel, find.not_for_scripts);
@@ -120,25 +126,26 @@ impl Stanza {
         let in_language = |(&of, &remedy): (&Language, &&'static str)| (of, Rule { remedy, ..rule });
         Ok(Some(CodeRule {
             in_language: self.remedy_in.iter().map(in_language).collect(),
-            gain: self.gain,
+            gain,
             activity: self.activity.clone(),
             apart_from: find.apart_from,
             named: find.in_words(),
-            ..CodeRule::new(rule, self.least_percent, find_all)
+            ..CodeRule::new(rule, least_percent, find_all)
         }))
     }
 
     /// Returns the rule, if it is one on single calls.
     pub fn call_rule(&self) -> Result<Option<CallRule>, String> {
-        if self.watch.is_some() == self.find.is_some() {
-            return Err(format!("{}: either `find` or `watch`", self.name));
+        if self.find.is_some() {
+            return Ok(None);
         }
-        let rule = |Counted { calls, per_second }: &Counted| {
-            let (calls, per_second) = (&*calls.clone().leak(), *per_second);
-            let rule = self.texts("{per_second} calls a second");
-            CallRule::new(rule, calls, move || Box::new(Often::new(calls, per_second)))
+        let of_code = (self.least_percent, self.gain, &self.activity, self.remedy_in.is_empty());
+        let (Some(Counted { calls, per_second }), (None, None, None, true)) = (&self.watch, of_code) else {
+            return Err(format!("{}: neither `find` nor only `watch`", self.name));
         };
-        Ok(self.watch.as_ref().map(rule))
+        let (calls, per_second) = (&*calls.clone().leak(), *per_second);
+        let rule = self.texts("{per_second} calls a second");
+        Ok(Some(CallRule::new(rule, calls, move || Box::new(Often::new(calls, per_second)))))
     }
 
     /// Returns the texts, with numbers in place of their names.
@@ -147,11 +154,12 @@ impl Stanza {
             if !sentence.contains('{') {
                 return sentence;
             }
+            let least = self.least_percent.map(|least| least.to_string());
             let in_kernel = self.find.as_ref().and_then(|find| find.in_kernel);
             let per_second = self.watch.as_ref().map(|watch| watch.per_second);
             text(
                 sentence
-                    .replace("{least}", &self.least_percent.to_string())
+                    .replace("{least}", &least.unwrap_or_default())
                     .replace("{in_kernel}", &in_kernel.map(part).unwrap_or_default())
                     .replace("{per_second}", &per_second.map(grouped).unwrap_or_default()),
             )

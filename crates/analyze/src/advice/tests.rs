@@ -53,7 +53,10 @@ fn found(stack: &str) -> Vec<&'static str> {
 fn rules_of_data_hold_for_their_examples_only() {
     let files = SUBJECTS.iter().map(|subject| stanza::read(subject.data).expect(subject.title));
     for stanza in files.flatten() {
-        let Some(stanza::Example { seen, unseen }) = stanza.example else { continue };
+        let Some(stanza::Example { seen, unseen }) = stanza.example else {
+            assert!(matches!(stanza.call_rule(), Ok(Some(_))), "{} has no example", stanza.name);
+            continue;
+        };
         assert!(found(seen).contains(&stanza.name), "{} not in {seen}: {:?}", stanza.name, found(seen));
         assert!(!found(unseen).contains(&stanza.name), "{} in {unseen}", stanza.name);
     }
@@ -72,9 +75,12 @@ fn a_key_that_nobody_knows_is_refused() {
         let error = stanzas[0].code_rule(&stanzas).err();
         error.or(stanzas[0].call_rule().err()).unwrap_or_default()
     };
-    assert_eq!(of("find.functions = ['g']"), "");
-    assert!(of("").contains("either `find` or `watch`"));
-    assert!(of("find.without.rule = 'z'").contains("z: no rule"));
+    let code = "least_percent = 2\ngain = 'unknown'\nfind.functions = ['g']\n";
+    assert_eq!([of(code), of("watch = { calls = ['g'], per_second = 2 }")], [""; 2]);
+    assert!(of("").contains("neither `find` nor only `watch`"));
+    assert!(of("find.functions = ['g']").contains("`find` takes `least_percent`"));
+    assert!(of(&format!("{code}find.without.rule = 'z'")).contains("z: no rule"));
+    assert!(of(&format!("{code}find.without = {{}}\nfind.files = ['z']")).contains("one of"));
 }
 
 #[test]

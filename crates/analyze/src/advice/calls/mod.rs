@@ -50,7 +50,7 @@ pub use rule::{CallEvent, FaultEvent};
 use rustc_hash::FxHashMap;
 
 use super::registry::call_rules;
-use super::sentence::{grouped, part, percent as in_percent, size, text, word};
+use super::sentence::{grouped, part, percent as in_percent, seconds, size, text, word};
 use super::{LEAST_PERCENT, Measure, Rule};
 pub(super) use often::Often;
 pub(super) use rule::CallRule;

@@ -1,7 +1,9 @@
 //! Rule: an allocator returns memory that it soon needs again.
 
 use super::pages::{PAGE, Range, Ranges};
-use super::{Basis, CallEvent, CallRule, FaultEvent, Found, MOST, Rule, Watch, count, part, percent, text};
+use super::{
+    Basis, CallEvent, CallRule, FaultEvent, Found, MOST, Rule, Watch, count, part, percent, seconds, text,
+};
 
 const CALLS: &[&str] = &["madvise"];
 /// `MADV_DONTNEED` and `MADV_FREE`.
@@ -17,8 +19,9 @@ pub(in crate::advice) fn rule() -> CallRule {
         claim: "has the allocator give memory back too soon",
         pattern: "the allocator gives pages back by madvise, and they fault in again",
         threshold: text(format!(
-            "{} of the pages given back are touched again within a second",
-            part(LEAST_BACK)
+            "{} of the pages given back are touched again within {}",
+            part(LEAST_BACK),
+            seconds(SOON_NS)
         )),
         remedy: "let the allocator wait longer before it gives memory back: dirty_decay_ms (jemalloc), MIMALLOC_PURGE_DELAY, GOGC and \
                  GOMEMLIMIT (Go)",

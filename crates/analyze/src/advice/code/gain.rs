@@ -11,11 +11,10 @@ use crate::share::{Sampling, Share};
 use super::spent::Spent;
 
 /// A rule's model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(in crate::advice) enum GainModel {
     /// The cost of the replacement can't be estimated.
-    #[default]
     Unknown,
     /// Least and most of the matched share that disappears, as fractions of 1; and the largest fraction of the own time of its callers, up to the
     /// user's function, that disappears with it.
