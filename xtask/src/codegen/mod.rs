@@ -1,4 +1,5 @@
-//! What is made of the Rust source of what programs in the kernel share with the recorder: C headers, and the reader of messages.
+//! What is made of the Rust source of what programs in the kernel share with the recorder: C headers, and the reader of messages. And the page of
+//! all rules of advice, which `analyze` writes.
 //!
 //! `codegen` writes it, `codegen --check` says whether it is what the source gives.
 
@@ -13,6 +14,9 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 
 use model::Model;
+
+/// The page of all rules.
+const RULES: &str = "docs/rules.md";
 
 /// Where sources and what is made of them are.
 const CRATE: &str = "crates/capture-bpf";
@@ -38,6 +42,7 @@ const ALL: [Made; 3] = [
 
 /// Writes all, or compares.
 pub fn run(root: &Path, check: bool) -> Result<()> {
+    put(root, RULES, &rules(root)?, check)?;
     let folder = root.join(CRATE);
     for Made { sources, header, reader } in ALL {
         let (mut model, mut items) = (Model::default(), Vec::new());
@@ -63,10 +68,19 @@ fn put(folder: &Path, name: &str, text: &str, check: bool) -> Result<()> {
     if !check {
         return std::fs::write(path, text).context(name.to_owned());
     }
-    if std::fs::read_to_string(path).context(name.to_owned())? != text {
-        bail!("{CRATE}/{name} is not what its source gives: cargo run -p xtask -- codegen");
+    if std::fs::read_to_string(&path).context(name.to_owned())? != text {
+        bail!("{} is not what its source gives: cargo run -p xtask -- codegen", path.display());
     }
     Ok(())
+}
+
+/// The page of all rules, as an example program of their crate prints it.
+fn rules(root: &Path) -> Result<String> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["run", "--quiet", "-p", "plumb-analyze", "--example", "rules"]);
+    let output = cargo.current_dir(root).stderr(Stdio::inherit()).output().context("cargo")?;
+    ensure!(output.status.success(), "cargo run -p plumb-analyze --example rules failed");
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// Rust source as `cargo fmt` has it.

@@ -1,4 +1,4 @@
-//! Comments that open in ways that a reader has to decode: a bare "What", a pronoun without a noun, "Likewise".
+//! Comments, and texts of rules that are data, that open in ways that a reader has to decode: a bare "What", a pronoun without a noun, "Likewise".
 //!
 //! A lint of openings and words, not a judge of sentences. Each crate has a number of such comments, which may only fall.
 
@@ -23,13 +23,15 @@ const KINDS: [(&str, &str); 10] = [
     (r"\bthat (is|are) there\b|\bthere (is|are) (none|no)\b.*\bof (it|them)\b", "says \"that is there\""),
 ];
 
-/// Comments of each crate that have one of these. Lower a number when comments are rewritten; none may rise.
-const LEFT: [(&str, usize); 0] = [];
+/// Comments of each crate, and texts of its rules, that have one of these. Lower a number when they are rewritten; none may rise.
+const LEFT: [(&str, usize); 1] = [("analyze/rules", 7)];
 
 /// Comment blocks of crates, by their first lines.
 pub struct Prose {
     kinds: Vec<(Regex, &'static str)>,
     first_line: Regex,
+    /// A text of a rule.
+    text: Regex,
     found: BTreeMap<String, Vec<Finding>>,
 }
 
@@ -39,7 +41,8 @@ impl Prose {
         let regex = |pattern| Regex::new(pattern).expect("a pattern that compiles");
         Self {
             kinds: KINDS.map(|(pattern, what)| (regex(pattern), what)).into(),
-            first_line: regex(r"^\s*(?://[/!]?|/?\*) (\S.*)"),
+            first_line: regex(r"^\s*(?://[/!]?|/?\*|#) (\S.*)"),
+            text: regex(r#"^(?:claim|pattern|threshold|remedy\S*|bound|source) = ["']+(.*?)["']+$"#),
             found: BTreeMap::new(),
         }
     }
@@ -48,18 +51,21 @@ impl Prose {
     pub fn read(&mut self, file: &Path, text: &str) {
         let mut parts = file.iter().map(|part| part.to_string_lossy());
         let (Some("crates"), Some(name)) = (parts.next().as_deref(), parts.next()) else { return };
-        if !file.extension().is_some_and(|end| end == "rs" || end == "c" || end == "h") {
+        if !file.extension().is_some_and(|end| end == "rs" || end == "c" || end == "h" || end == "toml") {
             return;
         }
+        let rules = format!("{name}/rules");
         let mut was_comment = false;
         for (index, line) in text.lines().enumerate() {
             let comment = self.first_line.captures(line);
             let opening = comment.as_ref().filter(|_| !was_comment).map(|found| found[1].trim().to_owned());
             was_comment = comment.is_some();
-            let Some(opening) = opening else { continue };
+            let text = self.text.captures(line).filter(|_| file.extension().is_some_and(|end| end == "toml"));
+            let of = if text.is_some() { &*rules } else { &*name };
+            let Some(opening) = opening.or(text.map(|text| text[1].to_owned())) else { continue };
             if let Some((_, what)) = self.kinds.iter().find(|(kind, _)| kind.is_match(&opening)) {
-                let what = format!("a comment {what}: {opening}");
-                self.found.entry(name.to_string()).or_default().push(Finding {
+                let what = format!("a comment or text {what}: {opening}");
+                self.found.entry(of.to_owned()).or_default().push(Finding {
                     file: PathBuf::from(file),
                     line: index + 1,
                     what,
@@ -75,8 +81,9 @@ impl Prose {
             self.found.entry(name.to_owned()).or_default();
             let found = self.found[name].len();
             if found < left {
-                let what =
-                    format!("{name} has {found} comments that have to be decoded: lower its number, {left}");
+                let what = format!(
+                    "{name} has {found} comments or texts that have to be decoded: lower its number, {left}"
+                );
                 findings.push(Finding { file: "xtask/src/tidy/prose.rs".into(), line: 1, what });
             }
         }
@@ -84,7 +91,7 @@ impl Prose {
             let left = LEFT.iter().find(|(left, _)| *left == name).map_or(0, |(_, left)| *left);
             if found.len() > left {
                 let what = format!(
-                    "{name} has {} comments that have to be decoded, and may have {left}; among them:",
+                    "{name} has {} comments or texts that have to be decoded, and may have {left}; among them:",
                     found.len()
                 );
                 findings.push(Finding { file: format!("crates/{name}").into(), line: 1, what });
@@ -118,6 +125,11 @@ mod tests {
             "{:?}",
             prose.found["made-up"].iter().map(|one| &one.what).collect::<Vec<_>>()
         );
-        assert_eq!(prose.findings().len(), 10);
+        prose.read(
+            Path::new("crates/made-up/rules/x.toml"),
+            "claim = \"is no way\"\nfind.files = [\"is no way\"]\n",
+        );
+        assert_eq!(prose.found["made-up/rules"].len(), 1);
+        assert_eq!(prose.findings().len(), 10 + 2 + 1);
     }
 }

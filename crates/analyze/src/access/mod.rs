@@ -12,7 +12,7 @@ mod sharing;
 mod working_set;
 
 pub(crate) use pace::nanoseconds_per_byte;
-pub(crate) use sharing::{LineSharing, sharing};
+pub(crate) use sharing::{LEAST_OF_SITE, LineSharing, sharing};
 pub(crate) use working_set::{WorkingSet, working_set};
 
 use std::collections::HashMap;

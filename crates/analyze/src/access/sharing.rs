@@ -7,7 +7,7 @@ use plumb_profile::ThreadId;
 use super::{Access, LINE};
 
 /// Least share of a site's samples for a thread to count.
-const LEAST_OF_SITE: f64 = 0.1;
+pub(crate) const LEAST_OF_SITE: f64 = 0.1;
 /// Least number of switches from one thread to the other, as a share of those expected in random order.
 const LEAST_MIXED: f64 = 0.5;
 

@@ -1,6 +1,6 @@
 //! Rule: a large process forks and its child execs, so page tables are copied only to be dropped.
 
-use super::{Found, Measure, ProgramRule, Rule, copies_memory, ms_each, peak_memory};
+use super::{Found, Measure, ProgramRule, Rule, copies_memory, ms_each, peak_memory, text};
 use crate::cost::Cost;
 use crate::procs::{Part, Procs, Program};
 
@@ -10,19 +10,21 @@ const LEAST_MS: f64 = 1.0;
 /// Linux 6.18.
 const PLAIN_EXEC_MS: f64 = 0.11;
 
-pub(super) const RULE: ProgramRule = ProgramRule {
-    rule: Rule {
+pub(super) fn rule() -> ProgramRule {
+    let rule = Rule {
         name: "fork-then-exec",
         claim: "starts programs by fork from a large process",
         pattern: "fork copies the parent's page tables, and the child's exec drops the copy",
-        threshold: "at least 1 ms of processor time for each fork, most of it copying",
+        threshold: text(format!(
+            "at least {LEAST_MS} ms of processor time for each fork, most of it copying"
+        )),
         remedy: "start programs by posix_spawn or vfork (CLONE_VM), or from a small helper process",
-        bound: "the forks, and what the children's execs take beyond 0.11 ms each",
+        bound: text(format!("the forks, and what the children's execs take beyond {PLAIN_EXEC_MS} ms each")),
         source: "posix_spawn(3): glibc uses CLONE_VM|CLONE_VFORK; measured at 500 MB resident: fork 14.7 ms and exec 16.6 ms, \
                  posix_spawn and exec 1.0 ms together",
-    },
-    find,
-};
+    };
+    ProgramRule { rule, find }
+}
 
 fn find(procs: &Procs<'_>, _: usize, program: &Program<'_>) -> Option<Found> {
     let fork = ms_each(program.forking.weight, program.processes);

@@ -1,7 +1,7 @@
 //! Advice: a pattern found in a profile, a remedy, and an upper bound of the gain.
 //!
-//! Each file holds one rule as data: the pattern, the threshold, the remedy, the source of the rule, and a function
-//! that finds and measures the pattern. No rule reports less than [`LEAST_PERCENT`] of the CPU time, or relies on a
+//! A rule says its pattern, threshold, remedy and source, and finds and measures the pattern. All are in one table (`registry`), as stanzas of
+//! `rules/*.toml` where names, texts and numbers are enough, as a file each where a function has to look. No rule reports less than [`LEAST_PERCENT`] of the CPU time, or relies on a
 //! handful of samples.
 
 mod calls;
@@ -9,18 +9,27 @@ mod code;
 mod exit_teardown;
 mod fork_then_exec;
 mod fork_without_exec;
+mod page;
+mod registry;
 mod rule;
+mod sentence;
 mod short_processes;
+mod stanza;
+#[cfg(test)]
+mod tests;
 mod waiting_on_cpu;
 
 pub use calls::{Basis, CallAdvice, CallEvent, Costs, FaultEvent, Watched};
 pub(crate) use code::advise_code;
 pub use code::{CodeAdvice, Extent, Prediction, ScriptSources};
+pub use page::rules_page;
 pub use rule::{LEAST_PERCENT, Measure, Rule};
 
 use crate::cost::Cost;
 use crate::procs::Procs;
+use registry::program_rules;
 use rule::{Found, LEAST_SAMPLES, ProgramRule, copies_memory, ms_each, peak_memory};
+use sentence::text;
 
 /// A rule that applies to a program.
 #[derive(Clone, Debug)]
@@ -40,23 +49,14 @@ pub struct Advice {
 impl Advice {
     /// Returns whether the advice concerns the exits of processes.
     pub(crate) fn is_of_exits(&self) -> bool {
-        self.rule.name == exit_teardown::RULE.rule.name
+        self.rule.name == exit_teardown::NAME
     }
 }
-
-/// All rules.
-const RULES: [&ProgramRule; 5] = [
-    &fork_then_exec::RULE,
-    &fork_without_exec::RULE,
-    &short_processes::RULE,
-    &exit_teardown::RULE,
-    &waiting_on_cpu::RULE,
-];
 
 /// Returns the rules that apply, by descending gain.
 pub fn advise(procs: &Procs<'_>) -> Vec<Advice> {
     let mut found: Vec<Advice> = Vec::new();
-    for &ProgramRule { ref rule, find } in RULES {
+    for ProgramRule { rule, find } in program_rules() {
         for (index, program) in procs.programs.iter().enumerate() {
             let Some(Found { measured, bound }) = find(procs, index, program) else { continue };
             let bound_percent = bound.percent_of(procs.whole);

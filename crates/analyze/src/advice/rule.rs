@@ -12,7 +12,7 @@ pub const LEAST_PERCENT: f64 = 2.0;
 pub(super) const LEAST_SAMPLES: u64 = 10;
 
 /// A pattern and its remedy.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Rule {
     /// Stable name.
     pub name: &'static str,

@@ -1,7 +1,7 @@
 //! Rule: very many short-lived processes, as in shell loops, makefiles and test runners.
 
-use super::{Advice, Found, Measure, ProgramRule, Rule, ms_each};
-use crate::procs::{Procs, Program};
+use super::{Advice, Found, Measure, ProgramRule, Rule, ms_each, text};
+use crate::procs::{Procs, Program, SHORT_NS};
 
 /// Minimum number of short processes per second.
 const LEAST_PER_SECOND: f64 = 50.0;
@@ -10,18 +10,21 @@ const LEAST_PER_SECOND: f64 = 50.0;
 /// other.
 const NEARLY_ALL: f64 = 0.9;
 
-pub(super) const RULE: ProgramRule = ProgramRule {
-    rule: Rule {
-        name: "short-processes",
+/// Name of the rule.
+pub(super) const NAME: &str = "short-processes";
+
+pub(super) fn rule() -> ProgramRule {
+    let rule = Rule {
+        name: NAME,
         claim: "starts short-lived processes, one after the other",
-        pattern: "many processes that each live for less than 10 ms",
-        threshold: "at least 50 a second",
+        pattern: text(format!("many processes that each live for less than {} ms", SHORT_NS as f64 / 1e6)),
+        threshold: text(format!("at least {LEAST_PER_SECOND} a second")),
         remedy: "do the work in the caller (a shell's builtin, a library call), give one process many inputs, or keep one running",
         bound: "all that these processes cost, and the forks that started them",
         source: "measured: 0.65 ms of processor time for each /bin/true from a small process, of which its own code is 38%",
-    },
-    find,
-};
+    };
+    ProgramRule { rule, find }
+}
 
 /// Judges all programs that a program starts, and the program itself if it is forked repeatedly.
 fn find(procs: &Procs<'_>, index: usize, program: &Program<'_>) -> Option<Found> {
@@ -86,7 +89,7 @@ fn is_below(procs: &Procs<'_>, at: usize, top: usize) -> bool {
 ///
 /// An indirect starter counts as their starter too, so otherwise each program of a chain would be reported.
 pub(super) fn tell_once(procs: &Procs<'_>, found: &mut Vec<Advice>) {
-    let is_of_rule = |advice: &Advice| advice.rule.name == RULE.rule.name;
+    let is_of_rule = |advice: &Advice| advice.rule.name == NAME;
     let short = |advice: &Advice| advice.measured.first().map_or(0.0, |measure| measure.value);
     // Programs come after the ones that started them.
     let mut all: Vec<(usize, f64)> =

@@ -16,9 +16,9 @@ use crate::isa::Decode;
 /// Nanoseconds per cycle: for processors at 2.5 to 4 GHz, to within a factor of 1.3.
 const CYCLE_NS: f64 = 0.3;
 /// Least excess over the bound, in cycles: a misprediction costs some 20; an excess below a fourth of that proves none.
-const LEAST_BEYOND: f64 = 5.0;
+pub(crate) const LEAST_BEYOND: f64 = 5.0;
 /// Least duration of an iteration, as a multiple of the bound.
-const LEAST_TIMES: f64 = 2.5;
+pub(crate) const LEAST_TIMES: f64 = 2.5;
 /// Largest excess per branch, in cycles: no misprediction costs more, so a slower loop is not understood.
 const MOST_FOR_BRANCH: f64 = 30.0;
 /// Largest step in bytes: one that reaches another line each time waits for memory.
@@ -27,8 +27,8 @@ const LONGEST_STEP: f64 = 32.0;
 const MOST_BYTES_PER_NS: f64 = 4.0;
 
 /// Least duration of an iteration for an assist, as a multiple of the bound, and least excess in cycles.
-const ASSISTED_TIMES: f64 = 4.0;
-const LEAST_ASSIST: f64 = 60.0;
+pub(crate) const ASSISTED_TIMES: f64 = 4.0;
+pub(crate) const LEAST_ASSIST: f64 = 60.0;
 /// Largest excess per instruction, in cycles: no assist takes longer, so a slower loop is not understood.
 const MOST_ASSIST: f64 = 250.0;
 

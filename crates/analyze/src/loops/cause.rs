@@ -103,6 +103,12 @@ const LONG_STRIDE: f64 = 2048.0;
 const LEAST_ADDRESSES: usize = 30;
 /// Least share of all samples with registers for a site to count.
 const LEAST_OF_SAMPLES: f64 = 0.1;
+/// Least share of a function, in percent, of a loop that does nothing but wait or search.
+pub(crate) const MOST_OF_FUNCTION: f64 = 60.0;
+/// Least duration of a chain of loads, as a multiple of that of the loop's instructions.
+pub(crate) const CHAIN_TIMES: f64 = 1.5;
+/// Least part of an iteration that is spent waiting for memory.
+pub(crate) const LEAST_WAITED: f64 = 0.3;
 /// Longest busy wait, in instructions.
 const LONGEST_WAIT: usize = 16;
 /// Largest number of instructions in a search loop, unrolled or not.
@@ -172,7 +178,7 @@ fn busy_wait(annotation: &Annotation, hot: &HotLoop, shape: &Shape<'_>) -> Optio
     let instructions = annotation.listing.instructions();
     let kind = |at: usize| instructions[hot.path[at]].class.kind;
     let all = 0..hot.path.len();
-    if !hot.repeats || hot.path.len() > LONGEST_WAIT || annotation.share(hot.weight) < 60.0 {
+    if !hot.repeats || hot.path.len() > LONGEST_WAIT || annotation.share(hot.weight) < MOST_OF_FUNCTION {
         return None;
     }
     let is_allowed = |at: usize| match kind(at) {
@@ -224,7 +230,7 @@ fn linear_search(
     if !hot.repeats
         || hot.body.len() > LONGEST_SEARCH
         || !hot.body.iter().all(is_search)
-        || annotation.share(hot.weight) < 60.0
+        || annotation.share(hot.weight) < MOST_OF_FUNCTION
     {
         return None;
     }
@@ -273,7 +279,7 @@ fn cached_chase(
     accesses: &Accesses,
 ) -> Option<LoopFinding> {
     let bounds = shape.bounds;
-    if !hot.repeats || bounds.chain < 1.5 * bounds.issue || !bounds.has_loads || bounds.has_division {
+    if !hot.repeats || bounds.chain < CHAIN_TIMES * bounds.issue || !bounds.has_loads || bounds.has_division {
         return None;
     }
     let is_direct = |at: usize| {
@@ -354,7 +360,7 @@ fn is_enough(all: &[Access], accesses: &Accesses) -> bool {
 }
 
 /// Bytes covered by the second-level TLBs of current processors with 4 KiB pages: 1,536 to 4,096 entries.
-const TLB_REACH: u64 = 16 << 20;
+pub(crate) const TLB_REACH: u64 = 16 << 20;
 
 /// Finds loads on very many pages, of which the few lines used fit into the caches.
 fn tlb_miss(
@@ -375,7 +381,12 @@ fn tlb_miss(
     let waited = THROUGHPUT[1];
     let avoidable = waited / (bounds.chain.max(bounds.issue) + waited);
     let cause = LoopCause::TlbMiss { pages };
-    (avoidable >= 0.3).then_some(LoopFinding { cause, instruction: site, weight: hot.weight, avoidable })
+    (avoidable >= LEAST_WAITED).then_some(LoopFinding {
+        cause,
+        instruction: site,
+        weight: hot.weight,
+        avoidable,
+    })
 }
 
 /// Finds loads with irregular addresses spread over more than the second-level cache.
@@ -416,7 +427,7 @@ fn cache_miss(
     let bounds = shape.bounds;
     let least = if hot.repeats { bounds.chain.max(bounds.issue) } else { bounds.issue };
     let avoidable = waited / (least + waited);
-    (avoidable >= 0.3).then_some(LoopFinding {
+    (avoidable >= LEAST_WAITED).then_some(LoopFinding {
         cause: LoopCause::CacheMiss {
             pattern,
             working_set: set.bytes,

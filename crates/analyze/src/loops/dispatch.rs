@@ -9,9 +9,9 @@ use super::{LoopCause, LoopFinding};
 use crate::annotate::{Annotation, InstructionKind};
 
 /// Least number of targets with samples: fewer are a switch in some other loop.
-const LEAST_TARGETS: usize = 4;
+pub(crate) const LEAST_TARGETS: usize = 4;
 /// Least share of the function, in percent, of the jumps with the instructions before them and the first instruction of each target.
-const LEAST_SHARE: f64 = 30.0;
+pub(crate) const LEAST_SHARE: f64 = 30.0;
 /// Instructions before an indirect jump that compute its target.
 const BEFORE: usize = 4;
 

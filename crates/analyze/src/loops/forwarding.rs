@@ -11,7 +11,7 @@ use crate::isa::{Decode, MachineInstruction, Register};
 /// Largest distance from store to load, in instructions: earlier stores have reached the cache.
 const FARTHEST: usize = 60;
 /// Least share of the function, in percent, of the load and the instructions that wait for it.
-const LEAST_SHARE: f64 = 30.0;
+pub(crate) const LEAST_SHARE: f64 = 30.0;
 /// Cycles that a load loses if it cannot be forwarded.
 const PENALTY: f64 = 12.0;
 

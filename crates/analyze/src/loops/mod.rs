@@ -5,11 +5,11 @@
 //!
 //! Invariant: a [`HotLoop`]'s path contains each instruction at most once, in execution order.
 
-mod branches;
+pub(crate) mod branches;
 mod cause;
 mod chain;
-mod dispatch;
-mod forwarding;
+pub(crate) mod dispatch;
+pub(crate) mod forwarding;
 mod graph;
 mod memory;
 mod origin;
@@ -17,7 +17,7 @@ mod path;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use cause::cause;
+pub(crate) use cause::{CHAIN_TIMES, LEAST_WAITED, MOST_OF_FUNCTION, TLB_REACH, cause};
 pub use cause::{LoopCause, LoopFinding};
 pub(crate) use chain::{LoopBounds, bounds};
 pub use memory::{AccessPattern, CacheSizes};

@@ -9,7 +9,7 @@ use crate::filter::Filter;
 use crate::view::View;
 
 /// Lifetime below which a process counts as short-lived.
-const SHORT_NS: u64 = 10_000_000;
+pub(crate) const SHORT_NS: u64 = 10_000_000;
 
 /// A process' run of one program: one life, or several if it execs the program again.
 #[derive(Clone, Copy)]

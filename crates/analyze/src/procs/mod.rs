@@ -18,6 +18,7 @@ use crate::filter::{Filter, start_ns};
 use crate::kernel::{Mark, Places};
 use crate::view::View;
 
+pub(crate) use counts::SHORT_NS;
 pub use part::Part;
 pub use start::Start;
 

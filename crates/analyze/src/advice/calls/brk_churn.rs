@@ -3,7 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use super::pages::Pages;
-use super::{Basis, CallEvent, CallRule, FaultEvent, Found, MOST, Rule, Watch, count, percent, rate};
+use super::{
+    Basis, CallEvent, CallRule, FaultEvent, Found, MOST, Rule, Watch, count, in_percent, percent, rate, text,
+};
 
 const CALLS: &[&str] = &["brk"];
 /// Minimum number of shrinks per second.
@@ -13,23 +15,23 @@ const LEAST_SHARE: f64 = 0.05;
 /// Minimum number of shrinks for that alternative.
 const LEAST_SHRINKS: u64 = 10;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "brk-churn",
         claim: "grows and trims the heap again and again",
         pattern: "the allocator gives the end of the heap back and takes it again: each time its pages are freed, and fault in anew",
-        threshold: "the heap shrinks 100 times a second, or 10 times and brk with its faults takes 5% of processor time",
+        threshold: text(format!(
+            "the heap shrinks {LEAST_PER_SECOND} times a second, or {LEAST_SHRINKS} times and brk with its faults takes {} of processor time",
+            in_percent(LEAST_SHARE)
+        )),
         remedy: "raise M_TRIM_THRESHOLD and M_TOP_PAD (mallopt, or MALLOC_TRIM_THRESHOLD_ and MALLOC_TOP_PAD_ in the environment), use another \
                  allocator, or keep a pool",
         bound: "brk, and the faults on pages of the heap that had been there before",
         source: "mallopt(3): M_TRIM_THRESHOLD is 128 KiB, a trade-off against the number of system calls; measured: giving 4 MiB back \
                  takes 0.28 ms and 1,024 faults of 1.5 us",
-    },
-    calls: CALLS,
-    also_watched: &[],
-    faults: true,
-    watch: || Box::<Heap>::default(),
-};
+    };
+    CallRule { faults: true, ..CallRule::new(rule, CALLS, || Box::<Heap>::default()) }
+}
 
 #[derive(Default)]
 struct Heap {

@@ -1,6 +1,6 @@
 //! Rule: entering the kernel dominates the cost of system calls.
 
-use super::{Basis, CallEvent, CallRule, Found, Rule, Watch, percent, rate};
+use super::{Basis, CallEvent, CallRule, Found, Rule, Watch, grouped, in_percent, percent, rate, text};
 
 const CALLS: &[&str] = &[
     "read",
@@ -24,21 +24,22 @@ const LEAST_PER_SECOND: f64 = 100_000.0;
 /// Minimum share of CPU time for entering and leaving the kernel alone.
 const LEAST_SHARE: f64 = 0.15;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "very-many-calls",
         claim: "makes very many system calls",
         pattern: "so many calls are made that entering and leaving the kernel takes much of the time, whatever they do",
-        threshold: "100,000 calls for input and output a second, of which entering and leaving takes 15% of processor time",
+        threshold: text(format!(
+            "{} calls for input and output a second, of which entering and leaving takes {} of processor time",
+            grouped(LEAST_PER_SECOND),
+            in_percent(LEAST_SHARE)
+        )),
         remedy: "do more with each call (larger buffers, readv, recvmmsg), or hand them over in batches: io_uring",
         bound: "as many calls that do nothing",
         source: "judgement; what a call that does nothing takes is measured on this machine",
-    },
-    calls: CALLS,
-    also_watched: &[],
-    faults: false,
-    watch: || Box::<Entries>::default(),
-};
+    };
+    CallRule::new(rule, CALLS, || Box::<Entries>::default())
+}
 
 #[derive(Default)]
 struct Entries {

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, count, percent};
+use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, count, percent, text, word};
 
 /// Minimum share of a thread's reads that are followed by a matching write.
 const LEAST_SHARE: f64 = 0.9;
@@ -14,22 +14,22 @@ const LEAST_BYTES: f64 = 512.0;
 /// or change the bytes take more.
 const MOST_IN_USER: f64 = 0.15;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "copy-loop",
         claim: "copies a file through its own memory",
         pattern: "what is read from one descriptor is written to another: a copy through user space",
-        threshold: "nine of ten reads are followed by a write of as many bytes elsewhere, 100 times, of 512 bytes on average; such threads hardly do \
-                    anything else",
+        threshold: text(format!(
+            "{} of ten reads are followed by a write of as many bytes elsewhere, {LEAST_PAIRS} times, of {LEAST_BYTES} bytes on average; such threads hardly do \
+             anything else",
+            word((LEAST_SHARE * 10.0) as u64)
+        )),
         remedy: "if the bytes stay as they are: copy_file_range between files, sendfile to a socket, splice with a pipe",
         bound: "the reads and writes of such pairs; the kernel's own copy is still to be paid where blocks can't be shared",
         source: "copy_file_range(2): spares the way through user space",
-    },
-    calls: &["read", "write"],
-    also_watched: &[],
-    faults: false,
-    watch: || Box::<Copies>::default(),
-};
+    };
+    CallRule::new(rule, &["read", "write"], || Box::<Copies>::default())
+}
 
 #[derive(Default)]
 struct Thread {

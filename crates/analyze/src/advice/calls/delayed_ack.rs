@@ -10,7 +10,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Basis, CallEvent, CallRule, Found, MOST, Measure, Rule, Watch, count, percent};
+use super::{
+    Basis, CallEvent, CallRule, Found, MOST, Measure, Rule, Watch, count, part, percent, text, word,
+};
 
 const SENDS: [&str; 4] = ["write", "writev", "sendto", "sendmsg"];
 const RECEIVES: [&str; 3] = ["read", "recvfrom", "recvmsg"];
@@ -26,23 +28,24 @@ const DELAYED: std::ops::Range<u64> = 39_000_000..56_000_000;
 const LEAST_STALLS: u64 = 3;
 const LEAST_SHARE: f64 = 0.5;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "delayed-ack",
         claim: "waits 40 ms for each answer to a request that it sends in pieces",
         pattern: "two small sends, then a wait of 40 ms: the second piece is kept back until the first is acknowledged (Nagle's algorithm), which the \
                   other side delays",
-        threshold: "three such waits, and half of the waits after several sends",
+        threshold: text(format!(
+            "{} such waits, and {} of the waits after several sends",
+            word(LEAST_STALLS),
+            part(LEAST_SHARE)
+        )),
         remedy: "send a request with one call (a buffer, writev, sendmsg), or set TCP_NODELAY on the socket; if it is set, it is the other side that \
                  takes so long",
         bound: "these waits",
         source: "RFC 896, RFC 1122 4.2.3.2; tcp(7): TCP_NODELAY",
-    },
-    calls: WAITS,
-    also_watched: WATCHED,
-    faults: false,
-    watch: || Box::<Exchanges>::default(),
-};
+    };
+    CallRule { also_watched: WATCHED, ..CallRule::new(rule, WAITS, || Box::<Exchanges>::default()) }
+}
 
 /// State of a thread.
 #[derive(Default)]

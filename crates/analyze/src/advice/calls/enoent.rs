@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Basis, CallEvent, CallRule, ENOENT, Found, MOST, Rule, Watch, count, percent};
+use super::{Basis, CallEvent, CallRule, ENOENT, Found, MOST, Rule, Watch, count, in_percent, percent, text};
 
 const CALLS: &[&str] = &[
     "open",
@@ -23,22 +23,22 @@ const LEAST_FAILED: u64 = 200;
 /// Minimum share of failed lookups.
 const LEAST_SHARE: f64 = 0.3;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "search-path-storm",
         claim: "looks for files that are not there",
         pattern: "most files that are asked for are not there: a search path is gone through again and again",
-        threshold: "200 that fail with ENOENT, and 30% of all opens, stats and accesses",
+        threshold: text(format!(
+            "{LEAST_FAILED} that fail with ENOENT, and {} of all opens, stats and accesses",
+            in_percent(LEAST_SHARE)
+        )),
         remedy: "put the directory that has them first, or name it: PATH, PYTHONPATH, RPATH and ldconfig's cache, include paths; or remember \
                  what was not there",
         bound: "the calls that fail",
         source: "GNU Guix, Taming the stat storm with a loader cache; measured: 0.86 us each, if what they look up is in memory",
-    },
-    calls: CALLS,
-    also_watched: &[],
-    faults: false,
-    watch: || Box::<Lookups>::default(),
-};
+    };
+    CallRule::new(rule, CALLS, || Box::<Lookups>::default())
+}
 
 #[derive(Default)]
 struct Lookups {

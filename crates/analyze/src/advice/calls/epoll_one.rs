@@ -1,28 +1,30 @@
 //! Rule: each wait returns only one event.
 
-use super::{Basis, CallEvent, CallRule, Found, Measure, Rule, Watch, percent, rate};
+use super::{Basis, CallEvent, CallRule, Found, Measure, Rule, Watch, grouped, part, percent, rate, text};
 
 const CALLS: &[&str] = &["epoll_wait", "epoll_pwait", "epoll_pwait2"];
 /// Minimum number of calls per second.
 const LEAST_PER_SECOND: f64 = 50_000.0;
+/// Share of the calls that can be avoided.
+const GAIN: f64 = 0.9;
 /// Maximum average number of events per wait.
 const FEW: f64 = 1.2;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "one-event-a-wait",
         claim: "takes one event for each wait",
         pattern: "each epoll_wait brings a single event, many times a second",
-        threshold: "50,000 calls a second that bring 1.2 events on average or fewer",
+        threshold: text(format!(
+            "{} calls a second that bring {FEW} events on average or fewer",
+            grouped(LEAST_PER_SECOND)
+        )),
         remedy: "ask for 64 events or more at once, use EPOLLET, read until EAGAIN before the next wait, or io_uring",
-        bound: "nine tenths of epoll_wait",
+        bound: text(format!("{} of epoll_wait", part(GAIN))),
         source: "judgement; measured: 0.11 us for a wait of no time",
-    },
-    calls: CALLS,
-    also_watched: &[],
-    faults: false,
-    watch: || Box::<Events>::default(),
-};
+    };
+    CallRule::new(rule, CALLS, || Box::<Events>::default())
+}
 
 #[derive(Default)]
 struct Events {
@@ -49,7 +51,7 @@ impl Watch for Events {
                 Measure { what: "events each", value: mean, unit: "" },
                 percent("these calls", took, basis.cpu_ns),
             ],
-            cpu_ns: 0.9 * took,
+            cpu_ns: GAIN * took,
             ..Found::default()
         })
     }

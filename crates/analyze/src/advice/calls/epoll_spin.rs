@@ -1,6 +1,6 @@
 //! Rule: events are polled without waiting.
 
-use super::{Basis, CallEvent, CallRule, Found, Rule, Watch, percent, rate};
+use super::{Basis, CallEvent, CallRule, Found, Rule, Watch, grouped, part, percent, rate, text};
 
 const CALLS: &[&str] = &["epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll"];
 /// Minimum number of calls per second.
@@ -8,21 +8,22 @@ const LEAST_PER_SECOND: f64 = 1000.0;
 /// Minimum share of them that find nothing.
 const LEAST_EMPTY: f64 = 0.5;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "busy-polling",
         claim: "polls without waiting",
         pattern: "events are asked for with a timeout of 0, again and again, and mostly there are none",
-        threshold: "1,000 calls a second with a timeout of 0, half of which return 0",
+        threshold: text(format!(
+            "{} calls a second with a timeout of 0, {} of which return 0",
+            grouped(LEAST_PER_SECOND),
+            part(LEAST_EMPTY)
+        )),
         remedy: "wait with a timeout, or own up to spinning on a processor of its own",
         bound: "these calls",
         source: "judgement; measured: 0.11 us each",
-    },
-    calls: CALLS,
-    also_watched: &[],
-    faults: false,
-    watch: || Box::<Polls>::default(),
-};
+    };
+    CallRule::new(rule, CALLS, || Box::<Polls>::default())
+}
 
 /// Returns whether the timeout is 0. ppoll and epoll_pwait2 have it in memory, so for these the duration decides.
 fn waits_not(call: &CallEvent<'_>) -> bool {

@@ -1,6 +1,8 @@
 //! Rule: page faults continue after startup.
 
-use super::{Basis, CallEvent, CallRule, FaultEvent, Found, Rule, Watch, percent, rate};
+use super::{
+    Basis, CallEvent, CallRule, FaultEvent, Found, Rule, Watch, grouped, in_percent, percent, rate, text,
+};
 
 /// Minimum share of CPU time.
 const LEAST_SHARE: f64 = 0.05;
@@ -9,22 +11,26 @@ const LEAST_PER_SECOND: f64 = 1000.0;
 /// Length of startup in nanoseconds, but at most half of the observed span.
 const START_NS: f64 = 1e9;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
-        name: "page-faults",
+/// Name of the rule.
+pub(super) const NAME: &str = "page-faults";
+
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
+        name: NAME,
         claim: "has page faults",
         pattern: "pages are touched for the first time, again and again: memory is taken and given back, or taken without end",
-        threshold: "5% of processor time, or 1,000 faults a second after the first second",
+        threshold: text(format!(
+            "{} of processor time, or {} faults a second after the first second",
+            in_percent(LEAST_SHARE),
+            grouped(LEAST_PER_SECOND)
+        )),
         remedy: "reuse memory, make fewer and larger allocations, touch it before it matters",
         bound: "the page faults",
         source: "Bakhvalov, Performance Analysis and Tuning on Modern CPUs, 12-4: 100 to 1,000 faults a second should be looked into; \
                  measured: 1.4 to 1.6 us each",
-    },
-    calls: &[],
-    also_watched: &[],
-    faults: true,
-    watch: || Box::<Faults>::default(),
-};
+    };
+    CallRule { faults: true, ..CallRule::new(rule, &[], || Box::<Faults>::default()) }
+}
 
 #[derive(Default)]
 struct Faults {

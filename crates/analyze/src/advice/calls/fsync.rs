@@ -1,7 +1,7 @@
 //! Rule: threads wait until data is written to disk.
 
 use super::sizes::Sizes;
-use super::{Basis, CallEvent, CallRule, Found, Measure, Rule, Watch, count, percent};
+use super::{Basis, CallEvent, CallRule, Found, Measure, Rule, Watch, count, in_percent, percent, text};
 
 const CALLS: &[&str] = &["fsync", "fdatasync", "sync_file_range", "msync"];
 /// Minimum share of the elapsed time.
@@ -11,22 +11,23 @@ const SLOW_NS: u64 = 10_000_000;
 /// Minimum number of calls for that alternative to be meaningful.
 const LEAST_CALLS: u64 = 20;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "fsync-wait",
         claim: "waits for the disk at each record (fsync)",
         pattern: "threads wait until the disk has what they wrote",
-        threshold: "10% of the elapsed time, or one in a hundred takes more than 10 ms",
+        threshold: text(format!(
+            "{} of the elapsed time, or one in a hundred takes more than {} ms",
+            in_percent(LEAST_SHARE),
+            SLOW_NS as f64 / 1e6
+        )),
         remedy: "commit several records with one fsync, use fdatasync or O_DSYNC where the file's size does not change, write in a thread of \
                  its own; where single ones are slow, look at the disk",
         bound: "the time in fsync",
         source: "fsync(2) waits for the device; etcd: the slowest in a hundred below 10 ms for a write-ahead log",
-    },
-    calls: CALLS,
-    also_watched: &[],
-    faults: false,
-    watch: || Box::<Syncs>::default(),
-};
+    };
+    CallRule::new(rule, CALLS, || Box::<Syncs>::default())
+}
 
 #[derive(Default)]
 struct Syncs {

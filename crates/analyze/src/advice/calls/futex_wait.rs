@@ -6,30 +6,37 @@
 use rustc_hash::FxHashMap;
 
 use super::sleep_under_lock::{is_for_lock, is_wait};
-use super::{Basis, CallEvent, CallRule, EAGAIN, Found, MOST, Rule, Watch, count, percent};
+use super::{
+    Basis, CallEvent, CallRule, EAGAIN, Found, MOST, Rule, Watch, count, grouped, in_percent, percent, text,
+};
 
 /// Minimum wait and minimum run time of a thread, as a share of the elapsed time.
 const LEAST_SHARE: f64 = 0.1;
 /// Alternatively, minimum share of waits that were too late to wait, and minimum number of waits.
 const LEAST_LATE: (f64, u64) = (0.2, 1000);
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
-        name: "lock-contention",
+/// Name of the rule.
+pub(super) const NAME: &str = "lock-contention";
+
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
+        name: NAME,
         claim: "waits for locks",
         pattern: "threads that also compute wait for locks: a lock that is not fought for takes no system call",
-        threshold: "waits of 10% of the elapsed time in threads that run for as much, or 20% of 1,000 waits that come too late (EAGAIN)",
+        threshold: text(format!(
+            "waits of {} of the elapsed time in threads that run for as much, or {} of {} waits that come too late (EAGAIN)",
+            in_percent(LEAST_SHARE),
+            in_percent(LEAST_LATE.0),
+            grouped(LEAST_LATE.1 as f64)
+        )),
         remedy: "compute before the lock is taken and hold it for less, split it, use fewer threads, or give each thread its own data; where threads \
                  idle in a pool, which wait too, look at the stacks (plumb record --off-cpu)",
         bound: "what threads that run wait, and the calls; of waits that are known to be for locks what the longest such thread waits, as far as \
                 processors are free",
         source: "futex(7): without contention all is done in user space; the numbers are judgement",
-    },
-    calls: &["futex"],
-    also_watched: &[],
-    faults: false,
-    watch: || Box::<Waits>::default(),
-};
+    };
+    CallRule::new(rule, &["futex"], || Box::<Waits>::default())
+}
 
 /// Time that a thread waited, in nanoseconds.
 #[derive(Clone, Copy, Default)]

@@ -1,6 +1,6 @@
 //! Rule: directories are listed through a small buffer.
 
-use super::{Basis, CallEvent, CallRule, Found, Measure, Rule, Watch, count, percent};
+use super::{Basis, CallEvent, CallRule, Found, Measure, Rule, Watch, count, percent, size, text};
 
 const CALLS: &[&str] = &["getdents64", "getdents"];
 /// Average buffer size in bytes below which a buffer is small.
@@ -10,21 +10,21 @@ const LEAST_EACH: f64 = 3.0;
 /// Size of a good buffer in bytes.
 const BUFFER: f64 = 32768.0;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "small-listing-buffer",
         claim: "lists directories through a small buffer",
         pattern: "directories are listed by many calls, each with a small buffer",
-        threshold: "less than 4 KiB of buffer on average, and 3 calls for each directory",
+        threshold: text(format!(
+            "less than {} of buffer on average, and {LEAST_EACH} calls for each directory",
+            size(SMALL as u64)
+        )),
         remedy: "give getdents64 32 KiB or more, or use readdir of the C library, which does",
-        bound: "the calls that a buffer of 32 KiB would spare",
+        bound: text(format!("the calls that a buffer of {} would spare", size(BUFFER as u64))),
         source: "glibc's readdir: 32 KiB; not for /proc, where the cost is in the entries",
-    },
-    calls: CALLS,
-    also_watched: &[],
-    faults: false,
-    watch: || Box::<Listings>::default(),
-};
+    };
+    CallRule::new(rule, CALLS, || Box::<Listings>::default())
+}
 
 #[derive(Default)]
 struct Listings {

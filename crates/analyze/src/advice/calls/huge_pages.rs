@@ -1,7 +1,10 @@
 //! Rule: a large memory region is populated in small pages.
 
 use super::pages::{Range, Ranges};
-use super::{Basis, CallEvent, CallRule, FaultEvent, Found, MOST, Measure, Rule, Watch, count, percent};
+use super::{
+    Basis, CallEvent, CallRule, FaultEvent, Found, MOST, Measure, Rule, Watch, count, part, percent, size,
+    text,
+};
 
 const CALLS: &[&str] = &["mmap"];
 /// Minimum size of a region in bytes.
@@ -18,23 +21,23 @@ const HUGE: u64 = 2 << 20;
 /// Share of the faults' time that huge pages save.
 const SAVED: f64 = 0.9;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "huge-pages",
         claim: "touches more memory than page tables are cached for: huge pages would do",
         pattern: "a large region faults in page by page: transparent huge pages are not used for it",
-        threshold: "512 faults in an anonymous region of 4 MiB or more, and 8 for each huge page that it has room for",
+        threshold: text(format!(
+            "{LEAST_FAULTS} faults in an anonymous region of {} or more, and {LEAST_EACH} for each huge page that it has room for",
+            size(LEAST_BYTES)
+        )),
         remedy: "align it to 2 MiB and madvise(MADV_HUGEPAGE), or set transparent_hugepage/enabled to always; MADV_POPULATE_WRITE saves \
                  only 8%",
-        bound: "nine tenths of the faults in such regions",
+        bound: text(format!("{} of the faults in such regions", part(SAVED))),
         source: "Documentation/admin-guide/mm/transhuge.rst: one fault for 2 MiB instead of 512; measured: 64 MiB touched in 2.8 ms \
                  instead of 28.1",
-    },
-    calls: CALLS,
-    also_watched: &[],
-    faults: true,
-    watch: || Box::<Regions>::default(),
-};
+    };
+    CallRule { faults: true, ..CallRule::new(rule, CALLS, || Box::<Regions>::default()) }
+}
 
 /// Counters of a region.
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, count, percent};
+use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, count, in_percent, percent, text};
 
 const CALLS: &[&str] = &["ioctl"];
 /// Minimum share of CPU time.
@@ -10,21 +10,18 @@ const LEAST_SHARE: f64 = 0.02;
 /// `TCGETS`, the command of isatty(3).
 const TCGETS: u64 = 0x5401;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "ioctl-cost",
         claim: "makes expensive ioctl calls",
         pattern: "commands to devices take processor time; the one most used is named (TCGETS is isatty, and its ENOTTY harmless)",
-        threshold: "2% of processor time",
+        threshold: text(format!("{} of processor time", in_percent(LEAST_SHARE))),
         remedy: "ask once and keep the answer; look at who calls: plumb record -e syscalls:sys_enter_ioctl",
         bound: "ioctl with this command",
         source: "measured: 0.16 us for TCGETS",
-    },
-    calls: CALLS,
-    also_watched: &[],
-    faults: false,
-    watch: || Box::<Commands>::default(),
-};
+    };
+    CallRule::new(rule, CALLS, || Box::<Commands>::default())
+}
 
 #[derive(Default)]
 struct Commands {

@@ -4,7 +4,8 @@ use rustc_hash::FxHashMap;
 
 use super::pages::{Range, Ranges};
 use super::{
-    Basis, CallEvent, CallRule, FaultEvent, Found, MOST, Measure, Rule, Watch, count, percent, rate,
+    Basis, CallEvent, CallRule, FaultEvent, Found, MOST, Measure, Rule, Watch, count, in_percent, percent,
+    rate, text,
 };
 
 const CALLS: &[&str] = &["mmap", "munmap"];
@@ -17,23 +18,23 @@ const ANONYMOUS: u64 = 0x20;
 /// Ratio within which lengths count as similar.
 const ALIKE: f64 = 1.1;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "mmap-churn",
         claim: "maps and unmaps memory again and again",
         pattern: "buffers of much the same size are mapped, used and unmapped: each time they are zeroed and fault in anew",
-        threshold: "100 pairs of mmap and munmap a second, of lengths within 10%, with 8 faults each",
+        threshold: text(format!(
+            "{LEAST_PER_SECOND} pairs of mmap and munmap a second, of lengths within {}, with {LEAST_FAULTS} faults each",
+            in_percent(ALIKE - 1.0)
+        )),
         remedy: "keep the buffer, use a pool, or raise M_MMAP_THRESHOLD and M_TRIM_THRESHOLD above its size (mallopt, or MALLOC_MMAP_THRESHOLD_ and \
                  MALLOC_TRIM_THRESHOLD_ in the environment; one alone gains little)",
         bound: "mmap, munmap, and the faults on what they map",
         source: "mallopt(3): zeroing mapped memory is expensive, the threshold is 128 KiB and grows up to 32 MiB; measured: 64 KiB mapped, \
                  touched and unmapped take 31 us",
-    },
-    calls: CALLS,
-    also_watched: &[],
-    faults: true,
-    watch: || Box::<Maps>::default(),
-};
+    };
+    CallRule { faults: true, ..CallRule::new(rule, CALLS, || Box::<Maps>::default()) }
+}
 
 #[derive(Clone, Copy, Default)]
 struct Pairs {

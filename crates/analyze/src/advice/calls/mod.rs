@@ -1,48 +1,45 @@
 //! Advice from individual system calls and page faults: each rule watches the events that concern it, and judges them
 //! at the end.
 //!
-//! Each file holds one rule, as in [`advice`](super): its pattern, threshold, remedy and bound on the gain. A rule
+//! Each file holds one rule, as in [`advice`](super); rules on the rate of calls alone are data (`rules/calls.toml`). A rule
 //! uses bounded memory, whatever it sees. Call sites and CPU time are sampled elsewhere ([`Basis`]).
 
 mod basis;
-mod brk_churn;
-mod call_rate;
-mod clock_calls;
-mod copy_loop;
-mod delayed_ack;
-mod enoent;
-mod epoll_one;
-mod epoll_spin;
-mod fault_rate;
-mod fsync;
-mod futex_wait;
-mod getdents_small;
-mod huge_pages;
-mod identity;
-mod io_under_lock;
-mod ioctl;
-mod mmap_churn;
-mod mprotect;
-mod not_ready;
+pub(super) mod brk_churn;
+pub(super) mod call_rate;
+pub(super) mod clock_calls;
+pub(super) mod copy_loop;
+pub(super) mod delayed_ack;
+pub(super) mod enoent;
+pub(super) mod epoll_one;
+pub(super) mod epoll_spin;
+pub(super) mod fault_rate;
+pub(super) mod fsync;
+pub(super) mod futex_wait;
+pub(super) mod getdents_small;
+pub(super) mod huge_pages;
+pub(super) mod io_under_lock;
+pub(super) mod ioctl;
+pub(super) mod mmap_churn;
+pub(super) mod mprotect;
+pub(super) mod not_ready;
 mod often;
-mod one_request;
+pub(super) mod one_request;
 mod pages;
-mod poll_many;
-mod proc_scan;
-mod purge;
-mod reopen;
-mod restat;
+pub(super) mod poll_many;
+pub(super) mod proc_scan;
+pub(super) mod purge;
+pub(super) mod reopen;
+pub(super) mod restat;
 mod rule;
-mod sched_yield;
-mod seek_read;
-mod short_sleep;
-mod short_timeouts;
-mod sigmask;
+pub(super) mod seek_read;
+pub(super) mod short_sleep;
+pub(super) mod short_timeouts;
 mod sizes;
-mod sleep_under_lock;
-mod small_io;
-mod small_messages;
-mod sync_write;
+pub(super) mod sleep_under_lock;
+pub(super) mod small_io;
+pub(super) mod small_messages;
+pub(super) mod sync_write;
 
 #[cfg(test)]
 mod tests;
@@ -52,8 +49,12 @@ pub use rule::{CallEvent, FaultEvent};
 
 use rustc_hash::FxHashMap;
 
+use super::registry::call_rules;
+use super::sentence::{grouped, part, percent as in_percent, seconds, size, text, word};
 use super::{LEAST_PERCENT, Measure, Rule};
-use rule::{CallRule, EAGAIN, ENOENT, Found, MOST, Watch, average, count, percent, rate};
+pub(super) use often::Often;
+pub(super) use rule::CallRule;
+use rule::{EAGAIN, ENOENT, Found, MOST, Watch, average, count, percent, rate};
 
 /// Minimum gain of advice, in nanoseconds.
 const LEAST_NS: f64 = 1e7;
@@ -85,52 +86,14 @@ pub struct CallAdvice {
 impl CallAdvice {
     /// Returns whether the advice concerns page faults and names their cause, not only their number.
     pub(crate) fn tells_why_faults(&self) -> bool {
-        self.faults && self.rule.name != fault_rate::RULE.rule.name
+        self.faults && self.rule.name != fault_rate::NAME
     }
 
     /// Returns whether the advice treats futex waits as waits for locks.
     pub(crate) fn tells_of_locks(&self) -> bool {
-        self.rule.name == futex_wait::RULE.rule.name
+        self.rule.name == futex_wait::NAME
     }
 }
-
-/// All rules.
-const CALL_RULES: [&CallRule; 34] = [
-    &brk_churn::RULE,
-    &mmap_churn::RULE,
-    &fault_rate::RULE,
-    &huge_pages::RULE,
-    &purge::RULE,
-    &mprotect::RULE,
-    &small_io::RULE,
-    &seek_read::RULE,
-    &copy_loop::RULE,
-    &fsync::RULE,
-    &sync_write::RULE,
-    &enoent::RULE,
-    &reopen::RULE,
-    &restat::RULE,
-    &getdents_small::RULE,
-    &proc_scan::RULE,
-    &futex_wait::RULE,
-    &sched_yield::RULE,
-    &short_sleep::RULE,
-    &sleep_under_lock::RULE,
-    &short_timeouts::RULE,
-    &io_under_lock::RULE,
-    &clock_calls::RULE,
-    &poll_many::RULE,
-    &epoll_spin::RULE,
-    &epoll_one::RULE,
-    &not_ready::RULE,
-    &ioctl::RULE,
-    &small_messages::RULE,
-    &one_request::RULE,
-    &delayed_ack::RULE,
-    &call_rate::RULE,
-    &identity::RULE,
-    &sigmask::RULE,
-];
 
 /// All rules with their state during a recording.
 pub struct Watched {
@@ -141,7 +104,7 @@ pub struct Watched {
 
 impl Default for Watched {
     fn default() -> Self {
-        let rules: Vec<_> = CALL_RULES.iter().map(|&rule| (rule, (rule.watch)())).collect();
+        let rules: Vec<_> = call_rules().map(|rule| (rule, (rule.watch)())).collect();
         let mut by_name: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
         for (index, (rule, _)) in rules.iter().enumerate() {
             let names = rule.calls.iter().chain(rule.also_watched);
@@ -167,7 +130,7 @@ impl Watched {
     /// Returns the names of the calls that any rule watches.
     pub fn names() -> impl Iterator<Item = &'static str> {
         let mut names: Vec<&str> =
-            CALL_RULES.iter().flat_map(|rule| rule.calls.iter().chain(rule.also_watched)).copied().collect();
+            call_rules().flat_map(|rule| rule.calls.iter().chain(rule.also_watched)).copied().collect();
         names.sort_unstable();
         names.dedup();
         names.into_iter()

@@ -1,6 +1,6 @@
 //! Rule: descriptors are read before data is available.
 
-use super::{Basis, CallEvent, CallRule, EAGAIN, Found, Rule, Watch, count, percent};
+use super::{Basis, CallEvent, CallRule, EAGAIN, Found, Rule, Watch, count, grouped, part, percent, text};
 
 const CALLS: &[&str] = &["read", "readv", "recvfrom", "recvmsg", "recvmmsg", "accept4", "accept"];
 /// Minimum share of the calls.
@@ -8,21 +8,22 @@ const LEAST_SHARE: f64 = 0.5;
 /// Minimum number of such calls.
 const LEAST_CALLS: u64 = 1000;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "read-without-readiness",
         claim: "reads where nothing is ready",
         pattern: "reads and receives mostly find nothing (EAGAIN)",
-        threshold: "half of the calls, 1,000 of them",
+        threshold: text(format!(
+            "{} of the calls, {} of them",
+            part(LEAST_SHARE),
+            grouped(LEAST_CALLS as f64)
+        )),
         remedy: "read when epoll says that there is something; with EPOLLET until the first EAGAIN and not again before the next event",
         bound: "the calls that find nothing",
         source: "judgement; epoll(7)",
-    },
-    calls: CALLS,
-    also_watched: &[],
-    faults: false,
-    watch: || Box::<Reads>::default(),
-};
+    };
+    CallRule::new(rule, CALLS, || Box::<Reads>::default())
+}
 
 #[derive(Default)]
 struct Reads {

@@ -3,7 +3,7 @@
 use super::{Basis, CallEvent, Found, Watch, percent, rate};
 
 /// Counter of calls of some kind.
-pub(super) struct Often {
+pub(in crate::advice) struct Often {
     /// Calls that the rule concerns.
     calls: &'static [&'static str],
     /// Name of the counted calls.

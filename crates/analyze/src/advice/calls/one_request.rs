@@ -5,7 +5,10 @@
 use rustc_hash::FxHashMap;
 
 use super::sizes::Sizes;
-use super::{Basis, CallEvent, CallRule, Found, MOST, Measure, Rule, Watch, percent, rate, small_messages};
+use super::{
+    Basis, CallEvent, CallRule, Found, MOST, Measure, Rule, Watch, grouped, part, percent, rate, size,
+    small_messages, text,
+};
 
 const CALLS: &[&str] = &[
     "read",
@@ -34,22 +37,25 @@ const TOGETHER: f64 = 16.0;
 /// Prefixes of a socket's path, for calls that work on any descriptor.
 const SOCKETS: [&str; 4] = ["TCP", "UNIX", "UDP", "socket"];
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "one-request-in-flight",
         claim: "handles small requests one at a time, each with its own system calls",
         pattern: "sockets carry small requests and answers in turn: each request waits for the answer to the one before",
-        threshold: "20,000 calls a second, four fifths of them in turn, with a median below 32 bytes one way and below 1 KiB the other",
+        threshold: text(format!(
+            "{} calls a second, {} of them in turn, with a median below {} one way and below {} the other",
+            grouped(LEAST_PER_SECOND),
+            part(ANSWERED),
+            size(SMALL.0),
+            size(SMALL.1)
+        )),
         remedy: "send several requests before waiting for the answers (pipelining, as redis-benchmark -P 16), or make one request of many (MGET, \
                  batch calls)",
-        bound: "these calls and the waits between them, less a sixteenth",
+        bound: text(format!("these calls and the waits between them, less {}", part(1.0 / TOGETHER))),
         source: "redis.io, Redis pipelining; measured: 14 times as many requests a second with 16 in flight",
-    },
-    calls: CALLS,
-    also_watched: &[],
-    faults: false,
-    watch: || Box::<Sockets>::default(),
-};
+    };
+    CallRule::new(rule, CALLS, || Box::<Sockets>::default())
+}
 
 #[derive(Default)]
 struct Socket {

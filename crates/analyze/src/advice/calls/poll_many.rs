@@ -1,6 +1,6 @@
 //! Rule: many descriptors are polled although few are ready.
 
-use super::{Basis, CallEvent, CallRule, Found, Measure, Rule, Watch, count, percent};
+use super::{Basis, CallEvent, CallRule, Found, Measure, Rule, Watch, count, in_percent, percent, text};
 
 const CALLS: &[&str] = &["poll", "ppoll", "select", "pselect6"];
 /// Minimum number of descriptors.
@@ -8,21 +8,21 @@ const LEAST_DESCRIPTORS: u64 = 64;
 /// Maximum share of descriptors that are ready.
 const MOST_READY: f64 = 0.1;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "poll-of-many",
         claim: "polls very many descriptors at once",
         pattern: "poll or select go through many descriptors at each call, of which few are ready",
-        threshold: "64 descriptors or more, at most 10% of them ready",
+        threshold: text(format!(
+            "{LEAST_DESCRIPTORS} descriptors or more, at most {} of them ready",
+            in_percent(MOST_READY)
+        )),
         remedy: "epoll, which takes as long as there are events",
         bound: "these calls, less what one for the descriptors that are ready takes",
         source: "epoll(7), select(2); measured: 256 descriptors 8.2 us, epoll_wait 0.11 us",
-    },
-    calls: CALLS,
-    also_watched: &[],
-    faults: false,
-    watch: || Box::<Polls>::default(),
-};
+    };
+    CallRule::new(rule, CALLS, || Box::<Polls>::default())
+}
 
 #[derive(Default)]
 struct Polls {

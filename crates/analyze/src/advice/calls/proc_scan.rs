@@ -1,27 +1,26 @@
 //! Rule: all processes are scanned frequently.
 
-use super::{Basis, CallEvent, CallRule, Found, Rule, Watch, count, percent, rate};
+use super::{Basis, CallEvent, CallRule, Found, Rule, Watch, count, percent, rate, text};
 
 const LISTS: &[&str] = &["getdents64", "getdents"];
 /// Minimum number of scans per second.
 const LEAST_PER_SECOND: f64 = 10.0;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "process-scan",
         claim: "reads /proc for each process",
         pattern: "/proc is listed again and again to find processes",
-        threshold: "10 times a second",
+        threshold: text(format!("{LEAST_PER_SECOND} times a second")),
         remedy: "look less often, keep the files open, or be told: pidfd, the proc connector (netlink), cgroup.events; a larger buffer does \
                  not help, the cost is in the entries",
         bound: "listing /proc, and what is opened, read and closed below it",
         source: "measured: 47 us for each scan of some 60 processes; buffers of 256 bytes add 9%",
-    },
-    calls: &["getdents64", "getdents", "open", "openat", "read", "close"],
-    also_watched: &[],
-    faults: false,
-    watch: || Box::<Scans>::default(),
-};
+    };
+    CallRule::new(rule, &["getdents64", "getdents", "open", "openat", "read", "close"], || {
+        Box::<Scans>::default()
+    })
+}
 
 #[derive(Default)]
 struct Scans {

@@ -1,7 +1,9 @@
 //! Rule: an allocator returns memory that it soon needs again.
 
 use super::pages::{PAGE, Range, Ranges};
-use super::{Basis, CallEvent, CallRule, FaultEvent, Found, MOST, Rule, Watch, count, percent};
+use super::{
+    Basis, CallEvent, CallRule, FaultEvent, Found, MOST, Rule, Watch, count, part, percent, seconds, text,
+};
 
 const CALLS: &[&str] = &["madvise"];
 /// `MADV_DONTNEED` and `MADV_FREE`.
@@ -11,23 +13,24 @@ const LEAST_BACK: f64 = 0.5;
 /// Maximum time until they fault back in, in nanoseconds.
 const SOON_NS: u64 = 1_000_000_000;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "purged-too-soon",
         claim: "has the allocator give memory back too soon",
         pattern: "the allocator gives pages back by madvise, and they fault in again",
-        threshold: "half of the pages given back are touched again within a second",
+        threshold: text(format!(
+            "{} of the pages given back are touched again within {}",
+            part(LEAST_BACK),
+            seconds(SOON_NS)
+        )),
         remedy: "let the allocator wait longer before it gives memory back: dirty_decay_ms (jemalloc), MIMALLOC_PURGE_DELAY, GOGC and \
                  GOMEMLIMIT (Go)",
         bound: "madvise, and the faults on these pages",
         source: "judgement; Bakhvalov, Performance Analysis and Tuning on Modern CPUs, 12-4: madvise and munmap make all processors drop \
                  addresses from their caches",
-    },
-    calls: CALLS,
-    also_watched: &[],
-    faults: true,
-    watch: || Box::<Purged>::default(),
-};
+    };
+    CallRule { faults: true, ..CallRule::new(rule, CALLS, || Box::<Purged>::default()) }
+}
 
 #[derive(Default)]
 struct Purged {

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, count, percent, rate};
+use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, count, percent, rate, text};
 
 const OPENS: &[&str] = &["open", "openat", "openat2"];
 /// Minimum number of opens of a file.
@@ -10,21 +10,18 @@ const LEAST_TIMES: u64 = 10;
 /// Minimum number of opens of a file per second.
 const LEAST_PER_SECOND: f64 = 100.0;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "reopened-file",
         claim: "opens and closes one file again and again",
         pattern: "the same file is opened and closed again and again",
-        threshold: "10 times, and 100 times a second",
+        threshold: text(format!("{LEAST_TIMES} times, and {LEAST_PER_SECOND} times a second")),
         remedy: "keep it open: pread(fd, ..., 0) reads a file of /proc or /sys anew; inotify tells when a configuration changes",
         bound: "its opens and closes",
         source: "measured: open and close 1.66 us, of /proc/self/stat with its read 7 us",
-    },
-    calls: &["open", "openat", "openat2", "close"],
-    also_watched: &[],
-    faults: false,
-    watch: || Box::<Opens>::default(),
-};
+    };
+    CallRule::new(rule, &["open", "openat", "openat2", "close"], || Box::<Opens>::default())
+}
 
 #[derive(Default)]
 struct Opens {

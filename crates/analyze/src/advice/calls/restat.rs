@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, count, percent, rate};
+use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, count, grouped, percent, rate, text};
 
 const CALLS: &[&str] = &["stat", "lstat", "newfstatat", "statx", "access", "faccessat", "faccessat2"];
 /// Minimum number of calls for a file; below, their minimum rate per second of CPU time. (The elapsed time is longer
@@ -10,22 +10,22 @@ const CALLS: &[&str] = &["stat", "lstat", "newfstatat", "statx", "access", "facc
 const LEAST_TIMES: u64 = 100;
 const LEAST_PER_SECOND: f64 = 1000.0;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "repeated-stat",
         claim: "asks for one file's properties again and again (stat)",
         pattern: "the same file, which is there, is looked up by its path again and again",
-        threshold: "100 times, and 1,000 times in a second of processor time",
+        threshold: text(format!(
+            "{LEAST_TIMES} times, and {} times in a second of processor time",
+            grouped(LEAST_PER_SECOND)
+        )),
         remedy: "remember the answer for a while (a second, a thousand requests), or let inotify tell when the file changes; fstat of an open \
                  file needs no path",
         bound: "these calls",
         source: "stat(2); measured: 0.86 us by a short path in memory",
-    },
-    calls: CALLS,
-    also_watched: &[],
-    faults: false,
-    watch: || Box::<Lookups>::default(),
-};
+    };
+    CallRule::new(rule, CALLS, || Box::<Lookups>::default())
+}
 
 #[derive(Default)]
 struct Lookups {

@@ -45,19 +45,30 @@ pub struct FaultEvent {
 }
 
 /// A rule on individual system calls.
-pub(super) struct CallRule {
-    pub(super) rule: Rule,
+pub(in crate::advice) struct CallRule {
+    pub rule: Rule,
     /// Calls that the rule concerns.
-    pub(super) calls: &'static [&'static str],
+    pub calls: &'static [&'static str],
     /// Other calls that the rule watches.
-    pub(super) also_watched: &'static [&'static str],
+    pub also_watched: &'static [&'static str],
     /// Whether the rule also concerns page faults.
-    pub(super) faults: bool,
-    pub(super) watch: fn() -> Box<dyn Watch>,
+    pub faults: bool,
+    pub watch: Box<dyn Fn() -> Box<dyn Watch> + Send + Sync>,
+}
+
+impl CallRule {
+    /// Creates a rule on calls alone.
+    pub fn new(
+        rule: Rule,
+        calls: &'static [&'static str],
+        watch: impl Fn() -> Box<dyn Watch> + Send + Sync + 'static,
+    ) -> Self {
+        Self { rule, calls, also_watched: &[], faults: false, watch: Box::new(watch) }
+    }
 }
 
 /// State of a rule.
-pub(super) trait Watch: Send {
+pub(in crate::advice) trait Watch: Send {
     fn call(&mut self, call: &CallEvent<'_>);
     fn fault(&mut self, _fault: &FaultEvent) {}
     fn judge(&self, basis: &Basis) -> Option<Found>;
@@ -65,7 +76,7 @@ pub(super) trait Watch: Send {
 
 /// Result of a rule.
 #[derive(Default)]
-pub(super) struct Found {
+pub(in crate::advice) struct Found {
     /// Subject, such as a file or a command; empty if the result concerns all calls.
     pub(super) about: String,
     /// Subset of the rule's calls; empty: all of them.

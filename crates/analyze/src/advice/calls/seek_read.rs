@@ -2,28 +2,29 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, count, percent};
+use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, count, grouped, percent, text, word};
 
 /// Minimum number of seeks per read or write of a descriptor.
 const LEAST_RATIO: f64 = 0.5;
 /// Minimum number of seeks.
 const LEAST_SEEKS: u64 = 1000;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "seek-then-read",
         claim: "seeks before each read",
         pattern: "places in a file are read or written by two calls, lseek and read",
-        threshold: "a seek for every two reads or writes of a descriptor, 1,000 in all",
+        threshold: text(format!(
+            "a seek for every {} reads or writes of a descriptor, {} in all",
+            word((1.0 / LEAST_RATIO) as u64),
+            grouped(LEAST_SEEKS as f64)
+        )),
         remedy: "pread and pwrite take the place along; or keep track of it and seek only where it changes",
         bound: "lseek",
         source: "judgement; pread(2)",
-    },
-    calls: &["lseek", "read", "write", "readv", "writev"],
-    also_watched: &[],
-    faults: false,
-    watch: || Box::<Seeks>::default(),
-};
+    };
+    CallRule::new(rule, &["lseek", "read", "write", "readv", "writev"], || Box::<Seeks>::default())
+}
 
 #[derive(Default)]
 struct Seeks {

@@ -10,7 +10,7 @@
 use rustc_hash::FxHashMap;
 
 use super::sleep_under_lock::{ALSO_WATCHED, LockedWaits, SLEEPS, has_woken, is_sleep};
-use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, percent, rate};
+use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, percent, rate, text};
 
 /// Minimum number of short sleeps per second.
 const LEAST_PER_SECOND: f64 = 100.0;
@@ -19,21 +19,21 @@ const SHORT_NS: u64 = 5_500_000;
 /// Maximum number of sleeps per wakeup of another thread, for a thread that hands over work.
 const SLEEPS_PER_WAKE: u64 = 5;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "polling-sleep",
         claim: "sleeps for short times until something has happened",
         pattern: "threads sleep for a moment, look, and sleep again",
-        threshold: "100 sleeps a second of less than 5 ms",
+        threshold: text(format!(
+            "{LEAST_PER_SECOND} sleeps a second of less than {} ms",
+            SHORT_NS as f64 / 1e6
+        )),
         remedy: "wait for what is looked for: a condition variable, eventfd, inotify, timerfd; PR_SET_TIMERSLACK where short sleeps are needed",
         bound: "nanosleep, and what is done each time; of the elapsed time what a thread that wakes others sleeps while these don't run",
         source: "prctl(2): a sleep takes 50 us longer by default; measured: 71 us for one of 1 ns",
-    },
-    calls: SLEEPS,
-    also_watched: ALSO_WATCHED,
-    faults: false,
-    watch: || Box::<Sleeps>::default(),
-};
+    };
+    CallRule { also_watched: ALSO_WATCHED, ..CallRule::new(rule, SLEEPS, || Box::<Sleeps>::default()) }
+}
 
 /// Counters of a thread.
 #[derive(Default)]

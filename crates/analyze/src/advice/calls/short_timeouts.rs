@@ -3,7 +3,7 @@
 //! Elsewhere: pure sleeps (`short_sleep`), and polls that do not wait (`epoll_spin`).
 
 use super::sleep_under_lock::is_sleep;
-use super::{Basis, CallEvent, CallRule, Found, Rule, Watch, percent, rate};
+use super::{Basis, CallEvent, CallRule, Found, Rule, Watch, part, percent, rate, text};
 
 const CALLS: &[&str] =
     &["epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select", "pselect6", "futex"];
@@ -16,22 +16,23 @@ const SHORT_NS: std::ops::Range<u64> = 20_000..5_500_000;
 /// Result of a futex wait that timed out (errno(3)).
 const ETIMEDOUT: i64 = -110;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "short-timeouts",
         claim: "wakes by a short timeout again and again and finds nothing",
         pattern: "events are waited for with a timeout of a few milliseconds, and mostly there are none",
-        threshold: "100 waits a second of less than 5 ms that time out, half of all such calls",
+        threshold: text(format!(
+            "{LEAST_PER_SECOND} waits a second of less than {} ms that time out, {} of all such calls",
+            SHORT_NS.end as f64 / 1e6,
+            part(LEAST_EMPTY)
+        )),
         remedy: "a longer timeout, or none: the call returns as soon as there is something; what else is looked at can wake it too (eventfd, a \
                  pipe, timerfd, a condition)",
         bound: "these calls; what is done after each besides",
         source: "poll(2), epoll_wait(2); measured: 40 us of processor time for each wake",
-    },
-    calls: CALLS,
-    also_watched: &[],
-    faults: false,
-    watch: || Box::<Timeouts>::default(),
-};
+    };
+    CallRule::new(rule, CALLS, || Box::<Timeouts>::default())
+}
 
 #[derive(Default)]
 struct Timeouts {

@@ -11,7 +11,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, average, percent, rate};
+use super::{
+    Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, average, in_percent, part, percent, rate, text,
+};
 
 /// Calls that sleep.
 pub(super) const SLEEPS: &[&str] = &["nanosleep", "clock_nanosleep"];
@@ -25,26 +27,27 @@ const WAITS: [u64; 2] = [0, 9];
 /// `FUTEX_WAKE`, `FUTEX_WAKE_OP` and `FUTEX_WAKE_BITSET`.
 const WAKES: [u64; 3] = [1, 5, 10];
 /// Minimum total time that others wait for the lock, as a part of the time slept with it.
-const LEAST_WAITED: f64 = 0.5;
+pub(super) const LEAST_WAITED: f64 = 0.5;
 /// Minimum number of sleeps; below, their minimum share of the elapsed time.
-const LEAST_SLEEPS: u64 = 10;
-const LEAST_SHARE: f64 = 0.05;
+pub(super) const LEAST_SLEEPS: u64 = 10;
+pub(super) const LEAST_SHARE: f64 = 0.05;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "sleep-under-lock",
         claim: "sleeps while it holds a lock that others wait for",
         pattern: "a thread sleeps, then wakes those that waited for a lock meanwhile: it held the lock",
-        threshold: "10 sleeps, 5% of the elapsed time, others wait for half of that",
+        threshold: text(format!(
+            "{LEAST_SLEEPS} sleeps, {} of the elapsed time, others wait for {} of that",
+            in_percent(LEAST_SHARE),
+            part(LEAST_WAITED)
+        )),
         remedy: "release the lock before the sleep; to wait for a change under it, use a condition variable, which releases it",
         bound: "of the elapsed time what is slept with the lock",
         source: "futex(7): who waits for a lock is woken by its holder; the numbers are judgement",
-    },
-    calls: SLEEPS,
-    also_watched: ALSO_WATCHED,
-    faults: false,
-    watch: || Box::<LockedWaits>::default(),
-};
+    };
+    CallRule { also_watched: ALSO_WATCHED, ..CallRule::new(rule, SLEEPS, || Box::<LockedWaits>::default()) }
+}
 
 /// Returns whether a call sleeps.
 pub(super) fn is_sleep(call: &CallEvent<'_>) -> bool {

@@ -3,7 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use super::sizes::Sizes;
-use super::{Basis, CallEvent, CallRule, Found, MOST, Measure, Rule, Watch, percent, rate};
+use super::{
+    Basis, CallEvent, CallRule, Found, MOST, Measure, Rule, Watch, grouped, percent, rate, size, text,
+};
 
 const READS: &[&str] = &["read", "pread64"];
 const WRITES: &[&str] = &["write", "pwrite64"];
@@ -21,21 +23,23 @@ const PIPE: &str = "pipe:[";
 /// Directories of special files, whose sizes have another meaning.
 const SPECIAL: [&str; 3] = ["/dev/", "/proc/", "/sys/"];
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "small-file-io",
         claim: "reads or writes files in small pieces",
         pattern: "a file or pipe is read or written a few bytes at a time, without a buffer",
-        threshold: "10,000 calls a second on one file with a median below 4 KiB, of a pipe below 16 bytes",
+        threshold: text(format!(
+            "{} calls a second on one file with a median below {}, of a pipe below {}",
+            grouped(LEAST_PER_SECOND),
+            size(SMALL),
+            size(SMALL_OF_PIPE)
+        )),
         remedy: "read and write through a buffer of 64 to 128 KiB (BufReader, BufWriter, setvbuf), or map the file; in a shell let awk or mapfile read, as read takes a byte at a time from a pipe",
-        bound: "these calls, less what calls of 64 KiB would take",
+        bound: text(format!("these calls, less what calls of {} would take", size(BUFFER as u64))),
         source: "coreutils, ioblksize.h: 128 KiB make calls cheap enough; measured for each KiB: 92 ns by 4 KiB, 19 ns by 64 KiB and more",
-    },
-    calls: &["read", "pread64", "write", "pwrite64"],
-    also_watched: &[],
-    faults: false,
-    watch: || Box::<Files>::default(),
-};
+    };
+    CallRule::new(rule, &["read", "pread64", "write", "pwrite64"], || Box::<Files>::default())
+}
 
 #[derive(Default)]
 struct File {

@@ -3,7 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use super::sizes::Sizes;
-use super::{Basis, CallEvent, CallRule, Found, MOST, Measure, Rule, Watch, percent, rate};
+use super::{
+    Basis, CallEvent, CallRule, Found, MOST, Measure, Rule, Watch, grouped, part, percent, rate, size, text,
+};
 
 const CALLS: &[&str] = &["sendto", "sendmsg", "recvfrom", "recvmsg"];
 /// Maximum median size, in bytes.
@@ -17,21 +19,26 @@ const TOGETHER: (f64, f64) = (16384.0, 2.0);
 /// Minimum share of a socket's calls that change direction, for messages that wait for answers.
 const ANSWERED: f64 = 0.2;
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "small-messages",
         claim: "sends small messages, one system call each",
         pattern: "a socket sends or receives small messages, one a call",
-        threshold: "20,000 calls a second on one socket with a median below 1 KiB",
+        threshold: text(format!(
+            "{} calls a second on one socket with a median below {}",
+            grouped(LEAST_PER_SECOND),
+            size(SMALL)
+        )),
         remedy: "sendmmsg and recvmmsg for datagrams, writev or TCP_CORK for streams, UDP_SEGMENT (GSO)",
-        bound: "these calls, less what calls of 16 KiB would take; half of them where each message waits for an answer",
+        bound: text(format!(
+            "these calls, less what calls of {} would take; {} of them where each message waits for an answer",
+            size(TOGETHER.0 as u64),
+            part(SPARED)
+        )),
         source: "sendmmsg(2); measured: 1.35 us to send and receive a byte, 2.6 us for 16 KiB",
-    },
-    calls: CALLS,
-    also_watched: &[],
-    faults: false,
-    watch: || Box::<Sockets>::default(),
-};
+    };
+    CallRule::new(rule, CALLS, || Box::<Sockets>::default())
+}
 
 #[derive(Default)]
 struct Socket {

@@ -1,7 +1,9 @@
 //! Rule: each write waits for the disk, because the file was opened with O_SYNC or O_DSYNC.
 
 use super::sizes::Sizes;
-use super::{Basis, CallEvent, CallRule, Found, Measure, Rule, Watch, count, percent};
+use super::{
+    Basis, CallEvent, CallRule, Found, Measure, Rule, Watch, count, in_percent, percent, size, text,
+};
 
 const CALLS: &[&str] = &["write", "pwrite64", "writev", "pwritev"];
 /// Maximum size of a small write, in bytes. Such a write into the page cache takes a few microseconds; larger ones
@@ -17,21 +19,24 @@ const LEAST_CALLS: u64 = 20;
 /// Directories of special files, whose writes wait for something else.
 const SPECIAL: [&str; 3] = ["/dev/", "/proc/", "/sys/"];
 
-pub(super) const RULE: CallRule = CallRule {
-    rule: Rule {
+pub(in crate::advice) fn rule() -> CallRule {
+    let rule = Rule {
         name: "sync-write",
         claim: "waits for the disk at each write (O_SYNC)",
         pattern: "small writes to files take as long as a device takes, as they do where these were opened with O_SYNC or O_DSYNC",
-        threshold: "80% of 20 or more writes of at most 64 KiB take more than 50 us, 10% of the elapsed time together",
+        threshold: text(format!(
+            "{} of {LEAST_CALLS} or more writes of at most {} take more than {} us, {} of the elapsed time together",
+            in_percent(MOST_SLOW),
+            size(SMALL),
+            SLOW_NS as f64 / 1e3,
+            in_percent(LEAST_SHARE)
+        )),
         remedy: "write several records with one call, or without O_SYNC and with one fdatasync for several",
         bound: "the time in these writes",
         source: "open(2): O_SYNC and O_DSYNC; measured: 7 us for 4 KiB into the page cache, 440 us with O_SYNC",
-    },
-    calls: CALLS,
-    also_watched: &[],
-    faults: false,
-    watch: || Box::<Writes>::default(),
-};
+    };
+    CallRule::new(rule, CALLS, || Box::<Writes>::default())
+}
 
 #[derive(Default)]
 struct Writes {

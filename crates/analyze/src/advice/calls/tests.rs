@@ -27,20 +27,6 @@ fn rules(watched: &Watched, basis: &Basis) -> Vec<&'static str> {
 }
 
 #[test]
-fn names_tell_rules_apart_and_each_says_where_it_comes_from() {
-    let mut names: Vec<&str> = CALL_RULES.iter().map(|rule| rule.rule.name).collect();
-    names.sort_unstable();
-    names.dedup();
-    assert_eq!(names.len(), CALL_RULES.len());
-    for CallRule { rule, calls, faults, .. } in CALL_RULES {
-        assert!(*faults || !calls.is_empty(), "{}", rule.name);
-        for text in [rule.pattern, rule.threshold, rule.remedy, rule.bound, rule.source] {
-            assert!(!text.is_empty() && !text.contains("  "), "{}: {text}", rule.name);
-        }
-    }
-}
-
-#[test]
 fn what_gains_little_is_not_said() {
     let mut watched = Watched::default();
     (0..500).for_each(|at| watched.call(&call("sched_yield", [0; 6], 0, at)));

@@ -4,9 +4,8 @@
 //! visible there. Such switches are attributed to channels only if the program's own code uses channels, and more
 //! than other operations on which goroutines wait.
 
-use super::super::Rule;
 use super::spent::{Code, Spent};
-use super::{CodeRule, Extent, GainModel, Names};
+use super::{CodeRule, GainModel, Names, Rule, text};
 
 /// Send and receive operations.
 const OPERATIONS: Names = Names {
@@ -43,22 +42,24 @@ const OTHER_WAITS: Names = Names {
 /// Minimum share of the program's own channel operations, in percent, for switches to count.
 const LEAST_OPERATIONS: f64 = 4.0;
 
-pub(super) const RULE: CodeRule = CodeRule {
-    rule: Rule {
+/// Minimum share of CPU time, in percent.
+const LEAST: f64 = 25.0;
+
+pub(in crate::advice) fn rule() -> CodeRule {
+    let rule = Rule {
         name: "channel-hand-over",
         claim: "hands over values by channels one by one",
         pattern: "goroutines send and receive single values: each takes the channel's lock, and where one waits, the scheduler",
-        threshold: "at least 25% of processor time in the program's channel operations, and in the switches between goroutines if little else \
-                    leads to these",
+        threshold: text(format!(
+            "at least {LEAST}% of processor time in the program's channel operations, and in the switches between goroutines if little else \
+             leads to these"
+        )),
         remedy: "send slices of values, give the channel a buffer, or call a function in place of a goroutine",
         bound: "sending, receiving and switching between goroutines",
         source: "Go's runtime, chan.go and proc.go: an operation locks the channel; one without a buffer parks a goroutine and readies another",
-    },
-    gain: GainModel::Everything { least: 0.85, callers: 0.5 },
-    extent: Extent::Calls,
-    least_percent: 25.0,
-    find,
-};
+    };
+    CodeRule { gain: GainModel::Everything { least: 0.85, callers: 0.5 }, ..CodeRule::new(rule, LEAST, find) }
+}
 
 fn find(code: &Code<'_, '_>) -> Spent {
     let (is_operation, is_switch) = (code.named(&OPERATIONS), code.named(&SWITCHES));

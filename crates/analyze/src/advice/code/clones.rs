@@ -1,26 +1,28 @@
 //! Rule: values are cloned.
 
-use super::super::Rule;
 use super::spent::{Code, Spent};
-use super::{CodeRule, Extent, GainModel};
+use super::{CodeRule, GainModel, Rule, at_least};
 use crate::cost::Cost;
 use crate::names::without_parameters;
 
-pub(super) const RULE: CodeRule = CodeRule {
-    rule: Rule {
+/// Minimum share of CPU time, in percent.
+const LEAST: f64 = 10.0;
+
+pub(in crate::advice) fn rule() -> CodeRule {
+    let rule = Rule {
         name: "clone",
         claim: "clones values (copies them with all that they hold)",
         pattern: "owned values are copied with all that they hold, where a reference might do",
-        threshold: "at least 10% of processor time",
+        threshold: at_least(LEAST),
         remedy: "borrow (const T&, &str, &[T]), share (Rc, Arc), move, or take Cow; clone what is kept, not what is only looked at",
         bound: "cloning with the allocation and copying below it",
         source: "the Rust book, chapter 4: clone copies the data on the heap as well",
-    },
-    gain: GainModel::Lines { least: 0.8, most: 1.0, callers: 0.8 },
-    extent: Extent::Calls,
-    least_percent: 10.0,
-    find,
-};
+    };
+    CodeRule {
+        gain: GainModel::Lines { least: 0.8, most: 1.0, callers: 0.8 },
+        ..CodeRule::new(rule, LEAST, find)
+    }
+}
 
 fn find(code: &Code<'_, '_>) -> Spent {
     let copies = code.whose_name(|name| {

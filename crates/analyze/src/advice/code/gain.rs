@@ -4,13 +4,16 @@
 //! user's function and the cause, and the part of the function that only served the cause. Each rule has a model of these parts, measured on
 //! programs with known causes (`bench/verdict`). Without a valid model, nothing is predicted.
 
+use serde::Deserialize;
+
 use crate::share::{Sampling, Share};
 
 use super::spent::Spent;
 
 /// A rule's model.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum GainModel {
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(in crate::advice) enum GainModel {
     /// The cost of the replacement can't be estimated.
     Unknown,
     /// Least and most of the matched share that disappears, as fractions of 1; and the largest fraction of the own time of its callers, up to the

@@ -1,8 +1,7 @@
 //! Rule: arrays and strings grow by copying.
 
-use super::super::Rule;
 use super::spent::{Code, Spent};
-use super::{CodeRule, Extent, GainModel, Names};
+use super::{CodeRule, GainModel, Language, Names, Rule, text};
 
 const FUNCTIONS: Names = Names {
     whole: &[
@@ -34,21 +33,39 @@ const FUNCTIONS: Names = Names {
 /// Go's compiler copies elements next to the call that makes room for them.
 const COPIES: Names = Names { whole: &["runtime.memmove", "runtime.typedslicecopy"], begin: &[] };
 
-pub(super) const RULE: CodeRule = CodeRule {
-    rule: Rule {
+/// Minimum share of CPU time, in percent.
+const LEAST: f64 = 15.0;
+
+pub(in crate::advice) fn rule() -> CodeRule {
+    let rule = Rule {
         name: "append-by-copy",
         claim: "grows an array by copying it",
         pattern: "arrays or strings are made longer again and again, and copied each time",
-        threshold: "at least 15% of processor time in growing, with all that it calls",
+        threshold: text(format!("at least {LEAST}% of processor time in growing, with all that it calls")),
         remedy: "double the room whenever it is used up (std::vector and Vec do, unless reserve is called for each element); reserve once what is known",
         bound: "growing, with the copying and page faults below it",
         source: "Cormen et al., Introduction to Algorithms, 17.4: doubling costs a constant for each element",
-    },
-    gain: GainModel::Everything { least: 0.85, callers: 0.2 },
-    extent: Extent::Calls,
-    least_percent: 15.0,
-    find,
-};
+    };
+    let in_language = [
+        (
+            Language::Go,
+            "strings.Builder or bytes.Buffer in place of += in a loop; a slice that is kept, or made with its length (make([]T, 0, n))",
+        ),
+        (
+            Language::JavaScript,
+            "push in place of a spread or concat in a loop ([...list, x]); collect pieces in an array and join them",
+        ),
+        (
+            Language::Rust,
+            "with_capacity or reserve once what is known, not for each element; push_str and write! into one String in place of +",
+        ),
+    ];
+    CodeRule {
+        in_language: in_language.map(|(of, remedy)| (of, Rule { remedy, ..rule })).into(),
+        gain: GainModel::Everything { least: 0.85, callers: 0.2 },
+        ..CodeRule::new(rule, LEAST, find)
+    }
+}
 
 fn find(code: &Code<'_, '_>) -> Spent {
     let lines = code.lines_that_call(&code.calls_named(grows));

@@ -1,70 +1,31 @@
 //! Advice on user code, from samples alone: what the functions on their stacks tell.
 //!
-//! One file holds one rule, as in [`advice`](super): the functions or instructions that it is about, from what share on it counts, what to do. A rule
+//! Rules that only list functions are data (`rules/*.toml`); a file here holds those that look at instructions, loops, lines or threads. A rule
 //! holds where the lower end of the share's interval reaches its threshold: what samples can't resolve is no cause. What can be
 //! gained is bounded by the share's upper end. Bounds of several rules overlap where their functions call each other.
 
-mod activity;
-mod allocation;
-mod atomics;
-mod branch_miss;
-mod busy_wait;
-mod cache_miss;
-mod channels;
-mod clock;
-mod clones;
+pub(super) mod channels;
+pub(super) mod clones;
 mod companions;
-mod copying;
-mod denormals;
-mod dispatch;
-mod division;
-mod dynamic_cast;
-mod dynamic_linking;
-mod exceptions;
 mod faults;
-mod file_open;
-mod first_touch;
-mod flush;
-mod formatting;
+pub(super) mod first_touch;
 mod gain;
-mod garbage_collection;
-mod getenv;
-mod growth;
-mod hashing;
-mod huge_pages;
-mod instructions;
-mod json_copy;
-mod languages;
-mod linear_search;
-mod locks;
-mod logging;
-mod megamorphic;
+pub(super) mod growth;
+pub(super) mod instructions;
+mod language;
+pub(super) mod loops;
 mod names;
-mod parsing;
-mod pointer_chain;
-mod powers;
-mod python;
-mod random;
-mod reference_counts;
-mod regex_compile;
+pub(super) mod python;
+pub(super) mod regex_compile;
 mod rule;
 mod scripts;
-mod shared_lines;
-mod sorting;
 mod spent;
-mod square_roots;
-mod stack_traffic;
-mod store_forwarding;
-mod string_compare;
-mod string_scan;
-mod string_sets;
-mod string_streams;
-mod thread_start;
-mod timezone;
-mod unoptimised;
-mod vector_front;
-mod virtual_calls;
+pub(super) mod thread_start;
+pub(super) mod unoptimised;
+pub(super) mod virtual_calls;
 
+use super::registry::code_rules;
+use super::sentence::{at_least, part, percent, size, text, word};
 use super::{LEAST_SAMPLES, Rule};
 use crate::annotate::SourcePlace;
 use crate::cost::Cost;
@@ -74,14 +35,15 @@ use crate::loops::{CacheSizes, LoopFinding};
 use crate::own_code::OwnCode;
 use crate::share::{Sampling, Share};
 use crate::view::View;
-use gain::GainModel;
+pub(super) use gain::GainModel;
 pub use gain::Prediction;
-use languages::{Language, in_words_of};
-use names::Names;
+pub(super) use language::Language;
+pub(super) use names::Names;
 pub use python::ScriptSources;
-use rule::CodeRule;
 pub use rule::Extent;
-use spent::{Code, Spent};
+pub(super) use rule::{Activity, CodeRule};
+pub(super) use spent::Code;
+use spent::Spent;
 
 /// A rule that holds.
 #[derive(Clone, Debug)]
@@ -123,88 +85,14 @@ impl CodeAdvice {
 
     /// Whether threads are what it is about, with their ends.
     pub(crate) fn is_of_threads(&self) -> bool {
-        self.rule.name == thread_start::RULE.rule.name
+        self.rule.name == thread_start::NAME
     }
 
     /// Whether it is all page faults that it is about.
     pub(crate) fn is_of_faults(&self) -> bool {
-        self.rule.name == first_touch::RULE.rule.name
+        self.rule.name == first_touch::NAME
     }
 }
-
-/// All rules.
-const RULES: [&CodeRule; 70] = [
-    &unoptimised::RULE,
-    &getenv::RULE,
-    &allocation::RULE,
-    &copying::RULE,
-    &string_scan::RULE,
-    &hashing::RULE,
-    &sorting::RULE,
-    &regex_compile::RULE,
-    &formatting::RULE,
-    &flush::RULE,
-    &logging::RULE,
-    &exceptions::RULE,
-    &exceptions::IN_JVM,
-    &locks::RULE,
-    &reference_counts::RULE,
-    &clock::RULE,
-    &random::RULE,
-    &dynamic_linking::RULE,
-    &first_touch::RULE,
-    &division::RULE,
-    &square_roots::RULE,
-    &atomics::RULE,
-    &busy_wait::RULE,
-    &shared_lines::FALSE_SHARING,
-    &shared_lines::TRUE_SHARING,
-    &cache_miss::RULE,
-    &stack_traffic::RULE,
-    &timezone::RULE,
-    &thread_start::RULE,
-    &vector_front::RULE,
-    &json_copy::RULE,
-    &huge_pages::RULE,
-    &linear_search::RULE,
-    &pointer_chain::RULE,
-    &growth::RULE,
-    &powers::RULE,
-    &string_compare::RULE,
-    &garbage_collection::RULE,
-    &clones::RULE,
-    &python::membership::RULE,
-    &python::concatenation::RULE,
-    &python::concatenation::LISTS,
-    &python::list_front::RULE,
-    &python::deepcopy::RULE,
-    &python::exceptions::RULE,
-    &python::logging::RULE,
-    &python::imports::RULE,
-    &python::collector::RULE,
-    &python::gil::RULE,
-    &python::attributes::RULE,
-    &python::elements::RULE,
-    &python::rows::RULE,
-    &python::scan::RULE,
-    &python::calls::RULE,
-    &python::recursion::RULE,
-    &python::slices::RULE,
-    &python::parsing::RULE,
-    &megamorphic::RULE,
-    &parsing::RULE,
-    &linear_search::BY_CALL,
-    &store_forwarding::RULE,
-    &dispatch::RULE,
-    &branch_miss::RULE,
-    &denormals::RULE,
-    &virtual_calls::RULE,
-    &dynamic_cast::RULE,
-    &string_sets::RULE,
-    &string_streams::RULE,
-    &channels::RULE,
-    &file_open::RULE,
-];
 
 /// A rule that holds, with what was spent and its share.
 type Found = (&'static CodeRule, Spent, Share);
@@ -218,7 +106,7 @@ pub(crate) fn advise_code(
 ) -> Vec<CodeAdvice> {
     let code = Code::new(view, own, (code, sources), caches);
     let mut found: Vec<Found> = Vec::new();
-    for rule in RULES {
+    for rule in code_rules() {
         let mut spent = (rule.find)(&code);
         let share = sampling.share(spent.cost);
         if share.low >= rule.least_percent && spent.cost.samples >= LEAST_SAMPLES {
@@ -227,12 +115,12 @@ pub(crate) fn advise_code(
         }
     }
     found.sort_by(|one, other| (other.1.cost, one.0.rule.name).cmp(&(one.1.cost, other.0.rule.name)));
-    // A cause that calls another is the reason for it. If neither calls the other, the larger one contains the smaller.
+    // A cause that calls another is the reason for it; else the larger one contains the smaller.
     let within = |at: usize| {
         let own = &found[at].1;
         let is_most = |outer: &Spent| code.common(own, outer).weight.saturating_mul(2) >= own.cost.weight;
         let is_outer = |other: usize| {
-            if is_apart(found[at].0, found[other].0) {
+            if found[at].0.apart_from == Some(found[other].0.rule.name) {
                 return false;
             }
             let outer = &found[other].1;
@@ -249,11 +137,11 @@ pub(crate) fn advise_code(
     let left = unclaimed(&code, &found, &within);
     let advice = |(((rule, spent, share), within), left): ((Found, _), f64)| {
         let gain = rule.gain.predict(&spent, share, sampling).map(|gain| gain.scaled(left));
-        let is_activity = activity::is_activity(rule.rule.name, share, &code, &spent);
+        let is_activity = rule.is_activity(share, &code, &spent);
         let Spent { cost, functions, callers, places, own, loops, at, .. } = spent;
         let whose = places.first().or(functions.first()).map(|one| view.frame(one.0));
         CodeAdvice {
-            rule: in_words_of(whose.and_then(Language::of), &rule.rule),
+            rule: rule.in_words_of(whose.and_then(Language::of)),
             extent: rule.extent,
             functions,
             callers,
@@ -283,18 +171,14 @@ fn unclaimed(code: &Code<'_, '_>, found: &[Found], within: &[Option<&'static str
     (0..found.len()).map(left).collect()
 }
 
-/// Returns whether a rule is separate from another that only seems to call it: C++ flushes by an operator that otherwise formats (`<< std::endl`).
-fn is_apart(rule: &CodeRule, outer: &CodeRule) -> bool {
-    rule.rule.name == flush::RULE.rule.name && outer.rule.name == formatting::RULE.rule.name
-}
-
 /// Prefers a cause in code that a library calls back over the call of the library, as it says more.
 fn call_backs_first(code: &Code<'_, '_>, found: &[Found], within: &mut [Option<&'static str>]) {
     for outer in (0..found.len()).filter(|&at| within[at].is_none()).collect::<Vec<_>>() {
         let (rule, all, _) = &found[outer];
+        let calls_back = rule.activity.as_ref().is_some_and(|activity| activity.calls_back);
         let is_reason = |at: usize| {
-            let part = code.common(&found[at].1, all).weight;
-            at != outer && activity::is_explained_by(rule.rule.name, (all.cost.weight, part))
+            let part = || code.common(&found[at].1, all).weight;
+            calls_back && at != outer && part().saturating_mul(2) >= all.cost.weight
         };
         if let Some(inner) = (0..found.len()).find(|&at| is_reason(at)) {
             (within[inner], within[outer]) = (None, Some(found[inner].0.rule.name));

@@ -4,11 +4,11 @@ use crate::names::{collapse_templates, without_parameters};
 
 /// Names of functions, without parameters and template arguments. Parts and aliases of a C function (`f.cold`,
 /// `f@plt`) match its name.
-pub(super) struct Names {
+pub(in crate::advice) struct Names {
     /// Full names.
-    pub(super) whole: &'static [&'static str],
+    pub whole: &'static [&'static str],
     /// Prefixes of names.
-    pub(super) begin: &'static [&'static str],
+    pub begin: &'static [&'static str],
 }
 
 impl Names {

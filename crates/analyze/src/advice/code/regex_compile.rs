@@ -1,8 +1,7 @@
 //! Rule: regular expressions are compiled repeatedly.
 
-use super::super::Rule;
 use super::spent::{Code, Spent};
-use super::{CodeRule, Extent, GainModel, Names};
+use super::{CodeRule, GainModel, Names, Rule, at_least};
 use crate::cost::Cost;
 
 const FUNCTIONS: Names = Names {
@@ -50,22 +49,22 @@ const FUNCTIONS: Names = Names {
 /// Source files of the regex compiler in CPython: from 3.11 on, and up to 3.10.
 const FILES: &[&str] = &["/re/_compiler.py", "/re/_parser.py", "/sre_compile.py", "/sre_parse.py"];
 
-pub(super) const RULE: CodeRule = CodeRule {
-    rule: Rule {
+/// Minimum share of CPU time, in percent.
+const LEAST: f64 = 2.0;
+
+pub(in crate::advice) fn rule() -> CodeRule {
+    let rule = Rule {
         name: "regex-compile",
         claim: "compiles regular expressions",
         pattern: "regular expressions are compiled while the program works",
-        threshold: "at least 2% of processor time",
+        threshold: at_least(LEAST),
         remedy: "compile each expression once and keep it (a static, LazyLock, a cache by pattern); for fixed texts search without one",
         bound: "all compiling",
         source: "regcomp(3); the Rust crate regex's documentation: avoid compiling the same expression in a loop; \
                  measured: 2.2 us to compile a short one, 0.07 us to match it",
-    },
-    gain: GainModel::Everything { least: 0.9, callers: 1.0 },
-    extent: Extent::Calls,
-    least_percent: 2.0,
-    find,
-};
+    };
+    CodeRule { gain: GainModel::Everything { least: 0.9, callers: 1.0 }, ..CodeRule::new(rule, LEAST, find) }
+}
 
 /// Functions for tables that glibc builds when a compiled expression is first used, and frees with the expression.
 const BUILT_LATER: Names = Names {

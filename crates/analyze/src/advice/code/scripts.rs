@@ -12,7 +12,9 @@ use crate::own_code::{FrameCosts, SourceLine, source_line};
 use crate::view::NodeId;
 
 /// Minimum share of the interpreter's own loop in the inclusive cost of a function, for a function that does little.
-const MOST_OF_LITTLE: f64 = 0.6;
+pub(super) const MOST_OF_LITTLE: f64 = 0.6;
+/// Minimum part of a function's inclusive cost in its calls by itself, for a function that repeats by itself.
+pub(super) const LEAST_BY_ITSELF: f64 = 0.5;
 
 /// Origin of the repeated calls of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +43,10 @@ impl Code<'_, '_> {
     }
 
     /// Returns the cost of calls of these functions, and of interpreted functions in such files.
-    pub(super) fn calls_and_scripts(&self, functions: &Names, files: &[&str]) -> Spent {
+    pub(in crate::advice) fn calls_and_scripts(&self, functions: &Names, files: &[&str]) -> Spent {
+        if files.is_empty() {
+            return self.calls_of(functions);
+        }
         let is_one = self.named(functions);
         self.below(|node| is_one[self.symbol(node).index()] || self.is_script_in(node, files))
     }
@@ -145,10 +150,11 @@ impl Code<'_, '_> {
         }
         let is_little = |sums: &Sums| sums.inner.weight as f64 >= MOST_OF_LITTLE * sums.through.weight as f64;
         let little = sums.into_iter().filter(|(_, sums)| is_little(sums));
-        let repeats = |sums: Sums| match sums.by_itself.weight.saturating_mul(2) >= sums.through.weight {
-            true => Repeats::ByItself,
-            false => Repeats::ByOthers,
-        };
+        let repeats =
+            |sums: Sums| match sums.by_itself.weight as f64 >= LEAST_BY_ITSELF * sums.through.weight as f64 {
+                true => Repeats::ByItself,
+                false => Repeats::ByOthers,
+            };
         little.map(|(symbol, sums)| (symbol, repeats(sums))).collect()
     }
 
@@ -163,7 +169,7 @@ impl Code<'_, '_> {
     }
 
     /// Returns whether most of the cost begins in the program's own interpreted functions.
-    pub(super) fn is_for_scripts(&self, spent: &Spent) -> bool {
+    pub(in crate::advice) fn is_for_scripts(&self, spent: &Spent) -> bool {
         let is_in = |node: &u32| self.is_in_own_script(self.tree().in_view(*node));
         let cost: Cost = spent.begins().iter().filter(|(node, _)| is_in(node)).map(|&(_, cost)| cost).sum();
         cost.weight * 2 > spent.cost.weight

@@ -18,10 +18,13 @@ use crate::own_code::{FrameCosts, NAMED, OwnCode, SourceLine, is_system, source_
 use crate::view::{NodeId, View};
 
 /// Minimum share of all time, in percent, for a function whose instructions count.
-const LEAST_FUNCTION: f64 = 5.0;
+pub(super) const LEAST_FUNCTION: f64 = 5.0;
+/// Minimum part of a file's hot code, and minimum number of functions in it, for the file to be compiled without optimization.
+pub(super) const MOST_OF_FILE: f64 = 0.5;
+pub(super) const LEAST_FUNCTIONS: u64 = 2;
 
 /// Input of the rules.
-pub(super) struct Code<'a, 'p> {
+pub(in crate::advice) struct Code<'a, 'p> {
     view: &'a View<'p>,
     read: &'a [ReadCode<'a>],
     /// Files that were compiled without optimization.
@@ -38,7 +41,7 @@ pub(super) struct Code<'a, 'p> {
 
 /// Cost of the functions or instructions that a rule concerns.
 #[derive(Default)]
-pub(super) struct Spent {
+pub(in crate::advice) struct Spent {
     pub(super) cost: Cost,
     /// Functions, each with its cost.
     pub(super) functions: Vec<(FrameIndex, Cost)>,
@@ -174,12 +177,12 @@ impl<'a, 'p> Code<'a, 'p> {
     }
 
     /// Returns the cost of calls of these functions. Each sample counts once, for the outermost of them on its stack.
-    pub(super) fn calls_of(&self, functions: &Names) -> Spent {
+    pub(in crate::advice) fn calls_of(&self, functions: &Names) -> Spent {
         self.calls_named(|name| functions.has(name))
     }
 
     /// Returns the cost of calls of these functions, if at least the share `least` of it is in the kernel.
-    pub(super) fn calls_in_kernel(&self, functions: &Names, least: f64) -> Spent {
+    pub(in crate::advice) fn calls_in_kernel(&self, functions: &Names, least: f64) -> Spent {
         let spent = self.calls_of(functions);
         let is_kernel = |node: &u32| self.view.frame(self.tree.frame(*node)).kind == Kind::Kernel;
         let inside = self.tree.nodes().filter(|&node| spent.inside.get(node as usize) == Some(&true));
@@ -282,7 +285,7 @@ impl<'a, 'p> Code<'a, 'p> {
     }
 
     /// Returns the cost of calls of these functions, without calls of `others` and of the kernel below them.
-    pub(super) fn calls_without(&self, functions: &Names, others: &Names) -> Spent {
+    pub(in crate::advice) fn calls_without(&self, functions: &Names, others: &Names) -> Spent {
         let (is_one, is_other) = (self.named(functions), self.named(others));
         let is_kernel = |node| self.view.frame(self.tree.frame(node)).kind == Kind::Kernel;
         self.between(
@@ -421,7 +424,7 @@ fn loop_of(view: &View<'_>, code: &ReadCode<'_>, caches: CacheSizes) -> Option<L
 /// Returns files of which most of the hot code that was read is not optimized, in at least two functions: a single
 /// one may be so on purpose.
 fn unoptimised(read: &[ReadCode<'_>]) -> HashSet<DsoId> {
-    let mut files: HashMap<DsoId, (usize, u64, u64)> = HashMap::new();
+    let mut files: HashMap<DsoId, (u64, u64, u64)> = HashMap::new();
     for code in read {
         let (count, slow, all) = files.entry(code.function.dso).or_default();
         let own = code.function.own.weight;
@@ -431,6 +434,8 @@ fn unoptimised(read: &[ReadCode<'_>]) -> HashSet<DsoId> {
             *slow += own;
         }
     }
-    files.retain(|_, (count, slow, all)| *count >= 2 && slow.saturating_mul(2) >= *all);
+    files.retain(|_, &mut (count, slow, all)| {
+        count >= LEAST_FUNCTIONS && slow as f64 >= MOST_OF_FILE * all as f64
+    });
     files.into_keys().collect()
 }

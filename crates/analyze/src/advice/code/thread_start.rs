@@ -1,8 +1,7 @@
 //! Rule: threads are started for little work each.
 
-use super::super::Rule;
 use super::spent::{Code, Spent};
-use super::{CodeRule, Extent, GainModel, Names};
+use super::{CodeRule, GainModel, Names, Rule, text};
 use crate::frame::Kind;
 
 /// Functions that start threads.
@@ -28,21 +27,25 @@ const ENDS: &[&str] = &["__x64_sys_exit", "__do_sys_exit", "__arm64_sys_exit"];
 /// Minimum share of starting threads, in percent.
 const LEAST_STARTS: f64 = 5.0;
 
-pub(super) const RULE: CodeRule = CodeRule {
-    rule: Rule {
-        name: "thread-start",
+/// Minimum share of CPU time, in percent.
+const LEAST: f64 = 15.0;
+/// Name of the rule.
+pub(in crate::advice) const NAME: &str = "thread-start";
+
+pub(in crate::advice) fn rule() -> CodeRule {
+    let rule = Rule {
+        name: NAME,
         claim: "starts a new thread for little work",
         pattern: "threads are started and end again all the time",
-        threshold: "at least 15% of processor time in starting threads, their ends and waiting for these; 5% in starting",
+        threshold: text(format!(
+            "at least {LEAST}% of processor time in starting threads, their ends and waiting for these; {LEAST_STARTS}% in starting"
+        )),
         remedy: "keep threads and hand them the work (a pool, a queue), or give each more to do",
         bound: "starting, ending and joining threads",
         source: "measured: 36 us of processor time for each thread that does next to nothing",
-    },
-    gain: GainModel::Everything { least: 0.85, callers: 1.0 },
-    extent: Extent::Calls,
-    least_percent: 15.0,
-    find,
-};
+    };
+    CodeRule { gain: GainModel::Everything { least: 0.85, callers: 1.0 }, ..CodeRule::new(rule, LEAST, find) }
+}
 
 fn find(code: &Code<'_, '_>) -> Spent {
     let starts = code.calls_of(&STARTS);

@@ -2,9 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::Rule;
 use super::spent::{Code, Spent};
-use super::{CodeRule, Extent, GainModel};
+use super::{CodeRule, GainModel, Rule, percent, text, word};
 use crate::annotate::{Annotation, InstructionKind};
 use crate::cost::Cost;
 use crate::explain::ReadCode;
@@ -12,28 +11,38 @@ use crate::frame::SymbolId;
 
 /// Maximum number of instructions of a function that does little.
 const MOST_INSTRUCTIONS: usize = 24;
+/// Minimum number of targets.
+const LEAST_TARGETS: usize = 2;
 /// Minimum share of the calls' inclusive cost, for a target to count.
 const LEAST_OF_TARGET: f64 = 0.1;
 /// Minimum share of all small targets together.
 const LEAST_OF_CALLS: f64 = 0.6;
 
-pub(super) const RULE: CodeRule = CodeRule {
-    rule: Rule {
+/// Minimum share of CPU time, in percent.
+const LEAST: f64 = 10.0;
+
+pub(in crate::advice) fn rule() -> CodeRule {
+    let rule = Rule {
         name: "virtual-calls",
         claim: "calls small functions through pointers (virtual calls) in a loop",
         pattern: "a loop calls functions through pointers that differ from element to element, and the functions do little",
-        threshold: "an indirect call in the code, two targets or more with 10% of what is done for it, which have 60% together and 24 \
-                    instructions each at most",
+        threshold: text(format!(
+            "an indirect call in the code, {} targets or more with {} of what is done for it, which have {} together and {MOST_INSTRUCTIONS} \
+             instructions each at most",
+            word(LEAST_TARGETS as u64),
+            percent(LEAST_OF_TARGET),
+            percent(LEAST_OF_CALLS)
+        )),
         remedy: "keep elements of one type together and call once for all of them, use a template, a variant or a switch that the compiler \
                  inlines; sort by type so that the calls are predicted",
         bound: "the function with the calls and its targets; what these compute remains",
         source: "Driesen and Hoelzle, The Direct Cost of Virtual Function Calls in C++ (OOPSLA 1996); a wrong prediction takes 20 cycles and more",
-    },
-    gain: GainModel::Parts { least: 0.5, most: 1.0, callers: 0.0 },
-    extent: Extent::Calls,
-    least_percent: 10.0,
-    find,
-};
+    };
+    CodeRule {
+        gain: GainModel::Parts { least: 0.5, most: 1.0, callers: 0.0 },
+        ..CodeRule::new(rule, LEAST, find)
+    }
+}
 
 fn find(code: &Code<'_, '_>) -> Spent {
     let small: HashSet<SymbolId> = symbols_of(code, is_small);
@@ -81,5 +90,5 @@ fn has_small_targets(code: &Code<'_, '_>, caller: SymbolId, small: &HashSet<Symb
     let part = |cost: &Cost| if whole > 0 { cost.weight as f64 / whole as f64 } else { 0.0 };
     let little = targets.iter().filter(|(symbol, _)| small.contains(symbol));
     let large = little.clone().filter(|(_, cost)| part(cost) >= LEAST_OF_TARGET).count();
-    large >= 2 && little.map(|(_, cost)| part(cost)).sum::<f64>() >= LEAST_OF_CALLS
+    large >= LEAST_TARGETS && little.map(|(_, cost)| part(cost)).sum::<f64>() >= LEAST_OF_CALLS
 }

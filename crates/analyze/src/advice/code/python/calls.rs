@@ -4,9 +4,9 @@
 //! Frame set-up is only a few percent of the cost of calls; the rest is in the evaluation loop. A program with few
 //! calls spends none of it, however much Python it runs.
 
-use crate::advice::Rule;
+use crate::advice::code::scripts::MOST_OF_LITTLE;
 use crate::advice::code::spent::{Code, Spent};
-use crate::advice::code::{CodeRule, Extent, GainModel, Names};
+use crate::advice::code::{Activity, CodeRule, GainModel, Names, Rule, percent, text};
 
 /// Functions that set up a frame, or clear one after a return. Unwinding by an exception uses others.
 const MADE: Names = Names {
@@ -45,21 +45,28 @@ const FRAMES: Names = Names {
 /// Minimum share of setting up frames, in percent.
 const LEAST_OF_FRAMES: f64 = 1.0;
 
-pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
-    rule: Rule {
+/// Minimum share of CPU time, in percent.
+const LEAST: f64 = 10.0;
+
+pub(in crate::advice) fn rule() -> CodeRule {
+    let rule = Rule {
         name: "python-calls",
         claim: "calls a small Python function for each element",
         pattern: "small functions of the program are called so often that making their frames shows",
-        threshold: "at least 10% of processor time in functions in which the interpreter's loop has 60%, and 1% in making frames",
+        threshold: text(format!(
+            "at least {LEAST}% of processor time in functions in which the interpreter's loop has {}, and {LEAST_OF_FRAMES}% in making frames",
+            percent(MOST_OF_LITTLE)
+        )),
         remedy: "do it for all elements in one call: a comprehension, sum, map, numpy; write the function's body where it is called",
         bound: "the functions that are called, and the lines that call them",
         source: "measured on CPython 3.11: 38 ns for a round of a loop that calls an empty function, 14 ns without the call",
-    },
-    gain: GainModel::Lines { least: 0.7, most: 1.0, callers: 0.2 },
-    extent: Extent::Calls,
-    least_percent: 10.0,
-    find,
-};
+    };
+    CodeRule {
+        gain: GainModel::Lines { least: 0.7, most: 1.0, callers: 0.2 },
+        activity: Activity::below(40.0),
+        ..CodeRule::new(rule, LEAST, find)
+    }
+}
 
 fn find(code: &Code<'_, '_>) -> Spent {
     let frames = code.calls_of(&MADE);

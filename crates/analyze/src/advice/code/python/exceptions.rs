@@ -1,7 +1,6 @@
 //! Rule: exceptions are raised and caught repeatedly.
 
-use crate::advice::Rule;
-use crate::advice::code::{CodeRule, Extent, GainModel, Names};
+use crate::advice::code::{CodeRule, GainModel, Names, Rule, at_least};
 
 const FUNCTIONS: Names = Names {
     whole: &[
@@ -25,26 +24,28 @@ const FUNCTIONS: Names = Names {
     begin: &[],
 };
 
-pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
-    rule: Rule {
+/// Minimum share of CPU time, in percent.
+const LEAST: f64 = 10.0;
+
+pub(in crate::advice) fn rule() -> CodeRule {
+    let rule = Rule {
         name: "exceptions",
         claim: "raises and catches exceptions",
         pattern: "exceptions are made, with their messages and tracebacks, and caught again",
-        threshold: "at least 10% of processor time",
+        threshold: at_least(LEAST),
         remedy: "ask before: dict.get, str.partition, isdigit; return a value instead of raising",
         bound: "making and unwinding of exceptions",
         source: "measured on CPython 3.11: 83 ns and the message, dict.get 16 ns",
-    },
-    gain: GainModel::Lines { least: 0.6, most: 1.0, callers: 1.0 },
-    extent: Extent::Calls,
-    least_percent: 10.0,
-    // Includes the message, which a line creates only for the exception.
-    find: |code| {
-        let is_raise = |node| code.is_own_line(node, |file, line| code.sources().is_raise(file, line));
-        let raises = code.named(&FUNCTIONS);
-        let spent = code.below(|node| raises[code.symbol(node).index()] || is_raise(node));
-        // Avoiding the exception also avoids the call that raises it.
-        let lines = code.calling_lines(&spent).cost;
-        spent.with_lines(lines)
-    },
-};
+    };
+    CodeRule {
+        gain: GainModel::Lines { least: 0.6, most: 1.0, callers: 1.0 },
+        ..CodeRule::new(rule, LEAST, |code| {
+            let is_raise = |node| code.is_own_line(node, |file, line| code.sources().is_raise(file, line));
+            let raises = code.named(&FUNCTIONS);
+            let spent = code.below(|node| raises[code.symbol(node).index()] || is_raise(node));
+            // Avoiding the exception also avoids the call that raises it.
+            let lines = code.calling_lines(&spent).cost;
+            spent.with_lines(lines)
+        })
+    }
+}

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use plumb_profile::ThreadId;
 
-use crate::advice::Rule;
 use crate::advice::code::spent::{Code, Spent};
-use crate::advice::code::{CodeRule, Extent, GainModel};
+use crate::advice::code::{CodeRule, Rule, percent, text, word};
 use crate::cost::Cost;
 
+/// Minimum number of threads that want the lock.
+const LEAST_THREADS: usize = 2;
 /// Minimum share of all threads' time, for a thread to count.
 const LEAST_OF_THREADS: f64 = 0.15;
 /// Minimum number of changes between threads for them to take turns; below, the minimum share of sample pairs with a
@@ -18,22 +19,26 @@ const LEAST_CHANGES: f64 = 0.02;
 /// Maximum number of CPUs that threads use together if they run one at a time.
 const ALONE: f64 = 1.15;
 
-pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
-    rule: Rule {
+/// Minimum share of CPU time, in percent.
+const LEAST: f64 = 10.0;
+
+pub(in crate::advice) fn rule() -> CodeRule {
+    let rule = Rule {
         name: "gil",
         claim: "runs in several threads, but one thread at a time (GIL)",
         pattern: "threads of Python want the interpreter lock at the same time: they take turns on several processors and never use more than one",
-        threshold: "two threads with 15% of Python's time each, which take turns 20 times or more and use 1.15 processors at most, where there \
-                    are several and threads don't wait for them",
+        threshold: text(format!(
+            "{} threads with {} of Python's time each, which take turns {LEAST_TURNS} times or more and use {ALONE} processors at most, where there \
+             are several and threads don't wait for them",
+            word(LEAST_THREADS as u64),
+            percent(LEAST_OF_THREADS)
+        )),
         remedy: "processes instead of threads (multiprocessing, concurrent.futures.ProcessPoolExecutor), or code that releases the lock",
         bound: "the elapsed time of all threads but one; the processor time stays",
         source: "CPython: Python/ceval_gil.c",
-    },
-    gain: GainModel::Unknown,
-    extent: Extent::Calls,
-    least_percent: 10.0,
-    find,
-};
+    };
+    CodeRule::new(rule, LEAST, find)
+}
 
 fn find(code: &Code<'_, '_>) -> Spent {
     if take_turns(code) { code.own_scripts() } else { Spent::default() }
@@ -65,7 +70,7 @@ fn take_turns(code: &Code<'_, '_>) -> bool {
     let threads = &view.profile().threads;
     let process = |thread: &ThreadId| threads[*thread].process;
     let is_one = by_thread.keys().all(|thread| by_thread.keys().next().map(process) == Some(process(thread)));
-    by_thread.len() >= 2
+    by_thread.len() >= LEAST_THREADS
         && is_one
         && has_room
         && changes >= LEAST_TURNS

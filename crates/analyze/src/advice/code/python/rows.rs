@@ -1,8 +1,7 @@
 //! Rule: pandas tables are read row by row.
 
-use crate::advice::Rule;
 use crate::advice::code::spent::{Code, Spent};
-use crate::advice::code::{CodeRule, Extent, GainModel, Names};
+use crate::advice::code::{CodeRule, GainModel, Names, Rule, at_least};
 use crate::cost::Cost;
 
 /// Functions that read and write single rows and values.
@@ -28,21 +27,21 @@ const FUNCTIONS: Names = Names {
 const FILES: &[&str] =
     &["/pandas/core/frame.py", "/pandas/core/series.py", "/pandas/core/indexing.py", "/pandas/core/apply.py"];
 
-pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
-    rule: Rule {
+/// Minimum share of CPU time, in percent.
+const LEAST: f64 = 15.0;
+
+pub(in crate::advice) fn rule() -> CodeRule {
+    let rule = Rule {
         name: "table-rows",
         claim: "goes through a table row by row",
         pattern: "rows and single values of a pandas table are taken one by one, each as an object of its own",
-        threshold: "at least 15% of processor time",
+        threshold: at_least(LEAST),
         remedy: "compute with whole columns (a['x'] * a['y'], masks, groupby, merge); where rows are needed, zip() of columns or to_dict('records')",
         bound: "taking rows and values with all that it calls",
         source: "pandas' user guide, Enhancing performance; measured on CPython 3.11: 16 us a row by iterrows, 0.01 us by column",
-    },
-    gain: GainModel::Everything { least: 0.9, callers: 0.4 },
-    extent: Extent::Calls,
-    least_percent: 15.0,
-    find,
-};
+    };
+    CodeRule { gain: GainModel::Everything { least: 0.9, callers: 0.4 }, ..CodeRule::new(rule, LEAST, find) }
+}
 
 /// Maximum share of compiled code. Above it, many rows are processed at a time.
 const MOST_COMPILED: f64 = 0.5;
