@@ -1,12 +1,13 @@
 //! The interface that all interpreters implement.
 //!
-//! Elsewhere: the list of interpreters (`lib.rs`), and how each stores its frames.
+//! Elsewhere: the list of languages (`registry.rs`), and how each stores its frames.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
 
 use crate::function::{CodeId, Function};
+use crate::language::Language;
 use crate::memory::{Memory, Unreadable};
 use crate::root::Root;
 use crate::round::EvalLoopFrame;
@@ -33,11 +34,8 @@ pub trait Interpreter: fmt::Debug + Send {
     /// Name with version.
     fn name(&self) -> String;
 
-    /// Language of its programs, in lower case.
-    fn language(&self) -> &'static str;
-
-    /// Name of the native function that is the evaluation loop.
-    fn native_loop(&self) -> &'static str;
+    /// Language of its programs.
+    fn language(&self) -> &'static Language;
 
     /// The part of the evaluation loop that contains a stated address, if the file tells.
     fn loop_part(&self, stated: u64) -> Option<LoopPart>;

@@ -90,7 +90,7 @@ impl StackBuilder<'_> {
         let scripts = Rc::clone(&spaces.get(space).scripts);
         let mut scripts = scripts.borrow_mut();
         let (names, profile) = (&mut self.stacks.scripts, &mut self.out.profile);
-        let dso = names.dso(profile, interpreter.language());
+        let dso = names.dso(profile, interpreter.language().tag);
         for place in round {
             let key = (place.code, place.offset, place.is_generator);
             let id = match scripts.frames.get(&key) {
@@ -148,7 +148,7 @@ impl StackBuilder<'_> {
     fn push_mark(&mut self, file: FileId, text: &str) {
         let Some(interpreter) = self.processes.spaces.interpreter(file) else { return };
         let (names, profile) = (&mut self.stacks.scripts, &mut self.out.profile);
-        let dso = names.dso(profile, interpreter.language());
+        let dso = names.dso(profile, interpreter.language().tag);
         let function = names.function(profile, dso, text, ("", 0));
         self.draft.leaf_first.push(line_frame(profile, function, 0));
     }

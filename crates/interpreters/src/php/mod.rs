@@ -15,7 +15,8 @@ use std::ops::Range;
 
 use crate::image::{Image, Wanted, text_after};
 use crate::{
-    CodeId, Detected, EvalLoopFrame, Function, Interpreter, LoopPart, Memory, Root, Threads, Unreadable,
+    CodeId, CommandLine, Detected, EvalLoopFrame, Function, Interpreter, JitAdvice, Language, LoopPart,
+    Memory, Root, Threads, Unreadable,
 };
 
 pub use layout::{
@@ -26,19 +27,44 @@ pub use layout::{
 const GLOBALS: &str = "executor_globals";
 /// Symbol of a thread-safe build.
 const GLOBALS_OFFSET: &str = "executor_globals_offset";
-pub(crate) const LOOP: &str = "execute_ex";
+const LOOP: &str = "execute_ex";
 /// Rarely executed part of the loop that a compiler placed elsewhere.
 const COLD_LOOP: &str = "execute_ex.cold";
 /// Text in front of the version.
 const BEFORE_VERSION: &[u8] = b"X-Powered-By: PHP/";
 
 /// Symbols to search for in a file.
-pub(crate) const SYMBOLS: &[Wanted] = &[
+const SYMBOLS: &[Wanted] = &[
     Wanted { name: GLOBALS, bytes: 0 },
     Wanted { name: GLOBALS_OFFSET, bytes: 0 },
     Wanted { name: LOOP, bytes: 0 },
     Wanted { name: COLD_LOOP, bytes: 0 },
 ];
+
+/// PHP.
+pub(crate) static LANGUAGE: Language = Language {
+    name: "PHP",
+    tag: "php",
+    versions: "PHP 7.4 to 8.5",
+    files: &["php", "libphp"],
+    command: CommandLine {
+        programs: &["php"],
+        with_value: &["-c", "-d", "-z", "-t", "-S"],
+        module: &[],
+        text: &["-r", "-B", "-R"],
+    },
+    extensions: &["php", "phar"],
+    variables: &[],
+    jit: Some(JitAdvice {
+        frames: "record with --scan",
+        // ZEND_JIT_DEBUG_PERF (ext/opcache/jit/zend_jit.h).
+        names: ("opcache.jit_debug", "run it with php -d opcache.jit_debug=16"),
+    }),
+    other_way: |_| None,
+    native_loop: LOOP,
+    symbols: SYMBOLS,
+    find,
+};
 
 /// PHP in a file.
 #[derive(Debug)]
@@ -53,7 +79,7 @@ struct Php {
 }
 
 /// Detects PHP in a file.
-pub(crate) fn find(image: &Image, file: &File) -> Option<Detected> {
+fn find(image: &Image, file: &File) -> Option<Detected> {
     image.address(LOOP)?;
     let version = text_after(file, BEFORE_VERSION)?;
     if image.address(GLOBALS_OFFSET).is_some() {
@@ -73,12 +99,8 @@ impl Interpreter for Php {
         format!("PHP {}", self.version)
     }
 
-    fn language(&self) -> &'static str {
-        "php"
-    }
-
-    fn native_loop(&self) -> &'static str {
-        LOOP
+    fn language(&self) -> &'static Language {
+        &LANGUAGE
     }
 
     fn loop_part(&self, stated: u64) -> Option<LoopPart> {

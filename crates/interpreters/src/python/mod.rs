@@ -11,12 +11,13 @@ mod rounds;
 mod version;
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::ops::Range;
 
 use crate::image::Image;
 use crate::{
-    CodeId, Detected, EvalLoopFrame, Function, Interpreter, LoopPart, Memory, Root, ScriptFrame, Threads,
-    Unreadable,
+    CodeId, CommandLine, Detected, EvalLoopFrame, Function, Interpreter, Language, LoopPart, Memory, Root,
+    ScriptFrame, Threads, Unreadable,
 };
 use objects::Codes;
 
@@ -24,11 +25,31 @@ pub use layout::{Chain, IDENTITY, IDENTITY_WORDS, MAX_CODE_BYTES, MAX_FRAME_BYTE
 pub use layout::{CodeLayout, FrameLayout, Interpreter as InterpreterState, Object, Runtime, Thread};
 pub use lines::LineTable;
 pub(crate) use lines::at as line_at;
-use version::{COLD_LOOP, RUNTIME};
-pub(crate) use version::{LOOP, SYMBOLS};
+use version::{COLD_LOOP, LOOP, RUNTIME, SYMBOLS};
 
 /// Most interpreters and threads that are read.
 const MAX_THREADS: usize = 1 << 16;
+
+/// Python.
+pub(crate) static LANGUAGE: Language = Language {
+    name: "Python",
+    tag: "python",
+    versions: "CPython 3.9 to 3.15",
+    files: &["python2", "python3", "libpython"],
+    command: CommandLine {
+        programs: &["python"],
+        with_value: &["-W", "-X", "--check-hash-based-pycs"],
+        module: &["-m"],
+        text: &["-c"],
+    },
+    extensions: &["py", "pyc", "pyz"],
+    variables: &["PYTHONPERFSUPPORT"],
+    jit: None,
+    other_way: version::with_stubs,
+    native_loop: LOOP,
+    symbols: SYMBOLS,
+    find,
+};
 
 /// CPython in a file.
 #[derive(Debug)]
@@ -43,7 +64,7 @@ struct Python {
 }
 
 /// Detects CPython in a file.
-pub(crate) fn find(image: &Image) -> Option<Detected> {
+fn find(image: &Image, _: &File) -> Option<Detected> {
     let version = version::of(image)?;
     let (Some(runtime), Some(layout)) = (image.address(RUNTIME), version.layout) else {
         return Some(Detected::Unknown(format!("Python {}", version.text)));
@@ -57,12 +78,8 @@ impl Interpreter for Python {
         format!("CPython {}", self.version)
     }
 
-    fn language(&self) -> &'static str {
-        "python"
-    }
-
-    fn native_loop(&self) -> &'static str {
-        LOOP
+    fn language(&self) -> &'static Language {
+        &LANGUAGE
     }
 
     fn loop_part(&self, stated: u64) -> Option<LoopPart> {
