@@ -18,7 +18,7 @@ pub struct Language {
     pub versions: &'static str,
     /// Beginnings of the names of files with its interpreter.
     pub files: &'static [&'static str],
-    /// Its command line.
+    /// Command line of the interpreter.
     pub command: CommandLine,
     /// Extensions of its programs' files.
     pub extensions: &'static [&'static str],
@@ -65,8 +65,8 @@ pub struct CommandLine {
 /// Advice on code that a JIT compiler made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JitAdvice {
-    /// How stacks continue through the code.
+    /// Advice that lets stacks continue through the code.
     pub frames: &'static str,
-    /// How the code gets names: part of the option, which is not advised if it is set, and the advice.
+    /// Advice that gives the code names; it is not given if the text before it is among the options.
     pub names: (&'static str, &'static str),
 }

@@ -117,7 +117,7 @@ fn script_name(path: &str) -> Option<String> {
 
 /// Whether this is the extension of a program's file.
 fn is_extension(extension: &str) -> bool {
-    /// Those of other languages.
+    /// Extensions of other languages.
     const OTHERS: [&str; 7] = ["js", "mjs", "cjs", "ts", "sh", "lua", "dll"];
     LANGUAGES.iter().any(|language| language.extensions.contains(&extension)) || OTHERS.contains(&extension)
 }

@@ -8,6 +8,7 @@
 
 mod contexts;
 mod functions;
+mod kernel;
 mod layout;
 
 use std::collections::HashMap;
@@ -20,7 +21,7 @@ use crate::{
     Threads, Unreadable,
 };
 
-pub use layout::{BODY_NAMES, CODE_FILE, CODE_NAME, IDENTITY, MASKS, MAX_CODE_BYTES, PerlLayout};
+use layout::PerlLayout;
 
 /// Symbol of the pointer to the main thread's interpreter.
 const INTERPRETER: &str = "PL_curinterp";
@@ -126,7 +127,7 @@ impl Interpreter for Perl {
     }
 
     fn root(&self) -> Root {
-        Root::Perl { interpreter: self.interpreter, layout: self.layout }
+        Root { address: self.interpreter, layout: self.layout.for_kernel() }
     }
 
     fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {

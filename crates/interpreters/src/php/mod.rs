@@ -8,6 +8,7 @@
 
 mod calls;
 mod functions;
+mod kernel;
 mod layout;
 
 use std::fs::File;
@@ -19,10 +20,7 @@ use crate::{
     Memory, Root, Threads, Unreadable,
 };
 
-pub use layout::{
-    CALL_BYTES, CALL_CALLER, CALL_FUNCTION, CALL_INFO, CALL_INSTRUCTION, CALL_IS_TOP, CLASS_NAME,
-    FUNCTION_CLASS, FUNCTION_NAME, IDENTITY, INSTRUCTION_LINE, MAX_FUNCTION_BYTES, PhpLayout, SCRIPT_TYPES,
-};
+use layout::PhpLayout;
 
 const GLOBALS: &str = "executor_globals";
 /// Symbol of a thread-safe build.
@@ -126,7 +124,7 @@ impl Interpreter for Php {
     }
 
     fn root(&self) -> Root {
-        Root::Php { globals: self.globals, layout: self.layout }
+        Root { address: self.globals, layout: self.layout.for_kernel() }
     }
 
     fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {

@@ -3,6 +3,7 @@
 //! Follows CPython's own Python/ceval.c, Include/internal/pycore_frame.h and Objects/codeobject.c of each version: the
 //! runtime lists its interpreters, these their threads; each thread points to its current frame, each frame to its caller.
 
+mod kernel;
 mod layout;
 mod lines;
 mod objects;
@@ -21,10 +22,8 @@ use crate::{
 };
 use objects::Codes;
 
-pub use layout::{Chain, IDENTITY, IDENTITY_WORDS, MAX_CODE_BYTES, MAX_FRAME_BYTES, PythonLayout};
-pub use layout::{CodeLayout, FrameLayout, Interpreter as InterpreterState, Object, Runtime, Thread};
-pub use lines::LineTable;
-pub(crate) use lines::at as line_at;
+use layout::{Chain, PythonLayout};
+pub(crate) use lines::{LineTable, at as line_at};
 use version::{COLD_LOOP, LOOP, RUNTIME, SYMBOLS};
 
 /// Most interpreters and threads that are read.
@@ -137,7 +136,7 @@ impl Interpreter for Python {
     }
 
     fn root(&self) -> Root {
-        Root::Python { runtime: self.runtime, layout: self.layout }
+        Root { address: self.runtime, layout: self.layout.for_kernel() }
     }
 
     fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {

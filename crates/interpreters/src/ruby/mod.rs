@@ -8,6 +8,7 @@
 
 mod frames;
 mod functions;
+mod kernel;
 mod layout;
 
 use std::collections::HashMap;
@@ -20,10 +21,7 @@ use crate::{
     Threads, Unreadable,
 };
 
-pub use layout::{
-    BODY_FILE, BODY_NAME, CODE_BODY, CONTEXT_FRAME, CONTEXT_STACK, FRAME_CODE, FRAME_ENVIRONMENT,
-    FRAME_INSTRUCTION, FRAME_IS_LAST, IDENTITY, MAX_BODY_BYTES, RubyLayout, Strings,
-};
+use layout::RubyLayout;
 
 /// Symbol of the pointer to the main ractor, which is null if there are several.
 const RACTOR: &str = "ruby_single_main_ractor";
@@ -153,7 +151,7 @@ impl Interpreter for Ruby {
     }
 
     fn root(&self) -> Root {
-        Root::Ruby { ractor: self.ractor, layout: self.layout }
+        Root { address: self.ractor, layout: self.layout.for_kernel() }
     }
 
     fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
