@@ -28,8 +28,8 @@ pub struct Language {
     pub jit: Option<JitAdvice>,
     /// Returns another way to see its functions, if the names of a recording's files show that it is available.
     pub other_way: fn(&[&str]) -> Option<String>,
-    /// Name of the native function that is its evaluation loop.
-    pub native_loop: &'static str,
+    /// Name of the native function that is its evaluation loop, if it has one.
+    pub native_loop: Option<&'static str>,
     /// Symbols to search for in a file.
     pub(crate) symbols: &'static [Wanted],
     /// Detects the interpreter in a file by the symbols that were found.

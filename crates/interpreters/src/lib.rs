@@ -32,7 +32,10 @@ mod ruby;
 mod threads;
 
 pub use function::{CodeId, Function};
-pub use interpreter::{Detected, Interpreter, LoopPart, ScriptFrame};
+pub use interpreter::{
+    Detected, FrameLists, FrameSource, Interpreter, LoopPart, NativeFrame, ScriptFrame, StackFrames,
+    frames_on_stack,
+};
 pub use language::{CommandLine, JitAdvice, Language};
 pub use memory::{Mapped, Memory, Unreadable};
 pub use merge::{Merged, merge};

@@ -12,7 +12,7 @@ pub static LANGUAGES: [&Language; 4] = [&python::LANGUAGE, &php::LANGUAGE, &ruby
 
 /// The language whose interpreter's evaluation loop is the native function `name`.
 pub fn language_of_loop(name: &str) -> Option<&'static Language> {
-    LANGUAGES.into_iter().find(|language| language.native_loop == name)
+    LANGUAGES.into_iter().find(|language| language.native_loop == Some(name))
 }
 
 /// The names of all languages in a sentence.

@@ -118,7 +118,7 @@ impl<'p> Stacks<'p> {
         let name = interpreter.language().native_loop;
         // By name where the stack does not mark them: parts of the loop that the compiler moved may have no mark.
         let is_loop = |(index, frames): &(usize, Vec<Native<'_, '_>>)| {
-            let rest = frames.last().and_then(|(_, frame)| frame.name.strip_prefix(name));
+            let rest = frames.last().and_then(|(_, frame)| frame.name.strip_prefix(name?));
             match thread.loops.is_empty() {
                 true => rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
                 false => thread.loops.contains(index),

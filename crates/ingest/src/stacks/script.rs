@@ -39,7 +39,13 @@ impl StackBuilder<'_> {
         rest: Option<Rest>,
     ) {
         let mapping = self.processes.spaces.find(space, pc);
-        if let Some(Backing::File(id)) = mapping.map(|mapping| mapping.backing) {
+        let file = match mapping.map(|mapping| mapping.backing) {
+            Some(Backing::File(id)) => Some(id),
+            // Compiled at run time by the process' interpreter.
+            Some(Backing::Anonymous) => self.processes.spaces.get(space).interpreter,
+            _ => None,
+        };
+        if let Some(id) = file {
             self.push_script(space, id, round, rest);
         }
         self.draft.leaf_first.push(native);
@@ -61,12 +67,13 @@ impl StackBuilder<'_> {
     pub(crate) fn read_script(&self, space: SpaceId, thread_pointer: u64) -> Option<Result<Script, FileId>> {
         let spaces = &self.processes.spaces;
         let (file, interpreter, bias) = spaces.mapped_interpreter(space)?;
+        let lists = interpreter.lists()?;
         let memory = ProcessMemory(self.pid);
         let thread = (self.pid, self.tid, thread_pointer);
         let scripts = &spaces.get(space).scripts;
-        let state = scripts.borrow_mut().thread_state(thread, || interpreter.threads(&memory, bias));
+        let state = scripts.borrow_mut().thread_state(thread, || lists.threads(&memory, bias));
         let rounds = match state {
-            Ok(state) => interpreter.rounds(&memory, state?),
+            Ok(state) => lists.rounds(&memory, state?),
             Err(error) => Err(error),
         };
         match rounds {

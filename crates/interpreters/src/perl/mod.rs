@@ -17,8 +17,8 @@ use std::ops::Range;
 
 use crate::image::{Image, Wanted};
 use crate::{
-    CodeId, CommandLine, Detected, EvalLoopFrame, Function, Interpreter, Language, LoopPart, Memory, Root,
-    Threads, Unreadable,
+    CodeId, CommandLine, Detected, EvalLoopFrame, FrameLists, FrameSource, Function, Interpreter, Language,
+    LoopPart, Memory, Root, Threads, Unreadable,
 };
 
 use layout::PerlLayout;
@@ -57,7 +57,7 @@ pub(crate) static LANGUAGE: Language = Language {
     variables: &[],
     jit: None,
     other_way: |_| None,
-    native_loop: LOOP,
+    native_loop: Some(LOOP),
     symbols: SYMBOLS,
     find,
 };
@@ -102,6 +102,20 @@ impl Interpreter for Perl {
         &LANGUAGE
     }
 
+    fn source(&self) -> FrameSource<'_> {
+        FrameSource::Lists(self)
+    }
+
+    fn root(&self) -> Root {
+        Root { address: self.interpreter, layout: self.layout.for_kernel() }
+    }
+
+    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
+        functions::read(memory, &self.layout, code)
+    }
+}
+
+impl FrameLists for Perl {
     fn loop_part(&self, stated: u64) -> Option<LoopPart> {
         self.run.contains(&stated).then_some(LoopPart::Loop)
     }
@@ -124,13 +138,5 @@ impl Interpreter for Perl {
 
     fn rounds(&self, memory: &dyn Memory, state: u64) -> Result<Vec<EvalLoopFrame>, Unreadable> {
         contexts::read(memory, &self.layout, state)
-    }
-
-    fn root(&self) -> Root {
-        Root { address: self.interpreter, layout: self.layout.for_kernel() }
-    }
-
-    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
-        functions::read(memory, &self.layout, code)
     }
 }

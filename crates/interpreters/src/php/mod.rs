@@ -16,8 +16,8 @@ use std::ops::Range;
 
 use crate::image::{Image, Wanted, text_after};
 use crate::{
-    CodeId, CommandLine, Detected, EvalLoopFrame, Function, Interpreter, JitAdvice, Language, LoopPart,
-    Memory, Root, Threads, Unreadable,
+    CodeId, CommandLine, Detected, EvalLoopFrame, FrameLists, FrameSource, Function, Interpreter, JitAdvice,
+    Language, LoopPart, Memory, Root, Threads, Unreadable,
 };
 
 use layout::PhpLayout;
@@ -59,7 +59,7 @@ pub(crate) static LANGUAGE: Language = Language {
         names: ("opcache.jit_debug", "run it with php -d opcache.jit_debug=16"),
     }),
     other_way: |_| None,
-    native_loop: LOOP,
+    native_loop: Some(LOOP),
     symbols: SYMBOLS,
     find,
 };
@@ -101,6 +101,20 @@ impl Interpreter for Php {
         &LANGUAGE
     }
 
+    fn source(&self) -> FrameSource<'_> {
+        FrameSource::Lists(self)
+    }
+
+    fn root(&self) -> Root {
+        Root { address: self.globals, layout: self.layout.for_kernel() }
+    }
+
+    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
+        functions::read(memory, &self.layout, code)
+    }
+}
+
+impl FrameLists for Php {
     fn loop_part(&self, stated: u64) -> Option<LoopPart> {
         self.loops.iter().any(|range| range.contains(&stated)).then_some(LoopPart::Loop)
     }
@@ -121,13 +135,5 @@ impl Interpreter for Php {
 
     fn rounds(&self, memory: &dyn Memory, state: u64) -> Result<Vec<EvalLoopFrame>, Unreadable> {
         calls::read(memory, &self.layout, state)
-    }
-
-    fn root(&self) -> Root {
-        Root { address: self.globals, layout: self.layout.for_kernel() }
-    }
-
-    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
-        functions::read(memory, &self.layout, code)
     }
 }

@@ -17,8 +17,8 @@ use std::ops::Range;
 
 use crate::image::Image;
 use crate::{
-    CodeId, CommandLine, Detected, EvalLoopFrame, Function, Interpreter, Language, LoopPart, Memory, Root,
-    ScriptFrame, Threads, Unreadable,
+    CodeId, CommandLine, Detected, EvalLoopFrame, FrameLists, FrameSource, Function, Interpreter, Language,
+    LoopPart, Memory, Root, ScriptFrame, Threads, Unreadable,
 };
 use objects::Codes;
 
@@ -45,7 +45,7 @@ pub(crate) static LANGUAGE: Language = Language {
     variables: &["PYTHONPERFSUPPORT"],
     jit: None,
     other_way: version::with_stubs,
-    native_loop: LOOP,
+    native_loop: Some(LOOP),
     symbols: SYMBOLS,
     find,
 };
@@ -81,6 +81,20 @@ impl Interpreter for Python {
         &LANGUAGE
     }
 
+    fn source(&self) -> FrameSource<'_> {
+        FrameSource::Lists(self)
+    }
+
+    fn root(&self) -> Root {
+        Root { address: self.runtime, layout: self.layout.for_kernel() }
+    }
+
+    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
+        objects::function(memory, &self.layout, code)
+    }
+}
+
+impl FrameLists for Python {
     fn loop_part(&self, stated: u64) -> Option<LoopPart> {
         self.loops.iter().any(|range| range.contains(&stated)).then_some(LoopPart::Loop)
     }
@@ -133,13 +147,5 @@ impl Interpreter for Python {
 
     fn rounds(&self, memory: &dyn Memory, state: u64) -> Result<Vec<EvalLoopFrame>, Unreadable> {
         rounds::read(memory, &self.layout, state)
-    }
-
-    fn root(&self) -> Root {
-        Root { address: self.runtime, layout: self.layout.for_kernel() }
-    }
-
-    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
-        objects::function(memory, &self.layout, code)
     }
 }

@@ -17,8 +17,8 @@ use std::ops::Range;
 
 use crate::image::{Image, Wanted, largest_callee};
 use crate::{
-    CodeId, CommandLine, Detected, EvalLoopFrame, Function, Interpreter, Language, LoopPart, Memory, Root,
-    Threads, Unreadable,
+    CodeId, CommandLine, Detected, EvalLoopFrame, FrameLists, FrameSource, Function, Interpreter, Language,
+    LoopPart, Memory, Root, Threads, Unreadable,
 };
 
 use layout::RubyLayout;
@@ -58,7 +58,7 @@ pub(crate) static LANGUAGE: Language = Language {
     variables: &[],
     jit: None,
     other_way: |_| None,
-    native_loop: LOOP,
+    native_loop: Some(LOOP),
     symbols: SYMBOLS,
     find,
 };
@@ -104,6 +104,20 @@ impl Interpreter for Ruby {
         &LANGUAGE
     }
 
+    fn source(&self) -> FrameSource<'_> {
+        FrameSource::Lists(self)
+    }
+
+    fn root(&self) -> Root {
+        Root { address: self.ractor, layout: self.layout.for_kernel() }
+    }
+
+    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
+        functions::read(memory, &self.layout, code)
+    }
+}
+
+impl FrameLists for Ruby {
     fn loop_part(&self, stated: u64) -> Option<LoopPart> {
         let is_in = |range: &Option<Range<u64>>| range.as_ref().is_some_and(|range| range.contains(&stated));
         match (is_in(&self.core), is_in(&self.exec)) {
@@ -148,13 +162,5 @@ impl Interpreter for Ruby {
 
     fn rounds(&self, memory: &dyn Memory, state: u64) -> Result<Vec<EvalLoopFrame>, Unreadable> {
         frames::read(memory, &self.layout, state)
-    }
-
-    fn root(&self) -> Root {
-        Root { address: self.ractor, layout: self.layout.for_kernel() }
-    }
-
-    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
-        functions::read(memory, &self.layout, code)
     }
 }
