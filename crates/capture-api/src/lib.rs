@@ -18,7 +18,10 @@ pub use frame_word::FrameWord;
 pub use messages::{Counted, Message, Messages, NEAR_NS, Parts, Script, WITHOUT_STACK, WalkedSample};
 pub use observer::TargetObserver;
 pub use off_cpu::{OffCpu, OffThread, OffUser, TimeOff, Unmeasured};
-pub use plumb_interpreters::{CodeId, EvalLoopFrame, Root, ScriptPlace, perl, php, python, ruby};
+pub use plumb_interpreters::{
+    CodeId, EvalLoopFrame, IDENTITY_WORDS, KernelLayout, LAYOUT_WORDS, MAX_CODE_BYTES, MAX_FRAME_BYTES, Root,
+    ScriptPlace,
+};
 pub use rate::SamplingRate;
 pub use unwind_info::{CodeSegment, UnwindInfoRef};
 pub use unwinder::{

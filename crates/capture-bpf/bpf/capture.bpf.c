@@ -38,8 +38,8 @@ struct {
 #include "walk.h"
 #include "spaces.h"
 #include "lives.h"
-#ifndef WITHOUT_PYTHON
-#include "python.h"
+#ifndef WITHOUT_SCRIPTS
+#include "script.h"
 #endif
 
 struct walking {
@@ -252,11 +252,11 @@ INLINE u64 wake(void)
  * the stack with them. */
 INLINE u64 script_frames(struct draft *draft, struct Space *space, u64 script, u32 tgid, u64 hash)
 {
-#ifndef WITHOUT_PYTHON
+#ifndef WITHOUT_SCRIPTS
     u32 layout = 0;
-    u64 runtime = space && script ? runtime_at(space, script, &layout) : 0;
-    if (runtime)
-        return py_frames(draft, runtime, layout, space->mm ^ (u64)tgid << 48, hash);
+    u64 root = space && script ? runtime_at(space, script, &layout) : 0;
+    if (root)
+        return script_read_frames(draft, root, layout, space->mm ^ (u64)tgid << 48, hash);
 #endif
     return hash;
 }

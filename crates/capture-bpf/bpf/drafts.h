@@ -45,28 +45,20 @@ struct {
     TYPE(value, struct ScriptLayout);
 } layouts SEC(".maps");
 
-/* A script frame, and space for a word that begins anywhere in 128 bytes (python.h). */
-struct py_frame {
+/* A script frame, and space for a word that begins anywhere in 128 bytes (script.h). */
+struct script_frame {
     u8 bytes[136];
 };
 
-/* The constant words of a code object, from `code_identity` of its layout on. */
-struct py_code {
+/* The constant words of a code object, from `identity_at` of its layout on. */
+struct script_code {
     u64 words[SCRIPT_IDENTITY_WORDS];
 };
 
 /* The progress of reading script frames. It is in a map because there the verifier does not follow every value of a number. */
-struct py_state {
+struct script_state {
     /* The next frame to read; 0: none is left. */
     u64 frame;
-    /* Python 3.11: the next evaluation loop further out. Ruby: the end of the frames. Perl: the list that the current context is in. */
-    u64 cframe;
-    /* Perl: the beginning of that list (PERL_SI), and the statement (COP) that runs in the next frame ... */
-    u64 first;
-    u64 statement;
-    /* ... and the one to which the last context read goes back (blk_oldcop); the interpreter. */
-    u64 outer_statement;
-    u64 thread;
     /* An address inside a native frame that is yet to be found; 0: no search. */
     u64 sought;
     u64 hash;
@@ -78,10 +70,11 @@ struct py_state {
     /* Words of script frames so far, and the index of the first. */
     u32 words;
     u32 base;
-    /* Frames of the current evaluation loop; Perl: a call began it. */
+    /* Frames of the current evaluation loop. */
     u32 in_round;
-    /* Perl: the line in a block that has an evaluation loop to itself, or PERL_NO_BLOCK. */
-    u32 block;
+    u32 zero;
+    /* The progress that only the interpreter's reader knows. */
+    u64 own[6];
 };
 
 /* Words of frames of a sample: script frames have two each. */
@@ -95,9 +88,9 @@ struct draft {
     u64 registers_ns;
     struct Window window;
     /* The current script frame, as the stack of a BPF program has no space for it. */
-    struct py_frame py_frame;
-    struct py_code py_code;
-    struct py_state py;
+    struct script_frame script_frame;
+    struct script_code script_code;
+    struct script_state script;
     /* The message to send, with its frames. */
     struct Sample sample;
     u64 frames[MAX_WORDS + 1];

@@ -19,6 +19,7 @@
 #define TOLD 16384u
 #define SCRIPT_FRAME_BYTES 112u
 #define SCRIPT_IDENTITY_WORDS 16u
+#define SCRIPT_WORDS 20u
 #define MAX_LAYOUTS 64u
 #define CACHED_RULES 8192u
 #define WINDOW_BYTES 1024u
@@ -41,13 +42,6 @@
 #define STATE_MEMORY 4u
 #define SCANNED_WORDS 512u
 #define SCANNED_FRAMES 4u
-#define CHAIN_SINGLE 0u
-#define CHAIN_CFRAMES 1u
-#define CHAIN_ENTRY_FRAMES 2u
-#define CHAIN_PHP 3u
-#define CHAIN_RUBY 4u
-#define CHAIN_PERL 5u
-#define NO_MEMBER 0xffffffffu
 
 struct Mapping {
     u64 start;
@@ -133,30 +127,11 @@ _Static_assert(sizeof(struct File) == 160, "File");
 
 struct ScriptLayout {
     u64 identity[SCRIPT_IDENTITY_WORDS];
-    u32 chain;
-    u32 interpreters;
-    u32 current;
-    u32 interpreter_next;
-    u32 threads;
-    u32 thread_next;
-    u32 thread_id;
-    u32 thread_frame;
-    u32 cframe_frame;
-    u32 cframe_previous;
-    u32 frame_bytes;
-    u32 frame_code;
-    u32 frame_caller;
-    u32 frame_instruction;
-    u32 frame_entry;
-    u32 frame_entry_bits;
-    u32 frame_owner;
+    u32 identity_at;
     u32 code_bytes;
-    u32 code_file;
-    u32 code_name;
-    u32 code_lines;
-    u32 code_identity;
-    u32 thread_native;
+    u32 reader;
     u32 zero;
+    u32 words[SCRIPT_WORDS];
 };
 _Static_assert(sizeof(struct ScriptLayout) == 224, "ScriptLayout");
 #define CODE_BYTES 240u

@@ -45,7 +45,7 @@ fn load_all() -> Vec<(&'static str, Option<LoadError>)> {
     // Loading without the programs for script frames counts as a failure.
     let whole = |programs: Result<Programs, LoadError>| match programs {
         Ok(mut programs) => {
-            let without = programs.take_without_python();
+            let without = programs.take_without_scripts();
             without.map_or(Ok(()), Err).and(programs.without_threads().map_or(Ok(()), |error| {
                 Err(LoadError::Unsupported(crate::Unsupported::Kernel(error.to_string())))
             }))

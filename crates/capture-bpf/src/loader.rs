@@ -28,7 +28,7 @@ use crate::{Attach, messages, sys};
 
 /// The programs, as `xtask/bpf.sh` made them.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/capture.bpf.o");
-/// The programs without frames of Python programs, which alone may be rejected by a kernel.
+/// The programs without frames of interpreted programs, which alone may be rejected by a kernel.
 static PLAIN: &[u8] = aya::include_bytes_aligned!("../bpf/capture_plain.bpf.o");
 /// The kernel structures that the programs read (bpf/kernel.h).
 const STRUCTURES: [&str; 21] = [
@@ -153,8 +153,8 @@ struct Loaded {
     counting: bool,
     /// Whether they track changes of mappings themselves.
     watches_maps: bool,
-    /// The reason for missing frames of Python programs.
-    without_python: Option<LoadError>,
+    /// The reason for missing frames of interpreted programs.
+    without_scripts: Option<LoadError>,
 }
 
 impl Programs {
@@ -166,7 +166,7 @@ impl Programs {
             Err(error @ LoadError::Refused(_)) => {
                 let plain = Self::load_object(&machine, options, PLAIN);
                 plain.map(|mut programs| {
-                    programs.loaded.without_python = Some(error);
+                    programs.loaded.without_scripts = Some(error);
                     programs
                 })
             }
@@ -221,16 +221,16 @@ impl Programs {
             followed,
             awaited: take(&mut bpf, "awaited")?,
             places: at_places.map(|programs| Places::take(&mut bpf, programs, cpus)).transpose()?,
-            loaded: Loaded { counting: options.counting, watches_maps, without_python: None },
+            loaded: Loaded { counting: options.counting, watches_maps, without_scripts: None },
             others: options.watches_others.then(Others::default),
             damaged: 0,
             bpf,
         })
     }
 
-    /// The kernel's reason for rejecting the programs with frames of Python programs, if so: the others are loaded then.
-    pub fn take_without_python(&mut self) -> Option<LoadError> {
-        self.loaded.without_python.take()
+    /// The kernel's reason for rejecting the programs with frames of interpreted programs, if so: the others are loaded then.
+    pub fn take_without_scripts(&mut self) -> Option<LoadError> {
+        self.loaded.without_scripts.take()
     }
 
     /// The reason why threads off the CPU at the start of a recording can't be seen before they run, if so.

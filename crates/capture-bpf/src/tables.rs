@@ -5,7 +5,7 @@
 //! returns from a signal handler, functions that align their stack, and stack switches in Go programs. All are recognised by their expressions, not by
 //! their location.
 
-use plumb_capture_api::{Root, UnwindInfoRef};
+use plumb_capture_api::UnwindInfoRef;
 use plumb_unwind::rule::{Kind, Rule};
 use plumb_unwind::table::Table;
 use plumb_unwind::{CfaRule, Module, RegisterRule, Row, Svma, go, x86_64};
@@ -87,15 +87,7 @@ pub(crate) fn segments(lent: &UnwindInfoRef<'_>) -> Option<[Segment; SEGMENTS as
 pub(crate) fn loadable(lent: &UnwindInfoRef<'_>) -> Option<Loadable> {
     let segments = segments(lent)?;
     let table = lent.all_rows()?;
-    let script = match lent.interpreter {
-        Some(
-            Root::Python { runtime: state, .. }
-            | Root::Php { globals: state, .. }
-            | Root::Ruby { ractor: state, .. }
-            | Root::Perl { interpreter: state, .. },
-        ) => state,
-        None => 0,
-    };
+    let script = lent.interpreter.map_or(0, |root| root.address);
     let file = File { segments, script, ..File::default() };
     Some(with_known_kinds(table, lent.module, file))
 }

@@ -20,8 +20,8 @@ const RING_BYTES: u32 = 1 << 16;
 pub enum Feature {
     /// Unwinding the stacks of a timer's samples.
     Stacks,
-    /// Including frames of Python programs.
-    Python,
+    /// Including frames of interpreted programs.
+    Scripts,
     /// Sampling tracepoints, with stacks.
     Tracepoints,
     /// Sampling functions of programs, with stacks.
@@ -46,7 +46,7 @@ impl Feature {
     /// All features, in the order of testing.
     pub const ALL: [Feature; 11] = [
         Feature::Stacks,
-        Feature::Python,
+        Feature::Scripts,
         Feature::Tracepoints,
         Feature::Functions,
         Feature::OffCpu,
@@ -127,7 +127,7 @@ fn stacks(attach: Attach) -> Vec<Trial> {
     let mut programs = match Programs::load(LoadOptions { places: true, ..LoadOptions::default() }) {
         Ok(programs) => programs,
         Err(error) => {
-            let others = [Feature::Python, Feature::Tracepoints, Feature::Functions];
+            let others = [Feature::Scripts, Feature::Tracepoints, Feature::Functions];
             let others = others.map(|feature| trial(feature, Duration::ZERO, Err(error.again())));
             let first = trial(Feature::Stacks, begin.elapsed(), Err(error));
             return std::iter::once(first).chain(others).collect();
@@ -137,11 +137,11 @@ fn stacks(attach: Attach) -> Vec<Trial> {
         programs.try_attaching(attach).map_err(refused("to attach the program sample to an event"));
     let note = (!programs.watches_maps())
         .then_some("changes of mappings are learned up to 0.1 s late (Linux 6.1 or newer: at once)");
-    let python = programs.take_without_python().map_or(Ok(None), Err);
+    let scripts = programs.take_without_scripts().map_or(Ok(None), Err);
     let (tracepoints, functions) = programs.take_places();
     vec![
         trial(Feature::Stacks, begin.elapsed(), attached.map(|()| note)),
-        trial(Feature::Python, Duration::ZERO, python),
+        trial(Feature::Scripts, Duration::ZERO, scripts),
         trial(Feature::Tracepoints, Duration::ZERO, tracepoints.map(|()| None)),
         trial(Feature::Functions, Duration::ZERO, functions.map(|()| None)),
     ]

@@ -33,8 +33,8 @@ fn stacks_are_walked_whether_counted_or_sent() {
     none_fails([true, false].into_iter().map(|counting| {
         let what = format!("sample, counting {counting}");
         let programs = check(&what, Programs::load(LoadOptions { counting, ..LoadOptions::default() }))?;
-        match programs.and_then(|mut programs| programs.take_without_python()) {
-            Some(error) => check(&format!("{what}, Python"), Err::<(), _>(error)).map(drop),
+        match programs.and_then(|mut programs| programs.take_without_scripts()) {
+            Some(error) => check(&format!("{what}, scripts"), Err::<(), _>(error)).map(drop),
             None => Ok(()),
         }
     }));
@@ -51,8 +51,8 @@ fn time_off_the_processor_is_measured_in_every_way() {
         if let Some(error) = programs.as_ref().and_then(Programs::without_threads) {
             return Err(format!("{what}, threads that are off: {error}"));
         }
-        match programs.and_then(|mut programs| programs.take_without_python()) {
-            Some(error) => check(&format!("{what}, Python"), Err::<(), _>(error)).map(drop),
+        match programs.and_then(|mut programs| programs.take_without_scripts()) {
+            Some(error) => check(&format!("{what}, scripts"), Err::<(), _>(error)).map(drop),
             None => Ok(()),
         }
     }));

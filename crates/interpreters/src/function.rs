@@ -34,7 +34,7 @@ pub struct Function {
 }
 
 /// Hashes the immutable parts of a code object: words of it, each with a mask. The BPF programs compute the same hash
-/// (crates/capture-bpf/bpf/python.h).
+/// (crates/capture-bpf/bpf/script.h).
 pub(crate) fn identity(words: &[u8], masks: &[u64]) -> u32 {
     let hash = words.as_chunks::<8>().0.iter().zip(masks).fold(0_u64, |hash, (word, mask)| {
         let hash = (hash ^ (u64::from_le_bytes(*word) & mask)).wrapping_mul(0x9e37_79b9_7f4a_7c15);

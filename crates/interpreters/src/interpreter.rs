@@ -1,15 +1,39 @@
 //! The interface that all interpreters implement.
 //!
-//! Elsewhere: the list of interpreters (`lib.rs`), and how each stores its frames.
+//! A new language is a folder with a [`Language`], an [`Interpreter`] and its numbers for the kernel, a line in `registry.rs`, and a reader in the
+//! kernel (`crates/capture-bpf/bpf/interpreters/NAME.h`). Nothing else names it.
+//!
+//! **Two kinds.** CPython, PHP, Ruby, Perl and Lua keep frames in lists *beside* the native stack ([`FrameLists`]): the native frames show only how
+//! often the evaluation loop was entered, and [`crate::merge()`] or the recorder puts the listed frames in their place. V8, HotSpot and .NET have their
+//! frames *on* the native stack ([`StackFrames`]): each call is a native frame, often of code without a file, and only its name is missing. It is found
+//! from words near the frame pointer. Such a frame stays where it is and is shown under its name.
+//!
+//! **Order of calls.** Once per file: [`Language`]'s `find`, which may read the file as it likes, but is asked about every file that is likely to be an
+//! interpreter. Then [`Interpreter::root`], whose numbers go to the kernel as they are.
+//! - In a recording with stacks from the kernel, the reader there is asked at each sample of a thread whose stack leads through the file. It has the
+//!   native frames and their stack pointers before it (`draft->frames`, `draft->places`), appends positions, and marks the native frames that ran them.
+//!   Later, in the order in which code was first seen, [`Interpreter::function`] gets memory that the reader has copied, then that of the process.
+//! - For a thread off the processor: [`FrameLists::threads`] once, [`FrameLists::rounds`] for each thread, then [`Interpreter::function`] for each code.
+//! - In a snapshot likewise; or [`StackFrames::places`] for each native frame, innermost first, with the stack as it was and other memory as it is now,
+//!   then [`Interpreter::function`] ([`frames_on_stack`]). Recordings of copied stacks don't ask for places.
+//!
+//! **Hostile, and bounds.** The file, all memory, and `state` and `frame` are what somebody else's process holds, perhaps halfway through a change, perhaps
+//! forged. A position is never trusted to be code: [`CodeId::identity`] is a hash of what doesn't change while the code lives, and `function` compares it
+//! before and after reading, so that a function is missing rather than wrong. Nothing is followed without an end: at most 65,536 frames and threads, 64
+//! positions in a native frame, 4,096 characters in a name, and no list may be followed longer than its limit. Reading is arithmetic that wraps, and
+//! [`Unreadable`] for what makes no sense. The kernel's reader has less: `MAX_SCRIPT_STEPS` steps, each with a fixed number of reads.
+//!
+//! Elsewhere: the list of languages (`registry.rs`), and how each stores its frames.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
 
 use crate::function::{CodeId, Function};
+use crate::language::Language;
 use crate::memory::{Memory, Unreadable};
 use crate::root::Root;
-use crate::round::EvalLoopFrame;
+use crate::round::{EvalLoopFrame, ScriptPlace};
 use crate::threads::Threads;
 
 /// A frame of an interpreted program (a script frame).
@@ -33,12 +57,38 @@ pub trait Interpreter: fmt::Debug + Send {
     /// Name with version.
     fn name(&self) -> String;
 
-    /// Language of its programs, in lower case.
-    fn language(&self) -> &'static str;
+    /// Language of its programs.
+    fn language(&self) -> &'static Language;
 
-    /// Name of the native function that is the evaluation loop.
-    fn native_loop(&self) -> &'static str;
+    /// The place where it keeps its frames.
+    fn source(&self) -> FrameSource<'_>;
 
+    /// Its lists of frames, if it has them.
+    fn lists(&self) -> Option<&dyn FrameLists> {
+        match self.source() {
+            FrameSource::Lists(lists) => Some(lists),
+            FrameSource::NativeStack(_) => None,
+        }
+    }
+
+    /// The root from which BPF programs find the frames of running threads, without stopping them.
+    fn root(&self) -> Root;
+
+    /// Reads the function with this code. Fails if a different code object is now at its address.
+    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable>;
+}
+
+/// The place where an interpreter keeps its frames.
+#[derive(Clone, Copy, Debug)]
+pub enum FrameSource<'i> {
+    /// Lists of its own, beside the native stack.
+    Lists(&'i dyn FrameLists),
+    /// The native stack: some native frames, such as those of compiled code, are frames of the program.
+    NativeStack(&'i dyn StackFrames),
+}
+
+/// An interpreter with lists of frames, grouped by eval frame.
+pub trait FrameLists: Interpreter {
     /// The part of the evaluation loop that contains a stated address, if the file tells.
     fn loop_part(&self, stated: u64) -> Option<LoopPart>;
 
@@ -60,12 +110,51 @@ pub trait Interpreter: fmt::Debug + Send {
 
     /// Unnamed script frames of a thread, grouped by eval frame, innermost first.
     fn rounds(&self, memory: &dyn Memory, state: u64) -> Result<Vec<EvalLoopFrame>, Unreadable>;
+}
 
-    /// The root from which BPF programs find the frames of running threads, without stopping them.
-    fn root(&self) -> Root;
+/// An interpreter, or a compiler at run time, whose frames are native frames.
+pub trait StackFrames: Interpreter {
+    /// Positions that a native frame runs, innermost first: several where calls were inlined. Empty if it is no frame of the program.
+    fn places(
+        &self,
+        memory: &dyn Memory,
+        bias: u64,
+        frame: NativeFrame,
+    ) -> Result<Vec<ScriptPlace>, Unreadable>;
+}
 
-    /// Reads the function with this code. Fails if a different code object is now at its address.
-    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable>;
+/// A native frame, as an unwinder has found it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NativeFrame {
+    /// The running instruction, or an address within the call that has not returned.
+    pub pc: u64,
+    /// The stack pointer.
+    pub sp: u64,
+    /// The stack pointer before the call of its function (CFA). Code that keeps a frame pointer saves the caller's 16 bytes below.
+    pub cfa: u64,
+}
+
+/// Most positions in one native frame.
+const MAX_PLACES: usize = 64;
+
+/// The frames of the program on a native stack. Both are innermost first.
+pub fn frames_on_stack(
+    stack: &dyn StackFrames,
+    memory: &dyn Memory,
+    bias: u64,
+    native: impl IntoIterator<Item = NativeFrame>,
+) -> Result<Vec<ScriptFrame>, Unreadable> {
+    let mut all = Vec::new();
+    for frame in native {
+        let mut frames = stack.places(memory, bias, frame)?;
+        frames.truncate(MAX_PLACES);
+        let last = frames.len().saturating_sub(1);
+        frames.iter_mut().enumerate().for_each(|(index, place)| place.is_entry = index == last);
+        if !frames.is_empty() {
+            all.push(EvalLoopFrame { at: Some(frame.sp), frames });
+        }
+    }
+    named(&all, |code| stack.function(memory, code))
 }
 
 /// Native functions that make up an eval frame.
@@ -84,14 +173,14 @@ fn named(
 ) -> Result<Vec<ScriptFrame>, Unreadable> {
     let mut known: HashMap<CodeId, Function> = HashMap::new();
     let mut frames = Vec::new();
-    for place in rounds.iter().flat_map(|round| &round.frames) {
+    for (place, at) in rounds.iter().flat_map(|round| round.frames.iter().map(|place| (place, round.at))) {
         let function = match known.entry(place.code) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(read(place.code)?),
         };
         let Function { name, file, .. } = function.clone();
         let line = function.line(place.offset);
-        frames.push(ScriptFrame { function: name, file, line, is_entry: place.is_entry, at: None });
+        frames.push(ScriptFrame { function: name, file, line, is_entry: place.is_entry, at });
     }
     Ok(frames)
 }
@@ -103,4 +192,77 @@ pub enum Detected {
     Known(Box<dyn Interpreter>),
     /// An interpreter of an unsupported version: its name.
     Unknown(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::LANGUAGES;
+
+    /// Compiles at run time: the word 16 bytes below the CFA is the address of a function, or 0. Every function has an inlined caller.
+    #[derive(Debug)]
+    struct Compiler;
+
+    impl Interpreter for Compiler {
+        fn name(&self) -> String {
+            "compiler".into()
+        }
+
+        fn language(&self) -> &'static Language {
+            LANGUAGES[0]
+        }
+
+        fn source(&self) -> FrameSource<'_> {
+            FrameSource::NativeStack(self)
+        }
+
+        fn root(&self) -> Root {
+            unreachable!("nobody records it")
+        }
+
+        fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
+            let name = format!("f{}", memory.word(code.at)?);
+            Ok(Function::without_lines(name, "a.js".into(), 1))
+        }
+    }
+
+    impl StackFrames for Compiler {
+        fn places(
+            &self,
+            memory: &dyn Memory,
+            bias: u64,
+            frame: NativeFrame,
+        ) -> Result<Vec<ScriptPlace>, Unreadable> {
+            let at = memory.word(frame.cfa.wrapping_sub(16))?;
+            let place = |at: u64| {
+                let code = CodeId { at: at.wrapping_add(bias), identity: 0 };
+                ScriptPlace { code, offset: frame.pc as u32, is_entry: false, is_generator: false }
+            };
+            Ok(if at == 0 { Vec::new() } else { (0..200).map(|inlined| place(at + 8 * inlined)).collect() })
+        }
+    }
+
+    /// Each word is a tenth of its address; above 10,000 nothing can be read.
+    struct Tenths;
+
+    impl Memory for Tenths {
+        fn read(&self, at: u64, bytes: &mut [u8]) -> bool {
+            bytes.copy_from_slice(&(at / 10).to_le_bytes()[..bytes.len()]);
+            at < 10_000
+        }
+    }
+
+    #[test]
+    fn native_frames_of_the_program_get_its_names() {
+        let frame = |cfa: u64| NativeFrame { pc: 7, sp: cfa.saturating_sub(32), cfa };
+        let found = frames_on_stack(&Compiler, &Tenths, 1000, [frame(616), frame(16), frame(1216)]);
+        let found = found.expect("all can be read");
+        assert_eq!(found.len(), 2 * MAX_PLACES, "as many as are allowed in each of two frames");
+        let (first, second) = (&found[0], &found[MAX_PLACES]);
+        assert_eq!((&*first.function, &*second.function), ("f106", "f112"));
+        assert_eq!((first.at, second.at, first.line), (Some(584), Some(1184), 7));
+        let entries: Vec<usize> = (0..found.len()).filter(|&index| found[index].is_entry).collect();
+        assert_eq!(entries, [MAX_PLACES - 1, 2 * MAX_PLACES - 1], "the outermost in each");
+        assert!(frames_on_stack(&Compiler, &Tenths, 0, [frame(1 << 20)]).is_err());
+    }
 }

@@ -1,43 +1,45 @@
-//! Roots from which the frames of a running thread are found, also by the BPF programs.
+//! Data by which BPF programs find the frames of running threads.
+//!
+//! Elsewhere: the programs (crates/capture-bpf/bpf/script.h), and the numbers that each shares (`kernel.rs` in the folder of its language).
 
-use crate::perl::PerlLayout;
-use crate::php::PhpLayout;
-use crate::python::PythonLayout;
-use crate::ruby::RubyLayout;
+/// Words of a code object that distinguish it from others.
+pub const IDENTITY_WORDS: usize = 16;
+/// Most bytes of a code object that are read.
+pub const MAX_CODE_BYTES: usize = 240;
+/// Most bytes of a frame that are read.
+pub const MAX_FRAME_BYTES: usize = 112;
+/// Number of words in [`KernelLayout::words`].
+pub const LAYOUT_WORDS: usize = 20;
 
-/// Stated address of an interpreter's root structure, and the layout of the structures below it.
+/// The structure where BPF programs begin, and the layout of the structures from there on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "there is one for each interpreter's file, and it is copied once"
-)]
-pub enum Root {
-    /// CPython.
-    Python {
-        /// Stated address of `_PyRuntime`.
-        runtime: u64,
-        /// Offsets of its structures.
-        layout: PythonLayout,
-    },
-    /// PHP.
-    Php {
-        /// Stated address of `executor_globals`.
-        globals: u64,
-        /// Offsets of its structures.
-        layout: PhpLayout,
-    },
-    /// Perl.
-    Perl {
-        /// Stated address of `PL_curinterp`.
-        interpreter: u64,
-        /// Offsets of its structures.
-        layout: PerlLayout,
-    },
-    /// Ruby.
-    Ruby {
-        /// Stated address of `ruby_single_main_ractor`.
-        ractor: u64,
-        /// Offsets of its structures.
-        layout: RubyLayout,
-    },
+pub struct Root {
+    /// Stated address of the interpreter's root structure.
+    pub address: u64,
+    /// Offsets in its structures.
+    pub layout: KernelLayout,
+}
+
+/// Offsets in an interpreter's structures, for the BPF program that reads its frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelLayout {
+    /// Number of the program: `READER` in the `kernel.rs` of the language.
+    pub reader: u32,
+    /// Bytes of a code object that are sent, at most [`MAX_CODE_BYTES`].
+    pub code_bytes: u32,
+    /// Offset in a code object of the words that distinguish it from others.
+    pub identity_at: u32,
+    /// Masks of the bits in these words that never change while the code object exists.
+    pub identity: [u64; IDENTITY_WORDS],
+    /// Offsets that only that program knows how to use, in the order that the `kernel.rs` of the language states.
+    pub words: [u32; LAYOUT_WORDS],
+}
+
+/// Puts words at their indices.
+pub(crate) fn words<const N: usize>(known: [(u32, u32); N]) -> [u32; LAYOUT_WORDS] {
+    let mut words = [0; LAYOUT_WORDS];
+    for (index, word) in known {
+        words[index as usize] = word;
+    }
+    words
 }

@@ -51,14 +51,15 @@ fn any_memory_is_read_to_an_end() {
 
 fn read_all(interpreter: &dyn Interpreter, seed: u64) {
     let memory = Odd { seed, reads: Cell::new(0) };
-    let states: Vec<u64> = match interpreter.threads(&memory, 0) {
+    let lists = interpreter.lists().expect("each has lists so far");
+    let states: Vec<u64> = match lists.threads(&memory, 0) {
         Ok(Threads::ByPointer(states)) => states.into_values().collect(),
         Ok(Threads::Main(state)) => vec![state],
         Err(_) => Vec::new(),
     };
     assert!(states.len() <= 1 << 16);
     for state in states.into_iter().take(3).chain([0, 1, 1000]) {
-        if let Ok(frames) = interpreter.frames(&memory, state) {
+        if let Ok(frames) = lists.frames(&memory, state) {
             assert!(frames.len() <= 1 << 16);
         }
     }

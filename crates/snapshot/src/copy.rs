@@ -3,14 +3,15 @@
 use std::time::{Duration, Instant};
 
 use plumb_ingest::ProcessMemory;
-use plumb_interpreters::{Interpreter, ScriptFrame, Threads, Unreadable};
+use plumb_interpreters::{FrameLists, ScriptFrame, Threads, Unreadable};
 use plumb_process::{WaitingAt, parse_maps, read_memory};
 use plumb_unwind::{
     Architecture, Avma, LinuxRegisters, Memory, Native, ReadError, Registers, StoppedRegisters,
 };
 
+use super::ReplacedReturns;
 use super::refusal::{NoStack, Refusal};
-use super::{ReplacedReturns, script};
+use super::script::{self, Placed};
 use crate::trace::Traced;
 
 /// Most bytes copied at the stack pointer. The rest is read for the few stacks that are deeper.
@@ -41,7 +42,7 @@ pub(super) struct CopiedProcess {
     /// Text of its maps file.
     pub(super) maps: Vec<u8>,
     /// The interpreter in the process, if any.
-    pub(super) interpreter: Option<Box<dyn Interpreter>>,
+    pub(super) interpreter: Option<Placed>,
     /// Time from the first thread's stop to the last one's continuation.
     pub(super) held: Duration,
 }
@@ -111,6 +112,26 @@ impl Memory for StackCopy {
     }
 }
 
+/// Memory of a process: the copied stack of a thread, the rest as it is now.
+pub(super) struct CopiedMemory<'s> {
+    pub(super) pid: u32,
+    pub(super) stack: &'s StackCopy,
+}
+
+impl plumb_interpreters::Memory for CopiedMemory<'_> {
+    fn read(&self, at: u64, bytes: &mut [u8]) -> bool {
+        let copied = self.stack.places.iter().find_map(|(base, copied)| {
+            let offset = usize::try_from(at.checked_sub(*base)?).ok()?;
+            copied.get(offset..)?.get(..bytes.len())
+        });
+        match copied {
+            Some(copied) => bytes.copy_from_slice(copied),
+            None => return ProcessMemory(self.pid).read(at, bytes),
+        }
+        true
+    }
+}
+
 /// Copies the requested data of a process.
 pub(super) fn copy(pid: u32, wanted: Wanted) -> Result<CopiedProcess, Refusal> {
     // The kernel releases a thread's tracees when that thread ends, including those that could not be stopped.
@@ -137,9 +158,11 @@ fn copy_here(pid: u32, wanted: &Wanted) -> Result<CopiedProcess, Refusal> {
     let start = stop_all(pid, wanted, &mut threads)?;
     let maps = plumb_process::mappings(pid).unwrap_or_default();
     let copies: Vec<_> = threads.iter().map(|thread| thread.copy(pid, &maps, wanted)).collect();
-    if let Some((interpreter, bias)) = &interpreter {
-        let states = interpreter.threads(&ProcessMemory(pid), *bias);
-        threads.iter_mut().for_each(|thread| thread.read_script(pid, &**interpreter, &states));
+    if let Some((interpreter, bias)) = &interpreter
+        && let Some(lists) = interpreter.lists()
+    {
+        let states = lists.threads(&ProcessMemory(pid), *bias);
+        threads.iter_mut().for_each(|thread| thread.read_script(pid, lists, &states));
     }
     threads.iter_mut().for_each(|thread| drop(thread.traced.take()));
     let held = start.elapsed();
@@ -150,7 +173,7 @@ fn copy_here(pid: u32, wanted: &Wanted) -> Result<CopiedProcess, Refusal> {
     Ok(CopiedProcess {
         threads: threads.map(|(thread, stack)| thread.finish(stack)).collect(),
         maps,
-        interpreter: interpreter.map(|(interpreter, _)| interpreter),
+        interpreter,
         held,
     })
 }
@@ -270,12 +293,12 @@ impl Thread {
     }
 
     /// Reads the script frames of a stopped thread. `states`: addresses of the interpreter's thread states.
-    fn read_script(&mut self, pid: u32, interpreter: &dyn Interpreter, states: &Result<Threads, Unreadable>) {
+    fn read_script(&mut self, pid: u32, lists: &dyn FrameLists, states: &Result<Threads, Unreadable>) {
         let held = self.traced.as_ref().filter(|traced| traced.is_stopped()).and_then(Traced::held);
         let Some(held) = held else { return };
         self.script = match states {
             Ok(states) => match states.state(held.thread_pointer, self.tid == pid) {
-                Some(state) => interpreter.frames(&ProcessMemory(pid), state),
+                Some(state) => lists.frames(&ProcessMemory(pid), state),
                 None => Ok(Vec::new()),
             },
             Err(error) => Err(*error),

@@ -18,11 +18,11 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plumb_interpreters::{Interpreter, ScriptFrame, Unreadable};
+use plumb_interpreters::{FrameSource, Interpreter, ScriptFrame, Unreadable, frames_on_stack};
 use plumb_profile::{DsoId, EventId, Profile};
 use plumb_unwind::End;
 
-use copy::{CopiedProcess, CopiedThread, StackCopy, Wanted};
+use copy::{CopiedMemory, CopiedProcess, CopiedThread, StackCopy, Wanted};
 use plumb_ingest::{Filter, Ingest, Source, StoppedStack};
 
 /// Most places, besides the stack pointer's, that parts of a stack may be in.
@@ -118,10 +118,16 @@ impl Taker {
         let CopiedProcess { threads, maps, interpreter, mut held } = copy::copy(pid, wanted)?;
         self.ingest.meet_stopped(pid, &maps);
         let mut stopped = Vec::with_capacity(threads.len());
-        for CopiedThread { tid, name, state, kernel, stack, script } in threads {
+        for CopiedThread { tid, name, state, kernel, stack, mut script } in threads {
             let mut loops = Vec::new();
             let sample = stack.map(|stack| {
-                let walked = self.walk(pid, tid, stack, &mut held);
+                let (walked, stack) = self.walk(pid, tid, stack, &mut held);
+                if let Some((interpreter, bias)) = &interpreter
+                    && let FrameSource::NativeStack(frames) = interpreter.source()
+                {
+                    let memory = CopiedMemory { pid, stack: &stack };
+                    script = frames_on_stack(frames, &memory, *bias, walked.frames());
+                }
                 let places = script.iter().flatten().filter_map(|frame| frame.at);
                 loops.extend(places.filter_map(|at| walked.frame_at(at)));
                 loops.dedup();
@@ -133,12 +139,19 @@ impl Taker {
         }
         let executable = plumb_process::executable(pid).unwrap_or_default();
         let executable = String::from_utf8_lossy(&executable).into_owned();
+        let interpreter = interpreter.map(|(interpreter, _)| interpreter);
         Ok(StoppedProcess { executable, threads: stopped, interpreter, held })
     }
 
     /// Unwinds a copied stack. If it leads to memory that was not copied (a signal handler's own stack, a coroutine's, a very
     /// deep one), or to a return address that a probe has replaced, the thread is copied once more with what is missing.
-    fn walk(&mut self, pid: u32, tid: u32, mut stack: StackCopy, held: &mut Duration) -> StoppedStack {
+    fn walk(
+        &mut self,
+        pid: u32,
+        tid: u32,
+        mut stack: StackCopy,
+        held: &mut Duration,
+    ) -> (StoppedStack, StackCopy) {
         let mut places = Vec::new();
         let mut returns = None;
         loop {
@@ -147,15 +160,15 @@ impl Taker {
             match (walked.end(), stack.missed()) {
                 (End::StackUnreadable, Some(missed)) if places.len() < MAX_PLACES => places.push(missed),
                 (End::ProbedReturn, _) if returns.is_none() => match self.returns() {
-                    None => return walked,
+                    None => return (walked, stack),
                     reader => returns = reader,
                 },
-                _ => return walked,
+                _ => return (walked, stack),
             }
             let (places, returns) = (places.clone(), returns.clone());
             let again = copy::copy(pid, Wanted { thread: Some(tid), places, script: false, returns });
-            let Ok(CopiedProcess { mut threads, held: took, .. }) = again else { return walked };
-            let Some(Ok(again)) = threads.pop().map(|thread| thread.stack) else { return walked };
+            let Ok(CopiedProcess { mut threads, held: took, .. }) = again else { return (walked, stack) };
+            let Some(Ok(again)) = threads.pop().map(|thread| thread.stack) else { return (walked, stack) };
             *held += took;
             stack = again;
         }

@@ -222,7 +222,7 @@ fn of_runtime(profile: &Profile, pid: u32) -> Option<&'static str> {
     let told = Told::of(profile, pid);
     match Runtime::of(profile, pid) {
         Some(runtime) => Some(runtime.frames(&told)),
-        // For example python -X perf: its option is already set.
+        // The option that makes an interpreter name its code is already set.
         None if told.has_map => Some(""),
         None => None,
     }

@@ -6,43 +6,51 @@
 use std::collections::HashMap;
 
 use plumb_capture_bpf::Unsupported;
-use plumb_interpreters::Known;
+use plumb_interpreters::{LANGUAGES, Language};
 use plumb_profile::{DsoKind, Profile, StackId};
 
 use crate::nameless::NOTABLE;
 
-/// A language, and prefixes of its interpreter's file names.
-struct Language {
+/// A language whose frames are not read, and prefixes of its interpreter's file names.
+struct Other {
     name: &'static str,
     files: &'static [&'static str],
 }
 
-const PYTHON: &str = Known::PYTHON.language;
-const PHP: &str = Known::PHP.language;
-const RUBY: &str = Known::RUBY.language;
-const PERL: &str = Known::PERL.language;
-/// Languages whose frames the BPF unwinder reads.
-const READ: [Known; 4] = [Known::PYTHON, Known::PHP, Known::RUBY, Known::PERL];
 /// Chez Scheme, on which Racket is built: its code is compiled, and runs on separate stack segments in the heap.
 const SCHEME: &str = "Scheme";
 /// The shell comes last: it runs the others, and is matched by its whole name.
-const LANGUAGES: [Language; 15] = [
-    Language { name: PYTHON, files: &["python2", "python3", "libpython"] },
-    Language { name: RUBY, files: &["ruby", "libruby"] },
-    Language { name: PERL, files: &["perl", "libperl"] },
-    Language { name: PHP, files: &["php", "libphp"] },
-    Language { name: "Lua", files: &["lua5", "liblua5"] },
-    Language { name: "LuaJIT", files: &["luajit", "libluajit"] },
-    Language { name: "PyPy", files: &["pypy", "libpypy"] },
-    Language { name: SCHEME, files: &["chezscheme", "racket"] },
-    Language { name: "Guile", files: &["guile", "libguile"] },
-    Language { name: "Tcl", files: &["tclsh", "libtcl"] },
-    Language { name: "R", files: &["libR.so"] },
-    Language { name: "Prolog", files: &["swipl", "libswipl"] },
-    Language { name: "Forth", files: &["gforth"] },
-    Language { name: "awk", files: &["gawk", "mawk"] },
-    Language { name: "bash", files: &["bash"] },
+const OTHERS: [Other; 11] = [
+    Other { name: "Lua", files: &["lua5", "liblua5"] },
+    Other { name: "LuaJIT", files: &["luajit", "libluajit"] },
+    Other { name: "PyPy", files: &["pypy", "libpypy"] },
+    Other { name: SCHEME, files: &["chezscheme", "racket"] },
+    Other { name: "Guile", files: &["guile", "libguile"] },
+    Other { name: "Tcl", files: &["tclsh", "libtcl"] },
+    Other { name: "R", files: &["libR.so"] },
+    Other { name: "Prolog", files: &["swipl", "libswipl"] },
+    Other { name: "Forth", files: &["gforth"] },
+    Other { name: "awk", files: &["gawk", "mawk"] },
+    Other { name: "bash", files: &["bash"] },
 ];
+
+/// A language by its interpreter's file.
+#[derive(Clone, Copy)]
+enum Spoken {
+    /// Frames are read.
+    Read(&'static Language),
+    /// Frames are not read.
+    Other(&'static Other),
+}
+
+impl Spoken {
+    fn name(self) -> &'static str {
+        match self {
+            Spoken::Read(language) => language.name,
+            Spoken::Other(other) => other.name,
+        }
+    }
+}
 
 /// A language of which the recording has no or few functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,31 +84,32 @@ pub struct Way<'w> {
 
 /// The languages with a notable share of the samples, largest first, and the number of samples in the recording.
 pub fn interpreted(profile: &Profile, way: Way<'_>) -> (Vec<Interpreted>, u64) {
-    let mut known: HashMap<StackId, Option<usize>> = HashMap::new();
-    let (mut counts, mut all) = ([0_u64; LANGUAGES.len()], 0_u64);
-    let of_file: Vec<Option<usize>> = profile.dsos.iter().map(|(_, dso)| language_of(profile, dso)).collect();
+    let mut known: HashMap<StackId, Option<Spoken>> = HashMap::new();
+    let (mut counts, mut all) = (Vec::<(Spoken, u64)>::new(), 0_u64);
+    let of_file: Vec<Option<Spoken>> =
+        profile.dsos.iter().map(|(_, dso)| language_of(profile, dso)).collect();
     for sample in profile.samples.iter() {
         all += 1;
         let Some(stack) = sample.stack else { continue };
         let language = *known.entry(stack).or_insert_with(|| language(profile, &of_file, stack));
-        language.into_iter().for_each(|language| counts[language] += 1);
+        let Some(language) = language else { continue };
+        match counts.iter_mut().find(|(other, _)| other.name() == language.name()) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((language, 1)),
+        }
     }
-    let mut found: Vec<Interpreted> = LANGUAGES
-        .iter()
-        .zip(counts)
-        .filter(|(language, samples)| {
-            let is_read = way.by_kernel && READ.iter().any(|known| known.language == language.name);
+    let mut found: Vec<Interpreted> = counts
+        .into_iter()
+        .filter(|&(language, samples)| {
+            let is_read = way.by_kernel && matches!(language, Spoken::Read(_));
             samples * NOTABLE >= all.max(1) && !is_read
         })
         .map(|(language, samples)| Interpreted {
-            language: language.name,
+            language: language.name(),
             samples,
-            remedy: match language.name {
-                PYTHON => python(profile, way),
-                name => READ
-                    .iter()
-                    .find(|known| known.language == name)
-                    .map_or_else(String::new, |known| by_kernel(way, known)),
+            remedy: match language {
+                Spoken::Read(language) => remedy(profile, way, language),
+                Spoken::Other(_) => String::new(),
             },
         })
         .collect();
@@ -108,22 +117,27 @@ pub fn interpreted(profile: &Profile, way: Way<'_>) -> (Vec<Interpreted>, u64) {
     (found, all)
 }
 
-/// Index in [`LANGUAGES`] of the language whose interpreter is in a file.
-fn language_of(profile: &Profile, dso: &plumb_profile::Dso) -> Option<usize> {
+/// The language whose interpreter is in a file.
+fn language_of(profile: &Profile, dso: &plumb_profile::Dso) -> Option<Spoken> {
     let path = Some(profile.strings.get(dso.path)).filter(|_| dso.kind == DsoKind::File)?;
-    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = file_name(path);
     let is_of = |file: &&str| if *file == "bash" { name == *file } else { name.starts_with(file) };
-    LANGUAGES.iter().position(|language| language.files.iter().any(&is_of))
+    let read = LANGUAGES.into_iter().find(|language| language.has_file(name)).map(Spoken::Read);
+    read.or_else(|| OTHERS.iter().find(|other| other.files.iter().any(&is_of)).map(Spoken::Other))
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// The language of the interpreter in a stack, unless a frame of the stack is a function of the interpreted program.
-fn language(profile: &Profile, of_file: &[Option<usize>], stack: StackId) -> Option<usize> {
+fn language(profile: &Profile, of_file: &[Option<Spoken>], stack: StackId) -> Option<Spoken> {
     let mut found = None;
     for id in profile.frames_of(Some(stack)) {
         let Some(dso) = profile.frames[id].dso else { continue };
         match profile.dsos[dso].kind {
             DsoKind::Script => return None,
-            // Named by a map, as `python -X perf` writes one.
+            // Named by a map that the interpreter has written.
             DsoKind::Anonymous { .. } if !profile.symbols.of(id).is_empty() => return None,
             DsoKind::File if found.is_none() => found = of_file[plumb_profile::Id::index(dso)],
             _ => {}
@@ -133,32 +147,17 @@ fn language(profile: &Profile, of_file: &[Option<usize>], stack: StackId) -> Opt
 }
 
 /// Advises to record the program's own functions with stacks unwound in the kernel, or, if it can't do that, by other means.
-fn by_kernel(way: Way<'_>, known: &Known) -> String {
-    match (way.refusal)() {
-        None => format!("record with --capture bpf: {}", known.versions),
-        Some(Unsupported::Capabilities(_)) => format!("as root, with --capture bpf: {}", known.versions),
+fn remedy(profile: &Profile, way: Way<'_>, language: &Language) -> String {
+    let by_kernel = match (way.refusal)() {
+        None => format!("record with --capture bpf: {}", language.versions),
+        Some(Unsupported::Capabilities(_)) => format!("as root, with --capture bpf: {}", language.versions),
         Some(why) => format!("plumb stack -p PID shows them; recordings can't here: {why}"),
-    }
-}
-
-/// Returns the advice on seeing Python functions. Since 3.12, Python itself makes a named stub for each with `-X perf`.
-fn python(profile: &Profile, way: Way<'_>) -> String {
-    let by_kernel = by_kernel(way, &Known::PYTHON);
-    match stub_version(profile) {
-        Some(name) => format!("{by_kernel}; or run it with {name} -X perf"),
+    };
+    let paths = profile.dsos.iter().map(|(_, dso)| profile.strings.get(dso.path));
+    match (language.other_way)(&paths.map(file_name).collect::<Vec<_>>()) {
+        Some(other) => format!("{by_kernel}; or {other}"),
         None => by_kernel,
     }
-}
-
-/// Name of the recorded Python, if its version supports `-X perf`.
-fn stub_version(profile: &Profile) -> Option<String> {
-    let paths = profile.dsos.iter().map(|(_, dso)| profile.strings.get(dso.path));
-    let names = paths.map(|path| path.rsplit('/').next().unwrap_or(path));
-    names.into_iter().find_map(|name| {
-        let version = name.strip_prefix("lib").unwrap_or(name).strip_prefix("python3.")?;
-        let digits: String = version.chars().take_while(char::is_ascii_digit).collect();
-        (digits.parse::<u32>().ok()? >= 12).then(|| format!("python3.{digits}"))
-    })
 }
 
 #[cfg(test)]
@@ -217,7 +216,7 @@ mod tests {
         };
         let plain = told(false, Some(Unsupported::Capabilities(vec!["CAP_BPF"])));
         let counted: Vec<_> = plain.iter().map(|found| (found.language, found.samples)).collect();
-        assert_eq!(counted, [(RUBY, 50), (PHP, 20), (PYTHON, 15)], "4 in 140 are too few");
+        assert_eq!(counted, [("Ruby", 50), ("PHP", 20), ("Python", 15)], "4 in 140 are too few");
         assert_eq!(
             (&*plain[0].remedy, &*plain[1].remedy, &*plain[2].remedy),
             (

@@ -3,6 +3,7 @@
 //!
 //! Elsewhere: the options of a process, see `told`; interpreted programs, see `interpreted`.
 
+use plumb_interpreters::{JitAdvice, LANGUAGES};
 use plumb_profile::{DsoKind, Profile};
 
 use crate::told::Told;
@@ -32,8 +33,8 @@ pub enum Runtime {
     Erlang,
     /// GNU Guile.
     Guile,
-    /// PHP with its JIT.
-    Php,
+    /// A supported interpreter with a JIT compiler.
+    Read(JitAdvice),
     /// Chez Scheme, also in Racket.
     Chez,
     /// Steel Bank Common Lisp.
@@ -41,7 +42,7 @@ pub enum Runtime {
 }
 
 /// Prefixes of file names, by runtime.
-const FILES: [(&str, Runtime); 23] = [
+const FILES: [(&str, Runtime); 21] = [
     ("libjvm.so", Runtime::Java),
     // If all samples of a JVM are in JIT code, only the program is known.
     ("java", Runtime::Java),
@@ -61,8 +62,6 @@ const FILES: [(&str, Runtime); 23] = [
     ("beam.", Runtime::Erlang),
     ("guile", Runtime::Guile),
     ("libguile", Runtime::Guile),
-    ("php", Runtime::Php),
-    ("libphp", Runtime::Php),
     ("chezscheme", Runtime::Chez),
     ("racket", Runtime::Chez),
     ("sbcl", Runtime::Sbcl),
@@ -85,8 +84,8 @@ impl Runtime {
         let paths = files.map(|dso| dso.path).chain(programs).map(|path| profile.strings.get(path));
         let names = paths.map(|path| path.rsplit('/').next().unwrap_or(path));
         names.into_iter().find_map(|name| {
-            let (_, runtime) = FILES.iter().find(|(file, _)| name.starts_with(file))?;
-            Some(*runtime)
+            let read = || LANGUAGES.iter().find(|language| language.has_file(name))?.jit.map(Runtime::Read);
+            FILES.iter().find(|(file, _)| name.starts_with(file)).map(|(_, runtime)| *runtime).or_else(read)
         })
     }
 
@@ -107,7 +106,8 @@ impl Runtime {
                 "GUILE_JIT_THRESHOLD",
                 "run it with GUILE_JIT_THRESHOLD=-1 in its environment: its code is interpreted then",
             ),
-            Runtime::DotNet | Runtime::Php => return "record with --scan",
+            Runtime::DotNet => return "record with --scan",
+            Runtime::Read(jit) => return jit.frames,
             // A scan does not find the callers of code that its schedulers run between processes either.
             Runtime::Erlang if told.has("+JPperf") => {
                 return "none: code of Erlang's own runtime keeps no frame pointer";
@@ -142,8 +142,7 @@ impl Runtime {
             }
             Runtime::Mono => ("--jitmap", "run it with mono --jitmap, and record until it ends"),
             Runtime::Erlang => ("+JPperf", erlang_names(told)),
-            // ZEND_JIT_DEBUG_PERF (ext/opcache/jit/zend_jit.h).
-            Runtime::Php => ("opcache.jit_debug", "run it with php -d opcache.jit_debug=16"),
+            Runtime::Read(jit) => jit.names,
             Runtime::Bun
             | Runtime::LuaJit
             | Runtime::PyPy

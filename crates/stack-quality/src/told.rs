@@ -5,14 +5,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use plumb_interpreters::LANGUAGES;
 use plumb_profile::{DsoKind, Profile};
 
-/// Environment variables that runtimes take options from.
-const VARIABLES: [&str; 7] = [
+/// Environment variables that other runtimes than the supported interpreters take options from.
+const VARIABLES: [&str; 6] = [
     "NODE_OPTIONS",
     "JAVA_TOOL_OPTIONS",
     "JDK_JAVA_OPTIONS",
-    "PYTHONPERFSUPPORT",
     "ERL_FLAGS",
     "DOTNET_PerfMapEnabled",
     "GUILE_JIT_THRESHOLD",
@@ -37,9 +37,7 @@ impl Told {
         let mut words = own.unwrap_or_default();
         if words.is_empty() && !profile.meta.command.is_empty() {
             words.extend(profile.meta.command.iter().cloned());
-            words.extend(
-                VARIABLES.iter().filter_map(|name| Some(assignment(name, &std::env::var(name).ok()?))),
-            );
+            words.extend(variables().filter_map(|name| Some(assignment(name, &std::env::var(name).ok()?))));
         }
         Self { words, has_map: mapped(profile).contains(&pid), running }
     }
@@ -53,6 +51,11 @@ impl Told {
     pub fn has(&self, text: &str) -> bool {
         self.words.iter().any(|word| word.contains(text))
     }
+}
+
+/// Environment variables that runtimes take options from.
+fn variables() -> impl Iterator<Item = &'static str> {
+    VARIABLES.into_iter().chain(LANGUAGES.iter().flat_map(|language| language.variables.iter().copied()))
 }
 
 fn assignment(name: &str, value: &str) -> String {
@@ -70,7 +73,7 @@ fn running(profile: &Profile, pid: u32) -> Option<Vec<String>> {
         text.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
     };
     let mut words = split(&read("cmdline"));
-    let is_option = |word: &String| VARIABLES.iter().any(|name| word.starts_with(&assignment(name, "")));
+    let is_option = |word: &String| variables().any(|name| word.starts_with(&assignment(name, "")));
     words.extend(split(&read("environ")).into_iter().filter(is_option));
     Some(words)
 }

@@ -17,6 +17,8 @@ use model::Model;
 
 /// The page of all rules.
 const RULES: &str = "docs/rules.md";
+/// The file of an interpreter's folder with the numbers that its program in the kernel shares.
+const NUMBERS: &str = "kernel.rs";
 
 /// Where sources and what is made of them are.
 const CRATE: &str = "crates/capture-bpf";
@@ -60,7 +62,28 @@ pub fn run(root: &Path, check: bool) -> Result<()> {
             put(&folder, reader, &formatted(root, &reader::write(&from, &items)?)?, check)?;
         }
     }
-    Ok(())
+    put(&folder, "bpf/interpreters/all.h", &interpreters(root)?, check)
+}
+
+/// The header of all interpreters: the numbers of each, and their list.
+fn interpreters(root: &Path) -> Result<String> {
+    let source = Path::new("crates/interpreters/src");
+    let mut names: Vec<String> = Vec::new();
+    for folder in std::fs::read_dir(root.join(source))? {
+        let folder = folder?;
+        if folder.path().join(NUMBERS).exists() {
+            names.push(folder.file_name().to_string_lossy().into());
+        }
+    }
+    names.sort();
+    let mut languages = Vec::new();
+    for name in names {
+        let path = source.join(&name).join(NUMBERS);
+        let text = std::fs::read_to_string(root.join(&path))?;
+        let items = Model::default().read(&text).with_context(|| path.display().to_string())?;
+        languages.push((name, items));
+    }
+    header::write_interpreters(&languages)
 }
 
 fn put(folder: &Path, name: &str, text: &str, check: bool) -> Result<()> {

@@ -44,6 +44,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "plumb-capture-bpf",
             "plumb-capture-perf",
             "plumb-formats",
+            "plumb-interpreters",
             "plumb-process",
             "plumb-profile",
             "plumb-symbolize",

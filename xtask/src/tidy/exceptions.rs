@@ -93,13 +93,6 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         measure: Measure::Struct,
-        file: "crates/capture-bpf/src/wire/tables.rs",
-        name: "ScriptLayout",
-        most: 25,
-        reason: "the offsets of an interpreter's structures as one value of a map in the kernel",
-    },
-    Exception {
-        measure: Measure::Struct,
         file: "crates/capture-bpf/src/wire/messages.rs",
         name: "Code",
         most: 16,

@@ -4,6 +4,8 @@
 //! Invariant: a name that differs in each run, such as that of a temporary script, is never taken. Command lines are text of foreign programs, which
 //! may replace it while they run.
 
+use plumb_interpreters::{CommandLine, LANGUAGES};
+
 /// Longest name.
 const LONGEST: usize = 64;
 /// Folders of files of a single run.
@@ -26,41 +28,25 @@ impl ProgramName {
     }
 }
 
-/// Grammar of an interpreter's command line.
-struct Interpreter {
-    /// Beginning of the program's file name, before a version.
-    program: &'static str,
-    /// Options that take the next argument.
-    with_value: &'static [&'static str],
-    /// Options whose value is a module to run.
-    module: &'static [&'static str],
-    /// Options whose value is the text of the program.
-    text: &'static [&'static str],
-}
-
-const INTERPRETERS: [Interpreter; 13] = {
+/// Interpreters whose frames are not read, and compilers' virtual machines.
+const OTHERS: [CommandLine; 8] = {
     const fn new(
-        program: &'static str,
+        programs: &'static [&'static str],
         with_value: &'static [&'static str],
         module: &'static [&'static str],
         text: &'static [&'static str],
-    ) -> Interpreter {
-        Interpreter { program, with_value, module, text }
+    ) -> CommandLine {
+        CommandLine { programs, with_value, module, text }
     }
     [
-        new("python", &["-W", "-X", "--check-hash-based-pycs"], &["-m"], &["-c"]),
-        new("pypy", &["-W", "-X", "--jit"], &["-m"], &["-c"]),
-        new("ruby", &["-I", "-r", "-E", "-C", "-x"], &[], &["-e"]),
-        new("perl", &["-I", "-M", "-m"], &[], &["-e", "-E"]),
-        new("php", &["-c", "-d", "-z", "-t", "-S"], &[], &["-r", "-B", "-R"]),
-        new("nodejs", NODE, &[], &["-e", "--eval", "-p", "--print"]),
-        new("node", NODE, &[], &["-e", "--eval", "-p", "--print"]),
-        new("bun", &["-r", "--preload", "--cwd", "-c", "--config"], &[], &["-e", "--eval"]),
-        new("dotnet", &["--runtimeconfig", "--depsfile", "--additionalprobingpath"], &[], &[]),
-        new("bash", &["-o", "-O", "--rcfile", "--init-file"], &[], &["-c"]),
-        new("dash", &["-o"], &[], &["-c"]),
-        new("zsh", &["-o"], &[], &["-c"]),
-        new("lua", &["-l"], &[], &["-e"]),
+        new(&["pypy"], &["-W", "-X", "--jit"], &["-m"], &["-c"]),
+        new(&["nodejs", "node"], NODE, &[], &["-e", "--eval", "-p", "--print"]),
+        new(&["bun"], &["-r", "--preload", "--cwd", "-c", "--config"], &[], &["-e", "--eval"]),
+        new(&["dotnet"], &["--runtimeconfig", "--depsfile", "--additionalprobingpath"], &[], &[]),
+        new(&["bash"], &["-o", "-O", "--rcfile", "--init-file"], &[], &["-c"]),
+        new(&["dash"], &["-o"], &[], &["-c"]),
+        new(&["zsh"], &["-o"], &[], &["-c"]),
+        new(&["lua"], &["-l"], &[], &["-e"]),
     ]
 };
 const NODE: &[&str] =
@@ -75,10 +61,14 @@ pub(crate) fn program_name(exe: &str, command_line: &[u8]) -> Option<ProgramName
     if file == "java" {
         return java(arguments);
     }
-    if let Some(interpreter) = INTERPRETERS.iter().find(|one| is_version_of(file, one.program)) {
-        let script = interpreter.script(arguments);
+    let known = LANGUAGES.iter().map(|language| &language.command).chain(&OTHERS);
+    let found = known
+        .flat_map(|line| line.programs.iter().map(move |program| (line, *program)))
+        .find(|(_, program)| is_version_of(file, program));
+    if let Some((line, program)) = found {
+        let script = script(line, arguments);
         // A program that shows its state, or was started by a link: `puma: worker`, `sh`.
-        let started = || started_as(words.first()?).filter(|name| !is_version_of(name, interpreter.program));
+        let started = || started_as(words.first()?).filter(|name| !is_version_of(name, program));
         return script.as_deref().or_else(started).map(ProgramName::new);
     }
     let started = started_as(words.first()?)?;
@@ -90,25 +80,23 @@ pub(crate) fn file_name(exe: &str) -> &str {
     last_part(exe.strip_suffix(" (deleted)").unwrap_or(exe))
 }
 
-impl Interpreter {
-    /// The name of the script or module that it runs.
-    fn script(&self, arguments: &[&str]) -> Option<String> {
-        let mut rest = arguments.iter();
-        while let Some(&word) = rest.next() {
-            if self.module.contains(&word) {
-                return rest.next().and_then(|module| accepted(module.split('.').next().unwrap_or_default()));
-            }
-            if self.text.contains(&word) || word == "-" {
-                return None;
-            }
-            if self.with_value.contains(&word) {
-                rest.next();
-            } else if !word.starts_with('-') {
-                return script_name(word);
-            }
+/// The name of the script or module that an interpreter runs.
+fn script(line: &CommandLine, arguments: &[&str]) -> Option<String> {
+    let mut rest = arguments.iter();
+    while let Some(&word) = rest.next() {
+        if line.module.contains(&word) {
+            return rest.next().and_then(|module| accepted(module.split('.').next().unwrap_or_default()));
         }
-        None
+        if line.text.contains(&word) || word == "-" {
+            return None;
+        }
+        if line.with_value.contains(&word) {
+            rest.next();
+        } else if !word.starts_with('-') {
+            return script_name(word);
+        }
     }
+    None
 }
 
 /// The name of a script: that of its file, or of its folder where each program calls this file alike.
@@ -119,7 +107,7 @@ fn script_name(path: &str) -> Option<String> {
     let mut parts = path.split('/').filter(|part| !part.is_empty() && *part != ".").rev();
     let file = parts.next()?;
     let name = match file.rsplit_once('.') {
-        Some((name, extension)) if !name.is_empty() && EXTENSIONS.contains(&extension) => name,
+        Some((name, extension)) if !name.is_empty() && is_extension(extension) => name,
         _ => file,
     };
     let is_general = GENERAL.contains(&name);
@@ -127,8 +115,13 @@ fn script_name(path: &str) -> Option<String> {
     if is_general && folder.is_some() { folder } else { accepted(name) }
 }
 
-const EXTENSIONS: [&str; 14] =
-    ["py", "pyc", "pyz", "rb", "pl", "php", "js", "mjs", "cjs", "ts", "sh", "lua", "dll", "phar"];
+/// Whether this is the extension of a program's file.
+fn is_extension(extension: &str) -> bool {
+    /// Extensions of other languages.
+    const OTHERS: [&str; 7] = ["js", "mjs", "cjs", "ts", "sh", "lua", "dll"];
+    LANGUAGES.iter().any(|language| language.extensions.contains(&extension)) || OTHERS.contains(&extension)
+}
+
 /// Names of files that say nothing of the program.
 const GENERAL: [&str; 8] = ["__main__", "main", "index", "app", "server", "start", "run", "cli"];
 /// Names of folders that say nothing of the program.

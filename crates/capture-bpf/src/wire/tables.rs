@@ -32,6 +32,8 @@ pub const TOLD: u32 = 16384;
 pub const SCRIPT_FRAME_BYTES: u32 = 112;
 /// Words of a code object that distinguish it from others.
 pub const SCRIPT_IDENTITY_WORDS: u32 = 16;
+/// Offsets of members of an interpreter's structures that only its reader knows.
+pub const SCRIPT_WORDS: u32 = 20;
 /// Layouts of interpreters' structures that can be stored at one time.
 pub const MAX_LAYOUTS: u32 = 64;
 /// Rules that each CPU caches; a power of two.
@@ -80,20 +82,6 @@ pub const STATE_MEMORY: u32 = 4;
 pub const SCANNED_WORDS: u32 = 512;
 /// The most frames of one stack whose caller is found by scanning.
 pub const SCANNED_FRAMES: u32 = 4;
-/// Linkage of an interpreter's frames. Python up to 3.10: each frame has a call of the evaluation loop to itself.
-pub const CHAIN_SINGLE: u32 = 0;
-/// Python 3.11: each call of the evaluation loop has a structure on the stack, which points at its frames.
-pub const CHAIN_CFRAMES: u32 = 1;
-/// Python since 3.12: the last frame of each call of the evaluation loop is on the stack and runs no code.
-pub const CHAIN_ENTRY_FRAMES: u32 = 2;
-/// PHP: the calls of the main thread, including functions that are written in C.
-pub const CHAIN_PHP: u32 = 3;
-/// Ruby: the frames are contiguous in memory, including those of functions that are written in C.
-pub const CHAIN_RUBY: u32 = 4;
-/// Perl: lists of contexts. Calls are one kind of context.
-pub const CHAIN_PERL: u32 = 5;
-/// Value of an offset if the structure has no such member.
-pub const NO_MEMBER: u32 = 0xffffffff;
 
 /// An executable mapping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -239,62 +227,20 @@ pub struct File {
     pub segments: [Segment; SEGMENTS as usize],
 }
 
-/// Offsets of members of an interpreter's structures (`plumb_interpreters::Root`). Descriptions name Python's structures and apply to
-/// the corresponding ones of other interpreters: a frame is `zend_execute_data`, `rb_control_frame_t` or `PERL_CONTEXT`; code is
-/// `zend_function`, the body of an `rb_iseq_t`, or `XPVCV`.
+/// Offsets of members of an interpreter's structures (`plumb_interpreters::KernelLayout`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct ScriptLayout {
     /// Masks of the constant bits in the words of a code object.
     pub identity: [u64; SCRIPT_IDENTITY_WORDS as usize],
-    /// Linkage of frames: one of the `CHAIN_` constants.
-    pub chain: u32,
-    /// `_PyRuntimeState`: the list of interpreters. Ruby: the ractor's list of threads. Perl: the interpreter's phase.
-    pub interpreters: u32,
-    /// `_PyRuntimeState`: the thread that holds the lock; 0: no such member. Ruby: the ractor's context of that thread. Perl: the
-    /// interpreter's current statement.
-    pub current: u32,
-    /// `PyInterpreterState`: the next interpreter.
-    pub interpreter_next: u32,
-    /// `PyInterpreterState`: the threads. Ruby: the thread's context.
-    pub threads: u32,
-    /// `PyThreadState`: the next thread.
-    pub thread_next: u32,
-    /// `PyThreadState`: the thread pointer. Ruby: a member of the thread, or of what `thread_native` points to if that is not 0.
-    pub thread_id: u32,
-    /// `PyThreadState`: the pointer that leads to the frame.
-    pub thread_frame: u32,
-    /// `_PyCFrame`: the frame; [`NO_MEMBER`]: the structure does not exist. Perl: the member in the body of packages that leads to the
-    /// name; [`NO_MEMBER`]: the name is behind their symbols.
-    pub cframe_frame: u32,
-    /// `_PyCFrame`: the next one further out. Ruby: the context's thread.
-    pub cframe_previous: u32,
-    /// Bytes of a frame.
-    pub frame_bytes: u32,
-    /// Frame: its code.
-    pub frame_code: u32,
-    /// Frame: its caller.
-    pub frame_caller: u32,
-    /// Frame: its instruction.
-    pub frame_instruction: u32,
-    /// Frame: the byte that says whether it is the last of its evaluation loop. Perl: the purpose of a list of contexts.
-    pub frame_entry: u32,
-    /// The bits of the byte at `frame_entry` that are set in the last frame of an evaluation loop.
-    pub frame_entry_bits: u32,
-    /// Frame: its owner.
-    pub frame_owner: u32,
+    /// Code object: the first of the words that distinguish it from others.
+    pub identity_at: u32,
     /// Bytes of a code object that are sent.
     pub code_bytes: u32,
-    /// `PyCodeObject`: the file name.
-    pub code_file: u32,
-    /// `PyCodeObject`: the name.
-    pub code_name: u32,
-    /// `PyCodeObject`: the line table. PHP: the class.
-    pub code_lines: u32,
-    /// Code object: the first of the words that distinguish it from others.
-    pub code_identity: u32,
-    /// `rb_thread_t.nt`; 0: the member does not exist.
-    pub thread_native: u32,
+    /// Number of the interpreter's reader.
+    pub reader: u32,
     /// Zero.
     pub zero: u32,
+    /// Offsets that only this reader knows, by their number.
+    pub words: [u32; SCRIPT_WORDS as usize],
 }

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use plumb_analyze::{Filter, Selection, SelectionWord};
+use plumb_interpreters::language_names;
 use plumb_profile::Profile;
 use plumb_report::answers::Parameters;
 
@@ -69,9 +70,14 @@ pub struct SampleFilterArgs {
     /// Leave out inlined functions
     #[arg(long)]
     pub no_inline: bool,
-    /// Show the interpreter's own frames instead of functions of Python, PHP, Ruby and Perl
-    #[arg(long)]
+    /// Show the interpreter's own frames instead of the program's functions
+    #[arg(long, help = native_help())]
     pub native: bool,
+}
+
+/// The help of `--native`.
+pub fn native_help() -> String {
+    format!("Show the interpreter's own frames instead of functions of {}", language_names())
 }
 
 impl SampleFilterArgs {

@@ -19,7 +19,7 @@ mod tests;
 
 #[cfg(feature = "server")]
 pub use access::AccessArgs;
-pub use filter::FilterArgs;
+pub use filter::{FilterArgs, native_help};
 #[cfg(any(feature = "agent", feature = "server"))]
 pub use log::LogArgs;
 #[cfg(feature = "agent")]

@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use plumb_analyze::{Filter, View, ViewFrame};
-use plumb_interpreters::Merged;
+use plumb_interpreters::{Merged, language_versions};
 use plumb_process::path_of_open;
 use plumb_profile::{DsoId, Found, Mapping, ProcessId, Profile};
 use plumb_snapshot::{ReplacedReturns, Snapshot, StoppedProcess, StoppedThread};
 
+use crate::args::native_help;
 use crate::examples;
 use crate::exit::Exit;
 use crate::render::perf_script::run_time;
@@ -27,10 +28,8 @@ pub struct Args {
     /// Processes to inspect
     #[arg(short = 'p', long, alias = "pid", value_name = "PID,...", value_delimiter = ',', required = true)]
     attach: Vec<u32>,
-    /// Show the interpreter's own frames instead of functions of Python, PHP, Ruby and Perl
-    ///
-    /// Functions are shown for CPython 3.9 to 3.15, PHP 7.4 to 8.5, Ruby 3.0 to 4.0 and Perl 5.30 to 5.42.
-    #[arg(long)]
+    /// Show the interpreter's own frames instead of the program's functions
+    #[arg(long, help = native_help(), long_help = format!("{}\n\nFunctions are shown for {}.", native_help(), language_versions()))]
     native: bool,
     /// Guess callers by scanning the stack where unwind information is missing
     ///
@@ -116,10 +115,10 @@ impl<'p> Stacks<'p> {
         let (Some(interpreter), Ok(script)) = (&process.interpreter, &thread.script) else {
             return natives.into_iter().flatten().map(Merged::Native).collect();
         };
-        let name = interpreter.native_loop();
+        let name = interpreter.language().native_loop;
         // By name where the stack does not mark them: parts of the loop that the compiler moved may have no mark.
         let is_loop = |(index, frames): &(usize, Vec<Native<'_, '_>>)| {
-            let rest = frames.last().and_then(|(_, frame)| frame.name.strip_prefix(name));
+            let rest = frames.last().and_then(|(_, frame)| frame.name.strip_prefix(name?));
             match thread.loops.is_empty() {
                 true => rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
                 false => thread.loops.contains(index),

@@ -254,7 +254,7 @@ impl Code {
         let Backing::File(id) = mapping.backing else { return None };
         let interpreter = self.interpreter(id)?;
         let stated = self.files.borrow().get(id).stated(mapping.file_offset(at))?;
-        interpreter.loop_part(stated)
+        interpreter.lists()?.loop_part(stated)
     }
 
     /// The interpreter in a file, if one was found.

@@ -39,7 +39,13 @@ impl StackBuilder<'_> {
         rest: Option<Rest>,
     ) {
         let mapping = self.processes.spaces.find(space, pc);
-        if let Some(Backing::File(id)) = mapping.map(|mapping| mapping.backing) {
+        let file = match mapping.map(|mapping| mapping.backing) {
+            Some(Backing::File(id)) => Some(id),
+            // Compiled at run time by the process' interpreter.
+            Some(Backing::Anonymous) => self.processes.spaces.get(space).interpreter,
+            _ => None,
+        };
+        if let Some(id) = file {
             self.push_script(space, id, round, rest);
         }
         self.draft.leaf_first.push(native);
@@ -61,12 +67,13 @@ impl StackBuilder<'_> {
     pub(crate) fn read_script(&self, space: SpaceId, thread_pointer: u64) -> Option<Result<Script, FileId>> {
         let spaces = &self.processes.spaces;
         let (file, interpreter, bias) = spaces.mapped_interpreter(space)?;
+        let lists = interpreter.lists()?;
         let memory = ProcessMemory(self.pid);
         let thread = (self.pid, self.tid, thread_pointer);
         let scripts = &spaces.get(space).scripts;
-        let state = scripts.borrow_mut().thread_state(thread, || interpreter.threads(&memory, bias));
+        let state = scripts.borrow_mut().thread_state(thread, || lists.threads(&memory, bias));
         let rounds = match state {
-            Ok(state) => interpreter.rounds(&memory, state?),
+            Ok(state) => lists.rounds(&memory, state?),
             Err(error) => Err(error),
         };
         match rounds {
@@ -90,7 +97,7 @@ impl StackBuilder<'_> {
         let scripts = Rc::clone(&spaces.get(space).scripts);
         let mut scripts = scripts.borrow_mut();
         let (names, profile) = (&mut self.stacks.scripts, &mut self.out.profile);
-        let dso = names.dso(profile, interpreter.language());
+        let dso = names.dso(profile, interpreter.language().tag);
         for place in round {
             let key = (place.code, place.offset, place.is_generator);
             let id = match scripts.frames.get(&key) {
@@ -148,7 +155,7 @@ impl StackBuilder<'_> {
     fn push_mark(&mut self, file: FileId, text: &str) {
         let Some(interpreter) = self.processes.spaces.interpreter(file) else { return };
         let (names, profile) = (&mut self.stacks.scripts, &mut self.out.profile);
-        let dso = names.dso(profile, interpreter.language());
+        let dso = names.dso(profile, interpreter.language().tag);
         let function = names.function(profile, dso, text, ("", 0));
         self.draft.leaf_first.push(line_frame(profile, function, 0));
     }

@@ -2,6 +2,7 @@
 //! off the CPU.
 
 use plumb_capture_api::{OffThread, OffUser};
+use plumb_interpreters::NativeFrame;
 use plumb_process::read_memory;
 use plumb_profile::{Frame, StackId, Truncation};
 use plumb_unwind::{Avma, End, Memory, ReadError, Registers, Walked};
@@ -86,6 +87,16 @@ impl StoppedStack {
     /// The reason why unwinding ended.
     pub fn end(&self) -> End {
         self.end
+    }
+
+    /// The frames whose end is known, innermost first: all but the outermost.
+    pub fn frames(&self) -> impl Iterator<Item = NativeFrame> {
+        let mut sp = self.sp;
+        self.walked.iter().zip(self.walked.iter().skip(1)).map(move |(frame, caller)| {
+            let cfa = caller.slot.0.saturating_add(8);
+            let pc = frame.pc.0.wrapping_sub(frame.is_return.into());
+            NativeFrame { pc, sp: std::mem::replace(&mut sp, cfa), cfa }
+        })
     }
 
     /// Index of the frame, innermost first, that contains this stack address. The end of the outermost is not known.

@@ -1,4 +1,4 @@
-//! Reads the calls of a stopped thread. The BPF programs read those of running threads in the same way (crates/capture-bpf/bpf/perlframes.h).
+//! Reads the calls of a stopped thread. The BPF programs read those of running threads in the same way (crates/capture-bpf/bpf/interpreters/perl.h).
 
 use super::functions;
 use super::layout::{

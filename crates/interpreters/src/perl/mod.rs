@@ -8,35 +8,59 @@
 
 mod contexts;
 mod functions;
+mod kernel;
 mod layout;
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::ops::Range;
 
 use crate::image::{Image, Wanted};
 use crate::{
-    CodeId, Detected, EvalLoopFrame, Function, Interpreter, LoopPart, Memory, Root, Threads, Unreadable,
+    CodeId, CommandLine, Detected, EvalLoopFrame, FrameLists, FrameSource, Function, Interpreter, Language,
+    LoopPart, Memory, Root, Threads, Unreadable,
 };
 
-pub use layout::{BODY_NAMES, CODE_FILE, CODE_NAME, IDENTITY, MASKS, MAX_CODE_BYTES, PerlLayout};
+use layout::PerlLayout;
 
 /// Symbol of the pointer to the main thread's interpreter.
 const INTERPRETER: &str = "PL_curinterp";
 const VERSION: &str = "PL_version";
 const SUBVERSION: &str = "PL_subversion";
 const INTERPRETER_BYTES: &str = "PL_interp_size";
-pub(crate) const LOOP: &str = "Perl_runops_standard";
+const LOOP: &str = "Perl_runops_standard";
 /// Value of `PL_interp_size` in builds without threads.
 const NO_STRUCTURE: u32 = 1;
 
 /// Symbols to search for in a file.
-pub(crate) const SYMBOLS: &[Wanted] = &[
+const SYMBOLS: &[Wanted] = &[
     Wanted { name: INTERPRETER, bytes: 0 },
     Wanted { name: VERSION, bytes: 1 },
     Wanted { name: SUBVERSION, bytes: 1 },
     Wanted { name: INTERPRETER_BYTES, bytes: 2 },
     Wanted { name: LOOP, bytes: 0 },
 ];
+
+/// Perl.
+pub(crate) static LANGUAGE: Language = Language {
+    name: "Perl",
+    tag: "perl",
+    versions: "Perl 5.30 to 5.42",
+    files: &["perl", "libperl"],
+    command: CommandLine {
+        programs: &["perl"],
+        with_value: &["-I", "-M", "-m"],
+        module: &[],
+        text: &["-e", "-E"],
+    },
+    extensions: &["pl"],
+    variables: &[],
+    jit: None,
+    other_way: |_| None,
+    native_loop: Some(LOOP),
+    symbols: SYMBOLS,
+    find,
+};
 
 /// Perl in a file.
 #[derive(Debug)]
@@ -51,7 +75,7 @@ struct Perl {
 }
 
 /// Detects Perl in a file.
-pub(crate) fn find(image: &Image) -> Option<Detected> {
+fn find(image: &Image, _: &File) -> Option<Detected> {
     let run = image.range(LOOP)?;
     let number = |name: &str| {
         let bytes = image.content(name)?;
@@ -74,14 +98,24 @@ impl Interpreter for Perl {
         format!("Perl {}", self.version)
     }
 
-    fn language(&self) -> &'static str {
-        "perl"
+    fn language(&self) -> &'static Language {
+        &LANGUAGE
     }
 
-    fn native_loop(&self) -> &'static str {
-        LOOP
+    fn source(&self) -> FrameSource<'_> {
+        FrameSource::Lists(self)
     }
 
+    fn root(&self) -> Root {
+        Root { address: self.interpreter, layout: self.layout.for_kernel() }
+    }
+
+    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
+        functions::read(memory, &self.layout, code)
+    }
+}
+
+impl FrameLists for Perl {
     fn loop_part(&self, stated: u64) -> Option<LoopPart> {
         self.run.contains(&stated).then_some(LoopPart::Loop)
     }
@@ -104,13 +138,5 @@ impl Interpreter for Perl {
 
     fn rounds(&self, memory: &dyn Memory, state: u64) -> Result<Vec<EvalLoopFrame>, Unreadable> {
         contexts::read(memory, &self.layout, state)
-    }
-
-    fn root(&self) -> Root {
-        Root::Perl { interpreter: self.interpreter, layout: self.layout }
-    }
-
-    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
-        functions::read(memory, &self.layout, code)
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the calls of a stopped thread. The BPF programs read those of running threads in the same way (crates/capture-bpf/bpf/python.h).
+//! Reads the calls of a stopped thread. The BPF programs read those of running threads in the same way (crates/capture-bpf/bpf/interpreters/php.h).
 
 use super::functions;
 use super::layout::{

@@ -8,6 +8,7 @@
 
 mod calls;
 mod functions;
+mod kernel;
 mod layout;
 
 use std::fs::File;
@@ -15,30 +16,53 @@ use std::ops::Range;
 
 use crate::image::{Image, Wanted, text_after};
 use crate::{
-    CodeId, Detected, EvalLoopFrame, Function, Interpreter, LoopPart, Memory, Root, Threads, Unreadable,
+    CodeId, CommandLine, Detected, EvalLoopFrame, FrameLists, FrameSource, Function, Interpreter, JitAdvice,
+    Language, LoopPart, Memory, Root, Threads, Unreadable,
 };
 
-pub use layout::{
-    CALL_BYTES, CALL_CALLER, CALL_FUNCTION, CALL_INFO, CALL_INSTRUCTION, CALL_IS_TOP, CLASS_NAME,
-    FUNCTION_CLASS, FUNCTION_NAME, IDENTITY, INSTRUCTION_LINE, MAX_FUNCTION_BYTES, PhpLayout, SCRIPT_TYPES,
-};
+use layout::PhpLayout;
 
 const GLOBALS: &str = "executor_globals";
 /// Symbol of a thread-safe build.
 const GLOBALS_OFFSET: &str = "executor_globals_offset";
-pub(crate) const LOOP: &str = "execute_ex";
+const LOOP: &str = "execute_ex";
 /// Rarely executed part of the loop that a compiler placed elsewhere.
 const COLD_LOOP: &str = "execute_ex.cold";
 /// Text in front of the version.
 const BEFORE_VERSION: &[u8] = b"X-Powered-By: PHP/";
 
 /// Symbols to search for in a file.
-pub(crate) const SYMBOLS: &[Wanted] = &[
+const SYMBOLS: &[Wanted] = &[
     Wanted { name: GLOBALS, bytes: 0 },
     Wanted { name: GLOBALS_OFFSET, bytes: 0 },
     Wanted { name: LOOP, bytes: 0 },
     Wanted { name: COLD_LOOP, bytes: 0 },
 ];
+
+/// PHP.
+pub(crate) static LANGUAGE: Language = Language {
+    name: "PHP",
+    tag: "php",
+    versions: "PHP 7.4 to 8.5",
+    files: &["php", "libphp"],
+    command: CommandLine {
+        programs: &["php"],
+        with_value: &["-c", "-d", "-z", "-t", "-S"],
+        module: &[],
+        text: &["-r", "-B", "-R"],
+    },
+    extensions: &["php", "phar"],
+    variables: &[],
+    jit: Some(JitAdvice {
+        frames: "record with --scan",
+        // ZEND_JIT_DEBUG_PERF (ext/opcache/jit/zend_jit.h).
+        names: ("opcache.jit_debug", "run it with php -d opcache.jit_debug=16"),
+    }),
+    other_way: |_| None,
+    native_loop: Some(LOOP),
+    symbols: SYMBOLS,
+    find,
+};
 
 /// PHP in a file.
 #[derive(Debug)]
@@ -53,7 +77,7 @@ struct Php {
 }
 
 /// Detects PHP in a file.
-pub(crate) fn find(image: &Image, file: &File) -> Option<Detected> {
+fn find(image: &Image, file: &File) -> Option<Detected> {
     image.address(LOOP)?;
     let version = text_after(file, BEFORE_VERSION)?;
     if image.address(GLOBALS_OFFSET).is_some() {
@@ -73,14 +97,24 @@ impl Interpreter for Php {
         format!("PHP {}", self.version)
     }
 
-    fn language(&self) -> &'static str {
-        "php"
+    fn language(&self) -> &'static Language {
+        &LANGUAGE
     }
 
-    fn native_loop(&self) -> &'static str {
-        LOOP
+    fn source(&self) -> FrameSource<'_> {
+        FrameSource::Lists(self)
     }
 
+    fn root(&self) -> Root {
+        Root { address: self.globals, layout: self.layout.for_kernel() }
+    }
+
+    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
+        functions::read(memory, &self.layout, code)
+    }
+}
+
+impl FrameLists for Php {
     fn loop_part(&self, stated: u64) -> Option<LoopPart> {
         self.loops.iter().any(|range| range.contains(&stated)).then_some(LoopPart::Loop)
     }
@@ -101,13 +135,5 @@ impl Interpreter for Php {
 
     fn rounds(&self, memory: &dyn Memory, state: u64) -> Result<Vec<EvalLoopFrame>, Unreadable> {
         calls::read(memory, &self.layout, state)
-    }
-
-    fn root(&self) -> Root {
-        Root::Php { globals: self.globals, layout: self.layout }
-    }
-
-    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
-        functions::read(memory, &self.layout, code)
     }
 }

@@ -3,7 +3,12 @@
 //! Up to 3.12 the structures of a minor version never change. From 3.13 on they may change with each release, and the interpreter
 //! states its offsets itself ([`super::offsets`]).
 
+use super::kernel::*;
+pub(super) use super::kernel::{OWNED_BY_GENERATOR, OWNED_BY_LOOP};
 use super::lines::LineTable;
+use crate::KernelLayout;
+use crate::root::words;
+pub(super) use crate::root::{IDENTITY_WORDS, MAX_CODE_BYTES, MAX_FRAME_BYTES};
 
 /// The structures of CPython in a file that are needed to read its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +27,45 @@ pub struct PythonLayout {
     pub code: CodeLayout,
     /// Strings and bytes.
     pub object: Object,
+}
+
+impl PythonLayout {
+    /// The offsets for the BPF program.
+    pub(super) fn for_kernel(&self) -> KernelLayout {
+        let PythonLayout { runtime, interpreter, thread, chain, frame, code, .. } = self;
+        let (chain, cframe_frame, cframe_previous) = match *chain {
+            Chain::Single => (CHAIN_SINGLE, NO_MEMBER, 0),
+            Chain::CFrames { frame, previous } => (CHAIN_CFRAMES, frame, previous),
+            Chain::EntryFrames { cframe } => (CHAIN_ENTRY_FRAMES, cframe.unwrap_or(NO_MEMBER), 0),
+        };
+        KernelLayout {
+            reader: READER,
+            code_bytes: code.size,
+            identity_at: IDENTITY as u32,
+            identity: code.identity,
+            words: words([
+                (WORD_CHAIN, chain),
+                (WORD_INTERPRETERS, runtime.interpreters),
+                (WORD_CURRENT, runtime.current),
+                (WORD_INTERPRETER_NEXT, interpreter.next),
+                (WORD_THREADS, interpreter.threads),
+                (WORD_THREAD_NEXT, thread.next),
+                (WORD_THREAD_ID, thread.id),
+                (WORD_THREAD_FRAME, thread.frame),
+                (WORD_CFRAME_FRAME, cframe_frame),
+                (WORD_CFRAME_PREVIOUS, cframe_previous),
+                (WORD_FRAME_BYTES, frame.size),
+                (WORD_FRAME_CODE, frame.code),
+                (WORD_FRAME_CALLER, frame.caller),
+                (WORD_FRAME_INSTRUCTION, frame.instruction),
+                (WORD_FRAME_ENTRY, frame.is_entry),
+                (WORD_FRAME_OWNER, frame.owner),
+                (WORD_CODE_FILE, code.file),
+                (WORD_CODE_NAME, code.name),
+                (WORD_CODE_LINES, code.lines),
+            ]),
+        }
+    }
 }
 
 /// `_PyRuntimeState`
@@ -129,19 +173,8 @@ pub struct Object {
     pub wide: u32,
 }
 
-/// Most bytes of a frame that are read.
-pub const MAX_FRAME_BYTES: usize = 112;
-/// Most bytes of a code object that are read.
-pub const MAX_CODE_BYTES: usize = 240;
 /// Offset of the words that identify a code object.
 pub const IDENTITY: usize = 16;
-/// Number of these words.
-pub const IDENTITY_WORDS: usize = 16;
-
-/// `FRAME_OWNED_BY_GENERATOR`
-pub(super) const OWNED_BY_GENERATOR: u8 = 1;
-/// `FRAME_OWNED_BY_CSTACK`, and from 3.14 on also `FRAME_OWNED_BY_INTERPRETER`: the smallest owner of frames that run no code.
-pub(super) const OWNED_BY_LOOP: u8 = 3;
 
 /// Hashes the immutable parts of a code object: its sizes, flags and numbers, and the addresses of everything that it refers to.
 pub(super) fn identity(code: &[u8; MAX_CODE_BYTES], masks: &[u64; IDENTITY_WORDS]) -> u32 {

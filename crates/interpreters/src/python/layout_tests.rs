@@ -94,7 +94,7 @@ fn stated_offsets_are_those_of_the_headers() {
             skip(Requirement::Python, format_args!("no {name}"));
             continue;
         };
-        let image = Image::read(&file, &[crate::python::SYMBOLS], true).expect("it has symbols");
+        let image = Image::read(&file, &[crate::python::LANGUAGE.symbols], true).expect("it has symbols");
         let layout =
             crate::python::version::of(&image).and_then(|version| version.layout).expect("it is known");
         assert_eq!(said, ours(&layout), "Python 3.{minor}");

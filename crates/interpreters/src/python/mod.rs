@@ -3,6 +3,7 @@
 //! Follows CPython's own Python/ceval.c, Include/internal/pycore_frame.h and Objects/codeobject.c of each version: the
 //! runtime lists its interpreters, these their threads; each thread points to its current frame, each frame to its caller.
 
+mod kernel;
 mod layout;
 mod lines;
 mod objects;
@@ -11,24 +12,43 @@ mod rounds;
 mod version;
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::ops::Range;
 
 use crate::image::Image;
 use crate::{
-    CodeId, Detected, EvalLoopFrame, Function, Interpreter, LoopPart, Memory, Root, ScriptFrame, Threads,
-    Unreadable,
+    CodeId, CommandLine, Detected, EvalLoopFrame, FrameLists, FrameSource, Function, Interpreter, Language,
+    LoopPart, Memory, Root, ScriptFrame, Threads, Unreadable,
 };
 use objects::Codes;
 
-pub use layout::{Chain, IDENTITY, IDENTITY_WORDS, MAX_CODE_BYTES, MAX_FRAME_BYTES, PythonLayout};
-pub use layout::{CodeLayout, FrameLayout, Interpreter as InterpreterState, Object, Runtime, Thread};
-pub use lines::LineTable;
-pub(crate) use lines::at as line_at;
-use version::{COLD_LOOP, RUNTIME};
-pub(crate) use version::{LOOP, SYMBOLS};
+use layout::{Chain, PythonLayout};
+pub(crate) use lines::{LineTable, at as line_at};
+use version::{COLD_LOOP, LOOP, RUNTIME, SYMBOLS};
 
 /// Most interpreters and threads that are read.
 const MAX_THREADS: usize = 1 << 16;
+
+/// Python.
+pub(crate) static LANGUAGE: Language = Language {
+    name: "Python",
+    tag: "python",
+    versions: "CPython 3.9 to 3.15",
+    files: &["python2", "python3", "libpython"],
+    command: CommandLine {
+        programs: &["python"],
+        with_value: &["-W", "-X", "--check-hash-based-pycs"],
+        module: &["-m"],
+        text: &["-c"],
+    },
+    extensions: &["py", "pyc", "pyz"],
+    variables: &["PYTHONPERFSUPPORT"],
+    jit: None,
+    other_way: version::with_stubs,
+    native_loop: Some(LOOP),
+    symbols: SYMBOLS,
+    find,
+};
 
 /// CPython in a file.
 #[derive(Debug)]
@@ -43,7 +63,7 @@ struct Python {
 }
 
 /// Detects CPython in a file.
-pub(crate) fn find(image: &Image) -> Option<Detected> {
+fn find(image: &Image, _: &File) -> Option<Detected> {
     let version = version::of(image)?;
     let (Some(runtime), Some(layout)) = (image.address(RUNTIME), version.layout) else {
         return Some(Detected::Unknown(format!("Python {}", version.text)));
@@ -57,14 +77,24 @@ impl Interpreter for Python {
         format!("CPython {}", self.version)
     }
 
-    fn language(&self) -> &'static str {
-        "python"
+    fn language(&self) -> &'static Language {
+        &LANGUAGE
     }
 
-    fn native_loop(&self) -> &'static str {
-        LOOP
+    fn source(&self) -> FrameSource<'_> {
+        FrameSource::Lists(self)
     }
 
+    fn root(&self) -> Root {
+        Root { address: self.runtime, layout: self.layout.for_kernel() }
+    }
+
+    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
+        objects::function(memory, &self.layout, code)
+    }
+}
+
+impl FrameLists for Python {
     fn loop_part(&self, stated: u64) -> Option<LoopPart> {
         self.loops.iter().any(|range| range.contains(&stated)).then_some(LoopPart::Loop)
     }
@@ -117,13 +147,5 @@ impl Interpreter for Python {
 
     fn rounds(&self, memory: &dyn Memory, state: u64) -> Result<Vec<EvalLoopFrame>, Unreadable> {
         rounds::read(memory, &self.layout, state)
-    }
-
-    fn root(&self) -> Root {
-        Root::Python { runtime: self.runtime, layout: self.layout }
-    }
-
-    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
-        objects::function(memory, &self.layout, code)
     }
 }

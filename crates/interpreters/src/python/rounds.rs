@@ -1,5 +1,5 @@
 //! Reads the eval frames of a stopped thread and their script frames. The BPF programs read those of running threads in the same
-//! way (crates/capture-bpf/bpf/python.h).
+//! way (crates/capture-bpf/bpf/interpreters/python.h).
 
 use std::collections::HashMap;
 

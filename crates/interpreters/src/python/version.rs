@@ -5,7 +5,7 @@ use super::offsets;
 use crate::image::{Image, Wanted};
 
 pub(super) const RUNTIME: &str = "_PyRuntime";
-pub(crate) const LOOP: &str = "_PyEval_EvalFrameDefault";
+pub(super) const LOOP: &str = "_PyEval_EvalFrameDefault";
 /// Rarely executed part of the loop that a compiler placed elsewhere.
 pub(super) const COLD_LOOP: &str = "_PyEval_EvalFrameDefault.cold";
 
@@ -22,7 +22,7 @@ const FIRSTS: [(&str, u8); 5] = [
 ];
 
 /// Symbols to search for in a file.
-pub(crate) const SYMBOLS: &[Wanted] = &[
+pub(super) const SYMBOLS: &[Wanted] = &[
     Wanted { name: RUNTIME, bytes: offsets::SIZE },
     Wanted { name: VERSION, bytes: 4 },
     Wanted { name: LOOP, bytes: 0 },
@@ -58,4 +58,13 @@ pub(super) fn of(image: &Image) -> Option<Version> {
     }
     let layout = layout::of(minor).copied().or_else(|| offsets::read(table, version));
     Some(Version { text, layout })
+}
+
+/// Since 3.12, Python itself makes a named stub for each function with `-X perf`. Returns how to run the recorded Python, if its version does.
+pub(super) fn with_stubs(files: &[&str]) -> Option<String> {
+    files.iter().find_map(|name| {
+        let version = name.strip_prefix("lib").unwrap_or(name).strip_prefix("python3.")?;
+        let digits: String = version.chars().take_while(char::is_ascii_digit).collect();
+        (digits.parse::<u32>().ok()? >= 12).then(|| format!("run it with python3.{digits} -X perf"))
+    })
 }

@@ -1,4 +1,4 @@
-//! Reads the frames of a stopped thread. The BPF programs read those of running threads in the same way (crates/capture-bpf/bpf/ruby.h).
+//! Reads the frames of a stopped thread. The BPF programs read those of running threads in the same way (crates/capture-bpf/bpf/interpreters/ruby.h).
 
 use super::functions;
 use super::layout::{

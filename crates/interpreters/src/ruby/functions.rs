@@ -1,5 +1,6 @@
 //! Code and strings of Ruby (include/ruby/internal/core/rstring.h, rarray.h).
 
+use super::kernel::{ARRAY, EMBEDDED, MEMBERS, TYPE};
 use super::layout::{self, BODY_FILE, BODY_LINE, BODY_NAME, MAX_BODY_BYTES, RubyLayout, Strings};
 use crate::function::{identity, read_same};
 use crate::memory::{head, word_in};
@@ -7,17 +8,13 @@ use crate::{CodeId, Function, Memory, Unreadable};
 
 /// Longest name that is read completely, in bytes.
 const MAX_TEXT: usize = 4096;
-/// `RUBY_T_MASK`, `RUBY_T_STRING` and `RUBY_T_ARRAY`.
-const TYPE: u64 = 0x1f;
+/// `RUBY_T_STRING`
 const STRING: u64 = 5;
-const ARRAY: u64 = 7;
-/// `RSTRING_NOEMBED` of strings, `RARRAY_EMBED_FLAG` of arrays.
-const USER_1: u64 = 1 << 13;
+/// `RSTRING_NOEMBED`
+const NOT_EMBEDDED: u64 = 1 << 13;
 /// `RSTRING_EMBED_LEN_SHIFT` and its mask, up to 3.1.
 const LENGTH_SHIFT: u32 = 14;
 const LENGTH_MASK: u64 = 0x1f;
-/// Offset of an object's own members, which follow `struct RBasic`.
-const MEMBERS: u64 = 16;
 
 type Head = [u8; MAX_BODY_BYTES];
 
@@ -44,7 +41,7 @@ fn identity_of(bytes: &Head) -> u32 {
 /// Address of the string with the path of a file: the object itself, or the first element of an array that also has the real path.
 fn path(memory: &dyn Memory, at: u64) -> Result<u64, Unreadable> {
     let flags = memory.word(at)?;
-    match (flags & TYPE, flags & USER_1 != 0) {
+    match (flags & TYPE, flags & EMBEDDED != 0) {
         (ARRAY, true) => memory.word(at.wrapping_add(MEMBERS)),
         (ARRAY, false) => memory.word(memory.word(at.wrapping_add(MEMBERS + 16))?),
         _ => Ok(at),
@@ -57,7 +54,7 @@ fn text(memory: &dyn Memory, layout: &RubyLayout, at: u64) -> Result<String, Unr
     if flags & TYPE != STRING {
         return Err(Unreadable(at));
     }
-    let is_short = flags & USER_1 == 0;
+    let is_short = flags & NOT_EMBEDDED == 0;
     let (length, start) = match (layout.strings, is_short) {
         (Strings::InFlags, true) => (flags >> LENGTH_SHIFT & LENGTH_MASK, at.wrapping_add(MEMBERS)),
         (_, is_short) => {

@@ -1,6 +1,14 @@
 //! Offsets of the members of Ruby's structures, in bytes: those of x86_64 and glibc, taken from the crate rbspy-ruby-structs, which has them from
 //! each version's headers. Offsets that are the same in all supported versions are constants.
 
+use super::kernel::*;
+pub(super) use super::kernel::{
+    BODY_FILE, BODY_NAME, CODE_BODY, CONTEXT_FRAME, CONTEXT_STACK, FRAME_CODE, FRAME_ENVIRONMENT,
+    FRAME_INSTRUCTION, FRAME_IS_LAST,
+};
+use crate::KernelLayout;
+use crate::root::{IDENTITY_WORDS, words};
+
 /// The structures of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RubyLayout {
@@ -24,6 +32,27 @@ pub struct RubyLayout {
     pub has_plain_line: bool,
 }
 
+impl RubyLayout {
+    /// The offsets for the BPF program.
+    pub(super) fn for_kernel(self) -> KernelLayout {
+        KernelLayout {
+            reader: READER,
+            code_bytes: MAX_BODY_BYTES as u32,
+            identity_at: BODY_FILE,
+            identity: IDENTITY,
+            words: words([
+                (WORD_THREADS, self.threads),
+                (WORD_RUNNING, self.running),
+                (WORD_THREAD_CONTEXT, self.thread_context),
+                (WORD_THREAD_NATIVE, self.thread_native),
+                (WORD_THREAD_ID, self.thread_id),
+                (WORD_CONTEXT_THREAD, self.context_thread),
+                (WORD_FRAME_BYTES, self.frame_bytes),
+            ]),
+        }
+    }
+}
+
 /// `struct RString`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strings {
@@ -33,32 +62,14 @@ pub enum Strings {
     Plain,
 }
 
-/// `rb_execution_context_t.vm_stack`, followed by its size in words.
-pub const CONTEXT_STACK: u32 = 0;
-/// `rb_execution_context_t.cfp`
-pub const CONTEXT_FRAME: u32 = 16;
-/// `rb_control_frame_t.pc`; 0: the function is written in C.
-pub const FRAME_INSTRUCTION: u32 = 0;
-/// `rb_control_frame_t.iseq`
-pub const FRAME_CODE: u32 = 16;
-/// `rb_control_frame_t.ep`, which points to flags.
-pub const FRAME_ENVIRONMENT: u32 = 32;
-/// `VM_FRAME_FLAG_FINISH`: native code entered the loop with this frame.
-pub const FRAME_IS_LAST: u64 = 0x20;
-/// `rb_iseq_t.body`
-pub const CODE_BODY: u32 = 16;
-/// `rb_iseq_constant_body.location`: `pathobj`, `base_label`, `label` and `first_lineno`, which identify the code.
-pub const BODY_FILE: u32 = 64;
-/// `location.label`
-pub const BODY_NAME: u32 = 80;
 /// `location.first_lineno`
 pub(super) const BODY_LINE: u32 = 88;
 /// Most bytes of a body that are read.
 pub const MAX_BODY_BYTES: usize = 192;
 
 /// Masks of the words at [`BODY_FILE`] that never change while the code exists.
-pub const IDENTITY: [u64; crate::python::IDENTITY_WORDS] = {
-    let mut words = [0; crate::python::IDENTITY_WORDS];
+pub const IDENTITY: [u64; IDENTITY_WORDS] = {
+    let mut words = [0; IDENTITY_WORDS];
     words[0] = !0;
     words[1] = !0;
     words[2] = !0;

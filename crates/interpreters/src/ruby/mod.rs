@@ -8,6 +8,7 @@
 
 mod frames;
 mod functions;
+mod kernel;
 mod layout;
 
 use std::collections::HashMap;
@@ -16,19 +17,17 @@ use std::ops::Range;
 
 use crate::image::{Image, Wanted, largest_callee};
 use crate::{
-    CodeId, Detected, EvalLoopFrame, Function, Interpreter, LoopPart, Memory, Root, Threads, Unreadable,
+    CodeId, CommandLine, Detected, EvalLoopFrame, FrameLists, FrameSource, Function, Interpreter, Language,
+    LoopPart, Memory, Root, Threads, Unreadable,
 };
 
-pub use layout::{
-    BODY_FILE, BODY_NAME, CODE_BODY, CONTEXT_FRAME, CONTEXT_STACK, FRAME_CODE, FRAME_ENVIRONMENT,
-    FRAME_INSTRUCTION, FRAME_IS_LAST, IDENTITY, MAX_BODY_BYTES, RubyLayout, Strings,
-};
+use layout::RubyLayout;
 
 /// Symbol of the pointer to the main ractor, which is null if there are several.
 const RACTOR: &str = "ruby_single_main_ractor";
 const VERSION: &str = "ruby_version";
 /// The function that calls the loop, once per eval frame.
-pub(crate) const LOOP: &str = "rb_vm_exec";
+const LOOP: &str = "rb_vm_exec";
 /// Bytes of it that are read; it has fewer.
 const LOOP_BYTES: usize = 8192;
 /// Smallest size of the loop, `vm_exec_core`, whose symbol no package has. No other callee of `LOOP` is as large.
@@ -37,11 +36,32 @@ const LEAST_CORE: u64 = 8192;
 const MAX_THREADS: usize = 1 << 16;
 
 /// Symbols to search for in a file.
-pub(crate) const SYMBOLS: &[Wanted] = &[
+const SYMBOLS: &[Wanted] = &[
     Wanted { name: RACTOR, bytes: 0 },
     Wanted { name: VERSION, bytes: 16 },
     Wanted { name: LOOP, bytes: LOOP_BYTES },
 ];
+
+/// Ruby.
+pub(crate) static LANGUAGE: Language = Language {
+    name: "Ruby",
+    tag: "ruby",
+    versions: "Ruby 3.0 to 4.0",
+    files: &["ruby", "libruby"],
+    command: CommandLine {
+        programs: &["ruby"],
+        with_value: &["-I", "-r", "-E", "-C", "-x"],
+        module: &[],
+        text: &["-e"],
+    },
+    extensions: &["rb"],
+    variables: &[],
+    jit: None,
+    other_way: |_| None,
+    native_loop: Some(LOOP),
+    symbols: SYMBOLS,
+    find,
+};
 
 /// Ruby in a file.
 #[derive(Debug)]
@@ -58,7 +78,7 @@ struct Ruby {
 }
 
 /// Detects Ruby in a file.
-pub(crate) fn find(image: &Image, file: &File) -> Option<Detected> {
+fn find(image: &Image, file: &File) -> Option<Detected> {
     let text = image.content(VERSION)?.split(|&byte| byte == 0).next()?;
     let version = String::from_utf8_lossy(text).into_owned();
     let mut numbers = version.split('.').map_while(|number| number.parse().ok());
@@ -80,14 +100,24 @@ impl Interpreter for Ruby {
         format!("Ruby {}", self.version)
     }
 
-    fn language(&self) -> &'static str {
-        "ruby"
+    fn language(&self) -> &'static Language {
+        &LANGUAGE
     }
 
-    fn native_loop(&self) -> &'static str {
-        LOOP
+    fn source(&self) -> FrameSource<'_> {
+        FrameSource::Lists(self)
     }
 
+    fn root(&self) -> Root {
+        Root { address: self.ractor, layout: self.layout.for_kernel() }
+    }
+
+    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
+        functions::read(memory, &self.layout, code)
+    }
+}
+
+impl FrameLists for Ruby {
     fn loop_part(&self, stated: u64) -> Option<LoopPart> {
         let is_in = |range: &Option<Range<u64>>| range.as_ref().is_some_and(|range| range.contains(&stated));
         match (is_in(&self.core), is_in(&self.exec)) {
@@ -132,13 +162,5 @@ impl Interpreter for Ruby {
 
     fn rounds(&self, memory: &dyn Memory, state: u64) -> Result<Vec<EvalLoopFrame>, Unreadable> {
         frames::read(memory, &self.layout, state)
-    }
-
-    fn root(&self) -> Root {
-        Root::Ruby { ractor: self.ractor, layout: self.layout }
-    }
-
-    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
-        functions::read(memory, &self.layout, code)
     }
 }

@@ -1,6 +1,9 @@
 //! Loads each BPF program as a trial, and reports the result.
 
+use std::borrow::Cow;
+
 use plumb_capture_bpf::{Feature, LoadError, Trial, Unsupported};
+use plumb_interpreters::language_names;
 use plumb_process::setcap_bpf;
 use serde::Serialize;
 
@@ -29,7 +32,8 @@ pub(super) struct Tried {
 fn names(feature: Feature) -> (&'static str, &'static str) {
     match feature {
         Feature::Stacks => ("stacks", "BPF stacks"),
-        Feature::Python => ("python", "BPF scripts"),
+        // Named after the first language that was read.
+        Feature::Scripts => ("python", "BPF scripts"),
         Feature::Tracepoints => ("tracepoints", "BPF tracepoints"),
         Feature::Functions => ("functions", "BPF functions"),
         Feature::OffCpu => ("off-cpu", "BPF off-cpu"),
@@ -43,16 +47,19 @@ fn names(feature: Feature) -> (&'static str, &'static str) {
 }
 
 /// Returns what plumb does if the feature works, and what it does otherwise.
-fn words(feature: Feature) -> (&'static str, &'static str) {
-    match feature {
+fn words(feature: Feature) -> (Cow<'static, str>, &'static str) {
+    let (can, cannot) = match feature {
         Feature::Stacks => (
             "walked in the kernel (plumb record -a, --capture bpf)",
             "stacks are copied, not walked in the kernel",
         ),
-        Feature::Python => (
-            "functions of Python, PHP, Ruby and Perl programs are in recordings",
-            "recordings show the interpreter's functions; plumb stack shows the program's",
-        ),
+        Feature::Scripts => {
+            let can = format!("functions of {} programs are in recordings", language_names());
+            return (
+                can.into(),
+                "recordings show the interpreter's functions; plumb stack shows the program's",
+            );
+        }
         Feature::Tracepoints => (
             "walked in the kernel, each passing counted (plumb record -e GROUP:NAME)",
             "perf takes the samples of plumb record -e GROUP:NAME, with copies",
@@ -85,7 +92,8 @@ fn words(feature: Feature) -> (&'static str, &'static str) {
             "system calls, the kernel's share and threads are counted (plumb stat)",
             "plumb stat shows no system calls and threads, and the kernel's own account of its share",
         ),
-    }
+    };
+    (can.into(), cannot)
 }
 
 /// Tries all features. A cause that blocks all of them gives a single finding.
@@ -158,7 +166,7 @@ fn is_older(feature: Feature) -> bool {
 fn tried(trial: &Trial) -> Tried {
     let (feature, can) = (names(trial.feature).0, words(trial.feature).0);
     let (state, says) = match &trial.result {
-        Ok(None) => (Good, can.to_owned()),
+        Ok(None) => (Good, can.into_owned()),
         Ok(Some(note)) => (Limited, (*note).to_owned()),
         Err(error) => (Missing, error.to_string()),
     };

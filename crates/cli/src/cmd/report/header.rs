@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use plumb_analyze::{Precision, Summary, View, command_failure, coverage, is_clock, part_of};
-use plumb_interpreters::Known;
+use plumb_interpreters::{Language, language_of_loop};
 use plumb_profile::{DsoKind, EventId, Meta, Profile, Scope};
 use plumb_stack_quality::Completeness;
 
@@ -38,8 +38,8 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
             Precision::of(view).percent(part.percent_of(whole))
         )?;
     }
-    if let Some(Known { language, versions, .. }) = missing_script(profile).filter(|_| !meta.by_kernel) {
-        let label = format!("{language}:");
+    if let Some(Language { name, versions, .. }) = missing_script(profile).filter(|_| !meta.by_kernel) {
+        let label = format!("{name}:");
         writeln!(out, "# {label:<9} as root, plumb record --capture bpf shows its functions ({versions})")?;
     }
     for warning in view.warnings() {
@@ -49,12 +49,12 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
 }
 
 /// Returns a supported interpreter that was sampled without any interpreted frame: copied stacks hold none.
-fn missing_script(profile: &Profile) -> Option<Known> {
+fn missing_script(profile: &Profile) -> Option<&'static Language> {
     if profile.dsos.rows().iter().any(|dso| dso.kind == DsoKind::Script) {
         return None;
     }
     let mut functions = profile.symbols.functions.rows().iter();
-    functions.find_map(|function| Known::with_loop(profile.strings.get(function.name)))
+    functions.find_map(|function| language_of_loop(profile.strings.get(function.name)))
 }
 
 fn recorded(meta: &Meta, selected: &Meta) -> Vec<String> {
