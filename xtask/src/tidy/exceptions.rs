@@ -114,7 +114,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         measure: Measure::Struct,
-        file: "crates/report/src/flame/facts.rs",
+        file: "crates/documents/src/flame/facts.rs",
         name: "Facts",
         most: 17,
         reason: "the members of one JSON object that the page of the flame graph reads",

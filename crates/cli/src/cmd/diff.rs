@@ -24,7 +24,7 @@ use crate::exit::Exit;
 use crate::render::flame;
 use crate::terminal::{Output, finish, say};
 use crate::words::parsed;
-use plumb_report::kernel_time;
+use plumb_documents::kernel_time;
 
 pub use shown::Args;
 use shown::{PerWhat, Recording, Shown};

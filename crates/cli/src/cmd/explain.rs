@@ -29,13 +29,13 @@ use plumb_capture_api::TargetObserver;
 use plumb_profile::{Event, Profile};
 use plumb_record::SecondLook;
 
-use plumb_report::explain::{self as document, HotFunctions};
+use plumb_documents::explain::{self as document, HotFunctions};
 
 use crate::exit::Exit;
 use crate::recording::{self, prints_beside, record_profile};
 use crate::render::document::{html, markdown, text};
 use crate::terminal::{Output, finish};
-use plumb_report::kernel_time;
+use plumb_documents::kernel_time;
 
 pub use args::Args;
 

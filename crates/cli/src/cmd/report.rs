@@ -28,7 +28,7 @@ use crate::exit::Exit;
 use crate::pager;
 use crate::render::{label, table};
 use crate::terminal::{Output, finish};
-use plumb_report::kernel_time;
+use plumb_documents::kernel_time;
 
 /// Arguments of `plumb report`.
 #[derive(clap::Args, Debug)]
@@ -124,7 +124,7 @@ pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Res
         if args.percentage == Percentage::Relative {
             view.refer_to_part();
         }
-        let waits = plumb_report::waits::set_idle_aside(&mut view, &filter);
+        let waits = plumb_documents::waits::set_idle_aside(&mut view, &filter);
         let body = body(&view, &filter, args, out.width.is_some())?;
         let idle = waits.as_ref().filter(|waits| waits.idle.part().samples > 0).map(|waits| {
             let options = ReportOptions { keys: args.sort.clone(), ..ReportOptions::default() };

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use plumb_report::listing;
+use plumb_documents::listing;
 
 use super::{Shown, header};
 use crate::terminal::Output;

@@ -187,7 +187,7 @@ fn write_json(
         .map(|(index, way)| (way.name().into(), slope_of(measured, index).into()))
         .collect();
     let document = json!({
-        "version": plumb_report::JSON_VERSION,
+        "version": plumb_documents::JSON_VERSION,
         "program": args.program,
         "runs": args.starts,
         "kernel": kernel(),

@@ -112,7 +112,7 @@ pub(super) fn json(
         word => word,
     };
     let document = json!({
-        "version": plumb_report::JSON_VERSION,
+        "version": plumb_documents::JSON_VERSION,
         "sides": sides,
         "runs": args.runs,
         "alpha": args.alpha,

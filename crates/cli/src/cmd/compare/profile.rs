@@ -18,8 +18,8 @@ use crate::render::change;
 use crate::render::columns::{self, left, right};
 use crate::render::markdown::{cell_code, escape};
 use crate::terminal::{Output, printable};
-use plumb_report::change as change_json;
-use plumb_report::kernel_time;
+use plumb_documents::change as change_json;
+use plumb_documents::kernel_time;
 
 /// Samples per second: runs may be short, and the error falls with the square root of the number of samples.
 const FREQUENCY: u32 = 1999;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Shown;
 use crate::terminal::Output;
-use plumb_report::change as change_json;
+use plumb_documents::change as change_json;
 
 /// Writes JSON.
 pub(super) fn json(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {

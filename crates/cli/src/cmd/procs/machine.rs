@@ -5,8 +5,8 @@ use std::io::Write;
 
 use anyhow::Result;
 use plumb_analyze::Part;
+use plumb_documents::procs::{self, accounted_ns};
 use plumb_formats::csv::field;
-use plumb_report::procs::{self, accounted_ns};
 use serde::Serialize;
 
 use super::Shown;

@@ -11,14 +11,14 @@ use serde::Serialize;
 use super::shown::{Body, Shown, TreeKind};
 use super::{Args, header};
 use crate::terminal::Output;
-use plumb_report::kernel_time;
-use plumb_report::table::{CauseJson, CostJson, RowJson, TreeJson, causes};
+use plumb_documents::kernel_time;
+use plumb_documents::table::{CauseJson, CostJson, RowJson, TreeJson, causes};
 
 /// Writes one JSON object with a report for each event.
 pub fn json(shown: &[Shown<'_>], args: &Args, out: &mut Output<'_>) -> Result<()> {
     let reports: Vec<_> = shown.iter().map(|shown| ReportJson::new(shown, args)).collect();
     let Some(meta) = shown.first().map(|shown| shown.view.meta()) else { return Ok(()) };
-    let mut document = plumb_report::meta::document(meta);
+    let mut document = plumb_documents::meta::document(meta);
     let warnings: BTreeSet<String> = shown.iter().flat_map(|shown| shown.view.warnings()).collect();
     document["warnings"] = warnings.into_iter().collect();
     document["reports"] = serde_json::to_value(reports)?;
@@ -137,7 +137,7 @@ fn blocked(shown: &Shown<'_>, args: &Args) -> BlockedJson {
     let rows =
         |idle: &Report| idle.rows.iter().map(|row| RowJson::new(&waits.idle, row, &args.sort)).collect();
     BlockedJson {
-        waits: Some(plumb_report::waits::document(waits)),
+        waits: Some(plumb_documents::waits::document(waits)),
         idle_rows: shown.idle.as_ref().map(rows),
     }
 }

@@ -21,7 +21,7 @@ pub fn write(snapshot: &Snapshot, stacks: &Stacks<'_>, out: &mut Output<'_>) -> 
     let processes: Vec<Value> = snapshot.processes.iter().map(of).collect();
     plumb_formats::json::write(
         &mut *out,
-        &json!({ "version": plumb_report::JSON_VERSION, "processes": processes }),
+        &json!({ "version": plumb_documents::JSON_VERSION, "processes": processes }),
     )?;
     writeln!(out)?;
     out.flush()?;

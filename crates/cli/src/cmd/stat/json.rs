@@ -35,7 +35,7 @@ pub(super) fn write(gathered: &Gathered, command: &[OsString], out: &mut Output<
     let statuses: Vec<u8> =
         gathered.runs.iter().map(|run| crate::exit::Exit::of_status(run.status).code()).collect();
     let result = json!({
-        "version": plumb_report::JSON_VERSION,
+        "version": plumb_documents::JSON_VERSION,
         "command": words,
         "runs": gathered.runs.len(),
         "exit_statuses": statuses,
