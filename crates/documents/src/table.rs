@@ -7,6 +7,7 @@ use serde::Serialize;
 
 /// A row.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(rename = "TableRow"))]
 pub struct RowJson {
     /// Costs.
     #[serde(flatten)]
@@ -18,6 +19,7 @@ pub struct RowJson {
 
 /// Own cost and cost including callees.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(rename = "Costs"))]
 pub struct CostJson {
     /// Share of the whole, including callees.
     pub children_percent: f64,
@@ -35,6 +37,7 @@ pub struct CostJson {
 
 /// The subject of a row, as far as the report's keys show it.
 #[derive(Serialize, Default)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(rename = "Place", optional_fields))]
 pub struct PlaceJson {
     /// Name of the thread.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,6 +59,7 @@ pub struct PlaceJson {
     pub sym: Option<String>,
     /// user, kernel or marker.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional, type = "\"user\" | \"kernel\" | \"marker\""))]
     pub kind: Option<&'static str>,
     /// Whether all frames are inlined calls.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,8 +74,10 @@ pub struct PlaceJson {
 
 /// A tree.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(rename = "NamedCallTree"))]
 pub struct TreeJson {
-    /// top-down, bottom-up, callers or callees.
+    /// Direction.
+    #[cfg_attr(test, ts(type = "\"top-down\" | \"bottom-up\" | \"callers\" | \"callees\""))]
     pub kind: &'static str,
     /// The function whose callers or callees these are.
     pub function: Option<String>,
@@ -81,6 +87,7 @@ pub struct TreeJson {
 
 /// A call.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(rename = "CallNode"))]
 pub struct NodeJson {
     /// Index of the parent.
     pub parent: Option<usize>,
@@ -191,6 +198,7 @@ fn place(view: &View<'_>, key: RowKey, inlined: bool, keys: &[Key]) -> PlaceJson
 
 /// A reason why stacks are truncated.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(rename = "CutCause"))]
 pub struct CauseJson {
     /// The reason.
     pub cause: &'static str,

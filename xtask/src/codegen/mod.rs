@@ -1,4 +1,5 @@
-//! What is made of the Rust source of what programs in the kernel share with the recorder: C headers, and the reader of messages.
+//! What is made of the Rust source of what programs in the kernel share with the recorder: C headers, and the reader of messages. And the
+//! page's types, which a test of the crate `documents` makes: only there the documents are known as types.
 //!
 //! `codegen` writes it, `codegen --check` says whether it is what the source gives.
 
@@ -55,6 +56,18 @@ pub fn run(root: &Path, check: bool) -> Result<()> {
             put(&folder, reader, &formatted(root, &reader::write(&from, &items)?)?, check)?;
         }
     }
+    page_types(root, check)
+}
+
+/// Has the page's types written, or compared.
+fn page_types(root: &Path, check: bool) -> Result<()> {
+    let mut test = Command::new(env!("CARGO"));
+    test.args(["test", "--quiet", "-p", "plumb-documents", "--lib", "page_types"]).current_dir(root);
+    if !check {
+        test.env("PLUMB_WRITE_TYPES", "1");
+    }
+    let output = test.output().context("cargo test")?;
+    ensure!(output.status.success(), "the page's types: {}", String::from_utf8_lossy(&output.stdout).trim());
     Ok(())
 }
 

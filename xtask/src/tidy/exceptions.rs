@@ -121,13 +121,6 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         measure: Measure::Struct,
-        file: "crates/cli/src/cmd/procs/machine.rs",
-        name: "Line",
-        most: 21,
-        reason: "one line of JSON, whose members are documented as one list",
-    },
-    Exception {
-        measure: Measure::Struct,
         file: "crates/cli/src/args/filter.rs",
         name: "SampleFilterArgs",
         most: 16,

@@ -16,8 +16,9 @@ use super::waits::waits;
 use super::{Answer, AnswerError, AnswerFn, Question, body};
 use crate::explain;
 use crate::flame::{Facts, payload};
+use crate::procs::ProcessesDocument;
 use crate::table::{TreeJson, causes};
-use crate::{kernel, kernel_time, meta, procs, table};
+use crate::{kernel, kernel_time, meta, table};
 
 /// All paths below a recording's own with what answers them.
 pub const PATHS: [(&str, AnswerFn); 15] = [
@@ -217,7 +218,7 @@ fn processes(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let view = View::new(profile, &filter);
     let found = Procs::new(&view, &filter);
     let all: Vec<usize> = (0..found.programs.len()).collect();
-    body(&procs::document(&view, &found, &all))
+    body(&ProcessesDocument::new(&view, &found, &all))
 }
 
 fn kernel_of(asked: &Question<'_>) -> Result<Answer, AnswerError> {
