@@ -3,6 +3,7 @@
 use ts_rs::{Config, TS};
 
 use crate::answers::Lack;
+use crate::kernel::{KernelDocument, KernelKind, KernelStack, KernelTimeRow};
 use crate::procs::{ProcessesDocument, ProgramRow, StartRow};
 use crate::stack::FrameRow;
 use crate::table::{CauseJson, CostJson, NodeJson, PlaceJson, RowJson, TreeJson};
@@ -19,6 +20,10 @@ fn the_page_has_the_types_of_the_documents() {
         ProgramRow::decl(&config),
         StartRow::decl(&config),
         FrameRow::decl(&config),
+        KernelDocument::decl(&config),
+        KernelTimeRow::decl(&config),
+        KernelKind::decl(&config),
+        KernelStack::decl(&config),
         CostJson::decl(&config),
         PlaceJson::decl(&config),
         RowJson::decl(&config),

@@ -12,6 +12,18 @@ export type StartRow = { samples: number, weight: number, leaf_first: Array<Stac
 
 export type StackFrame = { function: string, file: string, };
 
+export type KernelTable = { version: number, command: Array<string>, recorder: string, duration_ns: number, frequency_hz: number | null, samples: number, lost_samples: number, warnings: Array<string>,
+/**
+ * Rows, largest first.
+ */
+rows: Array<KernelEntry>, total_ns: number, user_ns: number, kernel_ns: number, rusage_ns: number | null, off_percent: number | null, is_time: boolean, kernel_named: boolean, };
+
+export type KernelEntry = { name: string, cause: string, cpu_ns: number, samples: number, percent: number, kinds: Array<KernelKind>, stacks?: Array<KernelStack>, };
+
+export type KernelKind = { name: string, cpu_ns: number, samples: number, };
+
+export type KernelStack = { samples: number, cpu_ns: number, leaf_first: Array<StackFrame>, };
+
 export type Costs = {
 /**
  * Share of the whole, including callees.

@@ -1,7 +1,7 @@
 // What the server answers, as far as the page reads it. The documents are described in docs/json.md and docs/page.md.
 // The types of documents.ts are made of the server's own.
 
-import type { CutCause, Lack, NamedCallTree, TableRow } from "./documents";
+import type { CutCause, KernelTable, Lack, NamedCallTree, TableRow } from "./documents";
 
 export type * from "./documents";
 
@@ -105,26 +105,8 @@ export interface TreesAnswer extends Head {
   readonly trees: readonly CallTree[];
 }
 
-export interface KernelEntry {
-  readonly name: string;
-  readonly cause: string;
-  readonly cpu_ns: number;
-  readonly samples: number;
-  readonly percent: number;
-  readonly stacks?: readonly { readonly samples: number; readonly cpu_ns: number; readonly leaf_first: readonly { readonly function: string; readonly file: string }[] }[];
-}
-
-export interface KernelAnswer {
+export interface KernelAnswer extends KernelTable {
   readonly unit: string | null;
-  readonly samples: number;
-  readonly total_ns: number;
-  readonly user_ns: number;
-  readonly kernel_ns: number;
-  readonly rusage_ns: number | null;
-  readonly off_percent: number | null;
-  readonly is_time: boolean;
-  readonly kernel_named: boolean;
-  readonly rows: readonly KernelEntry[];
 }
 
 /** Time that threads were blocked for one reason. */

@@ -16,9 +16,10 @@ use super::waits::waits;
 use super::{Answer, AnswerError, AnswerFn, Question, body};
 use crate::explain;
 use crate::flame::{Facts, payload};
+use crate::kernel::KernelDocument;
 use crate::procs::ProcessesDocument;
 use crate::table::{TreeJson, causes};
-use crate::{kernel, kernel_time, meta, table};
+use crate::{kernel_time, meta, table};
 
 /// All paths below a recording's own with what answers them.
 pub const PATHS: [(&str, AnswerFn); 15] = [
@@ -228,9 +229,9 @@ fn kernel_of(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let profile = &*recording.profile;
     let (view, filter) = selected.view(profile)?;
     let time = kernel_time::of_view(&view, &filter);
-    let mut document = kernel::document(&view, &time, stacks);
-    document["event"] = event_name(profile, &filter).into();
-    document["unit"] = unit(profile, &filter).into();
+    let mut document = KernelDocument::new(&view, &time, stacks);
+    document.more.insert("event".into(), event_name(profile, &filter).into());
+    document.more.insert("unit".into(), unit(profile, &filter).into());
     body(&document)
 }
 
