@@ -2,6 +2,7 @@
 //!
 //! Elsewhere: JSON, which is the rows themselves; fitting a table to a screen (`cli`).
 
+use std::borrow::Borrow;
 use std::io;
 
 use plumb_formats::csv::field;
@@ -65,18 +66,12 @@ pub fn chosen<'c, R>(columns: &'c [Column<R>], keys: &str) -> Vec<&'c Column<R>>
     keys.split(' ').filter_map(|key| columns.iter().find(|column| column.key == key)).collect()
 }
 
-/// Writes rows as CSV. The head comes with the first row.
-pub fn write_csv<'r, R: 'r>(
-    columns: &[Column<R>],
-    rows: impl IntoIterator<Item = &'r R>,
-    out: impl io::Write,
-) -> io::Result<()> {
+/// Writes rows as CSV, below a head.
+pub fn write_csv<R>(columns: &[impl Borrow<Column<R>>], rows: &[R], out: impl io::Write) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(out);
-    for (index, row) in rows.into_iter().enumerate() {
-        if index == 0 {
-            csv.write_record(columns.iter().map(|column| column.key))?;
-        }
-        let cells = columns.iter().map(|column| match (column.value)(row) {
+    csv.write_record(columns.iter().map(|column| column.borrow().key))?;
+    for row in rows {
+        let cells = columns.iter().map(|column| match (column.borrow().value)(row) {
             Value::String(text) => field(&text).into_owned().into(),
             value => value,
         });

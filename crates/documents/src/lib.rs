@@ -32,6 +32,7 @@ pub mod meta;
 pub mod packet;
 pub mod page_file;
 pub mod procs;
+pub mod report;
 pub mod rule;
 pub mod source;
 pub mod stack;

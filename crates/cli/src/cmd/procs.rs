@@ -123,6 +123,7 @@ pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Res
             shown.document.advice = Some(shown.advice.json(&shown.procs, place));
             json::write(&shown.document, &mut *out)?;
         }
+        (_, true) if shown.document.programs.is_empty() => {}
         (_, true) => write_csv(&columns(), &shown.document.programs, &mut *out)?,
         _ => text::write(&shown, args, out)?,
     }

@@ -37,7 +37,10 @@ pub(super) fn json(
 
 /// Writes one CSV line per row.
 pub(super) fn csv(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
-    Ok(write_csv(&columns(), &document(shown, 0).rows, out)?)
+    match document(shown, 0).rows {
+        rows if rows.is_empty() => Ok(()),
+        rows => Ok(write_csv(&columns(), &rows, out)?),
+    }
 }
 
 /// The table, with rows of calls that have no sample.
