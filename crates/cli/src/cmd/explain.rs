@@ -105,8 +105,7 @@ fn write_watched(
     if args.json {
         let mut value = document::document(&report, &code, &args.filters.samples.ignore);
         value["again"] = again::commands(profile, args.records()).into();
-        plumb_formats::json::write_pretty(&mut *out, &value)?;
-        writeln!(out)?;
+        plumb_documents::json::write_pretty(&value, &mut *out)?;
     } else {
         let is_brief = !(args.full || args.md || args.html);
         let document = match is_brief {

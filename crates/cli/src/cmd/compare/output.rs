@@ -123,8 +123,7 @@ pub(super) fn json(
         "verdict": word,
         "says": verdict,
     });
-    plumb_formats::json::write_pretty(&mut *out, &document)?;
-    writeln!(out)?;
+    plumb_documents::json::write_pretty(&document, &mut *out)?;
     Ok(out.flush()?)
 }
 
