@@ -2,11 +2,15 @@
 
 use ts_rs::{Config, TS};
 
-use crate::answers::Lack;
+use crate::answers::{FunctionsAnswer, Head, Lack, TreesAnswer, WaitsAnswer};
+use crate::findings::{
+    AnswerBound, BoundReason, Finding, FindingEvidence, FindingKind, FindingOwner, Findings, LargeService,
+};
 use crate::kernel::{KernelDocument, KernelKind, KernelStack, KernelTimeRow};
 use crate::procs::{ProcessesDocument, ProgramRow, StartRow};
 use crate::stack::FrameRow;
 use crate::table::{CauseJson, CostJson, NodeJson, PlaceJson, RowJson, TreeJson};
+use crate::waits::WaitRow;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/src/api/documents.ts");
 const HEAD: &str = "// Made of crates/documents by `cargo run -p xtask -- codegen`: do not edit.\n";
@@ -31,6 +35,19 @@ fn the_page_has_the_types_of_the_documents() {
         TreeJson::decl(&config),
         CauseJson::decl(&config),
         Lack::decl(&config),
+        Head::decl(&config),
+        FunctionsAnswer::decl(&config),
+        TreesAnswer::decl(&config),
+        WaitsAnswer::decl(&config),
+        WaitRow::decl(&config),
+        Findings::decl(&config),
+        Finding::decl(&config),
+        FindingKind::decl(&config),
+        FindingOwner::decl(&config),
+        FindingEvidence::decl(&config),
+        LargeService::decl(&config),
+        AnswerBound::decl(&config),
+        BoundReason::decl(&config),
     ];
     let types = declarations.map(|declaration| format!("\nexport {declaration}\n"));
     let text: String =

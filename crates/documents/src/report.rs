@@ -2,11 +2,11 @@
 
 use plumb_analyze::{Cost, Filter, KernelRow, Key, Report, Summary, Tree, View, WaitSums, coverage};
 use plumb_profile::EventId;
-use serde_json::Value;
 
 use crate::column::Column;
 use crate::kernel_time;
 use crate::table::{CauseJson, CostJson, PlaceJson, RowJson, TreeJson, causes};
+use crate::waits::WaitRow;
 
 /// The samples of one event, and what is shown of them.
 pub struct EventReport<'p> {
@@ -125,8 +125,7 @@ document! {
 document! {
     /// Reasons for waiting, and idle waits, which are in no other figure.
     struct BlockedDocument as "BlockedTime" of (waits: &WaitSums<'_>, idle: Option<&Report>, keys: &[Key]) {
-        #[cfg_attr(test, ts(skip))]
-        waits: Value = crate::waits::document(waits),
+        waits: Vec<WaitRow> = crate::waits::document(waits),
         #[serde(skip_serializing_if = "Option::is_none")]
         #[cfg_attr(test, ts(optional))]
         idle_rows: Option<Vec<RowJson>> =

@@ -1,7 +1,6 @@
 //! Document on blocked threads: their waits by kind.
 
 use plumb_analyze::{Cost, Filter, View, WaitKind, WaitSums};
-use serde_json::{Value, json};
 
 use crate::kernel_time::call_names;
 
@@ -10,18 +9,18 @@ pub fn set_idle_aside<'p>(view: &mut View<'p>, filter: &Filter) -> Option<WaitSu
     WaitSums::set_idle_aside(view, filter, call_names(view.profile()))
 }
 
-/// The kinds, each with its share of all but idle, which has none.
-pub fn document(waits: &WaitSums<'_>) -> Value {
-    let whole = waits.whole();
-    let one = |&(kind, cost): &(WaitKind, Cost)| {
-        let percent = (kind != WaitKind::Idle).then(|| cost.percent_of(whole));
-        json!({
-            "kind": kind.name(),
-            "title": kind.title(),
-            "samples": cost.samples,
-            "weight": cost.weight,
-            "percent": percent,
-        })
-    };
-    waits.kinds.iter().map(one).collect()
+document! {
+    /// Waits of a kind, with its share of all but idle, which has none.
+    pub struct WaitRow as "WaitKind" of (kind: WaitKind, cost: Cost, whole: Cost) {
+        kind: &'static str = kind.name(),
+        title: &'static str = kind.title(),
+        samples: u64 = cost.samples,
+        weight: u64 = cost.weight,
+        percent: Option<f64> = (kind != WaitKind::Idle).then(|| cost.percent_of(whole)),
+    }
+}
+
+/// Returns the kinds of waits.
+pub fn document(waits: &WaitSums<'_>) -> Vec<WaitRow> {
+    waits.kinds.iter().map(|&(kind, cost)| WaitRow::new(kind, cost, waits.whole())).collect()
 }

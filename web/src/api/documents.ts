@@ -24,31 +24,7 @@ export type KernelKind = { name: string, cpu_ns: number, samples: number, };
 
 export type KernelStack = { samples: number, cpu_ns: number, leaf_first: Array<StackFrame>, };
 
-export type Costs = {
-/**
- * Share of the whole, including callees.
- */
-children_percent: number,
-/**
- * Own share of the whole.
- */
-self_percent: number,
-/**
- * Weight including callees.
- */
-children_weight: number,
-/**
- * Own weight.
- */
-self_weight: number,
-/**
- * Number of samples including callees.
- */
-children_samples: number,
-/**
- * Number of own samples.
- */
-self_samples: number, };
+export type Costs = { children_percent: number, self_percent: number, children_weight: number, self_weight: number, children_samples: number, self_samples: number, };
 
 export type Place = {
 /**
@@ -92,31 +68,7 @@ address?: string,
  */
 srcline?: string, };
 
-export type TableRow = {
-/**
- * Share of the whole, including callees.
- */
-children_percent: number,
-/**
- * Own share of the whole.
- */
-self_percent: number,
-/**
- * Weight including callees.
- */
-children_weight: number,
-/**
- * Own weight.
- */
-self_weight: number,
-/**
- * Number of samples including callees.
- */
-children_samples: number,
-/**
- * Number of own samples.
- */
-self_samples: number,
+export type TableRow = { children_percent: number, self_percent: number, children_weight: number, self_weight: number, children_samples: number, self_samples: number,
 /**
  * Name of the thread.
  */
@@ -158,43 +110,7 @@ address?: string,
  */
 srcline?: string, };
 
-export type CallNode = {
-/**
- * Index of the parent.
- */
-parent: number | null,
-/**
- * Number of child branches below the limit.
- */
-cut_branches: number,
-/**
- * Weight of these branches.
- */
-cut_weight: number,
-/**
- * Share of the whole, including callees.
- */
-children_percent: number,
-/**
- * Own share of the whole.
- */
-self_percent: number,
-/**
- * Weight including callees.
- */
-children_weight: number,
-/**
- * Own weight.
- */
-self_weight: number,
-/**
- * Number of samples including callees.
- */
-children_samples: number,
-/**
- * Number of own samples.
- */
-self_samples: number,
+export type CallNode = { parent: number | null, cut_branches: number, cut_weight: number, children_percent: number, self_percent: number, children_weight: number, self_weight: number, children_samples: number, self_samples: number,
 /**
  * Name of the thread.
  */
@@ -236,15 +152,7 @@ address?: string,
  */
 srcline?: string, };
 
-export type NamedCallTree = {
-/**
- * Direction.
- */
-kind: "top-down" | "bottom-up" | "callers" | "callees",
-/**
- * The function whose callers or callees these are.
- */
-function: string | null,
+export type NamedCallTree = { kind: "top-down" | "bottom-up" | "callers" | "callees", function: string | null,
 /**
  * Parents come before their children; `parent` is an index in this list.
  */
@@ -277,3 +185,166 @@ samples: number,
  * Advice; empty if there is none.
  */
 remedy: string, };
+
+export type Head = { version: number, event: string | null, unit: string | null, samples: number, weight: number, kept_samples: number, kept_weight: number, };
+
+export type FunctionsAnswer = { rows: Array<TableRow>, rows_more: number, version: number, event: string | null, unit: string | null, samples: number, weight: number, kept_samples: number, kept_weight: number, };
+
+export type NamedTreesAnswer = { trees: Array<NamedCallTree>, version: number, event: string | null, unit: string | null, samples: number, weight: number, kept_samples: number, kept_weight: number, };
+
+export type WaitsAnswer = { waits: Array<WaitKind>, idle_threads: number,
+/**
+ * The one that idles longest first.
+ */
+idle_names: Array<string>, version: number, event: string | null, unit: string | null, samples: number, weight: number, kept_samples: number, kept_weight: number, };
+
+export type WaitKind = { kind: string, title: string, samples: number, weight: number, percent: number | null, };
+
+export type FindingsAnswer = {
+/**
+ * Version of this structure.
+ */
+version: number,
+/**
+ * Start of the range, in milliseconds since 1970.
+ */
+from_ms: number,
+/**
+ * End of the range.
+ */
+until_ms: number,
+/**
+ * CPU time of all services.
+ */
+cpu_ns: number,
+/**
+ * CPU capacity of all machines in that range, if their agents report it.
+ */
+machine_ns: number | null,
+/**
+ * Number of services.
+ */
+services: number,
+/**
+ * Number of services examined: those with the most CPU time.
+ */
+examined: number,
+/**
+ * CPU time of plumb's agents and servers among them.
+ */
+own_cpu_ns: number,
+/**
+ * Limits of the answer; empty if everything requested was examined.
+ */
+truncated: Array<AnswerBound>,
+/**
+ * The services with the most CPU time, three at most.
+ */
+largest: Array<LargeService>,
+/**
+ * The findings, in the order of [`rank()`].
+ */
+findings: Array<Finding>, };
+
+export type Finding = {
+/**
+ * The finding as a sentence.
+ */
+title: string,
+/**
+ * A name for it without figures, such as the function, that stays the same while the finding lasts. With the service and the kind it identifies
+ * the finding.
+ */
+subject: string,
+/**
+ * The sort of finding.
+ */
+kind: FindingKind,
+/**
+ * The service.
+ */
+service: string,
+/**
+ * The owner of the service.
+ */
+owner: FindingOwner,
+/**
+ * Share of the service's CPU time.
+ */
+share_percent: number,
+/**
+ * CPU time.
+ */
+cpu_ns: number,
+/**
+ * CPU time as a share of the machines' capacity, if that is known.
+ */
+of_machine_percent: number | null,
+/**
+ * Interval at which the service wakes up, if it does so regularly.
+ */
+period_ns: number | null,
+/**
+ * The selection that shows it.
+ */
+evidence: FindingEvidence,
+/**
+ * Further details, a sentence each.
+ */
+details: Array<string>,
+/**
+ * The remedy, if the cause is known.
+ */
+remedy: string | null, };
+
+export type FindingKind = "change" | "rhythm" | "wait" | "cause" | "function" | "kernel" | "service";
+
+export type FindingOwner = "service" | "kernel" | "plumb";
+
+export type FindingEvidence = {
+/**
+ * Label selector.
+ */
+selector: string,
+/**
+ * Profile type.
+ */
+type: string,
+/**
+ * The function to look for, if any.
+ */
+function: string | null, };
+
+export type LargeService = {
+/**
+ * The service.
+ */
+service: string,
+/**
+ * CPU time.
+ */
+cpu_ns: number, };
+
+export type AnswerBound = {
+/**
+ * The reason.
+ */
+reason: BoundReason,
+/**
+ * The service affected; `None` for all.
+ */
+service: string | null,
+/**
+ * Number used.
+ */
+taken: number,
+/**
+ * Total number.
+ */
+of: number,
+/**
+ * The limit as a sentence.
+ */
+says: string, };
+
+export type BoundReason = "rows" | "stacks" | "samples" | "time" | "memory";

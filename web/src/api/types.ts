@@ -1,7 +1,7 @@
 // What the server answers, as far as the page reads it. The documents are described in docs/json.md and docs/page.md.
 // The types of documents.ts are made of the server's own.
 
-import type { CutCause, KernelTable, Lack, NamedCallTree, TableRow } from "./documents";
+import type { CutCause, Head, KernelTable, Lack, NamedCallTree } from "./documents";
 
 export type * from "./documents";
 
@@ -84,49 +84,15 @@ export interface TimelineAnswer {
   readonly threads_left_out: number;
 }
 
-export interface Head {
-  readonly event: string | null;
-  readonly unit: string | null;
-  readonly samples: number;
-  readonly weight: number;
-  readonly kept_samples: number;
-  readonly kept_weight: number;
-}
-
-export interface FunctionsAnswer extends Head {
-  readonly rows: readonly TableRow[];
-  readonly rows_more: number;
-}
-
 /** The page knows of which function it asked. */
 export type CallTree = Omit<NamedCallTree, "function">;
 
-export interface TreesAnswer extends Head {
+export interface TreesAnswer extends Omit<Head, "version"> {
   readonly trees: readonly CallTree[];
 }
 
 export interface KernelAnswer extends KernelTable {
   readonly unit: string | null;
-}
-
-/** Time that threads were blocked for one reason. */
-export interface WaitKind {
-  readonly kind: string;
-  readonly title: string;
-  readonly samples: number;
-  readonly weight: number;
-  /** Share of all that is not idle; null: idle. */
-  readonly percent: number | null;
-}
-
-export interface WaitsAnswer {
-  /** In nanoseconds, as all weights here; without idle waits. */
-  readonly kept_weight: number;
-  /** The largest first, idle last. */
-  readonly waits: readonly WaitKind[];
-  readonly idle_threads: number;
-  /** The one that idles longest first. */
-  readonly idle_names: readonly string[];
 }
 
 export interface ShareInterval {

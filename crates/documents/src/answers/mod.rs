@@ -23,7 +23,11 @@ use serde_json::{Value, json};
 pub use crate::explain::NamedFiles;
 pub use parameters::Parameters;
 pub use paths::PATHS;
+#[cfg(test)]
+pub(crate) use paths::{FunctionsAnswer, Head, TreesAnswer};
 pub use selected::Selected;
+#[cfg(test)]
+pub(crate) use waits::WaitsAnswer;
 
 /// Missing data of a recording, with its remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
