@@ -1,4 +1,4 @@
-// Makes pages without the command: the payload that crates/report/src/flame/payload.rs writes, the packet around it, and made-up profiles.
+// Makes pages without the command: the payload that crates/documents/src/flame/payload.rs writes, the packet around it, and made-up profiles.
 
 import { readFile } from "node:fs/promises";
 import { deflateRawSync } from "node:zlib";

@@ -52,7 +52,7 @@ mod waits;
 
 pub use advice::{
     Advice, Basis, CallAdvice, CallEvent, CodeAdvice, Costs, Extent, FaultEvent, LEAST_PERCENT, Measure,
-    Prediction, Rule, ScriptSources, Watched, advise, rules_page,
+    Prediction, Rule, ScriptSources, Watched, advise, page_of_rules,
 };
 pub use annotate::{
     AnnotatedRow, Annotation, Class, Doubt, HotBlock, HotLine, Instruction, InstructionKind, Listing,

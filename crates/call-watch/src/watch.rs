@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use plumb_analyze::{Basis, CallAdvice, Cause, Costs, Filter, KernelRow, Kind, NodeId, View, Watched};
 use plumb_capture_bpf::{CallFilter, Calls, Faults};
+use plumb_documents::kernel_time;
 use plumb_process::usage::monotonic_ns;
 use plumb_profile::Profile;
-use plumb_report::kernel_time;
 use plumb_syscalls::Abi;
 use plumb_target::{Subject, Target};
 

@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(times) = times {
         let function = user.take(count).last().ok_or("no function can be annotated")?;
         for _ in 0..times {
-            std::hint::black_box(plumb_report::code::annotate(&view, function, &options)?);
+            std::hint::black_box(plumb_documents::code::annotate(&view, function, &options)?);
         }
         return Ok(());
     }
@@ -71,7 +71,7 @@ fn row(
         timed(samples),
         // Each file is asked once, as by the command.
         timed(|| opened.borrow_mut().pop().map(|mut binary| binary.places(&addresses))),
-        timed(|| plumb_report::code::annotate(view, function, options)),
+        timed(|| plumb_documents::code::annotate(view, function, options)),
     );
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Recordings in the form that the page's views take: the profile, missing data, and remedies.
 //!
-//! Elsewhere: the answers on them and single-file pages (`plumb_report`), serving (`showing`).
+//! Elsewhere: the answers on them and single-file pages (`plumb_documents`), serving (`showing`).
 
 use std::fs::File;
 use std::io::Read;
@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
+use plumb_documents::answers::{Lack, LoadedRecording};
 use plumb_profile::Profile;
-use plumb_report::answers::{Lack, LoadedRecording};
 use serde_json::Value;
 
 use plumb_stack_quality::{Completeness, nameless};

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
-use plumb_report::answers::LoadedRecording;
+use plumb_documents::answers::LoadedRecording;
 use plumb_server::{FileReader, ListenOptions, ServeError, Server, ShownRecordings};
 use tokio::signal::unix::{SignalKind, signal};
 

@@ -139,7 +139,7 @@ impl Drop for Served {
     }
 }
 
-/// The boxes of a flame graph as the page gets them (`report`: `flame/payload`).
+/// The boxes of a flame graph as the page gets them (`documents`: `flame/payload`).
 fn of_flame(payload: &[u8]) -> Own {
     let end = payload.iter().position(|&byte| byte == b'\n').expect("a header");
     let header: Value = serde_json::from_slice(&payload[..end]).expect("it is JSON");

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use plumb_report::findings::Findings;
+use plumb_documents::findings::Findings;
 use plumb_store::Tenant;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::family::Family;
@@ -67,7 +67,7 @@ fn bounded(text: &str) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-    use plumb_report::findings::{Finding, FindingEvidence, FindingKind, FindingOwner};
+    use plumb_documents::findings::{Finding, FindingEvidence, FindingKind, FindingOwner};
 
     use super::*;
 

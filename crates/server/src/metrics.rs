@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use plumb_report::findings::Findings;
+use plumb_documents::findings::Findings;
 use plumb_store::{StoreStatus, Tenant};
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;

@@ -9,8 +9,8 @@ use std::io::{Cursor, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use plumb_documents::answers::LoadedRecording;
 use plumb_formats::{foreign, native};
-use plumb_report::answers::LoadedRecording;
 use plumb_store::Tenant;
 
 use crate::error::{ApiError, ErrorCode};

@@ -4,9 +4,9 @@
 
 use std::sync::{Arc, PoisonError};
 
+use plumb_documents::answers::LoadedRecording;
 use plumb_formats::foreign;
 use plumb_profile::Profile;
-use plumb_report::answers::LoadedRecording;
 use prost::Message as _;
 
 use crate::app::Context;

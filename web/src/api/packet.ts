@@ -1,6 +1,6 @@
 // Reads the answers that a page in one file has inside: one line of JSON, then the bodies.
 //
-// The other half of this format is crates/report/src/packet.rs.
+// The other half of this format is crates/documents/src/packet.rs.
 
 import { unpack } from "../model/decode";
 import type { RecordingEntry } from "./types";

@@ -1,7 +1,10 @@
 // Asks a server that keeps a store.
 
 import type { Range } from "../model/store_state";
+import type { Finding, FindingsAnswer } from "./documents";
 import { ask, RecordingClient, type Parameters } from "./client";
+
+export type { Finding, FindingsAnswer };
 
 export interface Point {
   readonly time: number;
@@ -11,33 +14,6 @@ export interface Point {
 export interface Series {
   readonly labels: Readonly<Record<string, string>>;
   readonly points: readonly Point[];
-}
-
-/** What stands out in a service. */
-export interface Finding {
-  readonly title: string;
-  readonly kind: string;
-  readonly service: string;
-  readonly owner: "service" | "kernel" | "plumb";
-  readonly share_percent: number;
-  readonly cpu_ns: number;
-  readonly of_machine_percent: number | null;
-  readonly period_ns: number | null;
-  readonly evidence: { readonly selector: string; readonly type: string; readonly function: string | null };
-  readonly details: readonly string[];
-  readonly remedy: string | null;
-}
-
-export interface FindingsAnswer {
-  /** End of the range that the answer is of; a server keeps answers for a while. */
-  readonly until_ms: number;
-  readonly services: number;
-  readonly examined: number;
-  /** How the answer was bounded, a sentence each. */
-  readonly truncated: readonly { readonly says: string }[];
-  readonly cpu_ns: number;
-  readonly largest: readonly { readonly service: string; readonly cpu_ns: number }[];
-  readonly findings: readonly Finding[];
 }
 
 /** What is empty is left out. */

@@ -1,4 +1,9 @@
 // What the server answers, as far as the page reads it. The documents are described in docs/json.md and docs/page.md.
+// The types of documents.ts are made of the server's own.
+
+import type { CutCause, Head, KernelTable, Lack, NamedCallTree } from "./documents";
+
+export type * from "./documents";
 
 export interface ServerAbout {
   readonly plumb: string;
@@ -22,18 +27,6 @@ export interface EventEntry {
   readonly samples: number;
   readonly weight: number;
   readonly is_clock: boolean;
-}
-
-export interface CutCause {
-  readonly cause: string;
-  readonly file: string | null;
-  readonly samples: number;
-}
-
-export interface Lack {
-  readonly what: string;
-  readonly samples: number;
-  readonly remedy: string;
 }
 
 /** Facts of a recording, and of what is selected of it. */
@@ -91,120 +84,15 @@ export interface TimelineAnswer {
   readonly threads_left_out: number;
 }
 
-export interface Costs {
-  readonly children_percent: number;
-  readonly self_percent: number;
-  readonly children_weight: number;
-  readonly self_weight: number;
-  readonly children_samples: number;
-  readonly self_samples: number;
-}
+/** The page knows of which function it asked. */
+export type CallTree = Omit<NamedCallTree, "function">;
 
-export interface Place {
-  readonly comm?: string;
-  readonly pid?: number;
-  readonly tid?: number;
-  readonly exe?: string;
-  readonly dso?: string;
-  readonly sym?: string;
-  readonly kind?: "user" | "kernel" | "marker";
-  readonly inlined?: boolean;
-  readonly srcline?: string;
-}
-
-export type TableRow = Costs & Place;
-
-export interface Head {
-  readonly event: string | null;
-  readonly unit: string | null;
-  readonly samples: number;
-  readonly weight: number;
-  readonly kept_samples: number;
-  readonly kept_weight: number;
-}
-
-export interface FunctionsAnswer extends Head {
-  readonly rows: readonly TableRow[];
-  readonly rows_more: number;
-}
-
-export type CallNode = Costs & Place & { readonly parent: number | null; readonly cut_branches: number; readonly cut_weight: number };
-
-export interface CallTree {
-  readonly kind: "top-down" | "bottom-up" | "callers" | "callees";
-  readonly nodes: readonly CallNode[];
-}
-
-export interface TreesAnswer extends Head {
+export interface TreesAnswer extends Omit<Head, "version"> {
   readonly trees: readonly CallTree[];
 }
 
-export interface Program {
-  readonly parent: number | null;
-  readonly depth: number;
-  readonly exe: string;
-  readonly comm: string;
-  readonly forked: boolean;
-  readonly processes: number;
-  readonly mean_life_ns: number | null;
-  readonly total_weight: number;
-  readonly self_weight: number;
-  readonly user_weight: number;
-  readonly kernel_weight: number;
-  readonly forks: number;
-  readonly peak_rss_bytes: number | null;
-}
-
-export interface ProcessesAnswer {
-  readonly span_ns: number;
-  readonly unit: string;
-  readonly weight: number;
-  readonly processes: number;
-  readonly most_alive: number | null;
-  readonly lives_recorded: boolean;
-  readonly programs: readonly Program[];
-}
-
-export interface KernelEntry {
-  readonly name: string;
-  readonly cause: string;
-  readonly cpu_ns: number;
-  readonly samples: number;
-  readonly percent: number;
-  readonly stacks?: readonly { readonly samples: number; readonly cpu_ns: number; readonly leaf_first: readonly { readonly function: string; readonly file: string }[] }[];
-}
-
-export interface KernelAnswer {
+export interface KernelAnswer extends KernelTable {
   readonly unit: string | null;
-  readonly samples: number;
-  readonly total_ns: number;
-  readonly user_ns: number;
-  readonly kernel_ns: number;
-  readonly rusage_ns: number | null;
-  readonly off_percent: number | null;
-  readonly is_time: boolean;
-  readonly kernel_named: boolean;
-  readonly rows: readonly KernelEntry[];
-}
-
-/** Time that threads were blocked for one reason. */
-export interface WaitKind {
-  readonly kind: string;
-  readonly title: string;
-  readonly samples: number;
-  readonly weight: number;
-  /** Share of all that is not idle; null: idle. */
-  readonly percent: number | null;
-}
-
-export interface WaitsAnswer {
-  /** In nanoseconds, as all weights here; without idle waits. */
-  readonly kept_weight: number;
-  /** The largest first, idle last. */
-  readonly waits: readonly WaitKind[];
-  readonly idle_threads: number;
-  /** The one that idles longest first. */
-  readonly idle_names: readonly string[];
 }
 
 export interface ShareInterval {

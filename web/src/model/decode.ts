@@ -1,6 +1,6 @@
 // Reads what `plumb flame` put into the page: one line of JSON (names and facts), then columns of varints.
 //
-// The other half of this format is crates/report/src/flame/payload.rs; testdata/small.payload holds them together.
+// The other half of this format is crates/documents/src/flame/payload.rs; testdata/small.payload holds them together.
 
 import { widths, type DiffFacts, type Sides } from "./diff";
 import { buildTree, type Columns, type Tree } from "./tree";

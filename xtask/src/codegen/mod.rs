@@ -1,7 +1,7 @@
-//! What is made of the Rust source of what programs in the kernel share with the recorder: C headers, and the reader of messages. And the page of
-//! all rules of advice, which `analyze` writes.
+//! What is made of the Rust source of what programs in the kernel share with the recorder: C headers, and the reader of messages. And what tests of
+//! other crates write, as they alone know the types: the page of all rules (`analyze`), and the web page's types (`documents`).
 //!
-//! `codegen` writes it, `codegen --check` says whether it is what the source gives.
+//! `codegen` writes it, `codegen --check` says whether it is what the source gives. What tests write, the same tests compare.
 
 mod header;
 mod model;
@@ -15,8 +15,9 @@ use anyhow::{Context, Result, bail, ensure};
 
 use model::Model;
 
-/// The page of all rules.
-const RULES: &str = "docs/rules.md";
+/// Packages with a test that writes a file where the variable `PLUMB_WRITE` is set, and compares it otherwise; and the test.
+const WRITERS: [(&str, &str); 2] =
+    [("plumb-analyze", "the_page_of_rules"), ("plumb-documents", "page_types")];
 /// The file of an interpreter's folder with the numbers that its program in the kernel shares.
 const NUMBERS: &str = "kernel.rs";
 
@@ -44,7 +45,6 @@ const ALL: [Made; 3] = [
 
 /// Writes all, or compares.
 pub fn run(root: &Path, check: bool) -> Result<()> {
-    put(root, RULES, &rules(root)?, check)?;
     let folder = root.join(CRATE);
     for Made { sources, header, reader } in ALL {
         let (mut model, mut items) = (Model::default(), Vec::new());
@@ -62,7 +62,12 @@ pub fn run(root: &Path, check: bool) -> Result<()> {
             put(&folder, reader, &formatted(root, &reader::write(&from, &items)?)?, check)?;
         }
     }
-    put(&folder, "bpf/interpreters/all.h", &interpreters(root)?, check)
+    put(&folder, "bpf/interpreters/all.h", &interpreters(root)?, check)?;
+    if check {
+        Ok(())
+    } else {
+        WRITERS.iter().try_for_each(|(package, test)| write_by_test(root, package, test))
+    }
 }
 
 /// The header of all interpreters: the numbers of each, and their list.
@@ -86,6 +91,19 @@ fn interpreters(root: &Path) -> Result<String> {
     header::write_interpreters(&languages)
 }
 
+/// Has a test write its file.
+fn write_by_test(root: &Path, package: &str, test: &str) -> Result<()> {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["test", "--quiet", "-p", package, "--lib", test]).current_dir(root).env("PLUMB_WRITE", "1");
+    let output = command.output().context("cargo test")?;
+    ensure!(
+        output.status.success(),
+        "{test} of {package}: {}",
+        String::from_utf8_lossy(&output.stdout).trim()
+    );
+    Ok(())
+}
+
 fn put(folder: &Path, name: &str, text: &str, check: bool) -> Result<()> {
     let path = folder.join(name);
     if !check {
@@ -95,15 +113,6 @@ fn put(folder: &Path, name: &str, text: &str, check: bool) -> Result<()> {
         bail!("{} is not what its source gives: cargo run -p xtask -- codegen", path.display());
     }
     Ok(())
-}
-
-/// The page of all rules, as an example program of their crate prints it.
-fn rules(root: &Path) -> Result<String> {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["run", "--quiet", "-p", "plumb-analyze", "--example", "rules"]);
-    let output = cargo.current_dir(root).stderr(Stdio::inherit()).output().context("cargo")?;
-    ensure!(output.status.success(), "cargo run -p plumb-analyze --example rules failed");
-    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// Rust source as `cargo fmt` has it.

@@ -107,17 +107,10 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         measure: Measure::Struct,
-        file: "crates/report/src/flame/facts.rs",
+        file: "crates/documents/src/flame/facts.rs",
         name: "Facts",
         most: 17,
         reason: "the members of one JSON object that the page of the flame graph reads",
-    },
-    Exception {
-        measure: Measure::Struct,
-        file: "crates/cli/src/cmd/procs/machine.rs",
-        name: "Line",
-        most: 21,
-        reason: "one line of JSON, whose members are documented as one list",
     },
     Exception {
         measure: Measure::Struct,

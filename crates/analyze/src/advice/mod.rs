@@ -22,7 +22,7 @@ mod waiting_on_cpu;
 pub use calls::{Basis, CallAdvice, CallEvent, Costs, FaultEvent, Watched};
 pub(crate) use code::advise_code;
 pub use code::{CodeAdvice, Extent, Prediction, ScriptSources};
-pub use page::rules_page;
+pub use page::page_of_rules;
 pub use rule::{LEAST_PERCENT, Measure, Rule};
 
 use crate::cost::Cost;

@@ -1,4 +1,4 @@
-//! The page of all rules, `docs/rules.md`, in Markdown.
+//! The page of all rules, `docs/rules.md`, in Markdown. A test writes and compares it.
 
 use super::calls::CallRule;
 use super::code::{CodeRule, Extent, GainModel};
@@ -9,8 +9,8 @@ use super::{LEAST_PERCENT, LEAST_SAMPLES, Rule};
 /// Maximum number of functions that the page names as examples.
 const NAMED: usize = 4;
 
-/// Returns the page.
-pub fn rules_page() -> String {
+/// Returns the page of all rules in Markdown, as it is in `docs/rules.md`.
+pub fn page_of_rules() -> String {
     let mut page = introduction();
     for rules in RULES.iter() {
         page += &format!("\n## {}\n", rules.title);
@@ -122,5 +122,22 @@ impl GainModel {
                 format!("{} of the share, in processor time only", between(least, most))
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::page_of_rules;
+
+    const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/rules.md");
+
+    #[test]
+    fn the_page_of_rules_is_made_of_them() {
+        let text = page_of_rules();
+        if std::env::var_os("PLUMB_WRITE").is_some() {
+            std::fs::write(FILE, &text).expect("the file can be written");
+        }
+        let known = std::fs::read_to_string(FILE).unwrap_or_default();
+        assert!(known == text, "docs/rules.md is stale: cargo run -p xtask -- codegen");
     }
 }

@@ -31,7 +31,7 @@ impl ProcessAdvice {
     pub fn json(&self, procs: &Procs<'_>, place: impl Fn(usize) -> Option<usize>) -> Vec<Value> {
         let one = |advice: &Advice| {
             let about = procs.programs[advice.program].name();
-            let mut fields = plumb_report::rule::fields(about, advice.rule, &advice.measured);
+            let mut fields = plumb_documents::rule::fields(about, advice.rule, &advice.measured);
             fields.insert("program".into(), place(advice.program).into());
             fields.insert("bound_weight".into(), advice.bound.weight.into());
             fields.insert("bound_percent".into(), advice.bound_percent.into());

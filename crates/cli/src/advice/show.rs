@@ -59,7 +59,7 @@ pub fn json(found: &CallFindings) -> Value {
         .advice
         .iter()
         .map(|advice| {
-            let mut fields = plumb_report::rule::fields(&advice.about, advice.rule, &advice.measured);
+            let mut fields = plumb_documents::rule::fields(&advice.about, advice.rule, &advice.measured);
             fields.insert("cpu_ns".into(), advice.cpu_ns.into());
             fields.insert("cpu_percent".into(), advice.cpu_percent.into());
             fields.insert("wall_ns".into(), advice.wall_ns.into());

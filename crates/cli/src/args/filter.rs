@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use plumb_analyze::{Filter, Selection, SelectionWord};
+use plumb_documents::answers::Parameters;
 use plumb_interpreters::language_names;
 use plumb_profile::Profile;
-use plumb_report::answers::Parameters;
 
 /// Options that select a part of a profile.
 #[derive(clap::Args, Clone, Debug, Default)]

@@ -23,8 +23,8 @@ use plumb_symbolize::{NoCode, Options};
 use crate::args::FilterArgs;
 use crate::exit::Exit;
 use crate::terminal::{Output, finish, say};
-use plumb_report::code::{Annotated, annotate};
-use plumb_report::source::Sources;
+use plumb_documents::code::{Annotated, annotate};
+use plumb_documents::source::Sources;
 
 pub use shown::Args;
 use shown::{Shown, Style};

@@ -64,7 +64,7 @@ struct Diagnosis {
 impl Diagnosis {
     fn new(subject: String, findings: Vec<Finding>) -> Self {
         let (host, programs) = (None, Vec::new());
-        let version = plumb_report::JSON_VERSION;
+        let version = plumb_documents::JSON_VERSION;
         Self { version, schema: SCHEMA, plumb: env!("CARGO_PKG_VERSION"), subject, host, programs, findings }
     }
 }

@@ -29,13 +29,13 @@ use plumb_capture_api::TargetObserver;
 use plumb_profile::{Event, Profile};
 use plumb_record::SecondLook;
 
-use plumb_report::explain::{self as document, HotFunctions};
+use plumb_documents::explain::{self as document, HotFunctions};
 
 use crate::exit::Exit;
 use crate::recording::{self, prints_beside, record_profile};
 use crate::render::document::{html, markdown, text};
 use crate::terminal::{Output, finish};
-use plumb_report::kernel_time;
+use plumb_documents::kernel_time;
 
 pub use args::Args;
 
@@ -105,8 +105,7 @@ fn write_watched(
     if args.json {
         let mut value = document::document(&report, &code, &args.filters.samples.ignore);
         value["again"] = again::commands(profile, args.records()).into();
-        plumb_formats::json::write_pretty(&mut *out, &value)?;
-        writeln!(out)?;
+        plumb_documents::json::write_pretty(&value, &mut *out)?;
     } else {
         let is_brief = !(args.full || args.md || args.html);
         let document = match is_brief {

@@ -5,10 +5,10 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use plumb_analyze::{Filter, Flame, Grouping, View};
+use plumb_documents::answers::{LoadedRecording, NamedFiles};
+use plumb_documents::flame::{default_grouping, svg};
+use plumb_documents::page_file;
 use plumb_profile::Profile;
-use plumb_report::answers::{LoadedRecording, NamedFiles};
-use plumb_report::flame::{default_grouping, svg};
-use plumb_report::page_file;
 
 use crate::args::FilterArgs;
 use crate::examples;

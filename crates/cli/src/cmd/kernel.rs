@@ -30,7 +30,7 @@ use crate::examples;
 use crate::exit::Exit;
 use crate::recording::{self, CTRL_C, prints_beside, record_profile};
 use crate::terminal::{Output, finish};
-use plumb_report::kernel_time;
+use plumb_documents::kernel_time;
 
 /// Arguments of `plumb kernel`.
 #[derive(clap::Args, Debug)]

@@ -3,7 +3,6 @@
 //!
 //! Elsewhere: the counting (analyze), the recording (`plumb record`, which this runs for a command).
 
-mod machine;
 mod text;
 
 #[cfg(test)]
@@ -14,7 +13,10 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use plumb_analyze::{Procs, View};
+use plumb_analyze::{Procs, Program, View};
+use plumb_documents::column::write_csv;
+use plumb_documents::json;
+use plumb_documents::procs::{ProcessesDocument, ProgramRow, columns};
 use plumb_profile::Profile;
 
 use crate::advice::processes::ProcessAdvice;
@@ -79,21 +81,28 @@ pub fn run(args: Args) -> Result<Exit> {
 struct Shown<'p> {
     view: View<'p>,
     procs: Procs<'p>,
+    document: ProcessesDocument<'p>,
+    /// Indices of the programs that have a row. A parent of one of them is among them.
+    lines: Vec<usize>,
     advice: ProcessAdvice,
     /// Programs below this share of the whole, in percent, are summed up.
     min: f64,
 }
 
 impl<'p> Shown<'p> {
-    fn new(profile: &'p Profile, filter: &plumb_analyze::Filter) -> Self {
+    fn new(profile: &'p Profile, filter: &plumb_analyze::Filter, min: f64) -> Self {
         let view = View::new(profile, filter);
         let procs = Procs::new(&view, filter);
-        Shown { advice: ProcessAdvice::new(&procs), view, procs, min: 0.0 }
+        let is_shown = |program: &Program<'_>| min == 0.0 || program.total.percent_of(procs.whole) >= min;
+        let lines: Vec<usize> =
+            (0..procs.programs.len()).filter(|&index| is_shown(&procs.programs[index])).collect();
+        let document = ProcessesDocument::new(&view, &procs, &lines);
+        Shown { advice: ProcessAdvice::new(&procs), document, lines, view, procs, min }
     }
 
-    /// Whether a program has a line of its own.
-    fn has_line(&self, index: usize) -> bool {
-        self.min == 0.0 || self.procs.programs[index].total.percent_of(self.procs.whole) >= self.min
+    /// The programs that have a row, with it.
+    fn rows(&self) -> impl Iterator<Item = (&Program<'p>, &ProgramRow<'p>)> {
+        self.lines.iter().map(|&index| &self.procs.programs[index]).zip(&self.document.programs)
     }
 }
 
@@ -105,13 +114,17 @@ pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Res
     }
     // The idle task belongs to no process.
     let filter = plumb_analyze::Filter { no_idle: true, ..filter.clone() };
-    let shown = Shown::new(profile, &filter);
     let is_text = !args.json && !args.csv;
     let min = args.min.unwrap_or(if is_text && out.width.is_some() { 0.5 } else { 0.0 });
-    let shown = Shown { min, ..shown };
+    let mut shown = Shown::new(profile, &filter, min);
     match (args.json, args.csv) {
-        (true, _) => machine::json(&shown, out)?,
-        (_, true) => machine::csv(&shown, out)?,
+        (true, _) => {
+            let place = |index| shown.lines.binary_search(&index).ok();
+            shown.document.advice = Some(shown.advice.json(&shown.procs, place));
+            json::write(&shown.document, &mut *out)?;
+        }
+        (_, true) if shown.document.programs.is_empty() => {}
+        (_, true) => write_csv(&columns(), &shown.document.programs, &mut *out)?,
         _ => text::write(&shown, args, out)?,
     }
     out.flush()?;

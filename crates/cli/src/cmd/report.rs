@@ -3,7 +3,6 @@
 mod flat;
 mod header;
 mod machine;
-mod shown;
 mod tree;
 mod waits;
 
@@ -19,8 +18,6 @@ use plumb_analyze::{
 };
 use plumb_profile::Profile;
 
-use shown::{Body, Shown, TreeKind};
-
 use crate::args::FilterArgs;
 use crate::args::value;
 use crate::examples;
@@ -28,7 +25,8 @@ use crate::exit::Exit;
 use crate::pager;
 use crate::render::{label, table};
 use crate::terminal::{Output, finish};
-use plumb_report::kernel_time;
+use plumb_documents::kernel_time;
+use plumb_documents::report::{EventReport, ReportBody, TreeKind};
 
 /// Arguments of `plumb report`.
 #[derive(clap::Args, Debug)]
@@ -124,13 +122,13 @@ pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Res
         if args.percentage == Percentage::Relative {
             view.refer_to_part();
         }
-        let waits = plumb_report::waits::set_idle_aside(&mut view, &filter);
+        let waits = plumb_documents::waits::set_idle_aside(&mut view, &filter);
         let body = body(&view, &filter, args, out.width.is_some())?;
         let idle = waits.as_ref().filter(|waits| waits.idle.part().samples > 0).map(|waits| {
             let options = ReportOptions { keys: args.sort.clone(), ..ReportOptions::default() };
             Report::new(&waits.idle, &filter, &options)
         });
-        shown.push(Shown { view, waits, idle, filter, body });
+        shown.push(EventReport { view, waits, idle, filter, body });
     }
     if args.json {
         machine::json(&shown, args, out)?;
@@ -144,8 +142,8 @@ pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Res
             header::write(shown, out)?;
             waits::write(shown, out)?;
             match &shown.body {
-                Body::Rows(report) => flat::write(&shown.view, report, args, out)?,
-                Body::Trees(trees) => tree::write(&shown.view, trees, args, out)?,
+                ReportBody::Rows(report) => flat::write(&shown.view, report, args, out)?,
+                ReportBody::Trees(trees) => tree::write(&shown.view, trees, args, out)?,
             }
             went_into(shown, out)?;
         }
@@ -155,7 +153,7 @@ pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Res
 }
 
 /// The distribution of time, in a few lines: the kernel's part is spread over many functions.
-fn went_into(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
+fn went_into(shown: &EventReport<'_>, out: &mut Output<'_>) -> Result<()> {
     let Some(time) = kernel_time::section(&shown.view, &shown.filter) else { return Ok(()) };
     writeln!(out, "#\n# Processor time went into (more: plumb kernel):")?;
     let used = time.rows.iter().filter(|row| row.cause != Cause::Idle);
@@ -176,15 +174,15 @@ fn went_into(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
     Ok(())
 }
 
-fn body(view: &View<'_>, filter: &Filter, args: &Args, on_terminal: bool) -> Result<Body> {
+fn body(view: &View<'_>, filter: &Filter, args: &Args, on_terminal: bool) -> Result<ReportBody> {
     let machine = args.json || args.csv;
     let most_roots = args.limit.unwrap_or(usize::MAX);
     let tree = TreeOptions { min_percent: args.min.unwrap_or(0.5), most_roots };
     if args.top_down {
-        return Ok(Body::Trees(vec![(TreeKind::TopDown, Tree::top_down(view, tree))]));
+        return Ok(ReportBody::Trees(vec![(TreeKind::TopDown, Tree::top_down(view, tree))]));
     }
     if args.bottom_up {
-        return Ok(Body::Trees(vec![(TreeKind::BottomUp, Tree::bottom_up(view, tree))]));
+        return Ok(ReportBody::Trees(vec![(TreeKind::BottomUp, Tree::bottom_up(view, tree))]));
     }
     let mut trees = Vec::new();
     if let Some(function) = &args.callers {
@@ -196,7 +194,7 @@ fn body(view: &View<'_>, filter: &Filter, args: &Args, on_terminal: bool) -> Res
         trees.push((TreeKind::Callees(function.clone()), callees));
     }
     if !trees.is_empty() {
-        return Ok(Body::Trees(trees));
+        return Ok(ReportBody::Trees(trees));
     }
     let min_percent = args.min.unwrap_or(if on_terminal && !machine { 0.5 } else { 0.0 });
     let options = ReportOptions { keys: args.sort.clone(), children: !args.columns.no_children, min_percent };
@@ -204,7 +202,7 @@ fn body(view: &View<'_>, filter: &Filter, args: &Args, on_terminal: bool) -> Res
     if let (Some(limit), true) = (args.limit, machine) {
         report.rows.truncate(limit);
     }
-    Ok(Body::Rows(report))
+    Ok(ReportBody::Rows(report))
 }
 
 /// The pattern, if any function matches; otherwise an error that names similar ones.

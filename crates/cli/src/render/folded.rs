@@ -1,14 +1,14 @@
 //! Folded stacks of one event, as flame graph tools read them.
 //!
-//! Not here: what is written (`report`), the format (formats).
+//! Not here: what is written (`documents`), the format (formats).
 
 use std::io::Write;
 
 use anyhow::Result;
 use plumb_analyze::View;
+use plumb_documents::folded;
 use plumb_formats::folded::FoldedOptions;
 use plumb_profile::Profile;
-use plumb_report::folded;
 
 use crate::args::FilterArgs;
 use crate::terminal::say;

@@ -5,7 +5,7 @@ use plumb_profile::{Event, Meta};
 
 use crate::terminal::printable;
 
-pub use plumb_report::label::{cause, samples};
+pub use plumb_documents::label::{cause, samples};
 
 /// Most frames of a stack in one line; others are left out of the middle.
 const FRAMES: usize = 12;
@@ -27,9 +27,9 @@ pub fn lost(meta: &Meta, filter: &Filter) -> String {
     }
 }
 
-/// The name of a program ([`plumb_report::label::program`]), without terminal control characters.
+/// The name of a program ([`plumb_documents::label::program`]), without terminal control characters.
 pub fn program(one: &Program<'_>, full: bool) -> String {
-    printable(&plumb_report::label::program(one, full)).into_owned()
+    printable(&plumb_documents::label::program(one, full)).into_owned()
 }
 
 /// A stack in one line, innermost function first. `full`: without a limit.

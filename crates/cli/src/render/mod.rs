@@ -6,7 +6,7 @@
 pub mod change;
 pub mod columns;
 pub mod document;
-pub mod duration;
+pub use plumb_documents::duration;
 pub mod flame;
 pub mod folded;
 pub mod label;

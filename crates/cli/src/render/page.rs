@@ -1,7 +1,7 @@
 //! HTML pages: their common frame, the only escaping function, and the destination of `--html`, the same in every command.
 //!
 //! Invariant: a page loads nothing and runs no script: its policy allows only its own style. Elsewhere: the content of pages, and the
-//! single-file pages with script, which `plumb_report::page_file` packs and web/ builds.
+//! single-file pages with script, which `plumb_documents::page_file` packs and web/ builds.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

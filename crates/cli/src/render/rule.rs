@@ -1,6 +1,6 @@
 //! Text of an advice, common to all rules: evidence, measurements, and what to do.
 //!
-//! Elsewhere: the unit of the gain, which the caller chooses; the same as JSON (`plumb_report::rule`).
+//! Elsewhere: the unit of the gain, which the caller chooses; the same as JSON (`plumb_documents::rule`).
 
 use std::io::{self, Write};
 

@@ -4,8 +4,8 @@
 
 use std::cmp::Reverse;
 
+use plumb_documents::findings::{AnswerBound, BoundReason};
 use plumb_formats::pprof::message::Profile;
-use plumb_report::findings::{AnswerBound, BoundReason};
 
 use super::rows::CountedRows;
 use crate::app::Context;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use plumb_analyze::{Rhythm, rhythm};
+use plumb_documents::findings::ServiceRhythm;
 use plumb_formats::otlp::{BURST, BURST_LENGTH};
-use plumb_report::findings::ServiceRhythm;
 use plumb_store::{Batch, NAME, RowsTaken, SERVICE, Selector, StoreError, StoredSample};
 
 use super::lasting::usual;

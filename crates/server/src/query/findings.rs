@@ -2,19 +2,19 @@
 //!
 //! Invariant: time and memory are bounded for any selection, and the answer states what was left out.
 //!
-//! Elsewhere: the rules (`analyze`), the document (`report`).
+//! Elsewhere: the rules (`analyze`), the document (`documents`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Instant;
 
 use plumb_analyze::{Filter, explained_event};
-use plumb_formats::foreign;
-use plumb_formats::otlp::{BURST, BURST_LENGTH, MACHINE_TIME, OBSERVATION, WAKE_PERIOD};
-use plumb_report::JSON_VERSION;
-use plumb_report::findings::{
+use plumb_documents::JSON_VERSION;
+use plumb_documents::findings::{
     AnswerBound, BoundReason, Finding, FindingEvidence, FindingKind, FindingOwner, Findings, LargeService,
     ServiceChange, ServiceFacts, ServiceRhythm, of_change, of_lock_waits, of_rhythm, of_service, rank,
 };
+use plumb_formats::foreign;
+use plumb_formats::otlp::{BURST, BURST_LENGTH, MACHINE_TIME, OBSERVATION, WAKE_PERIOD};
 use plumb_store::{NAME, PROFILE_TYPE, ProfileType, SERVICE, Selector};
 use prost::Message;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use plumb_analyze::lock_taken_at;
-use plumb_report::findings::{LockWaits, ServiceRhythm};
+use plumb_documents::findings::{LockWaits, ServiceRhythm};
 use plumb_store::{Batch, ProfileType, SERVICE, Selector, StackNodeId, TextId};
 
 use super::place::{FunctionValue, Place, place};

@@ -1,11 +1,11 @@
 //! Rhythms: bursts of a service's values that come back after the same time, with the code that makes them.
 //!
-//! Elsewhere: what is regular (`plumb_analyze`), the words (`plumb_report`).
+//! Elsewhere: what is regular (`plumb_analyze`), the words (`plumb_documents`).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use plumb_analyze::{Burst, Rhythm, bursts, rhythm};
-use plumb_report::findings::ServiceRhythm;
+use plumb_documents::findings::ServiceRhythm;
 use plumb_store::{Cancellation, Millis, PROFILE_TYPE, ProfileType, StackNodeId, StoredSample, TextId};
 
 use super::lasting::{distances, usual};

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use plumb_documents::findings::{AnswerBound, BoundReason};
 use plumb_formats::pprof::message::Profile;
-use plumb_report::findings::{AnswerBound, BoundReason};
 use plumb_store::{
     Batch, Cancellation, HeaviestStacks, Labels, Millis, PROFILE_TYPE, ProfileType, RowsTaken, SERVICE,
     Selected, Selector, SeriesKey, StoreError, StoredSample,

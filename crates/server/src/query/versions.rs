@@ -1,11 +1,11 @@
 //! Deployments: a service of which an older and a newer version are in the selection, and what is dearer in the newer one.
 //!
-//! A version is told by a label, or by the build id of a mapped file. Elsewhere: the statistics (`plumb_analyze`), the words (`plumb_report`).
+//! A version is told by a label, or by the build id of a mapped file. Elsewhere: the statistics (`plumb_analyze`), the words (`plumb_documents`).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use plumb_analyze::{LEAST_WINDOWS, WindowSums, dearer, origin};
-use plumb_report::findings::ServiceChange;
+use plumb_documents::findings::ServiceChange;
 use plumb_store::{Cancellation, Labels, Millis, StackNodeId, StoredSample, TextId};
 
 use super::windows::{FunctionsOfStacks, Window, Windows};

@@ -3,11 +3,11 @@
 use std::io::Cursor;
 
 use plumb_analyze::{Flame, View};
+use plumb_documents::answers::{Answer, AnswerError, Question, Selected};
+use plumb_documents::flame::{Facts, default_grouping, svg};
+use plumb_documents::{folded, page_file};
 use plumb_formats::folded::FoldedOptions;
 use plumb_formats::{callgrind, chrome, firefox, native, otlp, pprof, speedscope};
-use plumb_report::answers::{Answer, AnswerError, Question, Selected};
-use plumb_report::flame::{Facts, default_grouping, svg};
-use plumb_report::{folded, page_file};
 
 /// The formats by name.
 const FORMATS: &str = "plumb, pprof, speedscope, firefox, trace, callgrind, otlp, folded, html, svg";

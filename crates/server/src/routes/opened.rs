@@ -12,7 +12,7 @@ use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use plumb_report::answers::{AnswerFn, NamedFiles, Question};
+use plumb_documents::answers::{AnswerFn, NamedFiles, Question};
 use tokio::time::timeout;
 
 use super::page::guarded;

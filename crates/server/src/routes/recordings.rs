@@ -6,7 +6,7 @@ use axum::Router;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use plumb_report::answers::{self, Answer, LoadedRecording, NamedFiles, Question};
+use plumb_documents::answers::{self, Answer, LoadedRecording, NamedFiles, Question};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 

@@ -2,7 +2,7 @@
 //! recording's filters, in the same documents as a recording.
 //!
 //! Invariant: no file is read that a profile names, since senders of profiles would choose the files that the server reads. Elsewhere: the answers
-//! (`plumb_report`), loading and caching profiles (`selections`).
+//! (`plumb_documents`), loading and caching profiles (`selections`).
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use plumb_report::answers::{AnswerFn, LoadedRecording, NamedFiles, Question};
+use plumb_documents::answers::{AnswerFn, LoadedRecording, NamedFiles, Question};
 
 use super::api::{Answer, selected};
 use super::page::guarded;

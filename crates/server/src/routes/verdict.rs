@@ -3,8 +3,8 @@
 //! Invariant: no file is read that a profile names: whoever sends profiles would choose what the server reads.
 
 use plumb_analyze::{Filter, explained_event};
+use plumb_documents::explain::{self, NamedFiles};
 use plumb_formats::foreign;
-use plumb_report::explain::{self, NamedFiles};
 use prost::Message;
 
 use super::api::{Answer, json, selected};

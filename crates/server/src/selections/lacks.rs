@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use plumb_documents::answers::Lack;
 use plumb_profile::{DsoId, Profile, StackId, Truncation};
-use plumb_report::answers::Lack;
 
 /// The subject of a lack: a reason of truncation, or a file whose code has no names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

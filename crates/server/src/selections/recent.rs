@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use plumb_report::answers::LoadedRecording;
+use plumb_documents::answers::LoadedRecording;
 use plumb_store::Tenant;
 
 /// Most cached selections: the one shown, its base, and the previous pair.

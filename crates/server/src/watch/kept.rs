@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use plumb_report::findings::Findings;
+use plumb_documents::findings::Findings;
 use plumb_store::Tenant;
 
 use crate::moment;

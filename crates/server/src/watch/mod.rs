@@ -11,7 +11,7 @@ mod schedule;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plumb_report::findings::Findings;
+use plumb_documents::findings::Findings;
 use plumb_store::{PROFILE_TYPE, Tenant, TenantStatus};
 
 use self::kept::KeptAnswer;

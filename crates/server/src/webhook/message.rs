@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use form_urlencoded::Serializer;
-use plumb_report::findings::Finding;
+use plumb_documents::findings::Finding;
 use plumb_store::Tenant;
 use serde::Serialize;
 

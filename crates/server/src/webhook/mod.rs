@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use plumb_report::findings::Findings;
+use plumb_documents::findings::Findings;
 use plumb_store::Tenant;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plumb_report::findings::{BoundReason, Finding, FindingKind, Findings};
+use plumb_documents::findings::{BoundReason, Finding, FindingKind, Findings};
 
 /// Identifies a finding: the service, the kind and the subject.
 type Identity = (String, FindingKind, String);
@@ -97,7 +97,7 @@ fn is_examined(findings: &Findings, service: &str) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-    use plumb_report::findings::{AnswerBound, FindingEvidence, FindingOwner};
+    use plumb_documents::findings::{AnswerBound, FindingEvidence, FindingOwner};
 
     use super::*;
 

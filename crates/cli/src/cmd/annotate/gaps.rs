@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use plumb_analyze::Annotation;
 
-use plumb_report::source::Sources;
+use plumb_documents::source::Sources;
 
 /// Most files named in the note.
 const FILES: usize = 5;

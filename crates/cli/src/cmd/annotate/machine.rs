@@ -1,9 +1,7 @@
 //! The listing for programs: JSON. Field names are stable; weights are in the event's unit.
 
-use std::io::Write;
-
 use anyhow::Result;
-use plumb_report::listing;
+use plumb_documents::{json, listing};
 
 use super::{Shown, header};
 use crate::terminal::Output;
@@ -14,7 +12,5 @@ pub fn json(shown: &mut Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
     let mut document =
         listing::document(shown.view, event, shown.function, shown.annotated, &mut shown.sources);
     document["notes"] = header::notes(shown).into();
-    plumb_formats::json::write(&mut *out, &document)?;
-    writeln!(out)?;
-    Ok(())
+    Ok(json::write(&document, out)?)
 }

@@ -7,8 +7,8 @@ use plumb_analyze::{Filter, SampledFunction, View};
 use crate::args::FilterArgs;
 use crate::args::value;
 use crate::examples;
-use plumb_report::code::Annotated;
-use plumb_report::source::{Map, Sources};
+use plumb_documents::code::Annotated;
+use plumb_documents::source::{Map, Sources};
 
 /// Arguments of `plumb annotate`.
 #[derive(clap::Args, Debug, Default)]

@@ -12,7 +12,7 @@ use super::{Args, Shown, Style, header, lines, rows};
 use crate::render::columns::{left, right};
 use crate::render::table::heat;
 use crate::terminal::{Output, printable};
-use plumb_report::code::Annotated;
+use plumb_documents::code::Annotated;
 
 /// Most characters of an inlined function's name.
 const NAME: usize = 60;

@@ -187,7 +187,7 @@ fn write_json(
         .map(|(index, way)| (way.name().into(), slope_of(measured, index).into()))
         .collect();
     let document = json!({
-        "version": plumb_report::JSON_VERSION,
+        "version": plumb_documents::JSON_VERSION,
         "program": args.program,
         "runs": args.starts,
         "kernel": kernel(),
@@ -197,10 +197,8 @@ fn write_json(
         "sizes": sizes,
         "cpu_ms_per_mb": slopes,
     });
-    plumb_formats::json::write(&mut *out, &document)?;
-    writeln!(out)?;
-    out.flush()?;
-    Ok(())
+    plumb_documents::json::write(&document, &mut *out)?;
+    Ok(out.flush()?)
 }
 
 /// Huge pages make a fork far cheaper, so their setting is shown with the figures.

@@ -112,7 +112,7 @@ pub(super) fn json(
         word => word,
     };
     let document = json!({
-        "version": plumb_report::JSON_VERSION,
+        "version": plumb_documents::JSON_VERSION,
         "sides": sides,
         "runs": args.runs,
         "alpha": args.alpha,
@@ -123,8 +123,7 @@ pub(super) fn json(
         "verdict": word,
         "says": verdict,
     });
-    plumb_formats::json::write_pretty(&mut *out, &document)?;
-    writeln!(out)?;
+    plumb_documents::json::write_pretty(&document, &mut *out)?;
     Ok(out.flush()?)
 }
 

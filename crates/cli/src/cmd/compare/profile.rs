@@ -18,7 +18,7 @@ use crate::render::change;
 use crate::render::columns::{self, left, right};
 use crate::render::markdown::{cell_code, escape};
 use crate::terminal::{Output, printable};
-use plumb_report::change as change_json;
+use plumb_documents::change as change_json;
 use plumb_syscalls::Abi;
 
 /// Samples per second: runs may be short, and the error falls with the square root of the number of samples.

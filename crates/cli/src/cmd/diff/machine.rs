@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Shown;
 use crate::terminal::Output;
-use plumb_report::change as change_json;
+use plumb_documents::change as change_json;
 
 /// Writes JSON.
 pub(super) fn json(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
@@ -39,8 +39,7 @@ pub(super) fn json(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
     document["rest"] = json!({"rows": rest, "share": shares});
     let exceeded = shown.args.fail_on.iter().filter(|limit| limit.is_exceeded(diff)).map(ToString::to_string);
     document["exceeded"] = exceeded.collect::<Vec<_>>().into();
-    plumb_formats::json::write_pretty(&mut *out, &document)?;
-    writeln!(out)?;
+    plumb_documents::json::write_pretty(&document, &mut *out)?;
     Ok(out.flush()?)
 }
 

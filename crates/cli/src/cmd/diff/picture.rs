@@ -5,10 +5,10 @@
 use anyhow::{Context, Result};
 use inferno::flamegraph::color::{Color, PaletteMap};
 use plumb_analyze::{BoxKind, DiffBox, DiffFlame, Mark};
-use plumb_report::answers::{LoadedRecording, NamedFiles};
-use plumb_report::flame::difference::{self, number_of, whole_number};
-use plumb_report::flame::svg::{Drawing, clean, narrowest};
-use plumb_report::{change, page_file};
+use plumb_documents::answers::{LoadedRecording, NamedFiles};
+use plumb_documents::flame::difference::{self, number_of, whole_number};
+use plumb_documents::flame::svg::{Drawing, clean, narrowest};
+use plumb_documents::{change, page_file};
 use serde_json::{Value, json};
 
 use super::Shown;

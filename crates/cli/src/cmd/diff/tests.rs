@@ -7,8 +7,8 @@ use plumb_analyze::{Diff, DiffOptions, Filter};
 use super::shown::iterations;
 use super::*;
 use crate::words::parsed;
+use plumb_documents::flame::difference;
 use plumb_fixtures::Made;
-use plumb_report::flame::difference;
 
 fn args(words: &[&str]) -> Args {
     parsed("diff", words).expect("they are taken")

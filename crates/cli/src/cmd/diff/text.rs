@@ -173,7 +173,7 @@ fn rest(shown: &Shown<'_, '_>, cut: usize, out: &mut Output<'_>) -> Result<()> {
 /// The unit of the values, and the rule by which rows are marked.
 pub(super) fn remarks(shown: &Shown<'_, '_>, mut write: impl FnMut(String) -> Result<()>) -> Result<()> {
     let diff = shown.diff;
-    let per = plumb_report::change::per(diff, &shown.event, &shown.unit);
-    write(format!("{per}; {}", plumb_report::change::rule(diff)))?;
+    let per = plumb_documents::change::per(diff, &shown.event, &shown.unit);
+    write(format!("{per}; {}", plumb_documents::change::rule(diff)))?;
     change::speed(diff).map_or(Ok(()), write)
 }

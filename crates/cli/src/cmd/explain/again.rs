@@ -7,7 +7,7 @@ use plumb_profile::{DsoKind, Profile};
 
 use super::Args;
 use super::args::DEFAULT_FILE;
-use plumb_report::explain::places;
+use plumb_documents::explain::places;
 
 /// Longer ones are given without the command.
 const LONGEST: usize = 200;

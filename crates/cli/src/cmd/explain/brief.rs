@@ -12,10 +12,10 @@ use crate::render::document::{Block, Document, Section, Text};
 use crate::render::duration::time;
 use crate::render::label;
 use crate::render::table::Layout;
-use plumb_report::explain::HotFunctions;
-use plumb_report::explain::headline::{gain, headline, short_percent, whole};
-use plumb_report::explain::places;
-use plumb_report::explain::places::name;
+use plumb_documents::explain::HotFunctions;
+use plumb_documents::explain::headline::{gain, headline, short_percent, whole};
+use plumb_documents::explain::places;
+use plumb_documents::explain::places::name;
 
 /// Most functions and further causes listed.
 const FUNCTIONS: usize = 5;

@@ -6,7 +6,7 @@ use plumb_analyze::{Bottleneck, Explanation, Measure};
 
 use crate::render::document::Text;
 use crate::render::rule;
-use plumb_report::explain::headline::{gain, short_percent};
+use plumb_documents::explain::headline::{gain, short_percent};
 
 /// Measures left out below the headline, which already states the share of the whole run.
 const TOLD_BY_HEADLINE: [&str; 2] = ["these calls", "open and close of them"];

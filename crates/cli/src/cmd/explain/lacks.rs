@@ -6,7 +6,7 @@ use plumb_analyze::{Bottleneck, Explanation, Obstacle};
 use plumb_stack_quality::{Completeness, nameless};
 
 use crate::render::document::Text;
-use plumb_report::explain::headline::short_percent;
+use plumb_documents::explain::headline::short_percent;
 
 /// Smallest share of samples whose gap is reported, in percent.
 const LEAST: f64 = 10.0;

@@ -1,6 +1,6 @@
 //! The findings on a hot loop, in a sentence.
 //!
-//! Elsewhere: the same as JSON (`plumb_report::explain`).
+//! Elsewhere: the same as JSON (`plumb_documents::explain`).
 
 use plumb_analyze::{AccessPattern, LoopCause, LoopFinding};
 

@@ -1,7 +1,7 @@
 //! One-screen report if most time is in code without names: its owner, and how to get names. No rule applies to such code.
 
 use plumb_analyze::{Explanation, FrameIndex};
-use plumb_report::explain::headline::maker;
+use plumb_documents::explain::headline::maker;
 use plumb_stack_quality::{Runtime, Told, of_file};
 
 use crate::render::document::Text;

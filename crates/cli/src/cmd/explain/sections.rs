@@ -13,7 +13,7 @@ use plumb_analyze::Explanation;
 
 use super::{Args, again, title};
 use crate::render::document::Document;
-use plumb_report::explain::HotFunctions;
+use plumb_documents::explain::HotFunctions;
 
 /// The whole report as a document.
 pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Document {

@@ -10,8 +10,8 @@ use super::{Args, again};
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
 use crate::render::label;
-use plumb_report::explain::headline::short_percent;
-use plumb_report::explain::places;
+use plumb_documents::explain::headline::short_percent;
+use plumb_documents::explain::places;
 
 /// Most waits listed.
 const LISTED: usize = 3;

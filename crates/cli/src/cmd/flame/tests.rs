@@ -12,7 +12,7 @@ use plumb_profile::{
 use super::{Args, Facts, Format, draw, format_of, svg};
 use crate::loaded;
 use crate::words::parsed;
-use plumb_report::flame::payload;
+use plumb_documents::flame::payload;
 
 /// Adds a frame with its functions and lines: innermost inlined call first.
 fn frame(profile: &mut Profile, kind: DsoKind, path: &str, lines: &[(&str, u32)]) -> FrameId {

@@ -1,16 +1,13 @@
 //! The table of kernel time as JSON and CSV. Field names are stable.
 
-use std::borrow::Cow;
-use std::io::Write;
-
 use anyhow::Result;
-use plumb_analyze::{Cost, Filter, KernelRow};
+use plumb_analyze::{Cause, Cost, Filter, KernelRow};
 use plumb_call_watch::CallFindings;
-use plumb_formats::csv::field;
-use plumb_report::kernel;
-use plumb_syscalls::{Account, gives_bytes};
-use serde::Serialize;
-use serde_json::{Value, json};
+use plumb_documents::column::write_csv;
+use plumb_documents::json;
+use plumb_documents::kernel::{KernelDocument, KernelTimeRow, columns};
+use plumb_syscalls::gives_bytes;
+use serde_json::{Map, Value, json};
 
 use super::calls::error_name;
 use super::counted::{Call, Counted};
@@ -18,7 +15,7 @@ use super::{Args, Shown};
 use crate::advice::{self, processes};
 use crate::terminal::Output;
 
-/// Writes one JSON object. `total_ns` is the sum of all rows except idle CPUs; unmeasured values are null.
+/// Writes one JSON object; unmeasured values are null.
 pub(super) fn json(
     shown: &Shown<'_>,
     calls: Option<&CallFindings>,
@@ -26,59 +23,48 @@ pub(super) fn json(
     args: &Args,
     out: &mut Output<'_>,
 ) -> Result<()> {
-    let stacks = args.stacks.unwrap_or(0);
-    let mut document = kernel::document(&shown.view, &shown.time, stacks);
-    if let Some(rows) = document["rows"].as_array_mut() {
-        rows.extend(unsampled(shown).map(|row| kernel::row(&shown.view, &shown.time, &row, 0)));
-        rows.iter_mut().for_each(|row| add_counts(shown, row));
-    }
+    let mut document = document(shown, args.stacks.unwrap_or(0));
     if let Some(calls) = calls {
-        document["advice"] = advice::json(calls);
-        document["advice"]["processes"] = processes::json(shown.view.profile(), filter).into();
+        let mut advice = advice::json(calls);
+        advice["processes"] = processes::json(shown.view.profile(), filter).into();
+        document.more.insert("advice".into(), advice);
     }
     if let Some(counted) = &shown.counted {
-        counted_json(counted, &mut document);
+        counted_json(counted, &mut document.more);
     }
-    plumb_formats::json::write(&mut *out, &document)?;
-    writeln!(out)?;
-    Ok(())
+    Ok(json::write(&document, &mut *out)?)
 }
 
-/// Adds the counts of a row; null if nothing was counted.
-fn add_counts(shown: &Shown<'_>, row: &mut Value) {
-    let account = row["name"].as_str().and_then(|name| of_row(shown, name));
-    row["calls"] = account.map(|account| account.calls).into();
-    row["errors"] = account.map(|account| account.failed).into();
-    row["wall_ns"] = wall_ns(account).into();
+/// Writes one CSV line per row.
+pub(super) fn csv(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
+    match document(shown, 0).rows {
+        rows if rows.is_empty() => Ok(()),
+        rows => Ok(write_csv(&columns(), &rows, out)?),
+    }
 }
 
-/// The counts of a row; `None` if nothing was counted. User code makes no calls.
-fn of_row<'a>(shown: &'a Shown<'_>, name: &str) -> Option<&'a Account> {
-    shown.counted.as_ref()?.of_row(name)
-}
-
-/// Total duration of a row's calls.
-fn wall_ns(account: Option<&Account>) -> Option<u64> {
-    Some(account?.times.as_ref()?.wall_ns)
-}
-
-/// Rows of calls without a sample.
-fn unsampled<'a>(shown: &'a Shown<'_>) -> impl Iterator<Item = KernelRow> + 'a {
-    let counted = shown.counted.iter();
-    counted.flat_map(|counted| counted.unsampled(|name| shown.has_row(name))).map(|(name, cause)| KernelRow {
+/// The table, with rows of calls that have no sample.
+fn document<'a>(shown: &'a Shown<'_>, stacks: usize) -> KernelDocument<'a> {
+    let mut document = KernelDocument::new(&shown.view, &shown.time, stacks);
+    let counted = shown.counted.as_ref();
+    let unsampled = counted.into_iter().flat_map(|counted| counted.unsampled(|name| shown.has_row(name)));
+    let row = |(name, cause): (&str, Cause)| KernelRow {
         name: name.to_owned(),
         cause,
         cost: Cost::default(),
         kinds: Vec::new(),
         stacks: Vec::new(),
-    })
+    };
+    document.rows.extend(unsampled.map(|one| KernelTimeRow::new(&shown.view, &shown.time, &row(one), 0)));
+    document.rows.iter_mut().for_each(|row| row.count(|name| counted?.of_row(name)));
+    document
 }
 
 /// Adds the counts that belong to no row.
-fn counted_json(counted: &Counted, document: &mut Value) {
+fn counted_json(counted: &Counted, document: &mut Map<String, Value>) {
     let (events, tax) = (counted.events, counted.tax);
-    document["calls"] = counted.calls.iter().map(call_json).collect();
-    document["events"] = json!({
+    document.insert("calls".into(), counted.calls.iter().map(call_json).collect());
+    let sums = json!({
         "minor_faults": events.minor_faults,
         "major_faults": events.major_faults,
         "voluntary_switches": events.voluntary_switches,
@@ -87,25 +73,26 @@ fn counted_json(counted: &Counted, document: &mut Value) {
         "lost_calls": events.lost,
         "missed_calls": events.skipped,
     });
-    document["tax"] = json!({
+    let overhead = json!({
         "null_call_ns": tax.bare_ns,
         "each_call_of_others_ns": tax.others_ns(),
         "each_counted_call_ns": tax.own_ns(),
         "floor_ns": counted.is_timed.then(|| tax.floor_ns()),
     });
+    document.extend([("events".into(), sums), ("tax".into(), overhead)]);
     if !counted.groups.is_empty() {
         let groups = counted.groups.iter().map(|group| {
             let calls: Vec<Value> = group.calls.iter().map(call_json).collect();
             json!({"id": group.id, "name": group.name, "calls": calls})
         });
-        document["groups"] = groups.collect();
+        document.insert("groups".into(), groups.collect());
     }
 }
 
 fn call_json(call: &Call) -> Value {
     let account = &call.account;
     let error = |(&number, &count): (&u32, &u64)| (error_name(number).into_owned(), count.into());
-    let errors: serde_json::Map<String, Value> = account.errors.iter().map(error).collect();
+    let errors: Map<String, Value> = account.errors.iter().map(error).collect();
     let mut value = json!({
         "name": call.name,
         "calls": account.calls,
@@ -141,37 +128,4 @@ fn call_json(call: &Call) -> Value {
         }
     }
     value
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    name: Cow<'a, str>,
-    cause: &'a str,
-    cpu_ns: u64,
-    samples: u64,
-    percent: f64,
-    calls: Option<u64>,
-    errors: Option<u64>,
-    wall_ns: Option<u64>,
-}
-
-/// Writes one CSV line per row.
-pub(super) fn csv(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
-    let mut csv = csv::Writer::from_writer(out);
-    let unsampled: Vec<KernelRow> = unsampled(shown).collect();
-    for row in shown.time.rows.iter().chain(&unsampled) {
-        let account = of_row(shown, &row.name);
-        csv.serialize(Line {
-            name: field(&row.name),
-            cause: row.cause.name(),
-            cpu_ns: row.cost.weight,
-            samples: row.cost.samples,
-            percent: row.cost.percent_of(shown.time.whole),
-            calls: account.map(|account| account.calls),
-            errors: account.map(|account| account.failed),
-            wall_ns: wall_ns(account),
-        })?;
-    }
-    csv.flush()?;
-    Ok(())
 }

@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use plumb_analyze::{Cost, Part, Precision};
+use plumb_analyze::{Cost, Precision};
+use plumb_documents::column::chosen;
+use plumb_documents::procs::columns;
 
 use super::{Args, Shown};
 use crate::advice::processes;
@@ -57,39 +59,43 @@ fn head(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn number(title: &'static str) -> Column {
-    Column { title, layout: Layout::Number }
+/// Columns of the tree, before the program.
+const TREE: &str =
+    "total_weight self_weight user fork exec fault exit kernel processes most_alive mean_life_ns";
+/// Columns of one process of each program, before the program.
+const MEANS: &str = "self_weight user fork exec fault exit kernel before_exec forking";
+
+/// Writes lines of numbers, each with its program at the end.
+fn table(
+    titles: &[&'static str],
+    lines: &[Vec<String>],
+    args: &Args,
+    out: &mut Output<'_>,
+) -> io::Result<()> {
+    let number = |&title: &&'static str| Column { title, layout: Layout::Number };
+    let mut columns: Vec<Column> = titles.iter().map(number).collect();
+    columns.push(Column { title: "Program", layout: Layout::Path });
+    table::write(&columns, lines, args.full_names, out)
 }
 
 /// The tree of programs: shares of the total, and numbers of processes.
 fn tree(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> {
-    let mut columns: Vec<Column> =
-        ["Total", "Self", "User", "Fork", "Exec", "Faults", "Exit", "Kernel", "Processes", "Alive", "Life"]
-            .map(number)
-            .into();
-    columns.push(Column { title: "Program", layout: Layout::Path });
     let procs = &shown.procs;
     let precision = Precision::of(&shown.view);
-    let share = |cost: Cost| precision.percent(cost.percent_of(procs.whole));
-    let mut lines = Vec::new();
-    let (mut hidden, mut rest) = (0_usize, Cost::default());
-    for (index, program) in procs.programs.iter().enumerate() {
-        if !shown.has_line(index) {
-            hidden += 1;
-            rest += program.own();
-            continue;
-        }
-        let mut cells = vec![share(program.total), share(program.own())];
-        cells.extend(Part::ALL.map(|part| share(program.part(part))));
-        cells.push(program.processes.to_string());
-        cells.push(program.most_alive.map_or("-".into(), |alive| alive.to_string()));
-        cells.push(program.mean_life_ns.map_or("-".into(), time));
+    let share = |weight| precision.percent(Cost { weight, samples: 0 }.percent_of(procs.whole));
+    let (all, mut lines) = (columns(), Vec::new());
+    let columns = chosen(&all, TREE);
+    for (program, row) in shown.rows() {
+        let mut cells: Vec<String> = columns.iter().map(|column| column.text(row, share)).collect();
         cells.push(format!("{}{}", "  ".repeat(program.depth), label::program(program, args.full_names)));
         lines.push(cells);
     }
-    table::write(&columns, &lines, args.full_names, out)?;
+    table(&columns.iter().map(|column| column.heading).collect::<Vec<_>>(), &lines, args, out)?;
+    let hidden = procs.programs.len() - lines.len();
     if hidden > 0 {
-        writeln!(out, "# {hidden} programs below {} %: {} in themselves", shown.min, share(rest))?;
+        let own: u64 = shown.rows().map(|(program, _)| program.own().weight).sum();
+        let rest = share(procs.whole.weight.saturating_sub(own));
+        writeln!(out, "# {hidden} programs below {} %: {rest} in themselves", shown.min)?;
     }
     Ok(())
 }
@@ -102,31 +108,28 @@ fn means(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()>
         "\n# {} of one process of each program, on average; Forking is what it cost its parent to make it",
         printable(processes::weighed(&shown.procs))
     )?;
-    let all = if procs.is_time { "CPU" } else { "All" };
-    let titles = [all, "User", "Fork", "Exec", "Faults", "Exit", "Kernel", "Before exec", "Forking"];
-    let mut columns: Vec<Column> = titles.map(number).into();
+    let (all, mut lines) = (columns(), Vec::new());
+    let columns = chosen(&all, MEANS);
+    let mut titles: Vec<&str> = columns.iter().map(|column| column.heading).collect();
+    titles[0] = if procs.is_time { "CPU" } else { "All" };
     let with_accounts = procs.is_time && procs.programs.iter().any(|program| program.accounted > 0);
     if with_accounts {
         writeln!(
             out,
             "# Accounted is the kernel's own account of so many of them (Of): exact, where CPU is an estimate by samples"
         )?;
-        columns.extend(["Accounted", "Of"].map(number));
+        titles.extend(["Accounted", "Of"]);
     }
-    columns.push(Column { title: "Program", layout: Layout::Path });
-    let mut lines = Vec::new();
-    for (index, program) in procs.programs.iter().enumerate() {
+    for (program, row) in shown.rows() {
         let cost = program.own().weight + program.forking.weight;
-        if !shown.has_line(index) || program.processes == 0 || cost == 0 {
+        if program.processes == 0 || cost == 0 {
             continue;
         }
-        let each = |cost: Cost| match cost.weight {
+        let each = |weight| match weight {
             0 => "-".into(),
             weight => mean(shown, weight, program.processes),
         };
-        let mut cells = vec![each(program.own())];
-        cells.extend(Part::ALL.map(|part| each(program.part(part))));
-        cells.extend([each(program.before_exec), each(program.forking)]);
+        let mut cells: Vec<String> = columns.iter().map(|column| column.text(row, each)).collect();
         if with_accounts {
             let mean = match program.accounted {
                 0 => "-".into(),
@@ -137,16 +140,16 @@ fn means(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()>
         cells.push(label::program(program, args.full_names));
         lines.push(cells);
     }
-    table::write(&columns, &lines, args.full_names, out)
+    table(&titles, &lines, args, out)
 }
 
 /// The starting process and stack of each program.
 fn starts(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> {
     let procs = &shown.procs;
     let mut told = false;
-    for (index, program) in procs.programs.iter().enumerate() {
+    for (program, _) in shown.rows() {
         let Some(parent) = program.parent.map(|parent| &procs.programs[parent]) else { continue };
-        if !shown.has_line(index) || program.forking.samples == 0 || args.stacks == 0 {
+        if program.forking.samples == 0 || args.stacks == 0 {
             continue;
         }
         if !told {

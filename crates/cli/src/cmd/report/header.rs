@@ -3,16 +3,16 @@
 use std::io::{self, Write};
 
 use plumb_analyze::{Precision, Summary, View, command_failure, coverage, is_clock, part_of};
+use plumb_documents::report::EventReport;
 use plumb_interpreters::{Language, language_of_loop};
-use plumb_profile::{DsoKind, EventId, Meta, Profile, Scope};
+use plumb_profile::{DsoKind, Meta, Profile, Scope};
 use plumb_stack_quality::Completeness;
 
-use super::shown::Shown;
 use crate::render::label;
 use crate::terminal::{Output, printable};
 
 /// Writes the header, each line behind a `#`.
-pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
+pub fn write(shown: &EventReport<'_>, out: &mut Output<'_>) -> io::Result<()> {
     let view = &shown.view;
     let profile = view.profile();
     let meta = &profile.meta;
@@ -84,22 +84,10 @@ fn recorded(meta: &Meta, selected: &Meta) -> Vec<String> {
     parts
 }
 
-/// The shown event; `None` if the profile has none.
-pub fn event(shown: &Shown<'_>) -> Option<EventId> {
-    shown.filter.event.or_else(|| shown.view.profile().events.iter().next().map(|(id, _)| id))
-}
-
-/// Name of the shown event, and its unit.
-pub fn event_name<'p>(shown: &Shown<'p>) -> (&'p str, &'p str) {
-    let profile = shown.view.profile();
-    let event = event(shown).map(|event| &profile.events[event]);
-    event.map_or(("", ""), |event| (profile.strings.get(event.name), profile.strings.get(event.unit)))
-}
-
-fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
+fn samples(view: &View<'_>, shown: &EventReport<'_>) -> Vec<String> {
     let meta = view.meta();
     let whole = view.recorded();
-    let (name, unit) = event_name(shown);
+    let (name, unit) = shown.event_name();
     let mut first = match meta.untold.samples {
         true => "unknown number".to_owned(),
         false => whole.samples.to_string(),
@@ -117,7 +105,7 @@ fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
     parts.push(match unit {
         "ns" => format!("{:.3} s", whole.weight as f64 / 1e9),
         "" => format!("{} counted", whole.weight),
-        unit => match event(shown).and_then(|event| meta.occurrences_of(event)) {
+        unit => match shown.event().and_then(|event| meta.occurrences_of(event)) {
             Some(counted) if counted == whole.samples && counted == whole.weight => {
                 "each one that happened".into()
             }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use plumb_analyze::{Call, Cost, Precision, Tree, TreeNode, View, collapse_templates, shorten};
+use plumb_documents::report::TreeKind;
 
 use super::Args;
-use super::shown::TreeKind;
 use super::table::{self, heat};
 use crate::render::columns;
 use crate::terminal::{Output, printable};

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use plumb_analyze::{Precision, WaitKind};
+use plumb_documents::report::EventReport;
 
-use super::shown::Shown;
 use crate::render::duration::time;
 use crate::terminal::{Output, printable};
 
@@ -12,7 +12,7 @@ use crate::terminal::{Output, printable};
 const NAMED: usize = 3;
 
 /// Writes the kinds, each after a `#`; nothing for other events.
-pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
+pub fn write(shown: &EventReport<'_>, out: &mut Output<'_>) -> io::Result<()> {
     let Some(waits) = &shown.waits else { return Ok(()) };
     let (whole, precision) = (waits.whole(), Precision::of(&shown.view));
     if whole.samples > 0 {

@@ -19,13 +19,9 @@ pub fn write(snapshot: &Snapshot, stacks: &Stacks<'_>, out: &mut Output<'_>) -> 
         Err(refusal) => json!({"pid": pid, "error": refusal.to_string()}),
     };
     let processes: Vec<Value> = snapshot.processes.iter().map(of).collect();
-    plumb_formats::json::write(
-        &mut *out,
-        &json!({ "version": plumb_report::JSON_VERSION, "processes": processes }),
-    )?;
-    writeln!(out)?;
-    out.flush()?;
-    Ok(())
+    let document = json!({ "version": plumb_documents::JSON_VERSION, "processes": processes });
+    plumb_documents::json::write(&document, &mut *out)?;
+    Ok(out.flush()?)
 }
 
 fn process(pid: u32, process: &StoppedProcess, stacks: &Stacks<'_>) -> Value {

@@ -1,7 +1,6 @@
 //! The result as JSON.
 
 use std::ffi::OsString;
-use std::io::Write;
 
 use anyhow::Result;
 use plumb_analyze::Median;
@@ -35,7 +34,7 @@ pub(super) fn write(gathered: &Gathered, command: &[OsString], out: &mut Output<
     let statuses: Vec<u8> =
         gathered.runs.iter().map(|run| crate::exit::Exit::of_status(run.status).code()).collect();
     let result = json!({
-        "version": plumb_report::JSON_VERSION,
+        "version": plumb_documents::JSON_VERSION,
         "command": words,
         "runs": gathered.runs.len(),
         "exit_statuses": statuses,
@@ -47,8 +46,7 @@ pub(super) fn write(gathered: &Gathered, command: &[OsString], out: &mut Output<
         "counting_calls_share": gathered.calls_cost(),
         "missing": gathered.missing,
     });
-    plumb_formats::json::write_pretty(&mut *out, &result)?;
-    Ok(writeln!(out)?)
+    Ok(plumb_documents::json::write_pretty(&result, out)?)
 }
 
 /// The split of CPU time; the kernel's tick-based split is given only alongside the sampled one.

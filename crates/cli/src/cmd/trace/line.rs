@@ -61,7 +61,7 @@ pub(super) fn json(
     let mut result = String::new();
     signature.end(call, &mut |fd, out| descriptors.write(call.pid, fd, out), &mut result);
     let mut line = json!({
-        "version": plumb_report::JSON_VERSION,
+        "version": plumb_documents::JSON_VERSION,
         "time_ns": call.begin_ns.saturating_sub(begin_ns),
         "latency_ns": call.latency_ns(),
         "comm": String::from_utf8_lossy(call.comm),

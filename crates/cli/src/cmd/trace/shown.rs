@@ -93,7 +93,7 @@ impl Shown {
             let more = dropped - self.dropped;
             match self.is_json {
                 true => {
-                    let version = plumb_report::JSON_VERSION;
+                    let version = plumb_documents::JSON_VERSION;
                     writeln!(self.out, "{{\"version\":{version},\"dropped\":{more}}}")?;
                 }
                 false => writeln!(self.out, "... {more} calls dropped ...")?,

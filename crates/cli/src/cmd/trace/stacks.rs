@@ -105,7 +105,5 @@ fn write_json<'a>(
         })
     };
     line["stack"] = frames.map(frame).collect();
-    plumb_formats::json::write(&mut *out, &line)?;
-    writeln!(out)?;
-    Ok(())
+    Ok(plumb_documents::json::write(&line, &mut *out)?)
 }

@@ -6,7 +6,7 @@ pub mod html;
 pub mod markdown;
 pub mod text;
 
-pub use plumb_report::text::{Span, Text};
+pub use plumb_documents::text::{Span, Text};
 
 use crate::render::table::{Column, Layout, Line};
 

@@ -1,6 +1,6 @@
 //! Flame graphs as files, with the format chosen by file name.
 //!
-//! Elsewhere: the layout (analyze), the HTML page and the SVG (report).
+//! Elsewhere: the layout (analyze), the HTML page and the SVG (documents).
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use crate::newfile;
 use crate::terminal::say;
 
-pub use plumb_report::flame::Facts;
+pub use plumb_documents::flame::Facts;
 
 /// File format of a flame graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

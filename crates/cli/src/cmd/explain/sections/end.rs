@@ -7,8 +7,8 @@ use super::time::tells_kernel;
 use crate::cmd::explain::brief;
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
-use plumb_report::explain::headline::{self, text_of, whole};
-use plumb_report::explain::places::file_name;
+use plumb_documents::explain::headline::{self, text_of, whole};
+use plumb_documents::explain::places::file_name;
 
 /// Most reasons for truncated stacks, and most files without names, that are listed.
 const TOLD: usize = 3;

@@ -4,7 +4,7 @@ use plumb_analyze::{Cost, Explanation, FrameIndex, Gain, Kind, Precision, Share,
 
 use crate::render::document::Text;
 use crate::render::duration::time;
-use plumb_report::explain::headline::whole;
+use plumb_documents::explain::headline::whole;
 
 /// A function's name in a table: unshortened, and marked as in other reports.
 pub(in crate::cmd::explain) fn cell(view: &View<'_>, frame: FrameIndex, inlined: bool) -> String {

@@ -5,10 +5,10 @@ use plumb_analyze::{Explanation, HotCode, HotFunction, HotInstruction, SampledFu
 use super::figures::{cell, interval, path, percent, percent_of, with_interval};
 use crate::render::document::{Block, Section, Text};
 use crate::render::table::{Layout, Line};
-use plumb_report::code::Annotated;
-use plumb_report::explain::HotFunctions;
-use plumb_report::explain::headline::whole;
-use plumb_report::explain::places::{self, file_name, name, short_name};
+use plumb_documents::code::Annotated;
+use plumb_documents::explain::HotFunctions;
+use plumb_documents::explain::headline::whole;
+use plumb_documents::explain::places::{self, file_name, name, short_name};
 
 /// Call paths shown of each function.
 const PATHS: usize = 3;

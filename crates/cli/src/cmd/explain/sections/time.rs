@@ -9,8 +9,8 @@ use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
 use crate::render::label;
 use crate::render::table::Layout;
-use plumb_report::explain::headline::whole;
-use plumb_report::explain::places::file_name;
+use plumb_documents::explain::headline::whole;
+use plumb_documents::explain::places::file_name;
 
 /// Rows below this share, in percent, are summed up.
 const LEAST_PERCENT: f64 = 0.5;

@@ -11,8 +11,8 @@ use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
 use crate::render::label;
 use crate::render::rule;
-use plumb_report::explain::headline::{self, whole};
-use plumb_report::explain::places::{name, short};
+use plumb_documents::explain::headline::{self, whole};
+use plumb_documents::explain::places::{name, short};
 
 /// Most reasons to wait that are shown, and most stacks of each.
 const REASONS: usize = 5;

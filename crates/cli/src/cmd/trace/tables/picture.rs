@@ -46,5 +46,5 @@ pub(super) fn json(heat: &Heat) -> Value {
     let (column_ns, rows) = heat.rows(COLUMNS);
     let rows: Vec<Value> =
         rows.iter().map(|(from, counts)| json!({ "from_ns": from, "calls": counts })).collect();
-    json!({ "version": plumb_report::JSON_VERSION, "column_ns": column_ns, "rows": rows })
+    json!({ "version": plumb_documents::JSON_VERSION, "column_ns": column_ns, "rows": rows })
 }

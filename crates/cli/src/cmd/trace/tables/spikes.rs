@@ -107,7 +107,7 @@ impl Spikes {
     pub fn json(&mut self) -> Vec<Value> {
         let one = |(key, group, bursts): &(&Key, &Group, Bursts)| {
             json!({
-                "version": plumb_report::JSON_VERSION,
+                "version": plumb_documents::JSON_VERSION,
             "call": named(key.abi, key.number),
                 "file": key.file,
                 "comm": group.comm,

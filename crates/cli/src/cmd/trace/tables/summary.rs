@@ -89,7 +89,7 @@ pub(super) fn text(rows: &HashMap<(Abi, u32), Row>) -> String {
 pub(super) fn json(rows: &HashMap<(Abi, u32), Row>) -> Vec<Value> {
     let row = |(name, row): (String, &Row)| {
         json!({
-            "version": plumb_report::JSON_VERSION,
+            "version": plumb_documents::JSON_VERSION,
             "call": name,
             "calls": row.calls,
             "errors": row.failed(),

@@ -25,6 +25,7 @@ const PROGRAM: &str = "plumb";
 
 /// The owner of the CPU time in a finding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum FindingOwner {
     /// A user's service.

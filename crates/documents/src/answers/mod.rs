@@ -23,10 +23,15 @@ use serde_json::{Value, json};
 pub use crate::explain::NamedFiles;
 pub use parameters::Parameters;
 pub use paths::PATHS;
+#[cfg(test)]
+pub(crate) use paths::{FunctionsAnswer, Head, TreesAnswer};
 pub use selected::Selected;
+#[cfg(test)]
+pub(crate) use waits::WaitsAnswer;
 
 /// Missing data of a recording, with its remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Lack {
     /// Description of the missing data.
     pub what: String,
@@ -115,6 +120,6 @@ impl From<serde_json::Error> for AnswerError {
 }
 
 /// Serializes a document as a body.
-fn body(document: &Value) -> Result<Answer, AnswerError> {
-    Ok(("application/json", serde_json::to_vec(document)?))
+fn body(document: &impl Serialize) -> Result<Answer, AnswerError> {
+    Ok(("application/json", serde_json::to_vec(&serde_json::to_value(document)?)?))
 }

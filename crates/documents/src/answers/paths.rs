@@ -16,8 +16,10 @@ use super::waits::waits;
 use super::{Answer, AnswerError, AnswerFn, Question, body};
 use crate::explain;
 use crate::flame::{Facts, payload};
-use crate::table::{TreeJson, causes};
-use crate::{kernel, kernel_time, meta, procs, table};
+use crate::kernel::KernelDocument;
+use crate::procs::ProcessesDocument;
+use crate::table::{RowJson, TreeJson, causes};
+use crate::{kernel_time, meta};
 
 /// All paths below a recording's own with what answers them.
 pub const PATHS: [(&str, AnswerFn); 15] = [
@@ -140,29 +142,39 @@ fn functions(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let (view, filter) = selected.view(profile)?;
     let options = ReportOptions { keys, ..ReportOptions::default() };
     let report = Report::new(&view, &filter, &options);
-    let rows = report.rows.iter().take(limit).map(|row| table::RowJson::new(&view, row, &options.keys));
-    let mut document = head(profile, &view, &filter);
-    document["rows"] = serde_json::to_value(rows.collect::<Vec<_>>())?;
-    document["rows_more"] = report.rows.len().saturating_sub(limit).into();
-    body(&document)
+    let rows = report.rows.iter().take(limit).map(|row| RowJson::new(&view, row, &options.keys));
+    let rows_more = report.rows.len().saturating_sub(limit);
+    body(&FunctionsAnswer::new(Head::new(&view, &filter), rows.collect(), rows_more))
 }
 
-/// Returns the fields common to all tables of one event.
-pub(super) fn head(profile: &Profile, view: &View<'_>, filter: &Filter) -> Value {
-    json!({
-        "version": crate::JSON_VERSION,
-        "event": event_name(profile, filter),
-        "unit": unit(profile, filter),
-        "samples": view.recorded().samples,
-        "weight": view.recorded().weight,
-        "kept_samples": view.part().samples,
-        "kept_weight": view.part().weight,
-    })
+document! {
+    /// Members common to all tables of one event.
+    pub(crate) struct Head<'p> as "Head" of (view: &View<'p>, filter: &Filter) {
+        version: u32 = crate::JSON_VERSION,
+        event: Option<&'p str> = event_name(view.profile(), filter),
+        unit: Option<&'p str> = unit(view.profile(), filter),
+        samples: u64 = view.recorded().samples,
+        weight: u64 = view.recorded().weight,
+        kept_samples: u64 = view.part().samples,
+        kept_weight: u64 = view.part().weight,
+    }
 }
 
-fn trees(document: &mut Value, trees: Vec<TreeJson>) -> Result<(), AnswerError> {
-    document["trees"] = serde_json::to_value(trees)?;
-    Ok(())
+document! {
+    pub(crate) struct FunctionsAnswer<'p> as "FunctionsAnswer" of (head: Head<'p>, rows: Vec<RowJson>, rows_more: usize) {
+        #[serde(flatten)]
+        head: Head<'p> = head,
+        rows: Vec<RowJson> = rows,
+        rows_more: usize = rows_more,
+    }
+}
+
+document! {
+    pub(crate) struct TreesAnswer<'p> as "NamedTreesAnswer" of (head: Head<'p>, trees: Vec<TreeJson>) {
+        #[serde(flatten)]
+        head: Head<'p> = head,
+        trees: Vec<TreeJson> = trees,
+    }
 }
 
 /// Callers and callees of a function, all paths merged.
@@ -176,16 +188,12 @@ fn function(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let pattern = Pattern::Exact(name.to_owned());
     let callers = Tree::callers(&view, &pattern, options);
     let callees = Tree::callees(&view, &pattern, options);
-    let mut document = head(profile, &view, &filter);
     let named = Some(name.to_owned());
-    trees(
-        &mut document,
-        vec![
-            TreeJson::new(&view, "callers", named.clone(), &callers),
-            TreeJson::new(&view, "callees", named, &callees),
-        ],
-    )?;
-    body(&document)
+    let trees = vec![
+        TreeJson::new(&view, "callers", named.clone(), &callers),
+        TreeJson::new(&view, "callees", named, &callees),
+    ];
+    body(&TreesAnswer::new(Head::new(&view, &filter), trees))
 }
 
 fn tree(asked: &Question<'_>) -> Result<Answer, AnswerError> {
@@ -203,9 +211,8 @@ fn tree(asked: &Question<'_>) -> Result<Answer, AnswerError> {
             )));
         }
     };
-    let mut document = head(profile, &view, &filter);
-    trees(&mut document, vec![TreeJson::new(&view, kind, None, &tree)])?;
-    body(&document)
+    let trees = vec![TreeJson::new(&view, kind, None, &tree)];
+    body(&TreesAnswer::new(Head::new(&view, &filter), trees))
 }
 
 fn processes(asked: &Question<'_>) -> Result<Answer, AnswerError> {
@@ -217,7 +224,7 @@ fn processes(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let view = View::new(profile, &filter);
     let found = Procs::new(&view, &filter);
     let all: Vec<usize> = (0..found.programs.len()).collect();
-    body(&procs::document(&view, &found, &all))
+    body(&ProcessesDocument::new(&view, &found, &all))
 }
 
 fn kernel_of(asked: &Question<'_>) -> Result<Answer, AnswerError> {
@@ -227,9 +234,9 @@ fn kernel_of(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let profile = &*recording.profile;
     let (view, filter) = selected.view(profile)?;
     let time = kernel_time::of_view(&view, &filter);
-    let mut document = kernel::document(&view, &time, stacks);
-    document["event"] = event_name(profile, &filter).into();
-    document["unit"] = unit(profile, &filter).into();
+    let mut document = KernelDocument::new(&view, &time, stacks);
+    document.more.insert("event".into(), event_name(profile, &filter).into());
+    document.more.insert("unit".into(), unit(profile, &filter).into());
     body(&document)
 }
 

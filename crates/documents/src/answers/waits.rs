@@ -1,11 +1,12 @@
 //! Answers with the time that threads were blocked, by what they waited for.
 
-use plumb_analyze::{Filter, View};
+use plumb_analyze::{Filter, View, WaitSums};
 use plumb_profile::Event;
 
-use super::paths::head;
+use super::paths::Head;
 use super::selected::Selected;
 use super::{Answer, AnswerError, Question, body};
+use crate::waits::WaitRow;
 
 /// Answers with the kinds of waits, whatever event is selected.
 pub(super) fn waits(asked: &Question<'_>) -> Result<Answer, AnswerError> {
@@ -22,9 +23,17 @@ pub(super) fn waits(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let filter = Filter { event: Some(event.ok_or_else(none)?), ..selected.any_event(profile)? };
     let mut view = View::new(profile, &filter);
     let waits = crate::waits::set_idle_aside(&mut view, &filter).ok_or_else(none)?;
-    let mut document = head(profile, &view, &filter);
-    document["waits"] = crate::waits::document(&waits);
-    document["idle_threads"] = waits.idle_threads().into();
-    document["idle_names"] = waits.idle_names().into();
-    body(&document)
+    body(&WaitsAnswer::new(Head::new(&view, &filter), &waits))
+}
+
+document! {
+    /// Weights are in nanoseconds and without idle waits. Waits: the largest first, idle last.
+    pub(crate) struct WaitsAnswer<'p> as "WaitsAnswer" of (head: Head<'p>, waits: &WaitSums<'p>) {
+        #[serde(flatten)]
+        head: Head<'p> = head,
+        waits: Vec<WaitRow> = crate::waits::document(waits),
+        idle_threads: usize = waits.idle_threads(),
+        /// The one that idles longest first.
+        idle_names: Vec<&'p str> = waits.idle_names(),
+    }
 }

@@ -1,40 +1,35 @@
 //! Tables and trees of a report: a row per function (or other key), a node per call.
 //!
-//! Elsewhere: the selection of rows (`analyze`), CSV (`cli`).
+//! Elsewhere: the selection of rows (`analyze`), the report that has them (`report`).
 
 use plumb_analyze::{Call, Cost, FrameIndex, Key, Kind, Row, RowKey, Summary, Tree, TreeNode, View};
 use serde::Serialize;
 
-/// A row.
-#[derive(Serialize)]
-pub struct RowJson {
-    /// Costs.
-    #[serde(flatten)]
-    pub cost: CostJson,
-    /// Subject.
-    #[serde(flatten)]
-    pub place: PlaceJson,
+document! {
+    /// A row of a report with these keys.
+    pub struct RowJson as "TableRow" of (view: &View<'_>, row: &Row, keys: &[Key]) {
+        #[serde(flatten)]
+        pub(crate) cost: CostJson = CostJson::new(view, row.own, row.total),
+        #[serde(flatten)]
+        pub(crate) place: PlaceJson = place(view, row.key, row.inlined, keys),
+    }
 }
 
-/// Own cost and cost including callees.
-#[derive(Serialize)]
-pub struct CostJson {
-    /// Share of the whole, including callees.
-    pub children_percent: f64,
-    /// Own share of the whole.
-    pub self_percent: f64,
-    /// Weight including callees.
-    pub children_weight: u64,
-    /// Own weight.
-    pub self_weight: u64,
-    /// Number of samples including callees.
-    pub children_samples: u64,
-    /// Number of own samples.
-    pub self_samples: u64,
+document! {
+    /// Own cost, and cost including callees (`children`), with their shares of a view's total.
+    pub struct CostJson as "Costs" of (view: &View<'_>, own: Cost, total: Cost) {
+        pub(crate) children_percent: f64 = total.percent_of(view.whole()),
+        pub(crate) self_percent: f64 = own.percent_of(view.whole()),
+        pub(crate) children_weight: u64 = total.weight,
+        pub(crate) self_weight: u64 = own.weight,
+        pub(crate) children_samples: u64 = total.samples,
+        pub(crate) self_samples: u64 = own.samples,
+    }
 }
 
 /// The subject of a row, as far as the report's keys show it.
 #[derive(Serialize, Default)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(rename = "Place", optional_fields))]
 pub struct PlaceJson {
     /// Name of the thread.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,6 +51,7 @@ pub struct PlaceJson {
     pub sym: Option<String>,
     /// user, kernel or marker.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional, type = "\"user\" | \"kernel\" | \"marker\""))]
     pub kind: Option<&'static str>,
     /// Whether all frames are inlined calls.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,76 +64,38 @@ pub struct PlaceJson {
     pub srcline: Option<String>,
 }
 
-/// A tree.
-#[derive(Serialize)]
-pub struct TreeJson {
-    /// top-down, bottom-up, callers or callees.
-    pub kind: &'static str,
-    /// The function whose callers or callees these are.
-    pub function: Option<String>,
-    /// Parents come before their children; `parent` is an index in this list.
-    pub nodes: Vec<NodeJson>,
-}
-
-/// A call.
-#[derive(Serialize)]
-pub struct NodeJson {
-    /// Index of the parent.
-    pub parent: Option<usize>,
-    /// Number of child branches below the limit.
-    pub cut_branches: usize,
-    /// Weight of these branches.
-    pub cut_weight: u64,
-    /// Costs.
-    #[serde(flatten)]
-    pub cost: CostJson,
-    /// The called function.
-    #[serde(flatten)]
-    pub place: PlaceJson,
-}
-
-impl RowJson {
-    /// Creates the row for a report with these keys.
-    pub fn new(view: &View<'_>, row: &Row, keys: &[Key]) -> Self {
-        Self { cost: CostJson::new(view, row.own, row.total), place: place(view, row.key, row.inlined, keys) }
+document! {
+    /// A tree. `function`: that whose callers or callees these are.
+    pub struct TreeJson as "NamedCallTree" of (view: &View<'_>, kind: &'static str, function: Option<String>, tree: &Tree) {
+        #[cfg_attr(test, ts(type = "\"top-down\" | \"bottom-up\" | \"callers\" | \"callees\""))]
+        pub(crate) kind: &'static str = kind,
+        function: Option<String> = function,
+        /// Parents come before their children; `parent` is an index in this list.
+        pub(crate) nodes: Vec<NodeJson> = nodes(view, tree),
     }
 }
 
-impl CostJson {
-    /// Creates the costs relative to a view's total.
-    pub fn new(view: &View<'_>, own: Cost, total: Cost) -> Self {
-        CostJson {
-            children_percent: total.percent_of(view.whole()),
-            self_percent: own.percent_of(view.whole()),
-            children_weight: total.weight,
-            self_weight: own.weight,
-            children_samples: total.samples,
-            self_samples: own.samples,
+document! {
+    /// A call; what is cut are its branches below the limit.
+    pub struct NodeJson as "CallNode" of (view: &View<'_>, node: &TreeNode) {
+        pub(crate) parent: Option<usize> = None,
+        cut_branches: usize = node.below.rows,
+        cut_weight: u64 = node.below.own.weight,
+        #[serde(flatten)]
+        pub(crate) cost: CostJson = CostJson::new(view, node.own, node.total),
+        #[serde(flatten)]
+        pub(crate) place: PlaceJson = call(view, node),
+    }
+}
+
+fn nodes(view: &View<'_>, tree: &Tree) -> Vec<NodeJson> {
+    let mut nodes: Vec<NodeJson> = tree.nodes.iter().map(|node| NodeJson::new(view, node)).collect();
+    for (parent, node) in tree.nodes.iter().enumerate() {
+        for &child in &node.children {
+            nodes[child].parent = Some(parent);
         }
     }
-}
-
-impl TreeJson {
-    /// Creates a tree of this kind.
-    pub fn new(view: &View<'_>, kind: &'static str, function: Option<String>, tree: &Tree) -> Self {
-        let mut nodes: Vec<NodeJson> = tree
-            .nodes
-            .iter()
-            .map(|node| NodeJson {
-                parent: None,
-                cut_branches: node.below.rows,
-                cut_weight: node.below.own.weight,
-                cost: CostJson::new(view, node.own, node.total),
-                place: call(view, node),
-            })
-            .collect();
-        for (parent, node) in tree.nodes.iter().enumerate() {
-            for &child in &node.children {
-                nodes[child].parent = Some(parent);
-            }
-        }
-        TreeJson { kind, function, nodes }
-    }
+    nodes
 }
 
 fn call(view: &View<'_>, node: &TreeNode) -> PlaceJson {
@@ -191,6 +149,7 @@ fn place(view: &View<'_>, key: RowKey, inlined: bool, keys: &[Key]) -> PlaceJson
 
 /// A reason why stacks are truncated.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(rename = "CutCause"))]
 pub struct CauseJson {
     /// The reason.
     pub cause: &'static str,

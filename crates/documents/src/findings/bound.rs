@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// The reason why not everything was examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum BoundReason {
     /// The selection has too many rows (stacks of profiles): whole profiles were sampled, spread over the time range.
@@ -20,6 +21,7 @@ pub enum BoundReason {
 
 /// The part that was used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct AnswerBound {
     /// The reason.
     pub reason: BoundReason,

@@ -1,21 +1,29 @@
-//! Analyses as documents for programs: the JSON that commands print and a server answers, and the columns that flame graphs are drawn
-//! from.
+//! Analyses as documents: typed answers that commands print and a server gives, and the columns that flame graphs are drawn from.
+//!
+//! An answer is a value that serializes to JSON. The columns of its tables are described once ([`column`]); CSV and text are made of them.
+//! The page's types are made of the types here (`page_types.rs`).
 //!
 //! Invariant: one maker for each document, so that a command and the page say the same of the same samples. Field names are stable.
 //! It reads the files that a recording names (code, sources), nothing else.
 //!
-//! Not here: what is computed (`analyze`), text for people and options (`cli`), HTTP (`server`).
+//! Not here: what is computed (`analyze`), sentences for people and options (`cli`), HTTP (`server`).
 
 #![forbid(unsafe_code)]
+
+#[macro_use]
+mod document;
 
 pub mod answers;
 pub mod change;
 pub mod code;
+pub mod column;
+pub mod duration;
 pub mod explain;
 pub mod findings;
 pub mod flame;
 pub mod folded;
 pub mod heatmap;
+pub mod json;
 pub mod kernel;
 pub mod kernel_time;
 pub mod label;
@@ -24,13 +32,18 @@ pub mod meta;
 pub mod packet;
 pub mod page_file;
 pub mod procs;
+pub mod report;
 pub mod rule;
 pub mod source;
+pub mod stack;
 pub mod table;
 pub mod text;
 pub mod timeline;
 pub mod waits;
 pub mod waits_map;
+
+#[cfg(test)]
+mod page_types;
 
 /// Version of all documents, which docs/json.md lists. It grows when a field goes or changes its meaning, not when one is added.
 pub const JSON_VERSION: u32 = 1;

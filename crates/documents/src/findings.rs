@@ -28,6 +28,7 @@ const NAME_WIDTH: usize = 60;
 
 /// The findings in a time range.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(rename = "FindingsAnswer"))]
 pub struct Findings {
     /// Version of this structure.
     pub version: u32,
@@ -55,6 +56,7 @@ pub struct Findings {
 
 /// A service with much CPU time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct LargeService {
     /// The service.
     pub service: String,
@@ -64,6 +66,7 @@ pub struct LargeService {
 
 /// A finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Finding {
     /// The finding as a sentence.
     pub title: String,
@@ -97,6 +100,7 @@ pub struct Finding {
 
 /// The sort of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
     /// A newer version takes more.
@@ -132,6 +136,7 @@ impl FindingKind {
 
 /// The selection that shows a finding.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct FindingEvidence {
     /// Label selector.
     pub selector: String,
