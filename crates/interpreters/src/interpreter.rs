@@ -63,7 +63,7 @@ pub trait Interpreter: fmt::Debug + Send {
     /// The place where it keeps its frames.
     fn source(&self) -> FrameSource<'_>;
 
-    /// Its lists of frames, if it has them.
+    /// The lists of frames, if it has them.
     fn lists(&self) -> Option<&dyn FrameLists> {
         match self.source() {
             FrameSource::Lists(lists) => Some(lists),
@@ -114,7 +114,7 @@ pub trait FrameLists: Interpreter {
 
 /// An interpreter, or a compiler at run time, whose frames are native frames.
 pub trait StackFrames: Interpreter {
-    /// Positions that a native frame runs, innermost first: several where calls were inlined. Empty if it is no frame of the program.
+    /// Positions that a native frame runs, innermost first: several where calls were inlined. Empty for a frame that is not the program's.
     fn places(
         &self,
         memory: &dyn Memory,
