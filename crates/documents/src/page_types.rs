@@ -3,6 +3,7 @@
 use ts_rs::{Config, TS};
 
 use crate::answers::{FunctionsAnswer, Head, Lack, TreesAnswer, WaitsAnswer};
+use crate::change::{ChangeDocument, ChangedRow, DiffDocument, MovedFunction};
 use crate::findings::{
     AnswerBound, BoundReason, Finding, FindingEvidence, FindingKind, FindingOwner, Findings, LargeService,
 };
@@ -40,6 +41,10 @@ fn the_page_has_the_types_of_the_documents() {
         TreesAnswer::decl(&config),
         WaitsAnswer::decl(&config),
         WaitRow::decl(&config),
+        DiffDocument::decl(&config),
+        ChangedRow::decl(&config),
+        ChangeDocument::decl(&config),
+        MovedFunction::decl(&config),
         Findings::decl(&config),
         Finding::decl(&config),
         FindingKind::decl(&config),

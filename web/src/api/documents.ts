@@ -200,6 +200,14 @@ idle_names: Array<string>, version: number, event: string | null, unit: string |
 
 export type WaitKind = { kind: string, title: string, samples: number, weight: number, percent: number | null, };
 
+export type Comparison = { version: number, event: string | null, unit: string | null, alpha: number, evidence: "single" | "blocked" | "turns", all: Change, rows: Array<ChangedRow>, };
+
+export type ChangedRow = { moved?: MovedFunction, function?: string, dso?: string, source?: string, kind?: "user" | "kernel" | "marker", file?: string, line?: number, path?: Array<string>, cause?: string, name?: string, value: [number, number], share: [number, number], samples: [number, number], difference: number, low: number, high: number, p: number, q: number, q_share: number, detectable: number | null, mark: "more" | "less" | "new" | "eliminated" | "noise", visibility: string, };
+
+export type Change = { value: [number, number], share: [number, number], samples: [number, number], difference: number, low: number, high: number, p: number, q: number, q_share: number, detectable: number | null, mark: "more" | "less" | "new" | "eliminated" | "noise", visibility: string, };
+
+export type MovedFunction = { how: string, caller?: string, };
+
 export type FindingsAnswer = {
 /**
  * Version of this structure.

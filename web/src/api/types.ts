@@ -1,7 +1,7 @@
 // What the server answers, as far as the page reads it. The documents are described in docs/json.md and docs/page.md.
 // The types of documents.ts are made of the server's own.
 
-import type { CutCause, Head, KernelTable, Lack, NamedCallTree } from "./documents";
+import type { Comparison, CutCause, Head, KernelTable, Lack, NamedCallTree } from "./documents";
 
 export type * from "./documents";
 
@@ -192,35 +192,15 @@ export interface ListingAnswer {
   readonly notes: readonly string[];
 }
 
-export interface ChangedRow {
-  readonly function?: string;
-  /** Of a row that is a stack: its functions from the root. */
-  readonly path?: readonly string[];
-  readonly file?: string;
-  readonly line?: number;
-  /** Of a row that is a cause of kernel time. */
-  readonly cause?: string;
-  readonly name?: string;
-  readonly dso?: string;
-  readonly kind?: "user" | "kernel" | "marker";
-  /** Of the base and of the new side. */
-  readonly value: readonly [number, number];
-  readonly share: readonly [number, number];
-  readonly difference: number;
-  readonly low: number;
-  readonly high: number;
-  readonly q: number;
-  readonly mark: "more" | "less" | "new" | "eliminated" | "noise";
+interface ComparedSide {
+  readonly name: string;
+  readonly samples: number;
+  readonly weight: number;
 }
 
-export interface DiffAnswer {
-  readonly unit: string | null;
-  readonly alpha: number;
-  readonly evidence: "single" | "blocked" | "turns";
-  readonly base: { readonly name: string; readonly samples: number; readonly weight: number };
-  readonly new: { readonly name: string; readonly samples: number; readonly weight: number };
-  readonly all: ChangedRow;
-  readonly rows: readonly ChangedRow[];
+export interface DiffAnswer extends Comparison {
+  readonly base: ComparedSide;
+  readonly new: ComparedSide;
   readonly rows_left_out: number;
 }
 

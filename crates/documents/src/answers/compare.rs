@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use super::paths::{event_name, unit};
 use super::selected::Selected;
 use super::{Answer, AnswerError, LoadedRecording, Question, body, recording};
+use crate::change::{ChangedRow, DiffDocument};
 use crate::flame::{Facts, difference};
-use crate::{change, kernel_time};
+use crate::kernel_time;
 
 /// Rows without a significant difference below this share of both sides are left out.
 const LEAST: f64 = 0.001;
@@ -34,12 +35,13 @@ pub(super) fn diff(asked: &Question<'_>) -> Result<Answer, AnswerError> {
             row.change.mark(diff.options.alpha) != Mark::Noise
                 || row.change.share.iter().any(|&share| share >= LEAST)
         };
-        let rows: Vec<Value> = diff.rows.iter().filter(is_shown).map(|row| change::row(row, diff)).collect();
+        let shown = diff.rows.iter().filter(is_shown);
+        let rows: Vec<ChangedRow<'_>> = shown.map(|row| ChangedRow::new(row, diff)).collect();
+        let left_out = diff.rows.len() - rows.len();
         let profile = &new.recording.profile;
         let (event, unit) = (event_name(profile, &new.filter), unit(profile, &new.filter));
-        let mut document = change::document(diff, event, unit, [base, new].map(side));
-        document["rows_left_out"] = (diff.rows.len() - rows.len()).into();
-        document["rows"] = rows.into();
+        let mut document = DiffDocument::new(diff, event, unit, [base, new].map(side), rows);
+        document.more.insert("rows_left_out".into(), left_out.into());
         body(&document)
     })
 }

@@ -18,7 +18,7 @@ use crate::render::change;
 use crate::render::columns::{self, left, right};
 use crate::render::markdown::{cell_code, escape};
 use crate::terminal::{Output, printable};
-use plumb_documents::change as change_json;
+use plumb_documents::change::{ChangeDocument, ChangedRow};
 use plumb_syscalls::Abi;
 
 /// Samples per second: runs may be short, and the error falls with the square root of the number of samples.
@@ -158,11 +158,11 @@ pub(super) fn markdown(explained: &Explained<'_, '_>, args: &Args, out: &mut Out
 /// The differences as JSON.
 pub(super) fn json(explained: &Explained<'_, '_>) -> Value {
     let rows =
-        |diff: &Diff<'_, '_>| -> Vec<Value> { rows(diff).map(|row| change_json::row(row, diff)).collect() };
+        |diff: &Diff<'_, '_>| json!(rows(diff).map(|row| ChangedRow::new(row, diff)).collect::<Vec<_>>());
     let functions = &explained.functions;
     json!({
         "frequency": FREQUENCY,
-        "all": change_json::change(&functions.whole, functions.options.alpha),
+        "all": ChangeDocument::new(&functions.whole, functions.options.alpha),
         "causes": rows(&explained.causes),
         "functions": rows(functions),
     })

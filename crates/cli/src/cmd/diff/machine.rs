@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::Shown;
 use crate::terminal::Output;
-use plumb_documents::change as change_json;
 
 /// Writes JSON.
 pub(super) fn json(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
@@ -29,16 +28,17 @@ pub(super) fn json(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
             .collect::<Vec<_>>()
             .into()
     };
-    let rows: Vec<Value> = shown.rows().map(|row| change_json::row(row, diff)).collect();
     let (rest, shares) = shown.rest();
     let speed = diff.speed();
-    let mut document = change_json::document(diff, Some(&shown.event), Some(&shown.unit), [side(0), side(1)]);
-    document["per"] = per(diff.options.per);
-    document["speed"] = json!({"ratio": speed[0], "low": speed[1], "high": speed[2]});
-    document["rows"] = rows.into();
-    document["rest"] = json!({"rows": rest, "share": shares});
+    let mut document = shown.document([side(0), side(1)]);
     let exceeded = shown.args.fail_on.iter().filter(|limit| limit.is_exceeded(diff)).map(ToString::to_string);
-    document["exceeded"] = exceeded.collect::<Vec<_>>().into();
+    let more = [
+        ("per", per(diff.options.per)),
+        ("speed", json!({"ratio": speed[0], "low": speed[1], "high": speed[2]})),
+        ("rest", json!({"rows": rest, "share": shares})),
+        ("exceeded", exceeded.collect::<Vec<_>>().into()),
+    ];
+    document.more.extend(more.map(|(name, value)| (name.to_owned(), value)));
     plumb_documents::json::write_pretty(&document, &mut *out)?;
     Ok(out.flush()?)
 }

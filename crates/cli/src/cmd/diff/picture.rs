@@ -8,7 +8,7 @@ use plumb_analyze::{BoxKind, DiffBox, DiffFlame, Mark};
 use plumb_documents::answers::{LoadedRecording, NamedFiles};
 use plumb_documents::flame::difference::{self, number_of, whole_number};
 use plumb_documents::flame::svg::{Drawing, clean, narrowest};
-use plumb_documents::{change, page_file};
+use plumb_documents::page_file;
 use serde_json::{Value, json};
 
 use super::Shown;
@@ -44,13 +44,13 @@ fn page(shown: &Shown<'_, '_>) -> Result<Vec<u8>> {
         page_file::ask_views(&mut packet, &recordings, id, &parameters);
         packet.ask((&recordings, id), "/flame", &parameters, &[]);
     }
-    packet.put(0, "/diff", serde_json::to_vec(&document(shown))?);
+    packet.put(0, "/diff", serde_json::to_vec(&document(shown)?)?);
     packet.put(0, "/diff/flame", difference::encode(shown.diff, &facts, &names(shown))?);
     Ok(page_file::page(packet, &format!("{} · plumb diff", facts.title))?)
 }
 
 /// The data for the page's table.
-fn document(shown: &Shown<'_, '_>) -> Value {
+fn document(shown: &Shown<'_, '_>) -> Result<Value> {
     let names = names(shown);
     let side = |side: usize| {
         let parts = || shown.views[side].iter().map(|view| view.part());
@@ -58,11 +58,9 @@ fn document(shown: &Shown<'_, '_>) -> Value {
             (parts().map(|part| part.samples).sum::<u64>(), parts().map(|part| part.weight).sum::<u64>());
         json!({"name": names[side], "samples": samples, "weight": weight})
     };
-    let sides = [side(0), side(1)];
-    let mut document = change::document(shown.diff, Some(&shown.event), Some(&shown.unit), sides);
-    document["rows"] = shown.rows().map(|row| change::row(row, shown.diff)).collect::<Vec<_>>().into();
-    document["rows_left_out"] = shown.rest().0.into();
-    document
+    let mut document = shown.document([side(0), side(1)]);
+    document.more.insert("rows_left_out".into(), shown.rest().0.into());
+    Ok(serde_json::to_value(document)?)
 }
 
 pub(super) fn facts(shown: &Shown<'_, '_>) -> Facts {

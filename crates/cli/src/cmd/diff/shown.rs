@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use plumb_analyze::{By, Diff, DiffRow, Filter, Mark, View};
+use plumb_documents::change::{ChangedRow, DiffDocument};
 use plumb_profile::Profile;
+use serde_json::Value;
 
 use super::limit::{self, Limit};
 use crate::args::FilterArgs;
@@ -144,6 +146,12 @@ impl<'a> Shown<'a, '_> {
 
     pub(super) fn rows(&self) -> impl Iterator<Item = &'a DiffRow> {
         self.diff.rows.iter().filter(|row| self.is_shown(row))
+    }
+
+    /// The comparison as a document. `sides` describes the base and the new side.
+    pub(super) fn document(&self, sides: [Value; 2]) -> DiffDocument<'_> {
+        let rows = self.rows().map(|row| ChangedRow::new(row, self.diff)).collect();
+        DiffDocument::new(self.diff, Some(&self.event), Some(&self.unit), sides, rows)
     }
 
     /// Number of rows that are not shown, and their share of each side.
