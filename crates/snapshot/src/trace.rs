@@ -108,3 +108,50 @@ impl Drop for Traced {
 fn check(result: libc::c_long) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use plumb_fixtures::{Requirement, needs};
+
+    use super::*;
+
+    /// Ended with the test.
+    struct Sleeper(Child);
+
+    impl Drop for Sleeper {
+        fn drop(&mut self) {
+            drop(self.0.kill());
+            drop(self.0.wait());
+        }
+    }
+
+    /// The kernel's text files have the place where a thread waits, too.
+    #[test]
+    fn a_stopped_thread_is_where_it_waits() {
+        if !needs(Requirement::Ptrace) {
+            return;
+        }
+        let child = Sleeper(Command::new("sleep").arg("60").spawn().expect("coreutils are there"));
+        let pid = child.0.id();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        // Before it sleeps it waits for its files.
+        let at = loop {
+            assert!(Instant::now() < deadline, "it never sleeps");
+            match plumb_process::waits_at(pid, pid) {
+                Some(at) if plumb_process::state(pid, pid) == Some('S') => break at,
+                _ => std::thread::sleep(Duration::from_millis(50)),
+            }
+        };
+        let mut traced = Traced::seize(pid).expect("it is allowed");
+        traced.interrupt().expect("it is ours");
+        traced.wait(deadline);
+        let held = traced.held().expect("it runs code of this machine");
+        assert_eq!((held.registers.ip(), held.registers.sp()), (at.pc, at.sp));
+        let arguments =
+            Native::ARGUMENTS.map(|register| held.registers.get(register).expect("all are known"));
+        assert_eq!((Some(arguments), held.in_system_call), (at.arguments, true));
+        assert_ne!(held.thread_pointer, 0, "the C library's");
+    }
+}

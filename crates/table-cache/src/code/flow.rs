@@ -10,14 +10,13 @@
 
 use std::ops::Range;
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind};
 use indexmap::IndexSet;
 use rustc_hash::FxHashSet;
 
 use super::effect::{After, State};
 use super::pieces::Pieces;
-use super::probes;
 use super::ways::Ways;
+use super::x86_64::{Decoder, Exit, Instruction, behind};
 
 /// A function or a part of one, with the state from each of these addresses on.
 #[derive(Debug)]
@@ -57,7 +56,6 @@ pub(super) struct Flow<'t> {
     /// Starts of functions, sorted.
     begins: &'t [u64],
     decoder: Decoder<'t>,
-    info: InstructionInfoFactory,
     /// Knowledge about each byte of the pieces: number of a state, or one of the constants above.
     known: Vec<u16>,
     states: IndexSet<State>,
@@ -76,8 +74,7 @@ impl<'t> Flow<'t> {
         let bytes = pieces.bytes();
         Self {
             begins,
-            decoder: Decoder::new(64, bytes, DecoderOptions::NONE),
-            info: InstructionInfoFactory::new(),
+            decoder: Decoder::new(bytes),
             known: vec![NOTHING; bytes.len()],
             states: IndexSet::new(),
             called: FxHashSet::default(),
@@ -129,10 +126,7 @@ impl<'t> Flow<'t> {
     pub(super) fn instruction(&mut self, at: u64) -> Option<Instruction> {
         self.steps = self.steps.checked_sub(1)?;
         let (offset, rest) = self.pieces.offset(at)?;
-        self.decoder.set_position(offset).ok()?;
-        self.decoder.set_ip(at);
-        let instruction = self.decoder.decode();
-        (!instruction.is_invalid() && instruction.len() <= rest).then_some(instruction)
+        self.decoder.decode(offset, at).filter(|instruction| instruction.length() <= rest)
     }
 
     /// Returns whether accepted code calls a function at this address.
@@ -142,10 +136,11 @@ impl<'t> Flow<'t> {
 
     /// Records the target of an accepted instruction.
     pub(super) fn note(&mut self, instruction: &Instruction) {
-        if instruction.op0_kind() == OpKind::NearBranch64 {
-            let to = if instruction.is_call_near() { &mut self.called } else { &mut self.jumped };
-            to.insert(instruction.near_branch_target());
-        }
+        match instruction.exit() {
+            Exit::Call(Some(to)) => self.called.insert(to),
+            Exit::Jump { to: Some(to), .. } => self.jumped.insert(to),
+            _ => false,
+        };
     }
 
     /// Returns whether a function begins at an address in a state, as far as is known yet.
@@ -160,19 +155,21 @@ impl<'t> Flow<'t> {
             if self.is_begin(at) {
                 return true;
             }
-            let Some(instruction) = self.instruction(at).filter(is_padding) else { return false };
-            at = instruction.next_ip();
+            let Some(instruction) = self.instruction(at).filter(Instruction::is_padding) else {
+                return false;
+            };
+            at = instruction.next();
         }
     }
 
     /// Returns whether there is padding at an address.
     pub(super) fn is_padded(&mut self, at: u64) -> bool {
-        self.instruction(at).is_none_or(|instruction| is_padding(&instruction))
+        self.instruction(at).is_none_or(|instruction| instruction.is_padding())
     }
 
     /// Records a state at an accepted instruction.
     pub(super) fn learn(&mut self, instruction: &Instruction, state: State) {
-        let both = match self.known(instruction.ip()) {
+        let both = match self.known(instruction.address()) {
             Known::Nothing => Some(state),
             Known::State(known) => known.or(state),
             Known::Other => None,
@@ -182,8 +179,8 @@ impl<'t> Flow<'t> {
             u16::try_from(index + FIRST_STATE).ok()
         });
         self.learnt += 1;
-        let Some((first, _)) = self.pieces.offset(instruction.ip()) else { return };
-        let here = self.known.get_mut(first..first + instruction.len()).unwrap_or_default();
+        let Some((first, _)) = self.pieces.offset(instruction.address()) else { return };
+        let here = self.known.get_mut(first..first + instruction.length()).unwrap_or_default();
         if let Some((first, rest)) = here.split_first_mut() {
             *first = number.unwrap_or(OTHER);
             rest.fill(OTHER);
@@ -216,22 +213,22 @@ impl<'t> Flow<'t> {
                 continue;
             };
             let known = self.known(at);
-            at = instruction.next_ip();
-            if known == Known::Nothing && is_padding(&instruction) {
+            at = instruction.next();
+            if known == Known::Nothing && instruction.is_padding() {
                 continue;
             }
             if known == Known::Nothing && has_ended {
-                let start = instruction.ip();
+                let start = instruction.address();
                 if start.is_multiple_of(ALIGNED) || start == range.start {
                     others.push((start, State::BEGIN));
                 }
                 let states = switched.map(|state: State| [state, state.by_fp()]);
                 others.extend(states.into_iter().flatten().map(|state| (start, state)));
             }
-            if let (FlowControl::IndirectBranch, Known::State(state)) = (instruction.flow_control(), known) {
+            if let (Exit::Indirect, Known::State(state)) = (instruction.exit(), known) {
                 switched = Some(state);
             }
-            has_ended = !goes_on(&instruction);
+            has_ended = instruction.exit() != Exit::Next;
         }
     }
 
@@ -254,7 +251,7 @@ impl<'t> Flow<'t> {
                 continue;
             };
             let Some(instruction) = self.instruction(at) else { break };
-            let end = instruction.next_ip();
+            let end = instruction.next();
             match functions.last_mut() {
                 Some(last) if last.range.end == at && !self.is_first(at, state) => last.add(at, end, state),
                 _ => {
@@ -268,9 +265,9 @@ impl<'t> Flow<'t> {
 
     /// Returns where execution continues after an instruction that continues with the next one, and the state there.
     pub(super) fn after(&mut self, instruction: &Instruction, state: State) -> (u64, After) {
-        match probes::behind(self, instruction) {
+        match behind(self, instruction) {
             Some((behind, taken)) => (behind, state.after_taking(taken)),
-            None => (instruction.next_ip(), state.after(instruction, &mut self.info)),
+            None => (instruction.next(), self.decoder.after(instruction, state)),
         }
     }
 }
@@ -282,15 +279,4 @@ impl Function {
         }
         self.range.end = end;
     }
-}
-
-/// Returns whether execution always continues with the next instruction.
-pub(super) fn goes_on(instruction: &Instruction) -> bool {
-    let is_trap = matches!(instruction.mnemonic(), Mnemonic::Ud2 | Mnemonic::Hlt | Mnemonic::Int3);
-    !is_trap && matches!(instruction.flow_control(), FlowControl::Next | FlowControl::Interrupt)
-}
-
-/// Returns whether an instruction is padding.
-fn is_padding(instruction: &Instruction) -> bool {
-    matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3)
 }

@@ -5,17 +5,18 @@
 //! through the code that lead from the starts of functions to an instruction. Where paths disagree, or one changes
 //! the stack pointer in an unknown way, there are no rules.
 //!
-//! Elsewhere: effects of instructions (`effect`), starts of functions (`begins`), paths (`flow`, `ways`, `pieces`),
-//! code without a caller (`roots`), encoding of rules (`frames`). Supports only x86_64.
+//! Elsewhere: frames (`effect`), instructions and their effects on frames (`x86_64`), starts of functions (`begins`), paths (`flow`, `ways`,
+//! `pieces`), code without a caller (`roots`), encoding of rules (`frames`). Supports only x86_64: frames begin with a return address above the
+//! stack pointer.
 
 mod begins;
 mod effect;
 mod flow;
 mod frames;
 mod pieces;
-mod probes;
 mod roots;
 mod ways;
+mod x86_64;
 
 use std::ops::Range;
 

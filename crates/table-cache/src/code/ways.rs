@@ -6,11 +6,11 @@
 //! code before the call, which may not return. A function that leads to no end at all, for example because it never
 //! returns, is accepted if accepted code calls it.
 
-use iced_x86::{FlowControl, Instruction, OpKind};
 use rustc_hash::FxHashMap;
 
 use super::effect::{After, State};
-use super::flow::{ALIGNED, Flow, Known, goes_on};
+use super::flow::{ALIGNED, Flow, Known};
+use super::x86_64::{Exit, Instruction};
 
 /// Maximum number of states that are followed from one address.
 const MOST_STATES: usize = 4;
@@ -103,7 +103,7 @@ impl Ways {
                 Known::Nothing => {}
             }
             let Some(instruction) = flow.instruction(at) else { return self.end(index, false) };
-            if !goes_on(&instruction) {
+            if instruction.exit() != Exit::Next {
                 return self.leave(flow, index, &instruction, state);
             }
             let (next, after) = flow.after(&instruction, state);
@@ -117,16 +117,11 @@ impl Ways {
 
     /// Handles the instruction that ends a block.
     fn leave(&mut self, flow: &mut Flow<'_>, index: usize, instruction: &Instruction, state: State) {
-        match instruction.flow_control() {
-            FlowControl::Return => self.end(index, state.is_as_at_begin()),
-            FlowControl::Call | FlowControl::IndirectCall => self.call(flow, index, instruction, state),
-            FlowControl::UnconditionalBranch
-            | FlowControl::ConditionalBranch
-            | FlowControl::XbeginXabortXend => {
-                let is_conditional = instruction.flow_control() != FlowControl::UnconditionalBranch;
-                let is_near = instruction.op0_kind() == OpKind::NearBranch64;
-                let target = is_near.then(|| instruction.near_branch_target());
-                for target in target.into_iter().chain(is_conditional.then(|| instruction.next_ip())) {
+        match instruction.exit() {
+            Exit::Return => self.end(index, state.is_as_at_begin()),
+            Exit::Call(to) => self.call(flow, index, (instruction.next(), to), state),
+            Exit::Jump { to, is_conditional } => {
+                for target in to.into_iter().chain(is_conditional.then(|| instruction.next())) {
                     if flow.contains(target) {
                         let next = self.block(target, state);
                         self.blocks[index].next.extend(next);
@@ -136,21 +131,17 @@ impl Ways {
                 }
             }
             // A switch, a tail call through a pointer, or a trap.
-            _ => {}
+            Exit::Indirect | Exit::Nowhere | Exit::Next => {}
         }
     }
 
-    /// Handles a call that ends a block.
-    fn call(&mut self, flow: &mut Flow<'_>, index: usize, instruction: &Instruction, state: State) {
-        let next = instruction.next_ip();
+    /// Handles a call that ends a block. `to`: the called function, if the instruction names it.
+    fn call(&mut self, flow: &mut Flow<'_>, index: usize, (next, to): (u64, Option<u64>), state: State) {
         // Calls of other functions follow the ABI's stack alignment. Compilers omit it for functions of which they
         // know all callers.
         let is_doubtful = self.is_guess && state.sp.is_some_and(|sp| sp % ALIGNED as i32 != 0);
-        if is_doubtful {
-            let is_near = instruction.op0_kind() == OpKind::NearBranch64;
-            if !(is_near && flow.is_begin(instruction.near_branch_target())) {
-                return self.end(index, false);
-            }
+        if is_doubtful && !to.is_some_and(|to| flow.is_begin(to)) {
+            return self.end(index, false);
         }
         let may_be_next = is_doubtful && (next.is_multiple_of(ALIGNED) || flow.is_padded(next));
         if flow.contains(next) && !may_be_next && !flow.is_next_function(next) {
@@ -229,7 +220,7 @@ fn learn(flow: &mut Flow<'_>, mut at: u64, mut state: State) {
         && let Some(instruction) = flow.instruction(at)
     {
         flow.learn(&instruction, state);
-        if !goes_on(&instruction) {
+        if instruction.exit() != Exit::Next {
             return flow.note(&instruction);
         }
         let (next, After::Known(after)) = flow.after(&instruction, state) else { return };

@@ -50,15 +50,12 @@ pub(crate) fn decode(start: Address, bytes: &[u8], bits: u32) -> Vec<MachineInst
 
 /// The register that a part belongs to; `None` for no register.
 fn whole(register: iced_x86::Register) -> Option<Register> {
-    /// By DWARF number.
-    const GENERAL: [iced_x86::Register; 16] = {
-        use iced_x86::Register::*;
-        [RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15]
-    };
+    /// DWARF numbers in the order in which instructions encode registers: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15.
+    const GENERAL: [u8; 16] = [0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15];
     let full = register.full_register();
-    match (0..).zip(GENERAL).find(|(_, general)| *general == full) {
-        Some((number, _)) => Some(Register::General(number)),
-        None => (full != iced_x86::Register::None).then_some(Register::Other(full as u16)),
+    match GENERAL.get(full.number()) {
+        Some(&number) if full.is_gpr64() => Some(Register::General(number)),
+        _ => (full != iced_x86::Register::None).then_some(Register::Other(full as u16)),
     }
 }
 
