@@ -62,7 +62,9 @@ pub fn run(root: &Path, check: bool) -> Result<()> {
 /// Has the page's types written, or compared.
 fn page_types(root: &Path, check: bool) -> Result<()> {
     let mut test = Command::new(env!("CARGO"));
-    test.args(["test", "--quiet", "-p", "plumb-documents", "--lib", "page_types"]).current_dir(root);
+    // Together with the command its dependencies have the features of other builds, and aren't built again.
+    test.args(["test", "--quiet", "-p", "plumb", "-p", "plumb-documents", "--lib", "page_types"]);
+    test.current_dir(root);
     if !check {
         test.env("PLUMB_WRITE_TYPES", "1");
     }
