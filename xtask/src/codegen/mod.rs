@@ -94,7 +94,9 @@ fn interpreters(root: &Path) -> Result<String> {
 /// Has a test write its file.
 fn write_by_test(root: &Path, package: &str, test: &str) -> Result<()> {
     let mut command = Command::new(env!("CARGO"));
-    command.args(["test", "--quiet", "-p", package, "--lib", test]).current_dir(root).env("PLUMB_WRITE", "1");
+    // Together with the command its dependencies have the features of other builds, and aren't built again.
+    command.args(["test", "--quiet", "-p", "plumb", "-p", package, "--lib", test]).current_dir(root);
+    command.env("PLUMB_WRITE", "1");
     let output = command.output().context("cargo test")?;
     ensure!(
         output.status.success(),
