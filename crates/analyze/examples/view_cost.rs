@@ -1,6 +1,6 @@
 //! Times reports of a large made-up profile: a million samples of 100,000 distinct stacks of 8 to 72 frames.
 //!
-//! `cargo run --release -p plumb-analyze --example cost`
+//! `cargo run --release -p plumb-analyze --example view_cost`
 
 use std::time::Instant;
 
