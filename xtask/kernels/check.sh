@@ -66,8 +66,8 @@ agent() {
     OTEL_SERVICE_NAME=work "$work" cpu 100000 &
     busy=$!
     runs_agent --spool "$dir/spool"
-    # Half of the first may be over before there are tables.
-    awaits ' window ' 3
+    # Most of the first may be over before there are tables, and it has the most samples: the rate falls where the kernel is slow.
+    awaits ' window ' 4
     kill "$busy"
     stops_agent --spool "$dir/spool"
     # A slow kernel fills the usual twenty rows, and those that call others come last.

@@ -190,6 +190,8 @@ INLINE long script_find_round(struct script_reading *reading)
     return 0;
 }
 
+/* A reader's steps may have 64 bytes of stack, and 32 those that call script_append: up to Linux 6.12 all that a program calls has to fit into
+ * 512, each call rounded up to 32, and on_function, this reader and script_tell need the rest. `clang -fstack-usage` says how much a step has. */
 #include "interpreters/all.h"
 
 /* Sends the memory that names a code object, unless that was done. `is_text`: the code is identified only by the name of its file,

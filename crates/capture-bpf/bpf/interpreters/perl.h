@@ -160,9 +160,9 @@ static long perl_step(u32 index, struct script_reading *reading)
         return 1;
     reading->draft->script.frame = at - size;
     u32 kind = BYTE(context, 0);
-    u64 code = 0, before = FIELD(context, PERL_CONTEXT_STATEMENT);
+    u64 code = 0;
     u32 is_text = (kind & (PERL_KIND | PERL_TRY)) == PERL_EVAL;
-    own->outer_statement = before;
+    own->outer_statement = FIELD(context, PERL_CONTEXT_STATEMENT);
     if ((kind & PERL_KIND) == PERL_CALL || (kind & PERL_KIND) == PERL_FORMAT)
         code = script_word(FIELD(context, PERL(layout, CONTEXT_CODE)));
     else if (is_text)
@@ -170,7 +170,7 @@ static long perl_step(u32 index, struct script_reading *reading)
     else
         return 0;
     perl_put(reading, code, is_text, FIELD(context, PERL_CONTEXT_RETURN) ? 0 : SCRIPT_ENTRY);
-    own->statement = before;
+    own->statement = own->outer_statement;
     return 0;
 }
 
