@@ -205,7 +205,8 @@ pub fn of_service(profile: &Profile, filter: &Filter, threshold: f64, facts: &Se
 
 /// Returns the finding about the habits of the service.
 fn whole(facts: &ServiceFacts) -> Finding {
-    let title = if facts.period_ns.is_some() { "It works at regular intervals" } else { "It was watched" };
+    let title =
+        if facts.period_ns.is_some() { "works at regular intervals" } else { "makes these system calls" };
     made(facts, FindingKind::Service, [title.to_owned(), title.to_owned()], 100.0)
 }
 
