@@ -33,6 +33,19 @@ fn what_was_exported_reports_the_same() {
     }
 }
 
+/// How to record the functions of a script is said of recordings alone: a profile of another tool may have them, unmarked.
+#[test]
+fn a_profile_of_another_tool_is_not_to_be_recorded_otherwise() {
+    let folder = folder("import-script");
+    std::fs::write(
+        folder.join("x.folded"),
+        "python3;_PyEval_EvalFrameDefault;work 40\npython3;_PyEval_EvalFrameDefault 2\n",
+    )
+    .expect("it can be written");
+    let report = succeeds(&folder, &["report", "x.folded"]);
+    assert!(report.contains("work") && !report.contains("# Python:"), "{report}");
+}
+
 /// The hot spots are the same, and data missing in the file is reported as missing, not invented.
 #[test]
 fn what_was_exported_is_explained_with_what_it_lacks() {

@@ -50,7 +50,9 @@ pub fn write(shown: &EventReport<'_>, out: &mut Output<'_>) -> io::Result<()> {
 
 /// Returns a supported interpreter that was sampled without any interpreted frame: copied stacks hold none.
 fn missing_script(profile: &Profile) -> Option<&'static Language> {
-    if profile.dsos.rows().iter().any(|dso| dso.kind == DsoKind::Script) {
+    // A profile of another tool may have them among its functions, unmarked.
+    let is_imported = profile.meta.untold.cuts;
+    if is_imported || profile.dsos.rows().iter().any(|dso| dso.kind == DsoKind::Script) {
         return None;
     }
     let mut functions = profile.symbols.functions.rows().iter();
