@@ -86,13 +86,17 @@ impl Client {
     fn failed(&self, error: ureq::Error) -> anyhow::Error {
         // ureq says no more of what rustls found than its text.
         let text = error.to_string();
-        let why = if text.contains("UnknownIssuer") {
-            let how = "name that of its authority with --ca-cert FILE or PLUMB_CA_CERT";
-            format!("cannot verify the certificate of {}: {how}", self.url)
-        } else if text.contains("certificate") {
-            format!("cannot verify the certificate of {}", self.url)
-        } else {
-            format!("cannot reach {} (is plumb serve running there?)", self.url)
+        let why = match () {
+            () if text.contains("UnknownIssuer") => {
+                let how = "name that of its authority with --ca-cert FILE or PLUMB_CA_CERT";
+                format!("cannot verify the certificate of {}: {how}", self.url)
+            }
+            () if text.contains("CaUsedAsEndEntity") => {
+                let how = "it is an authority's own, as openssl req -x509 makes it; sign one for the server with it (docs/install.md)";
+                format!("cannot verify the certificate of {}: {how}", self.url)
+            }
+            () if text.contains("certificate") => format!("cannot verify the certificate of {}", self.url),
+            () => format!("cannot reach {} (is plumb serve running there?)", self.url),
         };
         anyhow::Error::new(error).context(why)
     }

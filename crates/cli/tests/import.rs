@@ -33,7 +33,7 @@ fn what_was_exported_reports_the_same() {
     }
 }
 
-/// How to record the functions of a script is said of recordings alone: a profile of another tool may have them, unmarked.
+/// Advice on recording the functions of a script is for recordings alone: a profile of another tool may have them, unmarked.
 #[test]
 fn a_profile_of_another_tool_is_not_to_be_recorded_otherwise() {
     let folder = folder("import-script");
