@@ -1,6 +1,6 @@
 //! Analyses as documents: typed answers that commands print and a server gives, and the columns that flame graphs are drawn from.
 //!
-//! An answer is a value that serializes to JSON. The columns of its tables are described once ([`column`]); CSV and text are made of them.
+//! An answer is a value that serializes to JSON. The columns of its tables are described once ([`mod@column`]); CSV and text are made of them.
 //! The page's types are made of the types here (`page_types.rs`).
 //!
 //! Invariant: one maker for each document, so that a command and the page say the same of the same samples. Field names are stable.
