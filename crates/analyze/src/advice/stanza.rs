@@ -172,7 +172,7 @@ impl Stanza {
 
 impl Find {
     fn names(&self) -> Names {
-        Names { whole: self.functions.clone().leak(), begin: self.prefixes.clone().leak() }
+        Names::kept(&self.functions, &self.prefixes)
     }
 
     fn in_words(&self) -> Vec<String> {
@@ -184,7 +184,7 @@ impl Find {
 impl Without {
     fn names(&self, all: &[Stanza]) -> Result<Names, String> {
         let Some(rule) = self.rule else {
-            return Ok(Names { whole: self.functions.clone().leak(), begin: self.prefixes.clone().leak() });
+            return Ok(Names::kept(&self.functions, &self.prefixes));
         };
         let of = all.iter().find(|one| one.name == rule).and_then(|one| one.find.as_ref());
         of.map(Find::names).ok_or_else(|| format!("{rule}: no rule on functions has this name"))

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::spent::{Code, LEAST_FUNCTION, Spent};
-use super::{Activity, CodeRule, Extent, GainModel, Rule, part, text};
+use super::{Activity, CodeRule, GainModel, Rule, part, text};
 use crate::annotate::{Class, InstructionKind, MemoryPlace};
 use crate::cost::Cost;
 use crate::explain::ReadCode;
@@ -22,23 +22,21 @@ pub(in crate::advice) fn division() -> CodeRule {
         name: "division",
         claim: "divides",
         pattern: "a function's time is in dividing",
-        threshold: text(format!(
-            "{} of a function that has {LEAST_FUNCTION}% of processor time, and at least {LEAST}% of all",
-            part(LEAST_OF_CODE / 100.0)
-        )),
+        threshold: threshold(),
         remedy: "divide by a constant, by a power of two (shift), or multiply by the reciprocal; move it out of the loop; use 32 bits \
                  where they do",
         bound: "these instructions: what waits for their results is not counted",
         source: "Agner Fog's instruction tables: a division takes 10 to 90 cycles, a multiplication 3 or 4",
     };
-    CodeRule {
-        gain: GainModel::Parts { least: 0.5, most: 0.95, callers: 0.0 },
-        extent: Extent::Instructions,
-        ..CodeRule::new(rule, LEAST, |code| {
+    CodeRule::of_instructions(
+        rule,
+        LEAST,
+        GainModel::Parts { least: 0.5, most: 0.95, callers: 0.0 },
+        |code| {
             let is_division = |kind| kind == InstructionKind::Division;
             code.instructions_of(|code| !takes_roots(code), LEAST_OF_CODE, |class, _| is_division(class.kind))
-        })
-    }
+        },
+    )
 }
 
 pub(in crate::advice) fn square_roots() -> CodeRule {
@@ -46,23 +44,21 @@ pub(in crate::advice) fn square_roots() -> CodeRule {
         name: "square-roots",
         claim: "takes square roots",
         pattern: "a function's time is in square roots, and in divisions by them if there are any",
-        threshold: text(format!(
-            "{} of a function that has {LEAST_FUNCTION}% of processor time, and at least {LEAST}% of all",
-            part(LEAST_OF_CODE / 100.0)
-        )),
+        threshold: threshold(),
         remedy: "compare squares in place of roots; divide once by a root and multiply by that; float where double isn't needed; move it \
                  out of the loop",
         bound: "these instructions: what waits for their results is not counted",
         source: "Agner Fog's instruction tables: a square root takes 12 to 30 cycles, a multiplication 3 or 4",
     };
-    CodeRule {
-        gain: GainModel::Parts { least: 0.3, most: 0.95, callers: 0.0 },
-        extent: Extent::Instructions,
-        ..CodeRule::new(rule, LEAST, |code| {
+    CodeRule::of_instructions(
+        rule,
+        LEAST,
+        GainModel::Parts { least: 0.3, most: 0.95, callers: 0.0 },
+        |code| {
             let is_one = |kind| matches!(kind, InstructionKind::Division | InstructionKind::SquareRoot);
             code.instructions_of(takes_roots, LEAST_OF_CODE, |class, _| is_one(class.kind))
-        })
-    }
+        },
+    )
 }
 
 pub(in crate::advice) fn atomics() -> CodeRule {
@@ -71,22 +67,15 @@ pub(in crate::advice) fn atomics() -> CodeRule {
         claim: "waits for atomic instructions",
         pattern: "a function's time is in atomic instructions: each holds up what comes after it, and its cache line moves between \
                   processors",
-        threshold: text(format!(
-            "{} of a function that has {LEAST_FUNCTION}% of processor time, and at least {LEAST}% of all",
-            part(LEAST_OF_CODE / 100.0)
-        )),
+        threshold: threshold(),
         remedy: "count in each thread and add up at the end, do several steps by one atomic instruction, put variables that different \
                  threads write into different cache lines",
         bound: "these instructions",
         source: "Intel's optimization manual, locked instructions: they are serializing for memory, and dearer when the line is shared",
     };
-    CodeRule {
-        gain: GainModel::Parts { least: 0.5, most: 1.0, callers: 0.0 },
-        extent: Extent::Instructions,
-        ..CodeRule::new(rule, LEAST, |code| {
-            code.instructions(LEAST_OF_CODE, |class, _| class.kind == InstructionKind::Lock)
-        })
-    }
+    CodeRule::of_instructions(rule, LEAST, GainModel::Parts { least: 0.5, most: 1.0, callers: 0.0 }, |code| {
+        code.instructions(LEAST_OF_CODE, |class, _| class.kind == InstructionKind::Lock)
+    })
 }
 
 pub(in crate::advice) fn stack_traffic() -> CodeRule {
@@ -104,16 +93,20 @@ pub(in crate::advice) fn stack_traffic() -> CodeRule {
         source: "Intel's optimization manual, store forwarding: a value that comes back from the frame takes 4 to 5 cycles",
     };
     CodeRule {
-        extent: Extent::Instructions,
         activity: Activity::below(f64::INFINITY),
-        ..CodeRule::new(rule, LEAST, |code| {
-            code.instructions_of(
-                |code| !waits(code),
-                LEAST_STACK,
-                |class, _| class.place == Some(MemoryPlace::Stack),
-            )
+        ..CodeRule::of_instructions(rule, LEAST, GainModel::Unknown, |code| {
+            let is_stack = |class: &Class, _| class.place == Some(MemoryPlace::Stack);
+            code.instructions_of(|code| !waits(code), LEAST_STACK, is_stack)
         })
     }
+}
+
+/// Share of a function and of all time that its slow instructions take.
+fn threshold() -> &'static str {
+    text(format!(
+        "{} of a function that has {LEAST_FUNCTION}% of processor time, and at least {LEAST}% of all",
+        part(LEAST_OF_CODE / 100.0)
+    ))
 }
 
 /// Returns whether a function has samples in square roots. A division waits for the root that is its divisor, so its samples also belong to

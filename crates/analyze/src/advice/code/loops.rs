@@ -1,7 +1,7 @@
 //! Rules on the causes of hot loops' time. Which cause a loop has is decided in [`loops`](crate::loops).
 
 use super::spent::LEAST_FUNCTION;
-use super::{CodeRule, Extent, GainModel, Rule, part, percent, size, text, word};
+use super::{CodeRule, GainModel, Rule, part, percent, size, text, word};
 use crate::access::LEAST_OF_SITE;
 use crate::loops::{
     CHAIN_TIMES, LEAST_WAITED, LoopCause, MOST_OF_FUNCTION, TLB_REACH, branches, dispatch, forwarding,
@@ -23,11 +23,9 @@ pub(in crate::advice) fn busy_wait() -> CodeRule {
         bound: "the processor time of the loop; the elapsed time stays, as what is waited for takes as long",
         source: "the loop's own code",
     };
-    CodeRule {
-        gain: GainModel::CpuOnly { least: 0.95, most: 1.0 },
-        extent: Extent::Instructions,
-        ..CodeRule::new(rule, 2.0, |code| code.loops(|cause| matches!(cause, LoopCause::BusyWait { .. })))
-    }
+    CodeRule::of_instructions(rule, 2.0, GainModel::CpuOnly { least: 0.95, most: 1.0 }, |code| {
+        code.loops(|cause| matches!(cause, LoopCause::BusyWait { .. }))
+    })
 }
 
 pub(in crate::advice) fn false_sharing() -> CodeRule {
@@ -40,13 +38,9 @@ pub(in crate::advice) fn false_sharing() -> CodeRule {
         bound: "the loop, but for what its instructions take",
         source: SHARED_SOURCE,
     };
-    CodeRule {
-        gain: GainModel::Loops { least: 0.6, most: 1.1 },
-        extent: Extent::Instructions,
-        ..CodeRule::new(rule, 2.0, |code| {
-            code.own_loops(|cause| matches!(cause, LoopCause::SharedLine { same_word: false, .. }))
-        })
-    }
+    CodeRule::of_instructions(rule, 2.0, GainModel::Loops { least: 0.6, most: 1.1 }, |code| {
+        code.own_loops(|cause| matches!(cause, LoopCause::SharedLine { same_word: false, .. }))
+    })
 }
 
 pub(in crate::advice) fn true_sharing() -> CodeRule {
@@ -59,13 +53,9 @@ pub(in crate::advice) fn true_sharing() -> CodeRule {
         bound: "the loop, but for what its instructions take",
         source: SHARED_SOURCE,
     };
-    CodeRule {
-        gain: GainModel::Loops { least: 0.6, most: 1.1 },
-        extent: Extent::Instructions,
-        ..CodeRule::new(rule, 2.0, |code| {
-            code.own_loops(|cause| matches!(cause, LoopCause::SharedLine { same_word: true, .. }))
-        })
-    }
+    CodeRule::of_instructions(rule, 2.0, GainModel::Loops { least: 0.6, most: 1.1 }, |code| {
+        code.own_loops(|cause| matches!(cause, LoopCause::SharedLine { same_word: true, .. }))
+    })
 }
 
 pub(in crate::advice) fn cache_miss() -> CodeRule {
@@ -84,13 +74,9 @@ pub(in crate::advice) fn cache_miss() -> CodeRule {
         bound: "the loop, but for what its instructions take with all data at hand",
         source: "Drepper, What every programmer should know about memory (2007): 3 cycles to the first cache, 240 to main memory",
     };
-    CodeRule {
-        gain: GainModel::Loops { least: 0.3, most: 1.2 },
-        extent: Extent::Instructions,
-        ..CodeRule::new(rule, 2.0, |code| {
-            code.own_loops(|cause| matches!(cause, LoopCause::CacheMiss { .. }))
-        })
-    }
+    CodeRule::of_instructions(rule, 2.0, GainModel::Loops { least: 0.3, most: 1.2 }, |code| {
+        code.own_loops(|cause| matches!(cause, LoopCause::CacheMiss { .. }))
+    })
 }
 
 pub(in crate::advice) fn huge_pages() -> CodeRule {
@@ -107,11 +93,9 @@ pub(in crate::advice) fn huge_pages() -> CodeRule {
         bound: "the loop, but for what its instructions take",
         source: "Linux, Documentation/admin-guide/mm/transhuge.rst: one entry of the TLB maps 2 MiB",
     };
-    CodeRule {
-        gain: GainModel::Loops { least: 0.5, most: 1.0 },
-        extent: Extent::Instructions,
-        ..CodeRule::new(rule, 5.0, |code| code.loops(|cause| matches!(cause, LoopCause::TlbMiss { .. })))
-    }
+    CodeRule::of_instructions(rule, 5.0, GainModel::Loops { least: 0.5, most: 1.0 }, |code| {
+        code.loops(|cause| matches!(cause, LoopCause::TlbMiss { .. }))
+    })
 }
 
 pub(in crate::advice) fn linear_search() -> CodeRule {
@@ -126,11 +110,9 @@ pub(in crate::advice) fn linear_search() -> CodeRule {
         bound: "the search; a look-up in an index remains",
         source: "the loop's own code",
     };
-    CodeRule {
-        gain: GainModel::Parts { least: 0.9, most: 1.0, callers: 0.0 },
-        extent: Extent::Instructions,
-        ..CodeRule::new(rule, 5.0, |code| code.loops(|cause| matches!(cause, LoopCause::LinearSearch)))
-    }
+    CodeRule::of_instructions(rule, 5.0, GainModel::Parts { least: 0.9, most: 1.0, callers: 0.0 }, |code| {
+        code.loops(|cause| matches!(cause, LoopCause::LinearSearch))
+    })
 }
 
 pub(in crate::advice) fn dependency_chain() -> CodeRule {
@@ -145,11 +127,9 @@ pub(in crate::advice) fn dependency_chain() -> CodeRule {
         bound: "the loop, but for what its instructions take",
         source: "Agner Fog, Instruction tables: 4 to 5 cycles from a load to the next that depends on it",
     };
-    CodeRule {
-        gain: GainModel::Loops { least: 0.4, most: 1.25 },
-        extent: Extent::Instructions,
-        ..CodeRule::new(rule, 5.0, |code| code.loops(|cause| matches!(cause, LoopCause::CachedChase { .. })))
-    }
+    CodeRule::of_instructions(rule, 5.0, GainModel::Loops { least: 0.4, most: 1.25 }, |code| {
+        code.loops(|cause| matches!(cause, LoopCause::CachedChase { .. }))
+    })
 }
 
 pub(in crate::advice) fn store_forwarding() -> CodeRule {
@@ -165,13 +145,9 @@ pub(in crate::advice) fn store_forwarding() -> CodeRule {
         bound: "the waiting; the loop takes as long as its instructions without it",
         source: "Agner Fog, Microarchitecture: a load that no store can serve waits some 12 cycles for the cache",
     };
-    CodeRule {
-        gain: GainModel::Loops { least: 0.75, most: 1.3 },
-        extent: Extent::Instructions,
-        ..CodeRule::new(rule, 5.0, |code| {
-            code.own_loops(|cause| matches!(cause, LoopCause::StoreForwarding { .. }))
-        })
-    }
+    CodeRule::of_instructions(rule, 5.0, GainModel::Loops { least: 0.75, most: 1.3 }, |code| {
+        code.own_loops(|cause| matches!(cause, LoopCause::StoreForwarding { .. }))
+    })
 }
 
 pub(in crate::advice) fn interpreter_dispatch() -> CodeRule {
@@ -188,10 +164,9 @@ pub(in crate::advice) fn interpreter_dispatch() -> CodeRule {
         bound: "the loop; what its steps compute remains",
         source: "Ertl and Gregg, The Structure and Performance of Efficient Interpreters (2003)",
     };
-    CodeRule {
-        extent: Extent::Instructions,
-        ..CodeRule::new(rule, 5.0, |code| code.own_loops(|cause| matches!(cause, LoopCause::Dispatch { .. })))
-    }
+    CodeRule::of_instructions(rule, 5.0, GainModel::Unknown, |code| {
+        code.own_loops(|cause| matches!(cause, LoopCause::Dispatch { .. }))
+    })
 }
 
 pub(in crate::advice) fn branch_miss() -> CodeRule {
@@ -199,22 +174,14 @@ pub(in crate::advice) fn branch_miss() -> CodeRule {
         name: "branch-miss",
         claim: "branches on data that no predictor can know (branch mispredictions)",
         pattern: "a round of a loop takes far longer than its instructions, loads and chains explain, and a branch in it depends on loaded data",
-        threshold: text(format!(
-            "{} times the bound of its instructions and {} cycles more, by addresses and times of samples, in a function with {LEAST_FUNCTION}% of processor time; loads near by, no divisions, no calls",
-            branches::LEAST_TIMES,
-            branches::LEAST_BEYOND
-        )),
+        threshold: slow_round_threshold(branches::LEAST_TIMES, branches::LEAST_BEYOND),
         remedy: "compute without the branch (a mask, min and max, a conditional move), sort the data first, or do each case for all its elements",
         bound: "the loop beyond what its instructions take",
         source: "measured: a wrong prediction takes 24 cycles; bench/verdict has a program",
     };
-    CodeRule {
-        gain: GainModel::Loops { least: 0.7, most: 1.1 },
-        extent: Extent::Instructions,
-        ..CodeRule::new(rule, 5.0, |code| {
-            code.own_loops(|cause| matches!(cause, LoopCause::Mispredictions { .. }))
-        })
-    }
+    CodeRule::of_instructions(rule, 5.0, GainModel::Loops { least: 0.7, most: 1.1 }, |code| {
+        code.own_loops(|cause| matches!(cause, LoopCause::Mispredictions { .. }))
+    })
 }
 
 pub(in crate::advice) fn denormals() -> CodeRule {
@@ -222,20 +189,14 @@ pub(in crate::advice) fn denormals() -> CodeRule {
         name: "denormals",
         claim: "computes with numbers so near zero that the processor needs help (denormal numbers)",
         pattern: "a round of a loop of arithmetic takes far longer than its instructions, loads and chains explain, and no branch depends on its data",
-        threshold: text(format!(
-            "{} times the bound of its instructions and {} cycles more, by addresses and times of samples, in a function with {LEAST_FUNCTION}% of processor time; loads near by, no divisions, no calls",
-            branches::ASSISTED_TIMES,
-            branches::LEAST_ASSIST
-        )),
+        threshold: slow_round_threshold(branches::ASSISTED_TIMES, branches::LEAST_ASSIST),
         remedy: "have them taken for zero (-ffast-math when linking, or _MM_SET_FLUSH_ZERO_MODE and _MM_SET_DENORMALS_ZERO_MODE), or keep values from fading away: add a small constant, stop at a limit",
         bound: "the loop beyond what its instructions take",
         source: "Agner Fog, The microarchitecture of Intel, AMD and VIA CPUs: some 150 cycles for each on processors of Intel, few on those of AMD",
     };
-    CodeRule {
-        gain: GainModel::Loops { least: 0.7, most: 1.1 },
-        extent: Extent::Instructions,
-        ..CodeRule::new(rule, 5.0, |code| code.own_loops(|cause| matches!(cause, LoopCause::Assists { .. })))
-    }
+    CodeRule::of_instructions(rule, 5.0, GainModel::Loops { least: 0.7, most: 1.1 }, |code| {
+        code.own_loops(|cause| matches!(cause, LoopCause::Assists { .. }))
+    })
 }
 
 fn shared_threshold() -> &'static str {
@@ -243,5 +204,12 @@ fn shared_threshold() -> &'static str {
         "sampled addresses of an instruction in a function with {LEAST_FUNCTION}% of processor time: at least two threads, each with {} \
          of them, at the same time",
         part(LEAST_OF_SITE)
+    ))
+}
+
+/// A round that takes far longer than anything about it explains.
+fn slow_round_threshold(times: f64, cycles: f64) -> &'static str {
+    text(format!(
+        "{times} times the bound of its instructions and {cycles} cycles more, by addresses and times of samples, in a function with {LEAST_FUNCTION}% of processor time; loads near by, no divisions, no calls"
     ))
 }

@@ -12,6 +12,11 @@ pub(in crate::advice) struct Names {
 }
 
 impl Names {
+    /// Creates a set that is kept for as long as the program runs, as the rules are.
+    pub(in crate::advice) fn kept(whole: &[&'static str], begin: &[&'static str]) -> Self {
+        Self { whole: whole.to_vec().leak(), begin: begin.to_vec().leak() }
+    }
+
     /// Returns whether a function with this [`plain`] name is in the set.
     pub(super) fn has(&self, plain: &str) -> bool {
         self.whole.contains(&plain) || self.begin.iter().any(|begin| plain.starts_with(begin))

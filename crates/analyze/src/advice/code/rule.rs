@@ -55,6 +55,16 @@ impl CodeRule {
         Self { rule, in_language, gain, extent, least_percent, find, named, activity: None, apart_from: None }
     }
 
+    /// Creates a rule on instructions.
+    pub fn of_instructions(
+        rule: Rule,
+        least_percent: f64,
+        gain: GainModel,
+        find: impl Fn(&Code<'_, '_>) -> Spent + Send + Sync + 'static,
+    ) -> Self {
+        Self { gain, extent: Extent::Instructions, ..Self::new(rule, least_percent, find) }
+    }
+
     /// Returns the rule with the remedy for a language.
     pub fn in_words_of(&self, language: Option<Language>) -> &Rule {
         let own = self.in_language.iter().find(|(of, _)| Some(*of) == language);

@@ -2,8 +2,8 @@
 
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
 
-use super::MachineInstruction;
 use super::operands::access;
+use super::{MachineInstruction, name_of};
 use crate::annotate::{Class, InstructionKind, MemoryPlace};
 
 /// Computes the classes of a function's instructions.
@@ -94,7 +94,7 @@ fn kind(instruction: &Instruction) -> InstructionKind {
     if is_fence(mnemonic) {
         return InstructionKind::Fence;
     }
-    let name = format!("{mnemonic:?}").to_lowercase();
+    let name = name_of(mnemonic);
     if name.contains("sqrt") && !name.contains("rsqrt") {
         return InstructionKind::SquareRoot;
     }
@@ -123,7 +123,7 @@ fn vector_bits(instruction: &Instruction) -> u16 {
 
 /// Whether an instruction uses only the lowest element of its vector registers: `addsd`, `vmulss`, `cvtsi2sd`.
 fn is_scalar(mnemonic: Mnemonic) -> bool {
-    let name = format!("{mnemonic:?}").to_lowercase();
+    let name = name_of(mnemonic);
     let ends = ["ss", "sd", "ss2si", "sd2si", "ss2sd", "sd2ss", "2usi"];
     let is_move = matches!(mnemonic, Mnemonic::Movd | Mnemonic::Movq | Mnemonic::Vmovd | Mnemonic::Vmovq);
     // `pabsd` works on whole vectors.

@@ -2,13 +2,13 @@
 
 use iced_x86::{Mnemonic, OpKind};
 
-use super::MachineInstruction;
+use super::{MachineInstruction, name_of};
 use crate::annotate::InstructionKind;
 use crate::isa::LOAD;
 
 /// Returns the cycles from an instruction's inputs to its result.
 pub(super) fn latency(instruction: &MachineInstruction, kind: InstructionKind) -> f64 {
-    let name = instruction.name();
+    let name = name_of(instruction.0.mnemonic());
     let instruction = &instruction.0;
     let has_load = instruction.op_count() > 1
         && (1..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);

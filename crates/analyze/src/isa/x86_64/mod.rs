@@ -59,14 +59,14 @@ fn whole(register: iced_x86::Register) -> Option<Register> {
     }
 }
 
+/// Name of a mnemonic, in lower case.
+fn name_of(mnemonic: Mnemonic) -> String {
+    format!("{mnemonic:?}").to_lowercase()
+}
+
 impl MachineInstruction {
     fn has_memory(&self) -> bool {
         self.0.op_kinds().any(|kind| kind == OpKind::Memory)
-    }
-
-    /// Name of the mnemonic, in lower case.
-    fn name(&self) -> String {
-        format!("{:?}", self.0.mnemonic()).to_lowercase()
     }
 }
 
@@ -117,7 +117,7 @@ impl Decode for MachineInstruction {
     }
 
     fn is_float_arithmetic(&self) -> bool {
-        let name = self.name();
+        let name = name_of(self.0.mnemonic());
         let work = name.strip_prefix('v').unwrap_or(&name);
         let is_work = ["add", "sub", "mul", "fmadd", "fmsub", "fnmadd", "fnmsub"]
             .iter()
