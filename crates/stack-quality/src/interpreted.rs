@@ -126,7 +126,8 @@ fn language_of(profile: &Profile, dso: &plumb_profile::Dso) -> Option<Spoken> {
     read.or_else(|| OTHERS.iter().find(|other| other.files.iter().any(&is_of)).map(Spoken::Other))
 }
 
-fn file_name(path: &str) -> &str {
+/// The last part of a path.
+pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 

@@ -6,6 +6,7 @@
 use plumb_interpreters::{JitAdvice, LANGUAGES};
 use plumb_profile::{DsoKind, Profile};
 
+use crate::interpreted::file_name;
 use crate::told::Told;
 
 /// A runtime with a JIT compiler.
@@ -82,7 +83,7 @@ impl Runtime {
             .filter(|(_, process)| process.pid == pid)
             .map(|(_, process)| process.exe);
         let paths = files.map(|dso| dso.path).chain(programs).map(|path| profile.strings.get(path));
-        let names = paths.map(|path| path.rsplit('/').next().unwrap_or(path));
+        let names = paths.map(file_name);
         names.into_iter().find_map(|name| {
             let read = || LANGUAGES.iter().find(|language| language.has_file(name))?.jit.map(Runtime::Read);
             FILES.iter().find(|(file, _)| name.starts_with(file)).map(|(_, runtime)| *runtime).or_else(read)

@@ -21,7 +21,7 @@ use std::fs::File;
 use std::ops::Range;
 
 use plumb_capture_api::UnwindInfoRef;
-use plumb_interpreters::{Interpreter, LoopPart};
+use plumb_interpreters::{FrameLists, Interpreter, LoopPart};
 use plumb_process::{Backing, FileId, FileKey, FileOrigin, Vma};
 use plumb_profile::{Address, DsoId, Found, Frame, FrameId, FrameKind, ProcessId, Profile};
 use plumb_table_cache::{TableCache, TableLoader};
@@ -333,6 +333,11 @@ impl AddressSpaces {
     /// The interpreter in a file, if a known one was found.
     pub(crate) fn interpreter(&self, file: FileId) -> Option<&dyn Interpreter> {
         self.code.interpreter(file)
+    }
+
+    /// The lists of frames of a space's interpreter, if it has such.
+    pub(crate) fn frame_lists(&self, space: SpaceId) -> Option<&dyn FrameLists> {
+        self.interpreter(self.spaces.get(space).interpreter?)?.lists()
     }
 
     /// The known interpreter of a space, and the bias to add (wrapping) to its file's stated addresses.

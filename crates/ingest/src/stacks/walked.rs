@@ -89,20 +89,18 @@ impl StackBuilder<'_> {
 
     /// Whether the innermost of `rounds` eval frames is not on a native stack with these loops.
     pub(crate) fn has_idle_round(&self, space: SpaceId, rounds: usize, loops: &[bool]) -> bool {
-        let spaces = &self.processes.spaces;
-        let interpreter = spaces.get(space).interpreter.and_then(|file| spaces.interpreter(file)?.lists());
+        let lists = self.processes.spaces.frame_lists(space);
         let on_stack = loops.iter().filter(|&&is_loop| is_loop).count();
         let is_idle = on_stack > 0 && rounds == on_stack + 1;
-        is_idle && interpreter.is_some_and(|interpreter| interpreter.calls_outlast_rounds())
+        is_idle && lists.is_some_and(|lists| lists.calls_outlast_rounds())
     }
 
     /// The user frames that are eval frames with script frames: the marked ones; if script frames don't say where they
     /// run, none is marked, and as many frames are in the loop, or one more that has no script frame yet.
     fn loops_of_words(&self, space: SpaceId, parts: Parts<'_>) -> Vec<bool> {
         let loops: Vec<bool> = parts.user.iter().map(|word| word.is_loop()).collect();
-        let spaces = &self.processes.spaces;
-        let interpreter = spaces.get(space).interpreter.and_then(|file| spaces.interpreter(file)?.lists());
-        if loops.contains(&true) || !interpreter.is_some_and(|interpreter| interpreter.rounds_are_counted()) {
+        let lists = self.processes.spaces.frame_lists(space);
+        if loops.contains(&true) || !lists.is_some_and(|lists| lists.rounds_are_counted()) {
             return loops;
         }
         let rounds = parts.script.split_inclusive(|place| place.is_entry).count();
