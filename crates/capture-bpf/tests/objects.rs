@@ -4,7 +4,7 @@
 
 use plumb_capture_bpf::{
     CallFacts, CallFilter, CallSums, Calls, Faults, LoadError, LoadOptions, OffCpu, Per, ProcessSums,
-    Programs, ReplacedReturns, Stat,
+    Programs, ReplacedReturns, Stat, Trial, try_all,
 };
 use plumb_fixtures::{Requirement, needs};
 
@@ -85,4 +85,13 @@ fn faults_and_counts_are_seen() {
         check("stat with calls", Stat::load(true)).map(drop),
         check("stat", Stat::load(false)).map(drop),
     ]);
+}
+
+/// As `plumb doctor` tries them: with the programs at tracepoints and functions, which the tests above don't load.
+#[test]
+fn every_feature_is_accepted_or_too_new() {
+    none_fails(try_all(|_| Ok(())).into_iter().map(|Trial { feature, result, .. }| match result {
+        Err(error @ LoadError::Refused(_)) => check(&format!("{feature:?}"), Err::<(), _>(error)).map(drop),
+        _ => Ok(()),
+    }));
 }

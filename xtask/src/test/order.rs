@@ -43,3 +43,21 @@ pub fn sort(suites: &mut [Suite]) {
     let first = |suite: &Suite| FIRST.iter().position(|name| *name == suite.name).unwrap_or(FIRST.len());
     suites.sort_by_key(|suite| (is_alone(suite), first(suite)));
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{ALONE, FIRST};
+
+    #[test]
+    fn each_name_is_one_of_a_suite() {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("crates");
+        let folders: Vec<_> =
+            crates.read_dir().unwrap().map(|one| one.unwrap().path().join("tests")).collect();
+        for name in FIRST.iter().chain(&ALONE) {
+            let file = format!("{name}.rs");
+            assert!(folders.iter().any(|folder| folder.join(&file).exists()), "no {file} in any crate");
+        }
+    }
+}
