@@ -19,7 +19,7 @@ pub(super) fn prints(args: &Args) -> Result<Prints> {
     if args.metric.is_none() && args.metric_less.is_none() {
         return Ok(unread(args));
     }
-    let file = nameless_file().context("a temporary file for what the commands print")?;
+    let file = nameless_file().context("cannot create a temporary file for the commands' output")?;
     Ok(Prints::To(Arc::new(file)))
 }
 
