@@ -224,15 +224,16 @@ impl Drop for Output<'_> {
 }
 
 /// Prints a message on standard error, sanitised like [`Output`]: all messages with names and paths in them pass through here.
-#[expect(clippy::print_stderr, reason = "this is the place")]
 pub fn print_message(message: std::fmt::Arguments<'_>) {
     let message = message.to_string().replace(|one| one != '\n' && is_unsafe(one), "\u{fffd}");
     let message = format!("plumb: {message}");
+    // A reader that is gone does not end the command.
+    let print = |line: &str| drop(writeln!(io::stderr(), "{line}"));
     if !io::stderr().is_terminal() {
-        return eprintln!("{message}");
+        return print(&message);
     }
     let width = terminal_width();
-    message.lines().flat_map(|line| fold(line, width, HANGING)).for_each(|line| eprintln!("{line}"));
+    message.lines().flat_map(|line| fold(line, width, HANGING)).for_each(|line| print(&line));
 }
 
 /// Prints a message on standard error, prefixed with `plumb: `.
@@ -295,11 +296,7 @@ pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
         let json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
-        let csv = cause.downcast_ref::<csv::Error>().and_then(|error| match error.kind() {
-            csv::ErrorKind::Io(error) => Some(error.kind()),
-            _ => None,
-        });
-        io.or(json).or(csv) == Some(ErrorKind::BrokenPipe)
+        io.or(json) == Some(ErrorKind::BrokenPipe)
     })
 }
 

@@ -5,7 +5,7 @@
 use std::borrow::Borrow;
 use std::io;
 
-use plumb_formats::csv::field;
+use plumb_formats::csv::{field, io_error};
 use serde_json::Value;
 
 use crate::duration::time;
@@ -69,13 +69,13 @@ pub fn chosen<'c, R>(columns: &'c [Column<R>], keys: &str) -> Vec<&'c Column<R>>
 /// Writes rows as CSV, below a head.
 pub fn write_csv<R>(columns: &[impl Borrow<Column<R>>], rows: &[R], out: impl io::Write) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(out);
-    csv.write_record(columns.iter().map(|column| column.borrow().key))?;
+    csv.write_record(columns.iter().map(|column| column.borrow().key)).map_err(io_error)?;
     for row in rows {
         let cells = columns.iter().map(|column| match (column.borrow().value)(row) {
             Value::String(text) => field(&text).into_owned().into(),
             value => value,
         });
-        csv.serialize(cells.collect::<Vec<Value>>())?;
+        csv.serialize(cells.collect::<Vec<Value>>()).map_err(io_error)?;
     }
     csv.flush()
 }
@@ -104,5 +104,28 @@ mod tests {
         };
         assert_eq!(shown(&rows[0]), ["1.50 ms", "3000000 of all"]);
         assert_eq!(shown(&rows[1]), ["-", "-"]);
+    }
+    /// A closed reader, as with `head`.
+    struct Gone;
+
+    impl io::Write for Gone {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Lines that fit into the writer's buffer fail as it is emptied, others as they are written.
+    #[test]
+    fn a_closed_reader_is_told_from_other_errors() {
+        let columns: [Column<u64>; 1] = [Column::new("number", |row| (*row).into())];
+        for count in [1, 100_000] {
+            let rows: Vec<u64> = (0..count).collect();
+            let error = write_csv(&columns, &rows, Gone).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::BrokenPipe, "{count} rows: {error}");
+        }
     }
 }

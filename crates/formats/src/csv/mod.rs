@@ -4,4 +4,4 @@
 
 mod write;
 
-pub use write::{field, write};
+pub use write::{field, io_error, write};

@@ -15,7 +15,8 @@ use crate::escape::escaped;
 /// Names are [fields](field): characters that control a terminal, split a stack or start a formula are escaped.
 pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
     let mut out = ::csv::Writer::from_writer(out);
-    out.write_record(["time_ns", "event", "unit", "weight", "cpu", "pid", "tid", "comm", "stack"])?;
+    out.write_record(["time_ns", "event", "unit", "weight", "cpu", "pid", "tid", "comm", "stack"])
+        .map_err(io_error)?;
     let mut stacks: HashMap<Option<StackId>, String> = HashMap::new();
     let text = |id| profile.strings.get(id);
     let number = |id: u32| if id == Process::UNKNOWN { String::new() } else { id.to_string() };
@@ -35,9 +36,18 @@ pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
             number(thread.tid).as_str(),
             &field(text(thread.comm)),
             stack.as_str(),
-        ])?;
+        ])
+        .map_err(io_error)?;
     }
     out.flush()
+}
+
+/// Returns the system's error of a line that could not be written. The conversion of the crate `csv` hides its kind, such as that of a closed pipe.
+pub fn io_error(error: ::csv::Error) -> io::Error {
+    match error.into_kind() {
+        ::csv::ErrorKind::Io(error) => error,
+        kind => io::Error::other(format!("{kind:?}")),
+    }
 }
 
 /// Returns a text as a field of a line. Characters that break the line, control a terminal or start a spreadsheet formula are escaped,
