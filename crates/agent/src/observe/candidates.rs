@@ -9,8 +9,8 @@ use plumb_profile::{FrameKind, Profile, Sample};
 use crate::capture::PAGE_FAULTS;
 use crate::labels::{Attributes, Resources};
 
-/// Most candidates at a time: the services with the most kernel time.
-const MOST: usize = 5;
+/// Most candidates at a time: the services with the most kernel time. Each is traced for seconds in minutes, so that most of them have a turn.
+const MOST: usize = 50;
 /// Smallest share of kernel time in a candidate's CPU time.
 const SHARE: f64 = 0.2;
 /// Fewest samples of a candidate.

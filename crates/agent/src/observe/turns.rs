@@ -19,9 +19,10 @@ const FORGET: Duration = Duration::from_secs(3600);
 /// Pause between two traces of any services.
 const BETWEEN: Duration = Duration::from_secs(1);
 
-/// State of a service: when it was last a candidate, when it is traced next, and how many times it was traced.
+/// State of a service: when it was first and last a candidate, when it is traced next, and how many times it was traced.
 #[derive(Debug)]
 struct Turn {
+    first: Instant,
     seen: Instant,
     next: Instant,
     watched: usize,
@@ -41,25 +42,27 @@ impl Turns {
         self.known.retain(|_, turn| now.saturating_duration_since(turn.seen) < FORGET);
         for one in candidates {
             let turn = self.known.entry(one.attributes.clone());
-            turn.or_insert(Turn { seen: now, next: now, watched: 0 }).seen = now;
+            turn.or_insert(Turn { first: now, seen: now, next: now, watched: 0 }).seen = now;
         }
     }
 
-    /// The service to trace now: the first one that is due. While over budget, and once its pause has passed, the one that was traced least,
-    /// preferring services with long-running processes: others have no wake-up interval.
+    /// The service to trace now, of those that are due: the one that was traced least, and of several the one that has waited longest. Services
+    /// with long-running processes come first: others have no wake-up interval. While over budget none, until the pause has passed.
+    ///
+    /// Kernel time does not decide: where new services keep beginning, as in a build, small ones would never be traced.
     pub fn next<'a>(
         &self,
         candidates: &'a [Candidate],
         is_over: bool,
         now: Instant,
     ) -> Option<&'a Candidate> {
-        let turn = |one: &Candidate| self.known.get(&one.attributes).filter(|turn| turn.next <= now);
-        let mut due = candidates.iter().filter_map(|one| Some((one, turn(one)?.watched)));
-        if !is_over {
-            return due.next().map(|(one, _)| one);
-        }
         let is_time = self.last.is_none_or(|last| now.saturating_duration_since(last) >= OVER_BUDGET);
-        due.min_by_key(|(one, watched)| (!one.is_steady, *watched)).filter(|_| is_time).map(|(one, _)| one)
+        if is_over && !is_time {
+            return None;
+        }
+        let turn = |one: &Candidate| self.known.get(&one.attributes).filter(|turn| turn.next <= now);
+        let due = candidates.iter().filter_map(|one| Some((one, turn(one)?)));
+        due.min_by_key(|(one, turn)| (!one.is_steady, turn.watched, turn.first)).map(|(one, _)| one)
     }
 
     /// Notes that a service was traced until now. `found`: one of its processes still existed.
@@ -128,6 +131,26 @@ mod tests {
         let of_a: Vec<u64> = seen.iter().filter(|(_, name)| name == "a").map(|(second, _)| *second).collect();
         assert_eq!(of_a, [0, 20, 65, 190], "{seen:?}");
         assert!(seen.len() >= 7, "the other one in between: {seen:?}");
+    }
+
+    #[test]
+    fn new_services_do_not_put_off_one_that_waits() {
+        for is_over in [false, true] {
+            let (mut turns, begin) = (Turns::default(), Instant::now());
+            // With each trace begins a service that has more kernel time.
+            for round in 0..100_u32 {
+                let now = begin + OVER_BUDGET * round;
+                let new: Vec<String> = (0..2).map(|which| format!("{round}-{which}")).collect();
+                let found = candidates(&[&new[0], &new[1], "daemon"]);
+                turns.meet(&found, now);
+                let next = turns.next(&found, is_over, now).expect("one is due").clone();
+                turns.watched(&next.attributes, true, now);
+                if next == found[2] {
+                    break;
+                }
+                assert!(round < 3, "over budget: {is_over}");
+            }
+        }
     }
 
     #[test]
