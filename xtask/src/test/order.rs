@@ -6,8 +6,9 @@ use super::build::Suite;
 const FIRST: [&str; 6] = ["oracle", "explain", "pgo", "metrics", "agent", "off_cpu"];
 
 /// Suites that measure something another busy program would change. They run last, one at a time.
-const ALONE: [&str; 16] = [
+const ALONE: [&str; 17] = [
     "advice",
+    "agent_observes",
     "calls",
     "eviction",
     "interpreted",
