@@ -34,6 +34,7 @@ mod chunks;
 mod faults;
 #[cfg(test)]
 mod fields_tests;
+mod file_table;
 mod follow;
 mod layouts;
 mod loader;
@@ -51,7 +52,6 @@ mod stat;
 mod support;
 mod switch;
 mod sys;
-mod tables;
 mod trial;
 mod way_in;
 pub mod wire;

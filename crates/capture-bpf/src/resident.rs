@@ -14,8 +14,8 @@ use plumb_capture_api::UnwindInfoRef;
 use rustc_hash::FxHashMap;
 
 use crate::chunks::{Chunks, Place};
+use crate::file_table::{self, Loadable, loadable};
 use crate::layouts::Layouts;
-use crate::tables::{self, Loadable, loadable};
 use crate::wire::{
     File, MAX_FILES, MAX_PIECES, STATE_ASKED, STATE_MEMORY, STATE_NONE, STATE_READY, STATE_UNKNOWN,
     TABLE_PIECES,
@@ -188,7 +188,7 @@ impl Resident {
     /// another container, for example.
     fn same_table(&self, lent: &UnwindInfoRef<'_>) -> Option<Loaded> {
         let build_id = lent.build_id.as_ref()?;
-        let segments = tables::segments(lent)?;
+        let segments = file_table::segments(lent)?;
         let mut all = self.loaded.values();
         let is_same =
             |one: &&Loaded| one.build_id.as_ref() == Some(build_id) && one.file.segments == segments;

@@ -13,7 +13,7 @@ use plumb_unwind::{
     Svma, Walked, walk,
 };
 
-use crate::tables::{Loadable, loadable};
+use crate::file_table::{Loadable, loadable};
 use crate::wire::{
     FILE_FIRST, FRAME_NO_RETURN, MAX_FRAMES, MAX_MAPPINGS, Mapping, STATE_READY, TABLE_PIECES, WHY_ANONYMOUS,
     WHY_NO_TABLE, WHY_ODD, WHY_ROOT, WHY_UNMAPPED,

@@ -18,7 +18,7 @@ use plumb_profile::Profile;
 use plumb_symbolize::Progress;
 
 use crate::terminal::say;
-use kind::Kind;
+use kind::FileKind;
 #[cfg(feature = "server")]
 pub use payload::{Payload, payload};
 
@@ -146,13 +146,13 @@ pub(crate) fn parsed<R: Read + Seek>(mut input: R, name: &str) -> Result<Profile
     let mut start = Vec::new();
     input.by_ref().take(kind::BYTES).read_to_end(&mut start).with_context(|| name.to_string())?;
     input.rewind().with_context(|| name.to_string())?;
-    match Kind::of(&start) {
-        Kind::Recording => native::read(input).with_context(|| name.to_string()),
-        Kind::Unfinished => read_unfinished(input, name),
-        Kind::PerfData => perf_data::read(input, name),
-        Kind::Packed => read_packed(input, name),
-        Kind::Foreign => read_foreign(input, name),
-        Kind::Other(what) => bail!("{name}: {what}; {NEEDED}"),
+    match FileKind::of(&start) {
+        FileKind::Recording => native::read(input).with_context(|| name.to_string()),
+        FileKind::Unfinished => read_unfinished(input, name),
+        FileKind::PerfData => perf_data::read(input, name),
+        FileKind::Packed => read_packed(input, name),
+        FileKind::Foreign => read_foreign(input, name),
+        FileKind::Other(what) => bail!("{name}: {what}; {NEEDED}"),
     }
 }
 

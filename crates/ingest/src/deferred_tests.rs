@@ -85,7 +85,7 @@ impl Made {
     fn deferred(&mut self, tid: u32, cookie: u64, callchain: &[u64]) {
         let mut bytes = self.words(&[cookie, callchain.len() as u64]);
         bytes.extend(self.words(callchain));
-        self.feed(wire::Deferred::TYPE, 2, bytes, tid);
+        self.feed(perf_records::Deferred::TYPE, 2, bytes, tid);
     }
 
     /// Stacks, each frame an address in its file or a reason, and the samples whose part never came.
@@ -150,6 +150,6 @@ fn merged_and_lone_user_stacks_change_no_other() {
 fn a_record_that_is_too_short_is_damaged() {
     let mut made = Made::new(false, false);
     let bytes = made.words(&[33, 5, USER]);
-    made.feed(wire::Deferred::TYPE, 2, bytes, 7);
+    made.feed(perf_records::Deferred::TYPE, 2, bytes, 7);
     assert_eq!(made.finish().1.damaged_records, 1);
 }

@@ -3,7 +3,7 @@
 use plumb_capture_api::{OffThread, WalkedSample};
 use plumb_profile::EventId;
 
-use crate::wire;
+use crate::perf_records;
 
 /// A sample without its stack.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +24,8 @@ pub(crate) struct SampleHeader {
 
 impl SampleHeader {
     /// The header of a sample in a record. `syscall` comes from another source.
-    pub(crate) fn of_record(event: EventId, sample: &wire::Sample<'_>, syscall: Option<u32>) -> Self {
-        let &wire::Sample { pid, tid, time: time_ns, cpu, period: weight, in_kernel, .. } = sample;
+    pub(crate) fn of_record(event: EventId, sample: &perf_records::Sample<'_>, syscall: Option<u32>) -> Self {
+        let &perf_records::Sample { pid, tid, time: time_ns, cpu, period: weight, in_kernel, .. } = sample;
         Self { event, pid, tid, time_ns, cpu, weight, syscall, in_kernel }
     }
 

@@ -10,6 +10,7 @@ mod memory;
 mod off_cpu;
 mod options;
 mod output;
+mod perf_records;
 mod processes;
 mod recorder;
 mod registers;
@@ -19,7 +20,6 @@ mod spaces;
 mod stacks;
 mod statistics;
 mod weights;
-mod wire;
 
 pub use cgroups::EndedCgroups;
 pub use memory::ProcessMemory;
@@ -36,11 +36,11 @@ use linux_perf_event_reader::{RawData, RawEventRecord, RecordType, SampleFormat,
 use plumb_profile::{DsoId, Event, EventId, Profile};
 
 use output::Output;
+use perf_records::{Damaged, Reader};
 use processes::Processes;
 use samples::Sideband;
 use stacks::{DeferredStacks, Stacks};
 use weights::Weights;
-use wire::{Damaged, Reader};
 
 /// Builds a profile from records.
 #[derive(Debug)]
@@ -143,40 +143,42 @@ impl Ingest {
         match record.record_type {
             RecordType::SAMPLE => {
                 let mut sample =
-                    wire::Sample::decode(bytes, misc, self.weights.of(event), &record.parse_info)?;
+                    perf_records::Sample::decode(bytes, misc, self.weights.of(event), &record.parse_info)?;
                 if !record.parse_info.sample_format.contains(SampleFormat::PERIOD) {
                     sample.period = self.weights.changed(event, sample.time).unwrap_or(sample.period);
                 }
                 self.sample(event, &sample);
             }
-            RecordType::MMAP2 => self.mmap(&wire::Mmap::decode2(reader, misc)?, misc),
-            RecordType::MMAP => self.mmap(&wire::Mmap::decode(reader, misc)?, misc),
+            RecordType::MMAP2 => self.mmap(&perf_records::Mmap::decode2(reader, misc)?, misc),
+            RecordType::MMAP => self.mmap(&perf_records::Mmap::decode(reader, misc)?, misc),
             RecordType::COMM => {
                 let is_exec = misc & perf::PERF_RECORD_MISC_COMM_EXEC != 0;
-                self.comm(&wire::Comm::decode(reader)?, is_exec, time_ns());
+                self.comm(&perf_records::Comm::decode(reader)?, is_exec, time_ns());
             }
             RecordType::FORK => {
                 let is_synthetic = misc & perf::PERF_RECORD_MISC_FORK_EXEC != 0;
-                let fork = wire::Task::decode(reader)?;
+                let fork = perf_records::Task::decode(reader)?;
                 self.processes.fork(&mut self.out.profile, &fork, is_synthetic, time_ns());
             }
             RecordType::EXIT => {
                 let cpu = record.common_data().ok().and_then(|data| data.cpu);
-                self.exit(&wire::Task::decode(reader)?, cpu, time_ns())
+                self.exit(&perf_records::Task::decode(reader)?, cpu, time_ns())
             }
-            wire::Deferred::TYPE => {
+            perf_records::Deferred::TYPE => {
                 let tid = record.common_data().ok().and_then(|data| data.tid).map(i32::cast_unsigned);
-                self.deferred(tid, &wire::Deferred::decode(reader)?);
+                self.deferred(tid, &perf_records::Deferred::decode(reader)?);
             }
-            RecordType::LOST => self.out.statistics.lost_records += wire::lost(reader)?,
+            RecordType::LOST => self.out.statistics.lost_records += perf_records::lost(reader)?,
             RecordType::THROTTLE => self.out.statistics.throttled += 1,
-            RecordType::LOST_SAMPLES => self.out.statistics.lost_samples += wire::lost_samples(reader)?,
+            RecordType::LOST_SAMPLES => {
+                self.out.statistics.lost_samples += perf_records::lost_samples(reader)?
+            }
             _ => {}
         }
         Ok(())
     }
 
-    fn comm(&mut self, comm: &wire::Comm<'_>, is_exec: bool, time_ns: Option<u64>) {
+    fn comm(&mut self, comm: &perf_records::Comm<'_>, is_exec: bool, time_ns: Option<u64>) {
         if is_exec {
             let tasks = &mut self.processes.tasks;
             for tid in tasks.takes_over(comm.pid).into_iter().chain([comm.tid]) {
@@ -188,14 +190,14 @@ impl Ingest {
         self.processes.comm(&mut self.out.profile, comm, is_exec, time_ns);
     }
 
-    fn exit(&mut self, exit: &wire::Task, cpu: Option<u32>, time_ns: Option<u64>) {
+    fn exit(&mut self, exit: &perf_records::Task, cpu: Option<u32>, time_ns: Option<u64>) {
         if let Some(thread) = self.processes.tasks.threads.get_mut(&exit.tid) {
             thread.stacks.settle_cut(&mut self.out);
         }
         self.processes.exit(&mut self.out.profile, exit, cpu, time_ns);
     }
 
-    fn mmap(&mut self, mmap: &wire::Mmap<'_>, misc: u16) {
+    fn mmap(&mut self, mmap: &perf_records::Mmap<'_>, misc: u16) {
         if !mmap.is_of_kernel(misc) {
             self.processes.mmap(&mut self.out.profile, mmap);
         } else if !self.processes.scope.is_live() {

@@ -6,7 +6,7 @@ use plumb_profile::{EventId, Found, Profile, REGISTERS, RegisterSample, Sample};
 use plumb_unwind::{Architecture, Isa, Native, Registers};
 
 use crate::stacks::registers;
-use crate::{Ingest, wire};
+use crate::{Ingest, perf_records};
 
 impl Ingest {
     /// Adds the registers of a sample at `time_ns` that interrupted this thread's user code at `ip`, by DWARF number. They are dropped if
@@ -28,7 +28,12 @@ impl Ingest {
     }
 
     /// Adds the registers in the record of a sample.
-    pub(crate) fn registers_of_record(&mut self, pid: u32, sample: &Sample, recorded: &wire::Registers<'_>) {
+    pub(crate) fn registers_of_record(
+        &mut self,
+        pid: u32,
+        sample: &Sample,
+        recorded: &perf_records::Registers<'_>,
+    ) {
         let &Sample { time_ns, thread, event, .. } = sample;
         let spaces = &mut self.processes.spaces;
         let Some(space) = self.processes.tasks.space(pid) else { return };

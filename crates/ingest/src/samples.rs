@@ -7,7 +7,7 @@ use plumb_unwind::{Memory, Registers};
 use crate::header::SampleHeader;
 use crate::sideband::SidebandQueue;
 use crate::stacks::{Ending, StackBuilder, StoppedStack, cookie};
-use crate::{Ingest, wire};
+use crate::{Ingest, perf_records};
 
 /// Facts on samples that arrive before their records.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl Ingest {
     }
 
     /// Handles a sample in a record.
-    pub(crate) fn sample(&mut self, event: EventId, sample: &wire::Sample<'_>) {
+    pub(crate) fn sample(&mut self, event: EventId, sample: &perf_records::Sample<'_>) {
         let syscall = self.sideband.calls.of(sample.tid, sample.time).flatten();
         let header = SampleHeader::of_record(event, sample, syscall.filter(|_| sample.in_kernel));
         let Some(task) = self.admit(&header) else { return };

@@ -3,8 +3,8 @@
 use plumb_store::ProfileType;
 use prost::Message;
 
-use crate::wire::push::{PushRequest, RawProfileSeries, RawSample};
-use crate::wire::types::LabelPair;
+use crate::pyroscope::push::{PushRequest, RawProfileSeries, RawSample};
+use crate::pyroscope::types::LabelPair;
 
 /// The path of requests that [`push_request`] makes.
 pub const PUSH_PATH: &str = "/push.v1.PusherService/Push";

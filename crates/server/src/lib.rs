@@ -1,6 +1,6 @@
 //! The HTTP server before the profile store: takes profiles in and answers queries, in the protocols that profilers and Grafana already speak.
 //!
-//! `routes` has a file for each resource, `wire` the messages, `ingest` turns what comes into batches of the store, `query` asks the store, and `flame`
+//! `routes` has a file for each resource, `pyroscope` its messages, `ingest` turns what comes into batches of the store, `query` asks the store, and `flame`
 //! lays out flame graphs; `recordings` answers questions on recordings that were loaded, without a store, `opened` keeps files that were dropped on the page, `limits` has the limits of tenants, `watch` computes findings before somebody asks, and `webhook` sends those that begin and end. Every answer is made of data by a serializer, so nothing that is shown needs escaping here.
 //!
 //! Only this crate knows HTTP. Not here: bytes on disk (`store`), how names are found for addresses (`symbolize`), options of the command (`cli`). It prints nothing; it
@@ -24,6 +24,7 @@ mod opened;
 mod options;
 mod parameters;
 mod peers;
+mod pyroscope;
 mod query;
 mod recordings;
 mod routes;
@@ -33,7 +34,6 @@ mod symbols;
 mod tenant_gauges;
 mod watch;
 mod webhook;
-mod wire;
 
 pub use access::{Scope, TokenError, Tokens};
 pub use authorities::{AuthoritiesError, PeerAuthorities};

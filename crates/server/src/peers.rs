@@ -8,7 +8,7 @@ use plumb_store::{Selected, Selection};
 use crate::app::Context;
 use crate::authorities::PeerAuthorities;
 use crate::error::ApiError;
-use crate::wire::unwritten::UnwrittenRequest;
+use crate::pyroscope::unwritten::UnwrittenRequest;
 
 /// Time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(3);

@@ -11,8 +11,8 @@ use prost::Message as _;
 
 use crate::app::Context;
 use crate::error::ApiError;
+use crate::pyroscope::querier::StacktracesRequest;
 use crate::query;
-use crate::wire::querier::StacktracesRequest;
 use lacks::lacks;
 use recent::Key;
 

@@ -35,7 +35,7 @@ struct Made {
 
 const ALL: [Made; 3] = [
     Made {
-        sources: &["src/wire/tables.rs", "src/wire/messages.rs", "src/wire/events.rs", "src/wire/sums.rs"],
+        sources: &["src/wire/walk.rs", "src/wire/messages.rs", "src/wire/events.rs", "src/wire/sums.rs"],
         header: "bpf/wire.h",
         reader: Some("src/wire/received.rs"),
     },

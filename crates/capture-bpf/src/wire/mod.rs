@@ -8,10 +8,10 @@ mod events;
 mod messages;
 mod received;
 mod sums;
-mod tables;
+mod walk;
 
 pub use events::*;
 pub use messages::*;
 pub use received::Received;
 pub use sums::*;
-pub use tables::*;
+pub use walk::*;

@@ -13,8 +13,8 @@ use crate::terminal::Heat;
 
 use super::flame;
 use super::keys::{FILE_HELP, HELP, LIVE_HELP};
-use super::state::{State, Tab, Typing, Window};
-use super::table::{self, Table};
+use super::state::{State, Tab, TimeRange, Typing};
+use super::table::{self, ViewTable};
 
 /// Narrowest column for names.
 const NARROWEST: usize = 16;
@@ -30,7 +30,7 @@ pub struct Picture<'a> {
     pub facts: &'a [String],
     /// A sentence on a defect of the data, below the facts.
     pub warning: Option<&'a str>,
-    pub table: &'a Table,
+    pub table: &'a ViewTable,
     /// Whether to use colours.
     pub colours: bool,
 }
@@ -191,7 +191,7 @@ fn row<'a>(state: &State, picture: &'a Picture<'_>, index: usize, width: usize) 
     Line::from(spans)
 }
 
-fn name(state: &State, table: &Table, line: &table::Line, index: usize, width: usize) -> String {
+fn name(state: &State, table: &ViewTable, line: &table::ViewLine, index: usize, width: usize) -> String {
     if !state.tab.is_tree() {
         return match state.tab {
             Tab::Symbols => shorten(&line.name, width).into_owned(),
@@ -229,8 +229,8 @@ fn footer(state: &State, lines: usize, width: usize) -> Line<'static> {
     }
     let mut text = match state.window {
         _ if !state.is_live => String::new(),
-        Window::All => "all  ".to_owned(),
-        Window::Last(length) => format!("last {} s  ", length.as_secs_f64()),
+        TimeRange::All => "all  ".to_owned(),
+        TimeRange::Last(length) => format!("last {} s  ", length.as_secs_f64()),
     };
     if !state.wanted.is_empty() {
         text += &format!("/{}: {lines} lines  ", state.wanted);

@@ -8,10 +8,10 @@ use ratatui::crossterm::event::KeyCode;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use super::table::Table;
+use super::table::ViewTable;
 use crate::render::columns::left;
 
-/// The user's position in the flame graph, by [`Line::id`](super::table::Line::id)s: line numbers change when samples come in.
+/// The user's position in the flame graph, by [`ViewLine::id`]s: line numbers change when samples come in.
 #[derive(Clone, Debug, Default)]
 pub struct Position {
     /// The call under the cursor; `None`: the widest root.
@@ -34,7 +34,7 @@ pub(super) struct Cell {
 }
 
 /// The calls of each level, from the roots down and from left to right.
-pub(super) fn levels(table: &Table, position: &Position, width: usize) -> Vec<Vec<Cell>> {
+pub(super) fn levels(table: &ViewTable, position: &Position, width: usize) -> Vec<Vec<Cell>> {
     let find =
         |id: &Option<String>| id.as_ref().and_then(|id| table.lines.iter().position(|line| line.id == *id));
     let zoom = find(&position.zoom);
@@ -80,7 +80,7 @@ pub(super) fn levels(table: &Table, position: &Position, width: usize) -> Vec<Ve
 }
 
 /// The cell under the cursor: its level and its index there.
-fn cursor(levels: &[Vec<Cell>], table: &Table, position: &Position) -> (usize, usize) {
+fn cursor(levels: &[Vec<Cell>], table: &ViewTable, position: &Position) -> (usize, usize) {
     let is_at = |cell: &Cell| position.at.as_ref() == Some(&table.lines[cell.line].id);
     let found =
         levels.iter().enumerate().find_map(|(level, cells)| Some((level, cells.iter().position(is_at)?)));
@@ -92,7 +92,7 @@ fn cursor(levels: &[Vec<Cell>], table: &Table, position: &Position) -> (usize, u
 }
 
 /// Handles the arrow keys, Enter and Esc. Returns whether the key has a meaning here.
-pub(super) fn key(code: KeyCode, table: &Table, position: &mut Position, width: usize) -> bool {
+pub(super) fn key(code: KeyCode, table: &ViewTable, position: &mut Position, width: usize) -> bool {
     let levels = levels(table, position, width);
     if levels.is_empty() {
         return false;
@@ -127,7 +127,7 @@ pub(super) fn key(code: KeyCode, table: &Table, position: &mut Position, width: 
 }
 
 /// The table line of the call under the cursor.
-pub(super) fn line_at(table: &Table, position: &Position, width: usize) -> Option<usize> {
+pub(super) fn line_at(table: &ViewTable, position: &Position, width: usize) -> Option<usize> {
     let levels = levels(table, position, width);
     let (level, number) = cursor(&levels, table, position);
     levels.get(level).and_then(|cells| cells.get(number)).map(|cell| cell.line)
@@ -136,7 +136,7 @@ pub(super) fn line_at(table: &Table, position: &Position, width: usize) -> Optio
 /// The drawn lines, and the text about the call under the cursor. `wanted`: the searched text, in
 /// lower case.
 pub(super) fn draw(
-    table: &Table,
+    table: &ViewTable,
     position: &mut Position,
     wanted: &str,
     size: (usize, usize),
@@ -160,7 +160,7 @@ pub(super) fn draw(
 
 fn row(
     cells: &[Cell],
-    table: &Table,
+    table: &ViewTable,
     here: usize,
     wanted: &str,
     width: usize,

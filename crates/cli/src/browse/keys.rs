@@ -4,7 +4,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::flame;
 use super::state::{Narrow, State, Tab, Typing, typed_filter};
-use super::table::Table;
+use super::table::ViewTable;
 
 /// The work that a key asks for, besides drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub const FILE_HELP: [(&str, &str); 5] = [
 
 impl State {
     /// Handles a key. `table` is the one shown.
-    pub fn key(&mut self, key: KeyEvent, table: &Table) -> Action {
+    pub fn key(&mut self, key: KeyEvent, table: &ViewTable) -> Action {
         self.message = None;
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return if key.code == KeyCode::Char('c') { Action::Quit } else { Action::Draw };
@@ -165,13 +165,13 @@ impl State {
         Action::Draw
     }
 
-    fn open_all(&mut self, table: &Table, open: bool) {
+    fn open_all(&mut self, table: &ViewTable, open: bool) {
         let branches = table.lines.iter().filter(|line| line.children > 0);
         self.opened.extend(branches.map(|line| (line.id.clone(), open)));
         (self.cursor, self.top) = (0, 0);
     }
 
-    fn unfold(&mut self, table: &Table, visible: &[usize]) {
+    fn unfold(&mut self, table: &ViewTable, visible: &[usize]) {
         let Some(&index) = visible.get(self.cursor) else { return };
         if table.lines[index].children == 0 {
             return;
@@ -184,7 +184,7 @@ impl State {
     }
 
     /// Closes a branch. On a closed branch or a leaf, moves to the parent.
-    fn fold(&mut self, table: &Table, visible: &[usize]) {
+    fn fold(&mut self, table: &ViewTable, visible: &[usize]) {
         let Some(&index) = visible.get(self.cursor) else { return };
         let line = &table.lines[index];
         if line.children > 0 && self.is_open(table, index) && self.wanted.is_empty() {
@@ -197,7 +197,7 @@ impl State {
     }
 
     /// Narrows down: from a program or process to its functions, from a function to the stacks that contain it.
-    fn enter(&mut self, table: &Table, visible: &[usize]) -> Action {
+    fn enter(&mut self, table: &ViewTable, visible: &[usize]) -> Action {
         let narrow = visible.get(self.cursor).and_then(|&index| table.lines[index].narrow.clone());
         let Some(narrow) = narrow else {
             self.message = Some("nothing to narrow down to here".into());

@@ -9,7 +9,7 @@ use plumb_analyze::{BadSelection, Filter, Pattern, Rates, Selection, SelectionWo
 use plumb_profile::{Process, Profile};
 
 use super::flame;
-use super::table::{Line, Table};
+use super::table::{ViewLine, ViewTable};
 
 /// The views, by the kind of their lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -68,19 +68,19 @@ impl Tab {
 
 /// The part of the recording that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Window {
+pub enum TimeRange {
     /// The last stretch of this length.
     Last(Duration),
     /// Everything since the start or the last reset.
     All,
 }
 
-impl Window {
+impl TimeRange {
     /// Length in nanoseconds; `None` for [`All`](Self::All).
     pub fn nanoseconds(self) -> Option<u64> {
         match self {
-            Window::Last(length) => Some(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)),
-            Window::All => None,
+            TimeRange::Last(length) => Some(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)),
+            TimeRange::All => None,
         }
     }
 }
@@ -148,7 +148,7 @@ pub struct State {
     /// Whether functions are ordered by self time.
     pub by_self: bool,
     /// The part of the recording that is shown.
-    pub window: Window,
+    pub window: TimeRange,
     /// The parts that the user has narrowed down to, each with the view left for it.
     pub narrowed: Vec<(Narrow, Tab)>,
     /// Text that the lines must contain.
@@ -173,17 +173,17 @@ pub struct State {
     pub opened: HashMap<String, bool>,
     /// Message for the user, shown until the next key.
     pub message: Option<String>,
-    window_first: Window,
+    window_first: TimeRange,
 }
 
 impl State {
     /// The initial state for a finished recording, restricted to the samples that a filter keeps.
     pub fn of_file(tab: Tab, base: Filter) -> Self {
-        Self { is_live: false, base, ..Self::new(tab, Window::All) }
+        Self { is_live: false, base, ..Self::new(tab, TimeRange::All) }
     }
 
     /// The initial state for a live recording.
-    pub fn new(tab: Tab, window: Window) -> Self {
+    pub fn new(tab: Tab, window: TimeRange) -> Self {
         Self {
             is_live: true,
             base: Filter::default(),
@@ -202,7 +202,11 @@ impl State {
             flame: flame::Position::default(),
             opened: HashMap::new(),
             message: None,
-            window_first: if window == Window::All { Window::Last(Duration::from_secs(10)) } else { window },
+            window_first: if window == TimeRange::All {
+                TimeRange::Last(Duration::from_secs(10))
+            } else {
+                window
+            },
         }
     }
 
@@ -241,10 +245,10 @@ impl State {
 
     /// Switches to the next window: the configured one, a minute, all.
     pub fn turn_window(&mut self) {
-        let minute = Window::Last(Duration::from_secs(60));
+        let minute = TimeRange::Last(Duration::from_secs(60));
         self.window = match self.window {
-            Window::All => self.window_first,
-            window if window == minute || self.window_first == minute => Window::All,
+            TimeRange::All => self.window_first,
+            window if window == minute || self.window_first == minute => TimeRange::All,
             _ => minute,
         };
     }
@@ -257,7 +261,7 @@ impl State {
     }
 
     /// Indices of the lines to show.
-    pub fn visible(&self, table: &Table) -> Vec<usize> {
+    pub fn visible(&self, table: &ViewTable) -> Vec<usize> {
         let wanted = self.wanted.to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&wanted);
         let mut shown = vec![wanted.is_empty(); table.lines.len()];
@@ -280,7 +284,7 @@ impl State {
     }
 
     /// The line under the cursor.
-    pub fn current<'t>(&self, table: &'t Table) -> Option<&'t Line> {
+    pub fn current<'t>(&self, table: &'t ViewTable) -> Option<&'t ViewLine> {
         let index = match self.tab {
             Tab::Flame => flame::line_at(table, &self.flame, self.width),
             _ => self.visible(table).get(self.cursor).copied(),
@@ -289,7 +293,7 @@ impl State {
     }
 
     /// Whether the children of a line are shown.
-    pub fn is_open(&self, table: &Table, index: usize) -> bool {
+    pub fn is_open(&self, table: &ViewTable, index: usize) -> bool {
         let Some(line) = table.lines.get(index) else { return false };
         let by_itself = line.parent.is_none() || line.children == 1;
         !self.wanted.is_empty() || self.opened.get(&line.id).copied().unwrap_or(by_itself)

@@ -18,7 +18,7 @@ const BRANCHES: TreeOptions = TreeOptions::above(0.1);
 
 /// A line.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct ViewLine {
     /// Identifies the line, independent of its shares.
     pub id: String,
     /// Function, executable, process or thread.
@@ -41,14 +41,14 @@ pub struct Line {
 
 /// The lines of a tab.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Table {
+pub struct ViewTable {
     /// The lines in display order.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ViewLine>,
     /// Number of digits of shares.
     pub precision: Precision,
 }
 
-impl Table {
+impl ViewTable {
     /// Formats a share given in hundredths of a percent.
     pub fn percent(&self, hundredths: u32) -> String {
         self.precision.percent(f64::from(hundredths) / 100.0)
@@ -81,7 +81,7 @@ impl Table {
     }
 }
 
-fn flat(view: &View<'_>, filter: &Filter, keys: &[Key], children: bool) -> Table {
+fn flat(view: &View<'_>, filter: &Filter, keys: &[Key], children: bool) -> ViewTable {
     let options = ReportOptions { keys: keys.to_vec(), children, min_percent: 0.0 };
     let report = Report::new(view, filter, &options);
     let parts: Vec<u64> = report.rows.iter().map(|row| row.own.weight).collect();
@@ -98,7 +98,7 @@ fn flat(view: &View<'_>, filter: &Filter, keys: &[Key], children: bool) -> Table
         } else {
             task(view, row.key, keys)
         };
-        Line {
+        ViewLine {
             id: format!("{name}\u{1f}{place}"),
             name: printable(&name).into_owned(),
             place: printable(&place).into_owned(),
@@ -110,7 +110,7 @@ fn flat(view: &View<'_>, filter: &Filter, keys: &[Key], children: bool) -> Table
             narrow,
         }
     });
-    Table { lines: lines.collect(), precision }
+    ViewTable { lines: lines.collect(), precision }
 }
 
 /// Precision for the shown samples; windows of a few seconds carry no more than tenths.
@@ -159,8 +159,8 @@ fn narrow_to(frame: &ViewFrame<'_>) -> Option<Narrow> {
     frame.named.then(|| Narrow::Symbol(frame.name.to_string()))
 }
 
-fn tree(view: &View<'_>, tree: &Tree) -> Table {
-    let mut table = Table { precision: precision(view), ..Table::default() };
+fn tree(view: &View<'_>, tree: &Tree) -> ViewTable {
+    let mut table = ViewTable { precision: precision(view), ..ViewTable::default() };
     let share = |cost: plumb_analyze::Cost| (cost.percent_of(view.whole()) * 100.0).round() as u32;
     let mut pending: Vec<(usize, Option<usize>, usize)> =
         tree.roots.iter().rev().map(|&root| (root, None, 0)).collect();
@@ -179,7 +179,7 @@ fn tree(view: &View<'_>, tree: &Tree) -> Table {
         };
         let above = parent.map_or("", |parent: usize| table.lines[parent].id.as_str());
         let number = table.lines.len();
-        table.lines.push(Line {
+        table.lines.push(ViewLine {
             id: format!("{above}\u{1e}{name}\u{1f}{place}"),
             name: printable(&name).into_owned(),
             place: printable(&place).into_owned(),

@@ -62,7 +62,7 @@ pub struct Args {
 
     /// Time window shown, in seconds, or all
     #[arg(short, long, value_name = "SECONDS", default_value = "10", value_parser = window)]
-    window: state::Window,
+    window: state::TimeRange,
 
     /// Print plain-text tables, one per interval, instead of drawing on the terminal
     #[arg(short, long)]
@@ -173,12 +173,12 @@ fn interval(text: &str) -> Result<Duration, String> {
     Ok(interval)
 }
 
-fn window(text: &str) -> Result<state::Window, String> {
+fn window(text: &str) -> Result<state::TimeRange, String> {
     if text == "all" {
-        return Ok(state::Window::All);
+        return Ok(state::TimeRange::All);
     }
     match value::seconds(text)? {
         window if window.is_zero() => Err("more than 0 seconds".into()),
-        window => Ok(state::Window::Last(window)),
+        window => Ok(state::TimeRange::Last(window)),
     }
 }

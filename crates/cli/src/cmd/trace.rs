@@ -6,7 +6,7 @@ mod line;
 mod select;
 mod shown;
 mod stacks;
-mod tables;
+mod summaries;
 mod watched;
 
 use std::io;
@@ -26,7 +26,7 @@ use crate::recording::{self, notice};
 use crate::terminal::say;
 use select::Selection;
 use shown::Shown;
-use tables::Wanted;
+use summaries::Wanted;
 use watched::Watched;
 
 /// Time between two reads of the ring, after one that found calls and after one that found none.

@@ -18,7 +18,7 @@ use crate::browse::draw::{self, Picture};
 use crate::browse::keys::Action;
 use crate::browse::screen::{Screen, has_colours};
 use crate::browse::state::{Narrow, State, Tab};
-use crate::browse::table::Table;
+use crate::browse::table::ViewTable;
 use crate::examples;
 use crate::exit::Exit;
 use crate::render::label;
@@ -88,7 +88,7 @@ struct Shown<'p> {
     event: usize,
     state: State,
     facts: Vec<String>,
-    table: Table,
+    table: ViewTable,
     /// The listing that covers the view, if any.
     listing: Option<Listing>,
 }
@@ -96,7 +96,7 @@ struct Shown<'p> {
 impl<'p> Shown<'p> {
     fn new(profile: &'p Profile, events: &'p [Filter], args: &'p Args, listings: Listings) -> Self {
         let state = State::of_file(args.view, events.first().cloned().unwrap_or_default());
-        let (facts, table) = (Vec::new(), Table::default());
+        let (facts, table) = (Vec::new(), ViewTable::default());
         let mut shown =
             Shown { args, listings, profile, events, event: 0, state, facts, table, listing: None };
         let warnings = &profile.meta.warnings;
@@ -188,7 +188,7 @@ impl<'p> Shown<'p> {
             self.state.narrowed.pop();
             self.state.message = Some(error.to_string().trim_start_matches("--").to_owned());
         }
-        self.table = Table::new(self.profile, &self.state);
+        self.table = ViewTable::new(self.profile, &self.state);
         self.facts = facts(self.profile, &self.state.filter(self.profile).unwrap_or_default());
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::NEEDED;
-use super::kind::{self, Kind};
+use super::kind::{self, FileKind};
 
 /// Largest number of files with samples: perf writes one for each processor.
 const MOST_FILES: usize = 8192;
@@ -41,7 +41,7 @@ pub fn is_header_file(path: &Path) -> bool {
 }
 
 fn is_perf_data(path: &Path) -> bool {
-    start(path).is_some_and(|start| Kind::of(&start) == Kind::PerfData)
+    start(path).is_some_and(|start| FileKind::of(&start) == FileKind::PerfData)
 }
 
 /// Opens the files `data.0`, `data.1`, … beside the file with the header.
@@ -126,8 +126,8 @@ fn looks(directory: &Path, name: &str) -> Result<String> {
         );
     }
     let profile = entries.iter().map(DirEntry::path).find(|path| {
-        let kind = start(path).map(|start| Kind::of(&start));
-        matches!(kind, Some(Kind::Recording | Kind::Unfinished | Kind::PerfData))
+        let kind = start(path).map(|start| FileKind::of(&start));
+        matches!(kind, Some(FileKind::Recording | FileKind::Unfinished | FileKind::PerfData))
     });
     Ok(match profile {
         Some(path) => format!("a directory, not a profile; name a file in it, such as {}", path.display()),

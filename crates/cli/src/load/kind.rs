@@ -2,12 +2,12 @@
 
 use plumb_formats::native::UNFINISHED;
 
-/// Number of bytes that [`Kind::of`] needs, if the file has as many.
+/// Number of bytes that [`FileKind::of`] needs, if the file has as many.
 pub const BYTES: u64 = 512;
 
 /// A recognised kind of file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum FileKind {
     /// A zip archive, which recordings are.
     Recording,
     /// A recording in progress, or one that was not finished.
@@ -37,28 +37,28 @@ const KNOWN: [(&[u8], &str); 9] = [
 
 const PAGE: &str = "an HTML or SVG page";
 
-impl Kind {
+impl FileKind {
     /// Recognises a file by its first bytes.
     pub fn of(start: &[u8]) -> Self {
         if start.starts_with(b"PK\x03\x04") || start.starts_with(b"PK\x05\x06") {
-            return Kind::Recording;
+            return FileKind::Recording;
         }
         if start.starts_with(UNFINISHED) {
-            return Kind::Unfinished;
+            return FileKind::Unfinished;
         }
         if start.starts_with(b"PERFILE2") || start.starts_with(b"2ELIFREP") {
-            return Kind::PerfData;
+            return FileKind::PerfData;
         }
         if start.is_empty() {
-            return Kind::Other("an empty file");
+            return FileKind::Other("an empty file");
         }
         if plumb_formats::foreign::compression(start).is_some() {
-            return Kind::Packed;
+            return FileKind::Packed;
         }
         if let Some((_, what)) = KNOWN.iter().find(|(magic, _)| start.starts_with(magic)) {
-            return Kind::Other(what);
+            return FileKind::Other(what);
         }
-        Kind::Foreign
+        FileKind::Foreign
     }
 }
 
@@ -68,19 +68,19 @@ mod tests {
 
     #[test]
     fn kinds_are_told_apart() {
-        assert_eq!(Kind::of(b"PK\x03\x04\x0a\0"), Kind::Recording);
-        assert_eq!(Kind::of(b"plumb journal 1\ngrowth"), Kind::Unfinished);
-        assert_eq!(Kind::of(b"PERFILE2h\0\0\0"), Kind::PerfData);
-        assert_eq!(Kind::of(b"2ELIFREP\0\0\0"), Kind::PerfData);
+        assert_eq!(FileKind::of(b"PK\x03\x04\x0a\0"), FileKind::Recording);
+        assert_eq!(FileKind::of(b"plumb journal 1\ngrowth"), FileKind::Unfinished);
+        assert_eq!(FileKind::of(b"PERFILE2h\0\0\0"), FileKind::PerfData);
+        assert_eq!(FileKind::of(b"2ELIFREP\0\0\0"), FileKind::PerfData);
         for (start, word) in [(&b""[..], "empty"), (b"BZh9", "bzip2"), (b"\x7fELF\x02", "program")] {
-            let Kind::Other(what) = Kind::of(start) else { panic!("{start:?}") };
+            let FileKind::Other(what) = FileKind::of(start) else { panic!("{start:?}") };
             assert!(what.contains(word), "{start:?}: {what}");
         }
         for start in [&b"\x1f\x8b\x08"[..], b"\x28\xb5\x2f\xfd\x04", b"\xfd7zXZ\0\0"] {
-            assert_eq!(Kind::of(start), Kind::Packed, "{start:?}");
+            assert_eq!(FileKind::of(start), FileKind::Packed, "{start:?}");
         }
         for start in [&b"  {\"a\": 1}"[..], b"main;foo 12\n", b"<T as X>::f 1\n", b"\0\x01\x02"] {
-            assert_eq!(Kind::of(start), Kind::Foreign, "{start:?}");
+            assert_eq!(FileKind::of(start), FileKind::Foreign, "{start:?}");
         }
     }
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use plumb_formats::otlp::ExportRequest;
 use plumb_profile::Profile;
 
-use super::kind::{BYTES, Kind};
+use super::kind::{BYTES, FileKind};
 use super::{load, read};
 
 /// The content of a file to push.
@@ -44,5 +44,5 @@ fn may_be_foreign(path: &Path) -> bool {
     let mut start = Vec::new();
     let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|meta| meta.is_file()));
     let read = file.is_some_and(|file| file.take(BYTES).read_to_end(&mut start).is_ok());
-    read && matches!(Kind::of(&start), Kind::Foreign | Kind::Packed)
+    read && matches!(FileKind::of(&start), FileKind::Foreign | FileKind::Packed)
 }

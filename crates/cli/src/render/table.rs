@@ -32,7 +32,7 @@ pub struct Column {
 }
 
 /// The cells of a line.
-pub type Line = Vec<String>;
+pub type Cells = Vec<String>;
 
 /// Narrowest column when fitting a terminal; the kernel's name still fits.
 const NARROWEST: usize = 18;
@@ -45,7 +45,7 @@ pub const LONG: usize = 80;
 
 /// Writes the table. On a terminal no line is wider than it, and template arguments in long names are folded everywhere, unless `full`
 /// asks for complete names. A last line names the columns that do not fit the terminal.
-pub fn write(columns: &[Column], lines: &[Line], full: bool, out: &mut Output<'_>) -> io::Result<()> {
+pub fn write(columns: &[Column], lines: &[Cells], full: bool, out: &mut Output<'_>) -> io::Result<()> {
     let mut folded = Vec::new();
     let lines = if full {
         lines
@@ -65,8 +65,8 @@ pub fn write(columns: &[Column], lines: &[Line], full: bool, out: &mut Output<'_
         if stay.contains(&false) {
             let kept = |index: &usize| stay[*index];
             let fewer: Vec<Column> = (0..columns.len()).filter(kept).map(|index| columns[index]).collect();
-            let of = |line: &Line| (0..line.len()).filter(kept).map(|index| line[index].clone()).collect();
-            write(&fewer, &lines.iter().map(of).collect::<Vec<Line>>(), full, out)?;
+            let of = |line: &Cells| (0..line.len()).filter(kept).map(|index| line[index].clone()).collect();
+            write(&fewer, &lines.iter().map(of).collect::<Vec<Cells>>(), full, out)?;
             let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();
             return text::not_shown(&titles, &stay).map_or(Ok(()), |line| writeln!(out, "# {line}"));
         }
@@ -99,7 +99,7 @@ fn fold_templates((column, cell): (&Column, &String)) -> String {
     }
 }
 
-fn layout(columns: &[Column], widths: &[usize], line: &Line, cuts: bool, out: &Output<'_>) -> String {
+fn layout(columns: &[Column], widths: &[usize], line: &Cells, cuts: bool, out: &Output<'_>) -> String {
     let mut text = String::new();
     for ((column, &width), cell) in columns.iter().zip(widths).zip(line) {
         text.push_str("  ");
@@ -157,7 +157,7 @@ fn that_fit(columns: &[Column], widths: &[usize], limit: usize) -> Vec<bool> {
 
 /// Narrows columns until a line fits: functions by folding template arguments, then the widest column.
 /// Functions get three times the width of files.
-fn fit(columns: &[Column], lines: &[Line], widths: &mut [usize], limit: usize) {
+fn fit(columns: &[Column], lines: &[Cells], widths: &mut [usize], limit: usize) {
     let mut excess = widths.iter().map(|width| width + 2).sum::<usize>().saturating_sub(limit);
     for (index, _) in columns.iter().enumerate().filter(|(_, column)| column.layout == Layout::Function) {
         let collapsed = lines.iter().map(|line| text::width(&collapse_templates(&line[index])));

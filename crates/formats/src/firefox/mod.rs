@@ -3,8 +3,8 @@
 //! <https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md>. Version 55 is written, which
 //! every newer Firefox Profiler reads.
 
+mod columns;
 mod read;
-mod tables;
 mod write;
 
 pub(crate) use read::read;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use plumb_profile::{AddressSpace, BuildId, FrameId, FrameKind, Profile, Sample, StackId, ThreadId};
 
-use super::tables::{File, NEWEST, Samples, Thread};
+use super::columns::{File, NEWEST, Samples, Thread};
 use crate::foreign::{Assembly, Place, ReadError, TOO_LARGE, whole};
 
 /// Largest number of nested inlined calls in one frame; further ones become frames of their own.

@@ -5,11 +5,11 @@
 //! message is `ProfilesData`, which has the same form as a collector's `ExportProfilesServiceRequest`. Elsewhere: reading it (`server`),
 //! sending it; `is` distinguishes it from readable formats.
 
+mod dictionary;
 mod json;
 pub mod message;
 mod request;
 mod resources;
-mod tables;
 mod write;
 
 pub use request::{ExportRequest, refusal};

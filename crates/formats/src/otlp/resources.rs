@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use plumb_profile::{EventId, ProcessId, Profile, StackId};
 use prost::Message;
 
+use super::dictionary::DictionaryTables;
 use super::message::{self, KeyValue};
-use super::tables::DictionaryTables;
 use super::write::type_and_unit;
 
 /// The resources of the samples, and the time of recording.

@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use plumb_profile::{EventId, Process, Profile, StackId, ThreadId};
 use prost::Message;
 
+use super::dictionary::DictionaryTables;
 use super::message::{self, AnyValue, OneValue};
-use super::tables::DictionaryTables;
 
 /// Writes a profile per event, in which equal stacks of a thread are one sample with all its times and weights, or with their
 /// sum if the recording has no times.

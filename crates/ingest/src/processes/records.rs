@@ -5,7 +5,7 @@ use plumb_profile::Profile;
 
 use super::tasks::{Name, Process, Thread};
 use super::{Processes, lives};
-use crate::wire::{self, FileMark};
+use crate::perf_records::{self, FileMark};
 
 /// Most exited tasks that are kept, for samples of their last moments.
 const REMEMBERED_EXITS: usize = 64;
@@ -15,7 +15,7 @@ impl Processes {
     pub(crate) fn comm(
         &mut self,
         profile: &mut Profile,
-        comm: &wire::Comm<'_>,
+        comm: &perf_records::Comm<'_>,
         is_exec: bool,
         time_ns: Option<u64>,
     ) {
@@ -61,7 +61,7 @@ impl Processes {
     pub(crate) fn fork(
         &mut self,
         profile: &mut Profile,
-        fork: &wire::Task,
+        fork: &perf_records::Task,
         is_synthetic: bool,
         time_ns: Option<u64>,
     ) {
@@ -93,7 +93,7 @@ impl Processes {
     fn fork_process(
         &mut self,
         profile: &mut Profile,
-        fork: &wire::Task,
+        fork: &perf_records::Task,
         is_synthetic: bool,
         time_ns: Option<u64>,
     ) {
@@ -127,7 +127,7 @@ impl Processes {
     pub(crate) fn exit(
         &mut self,
         profile: &mut Profile,
-        exit: &wire::Task,
+        exit: &perf_records::Task,
         cpu: Option<u32>,
         time_ns: Option<u64>,
     ) {
@@ -164,7 +164,7 @@ impl Processes {
     }
 
     /// A process has mapped a file or memory.
-    pub(crate) fn mmap(&mut self, profile: &mut Profile, mmap: &wire::Mmap<'_>) {
+    pub(crate) fn mmap(&mut self, profile: &mut Profile, mmap: &perf_records::Mmap<'_>) {
         if !mmap.executable {
             return;
         }

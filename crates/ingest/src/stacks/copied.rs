@@ -13,9 +13,9 @@ use super::draft::{Ending, cut_of};
 use super::kernel;
 use super::script::Rest;
 use super::stitch::{Beyond, Border};
+use crate::perf_records::{self, Stack};
 use crate::sideband::SidebandQueue;
 use crate::spaces::SpaceId;
-use crate::wire::{self, Stack};
 
 /// The memory available for unwinding a copied stack.
 #[derive(Clone, Copy)]
@@ -78,7 +78,7 @@ impl Memory for StackCopy<'_> {
 }
 
 /// The registers of a sample by DWARF number; `None` if the program counter or the stack pointer is missing.
-pub(crate) fn registers(sampled: &wire::Registers<'_>) -> Option<Registers> {
+pub(crate) fn registers(sampled: &perf_records::Registers<'_>) -> Option<Registers> {
     let mut registers = Registers::unknown();
     sampled.by_dwarf_number().for_each(|(number, value)| registers.set(number, value));
     [Native::PC, Native::SP].iter().all(|&number| registers.get(number).is_some()).then_some(registers)
@@ -102,7 +102,7 @@ impl StackBuilder<'_> {
     /// Appends the kernel frames of a record. `before`: how many of these, innermost first, belong to the sampling itself.
     pub(crate) fn kernel_of_record(
         &mut self,
-        sample: &wire::Sample<'_>,
+        sample: &perf_records::Sample<'_>,
         before: impl FnOnce(&mut dyn Iterator<Item = u64>) -> usize,
     ) {
         if let Some(callchain) = sample.callchain {
@@ -119,7 +119,7 @@ impl StackBuilder<'_> {
     /// interpreted programs.
     pub(crate) fn user_of_record(
         &mut self,
-        sample: &wire::Sample<'_>,
+        sample: &perf_records::Sample<'_>,
         scripts: &mut SidebandQueue<Script>,
     ) -> Ending {
         let space = self.space();
@@ -162,7 +162,7 @@ impl StackBuilder<'_> {
     /// Unwinds a copied stack by all available means. Also returns the space that the process has by then.
     fn walk_copy(
         &mut self,
-        sample: &wire::Sample<'_>,
+        sample: &perf_records::Sample<'_>,
         mut space: SpaceId,
         mut registers: Registers,
         memory: &mut StackCopy<'_>,
@@ -324,7 +324,7 @@ impl StackBuilder<'_> {
     }
 
     /// A sample of another architecture: only its kernel's callchain is known.
-    fn other_architecture(&mut self, sample: &wire::Sample<'_>, space: SpaceId) -> Ending {
+    fn other_architecture(&mut self, sample: &perf_records::Sample<'_>, space: SpaceId) -> Ending {
         match self.user_callchain(sample, Some(space)) {
             Ending::Truncation(Truncation::NoUserStack, dso) => {
                 Ending::Truncation(Truncation::OtherArchitecture, dso)
@@ -334,7 +334,7 @@ impl StackBuilder<'_> {
     }
 
     /// A sample of a 32-bit process: only its program counter is known.
-    fn only_pc(&mut self, sampled: &wire::Registers<'_>, space: SpaceId) -> Ending {
+    fn only_pc(&mut self, sampled: &perf_records::Registers<'_>, space: SpaceId) -> Ending {
         let ip = sampled.by_dwarf_number().find(|(number, _)| *number == Native::PC);
         let Some((_, ip)) = ip else { return Ending::Truncation(Truncation::OtherArchitecture, None) };
         let id = self.user_frame(space, (ip, false, Found::Sampled));
@@ -343,7 +343,7 @@ impl StackBuilder<'_> {
     }
 
     /// The user part of the kernel's own callchain (frame pointers), for recordings without registers.
-    fn user_callchain(&mut self, sample: &wire::Sample<'_>, space: Option<SpaceId>) -> Ending {
+    fn user_callchain(&mut self, sample: &perf_records::Sample<'_>, space: Option<SpaceId>) -> Ending {
         let Some(space) = space else {
             return if sample.in_kernel {
                 Ending::Absent

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::kernel::links;
 use crate::stacks::{Ending, StackBuilder};
-use crate::{Ingest, wire};
+use crate::{Ingest, perf_records};
 
 /// Samples whose user stack is yet to come, by thread and cookie.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl DeferredStacks {
 
 impl Ingest {
     /// Adds the user stack to the samples that waited for it.
-    pub(crate) fn deferred(&mut self, tid: Option<u32>, deferred: &wire::Deferred<'_>) {
+    pub(crate) fn deferred(&mut self, tid: Option<u32>, deferred: &perf_records::Deferred<'_>) {
         for index in self.deferred_stacks.take(tid, deferred.cookie) {
             let Some(sample) = self.out.profile.samples.get(index) else { continue };
             let thread = &self.out.profile.threads[sample.thread];

@@ -9,7 +9,7 @@ use plumb_profile::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::wire::Words;
+use crate::perf_records::Words;
 
 /// Name of the kernel itself, as in perf.
 pub(crate) const KERNEL: &str = "[kernel.kallsyms]";

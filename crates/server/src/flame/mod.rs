@@ -1,6 +1,6 @@
 //! Flame graphs in Pyroscope's layout: the largest calls in rows of numbers, the rest summed up as "other".
 //!
-//! `prune` chooses the calls, `layout` puts them in rows. Elsewhere: encoding of rows (`wire`), sums of calls (`store`).
+//! `prune` chooses the calls, `layout` puts them in rows. Elsewhere: encoding of rows (`pyroscope`), sums of calls (`store`).
 
 mod layout;
 mod prune;
@@ -10,7 +10,7 @@ use plumb_store::CallTree;
 
 use layout::Layout;
 
-use crate::wire::querier::{FlameGraph, FlameGraphDiff, Level};
+use crate::pyroscope::querier::{FlameGraph, FlameGraphDiff, Level};
 
 /// The flame graph of one selection, with about `nodes` boxes.
 pub(crate) fn graph(tree: &CallTree<1>, nodes: usize) -> FlameGraph {

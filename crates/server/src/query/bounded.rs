@@ -10,7 +10,7 @@ use plumb_formats::pprof::message::Profile;
 use super::rows::CountedRows;
 use crate::app::Context;
 use crate::error::ApiError;
-use crate::wire::querier::StacktracesRequest;
+use crate::pyroscope::querier::StacktracesRequest;
 
 /// A profile within the limits of a query.
 pub(crate) struct BoundedProfile {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use plumb_store::{CallTree, Dictionary, StackNodeId};
 
 use crate::error::{ApiError, ErrorCode};
-use crate::wire::types::StackTraceSelector;
+use crate::pyroscope::types::StackTraceSelector;
 
 /// The functions that stacks have to begin with, outermost first; empty: all stacks.
 pub(crate) fn functions(selector: Option<StackTraceSelector>) -> Result<Vec<String>, ApiError> {

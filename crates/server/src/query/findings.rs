@@ -30,7 +30,7 @@ use super::versions::{Compared, compare, version_of};
 use super::windows::Windows;
 use crate::app::Context;
 use crate::error::{ApiError, ErrorCode};
-use crate::wire::querier::StacktracesRequest;
+use crate::pyroscope::querier::StacktracesRequest;
 
 /// Most profile types beside CPU time of which the versions of a service are compared.
 const OTHER_TYPES: usize = 6;

@@ -2,7 +2,7 @@
 
 use plumb_store::Selector;
 
-use crate::wire::querier::StacktracesRequest;
+use crate::pyroscope::querier::StacktracesRequest;
 
 /// Least time before the range in which earlier versions are looked for, in milliseconds.
 const LEAST_BEFORE: i64 = 900_000;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use plumb_formats::pprof::message::{Location, Profile};
 
-use crate::wire::types::GoPgo;
+use crate::pyroscope::types::GoPgo;
 
 /// Keeps the innermost locations of each stack, and sums up stacks that are equal then. If callees are aggregated, the innermost location has
 /// no line, as the compiler only weighs calls of the function. `inlined`: locations that are calls inlined into the next one, with which they count as

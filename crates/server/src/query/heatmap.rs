@@ -9,7 +9,7 @@ use super::selection::{Range, of_type, select};
 use super::series::{GroupedProfile, grouped, limit, step_millis, step_of};
 use crate::app::Context;
 use crate::error::{ApiError, ErrorCode};
-use crate::wire::series::{HeatmapSeries, HeatmapSlot, SelectHeatmapRequest, SelectHeatmapResponse};
+use crate::pyroscope::series::{HeatmapSeries, HeatmapSlot, SelectHeatmapRequest, SelectHeatmapResponse};
 
 /// Number of value ranges.
 const RANGES: usize = 20;

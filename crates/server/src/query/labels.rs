@@ -7,11 +7,11 @@ use plumb_store::{Labels, PROFILE_TYPE, ProfileType, Selected, Selector};
 use super::selection::{Range, select};
 use crate::app::Context;
 use crate::error::ApiError;
-use crate::wire::querier::{
+use crate::pyroscope::querier::{
     AnalyzeQueryRequest, AnalyzeQueryResponse, ProfileTypesRequest, ProfileTypesResponse, QueryImpact,
     QueryScope, SeriesRequest, SeriesResponse,
 };
-use crate::wire::types;
+use crate::pyroscope::types;
 
 /// The labels of the series that match any of the selectors; of all series without selectors.
 fn series(context: &Context, matchers: &[String], range: Range) -> Result<Vec<Labels>, ApiError> {

@@ -12,7 +12,7 @@ use super::rows::CountedRows;
 use super::windows::{FunctionsOfStacks, Windows};
 use crate::app::Context;
 use crate::error::ApiError;
-use crate::wire::querier::StacktracesRequest;
+use crate::pyroscope::querier::StacktracesRequest;
 
 /// Name of profiles of all waits.
 const OFF_CPU: &str = "off_cpu";

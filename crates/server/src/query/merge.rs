@@ -8,7 +8,7 @@ use super::selection::{Range, nodes, of_type, select};
 use crate::app::Context;
 use crate::error::{ApiError, ErrorCode};
 use crate::flame;
-use crate::wire::querier::{
+use crate::pyroscope::querier::{
     DiffRequest, DiffResponse, MergeProfileRequest, PprofAnswer, SpanProfileRequest, StacktracesRequest,
     StacktracesResponse,
 };

@@ -1,6 +1,6 @@
 //! Questions answered from the store, as `querier.v1` means them. A file for each kind of answer.
 //!
-//! Not here: messages (`wire`), rows of flame graphs (`flame`), the protocol (`connect`).
+//! Not here: messages (`pyroscope`), rows of flame graphs (`flame`), the protocol (`connect`).
 
 mod bounded;
 mod bursts;

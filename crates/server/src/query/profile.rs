@@ -18,8 +18,8 @@ use super::selection::{Range, of_type, profile_type, select};
 use crate::app::Context;
 use crate::connect::Answer;
 use crate::error::{ApiError, ErrorCode};
-use crate::wire::profile_json::Json;
-use crate::wire::querier::{MergeProfileRequest, StacktracesRequest};
+use crate::pyroscope::profile_json::Json;
+use crate::pyroscope::querier::{MergeProfileRequest, StacktracesRequest};
 
 /// Start address of the mapping of a file whose frames have file offsets, and the offset mapped there.
 const FILE_OFFSETS: u64 = 4096;

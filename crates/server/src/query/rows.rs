@@ -16,7 +16,7 @@ use super::profile::merged;
 use super::selection::{Range, profile_type, select};
 use crate::app::Context;
 use crate::error::ApiError;
-use crate::wire::querier::StacktracesRequest;
+use crate::pyroscope::querier::StacktracesRequest;
 
 /// Labels that differ between the kinds of one profile.
 const KIND_LABELS: [&str; 3] = [PROFILE_TYPE, "__type__", "__unit__"];

@@ -10,7 +10,7 @@ use super::lasting::{Beginnings, parts};
 use super::selection::{Range, of_type, select};
 use crate::app::Context;
 use crate::error::ApiError;
-use crate::wire::series::{Point, SelectSeriesRequest, SelectSeriesResponse, Series};
+use crate::pyroscope::series::{Point, SelectSeriesRequest, SelectSeriesResponse, Series};
 
 /// The number of [`SelectSeriesRequest::aggregation`] for means.
 pub(crate) const AVERAGE: i32 = 1;

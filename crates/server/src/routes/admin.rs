@@ -10,7 +10,7 @@ use axum::routing::post;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::parameters::Parameters;
-use crate::wire::unwritten::UnwrittenRequest;
+use crate::pyroscope::unwritten::UnwrittenRequest;
 
 pub(super) fn routes() -> Router<App> {
     Router::new()

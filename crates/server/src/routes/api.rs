@@ -17,10 +17,10 @@ use crate::client::default_type;
 use crate::error::{ApiError, ErrorCode};
 use crate::moment;
 use crate::parameters::Parameters;
+use crate::pyroscope::querier::{DiffRequest, StacktracesRequest};
+use crate::pyroscope::series::SelectSeriesRequest;
+use crate::pyroscope::types::{LabelNamesRequest, LabelValuesRequest};
 use crate::query;
-use crate::wire::querier::{DiffRequest, StacktracesRequest};
-use crate::wire::series::SelectSeriesRequest;
-use crate::wire::types::{LabelNamesRequest, LabelValuesRequest};
 
 /// OpenAPI description of the API.
 const OPENAPI: &str = include_str!("openapi.json");

@@ -23,7 +23,7 @@ use crate::app::App;
 use crate::connect::{self, Codec};
 use crate::error::{ApiError, ErrorCode};
 use crate::ingest::{OTLP, add_otlp, check_json, check_message};
-use crate::wire::status::Status;
+use crate::pyroscope::status::Status;
 
 /// The method of the service, as its path in gRPC.
 const EXPORT: &str = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";

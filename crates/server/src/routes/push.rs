@@ -11,7 +11,7 @@ use crate::connect::{self, Codec, PackedBody};
 use crate::error::ApiError;
 use crate::ingest::{PUSH, PprofReader, check_json, check_message, series_labels};
 use crate::options::IngestLimits;
-use crate::wire::push::{PushRequest, PushResponse};
+use crate::pyroscope::push::{PushRequest, PushResponse};
 
 pub(super) fn routes() -> Router<App> {
     Router::new().route("/push.v1.PusherService/Push", post(push))

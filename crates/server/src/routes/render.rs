@@ -14,11 +14,11 @@ use crate::app::{App, Context};
 use crate::error::{ApiError, ErrorCode};
 use crate::moment;
 use crate::parameters::Parameters;
+use crate::pyroscope::flamebearer::{Metadata, Rendered, Timeline};
+use crate::pyroscope::querier::{DiffRequest, ProfileTypesRequest, StacktracesRequest};
+use crate::pyroscope::series::SelectSeriesRequest;
+use crate::pyroscope::types::LabelValuesRequest;
 use crate::query;
-use crate::wire::flamebearer::{Metadata, Rendered, Timeline};
-use crate::wire::querier::{DiffRequest, ProfileTypesRequest, StacktracesRequest};
-use crate::wire::series::SelectSeriesRequest;
-use crate::wire::types::LabelValuesRequest;
 
 pub(super) fn routes() -> Router<App> {
     Router::new()

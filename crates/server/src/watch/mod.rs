@@ -22,9 +22,9 @@ use crate::client::default_type;
 use crate::error::ApiError;
 use crate::moment;
 use crate::options::WatchOptions;
+use crate::pyroscope::types::LabelValuesRequest;
 use crate::query::{self, FindingsRequest};
 use crate::webhook::Webhook;
-use crate::wire::types::LabelValuesRequest;
 
 /// An hour, the default range of the page and of `plumb query`, in milliseconds.
 pub(crate) const HOUR: i64 = 3_600_000;

@@ -8,7 +8,7 @@ use plumb_analyze::{
 
 use super::sections::{cell, tells_kernel};
 use super::{Args, again, calls, lacks, loops, nameless, title, waits};
-use crate::render::document::{Block, Document, Section, Text};
+use crate::render::document::{Block, Document, ReportSection, Text};
 use crate::render::duration::time;
 use crate::render::label;
 use crate::render::table::Layout;
@@ -27,7 +27,7 @@ const MUCH_WAITED: f64 = 0.1;
 
 /// The one-screen document.
 pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Document {
-    let mut section = Section::new("");
+    let mut section = ReportSection::new("");
     section.blocks.extend(failure(report).map(Block::Strong));
     let gap = report.view.profile().meta.coverage_gap();
     gap.into_iter().for_each(|gap| section.say(format!("{gap}.")));
@@ -208,7 +208,7 @@ fn wheres(report: &Explanation<'_>, cause: &CodeAdvice) -> Option<Text> {
 }
 
 /// Other causes, one per line.
-fn further(report: &Explanation<'_>, section: &mut Section) {
+fn further(report: &Explanation<'_>, section: &mut ReportSection) {
     let first = match report.first() {
         Some((Bottleneck::Code(index), _)) => Some(index),
         Some((Bottleneck::Function(frame), _)) => report.instructions_of(frame),
@@ -238,7 +238,7 @@ fn further(report: &Explanation<'_>, section: &mut Section) {
 }
 
 /// The functions with the largest self time.
-fn functions(report: &Explanation<'_>, section: &mut Section) {
+fn functions(report: &Explanation<'_>, section: &mut ReportSection) {
     let line = |function: &HotFunction| {
         vec![
             short_percent(function.own_share.percent),

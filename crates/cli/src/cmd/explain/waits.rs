@@ -7,7 +7,7 @@ use plumb_analyze::{BoundBy, Cost, Explanation, FrameIndex, View, WaitKind, Wait
 use plumb_profile::{Event, Profile};
 
 use super::{Args, again};
-use crate::render::document::{Block, Section, Text};
+use crate::render::document::{Block, ReportSection, Text};
 use crate::render::duration::time;
 use crate::render::label;
 use plumb_documents::explain::headline::short_percent;
@@ -26,7 +26,7 @@ const LEAST_OF_ROW: f64 = 10.0;
 const LATE_NS: u64 = 100_000_000;
 
 /// Omitted for a target that runs most of the time; threads of Go wait for goroutines, so their waits are shown only on request.
-pub(super) fn say(report: &Explanation<'_>, args: &Args, section: &mut Section) {
+pub(super) fn say(report: &Explanation<'_>, args: &Args, section: &mut ReportSection) {
     let Some(waits) = blocked(report, args) else { return };
     let mut lines = lines(waits);
     lines.extend(idle(waits));

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use plumb_analyze::{Cost, Key, Kind, Precision, Report, Rest, Row, View, rounded_shares};
 
 use super::Args;
-use super::table::{self, Column, Layout, Line};
+use super::table::{self, Cells, Column, Layout};
 use crate::terminal::{Output, printable};
 
 /// Default of `--sort`.
@@ -19,7 +19,7 @@ pub fn write(view: &View<'_>, report: &Report, args: &Args, out: &mut Output<'_>
     let names = FileNames::new(view, report, args);
     let sort = &without_constant(report, args, &names, out)?[..];
     let shown = shown_rows(report, args, out);
-    let lines: Vec<Line> = report.rows[..shown]
+    let lines: Vec<Cells> = report.rows[..shown]
         .iter()
         .enumerate()
         .map(|(index, row)| {

@@ -7,7 +7,7 @@ use anyhow::Result;
 use plumb_record::{LiveSession, WindowSum};
 
 use crate::browse::state::{State, Tab};
-use crate::browse::table::Table;
+use crate::browse::table::ViewTable;
 use crate::render::table::{self as text, Column, Layout};
 use crate::terminal::{Output, printable};
 
@@ -62,7 +62,7 @@ fn print_each(args: &Args, state: &State, printed: &mut u64, sampling: &Sampling
 }
 
 fn print(args: &Args, stretch: &WindowSum, state: &State, is_next: bool) -> Result<()> {
-    let table = Table::new(&stretch.profile, state);
+    let table = ViewTable::new(&stretch.profile, state);
     let mut out = Output::stdout();
     if is_next {
         writeln!(out)?;
@@ -83,7 +83,7 @@ fn write_facts(facts: &[String], gap: Option<&str>, out: &mut Output<'_>) -> Res
 pub(super) fn last(
     facts: &[String],
     gap: Option<&str>,
-    table: &Table,
+    table: &ViewTable,
     args: &Args,
     state: &State,
 ) -> Result<()> {
@@ -94,7 +94,7 @@ pub(super) fn last(
     Ok(())
 }
 
-fn write_table(table: &Table, args: &Args, state: &State, out: &mut Output<'_>) -> Result<()> {
+fn write_table(table: &ViewTable, args: &Args, state: &State, out: &mut Output<'_>) -> Result<()> {
     let visible = state.visible(table);
     let rows = if args.rows == 0 { visible.len() } else { args.rows.min(visible.len()) };
     let column = |title, layout| Column { title, layout };
@@ -110,7 +110,7 @@ fn write_table(table: &Table, args: &Args, state: &State, out: &mut Output<'_>) 
         _ => Layout::Word,
     };
     columns.extend([column(name, layout), column(place, Layout::Path)]);
-    let lines: Vec<text::Line> = visible
+    let lines: Vec<text::Cells> = visible
         .iter()
         .take(rows)
         .filter_map(|&index| table.lines.get(index))

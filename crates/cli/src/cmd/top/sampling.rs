@@ -12,7 +12,7 @@ use plumb_profile::Profile;
 use plumb_record::{LiveSession, Notices, Step, WindowSum};
 
 use super::Left;
-use crate::browse::state::Window;
+use crate::browse::state::TimeRange;
 
 /// Longest sleep: bounds the delay of a query, and files must be opened before the target deletes them.
 const STEP: Duration = Duration::from_millis(50);
@@ -20,7 +20,7 @@ const STEP: Duration = Duration::from_millis(50);
 /// A query about the recording.
 enum Question {
     /// The samples of a window that ends now or at an earlier time.
-    Stretch(Window, Option<u64>),
+    Stretch(TimeRange, Option<u64>),
     /// The whole recording so far.
     Everything,
     /// Discard the samples so far.
@@ -49,7 +49,7 @@ pub(super) struct Sampling {
 
 impl Sampling {
     /// Requests a window that ends now or at an earlier time.
-    pub fn ask_for(&self, window: Window, until_ns: Option<u64>) {
+    pub fn ask_for(&self, window: TimeRange, until_ns: Option<u64>) {
         self.ask(Question::Stretch(window, until_ns));
     }
 

@@ -14,7 +14,7 @@ use crate::browse::draw::{self, Picture};
 use crate::browse::keys::Action;
 use crate::browse::screen::{Screen, has_colours};
 use crate::browse::state::State;
-use crate::browse::table::Table;
+use crate::browse::table::ViewTable;
 use crate::terminal::say;
 
 /// Longest delay of a key press.
@@ -27,7 +27,7 @@ struct Shown {
     /// Number of windows that were requested and have not arrived.
     awaited: usize,
     facts: Vec<String>,
-    table: Table,
+    table: ViewTable,
     saving: Saving,
     /// Options for looking up names when a recording is saved.
     symbols: plumb_symbolize::Options,
@@ -48,7 +48,7 @@ pub(super) fn run(
         stretch: WindowSum::default(),
         awaited: 0,
         facts: Vec::new(),
-        table: Table::default(),
+        table: ViewTable::default(),
         saving: Saving::default(),
         symbols: request.symbols(),
         colours: has_colours(),
@@ -132,7 +132,7 @@ impl Shown {
             }
         }
         // At once from the data at hand, then from the requested window.
-        self.table = Table::new(&self.stretch.profile, &self.state);
+        self.table = ViewTable::new(&self.stretch.profile, &self.state);
         self.ask(sampling);
     }
 
@@ -145,7 +145,7 @@ impl Shown {
     /// Recomputes the lines.
     fn show(&mut self, stretch: WindowSum, args: &Args) {
         self.stretch = stretch;
-        self.table = Table::new(&self.stretch.profile, &self.state);
+        self.table = ViewTable::new(&self.stretch.profile, &self.state);
         self.facts = facts(&self.stretch, args.interval);
     }
 

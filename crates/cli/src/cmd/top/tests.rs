@@ -13,8 +13,8 @@ use plumb_fixtures::Made;
 use super::facts::facts;
 use crate::browse::draw::{self, Picture};
 use crate::browse::keys::Action;
-use crate::browse::state::{State, Tab, Window};
-use crate::browse::table::Table;
+use crate::browse::state::{State, Tab, TimeRange};
+use crate::browse::table::ViewTable;
 
 /// Samples of a program with two threads, and of another program.
 fn made() -> Made {
@@ -35,12 +35,12 @@ struct Top {
 
 impl Top {
     fn new(tab: Tab) -> Self {
-        let state = State::new(tab, Window::Last(Duration::from_secs(10)));
+        let state = State::new(tab, TimeRange::Last(Duration::from_secs(10)));
         Self { made: made(), state, size: (80, 24), warning: None }
     }
 
-    fn table(&self) -> Table {
-        Table::new(&self.made.profile, &self.state)
+    fn table(&self) -> ViewTable {
+        ViewTable::new(&self.made.profile, &self.state)
     }
 
     fn press(&mut self, code: KeyCode) -> Action {
@@ -196,8 +196,8 @@ fn keys_ask_for_what_others_do() {
         top.press(KeyCode::Char('d'));
         windows.push(top.state.window);
     }
-    let seconds = |seconds| Window::Last(Duration::from_secs(seconds));
-    assert_eq!(windows, [seconds(60), Window::All, seconds(10)]);
+    let seconds = |seconds| TimeRange::Last(Duration::from_secs(seconds));
+    assert_eq!(windows, [seconds(60), TimeRange::All, seconds(10)]);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use plumb_syscalls::{Descriptors, SystemCall};
 
 use super::select::Selection;
 use super::stacks::Held;
-use super::tables::{Tables, Wanted};
+use super::summaries::{Tables, Wanted};
 use super::{Args, line, stacks};
 use crate::terminal::Output;
 

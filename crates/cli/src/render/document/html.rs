@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use super::{Block, Document, Span, Text};
 use crate::render::page;
-use crate::render::table::{Column, Layout, Line};
+use crate::render::table::{Cells, Column, Layout};
 use crate::terminal::{Heat, Output};
 
 const STYLE: &str = include_str!("page.css");
@@ -52,7 +52,7 @@ fn block(block: &Block) -> Markup {
     }
 }
 
-fn table(columns: &[Column], lines: &[Line]) -> Markup {
+fn table(columns: &[Column], lines: &[Cells]) -> Markup {
     html! {
         div.table tabindex="0" {
             table {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use super::{Block, Document, Span, Text};
 use crate::render::markdown::{cell_code, code, escape};
-use crate::render::table::{Column, Layout, Line};
+use crate::render::table::{Cells, Column, Layout};
 use crate::terminal::{Output, printable};
 
 pub fn write(document: &Document, out: &mut Output<'_>) -> io::Result<()> {
@@ -36,7 +36,7 @@ fn block(block: &Block, out: &mut Output<'_>) -> io::Result<()> {
     }
 }
 
-fn table(columns: &[Column], lines: &[Line], out: &mut Output<'_>) -> io::Result<()> {
+fn table(columns: &[Column], lines: &[Cells], out: &mut Output<'_>) -> io::Result<()> {
     let titles: Vec<&str> = columns.iter().map(|column| column.title.trim()).collect();
     let sides: Vec<&str> =
         columns.iter().map(|column| if column.layout == Layout::Number { "---:" } else { "---" }).collect();

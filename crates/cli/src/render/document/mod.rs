@@ -8,18 +8,18 @@ pub mod text;
 
 pub use plumb_documents::text::{Span, Text};
 
-use crate::render::table::{Column, Layout, Line};
+use crate::render::table::{Cells, Column, Layout};
 
 /// A report.
 pub struct Document {
     pub title: String,
     /// The conclusion, in a sentence or two.
     pub summary: Text,
-    pub sections: Vec<Section>,
+    pub sections: Vec<ReportSection>,
 }
 
 /// A numbered section.
-pub struct Section {
+pub struct ReportSection {
     pub title: &'static str,
     pub blocks: Vec<Block>,
 }
@@ -35,16 +35,16 @@ pub enum Block {
     /// Names with their values, line by line.
     Facts(Vec<(String, Text)>),
     /// A table.
-    Table { columns: Vec<Column>, lines: Vec<Line> },
+    Table { columns: Vec<Column>, lines: Vec<Cells> },
     /// A heading within a section.
     Heading(Text),
     /// Commands to type.
     Commands(Vec<String>),
 }
 
-impl Section {
+impl ReportSection {
     pub fn new(title: &'static str) -> Self {
-        Section { title, blocks: Vec::new() }
+        ReportSection { title, blocks: Vec::new() }
     }
 
     pub fn say(&mut self, text: impl Into<Text>) {
@@ -56,7 +56,7 @@ impl Section {
     }
 
     /// Adds a table unless it is empty.
-    pub fn table(&mut self, columns: &[(&'static str, Layout)], lines: Vec<Line>) {
+    pub fn table(&mut self, columns: &[(&'static str, Layout)], lines: Vec<Cells>) {
         if !lines.is_empty() {
             let columns = columns.iter().map(|&(title, layout)| Column { title, layout }).collect();
             self.blocks.push(Block::Table { columns, lines });

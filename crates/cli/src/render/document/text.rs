@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 
-use super::{Block, Document, Section, Text};
+use super::{Block, Document, ReportSection, Text};
 use crate::render::columns::{self, left};
 use crate::render::table;
 use crate::terminal::{Output, printable};
@@ -25,7 +25,7 @@ pub fn write(document: &Document, out: &mut Output<'_>) -> io::Result<()> {
     document.sections.iter().enumerate().try_for_each(|(index, one)| section(index + 1, one, out))
 }
 
-fn section(number: usize, section: &Section, out: &mut Output<'_>) -> io::Result<()> {
+fn section(number: usize, section: &ReportSection, out: &mut Output<'_>) -> io::Result<()> {
     writeln!(out)?;
     if !section.title.is_empty() {
         let title = out.styled(BOLD.underline(), &format!("{number}. {}", section.title));

@@ -5,7 +5,7 @@ use plumb_analyze::{Bottleneck, BoundBy, Explanation, Obstacle, Precision, Share
 use super::figures::{gain, interval, percent, with_interval};
 use super::time::tells_kernel;
 use crate::cmd::explain::brief;
-use crate::render::document::{Block, Section, Text};
+use crate::render::document::{Block, ReportSection, Text};
 use crate::render::duration::time;
 use plumb_documents::explain::headline::{self, text_of, whole};
 use plumb_documents::explain::places::file_name;
@@ -16,8 +16,8 @@ const TOLD: usize = 3;
 const LISTED: usize = 5;
 
 /// Section 8.
-pub(super) fn quality(report: &Explanation<'_>) -> Section {
-    let mut section = Section::new("Quality of the data");
+pub(super) fn quality(report: &Explanation<'_>) -> ReportSection {
+    let mut section = ReportSection::new("Quality of the data");
     let (quality, profile) = (&report.quality, report.view.profile());
     let meta = &profile.meta;
     let rate = meta.frequency_hz.map_or(String::new(), |hz| format!(" at {hz} a second"));
@@ -114,8 +114,8 @@ pub(super) fn summary(report: &Explanation<'_>) -> Text {
 }
 
 /// Section 9.
-pub(super) fn verdict(report: &Explanation<'_>) -> Section {
-    let mut section = Section::new("Verdict");
+pub(super) fn verdict(report: &Explanation<'_>) -> ReportSection {
+    let mut section = ReportSection::new("Verdict");
     section.blocks.push(Block::Strong(verdict_text(report)));
     let outlook = &report.outlook;
     let waits = report.pace.class() == Some(BoundBy::Waiting);
@@ -204,8 +204,8 @@ fn verdict_text(report: &Explanation<'_>) -> Text {
 }
 
 /// Section 10.
-pub(super) fn again(commands: Vec<String>) -> Section {
-    let mut section = Section::new("Reproduce");
+pub(super) fn again(commands: Vec<String>) -> ReportSection {
+    let mut section = ReportSection::new("Reproduce");
     section.blocks.push(Block::Commands(commands));
     section
 }

@@ -3,8 +3,8 @@
 use plumb_analyze::{Explanation, HotCode, HotFunction, HotInstruction, SampledFunction, SampledLine};
 
 use super::figures::{cell, interval, path, percent, percent_of, with_interval};
-use crate::render::document::{Block, Section, Text};
-use crate::render::table::{Layout, Line};
+use crate::render::document::{Block, ReportSection, Text};
+use crate::render::table::{Cells, Layout};
 use plumb_documents::code::Annotated;
 use plumb_documents::explain::HotFunctions;
 use plumb_documents::explain::headline::whole;
@@ -16,8 +16,8 @@ const PATHS: usize = 3;
 const CLASSES: usize = 4;
 
 /// Section 3.
-pub(super) fn functions(report: &Explanation<'_>) -> Section {
-    let mut section = Section::new("Top functions");
+pub(super) fn functions(report: &Explanation<'_>) -> ReportSection {
+    let mut section = ReportSection::new("Top functions");
     if report.functions.is_empty() {
         section.say(format!("No function has 1% of {}.", whole(report)));
         return section;
@@ -50,9 +50,9 @@ pub(super) fn functions(report: &Explanation<'_>) -> Section {
 }
 
 /// Section 4.
-pub(super) fn lines(report: &Explanation<'_>, code: &HotFunctions) -> Section {
-    let mut section = Section::new("Hot lines and instructions");
-    let lines: Vec<Line> = report.lines.iter().map(|one| line(report, one)).collect();
+pub(super) fn lines(report: &Explanation<'_>, code: &HotFunctions) -> ReportSection {
+    let mut section = ReportSection::new("Hot lines and instructions");
+    let lines: Vec<Cells> = report.lines.iter().map(|one| line(report, one)).collect();
     if lines.is_empty() {
         let missing = percent(report, report.quality.without_line);
         section.say(match report.quality.without_line {
@@ -109,7 +109,7 @@ pub(super) fn lines(report: &Explanation<'_>, code: &HotFunctions) -> Section {
     section
 }
 
-fn line(report: &Explanation<'_>, line: &SampledLine) -> Line {
+fn line(report: &Explanation<'_>, line: &SampledLine) -> Cells {
     vec![
         percent(report, line.share.percent),
         interval(report, line.share),
@@ -120,7 +120,7 @@ fn line(report: &Explanation<'_>, line: &SampledLine) -> Line {
 }
 
 /// The one instruction with the most time, and what that is of everything.
-fn hottest(report: &Explanation<'_>, code: &HotFunctions, section: &mut Section) {
+fn hottest(report: &Explanation<'_>, code: &HotFunctions, section: &mut ReportSection) {
     let all = report
         .code
         .iter()
@@ -141,7 +141,7 @@ fn instructions(
     report: &Explanation<'_>,
     hot: &HotCode,
     (function, annotated): (&SampledFunction, &Annotated),
-    section: &mut Section,
+    section: &mut ReportSection,
 ) {
     if hot.instructions.is_empty() {
         return;
@@ -186,8 +186,8 @@ fn class(annotated: &Annotated, one: &HotInstruction) -> String {
 }
 
 /// Section 5.
-pub(super) fn callers(report: &Explanation<'_>) -> Section {
-    let mut section = Section::new("Callers that matter");
+pub(super) fn callers(report: &Explanation<'_>) -> ReportSection {
+    let mut section = ReportSection::new("Callers that matter");
     for (function, paths) in report.functions.iter().zip(&report.paths) {
         let title = Text::default().name(name(&report.view, function.frame));
         section.blocks.push(Block::Heading(

@@ -5,7 +5,7 @@ use plumb_profile::{FrameKind, QueuedThread};
 
 use super::figures::{amount, interval, percent};
 use crate::cmd::explain::Args;
-use crate::render::document::{Block, Section, Text};
+use crate::render::document::{Block, ReportSection, Text};
 use crate::render::duration::time;
 use crate::render::label;
 use crate::render::table::Layout;
@@ -20,9 +20,9 @@ const HELD_UP_FROM: f64 = 5.0;
 const FILE_WIDTH: usize = 24;
 
 /// Section 1.
-pub(super) fn pace(report: &Explanation<'_>) -> Section {
+pub(super) fn pace(report: &Explanation<'_>) -> ReportSection {
     let pace = &report.pace;
-    let mut section = Section::new("Time");
+    let mut section = ReportSection::new("Time");
     let account = if pace.is_accounted { "as the kernel accounts it" } else { "as samples stand for it" };
     let mut facts: Vec<(String, Text)> =
         vec![("elapsed".into(), pace.elapsed_ns.map_or("not known".to_owned(), |ns| time(ns as f64)).into())];
@@ -157,12 +157,12 @@ pub(in crate::cmd::explain) fn tells_kernel(report: &Explanation<'_>) -> bool {
 }
 
 /// Section 2.
-pub(super) fn split(report: &Explanation<'_>, args: &Args) -> Section {
+pub(super) fn split(report: &Explanation<'_>, args: &Args) -> ReportSection {
     let title = match report.untold {
         None => "Where processor time went",
         Some(_) => "Where what is counted went",
     };
-    let mut section = Section::new(title);
+    let mut section = ReportSection::new(title);
     left_out(report, args, &mut section);
     let whole = report.time.whole;
     let line = |cost: Cost, name: String| {
@@ -218,7 +218,7 @@ fn module_text(module: &plumb_analyze::Module<'_>) -> String {
 }
 
 /// The base of the shares, if they exclude samples.
-fn left_out(report: &Explanation<'_>, args: &Args, section: &mut Section) {
+fn left_out(report: &Explanation<'_>, args: &Args, section: &mut ReportSection) {
     if report.left_out.samples == 0 {
         return;
     }
@@ -248,7 +248,7 @@ fn watched(report: &Explanation<'_>, off: f64) -> &'static str {
 }
 
 /// States whether the rows add up to the total.
-fn closing(report: &Explanation<'_>, section: &mut Section) {
+fn closing(report: &Explanation<'_>, section: &mut ReportSection) {
     let sum = amount(report, report.time.whole);
     let text = match (report.time.accounted_ns, report.time.off_percent()) {
         (Some(accounted), Some(off)) if report.left_out.samples == 0 => {

@@ -7,7 +7,7 @@ use plumb_profile::Event;
 
 use super::figures::{gain, path, percent, with_interval};
 use crate::cmd::explain::{Args, again, loops, waits as brief_waits};
-use crate::render::document::{Block, Section, Text};
+use crate::render::document::{Block, ReportSection, Text};
 use crate::render::duration::time;
 use crate::render::label;
 use crate::render::rule;
@@ -19,8 +19,8 @@ const REASONS: usize = 5;
 const STACKS: usize = 2;
 
 /// Section 6.
-pub(super) fn waits(report: &Explanation<'_>) -> Section {
-    let mut section = Section::new("Waits");
+pub(super) fn waits(report: &Explanation<'_>) -> ReportSection {
+    let mut section = ReportSection::new("Waits");
     if report.waits.is_empty() {
         let waits = report.pace.class() == Some(BoundBy::Waiting);
         let hint =
@@ -33,7 +33,7 @@ pub(super) fn waits(report: &Explanation<'_>) -> Section {
     section
 }
 
-fn event(waits: &Waits<'_>, section: &mut Section) {
+fn event(waits: &Waits<'_>, section: &mut ReportSection) {
     let whole = waits.time.whole;
     let precision = Precision::of(&waits.view);
     let percent = |cost: Cost| precision.percent(cost.percent_of(whole));
@@ -64,8 +64,8 @@ fn event(waits: &Waits<'_>, section: &mut Section) {
 }
 
 /// Section 7.
-pub(super) fn causes(report: &Explanation<'_>, args: &Args) -> Section {
-    let mut section = Section::new("Causes, and what to do");
+pub(super) fn causes(report: &Explanation<'_>, args: &Args) -> ReportSection {
+    let mut section = ReportSection::new("Causes, and what to do");
     report.processes.iter().for_each(|advice| processes(report, advice, &mut section));
     let causes = report.causes.iter().enumerate();
     causes.for_each(|(index, advice)| code(report, (index, advice), &mut section));
@@ -86,7 +86,7 @@ pub(super) fn causes(report: &Explanation<'_>, args: &Args) -> Section {
     section
 }
 
-fn code(report: &Explanation<'_>, (index, advice): (usize, &CodeAdvice), section: &mut Section) {
+fn code(report: &Explanation<'_>, (index, advice): (usize, &CodeAdvice), section: &mut ReportSection) {
     let list = |costs: &[(FrameIndex, Cost)]| {
         let mut text = Text::default();
         for (index, &(frame, cost)) in costs.iter().enumerate() {
@@ -120,7 +120,7 @@ fn evidence(advice: &CodeAdvice) -> Text {
     advice.loops.first().map_or(Text::default(), |finding| loops::sentence(finding).into())
 }
 
-fn processes(report: &Explanation<'_>, advice: &Advice, section: &mut Section) {
+fn processes(report: &Explanation<'_>, advice: &Advice, section: &mut ReportSection) {
     let program = &report.procs.programs[advice.program];
     let title = Text::from(format!("{}: ", advice.rule.name)).name(label::program(program, false));
     let numbers: Vec<String> = advice.measured.iter().map(rule::number).collect();
@@ -128,7 +128,13 @@ fn processes(report: &Explanation<'_>, advice: &Advice, section: &mut Section) {
     rule_block(advice.rule, title, vec![("measured", numbers.join(", ").into())], most, section);
 }
 
-fn rule_block(rule: &Rule, title: Text, measured: Vec<(&str, Text)>, most: Text, section: &mut Section) {
+fn rule_block(
+    rule: &Rule,
+    title: Text,
+    measured: Vec<(&str, Text)>,
+    most: Text,
+    section: &mut ReportSection,
+) {
     section.blocks.push(Block::Heading(title));
     let mut facts: Vec<(String, Text)> = vec![("seen".into(), rule.pattern.into())];
     facts.extend(
