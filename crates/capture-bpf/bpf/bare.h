@@ -122,6 +122,19 @@ APART int scan_step(struct walk *walk, struct Space *space)
     return go_to(walk, pc, slot, BY_SCAN);
 }
 
+/* Goes to the caller of an address without code that was called, as by a NULL pointer, where a signal interrupted that: nothing has run
+ * since the call, so that the return address is on top of the stack. The signal's handler may be on another stack, whose copy has no
+ * caller. Other cases are left to the walker in Rust (by_failed_call in fallback.rs). */
+APART int leave_failed_call(struct walk *walk, struct Space *space)
+{
+    u64 pc, code;
+    if (!walk || !space || walk->is_return || walk->count < 2)
+        return 0;
+    if (env_read(walk->slot, walk->sp, &pc) || mapping_at(space, pc - 1) < 0)
+        return 0;
+    return !env_peek(pc - 8, &code) && call_before(code) && go_to(walk, pc, walk->sp, BY_FRAME_POINTER);
+}
+
 /* Goes to the caller of a frame of code that no file backs, as the walker in Rust does first (fallback.rs): by the current
  * instructions, or else by the frame pointer. Only accepts a word that may be a return address; the rest is left to that walker. Old
  * kernels have little space for its variables. */

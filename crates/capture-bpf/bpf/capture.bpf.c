@@ -144,9 +144,9 @@ INLINE u32 walk_user(struct task_struct *task, struct walking *walking, u32 pid,
     walk->now = bpf_ktime_get_ns() >> 30;
     walking->space = space;
     bpf_loop(MAX_FRAMES, step, walking, 0);
-    if (walk->why == WHY_UNMAPPED && look(task, space, walk->address)) {
+    if (walk->why == WHY_UNMAPPED) {
         /* Repeats the step that failed: the frame is unchanged, but already recorded. */
-        if (walk_step(walk, space))
+        if (look(task, space, walk->address) ? walk_step(walk, space) : leave_failed_call(walk, space))
             bpf_loop(MAX_FRAMES, step, walking, 0);
     }
     if (walk->why == WHY_NO_TABLE)

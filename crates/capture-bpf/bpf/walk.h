@@ -241,12 +241,13 @@ INLINE int at_entry(struct walk *walk)
 #include "bare.h"
 
 /* Returns whether the frame has a caller. The outermost frame may have a return address of 0. But so may one whose rules are wrong, as in
- * parts of an interpreter that call each other: the other walker looks for its caller further out. */
+ * parts of an interpreter that call each other: the other walker looks for its caller further out. A signal may interrupt a call of 0. */
 INLINE int has_caller(struct walk *walk)
 {
-    if (!walk->pc)
-        walk->why = WHY_ODD;
-    return walk->pc != 0;
+    if (walk->pc || !walk->is_return)
+        return 1;
+    walk->why = WHY_ODD;
+    return 0;
 }
 
 /* Most bytes of the code to which functions with return probes return: an int3, since Linux 6.11 a system call of its own. */

@@ -5,12 +5,29 @@
 mod spun;
 mod target;
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use plumb_fixtures::{Requirement, needs};
 use spun::{compiled, folded, folder, may_record, plumb, text};
 use target::Target;
+
+/// Records the program with these arguments; the number of samples, and of those with the call and its callers.
+fn recorded(folder: &Path, capture: &str, arguments: &[&str]) -> (u64, u64) {
+    let options = ["record", "--user-only", "--capture", capture, "-o", "null.plumb", "--", "./null"];
+    let output = plumb(folder, &[&options, arguments].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let (mut all, mut right) = (0, 0);
+    for (stack, count) in folded(folder, "null.plumb") {
+        let (callers, callees) = stack.split_once(";main;calls_nothing;0x").unwrap_or_default();
+        let is_right =
+            callers.starts_with("null;_start;") && callees.ends_with(";<signal handler called>;handler;spin");
+        all += count;
+        right += if is_right { count } else { 0 };
+    }
+    (all, right)
+}
 
 #[test]
 fn who_called_a_null_pointer_is_its_caller() {
@@ -22,18 +39,21 @@ fn who_called_a_null_pointer_is_its_caller() {
         if capture == "bpf" && !needs(Requirement::Bpf) {
             continue;
         }
-        let output = plumb(
-            &folder,
-            &["record", "--user-only", "--capture", capture, "-o", "null.plumb", "--", "./null"],
-        );
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let (mut all, mut right) = (0, 0);
-        for (stack, count) in folded(&folder, "null.plumb") {
-            let is_right = stack.ends_with(";main;calls_nothing;0x0;<signal handler called>;handler;spin");
-            all += count;
-            right += if is_right && stack.starts_with("null;_start;") { count } else { 0 };
-        }
+        let (all, right) = recorded(&folder, capture, &[]);
         assert!(all > 50 && right * 100 >= all * 95, "{capture}: {right} of {all}");
+    }
+}
+
+/// A copy of the handler's stack has no caller; the kernel's walker goes on to the other stack.
+#[test]
+fn who_called_no_code_is_its_caller_below_a_handler_on_a_stack_of_its_own() {
+    let folder = folder("null-call-other-stack");
+    if !may_record() || !needs(Requirement::Bpf) || !compiled(&folder, "tests/programs/null_call.c", "null") {
+        return;
+    }
+    for called in ["null", "data"] {
+        let (all, right) = recorded(&folder, "bpf", &[called, "own-stack"]);
+        assert!(all > 50 && right * 100 >= all * 95, "{called}: {right} of {all}");
     }
 }
 
