@@ -131,7 +131,7 @@ impl Missing {
             Missing::KernelHidden => {
                 "run as root, or: sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1"
             }
-            Missing::NoRoom { .. } => "allow more memory: --max-memory",
+            Missing::NoRoom { .. } => "record again with a larger --max-memory",
             Missing::NoPerfMap { .. } => {
                 "let the runtime write one: node --perf-basic-prof, python -X perf, java with perf-map-agent"
             }
