@@ -1,8 +1,7 @@
 //! Comments, and texts of rules that are data, that open in ways that a reader has to decode: a bare "What", a pronoun without a noun, "Likewise".
 //!
-//! A lint of openings and words, not a judge of sentences. Each crate has a number of such comments, which may only fall.
+//! A lint of openings and words, not a judge of sentences.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use regex_lite::Regex;
@@ -23,16 +22,13 @@ const KINDS: [(&str, &str); 10] = [
     (r"\bthat (is|are) there\b|\bthere (is|are) (none|no)\b.*\bof (it|them)\b", "says \"that is there\""),
 ];
 
-/// Comments of each crate, and texts of its rules, that have one of these. Lower a number when they are rewritten; none may rise.
-const LEFT: [(&str, usize); 1] = [("analyze/rules", 7)];
-
 /// Comment blocks of crates, by their first lines.
 pub struct Prose {
     kinds: Vec<(Regex, &'static str)>,
     first_line: Regex,
     /// A text of a rule.
     text: Regex,
-    found: BTreeMap<String, Vec<Finding>>,
+    found: Vec<Finding>,
 }
 
 impl Prose {
@@ -43,68 +39,37 @@ impl Prose {
             kinds: KINDS.map(|(pattern, what)| (regex(pattern), what)).into(),
             first_line: regex(r"^\s*(?://[/!]?|/?\*|#) (\S.*)"),
             text: regex(r#"^(?:claim|pattern|threshold|remedy\S*|bound|source) = ["']+(.*?)["']+$"#),
-            found: BTreeMap::new(),
+            found: Vec::new(),
         }
     }
 
     /// Looks at the comments of one file, if it is one of a crate.
     pub fn read(&mut self, file: &Path, text: &str) {
         let mut parts = file.iter().map(|part| part.to_string_lossy());
-        let (Some("crates"), Some(name)) = (parts.next().as_deref(), parts.next()) else { return };
+        if parts.next().as_deref() != Some("crates") {
+            return;
+        }
         if !file.extension().is_some_and(|end| end == "rs" || end == "c" || end == "h" || end == "toml") {
             return;
         }
-        let rules = format!("{name}/rules");
         let mut was_comment = false;
         for (index, line) in text.lines().enumerate() {
             let comment = self.first_line.captures(line);
             let opening = comment.as_ref().filter(|_| !was_comment).map(|found| found[1].trim().to_owned());
             was_comment = comment.is_some();
             let text = self.text.captures(line).filter(|_| file.extension().is_some_and(|end| end == "toml"));
-            let of = if text.is_some() { &*rules } else { &*name };
             let Some(opening) = opening.or(text.map(|text| text[1].to_owned())) else { continue };
             if let Some((_, what)) = self.kinds.iter().find(|(kind, _)| kind.is_match(&opening)) {
                 let what = format!("a comment or text {what}: {opening}");
-                self.found.entry(of.to_owned()).or_default().push(Finding {
-                    file: PathBuf::from(file),
-                    line: index + 1,
-                    what,
-                });
+                self.found.push(Finding { file: PathBuf::from(file), line: index + 1, what });
             }
         }
     }
 
-    /// Findings of crates with more such comments than they may have, and of crates whose number can be lowered.
-    pub fn findings(mut self) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        for (name, left) in LEFT {
-            self.found.entry(name.to_owned()).or_default();
-            let found = self.found[name].len();
-            if found < left {
-                let what = format!(
-                    "{name} has {found} comments or texts that have to be decoded: lower its number, {left}"
-                );
-                findings.push(Finding { file: "xtask/src/tidy/prose.rs".into(), line: 1, what });
-            }
-        }
-        for (name, found) in self.found {
-            let left = LEFT.iter().find(|(left, _)| *left == name).map_or(0, |(_, left)| *left);
-            if found.len() > left {
-                let what = format!(
-                    "{name} has {} comments or texts that have to be decoded, and may have {left}; among them:",
-                    found.len()
-                );
-                findings.push(Finding { file: format!("crates/{name}").into(), line: 1, what });
-                findings.extend(found.into_iter().rev().take(found_shown(left)));
-            }
-        }
-        findings
+    /// All findings.
+    pub fn findings(self) -> Vec<Finding> {
+        self.found
     }
-}
-
-/// Comments that are shown of a crate: all, where none is allowed.
-fn found_shown(left: usize) -> usize {
-    if left == 0 { usize::MAX } else { 20 }
 }
 
 #[cfg(test)]
@@ -119,17 +84,12 @@ mod tests {
         let mut prose = Prose::new();
         prose.read(Path::new("crates/made-up/src/lib.rs"), text);
         prose.read(Path::new("xtask/src/main.rs"), text);
-        assert_eq!(
-            prose.found["made-up"].len(),
-            9,
-            "{:?}",
-            prose.found["made-up"].iter().map(|one| &one.what).collect::<Vec<_>>()
-        );
+        let found: Vec<&String> = prose.found.iter().map(|one| &one.what).collect();
+        assert_eq!(found.len(), 9, "{found:?}");
         prose.read(
             Path::new("crates/made-up/rules/x.toml"),
             "claim = \"is no way\"\nfind.files = [\"is no way\"]\n",
         );
-        assert_eq!(prose.found["made-up/rules"].len(), 1);
-        assert_eq!(prose.findings().len(), 10 + 2 + 1);
+        assert_eq!(prose.findings().len(), 10);
     }
 }

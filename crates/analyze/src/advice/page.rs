@@ -35,6 +35,7 @@ calls to single calls (as root), and rules on processes to the processes of a re
 - *Activity*: work that a program may need; samples do not show whether it does more than necessary. Below the given share the report says what
   takes the time, and names no cause.
 - *Gain*: predicted by a model for each rule, measured on programs with a known cause before and after the fix. *At most*: the cost that the rule counts.
+  A rule on calls has that alone; `plumb explain` predicts its gain from the cost and the lines that make the calls.
 - *Source*: where the rule and its numbers are from. *measured* are machines of plumb's authors.
 
 This page is generated from the rules: `cargo run -p xtask -- codegen`.
