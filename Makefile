@@ -68,8 +68,8 @@ dist:
 # One program that needs no library, as the image in deploy/Dockerfile has it.
 STATIC := x86_64-unknown-linux-gnu
 static:
-	RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --locked -p plumb --target $(STATIC)
-	@echo '$(TARGET)/$(STATIC)/release/plumb'
+	RUSTFLAGS='-C target-feature=+crt-static' cargo build --profile dist --locked -p plumb --target $(STATIC)
+	@echo '$(TARGET)/$(STATIC)/dist/plumb'
 
 deps: deps-test
 

@@ -5,14 +5,14 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-cargo build --release --quiet
+cargo build --profile dist --quiet
 target=${CARGO_TARGET_DIR:-target}
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 machine=$(uname -m)
 name=plumb-$version-$machine-linux
 rm -rf dist
 stage=dist/$name
-install -Dm 755 "$target/release/plumb" "$stage/bin/plumb"
+install -Dm 755 "$target/dist/plumb" "$stage/bin/plumb"
 "$stage/bin/plumb" generate man "$stage/share/man/man1" >/dev/null 2>&1
 mkdir -p "$stage/share/bash-completion/completions" "$stage/share/zsh/site-functions" "$stage/share/fish/vendor_completions.d"
 "$stage/bin/plumb" generate completions bash >"$stage/share/bash-completion/completions/plumb"
