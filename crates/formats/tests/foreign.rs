@@ -307,6 +307,7 @@ fn what_is_unknown_is_said() {
     for (bytes, words) in [
         (&b""[..], "nothing"),
         (b"Dear reader,\nhow are you?\n", "neither folded stacks"),
+        (b"time_ns,event,unit,weight,cpu,pid,tid,comm,stack\n", "samples in CSV"),
         (b"{\"a\": 1}", "JSON of an unknown kind"),
         (b"[]", "list"),
         (b"{\"meta\": {\"version\": 24}, \"threads\": []}", "Gecko"),

@@ -4,4 +4,5 @@
 
 mod write;
 
+pub(crate) use write::is;
 pub use write::{field, io_error, write};

@@ -9,14 +9,21 @@ use plumb_profile::{Process, Profile, StackId};
 use crate::calls::{Call, Calls};
 use crate::escape::escaped;
 
+/// The columns.
+const HEAD: [&str; 9] = ["time_ns", "event", "unit", "weight", "cpu", "pid", "tid", "comm", "stack"];
+
+/// Whether bytes begin like this format.
+pub(crate) fn is(bytes: &[u8]) -> bool {
+    bytes.starts_with(HEAD.join(",").as_bytes())
+}
+
 /// Writes a header line, then one line per sample, sorted by time.
 ///
 /// `stack` has the frames from the outermost to the innermost separated by `;`, as in folded stacks. Unknown values are empty.
 /// Names are [fields](field): characters that control a terminal, split a stack or start a formula are escaped.
 pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
     let mut out = ::csv::Writer::from_writer(out);
-    out.write_record(["time_ns", "event", "unit", "weight", "cpu", "pid", "tid", "comm", "stack"])
-        .map_err(io_error)?;
+    out.write_record(HEAD).map_err(io_error)?;
     let mut stacks: HashMap<Option<StackId>, String> = HashMap::new();
     let text = |id| profile.strings.get(id);
     let number = |id: u32| if id == Process::UNKNOWN { String::new() } else { id.to_string() };

@@ -21,7 +21,9 @@ pub use error::ReadError;
 pub(crate) use number::whole;
 pub use unpack::{compression, unpack};
 
-use crate::{callgrind, chrome, firefox, folded, go_text, jfr, otlp, perf_script, pprof, speedscope, v8};
+use crate::{
+    callgrind, chrome, csv, firefox, folded, go_text, jfr, otlp, perf_script, pprof, speedscope, v8,
+};
 
 /// A supported input format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +100,9 @@ fn format(bytes: &[u8]) -> Result<Format, ReadError> {
         _ if go_text::is(bytes) => Ok(Format::GoText),
         _ if perf_script::is(bytes) => Ok(Format::PerfScript),
         _ if folded::is(bytes) => Ok(Format::Folded),
+        _ if csv::is(bytes) => unknown(
+            "samples in CSV, which plumb writes and does not read: use the recording that they are of",
+        ),
         _ => unknown("text, but neither folded stacks nor what perf script prints"),
     }
 }

@@ -114,9 +114,9 @@ mod tests {
         let how =
             "name the format by --format FORMAT, which is pprof (.pb.gz), speedscope (.speedscope.json), ";
         assert!(
-            said("x/a.b.tsv").starts_with(&format!("unknown ending .tsv: {how}")),
+            said("x/a.b.docx").starts_with(&format!("unknown ending .docx: {how}")),
             "{}",
-            said("x/a.b.tsv")
+            said("x/a.b.docx")
         );
         assert!(said("x.json.gz").starts_with("unknown ending .json: "), "{}", said("x.json.gz"));
         assert!(said("a.b/x").starts_with("a.b/x has no ending: "), "{}", said("a.b/x"));
