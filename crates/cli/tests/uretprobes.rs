@@ -110,36 +110,47 @@ fn a_stopped_thread_has_its_callers_beyond_the_probe() {
     assert!(frames.iter().all(|frame| frame["trust"] != "guessed"), "{frames:?}");
 }
 
+/// Records the program: the number of samples in its leaf, of those with all callers, of those that name the probe, and the command's words.
+fn recorded(program: &Path, options: &[&str]) -> (u64, u64, u64, String) {
+    let folder = program.parent().expect("it is in a folder");
+    let command = program.to_str().expect("a plain path");
+    let profile = format!("{command}.plumb");
+    let plumb = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        let output =
+            command.current_dir(folder).args(arguments).stdin(Stdio::null()).output().expect("plumb runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned())
+    };
+    let [_, said] = plumb(&[&["record"], options, &["-o", &profile, "--", command, "1"]].concat());
+    let [folded, _] = plumb(&["fold", &profile]);
+    let count = |line: &str| line.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0_u64);
+    let of = |is: &dyn Fn(&str) -> bool| folded.lines().filter(|line| is(line)).map(count).sum::<u64>();
+    let is_in_leaf = |line: &str| line.contains("leaf") || line.contains("no user stack");
+    let is_whole = |line: &str| line.contains("main;outer;probed;between;probed;leaf");
+    let is_named = |line: &str| is_in_leaf(line) && line.contains("replaced by a uretprobe");
+    (of(&is_in_leaf), of(&is_whole), of(&is_named), said)
+}
+
 #[test]
 fn recorded_stacks_have_their_callers_or_the_reason_and_remedy() {
     let Some((program, _probe)) = probed("spins") else { return };
-    let folder = program.parent().expect("it is in a folder");
-    let folded = |capture: &str| {
-        let plumb = |arguments: &[&str]| {
-            let output = Command::new(env!("CARGO_BIN_EXE_plumb"))
-                .current_dir(folder)
-                .args(arguments)
-                .stdin(Stdio::null())
-                .output()
-                .expect("plumb runs");
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned())
-        };
-        let file = format!("{capture}.plumb");
-        let [_, said] = plumb(&["record", "--capture", capture, "-o", &file, "--", "./spins", "1"]);
-        let [folded, _] = plumb(&["fold", &file]);
-        let count =
-            |line: &str| line.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0_u64);
-        let in_leaf = folded.lines().filter(|line| line.contains("leaf"));
-        let all: u64 = in_leaf.clone().map(count).sum();
-        let whole = in_leaf.clone().filter(|line| line.contains("main;outer;probed;between;probed;leaf"));
-        let named = in_leaf.filter(|line| line.contains("replaced by a uretprobe"));
-        (all, whole.map(count).sum::<u64>(), named.map(count).sum::<u64>(), said)
-    };
-    let (all, whole, _, said) = folded("bpf");
+    let (all, whole, _, said) = recorded(&program, &["--capture", "bpf"]);
     // Stacks of the first moments may be copied, while tables are made.
     assert!(all > 0 && whole * 10 >= all * 9, "{whole} of {all}: {said}");
-    let (all, whole, named, said) = folded("perf");
+    let (all, whole, named, said) = recorded(&program, &["--capture", "perf"]);
     assert!(all > 0 && whole + named == all, "{whole} and {named} of {all}: {said}");
     assert!(said.contains("asks the kernel for the return address"), "{said}");
+}
+
+/// A program whose every stack ends at the probe has nevertheless begun: its stacks are not those of the program before the exec.
+#[test]
+fn calls_below_the_probe_have_their_callers_or_the_reason() {
+    let Some((program, _probe)) = probed("yields") else { return };
+    for capture in ["bpf", "perf"] {
+        let options = ["--capture", capture, "-e", "syscalls:sys_enter_sched_yield"];
+        let (all, whole, named, said) = recorded(&program, &options);
+        assert!(all > 100 && whole + named == all, "{capture}: {whole} and {named} of {all}: {said}");
+        assert!(capture == "perf" || whole * 10 >= all * 9, "{whole} of {all}: {said}");
+    }
 }

@@ -11,7 +11,7 @@ use ratatui::text::{Line, Span};
 use super::table::ViewTable;
 use crate::render::columns::left;
 
-/// The user's position in the flame graph, by [`ViewLine::id`]s: line numbers change when samples come in.
+/// The user's position in the flame graph, by the [`id`](super::table::ViewLine::id)s of lines: line numbers change when samples come in.
 #[derive(Clone, Debug, Default)]
 pub struct Position {
     /// The call under the cursor; `None`: the widest root.

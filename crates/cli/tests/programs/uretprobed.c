@@ -1,5 +1,6 @@
 // Calls through a function whose returns are traced, twice on each stack. Waits for a signal, or, with an argument, spins for some
-// seconds of its CPU time.
+// seconds of its CPU time, and makes a system call now and then.
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -20,6 +21,7 @@ __attribute__((noinline)) void leaf(void) {
         for (;;) pause();
     }
     for (int i = 0; i < 100000; i++) sum += i;
+    sched_yield();
 }
 
 void between(int depth);

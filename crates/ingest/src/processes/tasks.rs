@@ -45,13 +45,13 @@ pub(crate) struct Thread {
 
 impl Process {
     /// Whether the saved user registers of a sample, whose user stack is truncated if `is_cut`, belong to a program that an exec
-    /// has already replaced: no sample has shown the new program yet, neither in user mode nor with a complete user stack
-    /// (`is_root`), and the registers do not lead to a root in the new mappings. See `stacks::thread` for the other sign.
-    pub(crate) fn is_old_image(&mut self, in_kernel: bool, is_root: bool, is_cut: bool) -> bool {
+    /// has already replaced: no sample has shown the new program yet, neither in user mode nor with a user stack that `is_new`: one
+    /// that leads to a root in the new mappings, or to a return probe. See `stacks::thread` for the other sign.
+    pub(crate) fn is_old_image(&mut self, in_kernel: bool, is_new: bool, is_cut: bool) -> bool {
         if !self.just_exec {
             return false;
         }
-        if !in_kernel || is_root {
+        if !in_kernel || is_new {
             self.just_exec = false;
             return false;
         }

@@ -134,11 +134,12 @@ impl<'a> StackBuilder<'a> {
     ) -> Sample {
         let (pid, tid) = (self.pid, self.tid);
         let tasks = &mut self.processes.tasks;
-        let (is_root, is_cut) = (ending == Ending::Root, matches!(ending, Ending::Truncation(..)));
+        let is_new = matches!(ending, Ending::Root | Ending::Truncation(Truncation::ProbedReturn, _));
+        let is_cut = matches!(ending, Ending::Truncation(..));
         let is_old_image = tasks
             .processes
             .get_mut(&pid)
-            .is_some_and(|process| process.is_old_image(header.in_kernel, is_root, is_cut));
+            .is_some_and(|process| process.is_old_image(header.in_kernel, is_new, is_cut));
         let thread = tasks.threads.entry(tid).or_default();
         let draft = &mut self.draft;
         if is_old_image {
