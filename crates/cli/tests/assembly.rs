@@ -151,13 +151,19 @@ fn check(capture: &str, program: Program, stacks: &[&[&str]], by_scan: bool) {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let said = text(&output.stderr);
     assert_eq!(said.contains("with a caller by stack scan"), by_scan, "{said}");
-    let mut all = 0;
+    let (mut all, mut copied) = (0, 0);
     let mut found = vec![0; stacks.len()];
     for (stack, count) in folded(&folder, "calls.plumb") {
         if !stack.ends_with(";kernel_by_hand") {
             continue;
         }
         all += count;
+        // Until the kernel has the tables, which takes longer on a busy machine, copies end in a frame that is larger than the touched part
+        // of the stack.
+        if capture == "bpf" && stack.contains(";[stack memory not readable];") {
+            copied += count;
+            continue;
+        }
         let frames: Vec<&str> = stack.split(';').rev().skip(1).collect();
         match stacks.iter().zip(&mut found).find(|(stack, _)| frames.starts_with(stack)) {
             Some((_, found)) => *found += count,
@@ -165,10 +171,10 @@ fn check(capture: &str, program: Program, stacks: &[&[&str]], by_scan: bool) {
         }
     }
     println!("{capture}: {found:?} of {all}");
-    // Until the kernel has the tables, copies end in a frame that is larger than the touched part of the stack.
-    let least = if capture == "bpf" { 95 } else { 99 };
-    assert!(all > 100 && found.iter().sum::<u64>() * 100 >= all * least, "{found:?} of {all}");
+    all -= copied;
+    assert!(all > 100 && found.iter().sum::<u64>() * 100 >= all * 99, "{found:?} of {all}");
     assert!(found.iter().all(|count| count * (stacks.len() as u64 + 1) > all));
+    assert!(all > copied, "{copied} copies beside {all}");
 }
 
 const FRAMES: &[&[&str]] = &[&["directly", "outer", "main"], &["through_pointer", "outer", "main"]];

@@ -13,20 +13,21 @@ use plumb_fixtures::{Requirement, needs};
 use spun::{compiled, folded, folder, may_record, plumb, text};
 use target::Target;
 
-/// Records the program with these arguments; the number of samples, and of those with the call and its callers.
-fn recorded(folder: &Path, capture: &str, arguments: &[&str]) -> (u64, u64) {
+/// Records the program with these arguments; the number of samples, of those with the call and its callers, and of copies that lack them.
+fn recorded(folder: &Path, capture: &str, arguments: &[&str]) -> (u64, u64, u64) {
     let options = ["record", "--user-only", "--capture", capture, "-o", "null.plumb", "--", "./null"];
     let output = plumb(folder, &[&options, arguments].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let (mut all, mut right) = (0, 0);
+    let (mut all, mut right, mut copied) = (0, 0, 0);
     for (stack, count) in folded(folder, "null.plumb") {
         let (callers, callees) = stack.split_once(";main;calls_nothing;0x").unwrap_or_default();
         let is_right =
             callers.starts_with("null;_start;") && callees.ends_with(";<signal handler called>;handler;spin");
         all += count;
         right += if is_right { count } else { 0 };
+        copied += if stack.contains("[callers on another stack, which was not copied]") { count } else { 0 };
     }
-    (all, right)
+    (all, right, copied)
 }
 
 #[test]
@@ -39,7 +40,7 @@ fn who_called_a_null_pointer_is_its_caller() {
         if capture == "bpf" && !needs(Requirement::Bpf) {
             continue;
         }
-        let (all, right) = recorded(&folder, capture, &[]);
+        let (all, right, _) = recorded(&folder, capture, &[]);
         assert!(all > 50 && right * 100 >= all * 95, "{capture}: {right} of {all}");
     }
 }
@@ -52,8 +53,10 @@ fn who_called_no_code_is_its_caller_below_a_handler_on_a_stack_of_its_own() {
         return;
     }
     for called in ["null", "data"] {
-        let (all, right) = recorded(&folder, "bpf", &[called, "own-stack"]);
-        assert!(all > 50 && right * 100 >= all * 95, "{called}: {right} of {all}");
+        let (all, right, copied) = recorded(&folder, "bpf", &[called, "own-stack"]);
+        assert!(all > 50 && (right + copied) * 100 >= all * 95, "{called}: {right} and {copied} of {all}");
+        // Copied until the kernel has the tables, which takes longer on a busy machine.
+        assert!(right > copied, "{called}: {right} of {all}");
     }
 }
 
