@@ -72,7 +72,7 @@ pub fn nanoseconds(time: Duration) -> u64 {
 /// priority it would have seconds to wait for each tenth on a machine whose processors are all busy.
 const STAND_BACK: libc::c_int = 5;
 
-/// Lowers the priority of this thread by [`STAND_BACK`].
+/// Lowers the priority of this thread by a nice value of 5.
 pub fn be_nice() {
     // SAFETY: no pointers; 0 is the calling thread. This can't fail for it, so that -1 is a priority.
     let before = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
