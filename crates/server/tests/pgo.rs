@@ -5,41 +5,24 @@
 
 mod support;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use axum::http::StatusCode;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use plumb_fixtures::{Requirement, needs, probe::go};
+use plumb_fixtures::go::{self, Packages, hot_calls};
+use plumb_fixtures::{Requirement, needs};
 use plumb_server::ServerOptions;
 use prost::Message;
 use support::{Server, golden};
 
-/// Go in a folder.
-fn run_go(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(go().unwrap());
-    command.args(arguments).current_dir(folder).env("GOFLAGS", "-buildvcs=false").env("GOTOOLCHAIN", "local");
-    plumb_fixtures::probe::keep_go_cache(&mut command, folder);
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "go {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    output
-}
-
-/// The calls that are inlined only since the profile says that they are hot.
-fn hot_calls(folder: &Path, profile: &str, compiler: &str) -> BTreeSet<String> {
-    let output = run_go(folder, &["build", profile, compiler, "-o", "optimized", "."]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    let hot = said.lines().filter(|line| line.starts_with("hot-budget check allows inlining"));
-    hot.map(str::to_owned).collect()
-}
-
 /// Weights of calls as Go's compiler reads them: by caller, callee, and line of the call in the caller.
 fn weights(folder: &Path, profile: &str) -> BTreeMap<String, i64> {
     let into = format!("{profile}.edges");
-    run_go(folder, &["tool", "preprofile", "-i", profile, "-o", &into]);
+    go::run(folder, "local", &["tool", "preprofile", "-i", profile, "-o", &into]);
     let text = std::fs::read_to_string(folder.join(into)).unwrap();
     let lines: Vec<&str> = text.lines().skip(1).collect();
     let edge = |lines: &[&str]| {
@@ -57,7 +40,7 @@ fn profiled() -> PathBuf {
     for file in ["main.go", "go.mod"] {
         std::fs::copy(Path::new(source).join(file), folder.join(file)).unwrap();
     }
-    run_go(&folder, &["build", "-pgo=off", "-o", "plain", "."]);
+    go::run(&folder, "local", &["build", "-pgo=off", "-o", "plain", "."]);
     assert!(Command::new("./plain").arg("own.pprof").current_dir(&folder).status().unwrap().success());
     folder
 }
@@ -136,12 +119,8 @@ async fn go_builds_with_what_is_answered_as_with_its_own_profile() {
     let folder = profiled();
     let answer = asked(std::fs::read(folder.join("own.pprof")).unwrap()).await;
     std::fs::write(folder.join("default.pgo"), answer).unwrap();
-    // The answer is for the whole program, as users read it, and the other profile for its own package alone, which takes a second. Go's cache
-    // does not look into that one.
-    let own = format!("own-{}.pprof", std::process::id());
-    std::fs::copy(folder.join("own.pprof"), folder.join(&own)).unwrap();
-    let own = hot_calls(&folder, "-pgo=off", &format!("-gcflags=-pgoprofile={own} -d=pgodebug=1"));
-    let asked = hot_calls(&folder, "-pgo=default.pgo", "-gcflags=-d=pgodebug=1");
+    let own = hot_calls(&folder, "local", "own.pprof", Packages::Main);
+    let asked = hot_calls(&folder, "local", "default.pgo", Packages::All);
     let mix = |call: &String| call.contains("call main.mix ") && call.contains("main.(*square).area");
     assert!(own.iter().any(mix), "{own:?}");
     assert_eq!(asked, own, "the same calls are inlined");
