@@ -74,10 +74,8 @@ const STAND_BACK: libc::c_int = 5;
 
 /// Lowers the priority of this thread by a nice value of 5.
 pub fn be_nice() {
-    // SAFETY: no pointers; 0 is the calling thread. This can't fail for it, so that -1 is a priority.
-    let before = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
     // If refused, the thread keeps its priority.
-    set_nice((before + STAND_BACK).min(19));
+    set_nice((nice() + STAND_BACK).min(19));
 }
 
 /// A raised thread priority, restored on drop. A recorder needs little CPU time, but promptly: with a dozen busy
@@ -95,8 +93,7 @@ impl Priority {
 
     /// Raises the priority of this thread; `None` if not permitted, already done, or the user runs plumb with nice.
     pub fn raise() -> Option<Self> {
-        // SAFETY: no pointers; 0 is the calling thread. This can't fail for it, so that -1 is a priority.
-        let before = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+        let before = nice();
         let is_raised = (Self::NICE + 1..=0).contains(&before) && set_nice(Self::NICE);
         is_raised.then_some(Self { before, thread: PhantomData })
     }
@@ -107,6 +104,12 @@ impl Drop for Priority {
         // Lowering the priority is always permitted.
         set_nice(self.before);
     }
+}
+
+/// The nice value of this thread.
+fn nice() -> libc::c_int {
+    // SAFETY: no pointers; 0 is the calling thread. This can't fail for it, so that -1 is a priority.
+    unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
 }
 
 /// Sets the priority of this thread; returns whether that was permitted.
@@ -196,11 +199,6 @@ pub fn page_size() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn nice() -> libc::c_int {
-        // SAFETY: no pointers; 0 is the calling thread.
-        unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
-    }
 
     #[test]
     fn a_raised_priority_is_the_old_one_afterwards() {
