@@ -20,9 +20,12 @@ fn recorded(folder: &Path, capture: &str, arguments: &[&str]) -> (u64, u64, u64)
     assert!(output.status.success(), "{}", text(&output.stderr));
     let (mut all, mut right, mut copied) = (0, 0, 0);
     for (stack, count) in folded(folder, "null.plumb") {
-        let (callers, callees) = stack.split_once(";main;calls_nothing;0x").unwrap_or_default();
-        let is_right =
-            callers.starts_with("null;_start;") && callees.ends_with(";<signal handler called>;handler;spin");
+        let (callers, callees) = stack.split_once(";main;calls_nothing;").unwrap_or_default();
+        let (called, handler) = callees.split_once(';').unwrap_or_default();
+        let is_called = called.starts_with("0x") && (called == "0x0") != arguments.contains(&"data");
+        let is_right = callers.starts_with("null;_start;")
+            && is_called
+            && handler == "<signal handler called>;handler;spin";
         all += count;
         right += if is_right { count } else { 0 };
         copied += if stack.contains("[callers on another stack, which was not copied]") { count } else { 0 };
