@@ -1,5 +1,5 @@
-//! `make test`: builds every test of the workspace, runs the suites side by side, also after one has failed, and closes with one summary: suites,
-//! tests, who failed, what was skipped for want of what, which suites took longest. The last line is as cargo's own of one suite, summed up over
+//! `make test`: builds every test of the workspace, runs the suites side by side, also after one has failed, repeats a failed test alone, and closes
+//! with one summary: suites, tests, who failed, who failed only beside others, what was skipped for want of what, which suites took longest. The last line is as cargo's own of one suite, summed up over
 //! all.
 //!
 //! Not here: what a test requires of the machine and how it skips (the crate `fixtures`).

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 /// A program with tests.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Suite {
     /// The file in `tests`, or the library or program whose unit tests these are.
     pub name: String,

@@ -17,6 +17,8 @@ use super::order;
 
 /// A suite that runs for longer is killed: it hangs.
 const LONGEST: Duration = Duration::from_secs(20 * 60);
+/// More failed tests than these are not repeated: chance fails one or two.
+const MOST_REPEATED: usize = 3;
 /// How often running suites are looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -38,12 +40,14 @@ struct Running {
 }
 
 impl Pool<'_> {
-    /// Runs the suites, and prints the output of each when it has ended.
+    /// Runs the suites, and prints the output of each when it has ended. Repeats a test that failed, alone: many compare samples with a clock, and
+    /// other suites, or other machines on the same host, take the processor away from one now and then.
     pub fn run(&self, mut suites: Vec<Suite>, tally: &mut Tally) -> Result<()> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         order::sort(&mut suites);
         let mut waiting: VecDeque<Suite> = suites.into();
         let mut running: Vec<Running> = Vec::new();
+        let mut failed: Vec<(Suite, String)> = Vec::new();
         while !waiting.is_empty() || !running.is_empty() {
             while running.len() < processors
                 && let Some(next) = next(&waiting, &running)
@@ -55,10 +59,13 @@ impl Pool<'_> {
             let mut at = 0;
             while at < running.len() {
                 match ended(&mut running[at])? {
-                    Some(status) => self.finish(&running.remove(at), status, tally)?,
+                    Some(status) => failed.extend(self.finish(running.remove(at), status, tally)?),
                     None => at += 1,
                 }
             }
+        }
+        if failed.len() <= MOST_REPEATED {
+            failed.iter().try_for_each(|(suite, test)| self.repeat(suite, test, tally))?;
         }
         Ok(())
     }
@@ -66,22 +73,48 @@ impl Pool<'_> {
     fn start(&self, suite: Suite, processors: usize) -> Result<Running> {
         let output = File::create(self.output_of(&suite)).context("the output of a suite")?;
         let threads = if order::is_alone(&suite) { processors } else { 1 };
-        let mut command = Command::new(&suite.program);
+        let mut command = self.command(&suite);
         command.arg(format!("--test-threads={threads}")).args(self.arguments);
-        command.current_dir(&suite.directory).env("PLUMB_SKIPS", self.skips);
-        command.env("CARGO_MANIFEST_DIR", &suite.directory).stdin(Stdio::null());
         let child = command.stdout(output.try_clone()?).stderr(output).spawn();
         let child = child.with_context(|| suite.program.display().to_string())?;
         Ok(Running { suite, child, began: Instant::now() })
     }
 
-    fn finish(&self, running: &Running, status: ExitStatus, tally: &mut Tally) -> Result<()> {
-        let name = &running.suite.name;
-        let output = std::fs::read(self.output_of(&running.suite)).context("the output of a suite")?;
+    fn command(&self, suite: &Suite) -> Command {
+        let mut command = Command::new(&suite.program);
+        command.current_dir(&suite.directory).env("PLUMB_SKIPS", self.skips);
+        command.env("CARGO_MANIFEST_DIR", &suite.directory).stdin(Stdio::null());
+        command
+    }
+
+    /// Prints and counts a suite's results. Returns its failed tests.
+    fn finish(
+        &self,
+        Running { suite, began, .. }: Running,
+        status: ExitStatus,
+        tally: &mut Tally,
+    ) -> Result<Vec<(Suite, String)>> {
+        let output = std::fs::read(self.output_of(&suite)).context("the output of a suite")?;
         let mut stdout = std::io::stdout();
-        writeln!(stdout, "\n     Running {name}")?;
+        writeln!(stdout, "\n     Running {}", suite.name)?;
         stdout.write_all(&output)?;
-        tally.add(name, &String::from_utf8_lossy(&output), running.began.elapsed(), status.success());
+        let before = tally.failures.len();
+        tally.add(&suite.name, &String::from_utf8_lossy(&output), began.elapsed(), status.success());
+        Ok(tally.failures[before..].iter().map(|(_, test)| (suite.clone(), test.clone())).collect())
+    }
+
+    /// Runs a failed test once more, with nothing beside it. A suite that died has no test of that name.
+    fn repeat(&self, suite: &Suite, test: &str, tally: &mut Tally) -> Result<()> {
+        let mut command = self.command(suite);
+        let output =
+            command.args(["--exact", test]).output().with_context(|| suite.program.display().to_string())?;
+        println!("\n     Repeating {}: {test}", suite.name);
+        std::io::stdout().write_all(&output.stdout)?;
+        std::io::stderr().write_all(&output.stderr)?;
+        let has_run = String::from_utf8_lossy(&output.stdout).contains("test result: ok. 1 passed");
+        if has_run && output.status.success() {
+            tally.passes_alone(&suite.name, test);
+        }
         Ok(())
     }
 

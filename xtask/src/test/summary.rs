@@ -19,6 +19,9 @@ pub fn write(out: &mut impl Write, tally: &Tally, skips: &str, took: Duration, i
         writeln!(out, "  {:>6.1} s  {name}", time.as_secs_f64())?;
     }
     write_skips(out, skips)?;
+    for (suite, test) in &tally.unsteady {
+        writeln!(out, "UNSTEADY  {suite}: {test} (failed at first, passed when it was repeated alone)")?;
+    }
     for (suite, test) in &tally.failures {
         writeln!(out, "FAILED  {suite}: {test}")?;
     }
@@ -73,9 +76,11 @@ mod tests {
     #[test]
     fn failures_and_skips_are_named() {
         let failures = vec![("walk".to_owned(), "falls".to_owned())];
-        let tally = Tally { failed: 1, failures, ..Tally::default() };
+        let unsteady = vec![("record".to_owned(), "waits".to_owned())];
+        let tally = Tally { failed: 1, failures, unsteady, ..Tally::default() };
         let text = summary(&tally, "gdb\ta\tx.rs:1\tno gdb\ngdb\tb\tx.rs:1\tno gdb\n", false);
         assert!(text.contains("2 tests skipped something") && text.contains("2 x  gdb: no gdb"), "{text}");
+        assert!(text.contains("UNSTEADY  record: waits"), "{text}");
         assert!(
             text.contains("FAILED  walk: falls") && text.contains("test result: FAILED. 0 passed; 1 failed")
         );
