@@ -7,7 +7,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use crate::{Counted, Messages, OffCpu, SamplingRate, UnwindInfoRef};
+use crate::{Counted, Measure, Messages, SamplingRate, UnwindInfoRef};
 
 /// Unwinds stacks before they are copied. Messages may be taken by a separate thread.
 pub trait KernelUnwinder: Send {
@@ -55,9 +55,8 @@ pub trait KernelUnwinder: Send {
     }
     /// Returns the number of samples unwound, and the reasons for passing others on.
     fn handed_over(&self) -> UnwindFallbackStats;
-    /// Returns its off-CPU measurement, if it has one. The stacks of that have the event numbers 0 and 1, for blocked time and run-queue
-    /// wait; programs are attached to other events with numbers from 2 on then.
-    fn off_cpu(&mut self) -> Option<&mut dyn OffCpu>;
+    /// Returns its measurement, if it has one. Programs are attached to other events with the numbers after its events then.
+    fn measure(&mut self) -> Option<&mut dyn Measure>;
 }
 
 /// A probe to attach.

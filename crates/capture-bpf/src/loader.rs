@@ -6,15 +6,15 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use aya::Ebpf;
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, RingBuf};
 use plumb_capture_api::{
-    Counted, FallbackEvents, KernelUnwinder, Messages, OffThread, OtherPrograms, ProbeCounts, ProbeSpec,
-    TimeOff, Unmeasured, UnwindFallbackStats, UnwindInfoRef,
+    Counted, FallbackEvents, KernelUnwinder, Measure, Messages, OtherPrograms, ProbeCounts, ProbeSpec,
+    UnwindFallbackStats, UnwindInfoRef,
 };
 
 use crate::chunks::Chunks;
 use crate::follow::Followed;
 use crate::layouts::Layouts;
+use crate::measure::{self, OffCpu, Switches};
 use crate::object::{Machine, RING, Watch, load_program, sum, take, take_descriptor};
-use crate::off_cpu::{self, OffCpu, Switches};
 use crate::other_programs::Others;
 use crate::places::{AtPlaces, Places};
 use crate::refusal::{LoadError, missing, refused};
@@ -122,16 +122,16 @@ impl Default for LoadOptions {
 /// The loaded programs. Dropping this ends them.
 pub struct Programs {
     // Keeps programs and links.
-    bpf: Ebpf,
+    pub(crate) bpf: Ebpf,
     program: Option<OwnedFd>,
     ring: RingBuf<MapData>,
     tables: Resident,
     by_process: ProcessMaps,
-    counters: PerCpuArray<MapData, u64>,
+    pub(crate) counters: PerCpuArray<MapData, u64>,
     counts: OwnedFd,
-    followed: Followed,
+    pub(crate) followed: Followed,
     awaited: Array<MapData, [u8; COMM_BYTES as usize]>,
-    switches: Option<Switches>,
+    pub(crate) switches: Option<Switches>,
     places: Option<Places>,
     loaded: Loaded,
     others: Option<Others>,
@@ -160,7 +160,7 @@ struct Loaded {
 impl Programs {
     /// Loads the programs and starts those that track processes. Samples come once events are attached.
     pub fn load(options: LoadOptions) -> Result<Self, LoadError> {
-        let watches = WATCHES.iter().chain([&MAPS]).chain(&off_cpu::WATCHES);
+        let watches = WATCHES.iter().chain([&MAPS]).chain(&measure::WATCHES);
         let machine = Machine::find(&STRUCTURES, watches)?;
         match Self::load_object(&machine, options, OBJECT) {
             Err(error @ LoadError::Refused(_)) => {
@@ -408,35 +408,7 @@ impl KernelUnwinder for Programs {
         }
     }
 
-    fn off_cpu(&mut self) -> Option<&mut dyn plumb_capture_api::OffCpu> {
+    fn measure(&mut self) -> Option<&mut dyn Measure> {
         if self.switches.is_some() { Some(self) } else { None }
-    }
-}
-
-impl plumb_capture_api::OffCpu for Programs {
-    fn copiers(&mut self) -> io::Result<FallbackEvents> {
-        self.followed.look_at_switches(true)?;
-        let switches = self.switches.as_ref().ok_or_else(|| io::Error::other("no switches are watched"))?;
-        Ok(FallbackEvents { map: switches.copiers()?, way_in: None })
-    }
-
-    fn stop(&mut self) -> io::Result<()> {
-        self.followed.look_at_switches(false)
-    }
-
-    fn off_now(&mut self, ends: bool) -> io::Result<Vec<OffThread>> {
-        if ends {
-            self.followed.ends()?;
-        }
-        let Self { switches, bpf, .. } = self;
-        switches.as_ref().map_or(Ok(Vec::new()), |switches| switches.threads(bpf))
-    }
-
-    fn pending(&self, now_ns: u64) -> Vec<TimeOff> {
-        self.switches.as_ref().map_or(Vec::new(), |switches| switches.pending(now_ns))
-    }
-
-    fn unmeasured(&self) -> Unmeasured {
-        self.switches.as_ref().map_or(Unmeasured::default(), |switches| switches.unmeasured(&self.counters))
     }
 }

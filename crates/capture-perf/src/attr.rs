@@ -172,7 +172,7 @@ impl Part {
     /// Whether its samples must not include their period.
     pub fn is_period_known(counter: &Counter, pace: SamplingRate) -> bool {
         let is_software =
-            counter.trigger().is_some_and(|trigger| !trigger.is_hardware() && !trigger.is_told());
+            counter.trigger().is_some_and(|trigger| !trigger.is_hardware() && !trigger.is_measure());
         is_software && matches!(pace, SamplingRate::Period(_))
     }
 }
@@ -261,13 +261,13 @@ impl Sampling {
 
     /// Whether each occurrence is a sample, at least initially.
     pub fn is_each(&self) -> bool {
-        let happens = self.counter.trigger().is_some_and(|trigger| !trigger.is_told());
+        let happens = self.counter.trigger().is_some_and(|trigger| !trigger.is_measure());
         happens && self.pace == SamplingRate::Period(1)
     }
 
-    /// Whether programs in the kernel report the event instead of perf: time off the CPU.
-    pub fn is_told(&self) -> bool {
-        self.counter.trigger().is_some_and(Trigger::is_told)
+    /// Whether programs in the kernel measure the event instead of perf.
+    pub fn is_measure(&self) -> bool {
+        self.counter.trigger().is_some_and(Trigger::is_measure)
     }
 
     /// The period of each sample, if the sample does not include it.

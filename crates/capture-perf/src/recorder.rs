@@ -14,7 +14,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use plumb_capture_api::{OffCpu, ProbeCounts, SamplingRate};
+use plumb_capture_api::{Measure, ProbeCounts, SamplingRate};
 use plumb_ingest::{Ingest, Statistics};
 use plumb_process::Host;
 use plumb_process::procfs::MachineTimes;
@@ -173,8 +173,10 @@ impl Recorder {
 
     /// The counts of an event whose samples a program takes.
     fn passed(&self, one: &Sampled) -> Option<ProbeCounts> {
-        let place = self.sampled.iter().position(|other| other.id == one.id && !one.is_told())?;
-        let number = number_of(place, self.sampled.iter().any(Sampled::is_told));
+        let place = self.sampled.iter().position(|other| other.id == one.id && !one.is_measure())?;
+        let measured =
+            self.sampled.iter().filter(|one| one.is_measure()).map(|one| one.events_of_measure).sum();
+        let number = number_of(place, measured);
         self.unwinder.as_ref()?.kernel().passed(number).filter(|_| one.events.is_taken())
     }
 
@@ -214,14 +216,14 @@ impl Recorder {
         // On failure, slightly more is measured.
         let _ = self.unwinder.as_mut().map_or(Ok(()), AttachedUnwinder::unwatch);
         self.look_at_waits();
-        if let Some(off_cpu) = self.off_cpu() {
-            let _ = off_cpu.stop();
+        if let Some(measure) = self.measure() {
+            let _ = measure.stop();
         }
         self.set_back();
     }
 
-    fn off_cpu(&mut self) -> Option<&mut dyn OffCpu> {
-        self.unwinder.as_mut()?.off_cpu()
+    fn measure(&mut self) -> Option<&mut dyn Measure> {
+        self.unwinder.as_mut()?.measure()
     }
 
     fn grow(&mut self) {

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use perf_event_open_sys::bindings::{PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT};
-use plumb_profile::Event;
+use plumb_capture_api::MeasuredEvent;
 
 use crate::attr::Code;
 use crate::sys::tracefs::Tracefs;
@@ -31,8 +31,8 @@ const SOFTWARE: [(&str, u64); 8] = [
 /// The kernel counts a page fault as it starts, when a growing stack has no page yet at its stack pointer, so that not one
 /// byte of it can be copied. A handled fault counts again as one of these, so samples are triggered by those.
 const FAULTS: u64 = 2;
-/// See [`Trigger::told`].
-const TOLD: u64 = 10;
+/// `PERF_COUNT_SW_BPF_OUTPUT`, see [`Trigger::of_measure`].
+const OUTPUT: u64 = 10;
 const HANDLED_FAULTS: (u64, u64) = (5, 6);
 
 /// `PERF_COUNT_HW_*` by perf's names. Cycles are a clock.
@@ -265,14 +265,14 @@ impl Trigger {
         Self::of(Self::PAGE_FAULTS, Kind::Software(FAULTS))
     }
 
-    /// An event that a program triggers (`PERF_COUNT_SW_BPF_OUTPUT`) instead of the kernel.
-    pub(crate) fn told() -> Self {
-        Self { unit: "ns".into(), ..Self::of(Event::OFF_CPU, Kind::Software(TOLD)) }
+    /// An event that a program of a measurement triggers (`PERF_COUNT_SW_BPF_OUTPUT`) instead of the kernel.
+    pub(crate) fn of_measure(event: MeasuredEvent) -> Self {
+        Self { unit: event.unit.into(), ..Self::of(event.name, Kind::Software(OUTPUT)) }
     }
 
-    /// Whether this is [`Trigger::told`].
-    pub(crate) fn is_told(&self) -> bool {
-        self.kind == Kind::Software(TOLD)
+    /// Whether this is [`Trigger::of_measure`].
+    pub(crate) fn is_measure(&self) -> bool {
+        self.kind == Kind::Software(OUTPUT)
     }
 
     /// Name as perf prints it; for a uprobe as given.

@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use std::time::Instant;
 
 use plumb_capture_api::{
-    Counted, KernelUnwinder, Message, Messages, OffCpu, OtherPrograms, Parts, Script, WITHOUT_STACK,
+    Counted, KernelUnwinder, Measure, Message, Messages, OtherPrograms, Parts, Script, WITHOUT_STACK,
 };
 use plumb_ingest::Ingest;
 use plumb_process::{Backing, pidfd};
@@ -65,10 +65,10 @@ pub(crate) struct AttachedUnwinder {
     /// Counts of stacks whose first sample has not been handed out yet.
     waiting: FxHashMap<Key, Counted>,
     counts_ns: u64,
-    /// The events by program number. If off-CPU time is measured: blocked, run-queue wait, then others.
+    /// The events by program number: first those of a measurement, then others.
     events: Vec<EventId>,
-    /// Whether off-CPU time is counted. Its stacks may be counted throughout the recording.
-    is_off_cpu: bool,
+    /// Whether there is a measurement. Its stacks may be counted throughout the recording.
+    is_measuring: bool,
     /// Number of requests for files' code so far.
     wants: u64,
     /// Requested unwind information to be supplied, by file number.
@@ -79,10 +79,10 @@ pub(crate) struct AttachedUnwinder {
 impl AttachedUnwinder {
     /// `events`: the sampled events by program number.
     pub fn new(mut unwinder: Box<dyn KernelUnwinder>, events: Vec<EventId>) -> Self {
-        let is_off_cpu = unwinder.off_cpu().is_some();
+        let is_measuring = unwinder.measure().is_some();
         Self {
             unwinder,
-            is_off_cpu,
+            is_measuring,
             messages: Messages::default(),
             known: 0,
             stacks: FxHashMap::default(),
@@ -105,14 +105,14 @@ impl AttachedUnwinder {
         self.unwinder.other_programs(now)
     }
 
-    /// The measurement of off-CPU time, if any.
-    pub fn off_cpu(&mut self) -> Option<&mut dyn OffCpu> {
-        self.unwinder.off_cpu()
+    /// The measurement, if any.
+    pub fn measure(&mut self) -> Option<&mut dyn Measure> {
+        self.unwinder.measure()
     }
 
     /// Reports threads that are still off the CPU.
     pub fn add_pending(&mut self, ingest: &mut Ingest, now_ns: u64) {
-        let pending = self.unwinder.off_cpu().map(|off_cpu| off_cpu.pending(now_ns));
+        let pending = self.unwinder.measure().map(|measure| measure.pending(now_ns));
         for time in pending.into_iter().flatten() {
             let first = self.stacks.get(&(time.key, time.pid, time.tid));
             ingest.time_off(first.map(|first| first.sample), time);
@@ -132,10 +132,10 @@ impl AttachedUnwinder {
     /// Finds threads that are off the CPU and were not reported, and counts ongoing times up to now, if off-CPU time is
     /// measured. `ends`: this is the last call. An error: the threads can't be read.
     pub fn look_at_threads(&mut self, ingest: &mut Ingest, ends: bool) -> io::Result<()> {
-        let (Some(off_cpu), &[blocked, waited, ..]) = (self.unwinder.off_cpu(), &self.events[..]) else {
+        let (Some(measure), &[blocked, waited, ..]) = (self.unwinder.measure(), &self.events[..]) else {
             return Ok(());
         };
-        for thread in off_cpu.off_now(ends)? {
+        for thread in measure.off_now(ends)? {
             let Some(sample) = ingest.stack_off(blocked, &thread) else { continue };
             let key = |key| (key, thread.pid, thread.tid);
             let first = First { sample, window: self.window };
@@ -224,7 +224,7 @@ impl AttachedUnwinder {
     /// Adds the counts at the end of a window, with ongoing off-CPU times up to now. Returns the stacks that these and later times
     /// are counted by, so that their rows are kept ([`AttachedUnwinder::keep`]): all others are sent again first.
     pub fn end_window(&mut self, ingest: &mut Ingest) -> KeptStacks {
-        if !self.is_off_cpu {
+        if !self.is_measuring {
             self.add_counts_now(ingest);
             return KeptStacks::default();
         }
@@ -232,7 +232,7 @@ impl AttachedUnwinder {
         self.take_counts(ingest);
         let _ = self.look_at_threads(ingest, false);
         self.take_counts(ingest);
-        let pending = self.unwinder.off_cpu().map(|off_cpu| off_cpu.pending(0)).unwrap_or_default();
+        let pending = self.unwinder.measure().map(|measure| measure.pending(0)).unwrap_or_default();
         let keys =
             pending.iter().flat_map(|time| [time.key, time.key + 1].map(|key| (key, time.pid, time.tid)));
         let pending: FxHashSet<Key> = keys.collect();
@@ -277,7 +277,7 @@ impl AttachedUnwinder {
                 None => {}
             }
         });
-        if !self.is_off_cpu {
+        if !self.is_measuring {
             self.stacks.clear();
         }
     }

@@ -4,8 +4,8 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use plumb_capture_api::{
-    FallbackEvents, OffThread, ProbeCounts, ProbeSpec, TimeOff, Unmeasured, UnwindFallbackStats,
-    UnwindInfoRef, WalkedSample,
+    Accumulation, FallbackEvents, MeasuredEvent, OffThread, ProbeCounts, ProbeSpec, TimeOff, Unmeasured,
+    UnwindFallbackStats, UnwindInfoRef, WalkedSample,
 };
 use plumb_ingest::{Filter, Source};
 
@@ -105,13 +105,19 @@ impl KernelUnwinder for Scripted {
     fn handed_over(&self) -> UnwindFallbackStats {
         UnwindFallbackStats::default()
     }
-    fn off_cpu(&mut self) -> Option<&mut dyn OffCpu> {
+    fn measure(&mut self) -> Option<&mut dyn Measure> {
         let measures = self.waiting().off.is_some();
         if measures { Some(self) } else { None }
     }
 }
 
-impl OffCpu for Scripted {
+impl Measure for Scripted {
+    fn events(&self) -> &'static [MeasuredEvent] {
+        &[]
+    }
+    fn accumulation(&self) -> Accumulation {
+        Accumulation::Intervals
+    }
     fn copiers(&mut self) -> io::Result<FallbackEvents> {
         Err(io::ErrorKind::Unsupported.into())
     }

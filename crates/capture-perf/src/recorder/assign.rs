@@ -9,9 +9,9 @@ use crate::error::Error;
 use crate::events::{Attachment, EventContext, Program};
 use crate::sys::perf::{Event, Whom};
 
-/// The number that a program has for the event at a place in the list, in which time off the processor comes last; that has two of its own.
-pub(super) fn number_of(place: usize, is_measuring: bool) -> usize {
-    if is_measuring { place + 2 } else { place }
+/// The number that a program has for the event at a place in the list, in which a measurement comes last, whose events have the first numbers.
+pub(super) fn number_of(place: usize, events_of_measure: usize) -> usize {
+    place + events_of_measure
 }
 
 /// Sets up the unwinder for each event; a message is added to `limits` for each event that it can't handle. Events whose samples it takes itself
@@ -25,18 +25,18 @@ pub(super) fn assign(
     limits: &mut Vec<String>,
 ) -> Result<Vec<Program>, Error> {
     let decided =
-        wanted.iter().filter(|one| !one.counter.is_place() && !one.is_copied && !one.is_told()).count();
+        wanted.iter().filter(|one| !one.counter.is_place() && !one.is_copied && !one.is_measure()).count();
     let interrupts = wanted.iter().position(|one| one.counter.interrupts()).filter(|_| decided > 1);
-    let is_measuring = unwinder.off_cpu().is_some();
-    let only_measures = is_measuring && unwinder.program().is_none();
+    let events_of_measure = unwinder.measure().map_or(0, |measure| measure.events().len());
+    let only_measures = events_of_measure > 0 && unwinder.program().is_none();
     let mut programs = Vec::new();
     for (place, sampling) in wanted.iter_mut().enumerate() {
-        let number = number_of(place, is_measuring);
-        let program = if sampling.is_told() {
-            let off_cpu = unwinder
-                .off_cpu()
+        let number = number_of(place, events_of_measure);
+        let program = if sampling.is_measure() {
+            let measure = unwinder
+                .measure()
                 .ok_or_else(|| Error::system("measuring")(ErrorKind::Unsupported.into()))?;
-            let copiers = off_cpu.copiers().map_err(Error::system("reading a map of events"))?;
+            let copiers = measure.copiers().map_err(Error::system("reading a map of events"))?;
             Ok(Program::Takes { copiers, event: None })
         } else if sampling.is_copied || only_measures {
             Ok(Program::Absent)

@@ -168,7 +168,7 @@ impl Recorder {
         else {
             return;
         };
-        if self.observed.child.is_none() && unwinder.off_cpu().is_some() {
+        if self.observed.child.is_none() && unwinder.measure().is_some() {
             self.observed.joiners.look(cgroup).into_iter().for_each(|pid| unwinder.follow(pid));
         }
     }

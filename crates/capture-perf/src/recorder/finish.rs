@@ -183,7 +183,7 @@ impl Recorder {
     /// Number of occurrences of an event in the target; `None` for a clock, or if unknown.
     fn occurrences_of(&self, one: &Sampled) -> Option<u64> {
         let trigger = one.events.sampling().counter.trigger();
-        let is_known = trigger.is_some_and(|trigger| !trigger.is_told()) && self.counts_target_only();
+        let is_known = trigger.is_some_and(|trigger| !trigger.is_measure()) && self.counts_target_only();
         (one.events.is_taken() || is_known).then(|| self.counted(one))?
     }
 

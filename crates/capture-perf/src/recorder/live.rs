@@ -39,7 +39,7 @@ impl Recorder {
 
     /// Off-CPU times so far that are in no sample; `None`: they are not measured.
     pub fn unmeasured(&mut self) -> Option<Unmeasured> {
-        self.off_cpu().map(|off_cpu| off_cpu.unmeasured())
+        self.measure().map(|measure| measure.unmeasured())
     }
 
     /// Takes out everything recorded since the last call, and continues with a new profile with the same events: nothing here keeps
@@ -67,7 +67,7 @@ impl Recorder {
     /// known only at the end: off-CPU times, and events that are not clocks.
     pub fn can_be_in_parts(&mut self) -> bool {
         let is_weighed_later = |one: &Sampled| one.is_scaled() || one.events.is_taken();
-        self.off_cpu().is_none() && !self.sampled.iter().any(is_weighed_later)
+        self.measure().is_none() && !self.sampled.iter().any(is_weighed_later)
     }
 
     /// Changes the clock's frequency to `hz` per second of CPU time. A sample weighs the period at which it was taken; each change

@@ -13,8 +13,10 @@ use crate::setup::SampledEvent;
 
 /// One event of the recording.
 pub(super) struct Sampled {
-    /// The event's ID in the profile.
+    /// The event's ID in the profile; of a measurement the first one's.
     pub id: EventId,
+    /// Number of a measurement's events, whose IDs follow one another; otherwise 0.
+    pub events_of_measure: usize,
     pub events: Events,
     /// The limit until which each occurrence is a sample.
     pub limit: Option<Limit>,
@@ -32,9 +34,9 @@ impl Sampled {
         self.limit.is_some() || matches!(self.events.sampling().pace, SamplingRate::Frequency(_))
     }
 
-    /// Whether it is off-CPU time, which a program reports.
-    pub fn is_told(&self) -> bool {
-        self.events.sampling().is_told()
+    /// Whether programs in the kernel measure it.
+    pub fn is_measure(&self) -> bool {
+        self.events.sampling().is_measure()
     }
 
     /// Whether it is a clock, sampled by frequency.

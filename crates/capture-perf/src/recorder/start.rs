@@ -4,11 +4,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plumb_capture_api::{KernelUnwinder, SamplingRate, TargetObserver};
+use plumb_capture_api::{Accumulation, KernelUnwinder, MeasuredEvent, SamplingRate, TargetObserver};
 use plumb_ingest::{Filter, Ingest, Source};
 use plumb_process::usage::{monotonic_ns, own_cpu_time, raise_file_limit};
 use plumb_process::{Host, can_observe, procfs};
-use plumb_profile::{Event, EventId, Id, Scope};
+use plumb_profile::{EventId, Id, Scope};
 use plumb_table_cache::TableCache;
 use plumb_target::begin::{check, follow_all, release};
 use plumb_target::{Held, Target, TargetError, signals};
@@ -81,10 +81,10 @@ impl Recorder {
         let ground = Arc::new(EventContext { rings, attachment });
         let by_frequency = options.period.is_none().then_some(frequency_hz);
         let wanted = wanted.into_iter().map(|one| Sampling { stack_copy: sizer.bytes(), ..one }).collect();
-        let (opened, unwinder) = open_all(&ground, wanted, unwinder, by_frequency, &mut limits)?;
+        let (opened, mut unwinder) = open_all(&ground, wanted, unwinder, by_frequency, &mut limits)?;
         let mut ingest = ingest_for(target, &ground.attachment, pids, &options);
-        let declare = |(events, limit)| declare(&mut ingest, events, limit, scope);
-        let sampled: Vec<Sampled> = opened.into_iter().map(declare).collect();
+        let measure = unwinder.as_mut().and_then(measured);
+        let sampled = declare_all(&mut ingest, opened, measure, scope);
         let ids = numbered(&sampled);
         observed.watch_ends();
         let info = sampled[0].events.sampling().parse_info();
@@ -190,19 +190,19 @@ fn choose(host: &Host, options: &SamplingOptions) -> Result<(setup::Choice, io::
     Ok((setup::choose(host, abilities, options)?, machine))
 }
 
-/// The options, with the kernel unwinder's own event: if it measures off-CPU time, together with the requested events, or alone
+/// The options, with the event of the kernel unwinder's measurement, if it has one: together with the requested events, or alone
 /// without any.
 fn options_with(
     options: &SamplingOptions,
     unwinder: &mut Option<Box<dyn KernelUnwinder>>,
 ) -> SamplingOptions {
     let mut options = options.clone();
-    if unwinder.as_mut().is_some_and(|unwinder| unwinder.off_cpu().is_some()) {
-        let counter = Counter::Trigger(Arc::new(Trigger::told()));
+    if let Some((&[first, ..], _)) = unwinder.as_mut().and_then(measured) {
+        let counter = Counter::Trigger(Arc::new(Trigger::of_measure(first)));
         match options.counter {
             Some(_) => {
-                let told = EventSpec { counter, code: Code::All, period: Some(1), is_copied: false };
-                options.also.push(told);
+                let measured = EventSpec { counter, code: Code::All, period: Some(1), is_copied: false };
+                options.also.push(measured);
             }
             None => (options.counter, options.period) = (Some(counter), Some(1)),
         }
@@ -210,13 +210,21 @@ fn options_with(
     options
 }
 
-/// The events by program number: for off-CPU time two, which come first.
+/// Events of a measurement.
+type Measured = (&'static [MeasuredEvent], Accumulation);
+
+fn measured(unwinder: &mut Box<dyn KernelUnwinder>) -> Option<Measured> {
+    unwinder.measure().map(|measure| (measure.events(), measure.accumulation()))
+}
+
+/// The events by program number: those of a measurement come first.
 fn numbered(sampled: &[Sampled]) -> Vec<EventId> {
-    let told = sampled.iter().filter(|one| one.is_told()).flat_map(|one| {
-        let waited = EventId::from_index(one.id.index() + 1);
-        [one.id, waited]
+    let measured = sampled.iter().filter(|one| one.is_measure());
+    let measured = measured.flat_map(|one| {
+        let first = one.id.index();
+        (first..first + one.events_of_measure).map(EventId::from_index)
     });
-    told.chain(sampled.iter().filter(|one| !one.is_told()).map(|one| one.id)).collect()
+    measured.chain(sampled.iter().filter(|one| !one.is_measure()).map(|one| one.id)).collect()
 }
 
 /// Opens all events, and starts those that may start before samples count. Returns the kernel unwinder if any event
@@ -296,7 +304,7 @@ fn follow_with(
     attachment: &Attachment,
     pids: &[u32],
 ) -> Result<(), Error> {
-    let sees_all = unwinder.off_cpu().is_some();
+    let sees_all = unwinder.measure().is_some();
     let is_command = matches!(target, Target::Command(_));
     match (attachment, target) {
         (Attachment::Everyone, Target::Machine) => Ok(()),
@@ -341,7 +349,7 @@ fn open_events(
     program: Program,
     by_frequency: Option<u32>,
 ) -> Result<(Events, Option<Limit>), Error> {
-    let each = sampling.pace == SamplingRate::Period(1) && !sampling.is_told();
+    let each = sampling.pace == SamplingRate::Period(1) && !sampling.is_measure();
     let mut events = Events::new(ground.clone(), sampling, program)?;
     let limit = by_frequency.filter(|_| each);
     if limit.is_some() && !events.is_taken() {
@@ -350,18 +358,34 @@ fn open_events(
     Ok((events, limit.map(Limit::new)))
 }
 
-/// Declares an event.
-fn declare(ingest: &mut Ingest, events: Events, limit: Option<Limit>, scope: Scope) -> Sampled {
+fn declare_all(
+    ingest: &mut Ingest,
+    opened: Vec<(Events, Option<Limit>)>,
+    measure: Option<Measured>,
+    scope: Scope,
+) -> Vec<Sampled> {
+    opened.into_iter().map(|opened| declare(ingest, opened, measure, scope)).collect()
+}
+
+/// Declares an event; for that of a measurement, all events of `measure`.
+fn declare(
+    ingest: &mut Ingest,
+    (events, limit): (Events, Option<Limit>),
+    measure: Option<Measured>,
+    scope: Scope,
+) -> Sampled {
     let sampling = events.sampling();
+    let measure = measure.filter(|_| sampling.is_measure());
     let happens = sampling.counter.trigger().is_some_and(|trigger| !trigger.is_hardware());
-    let id = if sampling.is_told() {
-        let (blocked, waited) =
-            (ingest.add_event(Event::OFF_CPU, "ns"), ingest.add_event(Event::RUN_QUEUE, "ns"));
-        ingest.weigh_by_time_off(blocked, waited);
-        blocked
-    } else {
-        ingest.add_event(sampling.counter.name(), sampling.counter.unit())
-    };
+    let id = ingest.add_event(sampling.counter.name(), sampling.counter.unit());
+    if let Some((events, accumulation)) = measure {
+        let others = events.iter().skip(1).map(|event| ingest.add_event(event.name, event.unit));
+        let others: Vec<EventId> = others.collect();
+        match (accumulation, &others[..]) {
+            (Accumulation::Intervals, &[waited, ..]) => ingest.weigh_by_time_off(id, waited),
+            (Accumulation::Intervals, []) => {}
+        }
+    }
     if happens && scope == Scope::System {
         ingest.keep_idle(id);
     }
@@ -369,5 +393,6 @@ fn declare(ingest: &mut Ingest, events: Events, limit: Option<Limit>, scope: Sco
         Some(copier) => ingest.weigh_as_said(id, copier.way_in.clone()),
         None => ingest.weigh_each(id, sampling.period().unwrap_or(1)),
     }
-    Sampled { id, events, limit }
+    let events_of_measure = measure.map_or(0, |(events, _)| events.len());
+    Sampled { id, events_of_measure, events, limit }
 }

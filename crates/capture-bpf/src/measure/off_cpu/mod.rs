@@ -9,8 +9,11 @@ use std::os::fd::OwnedFd;
 
 use aya::Ebpf;
 use aya::maps::{HashMap, MapData, PerCpuArray};
-use plumb_capture_api::{OffThread, TimeOff, Unmeasured};
+use plumb_capture_api::{
+    Accumulation, FallbackEvents, Measure, MeasuredEvent, OffThread, TimeOff, Unmeasured,
+};
 
+use crate::loader::Programs;
 use crate::object::{Machine, Watch, each_task, sum, take, take_descriptor};
 use crate::refusal::LoadError;
 use crate::wire::{self, OFF_LOST, OFF_LOST_NS, OFF_SHORT, OFF_SHORT_NS, Off, PACE_BITS, Pace};
@@ -143,5 +146,57 @@ impl Switches {
             lost_ns: counter(OFF_LOST_NS),
             rest_ns: paces.iter().flat_map(|paces| paces.iter()).flat_map(|pace| pace.sums).sum(),
         }
+    }
+}
+
+/// The events: time off the processor up to the wake-up, then the time in a run queue.
+const EVENTS: [MeasuredEvent; 2] =
+    [MeasuredEvent { name: "off-cpu", unit: "ns" }, MeasuredEvent { name: "run-queue", unit: "ns" }];
+
+impl Measure for Programs {
+    fn events(&self) -> &'static [MeasuredEvent] {
+        &EVENTS
+    }
+
+    fn accumulation(&self) -> Accumulation {
+        Accumulation::Intervals
+    }
+
+    fn copiers(&mut self) -> io::Result<FallbackEvents> {
+        self.followed.look_at_switches(true)?;
+        let switches = self.switches.as_ref().ok_or_else(|| io::Error::other("no switches are watched"))?;
+        Ok(FallbackEvents { map: switches.copiers()?, way_in: None })
+    }
+
+    fn stop(&mut self) -> io::Result<()> {
+        self.followed.look_at_switches(false)
+    }
+
+    fn off_now(&mut self, ends: bool) -> io::Result<Vec<OffThread>> {
+        if ends {
+            self.followed.ends()?;
+        }
+        let Self { switches, bpf, .. } = self;
+        switches.as_ref().map_or(Ok(Vec::new()), |switches| switches.threads(bpf))
+    }
+
+    fn pending(&self, now_ns: u64) -> Vec<TimeOff> {
+        self.switches.as_ref().map_or(Vec::new(), |switches| switches.pending(now_ns))
+    }
+
+    fn unmeasured(&self) -> Unmeasured {
+        self.switches.as_ref().map_or(Unmeasured::default(), |switches| switches.unmeasured(&self.counters))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_profile::Event;
+
+    use super::EVENTS;
+
+    #[test]
+    fn the_events_have_the_names_of_recordings() {
+        assert_eq!(EVENTS.map(|event| event.name), Event::WAITS);
     }
 }

@@ -1,8 +1,12 @@
-//! Off-CPU time of threads, as the kernel unwinder reports it to the recorder.
+//! Quantities that the kernel side measures at moments of its own choice, instead of at the overflow of a perf event: off-CPU time.
 //!
-//! If the stack could be unwound, times are aggregated by its key, or reported one by one with it; otherwise the time comes without a stack,
-//! followed by a record with a copy of the stack. Elsewhere: the measurement, and how times are matched with such records
-//! (`ingest/off_cpu.rs`).
+//! A [`Measure`] has events of its own in a recording, which [`Measure::events`] lists; the numbers of all other events follow theirs. For each
+//! moment it sends a stack as any other sample, under a key, and later the weight that the stack got, by that key ([`Counted`](crate::Counted)),
+//! or one by one ([`TimeOff`]). A stack that it cannot unwind is copied through one of the events in [`Measure::copiers`]. What was
+//! measured and is in no sample, it reports as totals ([`Measure::unmeasured`]), so that the sum is known.
+//!
+//! [`Accumulation`] says how weights add up in a recording (`ingest`). The kernel side of each quantity is a module of `capture-bpf`
+//! (`measure/`), which is also where the trait is implemented; recorders know none of them by name.
 
 use std::io;
 
@@ -10,11 +14,15 @@ use plumb_unwind::Registers;
 
 use crate::FallbackEvents;
 
-/// Additional requests to a [`KernelUnwinder`](crate::KernelUnwinder) that measures off-CPU time.
-pub trait OffCpu {
+/// A quantity that a [`KernelUnwinder`](crate::KernelUnwinder) measures.
+pub trait Measure {
+    /// The events of its samples, in the order of their numbers, from 0 on.
+    fn events(&self) -> &'static [MeasuredEvent];
+    /// Rule by which the weights of its samples add up.
+    fn accumulation(&self) -> Accumulation;
     /// Starts measuring, and returns the events that copy the stacks it cannot unwind.
     fn copiers(&mut self) -> io::Result<FallbackEvents>;
-    /// Stops measuring: threads that are off-CPU are ignored from now on.
+    /// Stops measuring: what has begun and not ended is ignored from now on.
     fn stop(&mut self) -> io::Result<()>;
     /// Returns the threads that are off-CPU and whose stacks were not reported yet, with their stacks: at the first call, right after
     /// [`KernelUnwinder::begin`](crate::KernelUnwinder::begin), those off-CPU since before; later, those that went off-CPU without a stack.
@@ -26,6 +34,23 @@ pub trait OffCpu {
     fn pending(&self, now_ns: u64) -> Vec<TimeOff>;
     /// Returns the totals missing from these times and counts.
     fn unmeasured(&self) -> Unmeasured;
+}
+
+/// An event of a [`Measure`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MeasuredEvent {
+    /// Name of the event in a recording.
+    pub name: &'static str,
+    /// Unit of a sample's weight.
+    pub unit: &'static str,
+}
+
+/// Rule by which weights of samples add up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accumulation {
+    /// Intervals of threads, each in at most one at a time. The first event has the time from the beginning to the wake-up, the second the
+    /// rest. An interval that has not ended counts up to now.
+    Intervals,
 }
 
 /// A period that a thread was off-CPU.
