@@ -23,7 +23,7 @@ use crate::privileges::{missing, shortcomings};
 use crate::processes;
 use crate::spending::Spending;
 use crate::symbols::SymbolUpload;
-use crate::totals::{SharedTotals, Totals};
+use crate::totals::{Quantity, SharedTotals, Totals};
 use crate::window::{self, ClosedWindow, WindowFacts};
 
 /// Interval between two inspections of new processes and frames.
@@ -249,7 +249,7 @@ impl Agent {
 
     fn hand_over_off_cpu(&self, closed: ClosedWindow) {
         let bytes = closed.request.body.len();
-        let seconds = closed.taken.off_cpu_ns / 1_000_000_000;
+        let seconds = closed.taken.weight(Quantity::OffCpu) / 1_000_000_000;
         let lost_ns = closed.lost_off_cpu_ns;
         tracing::info!(seconds, services = closed.services, bytes, lost_ns, "window of off-CPU time");
         hand_over(&self.totals, &self.delivery, closed, self.lost);

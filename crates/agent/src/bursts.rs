@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use plumb_formats::otlp::BurstSamples;
 use plumb_profile::{Profile, StackId};
 
-use crate::capture::PAGE_FAULTS;
 use crate::labels::{Attributes, Resources};
+use crate::totals::Quantity;
 
 /// Length of a step in nanoseconds.
 const STEP_NS: u64 = 100_000_000;
@@ -107,7 +107,8 @@ impl Bursts {
 fn moments(profile: &Profile, resources: &Resources) -> BTreeMap<usize, Vec<Moment>> {
     let mut moments: BTreeMap<usize, Vec<Moment>> = BTreeMap::new();
     for sample in profile.samples.iter() {
-        let is_cpu = profile.strings.get(profile.events[sample.event].name) != PAGE_FAULTS;
+        let is_cpu =
+            Quantity::of_event(profile.strings.get(profile.events[sample.event].name)) == Quantity::CpuTime;
         let resource = resources.of_process.get(&profile.threads[sample.thread].process);
         if let (true, Some(&resource)) = (is_cpu, resource) {
             let moment = Moment { time_ns: sample.time_ns, stack: sample.stack, weight: sample.weight };

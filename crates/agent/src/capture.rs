@@ -25,8 +25,6 @@ use crate::options::AgentOptions;
 const LAST_NAMES: Duration = Duration::from_secs(2);
 /// Ring size per CPU, in bytes. Small, because samples are few.
 const RING: u32 = 256 << 10;
-/// Event name of page faults.
-pub(crate) const PAGE_FAULTS: &str = Trigger::PAGE_FAULTS;
 /// Sampling period of page faults per CPU. A fixed period, because the kernel's frequency mode would weight the samples of a burst wrongly. A prime,
 /// because programs touch memory in steps of powers of two.
 const FAULTS_PERIOD: u64 = 997;

@@ -36,4 +36,4 @@ pub use error::AgentError;
 pub use labels::{RelabelRule, RelabelRules};
 pub use options::{AgentOptions, ProfileOptions, SpoolOptions, SymbolPolicy};
 pub use privileges::{RetainedCapabilities, drop_capabilities, missing_capabilities};
-pub use totals::{SampleCount, Totals};
+pub use totals::{Quantity, SampleCount, Totals};

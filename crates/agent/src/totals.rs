@@ -6,34 +6,74 @@
 use std::ops::{AddAssign, SubAssign};
 use std::sync::{Mutex, PoisonError};
 
+use plumb_capture_perf::Trigger;
+use plumb_profile::Event;
+
+/// A quantity that samples represent. In the order of their places in a spooled request's name, which only grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// CPU time, in nanoseconds.
+    CpuTime,
+    /// Time that threads were off-CPU, blocked or waiting for a CPU, in nanoseconds.
+    OffCpu,
+    /// Page faults.
+    PageFaults,
+}
+
+impl Quantity {
+    /// Number of quantities.
+    pub(crate) const COUNT: usize = 3;
+
+    /// The quantity that samples of an event weigh, by the event's name.
+    pub(crate) fn of_event(name: &str) -> Self {
+        match name {
+            name if Event::WAITS.contains(&name) => Self::OffCpu,
+            Trigger::PAGE_FAULTS => Self::PageFaults,
+            _ => Self::CpuTime,
+        }
+    }
+
+    /// Whether its samples are counted. Times off the CPU are all measured instead of sampled.
+    fn has_samples(self) -> bool {
+        self != Self::OffCpu
+    }
+}
+
 /// A number of samples, and the quantities that they represent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SampleCount {
     /// Samples of CPU time and of page faults.
     pub samples: u64,
-    /// Nanoseconds of CPU time.
-    pub cpu_ns: u64,
-    /// Nanoseconds that threads were off-CPU, blocked or waiting for a CPU, if that is measured.
-    pub off_cpu_ns: u64,
-    /// Page faults that the samples represent, if they are sampled.
-    pub page_faults: u64,
+    /// Weight of these and of measured times, by [`Quantity`].
+    pub(crate) weights: [u64; Quantity::COUNT],
+}
+
+impl SampleCount {
+    /// Samples of one quantity, with their weight.
+    pub(crate) fn of(quantity: Quantity, samples: u64, weight: u64) -> Self {
+        let mut count = Self { samples: if quantity.has_samples() { samples } else { 0 }, ..Self::default() };
+        count.weights[quantity as usize] = weight;
+        count
+    }
+
+    /// Sum of a quantity.
+    pub fn weight(&self, quantity: Quantity) -> u64 {
+        self.weights[quantity as usize]
+    }
 }
 
 impl AddAssign for SampleCount {
     fn add_assign(&mut self, other: Self) {
         self.samples += other.samples;
-        self.cpu_ns += other.cpu_ns;
-        self.off_cpu_ns += other.off_cpu_ns;
-        self.page_faults += other.page_faults;
+        self.weights.iter_mut().zip(other.weights).for_each(|(sum, weight)| *sum += weight);
     }
 }
 
 impl SubAssign for SampleCount {
     fn sub_assign(&mut self, other: Self) {
         self.samples = self.samples.saturating_sub(other.samples);
-        self.cpu_ns = self.cpu_ns.saturating_sub(other.cpu_ns);
-        self.off_cpu_ns = self.off_cpu_ns.saturating_sub(other.off_cpu_ns);
-        self.page_faults = self.page_faults.saturating_sub(other.page_faults);
+        let weights = self.weights.iter_mut().zip(other.weights);
+        weights.for_each(|(rest, weight)| *rest = rest.saturating_sub(weight));
     }
 }
 

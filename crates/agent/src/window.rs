@@ -10,13 +10,12 @@ use plumb_formats::otlp::{
 };
 use plumb_profile::Profile;
 
-use crate::capture::PAGE_FAULTS;
 use crate::cost::OwnCost;
 use crate::delivery::Request;
 use crate::figures::{WindowFigures, of_services, resource_of};
 use crate::labels::{Attributes, Resources};
 use crate::observe::Observed;
-use crate::totals::SampleCount;
+use crate::totals::{Quantity, SampleCount};
 
 /// Facts about a window other than its samples.
 #[derive(Clone, Copy, Debug, Default)]
@@ -89,10 +88,7 @@ pub(crate) fn close(
         duration_ns: facts.duration_ns,
         period_ns: 1_000_000_000 / u64::from(facts.frequency_hz.max(1)),
     };
-    encode(profile, &set, |event, EventSamples { samples, weight }| match event {
-        PAGE_FAULTS => SampleCount { samples, page_faults: weight, ..SampleCount::default() },
-        _ => SampleCount { samples, cpu_ns: weight, ..SampleCount::default() },
-    })
+    encode(profile, &set)
 }
 
 /// Off-CPU time that is in no profile of a window, in nanoseconds.
@@ -126,9 +122,7 @@ pub(crate) fn close_off_cpu(
         duration_ns: facts.duration_ns,
         ..ResourceSet::default()
     };
-    let closed =
-        encode(profile, &set, |_, of| SampleCount { off_cpu_ns: of.weight, ..SampleCount::default() });
-    ClosedWindow { lost_off_cpu_ns: outside.lost_ns, ..closed }
+    ClosedWindow { lost_off_cpu_ns: outside.lost_ns, ..encode(profile, &set) }
 }
 
 /// A figure of the agent, whose resource has index `resource`.
@@ -136,16 +130,13 @@ fn figure(resource: usize, name: &'static str, unit: &'static str, value: u64) -
     Figure { resource, name, unit, stack: vec!["plumb agent".into()], value, time_unix_ns: None }
 }
 
-/// Encodes a window. `counted` converts the samples of an event, given by its name.
-fn encode(
-    profile: &Profile,
-    set: &ResourceSet,
-    counted: impl Fn(&str, EventSamples) -> SampleCount,
-) -> ClosedWindow {
+/// Encodes a window.
+fn encode(profile: &Profile, set: &ResourceSet) -> ClosedWindow {
     let sum = |events: &ResourceSamples| {
         let mut sum = SampleCount::default();
-        for (&event, &samples) in events {
-            sum += counted(profile.strings.get(profile.events[event].name), samples);
+        for (&event, &EventSamples { samples, weight }) in events {
+            let quantity = Quantity::of_event(profile.strings.get(profile.events[event].name));
+            sum += SampleCount::of(quantity, samples, weight);
         }
         sum
     };

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use super::Request;
 use crate::error::AgentError;
 use crate::options::SpoolOptions;
-use crate::totals::SampleCount;
+use crate::totals::{Quantity, SampleCount};
 
 /// Extension of incomplete files.
 const PARTIAL: &str = ".part";
@@ -31,23 +31,22 @@ struct Waiting {
 
 impl Waiting {
     fn name(&self) -> String {
-        let Self { number, count: SampleCount { samples, cpu_ns, off_cpu_ns, page_faults }, bytes } = self;
-        format!("{number:016}-{samples}-{cpu_ns}-{off_cpu_ns}-{page_faults}-{bytes}{ENDING}")
+        let Self { number, count: SampleCount { samples, weights }, bytes } = self;
+        let weights = weights.map(|weight| format!("-{weight}")).concat();
+        format!("{number:016}-{samples}{weights}-{bytes}{ENDING}")
     }
 
     fn parse(name: &str) -> Option<Self> {
         let numbers = name.strip_suffix(ENDING)?.split('-').map(|number| number.parse().ok());
         let numbers: Vec<u64> = numbers.collect::<Option<_>>()?;
-        // Earlier agents wrote no page faults, and still earlier ones no off-CPU time.
-        let [number, samples, cpu_ns, ref more @ .., bytes] = numbers[..] else { return None };
-        let (off_cpu_ns, page_faults) = match *more {
-            [] => (0, 0),
-            [off_cpu_ns] => (off_cpu_ns, 0),
-            [off_cpu_ns, page_faults] => (off_cpu_ns, page_faults),
-            _ => return None,
-        };
-        let count = SampleCount { samples, cpu_ns, off_cpu_ns, page_faults };
-        Some(Self { number, count, bytes })
+        let [number, samples, ref written @ .., bytes] = numbers[..] else { return None };
+        let mut weights = [0; Quantity::COUNT];
+        // Earlier agents wrote fewer quantities, but always CPU time.
+        if written.is_empty() {
+            return None;
+        }
+        weights.get_mut(..written.len())?.copy_from_slice(written);
+        Some(Self { number, count: SampleCount { samples, weights }, bytes })
     }
 }
 

@@ -40,7 +40,7 @@ impl Drop for Directory {
 }
 
 fn count(samples: u64) -> SampleCount {
-    SampleCount { samples, cpu_ns: samples * 10, off_cpu_ns: samples * 100, page_faults: samples * 1000 }
+    SampleCount { samples, weights: [10, 100, 1000].map(|each| each * samples) }
 }
 
 fn request(samples: u64, bytes: usize) -> Request {
@@ -155,11 +155,11 @@ fn a_full_disk_takes_the_oldest() {
 #[test]
 fn names_of_earlier_agents_are_understood() {
     let of = |name: &str| Waiting::parse(name).map(|one| (one.number, one.count, one.bytes));
-    let count = SampleCount { samples: 7, cpu_ns: 70, ..SampleCount::default() };
+    let count = SampleCount { samples: 7, weights: [70, 0, 0] };
     assert_eq!(of("0000000000000003-7-70-900.otlp.gz"), Some((3, count, 900)));
-    let count = SampleCount { off_cpu_ns: 5, ..count };
+    let count = SampleCount { weights: [70, 5, 0], ..count };
     assert_eq!(of("0000000000000003-7-70-5-900.otlp.gz"), Some((3, count, 900)));
-    let one = Waiting { number: 3, count: SampleCount { page_faults: 6, ..count }, bytes: 900 };
+    let one = Waiting { number: 3, count: SampleCount { weights: [70, 5, 6], ..count }, bytes: 900 };
     assert_eq!(Waiting::parse(&one.name()), Some(one));
     for name in ["3-7-70.otlp.gz", "3-7-70-5-6-7-900.otlp.gz", "3-7-70-x-900.otlp.gz", "3-7-70-900.part"] {
         assert_eq!(of(name), None, "{name}");

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use plumb_profile::{FrameKind, Profile, Sample};
 
-use crate::capture::PAGE_FAULTS;
 use crate::labels::{Attributes, Resources};
+use crate::totals::Quantity;
 
 /// Most candidates at a time: the services with the most kernel time. Each is traced for seconds in minutes, so that most of them have a turn.
 const MOST: usize = 50;
@@ -68,7 +68,9 @@ impl Candidates {
         }
         self.services.retain(|_, sums| sums.samples >= 0.5);
         let mut new: HashMap<usize, Sums> = HashMap::new();
-        let is_time = |sample: &Sample| profile.strings.get(profile.events[sample.event].name) != PAGE_FAULTS;
+        let is_time = |sample: &Sample| {
+            Quantity::of_event(profile.strings.get(profile.events[sample.event].name)) == Quantity::CpuTime
+        };
         for sample in profile.samples.iter().filter(is_time) {
             let process = profile.threads[sample.thread].process;
             let pid = profile.processes[process].pid;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::value_parser;
 use plumb_agent::{
-    Agent, AgentError, AgentOptions, CostMeter, RelabelRule, RelabelRules, RetainedCapabilities,
+    Agent, AgentError, AgentOptions, CostMeter, Quantity, RelabelRule, RelabelRules, RetainedCapabilities,
     SpoolOptions, SymbolPolicy, drop_capabilities, missing_capabilities,
 };
 use plumb_target::signals::block_termination;
@@ -196,15 +196,15 @@ pub fn run(args: Args) -> Result<Exit> {
     let totals = Agent::begin(&options, meter)?.run()?;
     tracing::info!(
         taken = totals.taken.samples,
-        taken_ns = totals.taken.cpu_ns,
+        taken_ns = totals.taken.weight(Quantity::CpuTime),
         found = totals.found.samples,
         left_out = totals.left_out.samples,
         sent = totals.sent.samples,
-        sent_ns = totals.sent.cpu_ns,
-        off_cpu_taken_ns = totals.taken.off_cpu_ns,
-        off_cpu_sent_ns = totals.sent.off_cpu_ns,
-        page_faults_taken = totals.taken.page_faults,
-        page_faults_sent = totals.sent.page_faults,
+        sent_ns = totals.sent.weight(Quantity::CpuTime),
+        off_cpu_taken_ns = totals.taken.weight(Quantity::OffCpu),
+        off_cpu_sent_ns = totals.sent.weight(Quantity::OffCpu),
+        page_faults_taken = totals.taken.weight(Quantity::PageFaults),
+        page_faults_sent = totals.sent.weight(Quantity::PageFaults),
         spooled = totals.spooled.samples,
         dropped = totals.dropped.samples,
         lost = totals.lost,
