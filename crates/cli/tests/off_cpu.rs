@@ -261,8 +261,9 @@ fn each_of_few_long_waits_has_its_stack() {
         return;
     };
     let lasted = report["duration_ns"].as_u64().expect("it says how long it took");
-    let off = weight_of(&report, "off-cpu", "naps");
-    assert!(off + lasted / 50 >= lasted, "{off} of {lasted} ns: {report:#}");
+    // On a busy machine it waits for a processor after each nap.
+    let [slept, queued] = ["off-cpu", "run-queue"].map(|event| weight_of(&report, event, "naps"));
+    assert!(slept + queued + lasted / 50 >= lasted, "{slept} and {queued} of {lasted} ns: {report:#}");
 }
 
 #[test]
