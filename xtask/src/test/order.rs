@@ -26,12 +26,20 @@ const ALONE: [&str; 17] = [
     "record_python",
 ];
 
+/// Suites that wait nearly all of the time. One runs beside as many others as there are processors.
+const WAITING: [&str; 2] = ["metrics", "webhook"];
+
 /// Beginnings of the names of suites of which one runs at a time: two agents on one machine see one another.
 const ONE_AT_A_TIME: [&str; 1] = ["agent"];
 
 /// Whether no other suite may run beside this one.
 pub fn is_alone(suite: &Suite) -> bool {
     ALONE.contains(&suite.name.as_str())
+}
+
+/// Whether a suite leaves its processor to another.
+pub fn is_waiting(suite: &Suite) -> bool {
+    WAITING.contains(&suite.name.as_str())
 }
 
 /// Whether two suites may not run at the same time.
@@ -49,14 +57,14 @@ pub fn sort(suites: &mut [Suite]) {
 mod tests {
     use std::path::Path;
 
-    use super::{ALONE, FIRST};
+    use super::{ALONE, FIRST, WAITING};
 
     #[test]
     fn each_name_is_one_of_a_suite() {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("crates");
         let folders: Vec<_> =
             crates.read_dir().unwrap().map(|one| one.unwrap().path().join("tests")).collect();
-        for name in FIRST.iter().chain(&ALONE) {
+        for name in FIRST.iter().chain(&ALONE).chain(&WAITING) {
             let file = format!("{name}.rs");
             assert!(folders.iter().any(|folder| folder.join(&file).exists()), "no {file} in any crate");
         }

@@ -49,8 +49,7 @@ impl Pool<'_> {
         let mut running: Vec<Running> = Vec::new();
         let mut failed: Vec<(Suite, String)> = Vec::new();
         while !waiting.is_empty() || !running.is_empty() {
-            while running.len() < processors
-                && let Some(next) = next(&waiting, &running)
+            while let Some(next) = next(&waiting, &running, processors)
                 && let Some(suite) = waiting.remove(next)
             {
                 running.push(self.start(suite, processors)?);
@@ -125,13 +124,17 @@ impl Pool<'_> {
 }
 
 /// Place of the next suite that may run beside those that run.
-fn next(waiting: &VecDeque<Suite>, running: &[Running]) -> Option<usize> {
+fn next(waiting: &VecDeque<Suite>, running: &[Running], processors: usize) -> Option<usize> {
+    let idle = running.iter().filter(|other| order::is_waiting(&other.suite)).count();
+    let has_room =
+        |suite| if order::is_waiting(suite) { idle == 0 } else { running.len() - idle < processors };
     waiting.iter().position(|suite| {
-        running.iter().all(|other| {
-            !order::is_alone(suite)
-                && !order::is_alone(&other.suite)
-                && !order::exclude(&suite.name, &other.suite.name)
-        })
+        has_room(suite)
+            && running.iter().all(|other| {
+                !order::is_alone(suite)
+                    && !order::is_alone(&other.suite)
+                    && !order::exclude(&suite.name, &other.suite.name)
+            })
     })
 }
 
