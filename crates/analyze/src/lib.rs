@@ -59,7 +59,10 @@ pub use annotate::{
     MAX_CODE, MemoryPlace, SampledFunction, SourcePlace, sampled, sampled_files, sampled_scripts,
     sampled_within,
 };
-pub use compare::{Comparison, Shift, Verdict, holm, mann_whitney, shift};
+pub use compare::{
+    CONFIDENCE, CommandComparison, ComparedFigure, Comparison, Conclusion, SMALL_DIFFERENCE, Shift, Verdict,
+    enough_runs, holm, mann_whitney, shift,
+};
 pub use cost::Cost;
 pub use coverage::{coverage, is_clock, is_cpu_time, is_off_cpu, is_untold};
 pub use diff::{

@@ -3,10 +3,12 @@
 //! No distribution is assumed, only that runs are independent: the caller alternates between the two sides while
 //! measuring. Elsewhere: measuring, and what the numbers mean.
 
+mod figures;
 mod holm;
 mod ranks;
 mod shift;
 
+pub use figures::{CONFIDENCE, CommandComparison, ComparedFigure, Conclusion, SMALL_DIFFERENCE, enough_runs};
 pub use holm::holm;
 pub use ranks::mann_whitney;
 pub use shift::{Shift, shift};

@@ -11,7 +11,6 @@ mod prints;
 mod profile;
 mod side;
 mod table;
-mod verdict;
 
 #[cfg(test)]
 mod tests;
@@ -36,24 +35,22 @@ use side::Side;
 /// Runs `plumb compare`.
 pub fn run(args: Args) -> Result<Exit> {
     let sides = Side::both(&args.commands, &args.variables)?;
-    let expected = figures::expected(&args, try_counters(&Host::read()).is_ok());
-    if let Some(warning) = verdict::too_few(&args, expected) {
+    if let Some(warning) = figures::too_few(&args, try_counters(&Host::read()).is_ok()) {
         say!("{warning}");
     }
     let mut figures = Figures::default();
     if args.warmup > 0 {
         figures.calls = warm_up(&sides, &args)?;
     }
-    let (watcher, missing) = watcher(false);
-    figures.missing = missing;
-    let mut tally = StatRunner::new(watcher, notice::say)?;
+    let mut tally = StatRunner::new(watcher(false), notice::say)?;
     let rounds = 2 * args.runs;
     for turn in 0..rounds {
         let side = side_of(turn);
         progress(&format!("run {} of {rounds}: {}", turn + 1, sides[side].name));
         let (run, printed) = one(&mut tally, &sides[side], &args)?;
-        figures.add(side, &run, printed.as_deref().map(|text| metric(text, &args)).transpose()?);
-        if run.interrupted {
+        let is_interrupted = run.interrupted;
+        figures.add(side, run, printed.as_deref().map(|text| metric(text, &args)).transpose()?);
+        if is_interrupted {
             bail!("interrupted after {} of {rounds} runs: no verdict", turn + 1);
         }
     }
@@ -64,7 +61,7 @@ pub fn run(args: Args) -> Result<Exit> {
     let write = |explained: Option<&Explained<'_, '_>>| {
         let mut out = Output::stdout();
         finish(match (args.json, args.md) {
-            (true, _) => output::json(&compared, explained, &sides, &args, &mut out),
+            (true, _) => output::json(&compared, explained, &sides, &mut out),
             (_, true) => output::markdown(&compared, explained, &sides, &args, &mut out),
             _ => output::text(&compared, explained, &sides, &args, &mut out),
         })
@@ -86,8 +83,7 @@ fn side_of(turn: u32) -> usize {
 
 /// Runs each side a few times as a warm-up. Returns the number of system calls in the last of these runs.
 fn warm_up(sides: &[Side; 2], args: &Args) -> Result<[Option<u64>; 2]> {
-    let (watcher, _) = watcher(true);
-    let mut tally = StatRunner::new(watcher, notice::say)?;
+    let mut tally = StatRunner::new(watcher(true), notice::say)?;
     let mut calls = [None; 2];
     for round in 0..args.warmup {
         for (side, calls) in sides.iter().zip(&mut calls) {
@@ -102,12 +98,9 @@ fn warm_up(sides: &[Side; 2], args: &Args) -> Result<[Option<u64>; 2]> {
     Ok(calls)
 }
 
-/// The kernel counters, or the reason why they are not available.
-fn watcher(calls: bool) -> (Option<Box<dyn StatCounters>>, Option<String>) {
-    match Stat::load(calls) {
-        Ok(stat) => (Some(Box::new(stat)), None),
-        Err(error) => (None, Some(error.to_string())),
-    }
+/// The kernel counters, if they are available.
+fn watcher(calls: bool) -> Option<Box<dyn StatCounters>> {
+    Stat::load(calls).ok().map(|stat| Box::new(stat) as _)
 }
 
 /// Runs a side once. Also returns its output, if that is needed.

@@ -1,6 +1,9 @@
 //! Rows and their changes in words and figures, the same in all outputs.
 
-use plumb_analyze::{Change, Diff, DiffRow, Evidence, Kind, Mark, Moved, Per, Subject, Visibility, is_clock};
+use plumb_analyze::{
+    Change, Diff, DiffRow, Evidence, Kind, Mark, Moved, Per, SMALL_DIFFERENCE, Subject, Visibility, is_clock,
+};
+use plumb_documents::percent::{percent, with_interval};
 
 use crate::run_metrics::Unit;
 
@@ -97,21 +100,6 @@ pub fn relative(change: &Change) -> String {
     }
 }
 
-/// A difference within this fraction of the base is small enough to be reported as a bound.
-pub const LITTLE: f64 = 0.05;
-
-/// A share in percent, without a zero decimal.
-pub fn percent(share: f64) -> String {
-    let text = format!("{:.1}", share * 100.0);
-    format!("{}%", text.strip_suffix(".0").unwrap_or(&text))
-}
-
-/// A relative change with its interval: `-20.1% [-22.0% .. -18.3%]`, cut off at -100%.
-pub fn with_interval([change, low, high]: [f64; 3]) -> String {
-    let signed = |share: f64| format!("{:+.1}%", share.max(-1.0) * 100.0);
-    format!("{} [{} .. {}]", signed(change), signed(low), signed(high))
-}
-
 /// The overall change, in the words of `plumb compare`.
 pub fn verdict(diff: &Diff<'_, '_>, event: &str, unit: &str) -> String {
     let whole = &diff.whole;
@@ -127,7 +115,7 @@ pub fn verdict(diff: &Diff<'_, '_>, event: &str, unit: &str) -> String {
     match whole.mark(diff.options.alpha) {
         Mark::Less | Mark::Vanished => format!("{}: {said}", words[0]),
         Mark::More | Mark::New => format!("{}: {said}", words[1]),
-        Mark::Noise if most <= LITTLE => format!("no difference above {}: {said}", percent(most)),
+        Mark::Noise if most <= SMALL_DIFFERENCE => format!("no difference above {}: {said}", percent(most)),
         Mark::Noise => format!("can't tell: {said}{}", needed(diff)),
     }
 }

@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use plumb_analyze::Verdict;
+use plumb_analyze::{CommandComparison, Verdict};
 
-use super::figures::Compared;
 use crate::limits;
 
 /// Names that a limit may use, and the figures that they mean.
@@ -42,8 +41,8 @@ pub(super) fn parse(text: &str) -> Result<Limit, String> {
 
 impl Limit {
     /// Whether B is worse than A by more than the limit, and significantly so.
-    pub(super) fn is_exceeded(&self, compared: &[Compared]) -> bool {
-        let found = compared.iter().find(|one| one.name == self.figure);
+    pub(super) fn is_exceeded(&self, compared: &CommandComparison) -> bool {
+        let found = compared.figures.iter().find(|one| one.name == self.figure);
         found.and_then(|one| Some((one, one.comparison?))).is_some_and(|(one, comparison)| {
             let ratio = comparison.ratio.value;
             match one.more_is_better {

@@ -3,14 +3,13 @@
 use std::io::Write;
 
 use anyhow::Result;
-use plumb_analyze::Verdict;
-use serde_json::{Value, json};
+use plumb_analyze::CommandComparison;
+use plumb_documents::compare::{CompareDocument, ComparedCommand, says};
 
-use super::figures::{CONFIDENCE, Compared};
 use super::profile::Explained;
 use super::side::Side;
 use super::table::{HEAD, Row, row};
-use super::{Args, profile, verdict};
+use super::{Args, profile};
 use crate::render::columns::{self, left, right};
 use crate::render::markdown::{code, escape};
 use crate::terminal::{Output, printable};
@@ -20,7 +19,7 @@ const RANKS: [u8; 7] = [0, 1, 1, 0, 2, 3, 0];
 
 /// Writes the result as text.
 pub(super) fn text(
-    compared: &[Compared],
+    compared: &CommandComparison,
     explained: Option<&Explained<'_, '_>>,
     sides: &[Side; 2],
     args: &Args,
@@ -33,7 +32,7 @@ pub(super) fn text(
         writeln!(out, "{line}")?;
     }
     writeln!(out)?;
-    let rows: Vec<Row> = compared.iter().map(|one| row(one, args)).collect();
+    let rows: Vec<Row> = compared.figures.iter().map(|one| row(one, compared)).collect();
     let head = HEAD.map(str::to_owned);
     let mut widths = [0; HEAD.len()];
     for line in rows.iter().chain([&head]) {
@@ -54,7 +53,7 @@ pub(super) fn text(
     if let Some(explained) = explained {
         profile::text(explained, args, out)?;
     }
-    let verdict = format!("Verdict: {}", verdict::verdict(compared, args));
+    let verdict = format!("Verdict: {}", says(compared));
     writeln!(out)?;
     for line in columns::fold(&verdict, out.width.unwrap_or(usize::MAX), 2) {
         writeln!(out, "{line}")?;
@@ -71,7 +70,7 @@ pub(super) fn not_shown(titles: &[&str], stay: &[bool], out: &mut Output<'_>) ->
 
 /// Writes the result as Markdown.
 pub(super) fn markdown(
-    compared: &[Compared],
+    compared: &CommandComparison,
     explained: Option<&Explained<'_, '_>>,
     sides: &[Side; 2],
     args: &Args,
@@ -82,76 +81,27 @@ pub(super) fn markdown(
     }
     writeln!(out, "\n{}\n", how(compared, args))?;
     writeln!(out, "| {} |\n|---|---:|---:|---:|---:|---:|---|", HEAD.join(" | "))?;
-    for one in compared {
-        writeln!(out, "| {} |", row(one, args).map(|cell| cell.trim().to_owned()).join(" | "))?;
+    for one in &compared.figures {
+        writeln!(out, "| {} |", row(one, compared).map(|cell| cell.trim().to_owned()).join(" | "))?;
     }
     if let Some(explained) = explained {
         profile::markdown(explained, args, out)?;
     }
-    writeln!(out, "\n**Verdict**: {}", escape(&verdict::verdict(compared, args)))?;
+    writeln!(out, "\n**Verdict**: {}", escape(&says(compared)))?;
     Ok(out.flush()?)
 }
 
-/// The result as JSON. Field names are stable.
+/// Writes the result as JSON.
 pub(super) fn json(
-    compared: &[Compared],
+    compared: &CommandComparison,
     explained: Option<&Explained<'_, '_>>,
-    sides: &[Side; 2],
-    args: &Args,
+    [a, b]: &[Side; 2],
     out: &mut Output<'_>,
 ) -> Result<()> {
-    let figures: Vec<Value> = compared.iter().map(figure).collect();
-    let sides: Vec<Value> = sides
-        .iter()
-        .map(|side| json!({"name": side.name, "command": side.text, "environment": side.variables}))
-        .collect();
-    let verdict = verdict::verdict(compared, args);
-    let word = match verdict.split([':', ' ']).next().unwrap_or_default() {
-        // The runs show no difference, and are too few to exclude a relevant one.
-        "can't" | "no" => "can't tell",
-        word => word,
-    };
-    let document = json!({
-        "version": plumb_documents::JSON_VERSION,
-        "sides": sides,
-        "runs": args.runs,
-        "alpha": args.alpha,
-        "same_within": args.same,
-        "confidence": CONFIDENCE,
-        "figures": figures,
-        "profile": explained.map(profile::json),
-        "verdict": word,
-        "says": verdict,
-    });
+    let sides = [a, b].map(|side| ComparedCommand::new(side.name, &side.text, &side.variables));
+    let document = CompareDocument::new(compared, sides, explained.map(profile::changes));
     plumb_documents::json::write_pretty(&document, &mut *out)?;
     Ok(out.flush()?)
-}
-
-fn figure(one: &Compared) -> Value {
-    let comparison = one.comparison.map(|comparison| {
-        json!({
-            "ratio": comparison.ratio.value,
-            "low": comparison.ratio.low,
-            "high": comparison.ratio.high,
-            "confidence": comparison.ratio.confidence,
-            "p": comparison.p,
-            "p_holm": one.p,
-            "detectable": comparison.detectable,
-            "verdict": match one.verdict {
-                Verdict::Less => "less",
-                Verdict::More => "more",
-                Verdict::Same => "same",
-                Verdict::CantTell => "can't tell",
-            },
-            "better": one.is_better(),
-        })
-    });
-    json!({
-        "name": one.name,
-        "median": [one.median(0), one.median(1)],
-        "values": one.values,
-        "comparison": comparison,
-    })
 }
 
 fn command(side: &Side) -> String {
@@ -159,8 +109,8 @@ fn command(side: &Side) -> String {
     printable(&words.join(" ")).into_owned()
 }
 
-pub(super) fn how(compared: &[Compared], args: &Args) -> String {
-    let counts_calls = compared.iter().any(|one| one.name == "calls");
+pub(super) fn how(compared: &CommandComparison, args: &Args) -> String {
+    let counts_calls = compared.figures.iter().any(|one| one.name == "calls");
     let warmup = match (args.warmup, counts_calls) {
         (0, _) => "without a warm-up; system calls are counted in warm-ups only".to_owned(),
         (1, true) => "after a warm-up, in which system calls were counted".to_owned(),

@@ -7,7 +7,6 @@ use std::io::Write;
 use anyhow::{Context, Result, ensure};
 use plumb_analyze::{By, Diff, DiffOptions, DiffRow, Filter, Mark, View, is_clock, shorten};
 use plumb_profile::Profile;
-use serde_json::{Value, json};
 
 use super::side::Side;
 use super::{Args, output, prints, progress, side_of};
@@ -18,7 +17,7 @@ use crate::render::change;
 use crate::render::columns::{self, left, right};
 use crate::render::markdown::{cell_code, escape};
 use crate::terminal::{Output, printable};
-use plumb_documents::change::{ChangeDocument, ChangedRow};
+use plumb_documents::compare::ProfileChanges;
 use plumb_syscalls::Abi;
 
 /// Samples per second: runs may be short, and the error falls with the square root of the number of samples.
@@ -155,17 +154,11 @@ pub(super) fn markdown(explained: &Explained<'_, '_>, args: &Args, out: &mut Out
     Ok(())
 }
 
-/// The differences as JSON.
-pub(super) fn json(explained: &Explained<'_, '_>) -> Value {
-    let rows =
-        |diff: &Diff<'_, '_>| json!(rows(diff).map(|row| ChangedRow::new(row, diff)).collect::<Vec<_>>());
-    let functions = &explained.functions;
-    json!({
-        "frequency": FREQUENCY,
-        "all": ChangeDocument::new(&functions.whole, functions.options.alpha),
-        "causes": rows(&explained.causes),
-        "functions": rows(functions),
-    })
+/// The differences in JSON.
+pub(super) fn changes<'d>(explained: &'d Explained<'_, '_>) -> ProfileChanges<'d> {
+    let [causes, functions] =
+        [&explained.causes, &explained.functions].map(|diff| (diff, rows(diff).collect()));
+    ProfileChanges::new(FREQUENCY, causes, functions)
 }
 
 impl<'a, 'p> Explained<'a, 'p> {

@@ -1,10 +1,9 @@
 //! The rows of the result as text.
 
-use plumb_analyze::Verdict;
+use plumb_analyze::{CommandComparison, ComparedFigure, Verdict};
+use plumb_documents::percent::percent;
 
-use super::figures::Compared;
-use super::{Args, verdict};
-use crate::render::change::percent;
+use super::figures;
 
 /// A row: title, A, B, ratio, interval, p, and what that means.
 pub(super) type Row = [String; 7];
@@ -13,14 +12,11 @@ pub(super) type Row = [String; 7];
 pub(super) const HEAD: [&str; 7] = ["", "A", "B", "B / A", "95% interval", "p", "Verdict"];
 
 /// The row of a figure.
-pub(super) fn row(one: &Compared, args: &Args) -> Row {
-    let value = |side: usize| one.unit.text(one.median(side));
-    let plain = || {
-        let (a, b) = (one.median(0), one.median(1));
-        if a > 0.0 { format!("{:.3}", b / a) } else { "-".into() }
-    };
-    let mut row =
-        [one.title.into(), value(0), value(1), plain(), String::new(), String::new(), String::new()];
+pub(super) fn row(one: &ComparedFigure, compared: &CommandComparison) -> Row {
+    let (a, b) = (one.median(0), one.median(1));
+    let [a_text, b_text] = [a, b].map(|value| figures::unit(one.name).text(value));
+    let plain = if a > 0.0 { format!("{:.3}", b / a) } else { "-".into() };
+    let mut row = [one.title.into(), a_text, b_text, plain, String::new(), String::new(), String::new()];
     if let Some(comparison) = one.comparison {
         let ratio = comparison.ratio;
         row[3] = format!("{:.3}", ratio.value);
@@ -30,8 +26,7 @@ pub(super) fn row(one: &Compared, args: &Args) -> Row {
             (_, Some(true)) => "better".into(),
             (_, Some(false)) => "worse".into(),
             (Verdict::Same, None) => "same".into(),
-            // As the verdict has it.
-            _ => verdict::no_more_than(one, args).map_or(String::new(), |most| format!("±{}", percent(most))),
+            _ => compared.bound(one).map_or(String::new(), |most| format!("±{}", percent(most))),
         };
     }
     row

@@ -181,7 +181,7 @@ fn a_file_on_both_sides_is_found_under_any_name() {
 
 #[test]
 fn nothing_falls_by_more_than_all_of_it() {
-    let change = |ends| crate::render::change::with_interval(ends);
+    let change = |ends| plumb_documents::percent::with_interval(ends);
     assert_eq!(change([-0.975, -1.128, -0.823]), "-97.5% [-100.0% .. -82.3%]");
     assert_eq!(change([0.1, -0.2, 0.4]), "+10.0% [-20.0% .. +40.0%]");
     let table = written(&[], text::write);
