@@ -11,6 +11,7 @@
 mod access;
 mod advice;
 mod annotate;
+mod call_stacks;
 mod compare;
 mod cost;
 mod cost_tree;
@@ -59,6 +60,7 @@ pub use annotate::{
     MAX_CODE, MemoryPlace, SampledFunction, SourcePlace, sampled, sampled_files, sampled_scripts,
     sampled_within,
 };
+pub use call_stacks::CallStacks;
 pub use compare::{
     CONFIDENCE, CommandComparison, ComparedFigure, Comparison, Conclusion, SMALL_DIFFERENCE, Shift, Verdict,
     enough_runs, holm, mann_whitney, shift,

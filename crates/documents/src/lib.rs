@@ -41,6 +41,7 @@ pub mod stack;
 pub mod table;
 pub mod text;
 pub mod timeline;
+pub mod trace;
 pub mod waits;
 pub mod waits_map;
 

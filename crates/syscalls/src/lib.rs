@@ -12,6 +12,7 @@ mod account;
 mod arch;
 mod bursts;
 mod call;
+mod call_summary;
 mod decode;
 #[cfg(test)]
 mod decode_tests;
@@ -25,6 +26,7 @@ mod kinds;
 mod latencies;
 mod layouts;
 mod names;
+mod repeated_calls;
 mod sets;
 mod signature;
 
@@ -32,6 +34,7 @@ pub use account::{Account, Longest, Times, gives_bytes, path_argument, takes_fil
 pub use arch::Abi;
 pub use bursts::{Bursts, Moment, bursts, middle};
 pub use call::{At, CallEnd, Count, Piece, SystemCall, Take, What};
+pub use call_summary::{CallSummaries, CallSummary};
 pub use decode::{NameOf, quote, socket_address};
 pub use descriptors::{Ask, Descriptors, tracked};
 pub use errors::{MAX_ERRNO, Outcome, errno_name};
@@ -39,4 +42,5 @@ pub use groups::in_group;
 pub use heat::Heat;
 pub use latencies::Latencies;
 pub use names::{name, named, number};
+pub use repeated_calls::{CallGroup, CallGroups};
 pub use signature::Signature;

@@ -1,19 +1,20 @@
-//! Formats a call as a line of text or JSON.
+//! Formats a call as a line of text, or as a document.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use plumb_documents::trace::TracedCall;
 use plumb_formats::escape::is_unsafe;
-use plumb_syscalls::{CallEnd, Descriptors, Outcome, Signature, SystemCall, errno_name, named};
-use serde_json::{Map, Value, json};
+use plumb_syscalls::{CallEnd, Descriptors, Signature, SystemCall, named};
 
-/// Writes the line of a call, and updates the descriptors with its effect.
+/// The line of a call; updates the descriptors with its effect.
 pub(super) fn text(
     call: &SystemCall<'_>,
     signature: &Signature,
     descriptors: &mut Descriptors,
     begin_ns: u64,
-    out: &mut String,
-) {
+) -> String {
+    let mut out = String::new();
     let ms = |ns: u64| ns as f64 / 1e6;
     let since = ms(call.begin_ns.saturating_sub(begin_ns));
     let _ = match call.latency_ns() {
@@ -38,10 +39,11 @@ pub(super) fn text(
         CallEnd::Unfinished => out.push_str(" <unfinished>"),
         _ => {
             out.push_str(") = ");
-            signature.end(call, &mut |fd, out| descriptors.write(call.pid, fd, out), out);
+            signature.end(call, &mut |fd, out| descriptors.write(call.pid, fd, out), &mut out);
         }
     }
     out.push('\n');
+    out
 }
 
 /// As [`text`], in JSON.
@@ -50,38 +52,16 @@ pub(super) fn json(
     signature: &Signature,
     descriptors: &mut Descriptors,
     begin_ns: u64,
-    out: &mut String,
-) {
-    let mut arguments = Map::new();
+) -> TracedCall {
+    let mut arguments = BTreeMap::new();
     let mut name_of = |fd: i32, out: &mut String| descriptors.write(call.pid, fd, out);
     signature.arguments(call, &mut name_of, |name, value| {
-        arguments.insert(name.to_owned(), Value::from(value));
+        arguments.insert(name.to_owned(), value.to_owned());
     });
     descriptors.apply(call, signature);
     let mut result = String::new();
     signature.end(call, &mut |fd, out| descriptors.write(call.pid, fd, out), &mut result);
-    let mut line = json!({
-        "version": plumb_documents::JSON_VERSION,
-        "time_ns": call.begin_ns.saturating_sub(begin_ns),
-        "latency_ns": call.latency_ns(),
-        "comm": String::from_utf8_lossy(call.comm),
-        "pid": call.pid,
-        "tid": call.tid,
-        "call": named(call.abi, call.number),
-        "args": arguments,
-        "raw_args": call.args,
-        "result": result,
-    });
-    let more = match call.end {
-        CallEnd::Returned(Outcome::Value(value)) => ("value", Value::from(value)),
-        CallEnd::Returned(Outcome::Error(number)) => {
-            ("error", errno_name(number).map_or_else(|| Value::from(number), Value::from))
-        }
-        CallEnd::Unfinished => ("unfinished", Value::from(true)),
-        CallEnd::ThreadEnded => ("thread_ended", Value::from(true)),
-    };
-    line[more.0] = more.1;
-    let _ = writeln!(out, "{}", plumb_formats::json::line(&line).unwrap_or_default());
+    TracedCall::new(call, begin_ns, arguments, result)
 }
 
 /// A thread name, which the thread may set itself, without terminal control characters.

@@ -4,12 +4,14 @@ use std::io::Write;
 
 use anyhow::Result;
 use plumb_call_watch::{DescriptorLinks, learn};
+use plumb_documents::json;
+use plumb_documents::trace::DroppedCalls;
 use plumb_process::usage::monotonic_ns;
 use plumb_profile::Profile;
 use plumb_syscalls::{Descriptors, SystemCall};
 
 use super::select::Selection;
-use super::stacks::Held;
+use super::stacks::{Held, Line};
 use super::summaries::{Tables, Wanted};
 use super::{Args, line, stacks};
 use crate::terminal::Output;
@@ -33,7 +35,6 @@ pub(super) struct Shown {
     dropped: u64,
     /// Number of dropped calls, including those recorded only for descriptors.
     missed: u64,
-    line: String,
 }
 
 impl Shown {
@@ -56,7 +57,6 @@ impl Shown {
             begin_ns,
             dropped: 0,
             missed: 0,
-            line: String::new(),
         }
     }
 
@@ -73,12 +73,14 @@ impl Shown {
             tables.add(call, signature, &mut self.descriptors);
             return Ok(());
         }
-        self.line.clear();
-        let write = if self.is_json { line::json } else { line::text };
-        write(call, signature, &mut self.descriptors, self.begin_ns, &mut self.line);
+        let (descriptors, begin_ns) = (&mut self.descriptors, self.begin_ns);
+        let line = match self.is_json {
+            true => Line::Json(line::json(call, signature, descriptors, begin_ns).into()),
+            false => Line::Text(line::text(call, signature, descriptors, begin_ns)),
+        };
         match &mut self.held {
-            Some(held) => held.push(Held::new(call, self.line.clone())),
-            None => self.out.write_all(self.line.as_bytes())?,
+            Some(held) => held.push(Held::new(call, line)),
+            None => line.write(&mut self.out)?,
         }
         Ok(())
     }
@@ -92,10 +94,7 @@ impl Shown {
         if dropped > self.dropped && self.tables.is_none() {
             let more = dropped - self.dropped;
             match self.is_json {
-                true => {
-                    let version = plumb_documents::JSON_VERSION;
-                    writeln!(self.out, "{{\"version\":{version},\"dropped\":{more}}}")?;
-                }
+                true => json::write(&DroppedCalls::new(more), &mut self.out)?,
                 false => writeln!(self.out, "... {more} calls dropped ...")?,
             }
             self.dropped = dropped;
@@ -106,13 +105,15 @@ impl Shown {
 
     /// Writes the tables, or the lines waiting for stacks, which are in `profile`.
     pub fn finish(&mut self, profile: Option<&Profile>) -> Result<()> {
-        if let (Some(held), Some(profile)) = (&self.held, profile) {
-            stacks::write(held, profile, self.is_json, &mut self.out)?;
+        if let (Some(held), Some(profile)) = (&mut self.held, profile) {
+            stacks::write(held, profile, &mut self.out)?;
         }
         if let Some(tables) = &mut self.tables {
             let width = terminal_size::terminal_size().map_or(WIDTH, |(width, _)| usize::from(width.0));
-            let text = if self.is_json { tables.json() } else { tables.text(width) };
-            self.out.write_all(text.as_bytes())?;
+            match self.is_json {
+                true => tables.json(&mut self.out)?,
+                false => self.out.write_all(tables.text(width).as_bytes())?,
+            }
         }
         self.out.flush()?;
         Ok(())

@@ -4,12 +4,14 @@ mod picture;
 mod spikes;
 mod summary;
 
-use std::collections::HashMap;
+use std::io::{self, Write};
 
-use plumb_syscalls::{Abi, Descriptors, Heat, Signature, SystemCall};
+use plumb_documents::json;
+use plumb_documents::trace::{CallSummaryRow, LatencyHeatMap, RepeatedCallsRow};
+use plumb_syscalls::{CallGroups, CallSummaries, Descriptors, Heat, Signature, SystemCall};
 
-use spikes::Spikes;
-use summary::Row;
+/// Number of time steps of the heat map in JSON.
+const COLUMNS: usize = 128;
 
 /// The requested summaries.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,27 +40,28 @@ impl Wanted {
 pub(super) struct Tables {
     wanted: Wanted,
     begin_ns: u64,
-    rows: HashMap<(Abi, u32), Row>,
+    calls: CallSummaries,
     heat: Heat,
-    spikes: Spikes,
+    groups: CallGroups,
 }
 
 impl Tables {
     /// `begin_ns`: time zero of the summaries.
     pub fn new(wanted: Wanted, begin_ns: u64) -> Self {
-        Self { wanted, begin_ns, rows: HashMap::new(), heat: Heat::default(), spikes: Spikes::default() }
+        let (calls, heat, groups) = Default::default();
+        Self { wanted, begin_ns, calls, heat, groups }
     }
 
     /// Counts a call, and updates the descriptors with its effect.
     pub fn add(&mut self, call: &SystemCall<'_>, signature: &Signature, descriptors: &mut Descriptors) {
         if self.wanted.summary {
-            self.rows.entry((call.abi, call.number)).or_default().add(call);
+            self.calls.add(call);
         }
         if let Some(latency) = call.latency_ns().filter(|_| self.wanted.histogram) {
             self.heat.add(call.begin_ns.saturating_sub(self.begin_ns), latency);
         }
         if self.wanted.spikes {
-            self.spikes.add(call, signature, descriptors);
+            self.groups.add(call, signature, descriptors);
             descriptors.apply(call, signature);
         }
     }
@@ -67,31 +70,34 @@ impl Tables {
     pub fn text(&mut self, width: usize) -> String {
         let mut parts = Vec::new();
         if self.wanted.summary {
-            parts.push(summary::text(&self.rows));
+            parts.push(summary::text(&self.calls));
         }
         if self.wanted.histogram {
             parts.push(picture::text(&self.heat, width));
         }
         if self.wanted.spikes {
-            parts.push(self.spikes.text());
+            parts.push(spikes::text(&mut self.groups));
         }
         parts.join("\n")
     }
 
-    /// The summaries as JSON, an object per line.
-    pub fn json(&mut self) -> String {
-        let mut lines = Vec::new();
+    /// Writes the summaries as JSON, an object per line.
+    pub fn json(&mut self, mut out: impl Write) -> io::Result<()> {
         if self.wanted.summary {
-            lines.extend(summary::json(&self.rows));
+            for (name, calls) in self.calls.sorted() {
+                json::write(&CallSummaryRow::new(&name, calls), &mut out)?;
+            }
         }
         if self.wanted.histogram {
-            lines.push(picture::json(&self.heat));
+            let (column_ns, rows) = self.heat.rows(COLUMNS);
+            json::write(&LatencyHeatMap::new(column_ns, rows), &mut out)?;
         }
         if self.wanted.spikes {
-            lines.extend(self.spikes.json());
+            for (calls, bursts) in self.groups.repeated() {
+                json::write(&RepeatedCallsRow::new(calls, bursts), &mut out)?;
+            }
         }
-        let text = |line| plumb_formats::json::line(line).unwrap_or_default() + "\n";
-        lines.iter().map(text).collect()
+        Ok(())
     }
 }
 

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use plumb_syscalls::Heat;
-use serde_json::{Value, json};
 
 use super::time;
 
@@ -12,8 +11,6 @@ const SHADES: [char; 5] = [' ', '\u{2591}', '\u{2592}', '\u{2593}', '\u{2588}'];
 /// Width of the row labels, and the smallest width left for the row.
 const MARGIN: usize = 24;
 const LEAST: usize = 20;
-/// Number of time steps of the heat map in JSON.
-const COLUMNS: usize = 128;
 
 /// The heat map as text.
 pub(super) fn text(heat: &Heat, width: usize) -> String {
@@ -39,12 +36,4 @@ fn shade(count: u64, most: u64) -> char {
     let steps = SHADES.len() - 1;
     let share = (count as f64).ln_1p() / (most as f64).ln_1p();
     SHADES[((share * steps as f64).ceil() as usize).clamp(1, steps)]
-}
-
-/// The heat map as JSON.
-pub(super) fn json(heat: &Heat) -> Value {
-    let (column_ns, rows) = heat.rows(COLUMNS);
-    let rows: Vec<Value> =
-        rows.iter().map(|(from, counts)| json!({ "from_ns": from, "calls": counts })).collect();
-    json!({ "version": plumb_documents::JSON_VERSION, "column_ns": column_ns, "rows": rows })
 }
