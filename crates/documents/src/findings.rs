@@ -2,12 +2,14 @@
 //!
 //! Invariant: a finding names nothing that its evidence does not show. Elsewhere: the choice of services (`server`), the analysis (`analyze`).
 
+use std::borrow::Cow;
+
 use plumb_analyze::{
     Bottleneck, Cause, CodeAdvice, ExplainOptions, Explanation, Extent, Filter, FrameIndex, KernelRow, Rule,
     ScriptSources, Share, shorten, without_parameters,
 };
 use plumb_profile::Profile;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::explain::{HotFunctions, caches};
 
@@ -26,8 +28,8 @@ const MOST: usize = 3;
 /// Longest name of a function in a title.
 const NAME_WIDTH: usize = 60;
 
-/// The findings in a time range.
-#[derive(Clone, Debug, Default, Serialize)]
+/// The findings in a time range. Members with a default are missing in the answers of older servers.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(rename = "FindingsAnswer"))]
 pub struct Findings {
     /// Version of this structure.
@@ -45,17 +47,20 @@ pub struct Findings {
     /// Number of services examined: those with the most CPU time.
     pub examined: usize,
     /// CPU time of plumb's agents and servers among them.
+    #[serde(default)]
     pub own_cpu_ns: i64,
     /// Limits of the answer; empty if everything requested was examined.
+    #[serde(default)]
     pub truncated: Vec<AnswerBound>,
     /// The services with the most CPU time, three at most.
+    #[serde(default)]
     pub largest: Vec<LargeService>,
     /// The findings, in the order of [`rank()`].
     pub findings: Vec<Finding>,
 }
 
 /// A service with much CPU time.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct LargeService {
     /// The service.
@@ -65,7 +70,8 @@ pub struct LargeService {
 }
 
 /// A finding.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Finding {
     /// The finding as a sentence.
@@ -74,10 +80,13 @@ pub struct Finding {
     /// the finding.
     pub subject: String,
     /// The sort of finding.
+    // Commands read no words of which a newer server may have more.
+    #[serde(skip_deserializing)]
     pub kind: FindingKind,
     /// The service.
     pub service: String,
     /// The owner of the service.
+    #[serde(skip_deserializing)]
     pub owner: FindingOwner,
     /// Share of the service's CPU time.
     pub share_percent: f64,
@@ -95,11 +104,11 @@ pub struct Finding {
     /// Further details, a sentence each.
     pub details: Vec<String>,
     /// The remedy, if the cause is known.
-    pub remedy: Option<&'static str>,
+    pub remedy: Option<Cow<'static, str>>,
 }
 
 /// The sort of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
@@ -116,6 +125,7 @@ pub enum FindingKind {
     /// The kernel takes much time.
     Kernel,
     /// The habits of a service in which nothing else stands out.
+    #[default]
     Service,
 }
 
@@ -135,7 +145,8 @@ impl FindingKind {
 }
 
 /// The selection that shows a finding.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct FindingEvidence {
     /// Label selector.
@@ -254,7 +265,7 @@ fn finding(report: &Explanation<'_>, what: Bottleneck, share: Share, facts: &Ser
     found.details.push(format!("95% interval {:.0}–{:.0}%", share.low, share.high));
     if let Some(rule) = rule {
         found.details.push(format!("Rule: {}", rule.pattern));
-        found.remedy = Some(rule.remedy);
+        found.remedy = Some(rule.remedy.into());
     }
     found
 }

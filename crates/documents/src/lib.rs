@@ -23,6 +23,7 @@ pub mod explain;
 pub mod findings;
 pub mod flame;
 pub mod folded;
+pub mod functions;
 pub mod heatmap;
 pub mod json;
 pub mod kernel;

@@ -44,6 +44,8 @@ pub use opened::FileReader;
 pub use options::{
     BodyLimits, FrameLimits, IngestLimits, MemoryLimits, QueryLimits, ServerOptions, WatchOptions,
 };
+pub use pyroscope::series::{Point, Series};
+pub use pyroscope::types::LabelPair;
 pub use routes::{ShownRecordings, recordings_router, router};
 pub use serve::{ListenOptions, Reloader, ServeError, Server};
 pub use webhook::{WebhookOptions, WebhookUrlError};

@@ -11,8 +11,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
-use plumb_server::{default_type, moment};
-use serde::Deserialize;
+use plumb_documents::findings::Findings;
+use plumb_documents::functions::{FunctionValues, NeighbourValues};
+use plumb_server::{Series, default_type, moment};
 
 use crate::args::AccessArgs;
 use crate::examples;
@@ -124,37 +125,6 @@ enum What {
     Report,
     /// All samples, as a file
     Export,
-}
-
-/// Response to [`What::Functions`].
-#[derive(Deserialize)]
-struct Table {
-    total: i64,
-    rows: Vec<FunctionRow>,
-}
-
-#[derive(Deserialize)]
-struct FunctionRow {
-    function: String,
-    #[serde(rename = "self")]
-    own: i64,
-    total: i64,
-}
-
-/// Response to [`What::Callers`].
-#[derive(Deserialize)]
-struct Neighbours {
-    #[serde(rename = "self")]
-    own: i64,
-    total: i64,
-    callers: Vec<CallRow>,
-    callees: Vec<CallRow>,
-}
-
-#[derive(Deserialize)]
-struct CallRow {
-    function: String,
-    total: i64,
 }
 
 /// The command line of another command that prints the answer, if there is one.
@@ -286,7 +256,7 @@ fn show(args: &Args, client: &Client, (kind, answer): (&str, &[u8]), out: &mut i
     }
     match args.what {
         What::Functions => {
-            let table: Table = serde_json::from_slice(answer).with_context(unexpected)?;
+            let table: FunctionValues = serde_json::from_slice(answer).with_context(unexpected)?;
             if table.rows.is_empty() {
                 return nothing(args, client);
             }
@@ -297,14 +267,14 @@ fn show(args: &Args, client: &Client, (kind, answer): (&str, &[u8]), out: &mut i
             }
         }
         What::Callers => {
-            let found: Neighbours = serde_json::from_slice(answer).with_context(unexpected)?;
+            let found: NeighbourValues = serde_json::from_slice(answer).with_context(unexpected)?;
             if found.total == 0 {
                 return nothing(args, client);
             }
             show_neighbours(&found, args.rows(), out)?;
         }
         What::Series => {
-            let rows: Vec<series::SeriesRow> = serde_json::from_slice(answer).with_context(unexpected)?;
+            let rows: Vec<Series> = serde_json::from_slice(answer).with_context(unexpected)?;
             if rows.is_empty() {
                 return nothing(args, client);
             }
@@ -315,7 +285,7 @@ fn show(args: &Args, client: &Client, (kind, answer): (&str, &[u8]), out: &mut i
             verdict::show(&report, args.rows(), &url(args, &args.query, kind), out)?;
         }
         What::Findings => {
-            let found: findings::Findings = serde_json::from_slice(answer).with_context(unexpected)?;
+            let found: Findings = serde_json::from_slice(answer).with_context(unexpected)?;
             if found.services == 0 {
                 return nothing(args, client);
             }
@@ -334,7 +304,7 @@ fn show(args: &Args, client: &Client, (kind, answer): (&str, &[u8]), out: &mut i
 }
 
 /// The sum of all groups; the answer has only the largest ones.
-fn whole_sum(args: &Args, client: &Client, kind: &str, rows: &[series::SeriesRow]) -> Result<f64> {
+fn whole_sum(args: &Args, client: &Client, kind: &str, rows: &[Series]) -> Result<f64> {
     let shown = series::sum_of(rows);
     if rows.len() < args.rows() {
         return Ok(shown);
@@ -346,11 +316,11 @@ fn whole_sum(args: &Args, client: &Client, kind: &str, rows: &[series::SeriesRow
         ("type", kind),
     ];
     let whole = client.get("/api/v1/series", &parameters)?;
-    let whole: Vec<series::SeriesRow> = serde_json::from_slice(&whole).with_context(|| unexpected(args))?;
+    let whole: Vec<Series> = serde_json::from_slice(&whole).with_context(|| unexpected(args))?;
     Ok(series::sum_of(&whole).max(shown))
 }
 
-fn show_neighbours(found: &Neighbours, limit: usize, out: &mut impl Write) -> Result<()> {
+fn show_neighbours(found: &NeighbourValues, limit: usize, out: &mut impl Write) -> Result<()> {
     let share = |value: i64| 100.0 * value as f64 / found.total as f64;
     writeln!(out, "{:>6.1}%  in the function itself", share(found.own))?;
     for (head, rows) in [("callers", &found.callers), ("callees", &found.callees)] {

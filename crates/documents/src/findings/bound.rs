@@ -1,9 +1,9 @@
 //! Limits of an answer, so that a large selection is answered in part and says so.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The reason why not everything was examined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum BoundReason {
@@ -16,14 +16,18 @@ pub enum BoundReason {
     /// Time ran out: services with less CPU time were not examined.
     Time,
     /// A service needs more memory than a query may use: it was not examined.
+    #[default]
     Memory,
 }
 
 /// The part that was used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct AnswerBound {
     /// The reason.
+    // A newer server may have more of them.
+    #[serde(skip_deserializing)]
     pub reason: BoundReason,
     /// The service affected; `None` for all.
     pub service: Option<String>,

@@ -56,7 +56,8 @@ pub fn of_change(change: &ServiceChange, facts: &ServiceFacts) -> Finding {
     found.evidence.function = Some(change.function.clone());
     found.details.push(format!("Since {}; before it {what} {}.", change.since, change.before));
     found.details.push("For the same load, which is taken from the other functions.".to_owned());
-    found.remedy = Some("compare the two versions, function by function, and read what was changed in it");
+    found.remedy =
+        Some("compare the two versions, function by function, and read what was changed in it".into());
     found
 }
 

@@ -137,7 +137,7 @@ mod tests {
         let habit = Finding { period_ns: Some(1_000_000_000), is_observed: true, ..of("habit", 30) };
         let period = Finding { period_ns: Some(1_000_000_000), ..of("period", 90) };
         let observed = Finding { is_observed: true, ..of("observed", 80) };
-        let remedy = Finding { remedy: Some("do"), ..of("remedy", 55) };
+        let remedy = Finding { remedy: Some("do".into()), ..of("remedy", 55) };
         let whole = Finding { kind: FindingKind::Service, ..of("whole", 119) };
         let found = vec![whole.clone(), of("share", 31), period, observed, remedy, habit.clone()];
         assert_eq!(order(found), ["habit", "remedy", "period", "observed", "share", "whole"]);

@@ -77,11 +77,12 @@ pub fn of_rhythm(rhythm: &ServiceRhythm, facts: &ServiceFacts) -> Finding {
     found
         .details
         .push(format!("Since {}; {near} of {all} intervals are near {period}{spread}.", rhythm.since));
-    found.remedy = Some(if is_cpu {
+    let remedy = if is_cpu {
         "find the timer or job that starts it; do less each time, spread it over the interval, or run it where no request waits for it"
     } else {
         "find what holds the lock that often: hold it for less time, or do that work outside of it"
-    });
+    };
+    found.remedy = Some(remedy.into());
     found
 }
 
@@ -100,7 +101,7 @@ pub fn of_lock_waits(waits: &LockWaits, facts: &ServiceFacts) -> Option<Finding>
     let mut found = of_values(facts, FindingKind::Wait, [lock(&waits.function), title], values);
     found.evidence.function = Some(waits.function.clone());
     found.details.extend(waits.caller.as_ref().map(|caller| format!("Called by {}.", short(caller))));
-    found.remedy = Some("hold the lock for less time, split it, or give each thread data of its own");
+    found.remedy = Some("hold the lock for less time, split it, or give each thread data of its own".into());
     Some(found)
 }
 

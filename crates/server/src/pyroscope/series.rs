@@ -63,10 +63,12 @@ pub(crate) struct SelectSeriesResponse {
 /// The sums of one group.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Series {
+pub struct Series {
+    /// Labels by which it is grouped.
     #[prost(message, repeated, tag = "1")]
     #[serde(skip_serializing_if = "json::is_default")]
     pub labels: Vec<LabelPair>,
+    /// Sums, the earliest first.
     #[prost(message, repeated, tag = "2")]
     #[serde(skip_serializing_if = "json::is_default")]
     pub points: Vec<Point>,
@@ -75,10 +77,12 @@ pub(crate) struct Series {
 /// The sum at one time.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Point {
+pub struct Point {
+    /// The sum.
     #[prost(double, tag = "1")]
     #[serde(with = "json::double", skip_serializing_if = "json::is_default")]
     pub value: f64,
+    /// Time in milliseconds since 1970.
     #[prost(int64, tag = "2")]
     #[serde(with = "json::int64", skip_serializing_if = "json::is_default")]
     pub timestamp: i64,

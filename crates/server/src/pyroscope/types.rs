@@ -8,10 +8,12 @@ use super::json;
 /// A label: a name with a value.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct LabelPair {
+pub struct LabelPair {
+    /// Name.
     #[prost(string, tag = "1")]
     #[serde(skip_serializing_if = "json::is_default")]
     pub name: String,
+    /// Value.
     #[prost(string, tag = "2")]
     #[serde(skip_serializing_if = "json::is_default")]
     pub value: String,

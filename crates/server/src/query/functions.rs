@@ -3,39 +3,10 @@
 
 use std::collections::HashMap;
 
+use plumb_documents::functions::{CallValue, FunctionValue, NeighbourValues};
 use plumb_store::{CallTree, Cancellation};
-use serde::Serialize;
 
 use crate::error::ApiError;
-
-/// The values of a function.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct FunctionRow {
-    pub function: String,
-    /// Self value.
-    #[serde(rename = "self")]
-    pub own: i64,
-    /// Total value, callees included.
-    pub total: i64,
-}
-
-/// A function that calls another, or is called by it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct CallRow {
-    pub function: String,
-    /// Total value below these calls.
-    pub total: i64,
-}
-
-/// The callers and callees of a function.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Neighbours {
-    #[serde(rename = "self")]
-    pub own: i64,
-    pub total: i64,
-    pub callers: Vec<CallRow>,
-    pub callees: Vec<CallRow>,
-}
 
 /// Walks a tree, callers first, and calls back for each node with the names above it.
 fn walk(
@@ -82,7 +53,7 @@ fn walk(
 pub(crate) fn functions(
     tree: &CallTree<1>,
     cancellation: &Cancellation,
-) -> Result<Vec<FunctionRow>, ApiError> {
+) -> Result<Vec<FunctionValue>, ApiError> {
     let mut sums = vec![(0_i64, 0_i64); tree.names.len()];
     walk(tree, cancellation, |place, above| {
         let node = &tree.nodes[place];
@@ -94,8 +65,8 @@ pub(crate) fn functions(
         }
     })?;
     let rows = tree.names.iter().zip(sums);
-    let mut rows: Vec<FunctionRow> =
-        rows.map(|(name, (own, total))| FunctionRow { function: name.to_string(), own, total }).collect();
+    let mut rows: Vec<FunctionValue> =
+        rows.map(|(name, (own, total))| FunctionValue { function: name.to_string(), own, total }).collect();
     rows.sort_by(|one, other| {
         (other.own, other.total).cmp(&(one.own, one.total)).then_with(|| one.function.cmp(&other.function))
     });
@@ -107,10 +78,10 @@ pub(crate) fn neighbours(
     tree: &CallTree<1>,
     function: &str,
     cancellation: &Cancellation,
-) -> Result<Option<Neighbours>, ApiError> {
+) -> Result<Option<NeighbourValues>, ApiError> {
     let Some(name) = tree.names.iter().position(|name| **name == *function) else { return Ok(None) };
     let name = name as u32;
-    let mut found = Neighbours::default();
+    let mut found = NeighbourValues::default();
     let (mut callers, mut callees) = (HashMap::<Option<u32>, i64>::new(), HashMap::<u32, i64>::new());
     walk(tree, cancellation, |place, above| {
         let node = &tree.nodes[place];
@@ -131,7 +102,7 @@ pub(crate) fn neighbours(
     })?;
     let row = |name: Option<u32>, total: i64| {
         let function = name.map_or_else(String::new, |name| tree.names[name as usize].to_string());
-        CallRow { function, total }
+        CallValue { function, total }
     };
     found.callers = callers.into_iter().map(|(name, total)| row(name, total)).collect();
     found.callees = callees.into_iter().map(|(name, total)| row(Some(name), total)).collect();
@@ -181,14 +152,14 @@ mod tests {
         let of = |name: &str| neighbours(&tree(), name, &Cancellation::default()).unwrap();
         let f = of("f").unwrap();
         assert_eq!((f.own, f.total), (5, 9));
-        assert_eq!(f.callers, [CallRow { function: "main".into(), total: 9 }]);
-        assert_eq!(f.callees, [CallRow { function: "f".into(), total: 7 }]);
+        assert_eq!(f.callers, [CallValue { function: "main".into(), total: 9 }]);
+        assert_eq!(f.callees, [CallValue { function: "f".into(), total: 7 }]);
         let g = of("g").unwrap();
         let callers: Vec<(&str, i64)> =
             g.callers.iter().map(|row| (row.function.as_str(), row.total)).collect();
         assert_eq!(callers, [("main", 5), ("f", 4)]);
         let main = of("main").unwrap();
-        assert_eq!(main.callers, [CallRow { function: String::new(), total: 15 }]);
+        assert_eq!(main.callers, [CallValue { function: String::new(), total: 15 }]);
         assert_eq!(of("none"), None);
     }
 }

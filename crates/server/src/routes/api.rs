@@ -5,9 +5,9 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use plumb_documents::functions::FunctionValues;
 use plumb_store::{PROFILE_TYPE, ProfileType, SERVICE};
 use serde::Serialize;
-use serde_json::json;
 
 use super::export::export;
 use super::findings::findings;
@@ -188,10 +188,10 @@ fn functions(context: &Context, parameters: &Parameters) -> Result<Answer, ApiEr
     if parameters.get("order") == Some("total") {
         rows.sort_by_key(|row| std::cmp::Reverse(row.total));
     }
-    let count = rows.len();
+    let functions = rows.len();
     let limit = number(parameters, "limit")?.unwrap_or(100);
     rows.truncate(usize::try_from(limit).unwrap_or(0));
-    json(&json!({"total": tree.total()[0], "functions": count, "rows": rows}))
+    json(&FunctionValues { total: tree.total()[0], functions, rows })
 }
 
 /// Callers and callees of a function.

@@ -111,7 +111,7 @@ fn alert(tenant: &Tenant, one: &Occurrence, status: Status, (url, range): (&str,
     if !details.is_empty() {
         annotations.insert("description", details.join(" "));
     }
-    annotations.extend(remedy.map(|remedy| ("remedy", remedy.to_owned())));
+    annotations.extend(remedy.iter().map(|remedy| ("remedy", remedy.to_string())));
     Alert {
         status,
         fingerprint: format!("{:016x}", fingerprint(&labels)),

@@ -3,61 +3,10 @@
 use std::io::Write;
 
 use anyhow::Result;
-use serde::Deserialize;
+use plumb_documents::findings::{Findings, LargeService};
 
 use crate::render::duration::time;
 use crate::terminal::printable;
-
-/// The fields of the server's document that are shown.
-#[derive(Deserialize)]
-pub(super) struct Findings {
-    /// End of the range that the answer is of, in milliseconds since 1970.
-    until_ms: i64,
-    cpu_ns: i64,
-    machine_ns: Option<i64>,
-    /// Services with profiles in the range.
-    pub(super) services: usize,
-    examined: usize,
-    /// Missing in the answers of older servers.
-    #[serde(default)]
-    own_cpu_ns: i64,
-    #[serde(default)]
-    pub(super) truncated: Vec<Bound>,
-    #[serde(default)]
-    largest: Vec<Large>,
-    pub(super) findings: Vec<Finding>,
-}
-
-/// A service with much CPU time.
-#[derive(Deserialize)]
-struct Large {
-    service: String,
-    cpu_ns: i64,
-}
-
-/// A limit that the server applied to an answer.
-#[derive(Deserialize)]
-pub(super) struct Bound {
-    pub(super) service: Option<String>,
-    pub(super) says: String,
-}
-
-#[derive(Deserialize)]
-pub(super) struct Finding {
-    pub(super) title: String,
-    pub(super) service: String,
-    cpu_ns: i64,
-    of_machine_percent: Option<f64>,
-    pub(super) details: Vec<String>,
-    pub(super) remedy: Option<String>,
-    pub(super) evidence: Evidence,
-}
-
-#[derive(Deserialize)]
-pub(super) struct Evidence {
-    selector: String,
-    pub(super) function: Option<String>,
-}
 
 /// Age of an answer that is worth a note, in milliseconds.
 const OLD: i64 = 5000;
@@ -85,7 +34,7 @@ pub(super) fn show(
         writeln!(out, "    more  plumb explain {}\n", shell_words::quote(&url(&one.evidence.selector)))?;
     }
     if found.findings.is_empty() && !found.largest.is_empty() {
-        let one = |Large { service, cpu_ns }: &Large| {
+        let one = |LargeService { service, cpu_ns }: &LargeService| {
             format!("{} {}", printable(service), short(percent(*cpu_ns, found.cpu_ns)))
         };
         let all: Vec<String> = found.largest.iter().map(one).collect();

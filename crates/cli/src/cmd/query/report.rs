@@ -6,13 +6,12 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use anyhow::{Context, Result, anyhow};
-use plumb_server::moment;
+use plumb_documents::findings::Findings;
+use plumb_server::{Series, moment};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::findings::Findings;
-use super::series::SeriesRow;
-use super::{Args, unexpected};
+use super::{Args, series, unexpected};
 use crate::http::Client;
 use crate::render::markdown::{cell_code, code, escape};
 
@@ -128,7 +127,7 @@ impl Asked<'_> {
     }
 
     /// CPU time by service.
-    fn cpu(&self, range: Range) -> Result<Vec<SeriesRow>> {
+    fn cpu(&self, range: Range) -> Result<Vec<Series>> {
         self.get("/api/v1/series", range, &[("by", "service_name")])
     }
 
@@ -145,13 +144,13 @@ impl Asked<'_> {
 }
 
 /// CPU time of services in both ranges, the largest in the later one first.
-fn services(now: &[SeriesRow], before: &[SeriesRow]) -> Vec<Service> {
+fn services(now: &[Series], before: &[Series]) -> Vec<Service> {
     let mut services: HashMap<String, Service> = HashMap::new();
     for (rows, is_now) in [(now, true), (before, false)] {
         for row in rows {
-            let name = row.name();
+            let name = series::name(row);
             let service = services.entry(name.clone()).or_insert(Service { name, now: 0.0, before: 0.0 });
-            *(if is_now { &mut service.now } else { &mut service.before }) += row.sum();
+            *(if is_now { &mut service.now } else { &mut service.before }) += series::sum(row);
         }
     }
     let mut services: Vec<Service> = services.into_values().collect();

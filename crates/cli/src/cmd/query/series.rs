@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use serde::{Deserialize, Deserializer};
+use plumb_server::{Point, Series};
 
 use crate::render::duration::time;
 use crate::render::table::BARS;
@@ -12,65 +12,35 @@ use crate::terminal::printable;
 /// Columns of the picture.
 const COLUMNS: usize = 30;
 
-/// A group's sums.
-#[derive(Deserialize)]
-pub(super) struct SeriesRow {
-    #[serde(default)]
-    labels: Vec<Label>,
-    #[serde(default)]
-    points: Vec<Point>,
+/// The sum over time.
+pub(super) fn sum(row: &Series) -> f64 {
+    row.points.iter().map(|point| point.value).sum()
 }
 
-#[derive(Deserialize)]
-struct Label {
-    #[serde(default)]
-    value: String,
-}
-
-#[derive(Deserialize)]
-struct Point {
-    #[serde(default)]
-    value: f64,
-    /// Milliseconds since 1970; the JSON of protocol buffers has such numbers as text.
-    #[serde(default, deserialize_with = "number")]
-    timestamp: i64,
-}
-
-fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
-    String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-}
-
-impl SeriesRow {
-    /// The sum over time.
-    pub(super) fn sum(&self) -> f64 {
-        self.points.iter().map(|point| point.value).sum()
-    }
-
-    /// The values of the labels that rows are grouped by.
-    pub(super) fn name(&self) -> String {
-        let labels: Vec<&str> = self.labels.iter().map(|label| &*label.value).collect();
-        if labels.is_empty() { "[no label]".to_owned() } else { labels.join(", ") }
-    }
+/// The values of the labels that rows are grouped by.
+pub(super) fn name(row: &Series) -> String {
+    let labels: Vec<&str> = row.labels.iter().map(|label| &*label.value).collect();
+    if labels.is_empty() { "[no label]".to_owned() } else { labels.join(", ") }
 }
 
 /// The sum of all rows.
-pub(super) fn sum_of(rows: &[SeriesRow]) -> f64 {
-    rows.iter().map(SeriesRow::sum).sum()
+pub(super) fn sum_of(rows: &[Series]) -> f64 {
+    rows.iter().map(sum).sum()
 }
 
 /// Prints rows of a profile type, the largest first, with their shares of `total`.
-pub(super) fn show(rows: &[SeriesRow], kind: &str, total: f64, out: &mut impl Write) -> Result<()> {
+pub(super) fn show(rows: &[Series], kind: &str, total: f64, out: &mut impl Write) -> Result<()> {
     let times = || rows.iter().flat_map(|row| &row.points).map(|point| point.timestamp);
     let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
     let is_time = kind.split(':').nth(2) == Some("nanoseconds");
     writeln!(out, "{:>10} {:>7}  {:COLUMNS$}  group", "sum", "share", "over time")?;
     for row in rows {
         let value = match is_time {
-            true => time(row.sum()),
-            false => format!("{:.0}", row.sum()),
+            true => time(sum(row)),
+            false => format!("{:.0}", sum(row)),
         };
-        let name = row.name();
-        let share = 100.0 * row.sum() / total.max(1.0);
+        let name = name(row);
+        let share = 100.0 * sum(row) / total.max(1.0);
         writeln!(out, "{value:>10} {share:>6.1}%  {}  {}", bars(&row.points, first, last), printable(&name))?;
     }
     Ok(())
@@ -98,7 +68,7 @@ mod tests {
 
     #[test]
     fn rows_have_sums_shares_and_bars() {
-        let rows: Vec<SeriesRow> = serde_json::from_str(
+        let rows: Vec<Series> = serde_json::from_str(
             r#"[{"labels":[{"name":"service_name","value":"api"}],"points":[{"value":3e9,"timestamp":"1000"},{"value":6e9,"timestamp":"61000"}]},
                 {"points":[{"value":1e9,"timestamp":"1000"}]}]"#,
         )
