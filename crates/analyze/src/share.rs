@@ -25,6 +25,22 @@ pub struct Share {
     pub high: f64,
 }
 
+impl Share {
+    /// Returns the share that some of all samples have, if these are independent draws; `None` without samples.
+    pub fn of_samples(samples: u64, all: u64) -> Option<Self> {
+        (all > 0).then(|| Self::of_draws(100.0 * samples as f64 / all as f64, all as f64))
+    }
+
+    fn of_draws(percent: f64, draws: f64) -> Self {
+        let p = (percent / 100.0).clamp(0.0, 1.0);
+        let scale = 1.0 + Z * Z / draws;
+        let middle = (p + Z * Z / (2.0 * draws)) / scale;
+        let half = Z * (p * (1.0 - p) / draws + Z * Z / (4.0 * draws * draws)).sqrt() / scale;
+        let end = |value: f64| (value * 100.0).clamp(0.0, 100.0);
+        Self { percent, low: end(middle - half), high: end(middle + half) }
+    }
+}
+
 /// The total that shares refer to, and the number of independent draws that its samples are worth.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
@@ -68,15 +84,10 @@ impl Sampling {
 
     /// Returns the share with its interval for a percentage of the total.
     pub(crate) fn at(&self, percent: f64) -> Share {
-        let (p, n) = ((percent / 100.0).clamp(0.0, 1.0), self.draws);
-        if n <= 0.0 {
-            return Share { percent, low: 0.0, high: 100.0 };
+        match self.draws {
+            draws if draws > 0.0 => Share::of_draws(percent, draws),
+            _ => Share { percent, low: 0.0, high: 100.0 },
         }
-        let scale = 1.0 + Z * Z / n;
-        let middle = (p + Z * Z / (2.0 * n)) / scale;
-        let half = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt() / scale;
-        let end = |value: f64| (value * 100.0).clamp(0.0, 100.0);
-        Share { percent, low: end(middle - half), high: end(middle + half) }
     }
 }
 

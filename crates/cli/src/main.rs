@@ -22,7 +22,6 @@ mod pager;
 mod panics;
 mod recording;
 mod render;
-mod run_metrics;
 #[cfg(feature = "server")]
 mod showing;
 mod terminal;

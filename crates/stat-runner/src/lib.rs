@@ -2,6 +2,9 @@
 //!
 //! The kernel's accounting for the command and the descendants that it waited for is exact. Elsewhere: comparing several runs.
 
+mod metrics;
+mod run_set;
+
 use std::os::fd::AsFd;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -14,6 +17,9 @@ use plumb_target::signals::{self, Signals};
 use plumb_target::{
     Cgroup, Child, Descendants, Heeded, Held, Launch, Notice, Prints, SignalPolicy, TargetError,
 };
+
+pub use metrics::{METRICS, Metric, MetricUnit, metric};
+pub use run_set::{RunSet, ThreadGroup};
 
 /// Rate, per second of CPU time, at which the kernel's share is sampled. Not a divisor of the rates at which programs use timers.
 const TICKS_HZ: u32 = 2999;

@@ -3,7 +3,6 @@
 //! Sums are exact, as the kernel accounts them. The split of CPU time into user code and kernel is sampled: the kernel's own split
 //! is by timer tick, and wrong for shorter periods. Elsewhere: running and counting (capture-perf, capture-bpf).
 
-mod gather;
 mod json;
 mod text;
 
@@ -15,7 +14,7 @@ use anyhow::{Context, Result};
 use plumb_call_watch::call_ns;
 use plumb_capture_api::StatCounters;
 use plumb_capture_bpf::Stat;
-use plumb_stat_runner::StatRunner;
+use plumb_stat_runner::{RunSet, StatRunner};
 use plumb_target::Prints;
 
 use crate::examples;
@@ -23,7 +22,6 @@ use crate::exit::Exit;
 use crate::newfile::{Access, Destination, NewFile};
 use crate::recording::{self, notice};
 use crate::terminal::{Output, finish, status};
-use gather::Gathered;
 
 /// Arguments of `plumb stat`.
 #[derive(clap::Args, Debug)]
@@ -76,7 +74,7 @@ pub fn run(args: Args) -> Result<Exit> {
     };
     let (watcher, missing, per_call_ns) = watcher(!args.no_calls);
     let mut tally = StatRunner::new(watcher, notice::say)?;
-    let mut gathered = Gathered { missing, per_call_ns, ..Gathered::default() };
+    let mut gathered = RunSet { missing, per_call_ns, ..RunSet::default() };
     for number in 0..args.warmup.saturating_add(args.runs) {
         let is_measured = number >= args.warmup;
         progress(&match (is_measured, args.runs) {
@@ -89,7 +87,7 @@ pub fn run(args: Args) -> Result<Exit> {
         let code = Exit::of_status(tallied.status).code();
         let stops = tallied.interrupted || code > 128;
         if is_measured {
-            gathered.add(tallied);
+            gathered.runs.push(tallied);
         }
         if stops {
             break;
@@ -97,7 +95,7 @@ pub fn run(args: Args) -> Result<Exit> {
     }
     progress("");
     drop(tally);
-    let exit = gathered.worst();
+    let exit = worst(&gathered);
     let shown = match (&args.output, &destination) {
         (Some(path), Some(destination)) => {
             save(&gathered, &args, destination).with_context(|| format!("cannot write {}", path.display()))
@@ -125,19 +123,25 @@ fn watcher(calls: bool) -> (Option<Box<dyn StatCounters>>, Option<String>, Optio
 }
 
 /// Writes the result to a file, completely or not at all.
-fn save(gathered: &Gathered, args: &Args, destination: &Destination) -> Result<()> {
+fn save(gathered: &RunSet, args: &Args, destination: &Destination) -> Result<()> {
     let mut file = NewFile::to(destination)?;
     write(gathered, args, &mut Output::plain(BufWriter::new(&mut file)))?;
     Ok(file.commit()?)
 }
 
-fn write(gathered: &Gathered, args: &Args, out: &mut Output<'_>) -> Result<()> {
+fn write(gathered: &RunSet, args: &Args, out: &mut Output<'_>) -> Result<()> {
     if args.json {
         json::write(gathered, &args.command, out)?;
     } else {
         text::write(gathered, args, out)?;
     }
     Ok(out.flush()?)
+}
+
+/// Exit status: that of the first failed run, or success.
+fn worst(gathered: &RunSet) -> Exit {
+    let exits = gathered.runs.iter().map(|run| Exit::of_status(run.status));
+    exits.fold(Exit::Success, Exit::or)
 }
 
 /// Shows a progress line that the next one overwrites, if standard error is a terminal.

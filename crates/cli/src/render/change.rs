@@ -5,7 +5,9 @@ use plumb_analyze::{
 };
 use plumb_documents::percent::{percent, with_interval};
 
-use crate::run_metrics::Unit;
+use plumb_stat_runner::MetricUnit;
+
+use crate::render::metric;
 
 /// A change that is known to be smaller than this fraction is reported as unchanged.
 const UNCHANGED: f64 = 0.1;
@@ -71,11 +73,11 @@ pub fn value(value: f64, unit: &str) -> String {
         return "0".into();
     }
     let unit = match unit {
-        "ns" => Unit::Time,
-        _ if value.fract() == 0.0 => Unit::Count,
-        _ => Unit::Number,
+        "ns" => MetricUnit::Time,
+        _ if value.fract() == 0.0 => MetricUnit::Count,
+        _ => MetricUnit::Number,
     };
-    if value < 0.0 { format!("-{}", unit.text(-value)) } else { unit.text(value) }
+    if value < 0.0 { format!("-{}", metric::text(unit, -value)) } else { metric::text(unit, value) }
 }
 
 /// A difference, with its sign.

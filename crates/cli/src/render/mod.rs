@@ -11,6 +11,7 @@ pub mod flame;
 pub mod folded;
 pub mod label;
 pub mod markdown;
+pub mod metric;
 pub mod page;
 pub mod perf_script;
 pub mod rule;

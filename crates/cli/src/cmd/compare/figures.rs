@@ -1,10 +1,9 @@
 //! The figures of all runs, by side.
 
 use plumb_analyze::{CommandComparison, ComparedFigure, enough_runs};
-use plumb_stat_runner::RunStats;
+use plumb_stat_runner::{MetricUnit, RunStats, metric};
 
 use super::Args;
-use crate::run_metrics::{METRICS, Metric, Unit};
 
 /// Figures of `plumb stat` that are compared.
 const COMPARED: [&str; 7] =
@@ -42,14 +41,14 @@ impl Figures {
 
     /// Compares the sides, figure by figure.
     pub fn compare(&self, args: &Args) -> CommandComparison {
-        let metric = self.one("metric", "metric", |(_, metric)| *metric);
-        let mut all: Vec<ComparedFigure> = metric.into_iter().collect();
+        let printed = self.one("metric", "metric", |(_, metric)| *metric);
+        let mut all: Vec<ComparedFigure> = printed.into_iter().collect();
         all.iter_mut().for_each(|metric| metric.more_is_better = args.metric.is_some());
-        for metric in COMPARED.iter().filter_map(|name| metric_of(name)) {
+        for metric in COMPARED.iter().filter_map(|name| metric(name)) {
             let title = if metric.name == "max_rss_bytes" { "peak memory" } else { metric.title };
             all.extend(self.one(metric.name, title, |(run, _)| (metric.value)(run)));
             if metric.name == "cpu_ns" {
-                all.extend(self.one("kernel_ns", "  in the kernel", |(run, _)| kernel_ns(run)));
+                all.extend(self.one("kernel_ns", "  in the kernel", |(run, _)| run.kernel_ns()));
             }
         }
         if let [Some(a), Some(b)] = self.calls {
@@ -69,22 +68,11 @@ impl Figures {
     }
 }
 
-/// CPU time in the kernel, in nanoseconds, by its share of the samples.
-fn kernel_ns(run: &RunStats) -> Option<f64> {
-    let seen = run.seen.as_ref().map(|seen| (seen.kernel as f64, (seen.kernel + seen.user) as f64));
-    let share = seen.filter(|&(_, all)| all > 0.0).map(|(kernel, all)| kernel / all)?;
-    Some(share * run.usage.cpu.total_ns() as f64)
-}
-
-fn metric_of(name: &str) -> Option<&'static Metric> {
-    METRICS.iter().find(|metric| metric.name == name)
-}
-
 /// The unit of a figure.
-pub(super) fn unit(name: &str) -> Unit {
+pub(super) fn unit(name: &str) -> MetricUnit {
     match name {
-        "metric" => Unit::Number,
-        "kernel_ns" => Unit::Time,
-        name => metric_of(name).map_or(Unit::Number, |metric| metric.unit),
+        "metric" => MetricUnit::Number,
+        "kernel_ns" => MetricUnit::Time,
+        name => metric(name).map_or(MetricUnit::Number, |metric| metric.unit),
     }
 }

@@ -4,6 +4,7 @@ use plumb_analyze::{CommandComparison, ComparedFigure, Verdict};
 use plumb_documents::percent::percent;
 
 use super::figures;
+use crate::render::metric;
 
 /// A row: title, A, B, ratio, interval, p, and what that means.
 pub(super) type Row = [String; 7];
@@ -14,7 +15,7 @@ pub(super) const HEAD: [&str; 7] = ["", "A", "B", "B / A", "95% interval", "p", 
 /// The row of a figure.
 pub(super) fn row(one: &ComparedFigure, compared: &CommandComparison) -> Row {
     let (a, b) = (one.median(0), one.median(1));
-    let [a_text, b_text] = [a, b].map(|value| figures::unit(one.name).text(value));
+    let [a_text, b_text] = [a, b].map(|value| metric::text(figures::unit(one.name), value));
     let plain = if a > 0.0 { format!("{:.3}", b / a) } else { "-".into() };
     let mut row = [one.title.into(), a_text, b_text, plain, String::new(), String::new(), String::new()];
     if let Some(comparison) = one.comparison {

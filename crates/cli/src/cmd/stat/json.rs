@@ -3,16 +3,15 @@
 use std::ffi::OsString;
 
 use anyhow::Result;
-use plumb_analyze::Median;
+use plumb_analyze::{CONFIDENCE, Median, Share};
 use plumb_capture_perf::Code;
+use plumb_stat_runner::RunSet;
 use serde_json::{Map, Value, json};
 
-use super::gather::{Gathered, Share};
-use super::text::CONFIDENCE;
 use crate::terminal::Output;
 
 /// Writes each figure with its values, in the order of the runs.
-pub(super) fn write(gathered: &Gathered, command: &[OsString], out: &mut Output<'_>) -> Result<()> {
+pub(super) fn write(gathered: &RunSet, command: &[OsString], out: &mut Output<'_>) -> Result<()> {
     let metrics: Map<String, Value> = gathered
         .values()
         .filter_map(|(metric, values)| {
@@ -28,8 +27,6 @@ pub(super) fn write(gathered: &Gathered, command: &[OsString], out: &mut Output<
         .iter()
         .map(|row| json!({ "comm": row.comm, "threads": row.threads, "cpu_ns": row.cpu_ns }))
         .collect();
-    let kernel = gathered.kernel();
-    let sampled = kernel.map(|share| modes(gathered, &share));
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     let statuses: Vec<u8> =
         gathered.runs.iter().map(|run| crate::exit::Exit::of_status(run.status).code()).collect();
@@ -39,7 +36,7 @@ pub(super) fn write(gathered: &Gathered, command: &[OsString], out: &mut Output<
         "runs": gathered.runs.len(),
         "exit_statuses": statuses,
         "metrics": metrics,
-        "modes": sampled,
+        "modes": modes(gathered),
         "threads": threads,
         "threads_not_told_apart_ns": untold,
         "counted_code": gathered.counted_code().map(|code| if code == Code::User { "user" } else { "all" }),
@@ -50,17 +47,17 @@ pub(super) fn write(gathered: &Gathered, command: &[OsString], out: &mut Output<
 }
 
 /// The split of CPU time; the kernel's tick-based split is given only alongside the sampled one.
-fn modes(gathered: &Gathered, kernel: &Share) -> Value {
-    let sum = |part: fn(&plumb_process::usage::CpuTime) -> std::time::Duration| -> u64 {
-        gathered.runs.iter().map(|run| part(&run.usage.cpu).as_nanos() as u64).sum()
-    };
-    json!({
-        "kernel_share": kernel.value(),
-        "low": kernel.low,
-        "high": kernel.high,
-        "samples": kernel.samples.1,
-        "samples_kernel": kernel.samples.0,
-        "tick_user_ns": sum(|cpu| cpu.user),
-        "tick_system_ns": sum(|cpu| cpu.system),
-    })
+fn modes(gathered: &RunSet) -> Option<Value> {
+    let [kernel, all] = gathered.kernel_samples();
+    let [user_ns, system_ns] = gathered.tick_ns();
+    let share = Share::of_samples(kernel, all)?;
+    Some(json!({
+        "kernel_share": share.percent / 100.0,
+        "low": share.low / 100.0,
+        "high": share.high / 100.0,
+        "samples": all,
+        "samples_kernel": kernel,
+        "tick_user_ns": user_ns,
+        "tick_system_ns": system_ns,
+    }))
 }

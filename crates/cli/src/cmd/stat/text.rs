@@ -3,19 +3,17 @@
 use std::io::Write;
 
 use anyhow::Result;
-use plumb_analyze::Median;
+use plumb_analyze::{CONFIDENCE, Median, Share};
 use plumb_capture_perf::Code;
+use plumb_stat_runner::{Metric, MetricUnit, RunSet};
 
-use super::Args;
-use super::gather::{Gathered, Share};
+use super::{Args, worst};
 use crate::render::columns;
-use crate::run_metrics::{Metric, Unit};
+use crate::render::metric::{self, bytes, thousands, time};
 use crate::terminal::{Output, printable};
 
 /// Column of the titles.
 const TITLES: usize = 21;
-/// Level of the confidence intervals.
-pub(super) const CONFIDENCE: f64 = 0.95;
 /// A larger counting overhead, as a fraction of the CPU time, is reported.
 const DEAR: f64 = 0.01;
 /// Processes that were not waited for are reported if they used more than this fraction of the total.
@@ -25,7 +23,7 @@ const ONLY_IF_SOME: [&str; 5] =
     ["major_faults", "blocks_read", "blocks_written", "stalled-cycles-frontend", "stalled-cycles-backend"];
 
 /// Writes the result.
-pub(super) fn write(gathered: &Gathered, args: &Args, out: &mut Output<'_>) -> Result<()> {
+pub(super) fn write(gathered: &RunSet, args: &Args, out: &mut Output<'_>) -> Result<()> {
     let command: Vec<String> =
         args.command.iter().map(|word| printable(&word.to_string_lossy()).into_owned()).collect();
     writeln!(out)?;
@@ -39,9 +37,10 @@ pub(super) fn write(gathered: &Gathered, args: &Args, out: &mut Output<'_>) -> R
         let line = figure(metric, &median, &values, gathered);
         put(&line, out)?;
         if metric.name == "cpus_used"
-            && let Some(kernel) = gathered.kernel()
+            && let [kernel, samples] = gathered.kernel_samples()
+            && let Some(kernel) = Share::of_samples(kernel, samples)
         {
-            modes(&kernel, gathered, out)?;
+            modes(kernel, samples, gathered, out)?;
         }
     }
     threads(gathered, args.threads, out)?;
@@ -64,7 +63,7 @@ fn put(line: &str, out: &mut Output<'_>) -> Result<()> {
     Ok(())
 }
 
-fn head(command: &str, gathered: &Gathered) -> String {
+fn head(command: &str, gathered: &RunSet) -> String {
     match gathered.runs.len() {
         1 => command.to_owned(),
         runs => {
@@ -81,20 +80,24 @@ fn head(command: &str, gathered: &Gathered) -> String {
     }
 }
 
-fn figure(metric: &Metric, median: &Median, values: &[f64], gathered: &Gathered) -> String {
+fn figure(metric: &Metric, median: &Median, values: &[f64], gathered: &RunSet) -> String {
     let interval = match values.len() {
         1 => String::new(),
-        _ => format!("[{} .. {}]", metric.unit.text(median.low), metric.unit.text(median.high)),
+        _ => format!(
+            "[{} .. {}]",
+            metric::text(metric.unit, median.low),
+            metric::text(metric.unit, median.high)
+        ),
     };
     let rate = match (metric.unit, gathered.of("cpu_ns")) {
-        (Unit::Count, Some(cpu)) if median.value > 0.0 && metric.name == "calls" => {
+        (MetricUnit::Count, Some(cpu)) if median.value > 0.0 && metric.name == "calls" => {
             let cpu: f64 = cpu.iter().sum();
             let rate = values.iter().sum::<f64>() / cpu.max(1.0) * 1e9;
-            format!("{} per second of processor time", Unit::Count.text(rate))
+            format!("{} per second of processor time", thousands(rate))
         }
         _ => String::new(),
     };
-    line(&metric.unit.text(median.value), metric.title, &[interval, rate].join(" "))
+    line(&metric::text(metric.unit, median.value), metric.title, &[interval, rate].join(" "))
 }
 
 fn line(value: &str, title: &str, rest: &str) -> String {
@@ -102,26 +105,25 @@ fn line(value: &str, title: &str, rest: &str) -> String {
 }
 
 /// User code and kernel: the sampled split, with the kernel's own beside it.
-fn modes(kernel: &Share, gathered: &Gathered, out: &mut Output<'_>) -> Result<()> {
-    let system: f64 = gathered.runs.iter().map(|run| run.usage.cpu.system.as_nanos() as f64).sum();
+fn modes(kernel: Share, samples: u64, gathered: &RunSet, out: &mut Output<'_>) -> Result<()> {
     // Parts of the median shown above: those of other runs would not add up to it.
     let cpu = gathered.of("cpu_ns").and_then(|values| Median::of(&values, CONFIDENCE));
     let cpu = cpu.map_or(0.0, |median| median.value);
-    let accounted = system / gathered.cpu_ns().max(1.0);
-    let value = kernel.value();
-    let interval = format!("[{:.1}% .. {:.1}%]", kernel.low * 100.0, kernel.high * 100.0);
-    let user = Unit::Time.text(cpu * (1.0 - value));
-    put(&line(&format!("{:.1}%", 100.0 - value * 100.0), "in user code", &user), out)?;
+    let accounted = gathered.tick_ns()[1] as f64 / gathered.cpu_ns().max(1.0);
+    let percent = kernel.percent;
+    let interval = format!("[{:.1}% .. {:.1}%]", kernel.low, kernel.high);
+    let user = time(cpu * (1.0 - percent / 100.0));
+    put(&line(&format!("{:.1}%", 100.0 - percent), "in user code", &user), out)?;
     let rest = format!(
         "{}  {interval} of {} samples; the kernel's tick says {:.1}%",
-        Unit::Time.text(cpu * value),
-        Unit::Count.text(kernel.samples.1 as f64),
+        time(cpu * percent / 100.0),
+        thousands(samples as f64),
         accounted * 100.0
     );
-    put(&line(&format!("{:.1}%", value * 100.0), "in the kernel", &rest), out)
+    put(&line(&format!("{:.1}%", percent), "in the kernel", &rest), out)
 }
 
-fn threads(gathered: &Gathered, most: usize, out: &mut Output<'_>) -> Result<()> {
+fn threads(gathered: &RunSet, most: usize, out: &mut Output<'_>) -> Result<()> {
     let (rows, untold) = gathered.threads();
     let all = gathered.cpu_ns();
     if rows.is_empty() || all <= 0.0 || most == 0 {
@@ -133,7 +135,7 @@ fn threads(gathered: &Gathered, most: usize, out: &mut Output<'_>) -> Result<()>
     let write = |out: &mut Output<'_>, cpu: u64, name: &str| {
         let share = cpu as f64 / all * 100.0;
         let busy = cpu as f64 / wall.max(1.0) * 100.0;
-        let time = Unit::Time.text(cpu as f64 / runs);
+        let time = time(cpu as f64 / runs);
         put(&format!("  {time:>16}  {share:5.1}%  {name:<24} busy {busy:.1}% of the time"), out)
     };
     for row in rows.iter().take(most) {
@@ -154,11 +156,12 @@ fn threads(gathered: &Gathered, most: usize, out: &mut Output<'_>) -> Result<()>
 }
 
 /// Further notes.
-fn notes(gathered: &Gathered) -> Vec<String> {
+fn notes(gathered: &RunSet) -> Vec<String> {
     let mut notes = Vec::new();
-    if gathered.failed() > 0 {
-        let (failed, runs) = (gathered.failed(), gathered.runs.len());
-        notes.push(format!("{failed} of {runs} runs failed: exit status {}", gathered.worst().code()));
+    let runs = gathered.runs.len();
+    let failed = gathered.runs.iter().filter(|run| !run.status.success()).count();
+    if failed > 0 {
+        notes.push(format!("{failed} of {runs} runs failed: exit status {}", worst(gathered).code()));
     }
     if let Some(why) = &gathered.missing {
         notes.push(format!(
@@ -172,8 +175,8 @@ fn notes(gathered: &Gathered) -> Vec<String> {
     {
         notes.push(format!(
             "peak memory: at most {} (plumb itself has {} when it starts the command; less can't be measured)",
-            Unit::Bytes.text(most.max(floor) as f64),
-            Unit::Bytes.text(floor as f64)
+            bytes(most.max(floor) as f64),
+            bytes(floor as f64)
         ));
     }
     if let Some(cost) = gathered.calls_cost().filter(|&cost| cost >= DEAR) {
@@ -188,7 +191,7 @@ fn notes(gathered: &Gathered) -> Vec<String> {
     if all - waited > all * LEFT_BEHIND {
         notes.push(format!(
             "processes that were not waited for used {} more",
-            Unit::Time.text((all - waited) / gathered.runs.len() as f64)
+            time((all - waited) / gathered.runs.len() as f64)
         ));
     }
     if gathered.counted_code() == Some(Code::User) {

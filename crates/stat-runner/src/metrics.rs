@@ -1,10 +1,10 @@
-//! The figures of a run: names, definitions, and formatting.
+//! The figures of a run: names, units, definitions.
 
-use plumb_stat_runner::RunStats;
+use crate::RunStats;
 
-/// Unit of a figure, which decides its format.
+/// Unit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum MetricUnit {
     /// Nanoseconds.
     Time,
     /// Bytes of memory.
@@ -17,35 +17,37 @@ pub enum Unit {
     Number,
 }
 
-/// A figure.
+/// A metric of a run.
 pub struct Metric {
     /// Name in JSON.
     pub name: &'static str,
     /// Title in text output.
     pub title: &'static str,
-    pub unit: Unit,
+    /// Unit.
+    pub unit: MetricUnit,
+    /// Value of a run, if it was measured.
     pub value: fn(&RunStats) -> Option<f64>,
 }
 
-/// All figures, in display order.
+/// All metrics, in display order.
 pub const METRICS: &[Metric] = &[
     Metric {
         name: "wall_ns",
         title: "wall",
-        unit: Unit::Time,
+        unit: MetricUnit::Time,
         value: |run| Some(run.wall.as_nanos() as f64),
     },
-    Metric { name: "cpu_ns", title: "user+sys", unit: Unit::Time, value: |run| Some(cpu(run)) },
+    Metric { name: "cpu_ns", title: "user+sys", unit: MetricUnit::Time, value: |run| Some(cpu(run)) },
     Metric {
         name: "cpus_used",
         title: "processors used",
-        unit: Unit::Ratio,
+        unit: MetricUnit::Ratio,
         value: |run| Some(cpu(run) / (run.wall.as_nanos() as f64).max(1.0)),
     },
     Metric {
         name: "max_rss_bytes",
         title: "most memory of a process",
-        unit: Unit::Bytes,
+        unit: MetricUnit::Bytes,
         value: |run| {
             let most = run.usage.max_rss_bytes;
             // The steps before the exec use a little more memory.
@@ -55,25 +57,25 @@ pub const METRICS: &[Metric] = &[
     Metric {
         name: "minor_faults",
         title: "page faults",
-        unit: Unit::Count,
+        unit: MetricUnit::Count,
         value: |run| Some(run.usage.faults[0] as f64),
     },
     Metric {
         name: "major_faults",
         title: "page faults from disk",
-        unit: Unit::Count,
+        unit: MetricUnit::Count,
         value: |run| Some(run.usage.faults[1] as f64),
     },
     Metric {
         name: "voluntary_switches",
         title: "switches to wait",
-        unit: Unit::Count,
+        unit: MetricUnit::Count,
         value: |run| Some(run.usage.switches[0] as f64),
     },
     Metric {
         name: "involuntary_switches",
         title: "switches, preempted",
-        unit: Unit::Count,
+        unit: MetricUnit::Count,
         value: |run| Some(run.usage.switches[1] as f64),
     },
     counter("context-switches", "context switches", |run| counted(run, "context-switches")),
@@ -84,7 +86,7 @@ pub const METRICS: &[Metric] = &[
     Metric {
         name: "instructions_per_cycle",
         title: "instructions per cycle",
-        unit: Unit::Ratio,
+        unit: MetricUnit::Ratio,
         value: |run| Some(counted(run, "instructions")? / counted(run, "cycles")?.max(1.0)),
     },
     counter("branches", "branches", |run| counted(run, "branches")),
@@ -102,7 +104,21 @@ pub const METRICS: &[Metric] = &[
 ];
 
 const fn counter(name: &'static str, title: &'static str, value: fn(&RunStats) -> Option<f64>) -> Metric {
-    Metric { name, title, unit: Unit::Count, value }
+    Metric { name, title, unit: MetricUnit::Count, value }
+}
+
+/// Returns the metric of a name.
+pub fn metric(name: &str) -> Option<&'static Metric> {
+    METRICS.iter().find(|metric| metric.name == name)
+}
+
+impl RunStats {
+    /// CPU time in the kernel, in nanoseconds, by its share of the samples.
+    pub fn kernel_ns(&self) -> Option<f64> {
+        let seen = self.seen.as_ref()?;
+        let all = (seen.kernel + seen.user) as f64;
+        (all > 0.0).then(|| seen.kernel as f64 / all * cpu(self))
+    }
 }
 
 fn cpu(run: &RunStats) -> f64 {
@@ -111,76 +127,4 @@ fn cpu(run: &RunStats) -> f64 {
 
 fn counted(run: &RunStats, name: &str) -> Option<f64> {
     run.counts.iter().find(|count| count.name == name).map(|count| count.count as f64)
-}
-
-impl Unit {
-    /// Formats a value as text.
-    pub fn text(self, value: f64) -> String {
-        match self {
-            Unit::Time => time(value),
-            Unit::Bytes => bytes(value),
-            Unit::Count => thousands(value),
-            Unit::Ratio => format!("{value:.2}"),
-            Unit::Number if value >= 1000.0 => thousands(value),
-            Unit::Number => {
-                let decimals = if value >= 100.0 { 1 } else { 3 };
-                format!("{value:.decimals$}")
-            }
-        }
-    }
-}
-
-/// A duration with four significant digits.
-fn time(ns: f64) -> String {
-    let (value, unit) = match ns {
-        ns if ns >= 1e9 => (ns / 1e9, "s"),
-        ns if ns >= 1e6 => (ns / 1e6, "ms"),
-        ns => (ns / 1e3, "us"),
-    };
-    let decimals = if value >= 100.0 {
-        1
-    } else if value >= 10.0 {
-        2
-    } else {
-        3
-    };
-    format!("{value:.decimals$} {unit}")
-}
-
-fn bytes(bytes: f64) -> String {
-    const MIB: f64 = 1_048_576.0;
-    if bytes >= 1024.0 * MIB {
-        format!("{:.2} GiB", bytes / 1024.0 / MIB)
-    } else {
-        format!("{:.1} MiB", bytes / MIB)
-    }
-}
-
-/// A number with thousands separators.
-fn thousands(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_are_written_for_people() {
-        assert_eq!(Unit::Time.text(1_234_567_890.0), "1.235 s");
-        assert_eq!(Unit::Time.text(12_345_678.0), "12.35 ms");
-        assert_eq!(Unit::Time.text(123_456.0), "123.5 us");
-        assert_eq!(Unit::Count.text(1_234_567.0), "1,234,567");
-        assert_eq!(Unit::Count.text(0.0), "0");
-        assert_eq!(Unit::Bytes.text(1_572_864.0), "1.5 MiB");
-        assert_eq!(Unit::Ratio.text(0.999), "1.00");
-    }
 }
