@@ -58,7 +58,7 @@ pub mod wire;
 
 pub use calls::{CallCounts, CallFilter, Calls, Want};
 pub use callsums::wire::{ProcessCall, ProcessSum};
-pub use callsums::{CallFacts, CallSums, Events, Overhead, Per, ProcessSums, SummedBy, null_call_ns};
+pub use callsums::{CallFacts, CallSums, Per, ProcessSums, SummedBy, null_call_ns};
 pub use faults::Faults;
 pub use loader::{LoadOptions, Programs};
 pub use measure::OffCpu;

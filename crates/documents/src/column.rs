@@ -8,7 +8,7 @@ use std::io;
 use plumb_formats::csv::{field, io_error};
 use serde_json::Value;
 
-use crate::duration::time;
+use crate::duration::{short_time, time};
 
 /// The quantity in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub enum Unit {
     Weight,
     /// Nanoseconds.
     Time,
+    /// Nanoseconds, also few of them.
+    ShortTime,
 }
 
 /// A column of rows `R`.
@@ -55,6 +57,7 @@ impl<R> Column<R> {
             (_, Value::Null) => "-".into(),
             (Unit::Weight, value) => weight(value.as_u64().unwrap_or(0)),
             (Unit::Time, value) => time(value.as_f64().unwrap_or(0.0)),
+            (Unit::ShortTime, value) => short_time(value.as_f64().unwrap_or(0.0)),
             (Unit::Plain, Value::String(text)) => text,
             (Unit::Plain, value) => value.to_string(),
         }

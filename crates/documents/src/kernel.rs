@@ -5,6 +5,7 @@ use plumb_syscalls::Account;
 use serde_json::{Map, Value};
 
 use crate::column::Column;
+use crate::kernel_calls::CountedDocument;
 use crate::stack::FrameRow;
 
 document! {
@@ -22,6 +23,10 @@ document! {
         warnings: Vec<String> = view.warnings(),
         /// Rows, largest first.
         pub rows: Vec<KernelTimeRow> = time.rows.iter().map(|row| KernelTimeRow::new(view, time, row, stacks)).collect(),
+        /// Counted calls, where a command counts any.
+        #[serde(flatten)]
+        #[cfg_attr(test, ts(skip))]
+        pub counted: Option<CountedDocument<'v>> = None,
         /// Members that only a command or only the page has.
         #[serde(flatten)]
         #[cfg_attr(test, ts(skip))]

@@ -27,6 +27,7 @@ pub mod functions;
 pub mod heatmap;
 pub mod json;
 pub mod kernel;
+pub mod kernel_calls;
 pub mod kernel_time;
 pub mod label;
 pub mod listing;

@@ -13,6 +13,7 @@ mod arch;
 mod bursts;
 mod call;
 mod call_summary;
+mod counted;
 mod decode;
 #[cfg(test)]
 mod decode_tests;
@@ -35,6 +36,7 @@ pub use arch::Abi;
 pub use bursts::{Bursts, Moment, bursts, middle};
 pub use call::{At, CallEnd, Count, Piece, SystemCall, Take, What};
 pub use call_summary::{CallSummaries, CallSummary};
+pub use counted::{CallOverhead, CallsApart, CountedCall, CountedCalls, TaskEvents, counted_calls};
 pub use decode::{NameOf, quote, socket_address};
 pub use descriptors::{Ask, Descriptors, tracked};
 pub use errors::{MAX_ERRNO, Outcome, errno_name};

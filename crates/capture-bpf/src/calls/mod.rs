@@ -193,7 +193,7 @@ impl Calls {
     }
 
     /// Measures the tracing overhead in the apparent duration of a call that does nothing, and subtracts it from every latency
-    /// from then on, as sums of calls do ([`Overhead::floor_ns`](crate::Overhead::floor_ns)). To be called before calls are selected or processes followed.
+    /// from then on, as sums of calls do ([`CallOverhead::floor_ns`](plumb_syscalls::CallOverhead::floor_ns)). To be called before calls are selected or processes followed.
     pub fn calibrate(&mut self) -> io::Result<()> {
         let Some(number) = number(Abi::NATIVE, "getppid") else { return Ok(()) };
         let pidfd = plumb_process::pidfd(std::process::id())?;

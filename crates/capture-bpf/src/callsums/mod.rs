@@ -1,7 +1,7 @@
 //! System calls summed up in the kernel: calls, failures, durations (bpf/callsums.bpf.c).
 //!
 //! Counts are exact. Loading this slows every system call of the machine, followed or not; the cost is measured first
-//! ([`Overhead`]).
+//! ([`CallOverhead`]).
 //!
 //! Elsewhere: permanent sums for a machine (`process_sums`), the meaning of call numbers, tables.
 
@@ -17,13 +17,13 @@ use aya::Ebpf;
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, PerCpuHashMap, PerCpuValues};
 use aya::programs::{Iter, Program};
 use plumb_capture_api::TargetObserver;
-use plumb_syscalls::{Abi, Account, Longest, Times, number};
+use plumb_syscalls::{Abi, Account, CallOverhead, Longest, TaskEvents, Times, number};
 
 use crate::follow::Followed;
 use crate::object::{Machine, Watch, skipped, sum, take, take_descriptor};
 use crate::refusal::{LoadError, refused};
 use crate::sys;
-pub use overhead::{Overhead, null_call_ns};
+pub use overhead::null_call_ns;
 pub use process_sums::ProcessSums;
 use wire::{
     BUCKETS, CALL_FORKS, CALL_TAKES_FILE, CALL_TEXT_SHIFT, COUNT_FROM_EXEC, COUNT_NOW, ErrorKey, Name,
@@ -145,25 +145,6 @@ pub struct SummedBy {
     pub file: u64,
 }
 
-/// The kernel's own counts for threads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Events {
-    /// Page faults without I/O.
-    pub minor_faults: u64,
-    /// Page faults with I/O.
-    pub major_faults: u64,
-    /// Context switches of threads that had to wait.
-    pub voluntary_switches: u64,
-    /// Context switches in favour of other threads.
-    pub involuntary_switches: u64,
-    /// Threads that ended.
-    pub ended: u64,
-    /// Calls that are in no sum, as there was no space for another one.
-    pub lost: u64,
-    /// Most ends of calls of any process that no program has seen: those at which the kernel skipped the program, having preempted it.
-    pub skipped: u64,
-}
-
 /// The loaded programs. Dropping this ends them.
 pub struct CallSums {
     bpf: Ebpf,
@@ -178,7 +159,7 @@ pub struct CallSums {
     in_call: OwnedFd,
     per: Per,
     timed: bool,
-    tax: Overhead,
+    tax: CallOverhead,
     skipped_before: u64,
 }
 
@@ -226,12 +207,12 @@ impl CallSums {
             bpf,
             per,
             timed,
-            tax: Overhead::default(),
+            tax: CallOverhead::default(),
             skipped_before: 0,
         };
         sums.know(facts).map_err(refused("what is known of calls"))?;
         // From here on, every call on the machine pays for it.
-        let mut tax = Overhead { bare_ns: bare, attached_ns: null_call_ns(), ..Overhead::default() };
+        let mut tax = CallOverhead { bare_ns: bare, attached_ns: null_call_ns(), ..CallOverhead::default() };
         sums.measure(&mut tax).map_err(refused("to measure what it costs"))?;
         sums.tax = tax;
         Ok(sums)
@@ -252,7 +233,7 @@ impl CallSums {
     }
 
     /// The measured cost.
-    pub fn tax(&self) -> Overhead {
+    pub fn tax(&self) -> CallOverhead {
         self.tax
     }
 
@@ -261,7 +242,7 @@ impl CallSums {
         self.timed
     }
 
-    /// The sums so far. Times include the tracing overhead ([`Overhead::floor_ns`]).
+    /// The sums so far. Times include the tracing overhead ([`CallOverhead::floor_ns`]).
     pub fn accounts(&self) -> Map<SummedBy, Account> {
         let mut accounts: Map<SummedBy, Account> = Map::new();
         let mut add = |key: SumKey, sums: &[Sum]| {
@@ -305,9 +286,9 @@ impl CallSums {
     }
 
     /// The kernel's own counts.
-    pub fn events(&self) -> Events {
+    pub fn events(&self) -> TaskEvents {
         let of = |index| sum(&self.counters, index);
-        Events {
+        TaskEvents {
             minor_faults: of(SUM_MINOR),
             major_faults: of(SUM_MAJOR),
             voluntary_switches: of(SUM_VOLUNTARY),

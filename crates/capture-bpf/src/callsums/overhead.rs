@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::time::Instant;
 
 use plumb_process::pidfd;
-use plumb_syscalls::{Abi, number};
+use plumb_syscalls::{Abi, CallOverhead, number};
 
 use super::CallSums;
 use super::wire::COUNT_NOW;
@@ -17,36 +17,6 @@ use super::wire::COUNT_NOW;
 const CALLS: u32 = 2000;
 /// Number of rounds.
 pub(super) const ROUNDS: u32 = 9;
-
-/// Nanoseconds of a call that does nothing, including the C library's part.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Overhead {
-    /// Before the programs were attached.
-    pub bare_ns: f64,
-    /// For a thread that is not followed.
-    pub attached_ns: f64,
-    /// For a followed thread.
-    pub followed_ns: f64,
-    /// Duration of a call as measured by the programs, from start to end, if times are measured.
-    pub measured_ns: Option<f64>,
-}
-
-impl Overhead {
-    /// Overhead of each call of other threads.
-    pub fn others_ns(self) -> f64 {
-        (self.attached_ns - self.bare_ns).max(0.0)
-    }
-
-    /// Overhead of each counted call.
-    pub fn own_ns(self) -> f64 {
-        (self.followed_ns - self.bare_ns).max(0.0)
-    }
-
-    /// The tracing overhead within each call's measured time.
-    pub fn floor_ns(self) -> u64 {
-        self.measured_ns.map_or(0, |measured| (measured - self.bare_ns).max(0.0) as u64)
-    }
-}
 
 /// Nanoseconds of a system call that does nothing, measured now, which takes some milliseconds.
 pub fn null_call_ns() -> f64 {
@@ -63,7 +33,7 @@ pub(super) fn round_ns() -> f64 {
 
 impl CallSums {
     /// Measures the cost of being followed, and resets all counts.
-    pub(super) fn measure(&mut self, tax: &mut Overhead) -> io::Result<()> {
+    pub(super) fn measure(&mut self, tax: &mut CallOverhead) -> io::Result<()> {
         let own = pidfd(std::process::id())?;
         self.followed.add_as(own.as_fd(), COUNT_NOW)?;
         self.followed.begin()?;

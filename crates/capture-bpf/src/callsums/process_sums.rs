@@ -4,7 +4,7 @@
 //! for which there was no space are counted. Every process is included, this one too.
 //!
 //! The run time of BPF programs ([`RunStats`](crate::RunStats)) only includes the one at context switches: the cost at system calls is measured
-//! here ([`Overhead::own_ns`]), including the kernel's path to the programs.
+//! here ([`CallOverhead::own_ns`]), including the kernel's path to the programs.
 //!
 //! Elsewhere: mapping processes to services, when sums are removed, the meaning of call numbers.
 
@@ -13,9 +13,9 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use aya::Ebpf;
 use aya::maps::{Array, MapData, PerCpuArray};
-use plumb_syscalls::{Abi, number};
+use plumb_syscalls::{Abi, CallOverhead, number};
 
-use super::overhead::{Overhead, ROUNDS, null_call_ns, round_ns};
+use super::overhead::{ROUNDS, null_call_ns, round_ns};
 use super::wire::{
     CALL_FORKS, MAX_PROCESS_SUMS, PER_PROCESS_ALONE, ProcessCall, ProcessSum, SUM_LOST, SUM_OTHERS,
 };
@@ -48,7 +48,7 @@ mod pod {
 pub struct ProcessSums {
     sums: OwnedFd,
     counters: PerCpuArray<MapData, u64>,
-    overhead: Overhead,
+    overhead: CallOverhead,
     keys: Vec<ProcessCall>,
     values: Vec<ProcessSum>,
     /// Keep the programs attached, and the one whose run time is accounted.
@@ -90,7 +90,7 @@ impl ProcessSums {
         let mut loaded = Self {
             sums: take_descriptor(&mut bpf, "process_sums")?,
             counters,
-            overhead: Overhead { bare_ns, followed_ns: f64::INFINITY, ..Overhead::default() },
+            overhead: CallOverhead { bare_ns, followed_ns: f64::INFINITY, ..CallOverhead::default() },
             keys: vec![ProcessCall::default(); BATCH],
             values: vec![ProcessSum::default(); BATCH],
             _links: links,
@@ -131,7 +131,7 @@ impl ProcessSums {
     }
 
     /// The cost, measured on an undisturbed thread of this process.
-    pub fn overhead(&self) -> Overhead {
+    pub fn overhead(&self) -> CallOverhead {
         self.overhead
     }
 

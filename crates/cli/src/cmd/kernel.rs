@@ -17,13 +17,12 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use plumb_analyze::{Filter, KernelTime, View, is_clock};
-use plumb_call_watch::CallWatch;
+use plumb_call_watch::{CallWatch, CountedRows};
 use plumb_capture_api::TargetObserver;
 use plumb_capture_bpf::support;
 use plumb_process::Host;
 use plumb_profile::Profile;
 
-use self::counted::Counted;
 use crate::advice::{self, processes};
 use crate::args::{CaptureMethod, FilterArgs, RecordArgs, TargetArgs};
 use crate::examples;
@@ -122,7 +121,7 @@ pub fn run(args: Args) -> Result<Exit> {
     let watching = args.advice.then(|| CallWatch::begin(&request.target)).transpose()?;
     let observer = sums.as_mut().map(|sums| sums as &mut dyn TargetObserver);
     let (profile, exit) = record_profile(&request, args.output.as_deref(), observer)?;
-    let counted = sums.as_ref().map(|sums| Counted::of(sums, &profile));
+    let counted = sums.as_ref().map(|sums| CountedRows::of(sums, &profile));
     finish(write(&profile, Seen { counted, watching }, &args, &mut Output::stdout()))?;
     Ok(exit)
 }
@@ -130,7 +129,7 @@ pub fn run(args: Args) -> Result<Exit> {
 /// Measurements besides the samples.
 #[derive(Default)]
 struct Seen {
-    counted: Option<Counted>,
+    counted: Option<CountedRows>,
     watching: Option<CallWatch>,
 }
 
@@ -139,11 +138,11 @@ struct Shown<'p> {
     view: View<'p>,
     filter: Filter,
     time: KernelTime,
-    counted: Option<Counted>,
+    counted: Option<CountedRows>,
 }
 
 impl<'p> Shown<'p> {
-    fn new(profile: &'p Profile, filter: &Filter, counted: Option<Counted>) -> Self {
+    fn new(profile: &'p Profile, filter: &Filter, counted: Option<CountedRows>) -> Self {
         let view = View::new(profile, filter);
         let time = kernel_time::of_view(&view, filter);
         Shown { view, filter: filter.clone(), time, counted }

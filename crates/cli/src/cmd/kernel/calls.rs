@@ -1,20 +1,21 @@
 //! Counted and timed calls as text: errors, bytes, times and the longest calls.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 use plumb_analyze::Cause;
 use plumb_call_watch::described;
 use plumb_capture_perf::Tracefs;
+use plumb_documents::column;
+use plumb_documents::kernel_calls::{CountedRow, columns, error_name};
 use plumb_profile::Profile;
 use plumb_syscalls::{
-    Abi, CallEnd, Longest, Outcome, Piece, Signature, Times, What, errno_name, gives_bytes,
+    Abi, CallEnd, CountedCall, CountedCalls, Longest, Outcome, Piece, Signature, Times, What, gives_bytes,
 };
 
 use super::Args;
-use super::counted::{Apart, Call, Counted};
+use super::counted::Apart;
 use crate::render::duration::short_time;
-use crate::render::table::{self, BARS, Column, Layout};
+use crate::render::table::{self, BARS, Cells, Column, Layout};
 use crate::terminal::{Output, printable};
 
 /// Most lines of calls per thread or process, and most longest calls.
@@ -23,7 +24,7 @@ const MOST: usize = 10;
 const TRUSTED: f64 = 3.0;
 
 pub(super) fn write(
-    counted: &Counted,
+    counted: &CountedCalls,
     profile: &Profile,
     args: &Args,
     out: &mut Output<'_>,
@@ -68,7 +69,7 @@ pub(super) fn write(
             writeln!(out, "# and {more} more")?;
         }
     }
-    let tax = counted.tax;
+    let tax = counted.overhead;
     write!(
         out,
         "#\n# tracing overhead: {:.0} ns for each counted call, {:.0} ns for each call of other processes on this machine",
@@ -81,13 +82,8 @@ pub(super) fn write(
     }
 }
 
-/// The name of an error, or its number if unknown.
-pub(super) fn error_name(number: u32) -> Cow<'static, str> {
-    errno_name(number).map_or_else(|| format!("errno {number}").into(), Cow::Borrowed)
-}
-
 /// Errors and bytes, one line per call that has any.
-fn results(calls: &[Call], out: &mut Output<'_>) -> io::Result<()> {
+fn results(calls: &[CountedCall], out: &mut Output<'_>) -> io::Result<()> {
     for call in calls {
         let account = &call.account;
         let mut parts: Vec<String> =
@@ -103,42 +99,40 @@ fn results(calls: &[Call], out: &mut Output<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn number(title: &'static str) -> Column {
-    Column { title, layout: Layout::Number }
+fn table_column(column: &&column::Column<CountedRow<'_>>) -> Column {
+    let layout = if column.key == "name" { Layout::Word } else { Layout::Number };
+    Column { title: column.heading, layout }
 }
 
-fn counts(calls: &[Call], args: &Args, out: &mut Output<'_>) -> io::Result<()> {
-    let columns = [number("Calls"), number("Errors"), Column { title: "Call", layout: Layout::Word }];
-    let line = |call: &Call| {
-        vec![call.account.calls.to_string(), call.account.failed.to_string(), call.name.to_string()]
-    };
-    table::write(&columns, &calls.iter().map(line).collect::<Vec<_>>(), args.full_names, out)
+fn counts(calls: &[CountedCall], args: &Args, out: &mut Output<'_>) -> io::Result<()> {
+    let all = columns();
+    let columns = column::chosen(&all, "calls errors name");
+    let cells = |row| columns.iter().map(|column| column.text(&row, short_or_none)).collect();
+    let lines: Vec<Cells> = calls.iter().map(CountedRow::new).map(cells).collect();
+    table::write(&columns.iter().map(table_column).collect::<Vec<_>>(), &lines, args.full_names, out)
 }
 
-fn times(calls: &[Call], counted: &Counted, args: &Args, out: &mut Output<'_>) -> io::Result<()> {
-    let titles =
-        ["Calls", "Wall", "On CPU", "Waiting", "Preempted", "Run queue", "Mean", "p50", "p99", "Max"];
-    let mut columns: Vec<Column> = titles.map(number).into();
-    columns.push(Column { title: "Call", layout: Layout::Word });
+fn short_or_none(ns: u64) -> String {
+    if ns == 0 { "-".to_owned() } else { short_time(ns as f64) }
+}
+
+fn times(calls: &[CountedCall], counted: &CountedCalls, args: &Args, out: &mut Output<'_>) -> io::Result<()> {
+    let all = columns();
+    let shown: Vec<_> = all.iter().filter(|column| column.key != "errors").collect();
+    let mut columns: Vec<Column> = shown.iter().map(table_column).collect();
     columns.push(Column { title: "Histogram", layout: Layout::Word });
-    let floor = counted.tax.floor_ns() as f64;
+    let floor = counted.overhead.floor_ns() as f64;
     let (mut lines, mut doubted) = (Vec::new(), false);
     for call in calls {
         let Some(times) = call.account.times.as_ref().filter(|times| times.calls > 0) else { continue };
         let doubt = times.mean_ns() < TRUSTED * floor;
         doubted |= doubt;
-        let some = |ns: u64| if ns == 0 { "-".to_owned() } else { short_time(ns as f64) };
-        let mut cells = vec![call.account.calls.to_string()];
-        cells.extend(
-            [times.wall_ns, times.on_cpu_ns(), times.blocked_ns, times.preempted_ns, times.queued_ns]
-                .map(some),
-        );
-        cells.push(format!("{}{}", if doubt { "~" } else { "" }, short_time(times.mean_ns())));
-        cells.extend([0.5, 0.99].map(|share| short_time(times.percentile_ns(share))));
-        cells.push(some(times.longest.as_ref().map_or(0, |longest| longest.ns)));
-        cells.push(call.name.to_string());
-        cells.push(histogram(times));
-        lines.push(cells);
+        let row = CountedRow::new(call);
+        let cells = shown.iter().map(|column| {
+            let mark = if doubt && column.key == "mean_ns" { "~" } else { "" };
+            format!("{mark}{}", column.text(&row, short_or_none))
+        });
+        lines.push(cells.chain([histogram(times)]).collect::<Cells>());
     }
     table::write(&columns, &lines, args.full_names, out)?;
     if doubted {
@@ -166,8 +160,8 @@ fn histogram(times: &Times) -> String {
 }
 
 /// The longest call of each kind, with its arguments.
-fn longest(counted: &Counted, profile: &Profile, out: &mut Output<'_>) -> io::Result<()> {
-    let longest = |call: &'_ Call| call.account.times.as_ref().and_then(|times| times.longest.clone());
+fn longest(counted: &CountedCalls, profile: &Profile, out: &mut Output<'_>) -> io::Result<()> {
+    let longest = |call: &'_ CountedCall| call.account.times.as_ref().and_then(|times| times.longest.clone());
     let mut all: Vec<_> = counted.calls.iter().filter_map(|call| Some((call, longest(call)?))).collect();
     all.sort_by_key(|(_, one)| std::cmp::Reverse(one.ns));
     let tracefs = Tracefs::open().ok();
@@ -215,7 +209,7 @@ fn in_words(name: &str, signature: &Signature, one: &Longest) -> Option<String> 
 }
 
 /// A call of which only the registers are known.
-fn in_numbers(call: &Call, one: &Longest) -> String {
+fn in_numbers(call: &CountedCall, one: &Longest) -> String {
     let args: Vec<String> = one.args.iter().map(|&arg| argument(arg)).collect();
     let path = if one.text.is_empty() { String::new() } else { format!(" \"{}\"", printable(&one.text)) };
     format!("{}({}){path} = {}", call.name, args.join(", "), result(one.result))

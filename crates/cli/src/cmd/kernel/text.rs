@@ -22,7 +22,7 @@ pub(super) fn write(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io:
     writeln!(out, "#")?;
     rows(shown, args, out)?;
     if let Some(counted) = &shown.counted {
-        calls::write(counted, shown.view.profile(), args, out)?;
+        calls::write(&counted.all, shown.view.profile(), args, out)?;
     }
     match args.stacks {
         Some(most) => stacks(shown, most, args.full_names, out),
