@@ -7,7 +7,7 @@ use plumb_process::Host;
 use plumb_profile::Profile;
 
 use crate::bursts::Bursts;
-use crate::capture::{Capture, Ended, Measured};
+use crate::capture::{Capture, Ended};
 use crate::clock::{OpenWindow, unix_ns_of_samples};
 use crate::cost::CostMeter;
 use crate::delivery::{Delivery, PreparedDelivery};
@@ -88,7 +88,7 @@ impl Agent {
         own.push(("service.name".to_owned(), OWN_SERVICE.to_owned()));
         let watch = options.observe.then(observe::load).flatten();
         // From here on, signals are blocked in this thread and in threads started later; the recorder reads them.
-        let capture = Capture::begin(options, Measured::Cpu)?;
+        let capture = Capture::begin(options, None)?;
         let directory = || ProcessDirectory::new(common.iter().cloned().collect(), options.rules.clone());
         let off_cpu = OffCpuWindows::begin(options, directory(), own.clone())?;
         let delivery = delivery.begin(totals.clone())?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plumb_capture_api::{KernelUnwinder, Unmeasured};
-use plumb_capture_bpf::{LoadOptions, OffCpu, Programs};
+use plumb_capture_bpf::{LoadOptions, Measured, Programs};
 use plumb_capture_perf::{
     Code, Counter, EndedCgroups, EventSpec, Recorder, SamplingOptions, TakenProfile, Trigger,
     release_program, resident_memory, trim_memory,
@@ -30,15 +30,6 @@ const RING: u32 = 256 << 10;
 const FAULTS_PERIOD: u64 = 997;
 /// Interval between two attempts to return freed memory to the system.
 const TRIM: Duration = Duration::from_secs(15);
-
-/// The quantity that a recorder measures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Measured {
-    /// CPU time, by samples.
-    Cpu,
-    /// Off-CPU time, by context switches. Waits shorter than this many nanoseconds are only summed up.
-    OffCpu(u64),
-}
 
 /// A running capture of the machine.
 pub(crate) struct Capture {
@@ -90,20 +81,20 @@ impl Rows {
 }
 
 impl Capture {
-    /// Starts to measure. The recorders of the agent share its memory limit.
-    pub fn begin(options: &AgentOptions, measured: Measured) -> Result<Self, AgentError> {
+    /// Starts to sample CPU time, or to measure a quantity instead. The recorders of the agent share its memory limit.
+    pub fn begin(options: &AgentOptions, measured: Option<Measured>) -> Result<Self, AgentError> {
         plumb_capture_perf::return_freed_memory();
         let max_memory = options.max_memory / if options.profiles.off_cpu_min_ns.is_some() { 2 } else { 1 };
         let sampling = SamplingOptions {
             frequency_hz: options.frequency_hz,
             each_if_rare: false,
-            also: if options.profiles.page_faults && measured == Measured::Cpu {
+            also: if options.profiles.page_faults && measured.is_none() {
                 vec![page_faults()]
             } else {
                 Vec::new()
             },
             // One recorder that handles signals is enough.
-            heeds_signals: measured == Measured::Cpu,
+            heeds_signals: measured.is_none(),
             // The agent writes only to its spool.
             keep_tables: false,
             overflow_directory: Some(options.spool.directory.as_path().into()),
@@ -111,7 +102,7 @@ impl Capture {
             unwind_memory: part(max_memory, 4),
             ..SamplingOptions::default()
         };
-        let unwinder = unwinder(options, measured, max_memory)?;
+        let unwinder = unwinder(measured, max_memory)?;
         let recorder = Recorder::start_with(&Target::Machine, &sampling, unwinder)?;
         for limit in &recorder.setup().limits {
             tracing::warn!("{limit}");
@@ -270,32 +261,25 @@ fn part(max_memory: u64, of: u64) -> usize {
     usize::try_from(max_memory / of).unwrap_or(usize::MAX)
 }
 
-/// The kernel unwinder, or `None` if this kernel has no support for it. Off-CPU time requires it and fails instead.
+/// The kernel unwinder, or `None` if this kernel has no support for it. A measurement requires it and fails instead.
 fn unwinder(
-    options: &AgentOptions,
-    measured: Measured,
+    measured: Option<Measured>,
     max_memory: u64,
 ) -> Result<Option<Box<dyn KernelUnwinder>>, AgentError> {
-    let off_cpu = match measured {
-        Measured::Cpu => None,
-        Measured::OffCpu(min_ns) => {
-            Some(OffCpu { min_ns, stacks_per_second: options.frequency_hz, walks: true, looks_back: true })
-        }
-    };
     let load = LoadOptions {
         // The account slows each run of every program on the machine, and an agent never ends.
         watches_others: false,
         // Stacks that are counted have the time of their last sample only, and bursts are found by the times of all.
-        counting: measured != Measured::Cpu,
+        counting: measured.is_some(),
         table_memory: part(max_memory, 10) * 3,
         ring_memory: RING,
-        off_cpu,
+        measure: measured,
         tells_cgroups: true,
         ..LoadOptions::default()
     };
     match Programs::load(load) {
         Ok(programs) => Ok(Some(Box::new(programs))),
-        Err(error) if off_cpu.is_some() => Err(AgentError::OffCpu(error)),
+        Err(error) if measured.is_some() => Err(AgentError::OffCpu(error)),
         Err(error) => {
             tracing::warn!("stacks are copied, which costs more, not walked in the kernel: {error}");
             Ok(None)

@@ -7,10 +7,11 @@
 use std::time::Duration;
 
 use plumb_capture_api::Unmeasured;
+use plumb_capture_bpf::{Measured, OffCpu};
 use plumb_profile::Profile;
 use plumb_symbolize::name_reasons;
 
-use crate::capture::{Capture, Ended, LeftNames, Measured, TakenWindow};
+use crate::capture::{Capture, Ended, LeftNames, TakenWindow};
 use crate::error::AgentError;
 use crate::labels::ProcessDirectory;
 use crate::options::AgentOptions;
@@ -34,7 +35,9 @@ impl OffCpuWindows {
         own: Vec<(String, String)>,
     ) -> Result<Option<Self>, AgentError> {
         let Some(min_ns) = options.profiles.off_cpu_min_ns else { return Ok(None) };
-        let capture = Capture::begin(options, Measured::OffCpu(min_ns))?;
+        let stacks_per_second = options.frequency_hz;
+        let measured = OffCpu { min_ns, stacks_per_second, walks: true, looks_back: true };
+        let capture = Capture::begin(options, Some(Measured::OffCpu(measured)))?;
         Ok(Some(Self { capture, directory, own, unmeasured: Unmeasured::default() }))
     }
 

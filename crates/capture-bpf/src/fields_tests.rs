@@ -6,8 +6,8 @@ use plumb_fixtures::{Requirement, needs};
 
 use crate::btf::Types;
 use crate::{
-    CallFacts, CallFilter, CallSums, Calls, Faults, LoadError, LoadOptions, OffCpu, Per, ProcessSums,
-    Programs, ReplacedReturns, Stat,
+    CallFacts, CallFilter, CallSums, Calls, Faults, LoadError, LoadOptions, Measured, OffCpu, Per,
+    ProcessSums, Programs, ReplacedReturns, Stat,
 };
 
 /// Structures that programs look into.
@@ -40,7 +40,7 @@ const OPTIONAL: [&str; 6] = ["run_delay", "fsbase", "status", "i_generation", "c
 fn load_all() -> Vec<(&'static str, Option<LoadError>)> {
     let off_cpu = |looks_back| {
         let off_cpu = OffCpu { min_ns: 1000, stacks_per_second: 1000, walks: true, looks_back };
-        Programs::load(LoadOptions { off_cpu: Some(off_cpu), ..LoadOptions::default() })
+        Programs::load(LoadOptions { measure: Some(Measured::OffCpu(off_cpu)), ..LoadOptions::default() })
     };
     // Loading without the programs for script frames counts as a failure.
     let whole = |programs: Result<Programs, LoadError>| match programs {

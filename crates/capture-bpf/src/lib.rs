@@ -61,7 +61,7 @@ pub use callsums::wire::{ProcessCall, ProcessSum};
 pub use callsums::{CallFacts, CallSums, Per, ProcessSums, SummedBy, null_call_ns};
 pub use faults::Faults;
 pub use loader::{LoadOptions, Programs};
-pub use measure::OffCpu;
+pub use measure::{Measured, OffCpu};
 pub use names::PROGRAM_NAMES;
 pub use refusal::{LoadError, Refusal};
 pub use returns::ReplacedReturns;

@@ -13,7 +13,7 @@ use plumb_capture_api::{
 use crate::chunks::Chunks;
 use crate::follow::Followed;
 use crate::layouts::Layouts;
-use crate::measure::{self, OffCpu, Switches};
+use crate::measure::{self, Measured, Measurement};
 use crate::object::{Machine, RING, Watch, load_program, sum, take, take_descriptor};
 use crate::other_programs::Others;
 use crate::places::{AtPlaces, Places};
@@ -91,9 +91,9 @@ pub struct LoadOptions {
     pub table_memory: usize,
     /// Bytes of the ring per CPU, at least four CPUs' worth. Samples for which it is full come with a stack copy.
     pub ring_memory: u32,
-    /// Whether to measure off-CPU time, instead of sampling unless that is requested as well.
-    pub off_cpu: Option<OffCpu>,
-    /// Whether to sample in addition to measuring off-CPU time.
+    /// A quantity to measure, instead of sampling unless that is requested as well.
+    pub measure: Option<Measured>,
+    /// Whether to sample in addition to measuring.
     pub samples_beside: bool,
     /// Whether tracepoints and functions of programs are probed.
     pub places: bool,
@@ -105,12 +105,12 @@ pub struct LoadOptions {
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        let (off_cpu, places, tells_cgroups) = Default::default();
+        let (measure, places, tells_cgroups) = Default::default();
         Self {
             counting: true,
             table_memory: 64 << 20,
             ring_memory: RING,
-            off_cpu,
+            measure,
             samples_beside: false,
             places,
             tells_cgroups,
@@ -131,7 +131,7 @@ pub struct Programs {
     counts: OwnedFd,
     pub(crate) followed: Followed,
     awaited: Array<MapData, [u8; COMM_BYTES as usize]>,
-    pub(crate) switches: Option<Switches>,
+    pub(crate) measurement: Option<Measurement>,
     places: Option<Places>,
     loaded: Loaded,
     others: Option<Others>,
@@ -177,12 +177,10 @@ impl Programs {
     fn load_object(machine: &Machine, options: LoadOptions, object: &[u8]) -> Result<Self, LoadError> {
         let (ring, cpus) = (machine.ring(options.ring_memory), machine.cpus);
         let counting = u32::from(options.counting);
-        let (min_ns, most_stacks, walks) = options.off_cpu.map_or((0, 0, 0), |off_cpu| off_cpu.numbers());
-        let mut bpf = machine
-            .loader()
-            .override_global("min_ns", &min_ns, true)
-            .override_global("most_stacks", &most_stacks, true)
-            .override_global("walks", &walks, true)
+        let settings = measure::Settings::of(options.measure);
+        let mut loader = machine.loader();
+        settings.set(&mut loader);
+        let mut bpf = loader
             .override_global("counting", &counting, true)
             .override_global("ring_bytes", &ring, true)
             .override_global("tells_cgroups", &u32::from(options.tells_cgroups), true)
@@ -198,8 +196,8 @@ impl Programs {
             machine.watch(&mut bpf, program)?;
         }
         let watches_maps = machine.watch(&mut bpf, MAPS).is_ok();
-        let switches = options.off_cpu.map(|off_cpu| Switches::load(machine, &mut bpf, off_cpu.looks_back));
-        let program = match switches {
+        let measurement = options.measure.map(|measured| measured.load(machine, &mut bpf)).transpose()?;
+        let program = match measurement {
             Some(_) if !options.samples_beside => None,
             _ => Some(load_program(&mut bpf, "sample")?),
         };
@@ -208,7 +206,7 @@ impl Programs {
         let chunks = Chunks::new(take_descriptor(&mut bpf, "chunks")?, options.table_memory);
         Ok(Self {
             program,
-            switches: switches.transpose()?,
+            measurement,
             ring: take(&mut bpf, "ring")?,
             by_process: ProcessMaps {
                 spaces: take(&mut bpf, "spaces")?,
@@ -233,19 +231,9 @@ impl Programs {
         self.loaded.without_scripts.take()
     }
 
-    /// The reason why threads off the CPU at the start of a recording can't be seen before they run, if so.
-    pub fn without_threads(&self) -> Option<&LoadError> {
-        self.switches.as_ref()?.without_threads()
-    }
-
     /// Whether changes of mappings are tracked immediately.
     pub(crate) fn watches_maps(&self) -> bool {
         self.loaded.watches_maps
-    }
-
-    /// Whether stacks are taken when threads come back.
-    pub(crate) fn looks_back(&self) -> bool {
-        self.switches.as_ref().is_some_and(Switches::looks_back)
     }
 
     /// Attaches the sampling program, if there is one.
@@ -409,6 +397,6 @@ impl KernelUnwinder for Programs {
     }
 
     fn measure(&mut self) -> Option<&mut dyn Measure> {
-        if self.switches.is_some() { Some(self) } else { None }
+        self.measurement()
     }
 }

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::refusal::{LoadError, refused};
 use crate::{
-    CallFacts, CallFilter, CallSums, Calls, Faults, LoadOptions, OffCpu, Per, ProcessSums, Programs, Stat,
+    CallFacts, CallFilter, CallSums, Calls, Faults, LoadOptions, Measured, OffCpu, Per, ProcessSums,
+    Programs, Stat,
 };
 
 /// Bytes of the system-call ring: the kernel's minimum.
@@ -149,7 +150,8 @@ fn stacks(attach: Attach) -> Vec<Trial> {
 
 fn off_cpu() -> Result<Option<&'static str>, LoadError> {
     let off_cpu = OffCpu { min_ns: 0, stacks_per_second: 1000, walks: true, looks_back: true };
-    let programs = Programs::load(LoadOptions { off_cpu: Some(off_cpu), ..LoadOptions::default() })?;
+    let programs =
+        Programs::load(LoadOptions { measure: Some(Measured::OffCpu(off_cpu)), ..LoadOptions::default() })?;
     if let Some(error) = programs.without_threads() {
         return Err(error.again());
     }

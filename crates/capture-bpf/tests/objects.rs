@@ -3,8 +3,8 @@
 //! xtask/kernels runs this on other kernels.
 
 use plumb_capture_bpf::{
-    CallFacts, CallFilter, CallSums, Calls, Faults, LoadError, LoadOptions, OffCpu, Per, ProcessSums,
-    Programs, ReplacedReturns, Stat, Trial, try_all,
+    CallFacts, CallFilter, CallSums, Calls, Faults, LoadError, LoadOptions, Measured, OffCpu, Per,
+    ProcessSums, Programs, ReplacedReturns, Stat, Trial, try_all,
 };
 use plumb_fixtures::{Requirement, needs};
 
@@ -46,8 +46,13 @@ fn time_off_the_processor_is_measured_in_every_way() {
     none_fails(ways.into_iter().map(|(looks_back, walks)| {
         let off_cpu = OffCpu { min_ns: 1000, stacks_per_second: 1000, walks, looks_back };
         let what = format!("{off_cpu:?}");
-        let programs =
-            check(&what, Programs::load(LoadOptions { off_cpu: Some(off_cpu), ..LoadOptions::default() }))?;
+        let programs = check(
+            &what,
+            Programs::load(LoadOptions {
+                measure: Some(Measured::OffCpu(off_cpu)),
+                ..LoadOptions::default()
+            }),
+        )?;
         if let Some(error) = programs.as_ref().and_then(Programs::without_threads) {
             return Err(format!("{what}, threads that are off: {error}"));
         }

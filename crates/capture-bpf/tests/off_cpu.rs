@@ -45,7 +45,11 @@ struct Measured {
 impl Measured {
     /// `None`: not available here.
     fn of(name: &str, off_cpu: OffCpu, counting: bool, times: u64) -> Option<Self> {
-        let programs = load(LoadOptions { counting, off_cpu: Some(off_cpu), ..LoadOptions::default() })?;
+        let programs = load(LoadOptions {
+            counting,
+            measure: Some(plumb_capture_bpf::Measured::OffCpu(off_cpu)),
+            ..LoadOptions::default()
+        })?;
         let folder = Folder::new(name);
         let (program, file) = (folder.compile("waits.c", "waits", &[]), folder.path("truth"));
         let recorded =

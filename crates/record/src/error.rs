@@ -6,13 +6,15 @@ use std::io;
 use plumb_capture_bpf::LoadError;
 use plumb_formats::native::{ReadError, WriteError};
 
+use crate::measure::MeasureRequest;
+
 /// The reason why nothing is recorded, or why a recording is lost.
 #[derive(Debug)]
 pub enum RecordError {
     /// Sampling can't start or go on.
     Sampling(plumb_capture_perf::Error),
-    /// Off-CPU time can't be measured.
-    OffCpu(LoadError),
+    /// A quantity can't be measured.
+    Measure(MeasureRequest, LoadError),
     /// The observer of the target failed.
     Observer(io::Error),
     /// The recording can't be written.
@@ -29,12 +31,10 @@ impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RecordError::Sampling(error) => error.fmt(f),
-            RecordError::OffCpu(error) => write!(
-                f,
-                "cannot measure off-CPU time: {error}{}\
-                 \n  without:  plumb record -e context-switches, which counts them",
-                error.remedy()
-            ),
+            RecordError::Measure(quantity, error) => {
+                let [name, less] = quantity.words();
+                write!(f, "cannot measure {name}: {error}{}\n  without:  {less}", error.remedy())
+            }
             RecordError::Observer(error) => write!(f, "the observer of the target failed: {error}"),
             RecordError::Write(error) => error.fmt(f),
             RecordError::Output(error) => error.fmt(f),
@@ -50,7 +50,7 @@ impl std::error::Error for RecordError {
             RecordError::Sampling(error) => Some(error),
             RecordError::Write(error) => error.source(),
             // The message has all of it.
-            RecordError::OffCpu(_)
+            RecordError::Measure(..)
             | RecordError::Observer(_)
             | RecordError::Output(_)
             | RecordError::Temporary(_)
@@ -82,7 +82,7 @@ mod tests {
         let lacks = LoadError::Unsupported(Unsupported::Capabilities(vec!["CAP_BPF"]));
         assert!(lacks.remedy().starts_with("\n  do:       run as root\n"));
         assert_eq!(LoadError::Unsupported(Unsupported::NoBtf).remedy(), "");
-        let text = RecordError::OffCpu(lacks).to_string();
+        let text = RecordError::Measure(MeasureRequest::OffCpu { min_ns: 0 }, lacks).to_string();
         assert!(text.contains("run as root") && text.ends_with("which counts them"), "{text}");
     }
 }

@@ -16,11 +16,12 @@ use plumb_target::{Descendants, End, Running, Target, exit_code};
 use crate::capture::{self, Capture};
 use crate::error::RecordError;
 use crate::journal::RecordingJournal;
+use crate::measure::MeasureRequest;
 use crate::notices::{Notices, Progress};
 use crate::request::RecordRequest;
 use crate::session::{Session, Step};
 use crate::symbols::SymbolLookup;
-use crate::{off_cpu, own_probes, standstill};
+use crate::{measure, own_probes, standstill};
 
 /// Longest sleep of the recorder: files must be opened before the target deletes them.
 const STEP: Duration = Duration::from_millis(100);
@@ -43,7 +44,7 @@ pub struct Sampled {
     symbols: SymbolLookup,
     /// Files that no path leads to. They stay open while names are looked up in them.
     vanished: Vec<(DsoId, File)>,
-    has_waits: bool,
+    has_reasons: bool,
 }
 
 /// A finished recording.
@@ -170,7 +171,7 @@ impl Sampled {
         let Looks { mut symbols, mut journal } = looks;
         let Recorded { mut profile, target_cpu, setup, left, handed_over, unmeasured, vanished, .. } =
             recorded;
-        profile.meta.warnings.extend(unmeasured.iter().flat_map(off_cpu::left_out));
+        profile.meta.warnings.extend(unmeasured.iter().flat_map(measure::left_out));
         profile.meta.recorder = RecordRequest::RECORDER.into();
         profile.meta.command.clone_from(&request.command);
         profile.meta.by_kernel = handed_over.is_some();
@@ -182,7 +183,12 @@ impl Sampled {
             handed_over.filter(|of| request.capture == Capture::Bpf || capture::is_noteworthy(of));
         let recording =
             Recording { profile, setup, earlier, target_cpu, recording_cpu, unwinding, left, journal };
-        Self { recording, symbols, vanished, has_waits: request.off_cpu_min_ns.is_some() }
+        Self {
+            recording,
+            symbols,
+            vanished,
+            has_reasons: request.measure.is_some_and(MeasureRequest::has_reasons),
+        }
     }
 
     /// Whether all names are found, or will be within a tenth of a second. Those of large files that were met last, or of files from a server, may
@@ -201,7 +207,7 @@ impl Sampled {
 
     /// Waits for the names of functions, and puts them into the profile.
     pub fn named(self, notices: &mut dyn Notices) -> Recording {
-        let Self { mut recording, symbols, vanished, has_waits } = self;
+        let Self { mut recording, symbols, vanished, has_reasons } = self;
         let profile = &mut recording.profile;
         symbols.store(profile, notices);
         drop(vanished);
@@ -215,7 +221,7 @@ impl Sampled {
         notices.progress(Progress::Named);
         // Writing makes another copy of the tables: the memory of the look-up is free by now.
         plumb_capture_perf::trim_memory();
-        if has_waits {
+        if has_reasons {
             plumb_symbolize::name_reasons(profile);
         }
         profile.meta.recorder_cpu_ns = u64::try_from(own_cpu().as_nanos()).ok();

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use plumb_capture_api::KernelUnwinder;
-use plumb_capture_bpf::OffCpu;
+use plumb_capture_bpf::Programs;
 use plumb_capture_perf::{Counter, SamplingOptions};
 use plumb_target::{Launch, Prints, Target};
 
 use crate::capture::{self, Capture};
 use crate::error::RecordError;
-use crate::{memory, off_cpu};
+use crate::measure::MeasureRequest;
+use crate::memory;
 
 /// A request for a recording.
 #[derive(Clone, Debug)]
@@ -24,8 +25,8 @@ pub struct RecordRequest {
     pub capture: Capture,
     /// Whether each sample keeps its time.
     pub timeline: bool,
-    /// Off-CPU time is recorded for times of at least this many nanoseconds; together with the requested events, or alone without any.
-    pub off_cpu_min_ns: Option<u64>,
+    /// A quantity to measure; together with the requested events, or alone without any.
+    pub measure: Option<MeasureRequest>,
     /// Memory limit in bytes.
     pub max_memory: u64,
     /// Limit for unwind tables in the kernel, in MiB.
@@ -62,7 +63,7 @@ impl RecordRequest {
             sampling,
             capture: Capture::default(),
             timeline: false,
-            off_cpu_min_ns: None,
+            measure: None,
             max_memory: MAX_MEMORY,
             max_table_memory: TABLES_MIB,
             debuginfod: plumb_symbolize::names_debuginfod_servers(),
@@ -97,7 +98,7 @@ impl RecordRequest {
     pub(crate) fn setup(&self) -> Result<Capturing, RecordError> {
         let options = self.sampling.clone();
         let tables = self.max_table_memory.min(memory::for_tables(self.max_memory));
-        let Some(min_ns) = self.off_cpu_min_ns else {
+        let Some(measure) = self.measure else {
             let (unwinder, note) =
                 capture::kernel_unwinder(self.capture, &self.target, &options, self.timeline, tables);
             return Ok(Capturing { options, unwinder, note });
@@ -106,14 +107,14 @@ impl RecordRequest {
         let counters = options.counter.iter().chain(options.also.iter().map(|event| &event.counter));
         let places = walks && counters.clone().any(Counter::is_place);
         let samples_beside = walks && counters.count() > 0;
-        let off_cpu = OffCpu { min_ns, stacks_per_second: options.frequency_hz, walks, looks_back: true };
-        let programs = plumb_capture_bpf::LoadOptions {
-            off_cpu: Some(off_cpu),
+        let load = plumb_capture_bpf::LoadOptions {
+            measure: Some(measure.measured(options.frequency_hz, walks)),
             samples_beside,
             places,
             ..capture::options(self.timeline, tables)
         };
-        Ok(Capturing { options, unwinder: Some(off_cpu::measure(programs)?), note: None })
+        let programs = Programs::load(load).map_err(|error| RecordError::Measure(measure, error))?;
+        Ok(Capturing { options, unwinder: Some(Box::new(programs)), note: None })
     }
 }
 

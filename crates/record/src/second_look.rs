@@ -15,6 +15,7 @@ use plumb_process::procfs;
 use plumb_profile::Profile;
 use plumb_target::Target;
 
+use crate::measure::MeasureRequest;
 use crate::recording::{Looks, Sampled};
 use crate::request::RecordRequest;
 use crate::session::{Session, Step};
@@ -42,7 +43,8 @@ impl SecondLook {
         let mut sampling = request.sampling.clone();
         sampling.heeds_signals = false;
         (sampling.counter, sampling.also) = (None, Vec::new());
-        let request = RecordRequest { off_cpu_min_ns: Some(0), duration: None, sampling, ..request.clone() };
+        let measure = Some(MeasureRequest::OffCpu { min_ns: 0 });
+        let request = RecordRequest { measure, duration: None, sampling, ..request.clone() };
         let stop = Arc::new(AtomicBool::new(false));
         is_followed.then_some(Self { request, pids: Vec::new(), stop, thread: None })
     }

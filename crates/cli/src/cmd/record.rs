@@ -10,7 +10,7 @@ mod why_none;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use plumb_record::RecordRequest;
+use plumb_record::{MeasureRequest, RecordRequest};
 use plumb_target::Prints;
 
 use crate::args::{CommandArgs, EventArgs, RecordArgs, TargetArgs, value};
@@ -91,7 +91,7 @@ pub fn run(args: Args) -> Result<Exit> {
     let request = recording::with_events(request, &args.events)?;
     let output = Output::check(&args.output)?;
     let request = RecordRequest {
-        off_cpu_min_ns: args.off_cpu.then_some(args.min_block),
+        measure: args.off_cpu.then_some(MeasureRequest::OffCpu { min_ns: args.min_block }),
         ..request.printing(if output.is_stdout() { Prints::AsErrors } else { Prints::Through })
     };
     let notices = if args.quiet { ProgressLine::quiet() } else { ProgressLine::new(&request) };

@@ -7,12 +7,13 @@ mod threads;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 
-use aya::Ebpf;
 use aya::maps::{HashMap, MapData, PerCpuArray};
+use aya::{Ebpf, EbpfLoader};
 use plumb_capture_api::{
     Accumulation, FallbackEvents, Measure, MeasuredEvent, OffThread, TimeOff, Unmeasured,
 };
 
+use super::Measurement;
 use crate::loader::Programs;
 use crate::object::{Machine, Watch, each_task, sum, take, take_descriptor};
 use crate::refusal::LoadError;
@@ -29,7 +30,7 @@ const WAKEUP: Watch = ("on_wakeup", "sched_wakeup", "btf_trace_sched_wakeup");
 /// The program that is run for each thread.
 const THREADS: &str = "on_thread";
 /// All tracepoints.
-pub(crate) const WATCHES: [Watch; 3] = [WAKEUP, SWITCH, SWITCHED];
+pub(super) const WATCHES: [Watch; 3] = [WAKEUP, SWITCH, SWITCHED];
 
 // SAFETY (all): structures of integers without padding, as `xtask codegen` makes sure: any bytes are valid.
 #[allow(unsafe_code)]
@@ -55,10 +56,26 @@ pub struct OffCpu {
 }
 
 impl OffCpu {
-    /// The settings of the programs, to be set before they are loaded: `min_ns`, `most_stacks`, `walks`.
-    pub(crate) fn numbers(&self) -> (u64, u32, u32) {
+    pub(super) fn settings(&self) -> Settings {
         let most = (u64::from(self.stacks_per_second) << PACE_BITS) / 1_000_000_000;
-        (self.min_ns, u32::try_from(most).unwrap_or(u32::MAX).max(1), self.walks.into())
+        let most_stacks = u32::try_from(most).unwrap_or(u32::MAX).max(1);
+        Settings { min_ns: self.min_ns, most_stacks, walks: self.walks.into() }
+    }
+}
+
+/// Constants in the programs.
+#[derive(Default)]
+pub(super) struct Settings {
+    min_ns: u64,
+    most_stacks: u32,
+    walks: u32,
+}
+
+impl Settings {
+    pub(super) fn set<'a>(&'a self, loader: &mut EbpfLoader<'a>) {
+        loader.override_global("min_ns", &self.min_ns, true);
+        loader.override_global("most_stacks", &self.most_stacks, true);
+        loader.override_global("walks", &self.walks, true);
     }
 }
 
@@ -153,6 +170,22 @@ impl Switches {
 const EVENTS: [MeasuredEvent; 2] =
     [MeasuredEvent { name: "off-cpu", unit: "ns" }, MeasuredEvent { name: "run-queue", unit: "ns" }];
 
+impl Programs {
+    fn switches(&self) -> Option<&Switches> {
+        if let Some(Measurement::OffCpu(switches)) = &self.measurement { Some(switches) } else { None }
+    }
+
+    /// The reason why threads off the CPU at the start of a recording can't be seen before they run, if so.
+    pub fn without_threads(&self) -> Option<&LoadError> {
+        self.switches()?.without_threads()
+    }
+
+    /// Whether stacks are taken when threads come back.
+    pub(crate) fn looks_back(&self) -> bool {
+        self.switches().is_some_and(Switches::looks_back)
+    }
+}
+
 impl Measure for Programs {
     fn events(&self) -> &'static [MeasuredEvent] {
         &EVENTS
@@ -164,7 +197,7 @@ impl Measure for Programs {
 
     fn copiers(&mut self) -> io::Result<FallbackEvents> {
         self.followed.look_at_switches(true)?;
-        let switches = self.switches.as_ref().ok_or_else(|| io::Error::other("no switches are watched"))?;
+        let switches = self.switches().ok_or_else(|| io::Error::other("no switches are watched"))?;
         Ok(FallbackEvents { map: switches.copiers()?, way_in: None })
     }
 
@@ -176,16 +209,18 @@ impl Measure for Programs {
         if ends {
             self.followed.ends()?;
         }
-        let Self { switches, bpf, .. } = self;
-        switches.as_ref().map_or(Ok(Vec::new()), |switches| switches.threads(bpf))
+        let Self { measurement: Some(Measurement::OffCpu(switches)), bpf, .. } = self else {
+            return Ok(Vec::new());
+        };
+        switches.threads(bpf)
     }
 
     fn pending(&self, now_ns: u64) -> Vec<TimeOff> {
-        self.switches.as_ref().map_or(Vec::new(), |switches| switches.pending(now_ns))
+        self.switches().map_or(Vec::new(), |switches| switches.pending(now_ns))
     }
 
     fn unmeasured(&self) -> Unmeasured {
-        self.switches.as_ref().map_or(Unmeasured::default(), |switches| switches.unmeasured(&self.counters))
+        self.switches().map_or(Unmeasured::default(), |switches| switches.unmeasured(&self.counters))
     }
 }
 
