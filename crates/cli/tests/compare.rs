@@ -31,17 +31,17 @@ fn figure<'v>(result: &'v Value, name: &str) -> &'v Value {
 #[test]
 fn half_the_work_is_faster_by_half() {
     let Some(folder) = folder("half") else { return };
-    let output = plumb(&folder, &["compare", "-n", "8", "--json", "./spin 10000", "./spin 5000"]);
+    let output = plumb(&folder, &["compare", "-n", "12", "--json", "./spin 10000", "./spin 5000"]);
     let result: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     assert_eq!(result["verdict"], "faster", "{result}");
     let cpu = &figure(&result, "cpu_ns")["comparison"];
     let ratio = cpu["ratio"].as_f64().expect("a number");
     assert!((0.4..0.62).contains(&ratio), "{cpu}");
     assert!(cpu["low"].as_f64() <= Some(ratio) && cpu["high"].as_f64() >= Some(ratio), "{cpu}");
-    assert_eq!(figure(&result, "wall_ns")["values"][1].as_array().map(Vec::len), Some(8));
+    assert_eq!(figure(&result, "wall_ns")["values"][1].as_array().map(Vec::len), Some(12));
 
     let swapped =
-        plumb(&folder, &["compare", "-n", "8", "--fail-on", "cpu>3%", "./spin 5000", "./spin 10000"]);
+        plumb(&folder, &["compare", "-n", "12", "--fail-on", "cpu>3%", "./spin 5000", "./spin 10000"]);
     assert_eq!(swapped.status.code(), Some(4), "{}", text(&swapped.stdout));
     assert!(text(&swapped.stdout).contains("Verdict: slower: "), "{}", text(&swapped.stdout));
     assert!(text(&swapped.stderr).contains("cpu>3%"), "{}", text(&swapped.stderr));
