@@ -174,9 +174,7 @@ impl Recorder {
     /// The counts of an event whose samples a program takes.
     fn passed(&self, one: &Sampled) -> Option<ProbeCounts> {
         let place = self.sampled.iter().position(|other| other.id == one.id && !one.is_measure())?;
-        let measured =
-            self.sampled.iter().filter(|one| one.is_measure()).map(|one| one.events_of_measure).sum();
-        let number = number_of(place, measured);
+        let number = number_of(place, self.sampled.iter().map(|one| one.events_of_measure).sum());
         self.unwinder.as_ref()?.kernel().passed(number).filter(|_| one.events.is_taken())
     }
 

@@ -83,8 +83,7 @@ impl Recorder {
         let wanted = wanted.into_iter().map(|one| Sampling { stack_copy: sizer.bytes(), ..one }).collect();
         let (opened, mut unwinder) = open_all(&ground, wanted, unwinder, by_frequency, &mut limits)?;
         let mut ingest = ingest_for(target, &ground.attachment, pids, &options);
-        let measure = unwinder.as_mut().and_then(measured);
-        let sampled = declare_all(&mut ingest, opened, measure, scope);
+        let sampled = declare_all(&mut ingest, opened, &mut unwinder, scope);
         let ids = numbered(&sampled);
         observed.watch_ends();
         let info = sampled[0].events.sampling().parse_info();
@@ -219,8 +218,7 @@ fn measured(unwinder: &mut Box<dyn KernelUnwinder>) -> Option<Measured> {
 
 /// The events by program number: those of a measurement come first.
 fn numbered(sampled: &[Sampled]) -> Vec<EventId> {
-    let measured = sampled.iter().filter(|one| one.is_measure());
-    let measured = measured.flat_map(|one| {
+    let measured = sampled.iter().flat_map(|one| {
         let first = one.id.index();
         (first..first + one.events_of_measure).map(EventId::from_index)
     });
@@ -361,9 +359,10 @@ fn open_events(
 fn declare_all(
     ingest: &mut Ingest,
     opened: Vec<(Events, Option<Limit>)>,
-    measure: Option<Measured>,
+    unwinder: &mut Option<Box<dyn KernelUnwinder>>,
     scope: Scope,
 ) -> Vec<Sampled> {
+    let measure = unwinder.as_mut().and_then(measured);
     opened.into_iter().map(|opened| declare(ingest, opened, measure, scope)).collect()
 }
 
