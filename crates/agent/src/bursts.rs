@@ -107,8 +107,7 @@ impl Bursts {
 fn moments(profile: &Profile, resources: &Resources) -> BTreeMap<usize, Vec<Moment>> {
     let mut moments: BTreeMap<usize, Vec<Moment>> = BTreeMap::new();
     for sample in profile.samples.iter() {
-        let is_cpu =
-            Quantity::of_event(profile.strings.get(profile.events[sample.event].name)) == Quantity::CpuTime;
+        let is_cpu = Quantity::of_event(profile, sample.event) == Quantity::CpuTime;
         let resource = resources.of_process.get(&profile.threads[sample.thread].process);
         if let (true, Some(&resource)) = (is_cpu, resource) {
             let moment = Moment { time_ns: sample.time_ns, stack: sample.stack, weight: sample.weight };

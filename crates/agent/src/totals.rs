@@ -7,7 +7,7 @@ use std::ops::{AddAssign, SubAssign};
 use std::sync::{Mutex, PoisonError};
 
 use plumb_capture_perf::Trigger;
-use plumb_profile::Event;
+use plumb_profile::{Event, EventId, Profile};
 
 /// A quantity that samples represent. In the order of their places in a spooled request's name, which only grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,9 +24,9 @@ impl Quantity {
     /// Number of quantities.
     pub(crate) const COUNT: usize = 3;
 
-    /// The quantity that samples of an event weigh, by the event's name.
-    pub(crate) fn of_event(name: &str) -> Self {
-        match name {
+    /// The quantity that samples of an event weigh.
+    pub(crate) fn of_event(profile: &Profile, event: EventId) -> Self {
+        match profile.strings.get(profile.events[event].name) {
             name if Event::WAITS.contains(&name) => Self::OffCpu,
             Trigger::PAGE_FAULTS => Self::PageFaults,
             _ => Self::CpuTime,

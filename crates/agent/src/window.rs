@@ -135,7 +135,7 @@ fn encode(profile: &Profile, set: &ResourceSet) -> ClosedWindow {
     let sum = |events: &ResourceSamples| {
         let mut sum = SampleCount::default();
         for (&event, &EventSamples { samples, weight }) in events {
-            let quantity = Quantity::of_event(profile.strings.get(profile.events[event].name));
+            let quantity = Quantity::of_event(profile, event);
             sum += SampleCount::of(quantity, samples, weight);
         }
         sum

@@ -68,9 +68,7 @@ impl Candidates {
         }
         self.services.retain(|_, sums| sums.samples >= 0.5);
         let mut new: HashMap<usize, Sums> = HashMap::new();
-        let is_time = |sample: &Sample| {
-            Quantity::of_event(profile.strings.get(profile.events[sample.event].name)) == Quantity::CpuTime
-        };
+        let is_time = |sample: &Sample| Quantity::of_event(profile, sample.event) == Quantity::CpuTime;
         for sample in profile.samples.iter().filter(is_time) {
             let process = profile.threads[sample.thread].process;
             let pid = profile.processes[process].pid;
