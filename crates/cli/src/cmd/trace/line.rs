@@ -7,6 +7,9 @@ use plumb_documents::trace::TracedCall;
 use plumb_formats::escape::is_unsafe;
 use plumb_syscalls::{CallEnd, Descriptors, Signature, SystemCall, named};
 
+/// Length of a usual line, in bytes.
+const USUAL: usize = 160;
+
 /// The line of a call; updates the descriptors with its effect.
 pub(super) fn text(
     call: &SystemCall<'_>,
@@ -14,7 +17,7 @@ pub(super) fn text(
     descriptors: &mut Descriptors,
     begin_ns: u64,
 ) -> String {
-    let mut out = String::new();
+    let mut out = String::with_capacity(USUAL);
     let ms = |ns: u64| ns as f64 / 1e6;
     let since = ms(call.begin_ns.saturating_sub(begin_ns));
     let _ = match call.latency_ns() {

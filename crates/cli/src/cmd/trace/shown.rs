@@ -11,7 +11,7 @@ use plumb_profile::Profile;
 use plumb_syscalls::{Descriptors, SystemCall};
 
 use super::select::Selection;
-use super::stacks::{Held, Line};
+use super::stacks::{CallLine, Held};
 use super::summaries::{Tables, Wanted};
 use super::{Args, line, stacks};
 use crate::terminal::Output;
@@ -75,8 +75,8 @@ impl Shown {
         }
         let (descriptors, begin_ns) = (&mut self.descriptors, self.begin_ns);
         let line = match self.is_json {
-            true => Line::Json(line::json(call, signature, descriptors, begin_ns).into()),
-            false => Line::Text(line::text(call, signature, descriptors, begin_ns)),
+            true => CallLine::Json(line::json(call, signature, descriptors, begin_ns).into()),
+            false => CallLine::Text(line::text(call, signature, descriptors, begin_ns)),
         };
         match &mut self.held {
             Some(held) => held.push(Held::new(call, line)),

@@ -12,24 +12,24 @@ use plumb_syscalls::SystemCall;
 use crate::terminal::printable;
 
 /// A call, in the form in which it is printed.
-pub(super) enum Line {
+pub(super) enum CallLine {
     Text(String),
     Json(Box<TracedCall>),
 }
 
-impl Line {
+impl CallLine {
     /// Writes the line.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         match self {
-            Line::Text(text) => out.write_all(text.as_bytes()),
-            Line::Json(call) => json::write(call, out),
+            CallLine::Text(text) => out.write_all(text.as_bytes()),
+            CallLine::Json(call) => json::write(call, out),
         }
     }
 }
 
 /// A line waiting for its stack.
 pub(super) struct Held {
-    line: Line,
+    line: CallLine,
     tid: u32,
     begin_ns: u64,
     end_ns: u64,
@@ -37,7 +37,7 @@ pub(super) struct Held {
 
 impl Held {
     /// The line of a call.
-    pub fn new(call: &SystemCall<'_>, line: Line) -> Self {
+    pub fn new(call: &SystemCall<'_>, line: CallLine) -> Self {
         Self { line, tid: call.tid, begin_ns: call.begin_ns, end_ns: call.end_ns }
     }
 }
@@ -51,11 +51,11 @@ pub(super) fn write(held: &mut [Held], profile: &Profile, out: &mut impl Write) 
         let frames = found.into_iter().flat_map(|node| view.stack(node));
         let frames = frames.filter(|frame| frame.kind != Kind::Kernel);
         match &mut call.line {
-            Line::Json(call) => {
+            CallLine::Json(call) => {
                 call.stack = Some(frames.map(CallFrame::new).collect());
                 json::write(call, &mut *out)?;
             }
-            Line::Text(text) => {
+            CallLine::Text(text) => {
                 out.write_all(text.as_bytes())?;
                 write_frames(frames, out)?;
             }
