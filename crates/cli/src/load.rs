@@ -172,7 +172,7 @@ fn read_foreign<R: Read>(mut input: R, name: &str) -> Result<Profile> {
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes).with_context(|| name.to_string())?;
     match foreign::read(&bytes) {
-        Err(foreign::ReadError::Unknown { looks }) => bail!("{name}: {looks}; {NEEDED}"),
+        Err(foreign::ForeignError::Unknown { looks }) => bail!("{name}: {looks}; {NEEDED}"),
         read => read.with_context(|| name.to_string()),
     }
 }

@@ -7,7 +7,7 @@ use std::io::Write;
 
 use flate2::write::GzEncoder;
 use plumb_fixtures::Made;
-use plumb_formats::foreign::{self, ReadError};
+use plumb_formats::foreign::{self, ForeignError};
 use plumb_formats::{firefox, folded, pprof, speedscope};
 use plumb_profile::*;
 
@@ -172,7 +172,7 @@ fn fractions_of_counts_keep_their_sum() {
 #[test]
 fn what_is_no_folded_stack_is_said_with_its_line() {
     let error = foreign::read(b"a;b 12\n\na;c\n").unwrap_err();
-    assert!(matches!(error, ReadError::Line { line: 3, .. }), "{error}");
+    assert!(matches!(error, ForeignError::Line { line: 3, .. }), "{error}");
     let error = foreign::read(b"a;b 12 13\na 0 7\n").unwrap_err();
     assert!(error.to_string().contains("difference"), "{error}");
 }
@@ -216,7 +216,7 @@ fn speedscope_that_can_not_be_is_refused_with_its_profile() {
         (r#"{"type": "folded"}"#, "folded"),
     ] {
         let error = foreign::read(file(profile).as_bytes()).unwrap_err();
-        assert!(matches!(error, ReadError::Row { table: "profiles", row: 0, .. }), "{error}");
+        assert!(matches!(error, ForeignError::Row { table: "profiles", row: 0, .. }), "{error}");
         assert!(error.to_string().contains(word), "{error}");
     }
 }
@@ -252,7 +252,7 @@ fn a_new_firefox_profile_is_read() {
     assert_eq!(profile.samples.get(1).unwrap().time_ns, 3_500_000);
     let newer = String::from_utf8(file.to_vec()).unwrap().replace("Version\": 75", "Version\": 76");
     let error = foreign::read(newer.as_bytes()).unwrap_err();
-    assert!(matches!(error, ReadError::Newer { found: 76, known: 75 }), "{error}");
+    assert!(matches!(error, ForeignError::Newer { found: 76, known: 75 }), "{error}");
 }
 
 /// Reads the output of samply's library.
@@ -315,11 +315,11 @@ fn what_is_unknown_is_said() {
         (b"{\"head\": {}, \"samples\": []}", "heap profile of V8"),
     ] {
         let error = foreign::read(bytes).unwrap_err();
-        assert!(matches!(error, ReadError::Unknown { .. }), "{error}");
+        assert!(matches!(error, ForeignError::Unknown { .. }), "{error}");
         assert!(error.to_string().contains(words), "{error}");
     }
     let error = foreign::read(b"{\"a\": \n  tru}").unwrap_err();
-    assert!(matches!(error, ReadError::Json { line: 2, .. }), "{error}");
+    assert!(matches!(error, ForeignError::Json { line: 2, .. }), "{error}");
 }
 
 /// The text of `perf script` with everything that it can have, by perf 6.1.
@@ -363,9 +363,9 @@ fn gzip_is_unpacked_within_bounds() {
     let bomb = pack(&vec![b' '; 80 << 20]);
     assert!(bomb.len() < 300_000);
     let error = foreign::read(&bomb).unwrap_err();
-    assert!(matches!(error, ReadError::TooLarge { .. }), "{error}");
+    assert!(matches!(error, ForeignError::TooLarge { .. }), "{error}");
     let error = foreign::read(&pack(b"a;b 3\n")[..20]).unwrap_err();
-    assert!(matches!(error, ReadError::Packed { .. }), "{error}");
+    assert!(matches!(error, ForeignError::Packed { .. }), "{error}");
 }
 
 /// A sample in a function without a symbol at 0x1010 that begins at 0x1000, called by one of which nobody knows where it begins.

@@ -9,7 +9,7 @@ use std::io::Read;
 
 use flate2::read::GzDecoder;
 use plumb_fixtures::Made;
-use plumb_formats::foreign::{self, ReadError};
+use plumb_formats::foreign::{self, ForeignError};
 use plumb_formats::{firefox, folded, pprof, speedscope};
 use plumb_profile::Profile;
 use support::Dice;
@@ -119,7 +119,7 @@ fn nesting_and_depth_are_bounded() {
     let deep = "[".repeat(10_000_000);
     for text in [deep.clone(), format!(r#"{{"meta": {deep}"#), format!(r#"{{"profiles": {deep}"#)] {
         let error = foreign::read(text.as_bytes()).unwrap_err();
-        assert!(matches!(error, ReadError::Json { .. } | ReadError::Unknown { .. }), "{error}");
+        assert!(matches!(error, ForeignError::Json { .. } | ForeignError::Unknown { .. }), "{error}");
     }
     // A stack as deep as its text is long, and calls inlined into each other without end.
     let profile = foreign::read(format!("{} 1\n", "f;".repeat(1_000_000)).as_bytes()).unwrap();

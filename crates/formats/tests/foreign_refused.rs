@@ -4,7 +4,7 @@
 
 use std::io::Write;
 
-use plumb_formats::foreign::{self, ReadError};
+use plumb_formats::foreign::{self, ForeignError};
 use plumb_profile::Profile;
 
 fn stacks(profile: &Profile) -> Vec<String> {
@@ -31,7 +31,7 @@ fn weights(profile: &Profile) -> Vec<(&str, u64)> {
 
 fn refused(bytes: &[u8]) -> String {
     match foreign::read(bytes) {
-        Err(error @ ReadError::Unknown { .. }) => error.to_string(),
+        Err(error @ ForeignError::Unknown { .. }) => error.to_string(),
         Err(error) => panic!("{error}"),
         Ok(profile) => panic!("{:?}", stacks(&profile)),
     }
@@ -198,7 +198,7 @@ fn other_texts_of_go_are_read() {
         ("goroutine profile: total 1\n18446744073709551616 @ 0x1\n", 2),
     ] {
         let error = foreign::read(text.as_bytes()).unwrap_err();
-        assert!(matches!(error, ReadError::Line { line: at, .. } if at == line), "{text}: {error}");
+        assert!(matches!(error, ForeignError::Line { line: at, .. } if at == line), "{text}: {error}");
     }
 }
 
@@ -214,8 +214,8 @@ fn zstd_and_xz_are_unpacked_within_bounds() {
     for packed in [zstd(b"a;b 3\n"), xz(b"a;b 3\n")] {
         assert_eq!(stacks(&foreign::read(&packed).unwrap()), ["a;b"]);
         let error = foreign::read(&packed[..packed.len() - 5]).unwrap_err();
-        assert!(matches!(error, ReadError::Packed { .. }), "{error}");
+        assert!(matches!(error, ForeignError::Packed { .. }), "{error}");
     }
     let error = foreign::read(&zstd(&vec![b' '; 80 << 20])).unwrap_err();
-    assert!(matches!(error, ReadError::TooLarge { .. }), "{error}");
+    assert!(matches!(error, ForeignError::TooLarge { .. }), "{error}");
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use plumb_fixtures::{JfrChunk, Requirement, jfr_with_contexts, needs};
-use plumb_formats::foreign::{self, ReadError};
+use plumb_formats::foreign::{self, ForeignError};
 use plumb_formats::jfr::{self, JfrEvent};
 use plumb_profile::Profile;
 use serde_json::Value;
@@ -232,7 +232,7 @@ fn a_file_that_is_cut_off_keeps_its_whole_chunks() {
     let cut = foreign::read(&twice[..twice.len() - 7]).unwrap();
     assert_eq!((sums(&cut), cut.meta.damaged_records), (whole, 1));
     let error = foreign::read(&ASYNC[..ASYNC.len() - 7]).unwrap_err();
-    assert!(matches!(error, ReadError::Jfr { .. }) && error.to_string().contains("cut off"), "{error}");
+    assert!(matches!(error, ForeignError::Jfr { .. }) && error.to_string().contains("cut off"), "{error}");
 }
 
 /// A sample of a type whose field has type 10.

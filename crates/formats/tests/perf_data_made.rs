@@ -7,7 +7,7 @@ mod support;
 use std::io::Cursor;
 
 use linux_perf_event_reader::{EventRecord, RecordType};
-use plumb_formats::perf_data::{PerfData, ReadError};
+use plumb_formats::perf_data::{PerfData, PerfDataError};
 use support::Dice;
 
 const SAMPLE: u32 = 9;
@@ -117,7 +117,7 @@ struct Seen {
     stack_bytes: usize,
 }
 
-fn read(bytes: &[u8]) -> Result<Seen, ReadError> {
+fn read(bytes: &[u8]) -> Result<Seen, PerfDataError> {
     Ok(seen(&mut PerfData::open(Cursor::new(bytes))?))
 }
 
@@ -302,10 +302,10 @@ fn a_recorder_that_was_killed_leaves_its_records() {
 
 #[test]
 fn what_is_no_perf_data_is_refused_with_a_place() {
-    assert!(matches!(read(b"PERFILE1aaaaaaaaaaaaa"), Err(ReadError::NotPerfData)));
-    assert!(matches!(read(b""), Err(ReadError::NotPerfData)));
+    assert!(matches!(read(b"PERFILE1aaaaaaaaaaaaa"), Err(PerfDataError::NotPerfData)));
+    assert!(matches!(read(b""), Err(PerfDataError::NotPerfData)));
     let file = usual(false).finish();
-    assert!(matches!(read(&file[..60]), Err(ReadError::Header { offset: 60, .. })));
+    assert!(matches!(read(&file[..60]), Err(PerfDataError::Header { offset: 60, .. })));
     let mut no_events = file.clone();
     no_events[32..40].fill(0);
     let error = read(&no_events).unwrap_err();

@@ -4,7 +4,7 @@ use std::fmt;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use plumb_formats::foreign::ReadError;
+use plumb_formats::foreign::ForeignError;
 use plumb_store::{SelectorError, StoreError};
 use serde::Serialize;
 
@@ -138,8 +138,8 @@ impl From<SelectorError> for ApiError {
     }
 }
 
-impl From<ReadError> for ApiError {
-    fn from(error: ReadError) -> Self {
+impl From<ForeignError> for ApiError {
+    fn from(error: ForeignError) -> Self {
         Self::invalid(format!("malformed profile: {error}"))
     }
 }

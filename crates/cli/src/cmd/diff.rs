@@ -88,7 +88,7 @@ fn compare(args: &Args, out: &mut Output<'_>) -> Result<Exit> {
 }
 
 fn page(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
-    let page = picture::draw(shown, flame::Format::Html)?;
+    let page = picture::draw(shown, flame::FlameFormat::Html)?;
     crate::render::page::deliver(&page, shown.args.output.as_deref(), "diff", out)?;
     Ok(out.flush()?)
 }

@@ -14,7 +14,7 @@ use crate::args::FilterArgs;
 use crate::examples;
 use crate::exit::Exit;
 use crate::loaded;
-use crate::render::flame::{Facts, Format, format_of, write};
+use crate::render::flame::{Facts, FlameFormat, format_of, write};
 use crate::terminal::say;
 
 /// Arguments of `plumb flame`.
@@ -95,7 +95,7 @@ fn filter_of(profile: &Profile, filters: &FilterArgs) -> Result<Filter> {
     Ok(per_event.swap_remove(0))
 }
 
-fn draw(recording: &LoadedRecording, filter: &Filter, args: &Args, format: Format) -> Result<Vec<u8>> {
+fn draw(recording: &LoadedRecording, filter: &Filter, args: &Args, format: FlameFormat) -> Result<Vec<u8>> {
     let profile = &*recording.profile;
     let view = View::new(profile, filter);
     let by = args.by.map_or_else(|| default_grouping(profile), Grouping::from);
@@ -110,11 +110,11 @@ fn draw(recording: &LoadedRecording, filter: &Filter, args: &Args, format: Forma
     }
     let facts = facts(&view, filter, args);
     match format {
-        Format::Html => {
+        FlameFormat::Html => {
             let selection = args.filters.parameters();
             Ok(page_file::of_flame(recording, (&flame, &facts), &selection, NamedFiles::Read)?)
         }
-        Format::Svg => svg::picture(&flame, &facts).context("drawing the SVG"),
+        FlameFormat::Svg => svg::picture(&flame, &facts).context("drawing the SVG"),
     }
 }
 

@@ -20,7 +20,7 @@ use crate::terminal::Output;
 use plumb_fixtures::Made;
 
 /// A format with its seeds.
-pub struct Format {
+pub struct FileFormat {
     pub name: &'static str,
     pub seeds: Vec<Vec<u8>>,
     /// Applied to the bytes after a mutation.
@@ -30,7 +30,7 @@ pub struct Format {
 }
 
 /// All formats of which this machine can make files.
-pub fn all() -> Vec<Format> {
+pub fn all() -> Vec<FileFormat> {
     let profile = made();
     let write = |write: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = Vec::new();
@@ -46,9 +46,9 @@ pub fn all() -> Vec<Format> {
         let (fields, all) = (crate::render::perf_script::Fields::default(), FilterArgs::default());
         script::write(&profile, fields, &all, &mut Output::plain(out)).unwrap();
     });
-    let format = |name, seeds| Format { name, seeds, finish: |bytes| bytes, read: loaded };
+    let format = |name, seeds| FileFormat { name, seeds, finish: |bytes| bytes, read: loaded };
     let mut formats = vec![
-        Format {
+        FileFormat {
             finish: with_checksums,
             ..format(
                 "plumb recording",
@@ -59,7 +59,7 @@ pub fn all() -> Vec<Format> {
             )
         },
         format("pprof", vec![unpacked]),
-        Format { finish: gzipped, ..format("pprof, gzipped after", vec![pprof_again(&packed)]) },
+        FileFormat { finish: gzipped, ..format("pprof, gzipped after", vec![pprof_again(&packed)]) },
         format("gzip", vec![packed]),
         format("speedscope", vec![write(&|out| speedscope::write(&profile, out).unwrap()), EVENTED.into()]),
         format(
@@ -70,12 +70,12 @@ pub fn all() -> Vec<Format> {
             ],
         ),
         format("perf script", vec![perf_script]),
-        Format {
+        FileFormat {
             read: maps,
             ..format("/proc/PID/maps", vec![std::fs::read("/proc/self/maps").unwrap_or_default()])
         },
-        Format { read: perf_map, ..format("perf map", vec![MAP.into()]) },
-        Format { read: kallsyms, ..format("kallsyms", vec![KALLSYMS.into()]) },
+        FileFormat { read: perf_map, ..format("perf map", vec![MAP.into()]) },
+        FileFormat { read: kallsyms, ..format("kallsyms", vec![KALLSYMS.into()]) },
     ];
     formats.extend(more(&profile).map(|(name, seeds)| format(name, seeds)));
     let programs = programs();
@@ -85,7 +85,7 @@ pub fn all() -> Vec<Format> {
             "there is neither a C compiler nor /bin/true to change",
         );
     } else {
-        formats.push(Format { read: elf, ..format("ELF and DWARF", programs) });
+        formats.push(FileFormat { read: elf, ..format("ELF and DWARF", programs) });
     }
     formats
 }

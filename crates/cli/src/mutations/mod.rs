@@ -17,7 +17,7 @@ use plumb_formats::{callgrind, chrome, csv, firefox, folded, native, otlp, pprof
 use plumb_profile::Profile;
 
 use change::{Dice, changed};
-use corpus::Format;
+use corpus::FileFormat;
 
 use crate::cmd;
 use crate::terminal::Output;
@@ -80,7 +80,7 @@ fn mutated_inputs_are_read_or_refused() {
     assert_eq!(panicked, 0, "the inputs are in {}", folder.display());
 }
 
-fn run(format: &Format, other: &[u8], share: usize, number: u64, folder: &Path) -> Outcome {
+fn run(format: &FileFormat, other: &[u8], share: usize, number: u64, folder: &Path) -> Outcome {
     let mut outcome = Outcome::default();
     for round in 0..share {
         let mut dice = Dice(number << 32 | round as u64);

@@ -9,17 +9,17 @@ use plumb_profile::Profile;
 use super::graph::{Function, Graph};
 use super::paths;
 use crate::escape::unescaped;
-use crate::foreign::{Assembly, ReadError};
+use crate::foreign::{Assembly, ForeignError};
 
 /// Largest number of events in a file.
 const MOST_EVENTS: usize = 64;
 
 /// Reads the file.
-pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ForeignError> {
     let text = String::from_utf8_lossy(bytes);
     let mut reading = Reading::default();
     for (at, line) in text.lines().enumerate() {
-        reading.line(line.trim()).map_err(|message| ReadError::Line { line: at + 1, message })?;
+        reading.line(line.trim()).map_err(|message| ForeignError::Line { line: at + 1, message })?;
     }
     let mut assembly = Assembly::new();
     let mut recorder = "callgrind";
@@ -29,7 +29,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     assembly.profile.meta.command = reading.command.split_whitespace().map(str::to_owned).collect();
     assembly.profile.meta.untold.samples = true;
     let left_out = paths::add(&mut assembly, &reading.graph, &reading.events)
-        .map_err(|message| ReadError::Row { table: "functions", row: 0, message: message.into() })?;
+        .map_err(|message| ForeignError::Row { table: "functions", row: 0, message: message.into() })?;
     let warnings = &mut assembly.profile.meta.warnings;
     warnings.push(
         "imported from callgrind's format, which tells costs of functions and of calls, not stacks: callers of callers are estimates; it tells \

@@ -13,7 +13,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde_json::Value;
 
 use super::slices::{Slice, Slices};
-use crate::foreign::{Assembly, Counted, Place, ReadError, TOO_LARGE, whole};
+use crate::foreign::{Assembly, Counted, ForeignError, Place, TOO_LARGE, whole};
 use crate::v8;
 
 /// Largest number of events read from a trace: each takes some hundred bytes.
@@ -46,7 +46,7 @@ struct TraceEvent<'a> {
 type ThreadKey = (String, String);
 
 /// Reads the trace: an object with `traceEvents`, or only the list, which need not be terminated.
-pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ForeignError> {
     let mut reading = Reading::default();
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let read = Trace(&mut reading).deserialize(&mut json).and_then(|()| json.end());
@@ -195,7 +195,7 @@ impl Reading {
         profile.chunks.push(data.clone());
     }
 
-    fn finish(mut self, is_cut: bool) -> Result<Profile, ReadError> {
+    fn finish(mut self, is_cut: bool) -> Result<Profile, ForeignError> {
         let mut assembly = Assembly::new();
         let mut idle_ns = 0;
         let ids: BTreeMap<ThreadKey, ThreadId> = self
@@ -220,7 +220,7 @@ impl Reading {
             problems += wrong;
             let Some(&thread) = ids.get(&key) else { continue };
             let mut stacks = Stacks { assembly: &mut assembly, frames: &frames, thread, event };
-            stacks.add(&slices).map_err(|message| ReadError::Row { table: "threads", row, message })?;
+            stacks.add(&slices).map_err(|message| ForeignError::Row { table: "threads", row, message })?;
         }
         let warnings = &mut assembly.profile.meta.warnings;
         warnings.push(
@@ -273,7 +273,7 @@ fn text(value: &Value) -> String {
 
 impl V8Profile {
     /// Adds the samples; returns the time for which the thread was idle.
-    fn add(&self, assembly: &mut Assembly, thread: ThreadId, event: EventId) -> Result<u64, ReadError> {
+    fn add(&self, assembly: &mut Assembly, thread: ThreadId, event: EventId) -> Result<u64, ForeignError> {
         let mut samples = v8::Samples::new(self.start);
         for chunk in &self.chunks {
             let profile = chunk.get("cpuProfile");

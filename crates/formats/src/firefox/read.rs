@@ -6,17 +6,17 @@ use std::collections::HashMap;
 use plumb_profile::{AddressSpace, BuildId, FrameId, FrameKind, Profile, Sample, StackId, ThreadId};
 
 use super::columns::{File, NEWEST, Samples, Thread};
-use crate::foreign::{Assembly, Place, ReadError, TOO_LARGE, whole};
+use crate::foreign::{Assembly, ForeignError, Place, TOO_LARGE, whole};
 
 /// Largest number of nested inlined calls in one frame; further ones become frames of their own.
 const MOST_INLINED: usize = 64;
 
 /// Reads the file.
-pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ForeignError> {
     let file: File<'_> = serde_json::from_slice(bytes)?;
     let found = file.meta.preprocessed_profile_version;
     if found > NEWEST {
-        return Err(ReadError::Newer { found, known: NEWEST });
+        return Err(ForeignError::Newer { found, known: NEWEST });
     }
     let mut reading = Reading { file: &file, assembly: Assembly::new(), inexact: 0 };
     let none = Thread::default();
@@ -53,12 +53,16 @@ struct Row {
 
 impl<'f> Reading<'f> {
     /// Returns the profile's stack for each row of the table.
-    fn stacks(&mut self, tables: &Thread<'f>, strings: &[Cow<'f, str>]) -> Result<Vec<StackId>, ReadError> {
+    fn stacks(
+        &mut self,
+        tables: &Thread<'f>,
+        strings: &[Cow<'f, str>],
+    ) -> Result<Vec<StackId>, ForeignError> {
         let stacks = &tables.stack_table;
         let mut rows: Vec<Row> = Vec::with_capacity(stacks.frame.len());
         let mut frames: HashMap<Vec<usize>, FrameId> = HashMap::new();
         for (row, &frame) in stacks.frame.iter().enumerate() {
-            let wrong = |message: String| ReadError::Row { table: "stackTable", row, message };
+            let wrong = |message: String| ForeignError::Row { table: "stackTable", row, message };
             let above = match stacks.caller(row) {
                 Some(caller) => {
                     Some(rows.get(caller).ok_or_else(|| wrong("its caller doesn't come before it".into()))?)
@@ -135,8 +139,8 @@ impl<'f> Reading<'f> {
         }
     }
 
-    fn thread(&mut self, row: usize, thread: &Thread<'f>, stacks: &[StackId]) -> Result<(), ReadError> {
-        let wrong = |message: String| ReadError::Row { table: "threads", row, message };
+    fn thread(&mut self, row: usize, thread: &Thread<'f>, stacks: &[StackId]) -> Result<(), ForeignError> {
+        let wrong = |message: String| ForeignError::Row { table: "threads", row, message };
         let id = self.assembly.thread(number(&thread.pid), number(&thread.tid), &thread.name, "");
         let samples = &thread.samples;
         let times = times(samples);

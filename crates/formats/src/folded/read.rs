@@ -9,7 +9,7 @@ use plumb_profile::{FrameKind, Profile, StackId};
 use super::ANNOTATIONS;
 use super::evidence::Evidence;
 use crate::escape::unescaped;
-use crate::foreign::{Assembly, Counted, Place, ReadError, TOO_LARGE, whole};
+use crate::foreign::{Assembly, Counted, ForeignError, Place, TOO_LARGE, whole};
 
 /// Whether the first line that is neither a comment nor a stack without frames is a stack.
 pub(crate) fn is(bytes: &[u8]) -> bool {
@@ -19,14 +19,14 @@ pub(crate) fn is(bytes: &[u8]) -> bool {
 }
 
 /// Reads all lines.
-pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ForeignError> {
     let mut assembly = Assembly::new();
     let event = assembly.event("samples", "");
     let thread = assembly.thread(None, None, "", "");
     let mut counted = Vec::new();
     let (mut rounding, mut evidence) = (Rounding::default(), Evidence::default());
     for (number, line) in lines(bytes) {
-        let wrong = |message| ReadError::Line { line: number, message };
+        let wrong = |message| ForeignError::Line { line: number, message };
         let (stack, count) = parts(line).ok_or_else(|| wrong("there is no count at its end"))?;
         evidence.add(stack, count);
         let count = rounding.round(count).map_err(wrong)?;
@@ -35,7 +35,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
         counted.push(Counted { thread, event, stack, count, weight: count });
     }
     if let Some(looks) = evidence.refusal() {
-        return Err(ReadError::Unknown { looks });
+        return Err(ForeignError::Unknown { looks });
     }
     counted.retain(|one| one.count > 0);
     let warnings = &mut assembly.profile.meta.warnings;

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The reason why a foreign profile could not be read. Positions refer to the decompressed file; the caller knows the file's name.
 #[derive(Debug)]
-pub enum ReadError {
+pub enum ForeignError {
     /// The format is unknown.
     Unknown {
         /// Description of what the content looks like.
@@ -72,26 +72,28 @@ pub enum ReadError {
     },
 }
 
-impl fmt::Display for ReadError {
+impl fmt::Display for ForeignError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ReadError::Unknown { looks } => f.write_str(looks),
-            ReadError::Packed { format, offset, error } => {
+            ForeignError::Unknown { looks } => f.write_str(looks),
+            ForeignError::Packed { format, offset, error } => {
                 write!(f, "the {format} data are damaged or cut off, {offset} bytes after unpacking: {error}")
             }
-            ReadError::TooLarge { limit } => {
+            ForeignError::TooLarge { limit } => {
                 write!(f, "it unpacks to more than {limit} bytes, which no profile of this size needs")
             }
-            ReadError::Json { line, column, message } => write!(f, "line {line}, column {column}: {message}"),
-            ReadError::Message { offset, message } => {
+            ForeignError::Json { line, column, message } => {
+                write!(f, "line {line}, column {column}: {message}")
+            }
+            ForeignError::Message { offset, message } => {
                 write!(f, "pprof's message is damaged at offset {offset}: {message}")
             }
-            ReadError::Jfr { offset, message } => {
+            ForeignError::Jfr { offset, message } => {
                 write!(f, "the JFR file is damaged at offset {offset}: {message}")
             }
-            ReadError::Line { line, message } => write!(f, "line {line}: {message}"),
-            ReadError::Row { table, row, message } => write!(f, "row {row} of {table}: {message}"),
-            ReadError::Newer { found, known } => write!(
+            ForeignError::Line { line, message } => write!(f, "line {line}: {message}"),
+            ForeignError::Row { table, row, message } => write!(f, "row {row} of {table}: {message}"),
+            ForeignError::Newer { found, known } => write!(
                 f,
                 "version {found} of the format; this plumb reads up to {known}: please update plumb"
             ),
@@ -99,19 +101,19 @@ impl fmt::Display for ReadError {
     }
 }
 
-impl std::error::Error for ReadError {
+impl std::error::Error for ForeignError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            ReadError::Packed { error, .. } => Some(error),
+            ForeignError::Packed { error, .. } => Some(error),
             _ => None,
         }
     }
 }
 
-impl From<serde_json::Error> for ReadError {
+impl From<serde_json::Error> for ForeignError {
     fn from(error: serde_json::Error) -> Self {
         let place = format!(" at line {} column {}", error.line(), error.column());
         let message = error.to_string().replace(&place, "");
-        ReadError::Json { line: error.line(), column: error.column(), message }
+        ForeignError::Json { line: error.line(), column: error.column(), message }
     }
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::{Format, ReadError};
+use super::{ForeignError, Format};
 use crate::{folded, perf_script};
 
 /// Size of the start of a list that certainly contains one complete event.
@@ -42,8 +42,8 @@ pub(super) fn is(bytes: &[u8]) -> bool {
     read.map_or_else(|error| error.is_eof(), |_| true)
 }
 
-pub(super) fn format(bytes: &[u8]) -> Result<Format, ReadError> {
-    let unknown = |looks| Err(ReadError::Unknown { looks });
+pub(super) fn format(bytes: &[u8]) -> Result<Format, ForeignError> {
+    let unknown = |looks| Err(ForeignError::Unknown { looks });
     if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
         // A truncated list is still a trace, though only its start is valid JSON.
         let is_trace = bytes[..bytes.len().min(FIRST_EVENTS)].windows(4).any(|window| window == b"\"ph\"");

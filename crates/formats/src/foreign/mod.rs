@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use plumb_profile::Profile;
 
 pub(crate) use assembly::{Assembly, Counted, Place, TOO_LARGE};
-pub use error::ReadError;
+pub use error::ForeignError;
 pub(crate) use number::whole;
 pub use unpack::{compression, unpack};
 
@@ -51,7 +51,7 @@ pub enum Format {
 }
 
 /// Reads a profile in any of these formats.
-pub fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
+pub fn read(bytes: &[u8]) -> Result<Profile, ForeignError> {
     let bytes = &*unpacked(bytes)?;
     // Editors and Windows put a byte order mark before a text.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
@@ -70,13 +70,13 @@ pub fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
 }
 
 /// Decompresses the bytes if needed.
-pub(crate) fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, ReadError> {
+pub(crate) fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, ForeignError> {
     Ok(unpack(bytes)?.map_or(Cow::Borrowed(bytes), Cow::Owned))
 }
 
 /// Returns the format of decompressed bytes.
-fn format(bytes: &[u8]) -> Result<Format, ReadError> {
-    let unknown = |looks: &'static str| Err(ReadError::Unknown { looks });
+fn format(bytes: &[u8]) -> Result<Format, ForeignError> {
+    let unknown = |looks: &'static str| Err(ForeignError::Unknown { looks });
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     match first {
         None => unknown("nothing at all"),

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use flate2::read::MultiGzDecoder;
 
-use super::ReadError;
+use super::ForeignError;
 
 /// Decompressed size allowed for any file, however small.
 const FLOOR: u64 = 64 << 20;
@@ -28,17 +28,17 @@ pub fn compression(start: &[u8]) -> Option<&'static str> {
 ///
 /// # Errors
 /// If the data is damaged, or expands to more than 64 MiB plus 64 times its size.
-pub fn unpack(bytes: &[u8]) -> Result<Option<Vec<u8>>, ReadError> {
+pub fn unpack(bytes: &[u8]) -> Result<Option<Vec<u8>>, ForeignError> {
     let Some(format) = compression(bytes) else { return Ok(None) };
     let limit = FLOOR.saturating_add(EXPANSION.saturating_mul(bytes.len() as u64));
     let mut unpacked = Vec::new();
     let read = decoder(format, bytes)
         .and_then(|decoder| decoder.take(limit.saturating_add(1)).read_to_end(&mut unpacked));
     if let Err(error) = read {
-        return Err(ReadError::Packed { format, offset: unpacked.len() as u64, error });
+        return Err(ForeignError::Packed { format, offset: unpacked.len() as u64, error });
     }
     if unpacked.len() as u64 > limit {
-        return Err(ReadError::TooLarge { limit });
+        return Err(ForeignError::TooLarge { limit });
     }
     Ok(Some(unpacked))
 }

@@ -3,7 +3,7 @@
 use plumb_profile::{AddressSpace, EventId, FrameKind, Profile, StackId, ThreadId};
 
 use super::traces;
-use crate::foreign::{Assembly, Counted, Place, ReadError, TOO_LARGE, whole};
+use crate::foreign::{Assembly, Counted, ForeignError, Place, TOO_LARGE, whole};
 
 /// The first words of each text.
 const STARTS: [&[u8]; 6] = [
@@ -21,18 +21,18 @@ pub(crate) fn is(bytes: &[u8]) -> bool {
 }
 
 /// Reads the text.
-pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ForeignError> {
     if traces::is(bytes) {
         return traces::read(bytes);
     }
     let text = String::from_utf8_lossy(bytes);
     let mut reading = Reading::new(text.lines().next().unwrap_or_default());
     for (at, line) in text.lines().enumerate().skip(1) {
-        reading.line(line).map_err(|message| ReadError::Line { line: at + 1, message })?;
+        reading.line(line).map_err(|message| ForeignError::Line { line: at + 1, message })?;
     }
-    reading.end().map_err(|message| ReadError::Line { line: text.lines().count(), message })?;
+    reading.end().map_err(|message| ForeignError::Line { line: text.lines().count(), message })?;
     if reading.is_nameless {
-        return Err(ReadError::Unknown {
+        return Err(ForeignError::Unknown {
             looks: "a text of Go's runtime/pprof without the lines that name functions: save all of it, or the profile without `debug=`",
         });
     }

@@ -2,7 +2,7 @@
 
 use plumb_profile::{FrameKind, Profile};
 
-use crate::foreign::{Assembly, Counted, Place, ReadError};
+use crate::foreign::{Assembly, Counted, ForeignError, Place};
 
 /// Whether the first line is the header of a goroutine's stack.
 pub(super) fn is(bytes: &[u8]) -> bool {
@@ -11,7 +11,7 @@ pub(super) fn is(bytes: &[u8]) -> bool {
 }
 
 /// Reads all goroutines. The state becomes the name of the thread.
-pub(super) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
+pub(super) fn read(bytes: &[u8]) -> Result<Profile, ForeignError> {
     let text = String::from_utf8_lossy(bytes);
     let mut assembly = Assembly::new();
     let event = assembly.event("goroutines", "");

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::foreign::ReadError;
+use crate::foreign::ForeignError;
 
 /// Longest string kept, in bytes: a class file has names of up to 65,535 bytes, and many constants may refer to one string.
 const MOST_TEXT: usize = 65_535;
@@ -40,7 +40,7 @@ impl<'b> Bytes<'b> {
     }
 
     /// Returns the bytes from `start` to `end`.
-    pub fn part(&self, start: usize, end: usize) -> Result<Self, ReadError> {
+    pub fn part(&self, start: usize, end: usize) -> Result<Self, ForeignError> {
         let end = end.min(self.chunk.len());
         let part = Bytes { at: start.min(end), end, ..*self };
         if start < end { Ok(part) } else { Err(part.wrong("an offset points outside of the chunk")) }
@@ -55,11 +55,11 @@ impl<'b> Bytes<'b> {
         self.end - self.at
     }
 
-    pub fn wrong(&self, message: impl Into<String>) -> ReadError {
-        ReadError::Jfr { offset: self.base + self.at, message: message.into() }
+    pub fn wrong(&self, message: impl Into<String>) -> ForeignError {
+        ForeignError::Jfr { offset: self.base + self.at, message: message.into() }
     }
 
-    pub fn take(&mut self, length: usize) -> Result<&'b [u8], ReadError> {
+    pub fn take(&mut self, length: usize) -> Result<&'b [u8], ForeignError> {
         if length > self.left() {
             return Err(self.wrong(format!("{length} bytes are needed and {} are left", self.left())));
         }
@@ -68,18 +68,18 @@ impl<'b> Bytes<'b> {
         Ok(taken)
     }
 
-    pub fn byte(&mut self) -> Result<u8, ReadError> {
+    pub fn byte(&mut self) -> Result<u8, ForeignError> {
         Ok(self.take(1)?[0])
     }
 
     /// Reads an integer of `fixed` bytes if integers have a fixed length.
     /// It has that many bits in any case.
-    pub fn integer(&mut self, fixed: usize) -> Result<i64, ReadError> {
+    pub fn integer(&mut self, fixed: usize) -> Result<i64, ForeignError> {
         let number = self.wide(fixed)?;
         Ok(if fixed == 4 { i64::from(number as i32) } else { number })
     }
 
-    fn wide(&mut self, fixed: usize) -> Result<i64, ReadError> {
+    fn wide(&mut self, fixed: usize) -> Result<i64, ForeignError> {
         if !self.packed {
             let negative = |bytes: &[u8]| bytes.first().is_some_and(|first| first & 0x80 != 0);
             let bytes = self.take(fixed)?;
@@ -99,14 +99,14 @@ impl<'b> Bytes<'b> {
     }
 
     /// Reads the number of items that follow, each of which takes at least a byte.
-    pub fn count(&mut self, what: &str) -> Result<usize, ReadError> {
+    pub fn count(&mut self, what: &str) -> Result<usize, ForeignError> {
         let before = *self;
         let count = self.integer(4)?;
         let fits = usize::try_from(count).ok().filter(|&count| count <= self.left());
         fits.ok_or_else(|| before.wrong(format!("{count} {what} are more than the bytes that are left")))
     }
 
-    pub fn text(&mut self) -> Result<Text<'b>, ReadError> {
+    pub fn text(&mut self) -> Result<Text<'b>, ForeignError> {
         let before = *self;
         Ok(match self.byte()? {
             0 => Text::Null,

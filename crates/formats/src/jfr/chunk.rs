@@ -7,7 +7,7 @@ use super::bytes::Bytes;
 use super::event::JfrEvent;
 use super::types::Types;
 use super::value::{Value, skip};
-use crate::foreign::ReadError;
+use crate::foreign::ForeignError;
 
 /// Magic number of each chunk.
 pub(super) const MAGIC: &[u8] = b"FLR\0";
@@ -77,14 +77,14 @@ impl Clock {
 }
 
 /// Returns the length of the chunk at an offset of the file.
-pub(super) fn length(file: &[u8], offset: usize) -> Result<usize, ReadError> {
+pub(super) fn length(file: &[u8], offset: usize) -> Result<usize, ForeignError> {
     let mut head = Bytes::new(&file[offset..], offset);
     if head.take(MAGIC.len())? != MAGIC {
         return Err(head.wrong("there is no chunk"));
     }
     let major = head.integer(2)?;
     if !(1..=2).contains(&major) {
-        return Err(ReadError::Newer { found: u64::try_from(major).unwrap_or(0), known: 2 });
+        return Err(ForeignError::Newer { found: u64::try_from(major).unwrap_or(0), known: 2 });
     }
     head.integer(2)?;
     let size = head.integer(8)?;
@@ -100,7 +100,7 @@ pub(super) fn length(file: &[u8], offset: usize) -> Result<usize, ReadError> {
 
 impl<'b> Chunk<'b> {
     /// Reads the tables of the chunk `bytes`; `offset` is its position in the file.
-    pub fn read(bytes: &'b [u8], offset: usize) -> Result<Self, ReadError> {
+    pub fn read(bytes: &'b [u8], offset: usize) -> Result<Self, ForeignError> {
         let mut head = Bytes::new(bytes, offset);
         head.take(MAGIC.len() + 4 + 8)?;
         let (_, metadata) = (head.integer(8)?, head.integer(8)?);
@@ -136,7 +136,7 @@ impl<'b> Chunk<'b> {
     }
 
     /// Scans all events.
-    fn scan(&mut self) -> Result<(), ReadError> {
+    fn scan(&mut self) -> Result<(), ForeignError> {
         let mut at = HEAD;
         while at < HEAD.max(self.bytes.at() + self.bytes.left()) {
             let mut event = self.bytes.part(at, usize::MAX)?;
@@ -165,7 +165,7 @@ impl<'b> Chunk<'b> {
         Ok(())
     }
 
-    fn add_constants(&mut self, bytes: &mut Bytes<'b>) -> Result<(), ReadError> {
+    fn add_constants(&mut self, bytes: &mut Bytes<'b>) -> Result<(), ForeignError> {
         // Time, duration, position of the previous constants.
         for _ in 0..3 {
             bytes.integer(8)?;
@@ -186,12 +186,12 @@ impl<'b> Chunk<'b> {
     }
 
     /// Reads the values of an event.
-    pub fn event(&self, spot: Spot) -> Result<Value<'b>, ReadError> {
+    pub fn event(&self, spot: Spot) -> Result<Value<'b>, ForeignError> {
         Value::read(&self.types, spot.class, &mut self.bytes.part(spot.start, spot.end)?)
     }
 
     /// Creates an error at an event.
-    pub fn wrong(&self, spot: Spot, message: impl Into<String>) -> ReadError {
+    pub fn wrong(&self, spot: Spot, message: impl Into<String>) -> ForeignError {
         match self.bytes.part(spot.start, spot.end) {
             Ok(there) => there.wrong(message),
             Err(error) => error,
@@ -199,13 +199,13 @@ impl<'b> Chunk<'b> {
     }
 
     /// Reads a constant's value; `None` if there is none, as for null.
-    pub fn constant(&self, class: i64, number: i64) -> Result<Option<Value<'b>>, ReadError> {
+    pub fn constant(&self, class: i64, number: i64) -> Result<Option<Value<'b>>, ForeignError> {
         let Some(&at) = self.constants.get(&(class, number)) else { return Ok(None) };
         Value::read(&self.types, class, &mut self.bytes.part(at, usize::MAX)?).map(Some)
     }
 
     /// Returns a field's value, resolving a constant. A constant that refers to a constant is followed once: chains may be endless.
-    pub fn field(&self, object: &Value<'b>, name: &str) -> Result<Option<Value<'b>>, ReadError> {
+    pub fn field(&self, object: &Value<'b>, name: &str) -> Result<Option<Value<'b>>, ForeignError> {
         let mut value = object.field(&self.types, name).cloned();
         for _ in 0..2 {
             let Some(Value::Constant(class, number)) = value else { break };
@@ -223,7 +223,7 @@ impl<'b> Chunk<'b> {
     }
 
     /// Returns a text field, or that of an object that only contains text; empty if it is missing.
-    pub fn text(&self, object: &Value<'b>, name: &str) -> Result<String, ReadError> {
+    pub fn text(&self, object: &Value<'b>, name: &str) -> Result<String, ForeignError> {
         let mut value = self.field(object, name)?;
         for _ in 0..2 {
             value = match value {

@@ -24,7 +24,7 @@ use plumb_profile::Profile;
 pub use event::JfrEvent;
 pub use read::{JfrRecording, JfrSample, decode};
 
-use crate::foreign::ReadError;
+use crate::foreign::ForeignError;
 
 /// Whether the bytes begin like a JFR file.
 #[must_use]
@@ -33,6 +33,6 @@ pub fn is(bytes: &[u8]) -> bool {
 }
 
 /// Reads the decompressed file.
-pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ForeignError> {
     Ok(decode(bytes, usize::MAX)?.profile)
 }

@@ -8,7 +8,7 @@ use super::event::JfrEvent;
 use super::settings::Settings;
 use super::stacks::{ChunkStacks, NameBudget};
 use super::value::Value;
-use crate::foreign::{Assembly, Counted, ReadError, TOO_LARGE};
+use crate::foreign::{Assembly, Counted, ForeignError, TOO_LARGE};
 
 /// A sample.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ pub struct JfrRecording {
 ///
 /// # Errors
 /// If it is not a JFR file, is damaged before the end of its first chunk, or has more samples.
-pub fn decode(file: &[u8], most: usize) -> Result<JfrRecording, ReadError> {
+pub fn decode(file: &[u8], most: usize) -> Result<JfrRecording, ForeignError> {
     let mut reading = Reading {
         assembly: Assembly::new(),
         settings: Settings::default(),
@@ -84,7 +84,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn chunk(&mut self, chunk: &Chunk<'_>) -> Result<(), ReadError> {
+    fn chunk(&mut self, chunk: &Chunk<'_>) -> Result<(), ForeignError> {
         let begin = u64::try_from(chunk.clock.start_unix_ns).unwrap_or(0);
         let end = begin.saturating_add(u64::try_from(chunk.clock.duration_ns).unwrap_or(0));
         let (first, last) = self.times.unwrap_or((begin, end));
@@ -106,7 +106,7 @@ impl Reading {
         kind: JfrEvent,
         spot: Spot,
         stacks: &mut ChunkStacks,
-    ) -> Result<(), ReadError> {
+    ) -> Result<(), ForeignError> {
         if self.samples.len() >= self.most {
             return Err(
                 chunk.wrong(spot, format!("it has more than {} samples, which is the limit", self.most))
@@ -142,7 +142,7 @@ impl Reading {
         kind: JfrEvent,
         spot: Spot,
         event: &Value<'_>,
-    ) -> Result<(EventId, u64, u64), ReadError> {
+    ) -> Result<(EventId, u64, u64), ForeignError> {
         let negative = |what: &str, number: i64| chunk.wrong(spot, format!("its {what} is {number}"));
         let (name, unit) = kind.name();
         if let Some(field) = kind.weight() {

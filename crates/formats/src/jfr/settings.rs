@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::chunk::Chunk;
 use super::event::JfrEvent;
-use crate::foreign::ReadError;
+use crate::foreign::ForeignError;
 
 /// async-profiler's default interval in nanoseconds, and that of its wall clock.
 const DEFAULT_INTERVAL: u64 = 10_000_000;
@@ -45,7 +45,7 @@ impl Machine {
 
 impl Settings {
     /// Adds a chunk's settings.
-    pub fn add(&mut self, chunk: &Chunk<'_>) -> Result<(), ReadError> {
+    pub fn add(&mut self, chunk: &Chunk<'_>) -> Result<(), ForeignError> {
         for &spot in &chunk.settings {
             let event = chunk.event(spot)?;
             let (name, value) = (chunk.text(&event, "name")?, chunk.text(&event, "value")?);

@@ -7,7 +7,7 @@ use plumb_profile::{FrameId, FrameKind, StackId, ThreadId, Truncation};
 
 use super::chunk::Chunk;
 use super::value::Value;
-use crate::foreign::{Assembly, Place, ReadError};
+use crate::foreign::{Assembly, ForeignError, Place};
 
 /// Placeholder for the file of a Java method, which the format lacks.
 const JAVA: &str = "[java]";
@@ -26,10 +26,10 @@ impl NameBudget {
         Self(file.len().saturating_mul(NAMES_GROWTH).saturating_add(NAMES_FLOOR))
     }
 
-    fn spend(&mut self, length: usize) -> Result<(), ReadError> {
+    fn spend(&mut self, length: usize) -> Result<(), ForeignError> {
         let message = || "its names are longer than a file of this size can need".to_owned();
         self.0 =
-            self.0.checked_sub(length).ok_or_else(|| ReadError::Jfr { offset: 0, message: message() })?;
+            self.0.checked_sub(length).ok_or_else(|| ForeignError::Jfr { offset: 0, message: message() })?;
         Ok(())
     }
 }
@@ -74,7 +74,7 @@ impl ChunkStacks {
         event: &Value<'_>,
         assembly: &mut Assembly,
         names: &mut NameBudget,
-    ) -> Result<Option<StackId>, ReadError> {
+    ) -> Result<Option<StackId>, ForeignError> {
         let Some(&Value::Constant(class, number)) = event.field(&chunk.types, "stackTrace") else {
             return Ok(None);
         };
@@ -106,7 +106,7 @@ impl ChunkStacks {
         frame: &Value<'_>,
         assembly: &mut Assembly,
         names: &mut NameBudget,
-    ) -> Result<FrameId, ReadError> {
+    ) -> Result<FrameId, ForeignError> {
         let [method, line, kind] = ["method", "lineNumber", "type"].map(|name| chunk.number(frame, name));
         if let Some(&known) = self.frames.get(&(method, line, kind)) {
             return Ok(known);
@@ -141,7 +141,7 @@ impl ChunkStacks {
         Ok(id)
     }
 
-    fn method(&mut self, chunk: &Chunk<'_>, frame: &Value<'_>) -> Result<Method, ReadError> {
+    fn method(&mut self, chunk: &Chunk<'_>, frame: &Value<'_>) -> Result<Method, ForeignError> {
         let Some(method) = chunk.field(frame, "method")? else {
             return Ok(Method { name: "[unknown method]".into(), ..Method::default() });
         };
@@ -167,7 +167,7 @@ impl ChunkStacks {
         pid: Option<u32>,
         assembly: &mut Assembly,
         names: &mut NameBudget,
-    ) -> Result<ThreadId, ReadError> {
+    ) -> Result<ThreadId, ForeignError> {
         let field = match event.field(&chunk.types, "sampledThread") {
             Some(_) => "sampledThread",
             None => "eventThread",

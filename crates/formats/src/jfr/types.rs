@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::bytes::{Bytes, Text};
-use crate::foreign::ReadError;
+use crate::foreign::ForeignError;
 
 /// Deepest nesting of the elements that describe types: root, metadata, class, field, annotation, and possible additions.
 const MOST_DEEP: usize = 16;
@@ -66,7 +66,7 @@ impl Types {
     }
 
     /// Reads the event that describes types, after its header.
-    pub fn read(bytes: &mut Bytes<'_>) -> Result<Self, ReadError> {
+    pub fn read(bytes: &mut Bytes<'_>) -> Result<Self, ForeignError> {
         let count = bytes.count("strings")?;
         let mut strings = Vec::with_capacity(count);
         for _ in 0..count {
@@ -89,7 +89,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn string(&self, bytes: &mut Bytes<'_>) -> Result<&str, ReadError> {
+    fn string(&self, bytes: &mut Bytes<'_>) -> Result<&str, ForeignError> {
         let before = *bytes;
         let place = bytes.integer(4)?;
         let found = usize::try_from(place).ok().and_then(|place| self.strings.get(place));
@@ -103,7 +103,7 @@ impl Reading {
         name: &str,
         class: Option<&mut Type>,
         depth: usize,
-    ) -> Result<(), ReadError> {
+    ) -> Result<(), ForeignError> {
         if depth > MOST_DEEP {
             return Err(bytes.wrong("descriptions of types nest too deep"));
         }

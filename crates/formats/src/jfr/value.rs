@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::bytes::{Bytes, Text};
 use super::types::{Field, Kind, Type, Types};
-use crate::foreign::ReadError;
+use crate::foreign::ForeignError;
 
 /// Deepest nesting of values. Endlessly nested ones are stored as constants.
 const MOST_DEEP: usize = 16;
@@ -26,7 +26,7 @@ pub(super) enum Value<'b> {
 
 impl<'b> Value<'b> {
     /// Reads a value of a type.
-    pub fn read(types: &Types, class: i64, bytes: &mut Bytes<'b>) -> Result<Self, ReadError> {
+    pub fn read(types: &Types, class: i64, bytes: &mut Bytes<'b>) -> Result<Self, ForeignError> {
         read(types, class, bytes, 0)
     }
 
@@ -38,14 +38,24 @@ impl<'b> Value<'b> {
     }
 }
 
-fn type_of<'t>(types: &'t Types, class: i64, bytes: &Bytes<'_>, depth: usize) -> Result<&'t Type, ReadError> {
+fn type_of<'t>(
+    types: &'t Types,
+    class: i64,
+    bytes: &Bytes<'_>,
+    depth: usize,
+) -> Result<&'t Type, ForeignError> {
     if depth > MOST_DEEP {
         return Err(bytes.wrong("values nest too deep"));
     }
     types.get(class).ok_or_else(|| bytes.wrong(format!("there is no type {class}")))
 }
 
-fn read<'b>(types: &Types, class: i64, bytes: &mut Bytes<'b>, depth: usize) -> Result<Value<'b>, ReadError> {
+fn read<'b>(
+    types: &Types,
+    class: i64,
+    bytes: &mut Bytes<'b>,
+    depth: usize,
+) -> Result<Value<'b>, ForeignError> {
     let one = type_of(types, class, bytes, depth)?;
     Ok(match one.kind {
         Kind::Integer(fixed) => Value::Number(bytes.integer(fixed)?),
@@ -78,7 +88,7 @@ fn read<'b>(types: &Types, class: i64, bytes: &mut Bytes<'b>, depth: usize) -> R
 }
 
 /// Checks that each field of a type can take its byte: fields without bytes would make values endless.
-fn has_bytes(one: &Type, bytes: &Bytes<'_>) -> Result<(), ReadError> {
+fn has_bytes(one: &Type, bytes: &Bytes<'_>) -> Result<(), ForeignError> {
     if one.fields.is_empty() || one.fields.len() > bytes.left() {
         let (fields, left) = (one.fields.len(), bytes.left());
         return Err(bytes.wrong(format!("{} has {fields} fields, with {left} bytes left", one.name)));
@@ -91,7 +101,7 @@ fn single<'b>(
     field: &Field,
     bytes: &mut Bytes<'b>,
     depth: usize,
-) -> Result<Value<'b>, ReadError> {
+) -> Result<Value<'b>, ForeignError> {
     match field.constant {
         true => Ok(Value::Constant(field.class, bytes.integer(8)?)),
         false => read(types, field.class, bytes, depth + 1),
@@ -99,11 +109,11 @@ fn single<'b>(
 }
 
 /// Skips a value of a type.
-pub(super) fn skip(types: &Types, class: i64, bytes: &mut Bytes<'_>) -> Result<(), ReadError> {
+pub(super) fn skip(types: &Types, class: i64, bytes: &mut Bytes<'_>) -> Result<(), ForeignError> {
     skip_in(types, class, bytes, 0)
 }
 
-fn skip_in(types: &Types, class: i64, bytes: &mut Bytes<'_>, depth: usize) -> Result<(), ReadError> {
+fn skip_in(types: &Types, class: i64, bytes: &mut Bytes<'_>, depth: usize) -> Result<(), ForeignError> {
     let one = type_of(types, class, bytes, depth)?;
     match one.kind {
         Kind::Integer(fixed) => _ = bytes.integer(fixed)?,

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The reason why nothing of a perf.data file could be read. Later errors are counted in [`Loss`] instead.
 #[derive(Debug)]
-pub enum ReadError {
+pub enum PerfDataError {
     /// The input could not be read.
     Input {
         /// Offset in the file.
@@ -23,22 +23,24 @@ pub enum ReadError {
     },
 }
 
-impl fmt::Display for ReadError {
+impl fmt::Display for PerfDataError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ReadError::Input { offset, error } => write!(f, "at offset {offset}: {error}"),
-            ReadError::NotPerfData => f.write_str("not a perf.data file: it does not begin with PERFILE2"),
-            ReadError::Header { offset, message } => {
+            PerfDataError::Input { offset, error } => write!(f, "at offset {offset}: {error}"),
+            PerfDataError::NotPerfData => {
+                f.write_str("not a perf.data file: it does not begin with PERFILE2")
+            }
+            PerfDataError::Header { offset, message } => {
                 write!(f, "the perf.data header is damaged at offset {offset}: {message}")
             }
         }
     }
 }
 
-impl std::error::Error for ReadError {
+impl std::error::Error for PerfDataError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            ReadError::Input { error, .. } => Some(error),
+            PerfDataError::Input { error, .. } => Some(error),
             _ => None,
         }
     }

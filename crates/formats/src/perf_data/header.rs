@@ -6,7 +6,7 @@ use linux_perf_event_reader::Endianness;
 
 use super::attr::Attr;
 use super::bytes::Bytes;
-use super::error::{Loss, ReadError};
+use super::error::{Loss, PerfDataError};
 use super::event::EventDesc;
 use super::features::Header;
 
@@ -68,11 +68,12 @@ pub(super) fn read<R: Read + Seek>(
     endian: Endianness,
     file_size: u64,
     loss: &mut Loss,
-) -> Result<(Header, Section), ReadError> {
-    let failed = |offset| move |error| ReadError::Input { offset, error };
+) -> Result<(Header, Section), PerfDataError> {
+    let failed = |offset| move |error| PerfDataError::Input { offset, error };
     let bytes = section(input, Section { offset: Magic::BYTES, size: REST }).map_err(failed(Magic::BYTES))?;
     let mut bytes = Bytes::new(&bytes, endian);
-    let cut_off = || ReadError::Header { offset: file_size, message: "the file ends in its header".into() };
+    let cut_off =
+        || PerfDataError::Header { offset: file_size, message: "the file ends in its header".into() };
     let attr_size = bytes.u64().ok_or_else(cut_off)?;
     let attrs = Section::parse(&mut bytes).ok_or_else(cut_off)?;
     let mut data = Section::parse(&mut bytes).ok_or_else(cut_off)?;
@@ -82,7 +83,7 @@ pub(super) fn read<R: Read + Seek>(
     let mut header = Header { events: events(input, attrs, attr_size, endian)?, ..Header::default() };
     if data.offset > file_size {
         let message = format!("the data should begin at {}, beyond the end of the file", data.offset);
-        return Err(ReadError::Header { offset: 40, message });
+        return Err(PerfDataError::Header { offset: 40, message });
     }
     if data.size == 0 {
         data.size = file_size - data.offset;
@@ -107,9 +108,9 @@ fn events<R: Read + Seek>(
     attrs: Section,
     attr_size: u64,
     endian: Endianness,
-) -> Result<Vec<EventDesc>, ReadError> {
-    let failed = |error| ReadError::Input { offset: attrs.offset, error };
-    let wrong = |message: &str| ReadError::Header { offset: attrs.offset, message: message.into() };
+) -> Result<Vec<EventDesc>, PerfDataError> {
+    let failed = |error| PerfDataError::Input { offset: attrs.offset, error };
+    let wrong = |message: &str| PerfDataError::Header { offset: attrs.offset, message: message.into() };
     let bytes = section(input, attrs).map_err(failed)?;
     let entry = usize::try_from(attr_size).ok().filter(|&size| (16 + 64..=1 << 16).contains(&size));
     let entry = entry.ok_or_else(|| wrong("attributes of an impossible size"))?;

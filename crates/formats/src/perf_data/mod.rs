@@ -20,7 +20,7 @@ mod read;
 mod rounds;
 mod stream;
 
-pub use error::{Loss, ReadError};
+pub use error::{Loss, PerfDataError};
 pub use event::EventDesc;
 pub use features::Header;
 pub use read::{PerfData, Record};

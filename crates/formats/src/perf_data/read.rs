@@ -10,7 +10,7 @@ use std::io::{Read, Seek, SeekFrom};
 use linux_perf_event_reader::{RawData, RawEventRecord};
 
 use super::decoder::{Decoder, Waiting};
-use super::error::{Loss, ReadError};
+use super::error::{Loss, PerfDataError};
 use super::event::EventDesc;
 use super::features::Header;
 use super::header::{self, Magic, Section};
@@ -54,11 +54,11 @@ impl<R: Read + Seek> PerfData<R> {
     /// Opens a perf.data file, in file mode or in pipe mode (`perf record -o -`).
     ///
     /// Memory is bounded by the ring buffers that perf drained in one round, not by the file.
-    pub fn open(mut input: R) -> Result<Self, ReadError> {
-        let failed = |error| ReadError::Input { offset: 0, error };
+    pub fn open(mut input: R) -> Result<Self, PerfDataError> {
+        let failed = |error| PerfDataError::Input { offset: 0, error };
         let size = input.seek(SeekFrom::End(0)).map_err(failed)?;
         let start = header::section(&mut input, Section { offset: 0, size: Magic::BYTES }).map_err(failed)?;
-        let magic = Magic::parse(&start).ok_or(ReadError::NotPerfData)?;
+        let magic = Magic::parse(&start).ok_or(PerfDataError::NotPerfData)?;
         let mut loss = Loss::default();
         let (header, data) = if magic.size == Magic::BYTES {
             // In pipe mode the recorder cannot know where the data ends.
@@ -83,16 +83,19 @@ impl<R: Read + Seek> PerfData<R> {
         // In pipe mode the first records describe the events.
         perf_data.sources[0].fill(&mut perf_data.decoder);
         if perf_data.header().events.is_empty() {
-            return Err(ReadError::Header { offset: Magic::BYTES, message: "it describes no events".into() });
+            return Err(PerfDataError::Header {
+                offset: Magic::BYTES,
+                message: "it describes no events".into(),
+            });
         }
         Ok(perf_data)
     }
 
     /// Adds the other files of the directory, with their names in warnings. Call it once, before the first record is taken.
-    pub fn add_files(&mut self, files: Vec<(String, R)>) -> Result<(), ReadError> {
+    pub fn add_files(&mut self, files: Vec<(String, R)>) -> Result<(), PerfDataError> {
         let count = files.len();
         for (name, mut input) in files {
-            let failed = |error| ReadError::Input { offset: 0, error };
+            let failed = |error| PerfDataError::Input { offset: 0, error };
             let size = input.seek(SeekFrom::End(0)).map_err(failed)?;
             input.rewind().map_err(failed)?;
             let mut source = Source {

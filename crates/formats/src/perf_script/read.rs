@@ -4,7 +4,7 @@ use plumb_profile::{AddressSpace, FrameId, Profile, Sample};
 
 use super::head::{Head, head};
 use crate::escape::unescaped;
-use crate::foreign::{Assembly, Place, ReadError};
+use crate::foreign::{Assembly, ForeignError, Place};
 
 /// Most bytes of comments and empty lines that the first line of a sample may have before it. `--header` prints some hundred bytes for each BPF
 /// program, processor and node of memory.
@@ -18,7 +18,7 @@ pub(crate) fn is(bytes: &[u8]) -> bool {
 }
 
 /// Reads all samples.
-pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ForeignError> {
     let mut reading = Reading {
         assembly: Assembly::new(),
         sample: None,

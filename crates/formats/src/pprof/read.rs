@@ -6,7 +6,7 @@ use plumb_profile::{AddressSpace, BuildId, EventId, FrameId, Profile, StackId, T
 use prost::Message;
 
 use super::message;
-use crate::foreign::{Assembly, Counted, Place, ReadError, TOO_LARGE};
+use crate::foreign::{Assembly, Counted, ForeignError, Place, TOO_LARGE};
 
 /// Whether the bytes may be such a message: its first field is a known one.
 pub(crate) fn is(bytes: &[u8]) -> bool {
@@ -16,7 +16,7 @@ pub(crate) fn is(bytes: &[u8]) -> bool {
 }
 
 /// Reads the decompressed message.
-pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ForeignError> {
     let message = decode(bytes, Most::default())?;
     let mut reading = Reading::new(&message)?;
     reading.samples()?;
@@ -43,7 +43,7 @@ impl Default for Most {
 }
 
 /// Decodes the decompressed message field by field, so that an error has a position.
-pub fn decode(bytes: &[u8], most: Most) -> Result<message::Profile, ReadError> {
+pub fn decode(bytes: &[u8], most: Most) -> Result<message::Profile, ForeignError> {
     let mut message = message::Profile::default();
     for field in Fields::of(bytes) {
         merge(&mut message, &field?, most)?;
@@ -52,7 +52,7 @@ pub fn decode(bytes: &[u8], most: Most) -> Result<message::Profile, ReadError> {
 }
 
 /// As [`decode`], without the samples, which [`samples`] decodes one by one: all of them together take ten times as much memory as the message.
-pub fn decode_tables(bytes: &[u8], most: Most) -> Result<message::Profile, ReadError> {
+pub fn decode_tables(bytes: &[u8], most: Most) -> Result<message::Profile, ForeignError> {
     let mut message = message::Profile::default();
     for field in Fields::of(bytes) {
         let field = field?;
@@ -68,9 +68,9 @@ pub fn decode_tables(bytes: &[u8], most: Most) -> Result<message::Profile, ReadE
 pub fn samples(
     bytes: &[u8],
     most: usize,
-) -> impl Iterator<Item = Result<message::PprofSample, ReadError>> + '_ {
+) -> impl Iterator<Item = Result<message::PprofSample, ForeignError>> + '_ {
     let decoded = move |field: Field<'_>| {
-        let damaged = |message: String| ReadError::Message { offset: field.offset, message };
+        let damaged = |message: String| ForeignError::Message { offset: field.offset, message };
         if field.bytes.len() > most {
             let message = format!("a sample takes {} bytes; limit {most}", field.bytes.len());
             return Err(damaged(message));
@@ -79,15 +79,15 @@ pub fn samples(
         one.merge(field.bytes).map_err(|error| damaged(error.to_string()))?;
         Ok(one.sample.pop().unwrap_or_default())
     };
-    let is_sample = |field: &Result<Field<'_>, ReadError>| match field {
+    let is_sample = |field: &Result<Field<'_>, ForeignError>| match field {
         Ok(field) => field.number == SAMPLE,
         Err(_) => true,
     };
     Fields::of(bytes).filter(is_sample).map(move |field| decoded(field?))
 }
 
-fn merge(message: &mut message::Profile, field: &Field<'_>, most: Most) -> Result<(), ReadError> {
-    let damaged = |message: String| ReadError::Message { offset: field.offset, message };
+fn merge(message: &mut message::Profile, field: &Field<'_>, most: Most) -> Result<(), ForeignError> {
+    let damaged = |message: String| ForeignError::Message { offset: field.offset, message };
     if field.number == LOCATION && field.bytes.len() > most.location {
         let (bytes, most) = (field.bytes.len(), most.location);
         return Err(damaged(format!("a location with its inlined calls takes {bytes} bytes; limit {most}")));
@@ -121,7 +121,7 @@ impl<'b> Fields<'b> {
 }
 
 impl<'b> Iterator for Fields<'b> {
-    type Item = Result<Field<'b>, ReadError>;
+    type Item = Result<Field<'b>, ForeignError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let (offset, rest) = (self.offset, &self.bytes[self.offset..]);
@@ -133,7 +133,7 @@ impl<'b> Iterator for Fields<'b> {
         let Some((number, end)) = end else {
             self.offset = self.bytes.len();
             let message = "truncated field or invalid key".into();
-            return Some(Err(ReadError::Message { offset, message }));
+            return Some(Err(ForeignError::Message { offset, message }));
         };
         let length = rest.len() - value.len() + end;
         self.offset += length;
@@ -221,7 +221,7 @@ fn by_id(ids: impl Iterator<Item = u64>) -> HashMap<u64, usize> {
 }
 
 impl<'m> Reading<'m> {
-    fn new(message: &'m message::Profile) -> Result<Self, ReadError> {
+    fn new(message: &'m message::Profile) -> Result<Self, ForeignError> {
         let mut reading = Reading {
             message,
             assembly: Assembly::new(),
@@ -236,9 +236,9 @@ impl<'m> Reading<'m> {
         Ok(reading)
     }
 
-    fn text(&self, index: i64, table: &'static str, row: usize) -> Result<&'m str, ReadError> {
+    fn text(&self, index: i64, table: &'static str, row: usize) -> Result<&'m str, ForeignError> {
         let text = usize::try_from(index).ok().and_then(|index| self.message.string_table.get(index));
-        text.map(String::as_str).ok_or_else(|| ReadError::Row {
+        text.map(String::as_str).ok_or_else(|| ForeignError::Row {
             table,
             row,
             message: format!("there is no string {index}"),
@@ -246,7 +246,7 @@ impl<'m> Reading<'m> {
     }
 
     /// Returns the events: first the one that the file shows by default.
-    fn types(&mut self) -> Result<(), ReadError> {
+    fn types(&mut self) -> Result<(), ForeignError> {
         let message = self.message;
         let mut types = Vec::new();
         for (row, one) in message.sample_type.iter().enumerate() {
@@ -279,11 +279,11 @@ impl<'m> Reading<'m> {
         Ok(())
     }
 
-    fn samples(&mut self) -> Result<(), ReadError> {
+    fn samples(&mut self) -> Result<(), ForeignError> {
         let message = self.message;
         let mut counted = Vec::new();
         for (row, sample) in message.sample.iter().enumerate() {
-            let wrong = |message: String| ReadError::Row { table: "sample", row, message };
+            let wrong = |message: String| ForeignError::Row { table: "sample", row, message };
             if sample.value.len() != message.sample_type.len() {
                 return Err(wrong(format!(
                     "it has {} values of {} types",
@@ -326,7 +326,7 @@ impl<'m> Reading<'m> {
         })
     }
 
-    fn thread(&mut self, row: usize, labels: &[message::Label]) -> Result<ThreadId, ReadError> {
+    fn thread(&mut self, row: usize, labels: &[message::Label]) -> Result<ThreadId, ForeignError> {
         let (mut pid, mut tid, mut comm) = (None, None, "");
         for label in labels {
             let (key, text) = (self.text(label.key, "sample", row)?, self.text(label.text, "sample", row)?);
@@ -342,14 +342,14 @@ impl<'m> Reading<'m> {
         Ok(self.assembly.thread(pid, tid, comm, ""))
     }
 
-    fn stack(&mut self, row: usize, locations: &[u64]) -> Result<Option<StackId>, ReadError> {
+    fn stack(&mut self, row: usize, locations: &[u64]) -> Result<Option<StackId>, ForeignError> {
         let mut frames = Vec::with_capacity(locations.len());
         for (depth, &id) in locations.iter().enumerate() {
             let frame = match self.frames.get(&id) {
                 Some(&known) => known,
                 None => {
                     let place = self.locations.get(&id).copied();
-                    let place = place.ok_or_else(|| ReadError::Row {
+                    let place = place.ok_or_else(|| ForeignError::Row {
                         table: "sample",
                         row,
                         message: format!("there is no location {id}"),
@@ -364,12 +364,12 @@ impl<'m> Reading<'m> {
         Ok(self.assembly.profile.add_stack(&frames))
     }
 
-    fn frame(&mut self, row: usize, outermost: bool) -> Result<FrameId, ReadError> {
+    fn frame(&mut self, row: usize, outermost: bool) -> Result<FrameId, ForeignError> {
         let location = &self.message.location[row];
         let mut places = Vec::with_capacity(location.line.len());
         for (depth, line) in location.line.iter().enumerate() {
             let function = self.functions.get(&line.function_id).copied();
-            let wrong = |message| ReadError::Row { table: "location", row, message };
+            let wrong = |message| ForeignError::Row { table: "location", row, message };
             let function =
                 function.ok_or_else(|| wrong(format!("there is no function {}", line.function_id)))?;
             let one = self.message.function[function];
@@ -407,7 +407,7 @@ impl<'m> Reading<'m> {
         &self,
         location: &message::Location,
         mapping: Option<usize>,
-    ) -> Result<(&'m str, u64, AddressSpace, Option<BuildId>), ReadError> {
+    ) -> Result<(&'m str, u64, AddressSpace, Option<BuildId>), ForeignError> {
         let Some(row) = mapping else { return Ok(("", location.address, AddressSpace::Avma, None)) };
         let one = &self.message.mapping[row];
         let path = self.text(one.filename, "mapping", row)?;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use plumb_profile::{EventId, FrameId, FrameKind, Profile, StackId, ThreadId};
 use serde::Deserialize;
 
-use crate::foreign::{Assembly, Counted, Place, ReadError, TOO_LARGE, whole};
+use crate::foreign::{Assembly, Counted, ForeignError, Place, TOO_LARGE, whole};
 
 #[derive(Deserialize)]
 struct File<'a> {
@@ -68,7 +68,7 @@ enum Kind {
 }
 
 /// Reads the file.
-pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ForeignError> {
     let file: File<'_> = serde_json::from_slice(bytes)?;
     let mut reading = Reading { assembly: Assembly::new(), frames: Vec::new(), inexact: 0 };
     for frame in &file.shared.frames {
@@ -83,7 +83,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     }
     let mut timed = true;
     for (row, one) in file.profiles.iter().enumerate() {
-        let wrong = |message: String| ReadError::Row { table: "profiles", row, message };
+        let wrong = |message: String| ForeignError::Row { table: "profiles", row, message };
         match &*one.kind {
             "sampled" => {
                 timed = false;

@@ -6,7 +6,7 @@ use plumb_profile::Profile;
 use serde::Deserialize;
 
 use super::samples::{Node, Samples};
-use crate::foreign::{Assembly, ReadError};
+use crate::foreign::{Assembly, ForeignError};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -26,7 +26,7 @@ struct File<'a> {
 }
 
 /// Reads the file.
-pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ForeignError> {
     let file: File<'_> = serde_json::from_slice(bytes)?;
     let mut assembly = Assembly::new();
     let event = assembly.event("time", "ns");

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use plumb_profile::{EventId, FrameId, FrameKind, StackId, ThreadId};
 use serde::Deserialize;
 
-use crate::foreign::{Assembly, Counted, Place, ReadError, TOO_LARGE, whole};
+use crate::foreign::{Assembly, Counted, ForeignError, Place, TOO_LARGE, whole};
 
 /// A function at a call site. It refers to its children in a file, and to its parent in a trace.
 #[derive(Clone, Deserialize)]
@@ -57,7 +57,7 @@ impl Samples {
     }
 
     /// Adds nodes, in any order.
-    pub fn add_nodes(&mut self, assembly: &mut Assembly, nodes: &[Node<'_>]) -> Result<(), ReadError> {
+    pub fn add_nodes(&mut self, assembly: &mut Assembly, nodes: &[Node<'_>]) -> Result<(), ForeignError> {
         for node in nodes {
             let frame = &node.call_frame;
             let name = if frame.function_name.is_empty() { "(anonymous)" } else { &frame.function_name };
@@ -72,7 +72,7 @@ impl Samples {
         }
         for (row, node) in nodes.iter().enumerate() {
             for child in &node.children {
-                let known = self.nodes.get_mut(child).ok_or_else(|| ReadError::Row {
+                let known = self.nodes.get_mut(child).ok_or_else(|| ForeignError::Row {
                     table: "nodes",
                     row,
                     message: format!("there is no node {child}"),
@@ -84,9 +84,9 @@ impl Samples {
     }
 
     /// Adds the nodes of samples, and the microseconds before each.
-    pub fn add(&mut self, samples: &[u64], deltas: &[f64]) -> Result<(), ReadError> {
+    pub fn add(&mut self, samples: &[u64], deltas: &[f64]) -> Result<(), ForeignError> {
         if samples.len() != deltas.len() {
-            return Err(ReadError::Row {
+            return Err(ForeignError::Row {
                 table: "samples",
                 row: samples.len().min(deltas.len()),
                 message: format!("there are {} samples and {} time deltas", samples.len(), deltas.len()),
@@ -107,13 +107,13 @@ impl Samples {
         thread: ThreadId,
         event: EventId,
         end: Option<f64>,
-    ) -> Result<u64, ReadError> {
+    ) -> Result<u64, ForeignError> {
         let mut samples = std::mem::take(&mut self.samples);
         // V8's sampling thread may write them late.
         samples.sort_by(|one, other| one.0.total_cmp(&other.0));
         let mut idle_ns = 0_u64;
         for (row, &(time, node)) in samples.iter().enumerate() {
-            let wrong = |message: String| ReadError::Row { table: "samples", row, message };
+            let wrong = |message: String| ForeignError::Row { table: "samples", row, message };
             let next = samples.get(row + 1).map(|next| next.0).or(end).unwrap_or(time).max(time);
             let (weight, _) = whole((next - time) * 1e3).map_err(|why| wrong(format!("its time {why}")))?;
             let known = self.nodes.get(&node).ok_or_else(|| wrong(format!("there is no node {node}")))?;

@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 use super::Shown;
 use crate::loaded;
 use crate::render::change as words;
-use crate::render::flame::{Facts, Format};
+use crate::render::flame::{Facts, FlameFormat};
 
 /// The file's content.
-pub(super) fn draw(shown: &Shown<'_, '_>, format: Format) -> Result<Vec<u8>> {
+pub(super) fn draw(shown: &Shown<'_, '_>, format: FlameFormat) -> Result<Vec<u8>> {
     match format {
-        Format::Html => page(shown),
-        Format::Svg => svg(&DiffFlame::new(shown.diff), &facts(shown), shown),
+        FlameFormat::Html => page(shown),
+        FlameFormat::Svg => svg(&DiffFlame::new(shown.diff), &facts(shown), shown),
     }
 }
 

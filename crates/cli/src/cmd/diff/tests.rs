@@ -205,7 +205,7 @@ fn the_page_gets_what_its_tests_read() {
 
 #[test]
 fn pictures_show_what_vanished() {
-    let svg = with_shown(&[], |shown| picture::draw(shown, flame::Format::Svg).expect("it is drawn"));
+    let svg = with_shown(&[], |shown| picture::draw(shown, flame::FlameFormat::Svg).expect("it is drawn"));
     let svg = String::from_utf8(svg).expect("it is text");
     let fill = |name: &str| {
         let from = svg.find(&format!("<title>{name}")).unwrap_or_else(|| panic!("{name}"));
@@ -219,7 +219,7 @@ fn pictures_show_what_vanished() {
     assert_eq!(fill("take").as_deref(), Some("rgb(222,224,227)"));
     // 4.4 of 4.4 + 0.3 + 0.005 + 0.01 + 0.002 s.
     assert!(svg.contains("<title>getenv\u{2060}\u{2060}\u{2060}\u{2060} (4,400,000,000 ns, 93.2"), "{svg}");
-    let page = with_shown(&[], |shown| picture::draw(shown, flame::Format::Html).expect("it is drawn"));
+    let page = with_shown(&[], |shown| picture::draw(shown, flame::FlameFormat::Html).expect("it is drawn"));
     assert!(
         String::from_utf8(page)
             .is_ok_and(|page| page.contains("<title>old.plumb → new.plumb · plumb diff</title>"))

@@ -9,7 +9,7 @@ use plumb_profile::{
     Profile, Sample, Samples, Scope, Truncation,
 };
 
-use super::{Args, Facts, Format, draw, format_of, svg};
+use super::{Args, Facts, FlameFormat, draw, format_of, svg};
 use crate::loaded;
 use crate::words::parsed;
 use plumb_documents::flame::payload;
@@ -249,8 +249,8 @@ fn equal_input_gives_equal_files() {
 #[test]
 fn the_name_says_what_is_written() {
     let format = |name: &str| format_of(std::path::Path::new(name)).ok();
-    assert_eq!(format("flame.html"), Some(Format::Html));
-    assert_eq!(format("a.b.SVG"), Some(Format::Svg));
+    assert_eq!(format("flame.html"), Some(FlameFormat::Html));
+    assert_eq!(format("a.b.SVG"), Some(FlameFormat::Svg));
     assert_eq!(format("flame.png"), None);
     assert_eq!(format("flame"), None);
 }
@@ -262,7 +262,7 @@ fn of_a_machine_programs_are_kept_apart_unless_it_is_asked_for_otherwise() {
         profile.meta.scope = scope;
         let args = parsed::<Args>("flame", words).expect("they are taken");
         let recording = loaded::recording("app.plumb", Arc::new(profile.clone()));
-        let svg = draw(&recording, &Filter::default(), &args, Format::Svg).expect("it has samples");
+        let svg = draw(&recording, &Filter::default(), &args, FlameFormat::Svg).expect("it has samples");
         String::from_utf8(svg).expect("it is text").contains("<title>app (")
     };
     assert!(has_comm(Scope::System, &[]));

@@ -13,7 +13,7 @@ pub use plumb_documents::flame::Facts;
 
 /// File format of a flame graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Format {
+pub enum FlameFormat {
     Html,
     Svg,
 }
@@ -26,10 +26,12 @@ pub fn write(output: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// The format for a file name.
-pub fn format_of(output: &Path) -> Result<Format> {
+pub fn format_of(output: &Path) -> Result<FlameFormat> {
     match output.extension().and_then(|extension| extension.to_str()) {
-        Some(end) if end.eq_ignore_ascii_case("html") || end.eq_ignore_ascii_case("htm") => Ok(Format::Html),
-        Some(end) if end.eq_ignore_ascii_case("svg") => Ok(Format::Svg),
+        Some(end) if end.eq_ignore_ascii_case("html") || end.eq_ignore_ascii_case("htm") => {
+            Ok(FlameFormat::Html)
+        }
+        Some(end) if end.eq_ignore_ascii_case("svg") => Ok(FlameFormat::Svg),
         _ => bail!("{}: the name has to end in .html or .svg", output.display()),
     }
 }
