@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use plumb_process::Host;
 use plumb_profile::Profile;
+use plumb_record::EndedWindows;
 
 use crate::bursts::Bursts;
-use crate::capture::{Capture, Ended};
+use crate::capture::Capture;
 use crate::clock::{OpenWindow, unix_ns_of_samples};
 use crate::cost::CostMeter;
 use crate::delivery::{Delivery, PreparedDelivery};
@@ -15,8 +16,8 @@ use crate::error::AgentError;
 use crate::figures::WindowFigures;
 use crate::kernel_time::KernelTime;
 use crate::labels::ProcessDirectory;
+use crate::measured::MeasuredWindows;
 use crate::observe::{self, Observer};
-use crate::off_cpu::OffCpuWindows;
 use crate::options::AgentOptions;
 use crate::other_agents::other_agents;
 use crate::privileges::{missing, shortcomings};
@@ -28,7 +29,7 @@ use crate::window::{self, ClosedWindow, WindowFacts};
 
 /// Interval between two inspections of new processes and frames.
 const LOOK: Duration = Duration::from_secs(1);
-/// Longest time that off-CPU records wait in their rings; the rings hold a few seconds of them.
+/// Longest time that the records of a measured quantity wait in their rings; the rings hold a few seconds of them.
 const READ: Duration = Duration::from_millis(250);
 /// Service name under which the agent reports itself.
 const OWN_SERVICE: &str = "plumb-agent";
@@ -44,7 +45,7 @@ pub struct Agent {
     interval: Duration,
     capture: Capture,
     directory: ProcessDirectory,
-    off_cpu: Option<OffCpuWindows>,
+    measured: Option<MeasuredWindows>,
     kernel_time: Option<KernelTime>,
     counts_processes: bool,
     delivery: Delivery,
@@ -90,7 +91,7 @@ impl Agent {
         // From here on, signals are blocked in this thread and in threads started later; the recorder reads them.
         let capture = Capture::begin(options, None)?;
         let directory = || ProcessDirectory::new(common.iter().cloned().collect(), options.rules.clone());
-        let off_cpu = OffCpuWindows::begin(options, directory(), own.clone())?;
+        let measured = MeasuredWindows::begin(options, directory(), own.clone())?;
         let delivery = delivery.begin(totals.clone())?;
         let symbols = SymbolUpload::begin(options)?;
         // Before the observer starts: tracing a service adds to the cost of a system call.
@@ -109,7 +110,7 @@ impl Agent {
         Ok(Self {
             interval,
             directory: directory(),
-            off_cpu,
+            measured,
             kernel_time,
             counts_processes: options.profiles.processes,
             delivery,
@@ -119,7 +120,7 @@ impl Agent {
             window: OpenWindow::begin(interval),
             own,
             spending: Spending::begin(options, meter, capture.frequency_hz()),
-            lost: capture.lost(),
+            lost: capture.recording.lost(),
             has_left_names: false,
             capture,
         })
@@ -138,15 +139,15 @@ impl Agent {
                 return Ok(self.end());
             }
             if self.window.left().is_zero() {
-                let (facts, cost) = self.facts(self.capture.lost());
-                let taken = self.capture.take();
+                let (facts, cost) = self.facts(self.capture.recording.lost());
+                let taken = self.capture.recording.take();
                 self.symbols.note(&taken);
                 self.leave_names();
                 self.directory.learn(taken.cgroups);
                 self.close(&taken.profile, facts, &cost);
                 drop(taken.profile);
                 self.capture.trim();
-                self.close_off_cpu(facts);
+                self.close_measured(facts);
                 self.window = OpenWindow::begin(self.interval);
                 self.look_at_cost();
                 looked = Instant::now();
@@ -157,11 +158,11 @@ impl Agent {
                     self.leave_names();
                 }
                 let (directory, kernel_time) = (&mut self.directory, &mut self.kernel_time);
-                self.capture.look(finds_names, |profile| {
+                self.capture.recording.look(finds_names, |profile| {
                     directory.look(profile);
                     kernel_time.iter_mut().for_each(|kernel_time| kernel_time.look(profile, directory));
                 });
-                self.off_cpu.iter_mut().for_each(|off_cpu| off_cpu.look(finds_names));
+                self.measured.iter_mut().for_each(|measured| measured.look(finds_names));
                 self.look_at_cost();
             }
         }
@@ -173,8 +174,8 @@ impl Agent {
             kernel_time.sweep();
             timeout = timeout.min(kernel_time.left());
         }
-        let Some(off_cpu) = &mut self.off_cpu else { return self.capture.step(timeout) };
-        off_cpu.step()?;
+        let Some(measured) = &mut self.measured else { return self.capture.step(timeout) };
+        measured.step()?;
         self.capture.step(timeout.min(READ))
     }
 
@@ -195,8 +196,8 @@ impl Agent {
     fn leave_names(&mut self) {
         if let Some(left) = self.symbols.left_names() {
             self.has_left_names = true;
-            self.off_cpu.iter_mut().for_each(|off_cpu| off_cpu.leave_identified(left.clone()));
-            self.capture.leave_identified(left);
+            self.measured.iter_mut().for_each(|measured| measured.leave_identified(left.clone()));
+            self.capture.recording.leave_identified(left);
         }
     }
 
@@ -240,26 +241,27 @@ impl Agent {
         hand_over(&self.totals, &self.delivery, closed, self.lost);
     }
 
-    /// Closes the off-CPU window and queues it for delivery, if off-CPU time is measured.
-    fn close_off_cpu(&mut self, facts: WindowFacts) {
-        let symbols = &self.symbols;
-        let closed = self.off_cpu.as_mut().map(|off_cpu| off_cpu.close(facts, |taken| symbols.note(taken)));
-        closed.into_iter().for_each(|closed| self.hand_over_off_cpu(closed));
+    /// Closes the window of a measured quantity and queues it for delivery.
+    fn close_measured(&mut self, facts: WindowFacts) {
+        let Some(measured) = &mut self.measured else { return };
+        let (name, symbols) = (measured.measure().words().name, &self.symbols);
+        let closed = measured.close(facts, |taken| symbols.note(taken));
+        self.hand_over_measured(name, closed);
     }
 
-    fn hand_over_off_cpu(&self, closed: ClosedWindow) {
+    fn hand_over_measured(&self, name: &str, closed: ClosedWindow) {
         let bytes = closed.request.body.len();
         let seconds = closed.taken.weight(Quantity::OffCpu) / 1_000_000_000;
         let lost_ns = closed.lost_off_cpu_ns;
-        tracing::info!(seconds, services = closed.services, bytes, lost_ns, "window of off-CPU time");
+        tracing::info!(seconds, services = closed.services, bytes, lost_ns, "window of {name}");
         hand_over(&self.totals, &self.delivery, closed, self.lost);
     }
 
     fn end(mut self) -> Totals {
         tracing::info!("stopping");
-        let (facts, _) = self.facts(self.capture.lost());
-        if let Some(off_cpu) = self.off_cpu.take() {
-            self.hand_over_off_cpu(off_cpu.end(facts));
+        let (facts, _) = self.facts(self.capture.recording.lost());
+        if let Some(measured) = self.measured.take() {
+            self.hand_over_measured(measured.measure().words().name, measured.end(facts));
         }
         let Self {
             capture,
@@ -274,7 +276,7 @@ impl Agent {
         } = self;
         let observed = observer.take();
         drop(observer);
-        let Ended { profile, cgroups, samples, lost, .. } = capture.end();
+        let EndedWindows { profile, cgroups, samples, lost, .. } = capture.recording.end();
         directory.learn(cgroups);
         let mut facts = facts;
         facts.lost += lost.saturating_sub(self.lost);

@@ -4,16 +4,15 @@ use std::io;
 use std::path::PathBuf;
 
 use plumb_process::setcap_bpf;
+use plumb_record::{MeasureWords, RecordError};
 
 /// The reason why an agent cannot start or continue.
 #[derive(Debug)]
 pub enum AgentError {
     /// These capabilities for sampling the machine are missing.
     Capabilities(Vec<&'static str>),
-    /// Sampling failed.
-    Capture(plumb_capture_perf::Error),
-    /// Off-CPU time cannot be measured here.
-    OffCpu(plumb_capture_bpf::LoadError),
+    /// Recording failed.
+    Record(RecordError),
     /// System calls cannot be counted here.
     KernelTime(plumb_capture_bpf::LoadError),
     /// The spool is unusable: its directory, and why.
@@ -43,10 +42,11 @@ impl std::fmt::Display for AgentError {
                     .join(" "),
                 setcap_bpf()
             ),
-            Self::Capture(error) => write!(f, "{error}"),
-            Self::OffCpu(error) => {
-                write!(f, "cannot measure off-CPU time: {error}; without it: plumb agent without --off-cpu")
+            Self::Record(RecordError::Measure(measure, error)) => {
+                let MeasureWords { name, option, .. } = measure.words();
+                write!(f, "cannot measure {name}: {error}; without it: plumb agent without {option}")
             }
+            Self::Record(error) => write!(f, "{error}"),
             Self::KernelTime(error) => {
                 write!(
                     f,
@@ -73,14 +73,14 @@ impl std::fmt::Display for AgentError {
 impl std::error::Error for AgentError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Capture(error) => std::error::Error::source(error),
+            Self::Record(error) => std::error::Error::source(error),
             _ => None,
         }
     }
 }
 
-impl From<plumb_capture_perf::Error> for AgentError {
-    fn from(error: plumb_capture_perf::Error) -> Self {
-        Self::Capture(error)
+impl From<RecordError> for AgentError {
+    fn from(error: RecordError) -> Self {
+        Self::Record(error)
     }
 }

@@ -4,7 +4,7 @@
 //! Invariant: each sample is either sent, waiting in the spool, dropped or excluded by a rule, and the totals count each of these
 //! ([`Totals`]). Memory does not grow with time.
 //!
-//! Elsewhere: sampling (`capture-perf`, `capture-bpf`), symbolization (`symbolize`), the wire format (`formats`), arguments, printing: events
+//! Elsewhere: recording and symbolizing in windows (`record`), the wire format (`formats`), arguments, printing: events
 //! are reported through `tracing`.
 
 mod agent;
@@ -19,8 +19,8 @@ mod error;
 mod figures;
 mod kernel_time;
 mod labels;
+mod measured;
 mod observe;
-mod off_cpu;
 mod options;
 mod other_agents;
 mod privileges;

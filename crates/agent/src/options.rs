@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use plumb_record::MeasureRequest;
+
 use crate::labels::RelabelRules;
 
 /// Options of an agent.
@@ -39,8 +41,8 @@ pub struct AgentOptions {
 /// Measurements in addition to CPU time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProfileOptions {
-    /// Off-CPU time: waits shorter than this many nanoseconds are only summed up. `None`: not measured.
-    pub off_cpu_min_ns: Option<u64>,
+    /// A quantity to measure.
+    pub measure: Option<MeasureRequest>,
     /// Whether page faults are sampled.
     pub page_faults: bool,
     /// Whether system calls of every process are counted in the kernel.

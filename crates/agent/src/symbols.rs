@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 use plumb_process::{FileKey, FileOrigin, open_mapped};
 use plumb_profile::{BuildId, DsoKind};
+use plumb_record::{LeftNames, TakenWindow};
 use serde::Deserialize;
 
-use crate::capture::{LeftNames, TakenWindow};
 use crate::connection::Connection;
 use crate::error::AgentError;
 use crate::options::{AgentOptions, SymbolPolicy};

@@ -91,27 +91,18 @@ pub(crate) fn close(
     encode(profile, &set)
 }
 
-/// Off-CPU time that is in no profile of a window, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct TimesOutside {
-    /// Waits shorter than the requested minimum.
-    pub short_ns: u64,
-    /// Waits that found no room.
-    pub lost_ns: u64,
-}
-
-/// Builds the request of a window's off-CPU time. `own`: attributes of the agent itself.
-pub(crate) fn close_off_cpu(
+/// Builds the request of a window of a measured quantity. `figures`: names and nanoseconds of what no sample has. `own`: attributes of the agent itself.
+pub(crate) fn close_measured(
     profile: &Profile,
     resources: Resources,
-    (facts, outside): (WindowFacts, TimesOutside),
+    facts: WindowFacts,
+    figures: [(&'static str, u64); 2],
     own: Vec<(String, String)>,
 ) -> ClosedWindow {
     let Resources { attributes, of_process } = resources;
     let mut resources: Vec<Vec<(String, String)>> =
         attributes.into_iter().map(|one| one.into_iter().collect()).collect();
     let figure = |name, value| figure(resources.len(), name, "nanoseconds", value);
-    let figures = [("agent_short_off_cpu", outside.short_ns), ("agent_lost_off_cpu", outside.lost_ns)];
     let figures = figures.into_iter().filter(|(_, ns)| *ns > 0).map(|(name, ns)| figure(name, ns)).collect();
     resources.push(own);
     let set = ResourceSet {
@@ -122,7 +113,7 @@ pub(crate) fn close_off_cpu(
         duration_ns: facts.duration_ns,
         ..ResourceSet::default()
     };
-    ClosedWindow { lost_off_cpu_ns: outside.lost_ns, ..encode(profile, &set) }
+    encode(profile, &set)
 }
 
 /// A figure of the agent, whose resource has index `resource`.

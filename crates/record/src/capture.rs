@@ -1,7 +1,7 @@
 //! Chooses how stacks are captured: unwound in the kernel where possible, otherwise copied.
 
 use plumb_capture_api::{KernelUnwinder, UnwindFallbackStats};
-use plumb_capture_bpf::{LoadError, Programs};
+use plumb_capture_bpf::{LoadError, LoadOptions, Programs};
 use plumb_capture_perf::{Counter, SamplingOptions};
 use plumb_target::Target;
 
@@ -19,7 +19,7 @@ pub enum Capture {
 
 /// Whether the kernel aggregates identical stacks, which lose their timestamps. True for a machine or a cgroup, which may give any number of samples;
 /// commands and processes are shown over time.
-fn aggregates(target: &Target) -> bool {
+pub(crate) fn aggregates(target: &Target) -> bool {
     match target {
         Target::Machine | Target::Cgroup(_) | Target::Tree(_) | Target::Awaited(_) => true,
         Target::Command(_) | Target::Processes(_) => false,
@@ -29,33 +29,19 @@ fn aggregates(target: &Target) -> bool {
 /// Loads the kernel unwinder, if it is available. Also returns a message if it was asked for and is not available, or if loading failed.
 pub fn kernel_unwinder(
     capture: Capture,
-    target: &Target,
     sampled: &SamplingOptions,
-    timeline: bool,
-    table_mib: u16,
+    options: LoadOptions,
 ) -> (Option<Box<dyn KernelUnwinder>>, Option<String>) {
     if capture == Capture::Perf {
         return (None, None);
     }
     let mut counters = sampled.counter.iter().chain(sampled.also.iter().map(|event| &event.counter));
-    let options = plumb_capture_bpf::LoadOptions {
-        places: counters.any(Counter::is_place),
-        ..options(timeline || !aggregates(target), table_mib)
-    };
+    let options = LoadOptions { places: counters.any(Counter::is_place), ..options };
     match Programs::load(options) {
         Ok(programs) => (Some(Box::new(programs)), None),
         // `plumb doctor` reports this.
         Err(LoadError::Unsupported(_)) if capture == Capture::Auto => (None, None),
         Err(error) => (None, Some(format!("stacks are copied, not walked in the kernel: {error}"))),
-    }
-}
-
-/// Options for unwinding in the kernel.
-pub(crate) fn options(timeline: bool, table_mib: u16) -> plumb_capture_bpf::LoadOptions {
-    plumb_capture_bpf::LoadOptions {
-        counting: !timeline,
-        table_memory: usize::from(table_mib) << 20,
-        ..plumb_capture_bpf::LoadOptions::default()
     }
 }
 

@@ -6,7 +6,7 @@ use std::io;
 use plumb_capture_bpf::LoadError;
 use plumb_formats::native::{ReadError, WriteError};
 
-use crate::measure::MeasureRequest;
+use crate::measure::{MeasureRequest, MeasureWords};
 
 /// The reason why nothing is recorded, or why a recording is lost.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl fmt::Display for RecordError {
         match self {
             RecordError::Sampling(error) => error.fmt(f),
             RecordError::Measure(quantity, error) => {
-                let [name, less] = quantity.words();
+                let MeasureWords { name, less, .. } = quantity.words();
                 write!(f, "cannot measure {name}: {error}{}\n  without:  {less}", error.remedy())
             }
             RecordError::Observer(error) => write!(f, "the observer of the target failed: {error}"),

@@ -1,7 +1,7 @@
 //! Recording: from a request to a profile in memory, for every command that records, and for other programs.
 //!
 //! A recording samples its target ([`sample`]), looks up names while it does ([`Sampled::named`]), and is a profile at the end; [`record`] does
-//! all of that. [`LiveSession`] is a recording that is looked at while it goes on. Nothing is printed: [`Notices`] receives what a user may want to
+//! all of that. [`WindowedRecording`] has no end and gives its samples away in windows; [`LiveSession`] is one that is looked at while it goes on. Nothing is printed: [`Notices`] receives what a user may want to
 //! know meanwhile.
 //!
 //! Invariant: a recording depends only on its [`RecordRequest`]. The profile is passed on in memory. Only a recording that outgrows its memory goes
@@ -25,14 +25,16 @@ mod second_look;
 mod session;
 mod standstill;
 mod symbols;
+mod windowed;
 
 pub use capture::{Capture, kernel_unwinder};
 pub use error::RecordError;
 pub use journal::{nameless_file, temporary_folders, write_profile};
 pub use live::{LiveSession, WindowSum};
-pub use measure::MeasureRequest;
+pub use measure::{MeasureRequest, MeasureWords};
 pub use notices::{Notices, Progress};
 pub use recording::{Ending, Recording, Sampled, record, sample};
 pub use request::{MAX_MEMORY, RecordRequest, TABLES_MIB};
 pub use second_look::SecondLook;
 pub use session::Step;
+pub use windowed::{EndedWindows, LeftNames, TakenWindow, WindowedRecording};

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
 use plumb_analyze::{Pulse, Rates, Tick, is_clock};
-use plumb_capture_perf::{CoverageCounters, TakenProfile, trim_memory};
+use plumb_capture_perf::{CoverageCounters, trim_memory};
 use plumb_process::usage::CpuTime;
 use plumb_process::usage::own_cpu_time;
 use plumb_profile::{Past, ProcessId, Profile};
@@ -18,7 +18,8 @@ use plumb_target::{Descendants, Prints, Running};
 use crate::error::RecordError;
 use crate::notices::Notices;
 use crate::request::RecordRequest;
-use crate::session::{Session, Step};
+use crate::session::Step;
+use crate::windowed::{TakenWindow, WindowedRecording};
 use crate::{memory, own_probes};
 
 /// Shortest time between two look-ups of unnamed frames. The first is done at once.
@@ -109,8 +110,7 @@ fn fold_past(profile: &mut Profile, mut running: HashSet<ProcessId>, pulse: &mut
 
 /// A live recording that can be queried.
 pub struct LiveSession {
-    session: Session,
-    symbols: plumb_symbolize::Session,
+    recording: WindowedRecording,
     named: Instant,
     ticked: Instant,
     pulse: Pulse,
@@ -132,19 +132,17 @@ impl LiveSession {
     /// Nothing can be recorded, or the command can't be started.
     pub fn start(mut request: RecordRequest) -> Result<(Self, Vec<String>), RecordError> {
         request.sampling.prints = Prints::Nowhere;
-        let (session, note) = Session::start(&request, None)?;
-        let notes = note.into_iter().chain(session.recorder.setup().limits.iter().cloned()).collect();
         // The display, and names of everything ever seen, get half of the memory that other commands use for samples and files. A large file read by
         // a worker, such as a compiler, is the largest temporary use: there is one worker.
         let names = request.symbols();
         let max_memory = names.max_memory.map(|most| most / 2);
         // A download would hold up all other names.
         let names = Options { max_memory, threads: 1, debuginfod: false, ..names };
+        let (recording, notes) = WindowedRecording::start(&request, names, LAST_NAMES)?;
         let share = memory::for_samples(request.max_memory) / 2;
         let limits = BYTES.map(|bytes| usize::try_from(share).unwrap_or(usize::MAX) / bytes);
         let mut live = Self {
-            session,
-            symbols: plumb_symbolize::Session::begin_live(names),
+            recording,
             named: Instant::now(),
             ticked: Instant::now(),
             pulse: Pulse::default(),
@@ -163,20 +161,20 @@ impl LiveSession {
     /// # Errors
     /// The recording can't go on.
     pub fn step(&mut self, timeout: Duration, notices: &mut dyn Notices) -> Result<Step, RecordError> {
-        let step = self.session.step(timeout)?;
+        let step = self.recording.session.step(timeout)?;
         let is_end = matches!(step, Step::Ended(_));
-        if let Some(notice) = self.session.recorder.notice().filter(|_| !is_end) {
-            notices.of_target(self.session.target(), notice);
+        if let Some(notice) = self.recording.session.recorder.notice().filter(|_| !is_end) {
+            notices.of_target(self.recording.session.target(), notice);
         }
         if self.named.elapsed() >= NAMES {
             self.named = Instant::now();
-            let symbols = &mut self.symbols;
-            self.session.recorder.meanwhile(|profile| symbols.round(profile));
+            let WindowedRecording { session, symbols, .. } = &mut self.recording;
+            session.recorder.meanwhile(|profile| symbols.round(profile));
         }
         if self.ticked.elapsed() >= TICK {
             self.tick();
         }
-        self.session.look_at_memory();
+        self.recording.session.look_at_memory();
         Ok(step)
     }
 
@@ -185,13 +183,13 @@ impl LiveSession {
         self.ticked = Instant::now();
         self.store_names(self.name_wait);
         self.fold();
-        let target_cpu = self.session.recorder.target_cpu();
-        let time_ns = self.session.recorder.now_ns();
-        self.coverage.insert(time_ns, self.session.recorder.coverage_counters());
+        let target_cpu = self.recording.session.recorder.target_cpu();
+        let time_ns = self.recording.session.recorder.now_ns();
+        self.coverage.insert(time_ns, self.recording.session.recorder.coverage_counters());
         self.pulse.push(Tick {
             time_ns,
-            samples: self.session.recorder.statistics().samples,
-            lost: self.session.recorder.lost(),
+            samples: self.recording.session.recorder.statistics().samples,
+            lost: self.recording.session.recorder.lost(),
             target_cpu_ns: target_cpu.map(CpuTime::total_ns),
             own_cpu_ns: own_cpu_time().total_ns(),
         });
@@ -204,13 +202,13 @@ impl LiveSession {
     /// The reason for low or high coverage between two ticks.
     fn coverage_gap(&self, rates: &Rates) -> Option<String> {
         let (from, to) = (self.coverage.get(&rates.from_ns)?, self.coverage.get(&rates.to_ns)?);
-        self.session.recorder.coverage_gap(&to.since(*from))
+        self.recording.session.recorder.coverage_gap(&to.since(*from))
     }
 
     /// Stores the names that are found, and waits at most this long for those of new samples.
     fn store_names(&mut self, wait: Duration) {
-        let symbols = &mut self.symbols;
-        self.session.recorder.meanwhile(|profile| {
+        let WindowedRecording { session, symbols, .. } = &mut self.recording;
+        session.recorder.meanwhile(|profile| {
             if !wait.is_zero() {
                 symbols.round(profile);
                 symbols.settle(wait);
@@ -221,26 +219,18 @@ impl LiveSession {
         });
     }
 
-    /// Takes out everything recorded since the last call, with the names found for it, and continues with an empty profile: nothing
-    /// keeps IDs of the old one, which may be stored, sent or dropped. Rates are not affected.
-    pub fn take(&mut self) -> TakenProfile {
-        self.store_names(LAST_NAMES);
-        let taken = self.session.recorder.take();
-        self.symbols.renew();
-        taken
-    }
-
     /// Bounds memory: aggregates all but the last quarter of the samples between ticks, and removes unused rows. Windows begin and end at
     /// ticks, so their sums stay exact.
     fn fold(&mut self) {
         // The last fold left at most half as many rows.
-        let most = if self.session.is_scarce() { self.most.map(|rows| rows / 3 * 2) } else { self.most };
-        if !Rows::of(self.session.recorder.profile()).exceed(most) {
+        let most =
+            if self.recording.session.is_scarce() { self.most.map(|rows| rows / 3 * 2) } else { self.most };
+        if !Rows::of(self.recording.session.recorder.profile()).exceed(most) {
             return;
         }
-        let TakenProfile { mut profile, running, .. } = self.take();
+        let TakenWindow { mut profile, running, .. } = self.recording.take();
         let (pulse, limits) = (&mut self.pulse, self.limits);
-        let past = self.session.recorder.meanwhile(|_| {
+        let past = self.recording.session.recorder.meanwhile(|_| {
             fold_past(&mut profile, running, pulse, limits);
             let past = profile.compacted();
             drop(profile);
@@ -250,7 +240,7 @@ impl LiveSession {
         });
         // With many distinct rows, the next folding happens at twice as many.
         self.most = Rows::of(&past).map(|rows| rows * 2).max(self.limits);
-        self.session.recorder.put_back(past);
+        self.recording.session.recorder.put_back(past);
     }
 
     /// Waits at each tick for the names of new samples: a printed table can't be corrected later.
@@ -270,9 +260,9 @@ impl LiveSession {
         self.tick();
         let rates = self.pulse.rates_until(until_ns.unwrap_or(u64::MAX), length_ns);
         let summed = |profile: &mut Profile| profile.summed(rates.from_ns, rates.to_ns);
-        let mut profile = self.session.recorder.meanwhile(summed);
+        let mut profile = self.recording.session.recorder.meanwhile(summed);
         own_probes::leave_out(&mut profile);
-        let setup = self.session.recorder.setup();
+        let setup = self.recording.session.recorder.setup();
         WindowSum {
             rates,
             coverage_gap: self.coverage_gap(&rates),
@@ -283,7 +273,7 @@ impl LiveSession {
 
     /// Everything recorded so far.
     pub fn so_far(&mut self) -> Profile {
-        let mut profile = self.session.recorder.so_far();
+        let mut profile = self.recording.session.recorder.so_far();
         profile.meta.recorder = RecordRequest::RECORDER.into();
         profile.meta.command = self.command.clone();
         profile
@@ -291,12 +281,12 @@ impl LiveSession {
 
     /// A warning, if more memory was used than the limit.
     pub fn exceeded(&self) -> Option<String> {
-        self.session.exceeded()
+        self.recording.session.exceeded()
     }
 
     /// Stops the recording. Returns a command that still runs, and the descendants of one that has ended.
     pub fn stop(self) -> (Option<Running>, Descendants) {
-        let (recorded, _) = self.session.stop();
+        let (recorded, _) = self.recording.session.stop();
         (recorded.running, recorded.left)
     }
 }

@@ -13,6 +13,17 @@ pub enum MeasureRequest {
     },
 }
 
+/// Words of a quantity for messages.
+#[derive(Clone, Copy, Debug)]
+pub struct MeasureWords {
+    /// The name.
+    pub name: &'static str,
+    /// The option that requests it.
+    pub option: &'static str,
+    /// A command that does with less.
+    pub(crate) less: &'static str,
+}
+
 impl MeasureRequest {
     /// The options for the kernel side. `stacks_per_second`: limit per CPU; `walks`: whether stacks are unwound in the kernel.
     pub(crate) fn measured(self, stacks_per_second: u32, walks: bool) -> Measured {
@@ -23,10 +34,14 @@ impl MeasureRequest {
         }
     }
 
-    /// The quantity's name, and a command that does with less.
-    pub(crate) fn words(self) -> [&'static str; 2] {
+    /// The words of the quantity.
+    pub fn words(self) -> MeasureWords {
         match self {
-            Self::OffCpu { .. } => ["off-CPU time", "plumb record -e context-switches, which counts them"],
+            Self::OffCpu { .. } => MeasureWords {
+                name: "off-CPU time",
+                option: "--off-cpu",
+                less: "plumb record -e context-switches, which counts them",
+            },
         }
     }
 

@@ -23,11 +23,10 @@ pub fn for_unwinding(bound: u64) -> usize {
     usize::try_from(bound / 16).unwrap_or(usize::MAX)
 }
 
-/// Share of the limit for the unwind tables in the kernel, in MiB.
-pub fn for_tables(bound: u64) -> u16 {
-    // A multiple of 8 MiB.
-    let steps = (bound >> 20) / 6 / 8;
-    u16::try_from(steps.max(1) * 8).unwrap_or(u16::MAX)
+/// Share of the limit for the unwind tables in the kernel, in bytes: a multiple of 8 MiB.
+pub fn for_tables(bound: u64) -> usize {
+    let step = 8 << 20;
+    usize::try_from((bound / 6 / step).max(1) * step).unwrap_or(usize::MAX)
 }
 
 /// Share of the limit for samples and stacks, in bytes, before they are written to disk or folded, which needs as much again.
@@ -121,7 +120,10 @@ mod tests {
 
     #[test]
     fn tables_take_a_part_of_the_bound_in_steps() {
-        assert_eq!([1 << 20, 100 << 20, 256 << 20, 1 << 30].map(for_tables), [8, 16, 40, 168]);
+        assert_eq!(
+            [1 << 20, 100 << 20, 256 << 20, 1 << 30].map(for_tables),
+            [8, 16, 40, 168].map(|mib| mib << 20)
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plumb_capture_api::KernelUnwinder;
-use plumb_capture_bpf::Programs;
+use plumb_capture_bpf::{LoadOptions, Programs};
 use plumb_capture_perf::{Counter, SamplingOptions};
 use plumb_target::{Launch, Prints, Target};
 
@@ -29,8 +29,8 @@ pub struct RecordRequest {
     pub measure: Option<MeasureRequest>,
     /// Memory limit in bytes.
     pub max_memory: u64,
-    /// Limit for unwind tables in the kernel, in MiB.
-    pub max_table_memory: u16,
+    /// Settings of the programs in the kernel. What they measure and count follows from the rest of the request.
+    pub kernel: LoadOptions,
     /// Whether debuginfod servers are queried for missing symbols.
     pub debuginfod: bool,
     /// The words of the command, to be stored in the recording.
@@ -65,7 +65,7 @@ impl RecordRequest {
             timeline: false,
             measure: None,
             max_memory: MAX_MEMORY,
-            max_table_memory: TABLES_MIB,
+            kernel: LoadOptions { table_memory: memory::for_tables(MAX_MEMORY), ..LoadOptions::default() },
             debuginfod: plumb_symbolize::names_debuginfod_servers(),
             command,
         }
@@ -81,6 +81,12 @@ impl RecordRequest {
     pub fn with_max_memory(mut self, bytes: u64) -> Self {
         self.max_memory = bytes;
         self.sampling.unwind_memory = memory::for_unwinding(bytes);
+        self.with_max_tables(TABLES_MIB)
+    }
+
+    /// Limits unwind tables in the kernel to this many MiB, or to their share of the memory limit if that is less.
+    pub fn with_max_tables(mut self, mib: u16) -> Self {
+        self.kernel.table_memory = (usize::from(mib) << 20).min(memory::for_tables(self.max_memory));
         self
     }
 
@@ -97,22 +103,19 @@ impl RecordRequest {
     /// The available means for sampling and unwinding.
     pub(crate) fn setup(&self) -> Result<Capturing, RecordError> {
         let options = self.sampling.clone();
-        let tables = self.max_table_memory.min(memory::for_tables(self.max_memory));
+        let kernel = LoadOptions { counting: !self.timeline, ..self.kernel };
         let Some(measure) = self.measure else {
-            let (unwinder, note) =
-                capture::kernel_unwinder(self.capture, &self.target, &options, self.timeline, tables);
+            let counting = kernel.counting && capture::aggregates(&self.target);
+            let kernel = LoadOptions { counting, ..kernel };
+            let (unwinder, note) = capture::kernel_unwinder(self.capture, &options, kernel);
             return Ok(Capturing { options, unwinder, note });
         };
         let walks = self.capture != Capture::Perf;
         let counters = options.counter.iter().chain(options.also.iter().map(|event| &event.counter));
         let places = walks && counters.clone().any(Counter::is_place);
         let samples_beside = walks && counters.count() > 0;
-        let load = plumb_capture_bpf::LoadOptions {
-            measure: Some(measure.measured(options.frequency_hz, walks)),
-            samples_beside,
-            places,
-            ..capture::options(self.timeline, tables)
-        };
+        let measured = Some(measure.measured(options.frequency_hz, walks));
+        let load = LoadOptions { measure: measured, samples_beside, places, ..kernel };
         let programs = Programs::load(load).map_err(|error| RecordError::Measure(measure, error))?;
         Ok(Capturing { options, unwinder: Some(Box::new(programs)), note: None })
     }

@@ -47,6 +47,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "plumb-interpreters",
             "plumb-process",
             "plumb-profile",
+            "plumb-record",
             "plumb-symbolize",
             "plumb-syscalls",
             "plumb-target",

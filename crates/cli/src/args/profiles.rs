@@ -3,6 +3,7 @@
 //! Elsewhere: how an agent samples and where it sends to, which are options of `plumb agent` alone.
 
 use plumb_agent::ProfileOptions;
+use plumb_record::MeasureRequest;
 
 use crate::args::value::nanoseconds;
 
@@ -52,7 +53,7 @@ impl ProfileArgs {
     /// These options, as the agent takes them.
     pub fn options(self) -> ProfileOptions {
         ProfileOptions {
-            off_cpu_min_ns: self.off_cpu.then_some(self.min_block),
+            measure: self.off_cpu.then_some(MeasureRequest::OffCpu { min_ns: self.min_block }),
             page_faults: self.page_faults,
             kernel_time: self.kernel_time,
             processes: self.processes,

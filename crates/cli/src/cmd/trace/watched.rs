@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use plumb_capture_bpf::Calls;
+use plumb_capture_bpf::{Calls, LoadOptions};
 use plumb_capture_perf::{Counter, Error, EventSpec, Named, Recorded, Recorder, SamplingOptions, Trigger};
 use plumb_profile::Profile;
-use plumb_record::{Capture, TABLES_MIB, kernel_unwinder};
+use plumb_record::{Capture, kernel_unwinder};
 use plumb_target::{End, Notice, Running, Subject, Target};
 
 use crate::recording::{self, notice};
@@ -53,7 +53,8 @@ impl Watched {
             keep_tables: true,
             ..default
         };
-        let (unwinder, note) = kernel_unwinder(Capture::Bpf, target, &options, true, TABLES_MIB);
+        let kernel = LoadOptions { counting: false, ..LoadOptions::default() };
+        let (unwinder, note) = kernel_unwinder(Capture::Bpf, &options, kernel);
         note.iter().for_each(|note| say!("{note}"));
         let recorder = Recorder::start_beside(target, &options, unwinder, Some(calls))?;
         Ok(Watched::Sampled(Box::new(recorder)))
