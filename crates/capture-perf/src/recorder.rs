@@ -156,9 +156,9 @@ impl Recorder {
         self.meet_arrived();
         self.meet_joined();
         self.account.look();
-        self.ingest.look_at_queues(false);
+        self.ingest.processes().look_at_queues(false);
         self.grow();
-        self.ingest.look_at_tables(self.unwind_memory);
+        self.ingest.code().look_at_tables(self.unwind_memory);
         Ok(None)
     }
 
@@ -266,7 +266,7 @@ impl Recorder {
                 }
                 continue;
             }
-            let samples = self.ingest.samples_of(one.id) + waiting;
+            let samples = self.ingest.weights().samples_of(one.id) + waiting;
             // Samples that a program handles wait in messages, where they can't be counted. Other events may be thousands, and slow to read.
             let counted =
                 if one.events.is_walked_in_kernel() { one.events.counted().unwrap_or(0) } else { 0 };
@@ -296,7 +296,7 @@ impl Recorder {
             return;
         };
         one.limit = Some(next);
-        self.ingest.weigh_from(one.id, since_ns, next.period());
+        self.ingest.weights().weigh_from(one.id, since_ns, next.period());
         self.say_frequent(index);
     }
 

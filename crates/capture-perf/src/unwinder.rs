@@ -115,7 +115,7 @@ impl AttachedUnwinder {
         let pending = self.unwinder.measure().map(|measure| measure.pending(now_ns));
         for time in pending.into_iter().flatten() {
             let first = self.stacks.get(&(time.key, time.pid, time.tid));
-            ingest.time_off(first.map(|first| first.sample), time);
+            ingest.weights().add_time_off(first.map(|first| first.sample), time);
         }
     }
 
@@ -162,12 +162,12 @@ impl AttachedUnwinder {
                 }
                 backing => {
                     let began = Instant::now();
-                    if self.unwinder.supply(file, backing.and_then(|backing| ingest.lend(backing))) {
+                    if self.unwinder.supply(file, backing.and_then(|backing| ingest.code().lend(backing))) {
                         self.pacing.note(file, backing, began);
                     }
                 }
             }
-            ingest.make_room();
+            ingest.code().make_room();
         }
     }
 
@@ -252,8 +252,8 @@ impl AttachedUnwinder {
     pub fn add_counts(&mut self, ingest: &mut Ingest, now_ns: u64) {
         for (key, counted) in self.waiting.drain() {
             match self.stacks.get(&key) {
-                Some(first) => ingest.counted(first.sample, &counted),
-                None => ingest.lost(counted.samples),
+                Some(first) => ingest.weights().add_counted(first.sample, &counted),
+                None => ingest.weights().add_lost(counted.samples),
             }
         }
         if now_ns.saturating_sub(self.counts_ns) >= COUNTS_NS {
@@ -269,9 +269,11 @@ impl AttachedUnwinder {
             match stacks.get_mut(&key) {
                 Some(first) => {
                     first.window = *window;
-                    ingest.counted(first.sample, &counted);
+                    ingest.weights().add_counted(first.sample, &counted);
                 }
-                None if counted.key <= WITHOUT_STACK => ingest.times_without_stack(&counted.times()),
+                None if counted.key <= WITHOUT_STACK => {
+                    ingest.weights().add_times_without_stack(&counted.times())
+                }
                 // The first sample was sent after the last read, and must be handled with the records of its time.
                 None if counted.samples > 0 => waiting.entry(key).or_default().add(counted),
                 None => {}
@@ -300,7 +302,7 @@ impl Between<'_> {
             self.next += 1;
             match message {
                 Message::Code { pid, code, memory, .. } => {
-                    ingest.learn_code(*pid, *code, std::mem::take(memory));
+                    ingest.code().learn_code(*pid, *code, std::mem::take(memory));
                 }
                 Message::Sample(sample) => {
                     let frames =
@@ -321,12 +323,12 @@ impl Between<'_> {
                 }
                 &mut Message::Off { time, .. } => {
                     let first = stacks.get(&(time.key, time.pid, time.tid));
-                    ingest.time_off(first.map(|first| first.sample), time);
+                    ingest.weights().add_time_off(first.map(|first| first.sample), time);
                 }
                 Message::Want { pid, address, file, .. } => {
                     *wants += 1;
                     // Looked up now, as the process may soon run another program.
-                    due.push((*file, ingest.mapped_at(*pid, *address)));
+                    due.push((*file, ingest.code().mapped_at(*pid, *address)));
                 }
                 // Handled before the records.
                 Message::InCall { .. } | Message::Script { .. } => {}
@@ -336,9 +338,11 @@ impl Between<'_> {
                     }
                 }
                 &mut Message::Spent { pid, tid, runtime_ns, at_exec, .. } => {
-                    ingest.spent((pid, tid), runtime_ns, at_exec);
+                    ingest.processes().spent((pid, tid), runtime_ns, at_exec);
                 }
-                Message::InCgroup { pid, path, .. } => ingest.ended_in(*pid, std::mem::take(path)),
+                Message::InCgroup { pid, path, .. } => {
+                    ingest.processes().ended_in(*pid, std::mem::take(path))
+                }
             }
         }
     }
@@ -349,16 +353,16 @@ impl Between<'_> {
         let messages = &mut self.unwinder.messages;
         messages.list.drain(..self.next);
         messages.forget_frames();
-        for (pid, address) in ingest.take_interpreted() {
+        for (pid, address) in ingest.code().take_interpreted() {
             self.unwinder.unwinder.has_interpreter(pid, address);
         }
-        for (pid, mapping) in ingest.take_copied_text() {
+        for (pid, mapping) in ingest.code().take_copied_text() {
             if let Backing::File(file) = mapping.backing {
                 let (start, offset) = (mapping.start, mapping.offset.0);
                 self.unwinder.unwinder.has_copied_text(pid, start, file.index(), offset);
             }
         }
-        for pid in ingest.take_remapped() {
+        for pid in ingest.code().take_remapped() {
             self.unwinder.unwinder.forget(pid);
         }
     }

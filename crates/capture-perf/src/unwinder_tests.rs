@@ -215,7 +215,7 @@ fn weights(profile: &plumb_profile::Profile) -> Vec<(u64, u64)> {
 fn times_off_that_go_on_keep_their_stacks_from_window_to_window() {
     let mut ingest = Ingest::new(Source::File, Filter::All);
     let [blocked, waited] = ["off-cpu", "run-queue"].map(|name| ingest.add_event(name, "ns"));
-    ingest.weigh_by_time_off(blocked, waited);
+    ingest.weights().weigh_by_time_off(blocked, waited);
     let kernel = Scripted::default();
     let time_off = |key| TimeOff { key, pid: 7, tid: 7, ..TimeOff::default() };
     kernel.waiting().off = Some(vec![time_off(8)]);

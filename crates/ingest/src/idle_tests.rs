@@ -65,7 +65,7 @@ fn nor_does_one_whose_stacks_are_walked_in_the_kernel() {
 fn what_happens_on_a_machine_may_happen_in_the_idle_task() {
     let mut ingest = Ingest::new(Source::Live, Filter::All);
     let event = ingest.add_event("irq:softirq_entry", "");
-    ingest.keep_idle(event);
+    ingest.weights().keep_idle(event);
     let [name, program, idle, _] = records();
     for made in [name, program, idle] {
         made.feed_to(&mut ingest, event);

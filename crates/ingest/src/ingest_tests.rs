@@ -499,7 +499,7 @@ fn losses_are_counted() {
         Fields::new().u64s(&[77, lost]).record(RecordType::LOST, 0, 0).feed_to(&mut ingest, event);
     }
     Fields::new().u64s(&[11]).record(RecordType::LOST_SAMPLES, 0, 0).feed_to(&mut ingest, event);
-    ingest.lost(5);
+    ingest.weights().add_lost(5);
     let statistics = ingest.finish().1;
     assert_eq!((statistics.lost_records, statistics.lost_samples, statistics.damaged_records), (7, 16, 0));
 }
@@ -551,7 +551,7 @@ fn a_stack_walked_in_the_kernel_keeps_nothing_of_a_copied_one() {
 
 #[test]
 fn samples_stand_for_what_was_counted_also_where_a_part_has_none() {
-    let weights = |parts: [(Range<u64>, u64); 2]| {
+    let weights = |parts: [(std::ops::Range<u64>, u64); 2]| {
         let mut ingest = Ingest::new(Source::File, Filter::All);
         let (event, other) = (ingest.add_event("page-faults", "page-faults"), ingest.add_event("cs", "cs"));
         let walked = |time_ns, period| plumb_capture_api::WalkedSample {
@@ -575,7 +575,7 @@ fn samples_stand_for_what_was_counted_also_where_a_part_has_none() {
         for (event, time_ns, period) in [(event, 1, 1), (event, 2, 3), (event, 11, 5), (other, 12, 9)] {
             ingest.walked(event, &walked(time_ns, period), parts_of());
         }
-        ingest.scale_parts(event, &parts);
+        ingest.weights().scale_parts(event, &parts);
         ingest.finish().0.samples.iter().map(|sample| sample.weight).collect::<Vec<_>>()
     };
     assert_eq!(weights([(0..10, 8), (10..u64::MAX, 20)]), [2, 6, 20, 9]);

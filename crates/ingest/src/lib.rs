@@ -5,6 +5,7 @@
 //! (mappings), `stacks`, `weights` (weights of samples). Elsewhere: reading rings, sorting records, parsing file headers, symbols.
 
 mod cgroups;
+mod handles;
 mod header;
 mod memory;
 mod off_cpu;
@@ -12,28 +13,27 @@ mod options;
 mod output;
 mod perf_records;
 mod processes;
-mod recorder;
 mod registers;
 mod samples;
 mod sideband;
 mod spaces;
 mod stacks;
 mod statistics;
+mod taken;
 mod weights;
 
 pub use cgroups::EndedCgroups;
+pub use handles::{MappedCode, RecordedProcesses, SampleWeights};
 pub use memory::ProcessMemory;
 pub use options::{Filter, Source};
-pub use recorder::TakenProfile;
 pub use stacks::StoppedStack;
 pub use statistics::Statistics;
+pub use taken::TakenProfile;
 
 use std::fs::File;
-use std::ops::Range;
-use std::sync::Arc;
 
 use linux_perf_event_reader::{RawData, RawEventRecord, RecordType, SampleFormat, constants as perf};
-use plumb_profile::{DsoId, Event, EventId, Profile};
+use plumb_profile::{DsoId, Event, EventId, Profile, Queued};
 
 use output::Output;
 use perf_records::{Damaged, Reader};
@@ -79,32 +79,6 @@ impl Ingest {
         let (name, unit) = (self.out.profile.strings.add(name), self.out.profile.strings.add(unit));
         self.weights.add_event();
         self.out.profile.events.push(Event { name, unit })
-    }
-
-    /// Number of samples of an event so far, including those that are not kept.
-    pub fn samples_of(&self, event: EventId) -> u64 {
-        self.weights.samples_of(event)
-    }
-
-    /// Sets the weight of an event's samples that have no period. The default is 1.
-    pub fn weigh_each(&mut self, event: EventId, each: u64) {
-        self.weights.weigh_each(event, each);
-    }
-
-    /// Changes the weight of an event's samples that have no period, from a time on.
-    pub fn weigh_from(&mut self, event: EventId, since_ns: u64, each: u64) {
-        self.weights.weigh_from(event, since_ns, each);
-    }
-
-    /// Keeps the event's samples of the idle task, which are otherwise dropped from recordings of this machine ([`Source::Live`]).
-    pub fn keep_idle(&mut self, event: EventId) {
-        self.weights.keep_idle(event);
-    }
-
-    /// Takes the weight of an event's samples from the BPF program that writes them. `way_in`: the functions through which it is
-    /// called, if the samples have kernel stacks.
-    pub fn weigh_as_said(&mut self, event: EventId, way_in: Option<Arc<[Range<u64>]>>) {
-        self.weights.weigh_as_said(event, way_in);
     }
 
     /// Sets the build ID of the file that records call `path`, as listed in a perf.data file, before the
@@ -232,6 +206,21 @@ impl Ingest {
     /// these (`/proc/self/fd/N`).
     pub fn vanished(&self) -> Vec<(DsoId, File)> {
         self.processes.spaces.vanished()
+    }
+
+    /// The followed processes, including those that have ended.
+    pub fn followed(&self) -> impl Iterator<Item = u32> {
+        self.processes.scope.followed()
+    }
+
+    /// All run-queue waits up to a time. `None`: they were not measured, or the kernel doesn't report them.
+    pub fn queued(&self, end_ns: u64) -> Option<Queued> {
+        self.processes.queued(end_ns)
+    }
+
+    /// The interpreters with samples that are not known.
+    pub fn unknown_interpreters(&self) -> impl Iterator<Item = &str> {
+        self.processes.spaces.unknown_interpreters()
     }
 
     /// The finished profile: samples sorted by time, with the mappings that frames fall into.

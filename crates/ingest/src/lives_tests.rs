@@ -107,9 +107,9 @@ fn another_thread_that_execs_becomes_the_first_and_time_stays_in_its_life() {
     let event = EventId::from_index(0);
     // Thread 8 execs, and has the number 7 from then on, as the one that was first has 8.
     at(50, comm(7, "after", EXEC)).feed_to(&mut ingest, event);
-    ingest.spent((7, 7), 100, true);
-    ingest.spent((7, 9), 20, false);
-    ingest.spent((7, 8), 3, false);
+    ingest.processes().spent((7, 7), 100, true);
+    ingest.processes().spent((7, 9), 20, false);
+    ingest.processes().spent((7, 8), 3, false);
     hit(7).feed_to(&mut ingest, event);
     // More exits than are remembered: the thread that took the number over is not one of them.
     for pid in 100..200 {
@@ -118,7 +118,7 @@ fn another_thread_that_execs_becomes_the_first_and_time_stays_in_its_life() {
     }
     hit(7).feed_to(&mut ingest, event);
     at(70, exit(7, 0)).feed_to(&mut ingest, event);
-    ingest.spent((7, 7), 400, false);
+    ingest.processes().spent((7, 7), 400, false);
     let (profile, _) = ingest.finish();
     let lives: Vec<_> = profile.lives.rows().iter().filter(|life| life.pid == 7).collect();
     let [before, after] = lives[..] else { panic!("{lives:?}") };
@@ -136,15 +136,15 @@ fn a_first_thread_that_is_freed_before_the_record_of_the_exec_counts_once() {
     let first = [at(10, fork(1, 7)), at(20, thread(8)), at(40, gone(7)), at(50, comm(7, "second", EXEC))];
     feed(&mut ingest, &first);
     let event = EventId::from_index(0);
-    ingest.spent((7, 7), 100, true);
-    ingest.spent((7, 8), 1, false);
+    ingest.processes().spent((7, 7), 100, true);
+    ingest.processes().spent((7, 8), 1, false);
     // Once more: the account of who was the first comes before the record.
     [at(60, thread(9)), at(70, gone(7))].iter().for_each(|made| made.feed_to(&mut ingest, event));
-    ingest.spent((7, 9), 130, false);
+    ingest.processes().spent((7, 9), 130, false);
     at(80, comm(7, "third", EXEC)).feed_to(&mut ingest, event);
-    ingest.spent((7, 7), 50, true);
+    ingest.processes().spent((7, 7), 50, true);
     at(90, exit(7, 0)).feed_to(&mut ingest, event);
-    ingest.spent((7, 7), 90, false);
+    ingest.processes().spent((7, 7), 90, false);
     let (profile, _) = ingest.finish();
     let lives = profile.lives.rows().iter().filter(|life| life.pid == 7);
     assert_eq!(lives.map(|life| life.cpu_ns).collect::<Vec<_>>(), [Some(101), Some(30 + 50), Some(40)]);

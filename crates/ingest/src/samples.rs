@@ -42,7 +42,7 @@ impl Ingest {
             _ => stack.user_of_record(sample, &mut self.sideband.scripts),
         };
         let made = stack.finish(&header, ending, sample.may_be_in_exec());
-        self.make_room();
+        self.processes.spaces.make_room();
         if let Some(cookie) = sample.callchain.and_then(cookie) {
             self.deferred_stacks.wait(sample.tid, cookie, self.out.profile.samples.len());
         }

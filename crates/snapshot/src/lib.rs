@@ -91,7 +91,7 @@ impl Snapshot {
     /// Inspects these processes, one after the other.
     pub fn take(pids: &[u32], options: SnapshotOptions) -> Snapshot {
         let mut ingest = Ingest::new(Source::Live, Filter::All);
-        ingest.scan_stacks(options.scan);
+        ingest.code().scan_stacks(options.scan);
         let event = ingest.add_event("snapshot", "threads");
         let mut taker = Taker { ingest, event, options, returns: None, taken: 0 };
         let processes = pids.iter().map(|&pid| (pid, taker.process(pid))).collect();

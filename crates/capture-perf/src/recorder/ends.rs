@@ -101,7 +101,7 @@ impl Recorder {
 
     fn reap(&mut self) -> Option<End> {
         // Before it is reaped, the kernel still has its run-queue wait.
-        self.ingest.look_at_queues(true);
+        self.ingest.processes().look_at_queues(true);
         let exited = self.observed.child?.try_wait().ok()??;
         self.observed.exited = Some(exited);
         Some(End::Exited(exited.0))
@@ -150,13 +150,13 @@ impl Recorder {
 
     /// Handles processes that have started the awaited program: the first one starts the recording.
     pub(super) fn meet_arrived(&mut self) {
-        for pid in self.ingest.take_arrived() {
+        for pid in self.ingest.processes().take_arrived() {
             if self.observed.pids.is_empty() {
                 self.began = Began::now(self.began.own, &[pid]);
             }
             self.observed.pids.push(pid);
             self.account.add(pid);
-            self.ingest.watch_queues_of(pid);
+            self.ingest.processes().watch_queues_of(pid);
             self.observed.ends.extend(pidfd(pid).ok());
             self.unwinder.iter_mut().for_each(|unwinder| unwinder.follow(pid));
         }

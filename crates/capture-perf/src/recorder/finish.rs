@@ -61,7 +61,7 @@ impl Recorder {
         let ended = monotonic_ns();
         self.slow_down();
         let target_cpu = self.target_cpu();
-        self.ingest.look_at_queues(true);
+        self.ingest.processes().look_at_queues(true);
         self.read(u64::MAX);
         self.settle();
         if let Some(unwinder) = &mut self.unwinder {
@@ -73,7 +73,7 @@ impl Recorder {
         self.weigh();
         let running = if self.observed.exited.is_none() { self.observed.child.map(Running) } else { None };
         let lost = self.lost();
-        let (vanished, cgroups) = (self.ingest.vanished(), self.ingest.take_cgroups());
+        let (vanished, cgroups) = (self.ingest.vanished(), self.ingest.processes().take_cgroups());
         let growth = self.since_began(self.coverage_counters_with(target_cpu));
         meta.warnings.extend(self.coverage_gap(&growth));
         let handed_over = self.unwinder.as_ref().map(|unwinder| unwinder.kernel().handed_over());
@@ -103,7 +103,7 @@ impl Recorder {
             if one.events.is_taken() {
                 // Only lost occurrences are in no sample, and those after the last sample of each CPU.
                 let counted = self.counted(one).filter(|_| one.is_by_frequency());
-                counted.iter().for_each(|&counted| self.ingest.scale(one.id, 0..u64::MAX, counted));
+                counted.iter().for_each(|&counted| self.ingest.weights().scale(one.id, 0..u64::MAX, counted));
                 continue;
             }
             if !is_scaled {
@@ -112,17 +112,17 @@ impl Recorder {
             if !one.is_scaled() {
                 // The weight in a sample may be the period before a change, as for a counter used as a clock.
                 let counted = one.events.counted().filter(|_| one.events.sampling().counter.is_hardware());
-                counted.iter().for_each(|&counted| self.ingest.scale_down(one.id, counted));
+                counted.iter().for_each(|&counted| self.ingest.weights().scale_down(one.id, counted));
                 continue;
             }
             // Programs have the period of each sample, and sum samples of any time.
             let parts = if one.events.is_walked_in_kernel() { None } else { one.events.parts() };
             if let Some(parts) = parts {
-                self.ingest.scale_parts(one.id, &parts);
+                self.ingest.weights().scale_parts(one.id, &parts);
             } else if one.is_by_frequency()
                 && let Some(counted) = one.events.counted()
             {
-                self.ingest.scale(one.id, 0..u64::MAX, counted);
+                self.ingest.weights().scale(one.id, 0..u64::MAX, counted);
             }
         }
     }
@@ -194,11 +194,12 @@ impl Recorder {
         }
         // Counts may wait for a message of the last read.
         self.read(u64::MAX);
-        let (begin, mut last, mut open) = (Instant::now(), Instant::now(), self.ingest.open_accounts());
+        let (begin, mut last, mut open) =
+            (Instant::now(), Instant::now(), self.ingest.processes().open_accounts());
         while open > 0 && last.elapsed() < SETTLE.0 && begin.elapsed() < SETTLE.1 {
             std::thread::sleep(Duration::from_millis(5));
             self.read(u64::MAX);
-            if open != std::mem::replace(&mut open, self.ingest.open_accounts()) {
+            if open != std::mem::replace(&mut open, self.ingest.processes().open_accounts()) {
                 last = Instant::now();
             }
         }

@@ -142,7 +142,7 @@ impl Recorder {
         let since_ns = monotonic_ns();
         let is_set = one.events.set_period(period).is_ok();
         if is_set {
-            self.ingest.weigh_from(one.id, since_ns, period);
+            self.ingest.weights().weigh_from(one.id, since_ns, period);
         }
         is_set
     }

@@ -84,7 +84,11 @@ impl Recorder {
         for one in &mut self.sampled {
             if one.is_clock() && !one.events.sampling().counter.is_hardware() {
                 one.events.set_frequency(hz)?;
-                one.events.sampling().period().iter().for_each(|&each| self.ingest.weigh_each(one.id, each));
+                one.events
+                    .sampling()
+                    .period()
+                    .iter()
+                    .for_each(|&each| self.ingest.weights().weigh_each(one.id, each));
             }
         }
         self.setup.frequency_hz = hz;

@@ -123,7 +123,7 @@ impl Recorder {
         beside: Option<&mut dyn TargetObserver>,
     ) -> Result<(), Error> {
         if !matches!(target, Target::Machine) {
-            self.ingest.watch_queues();
+            self.ingest.processes().watch_queues();
         }
         let begun = beside.map_or(Ok(()), TargetObserver::begin);
         begun.map_err(Error::system("starting what watches beside"))?;
@@ -259,21 +259,21 @@ fn ingest_for(target: &Target, attachment: &Attachment, pids: &[u32], options: &
     let mut ingest = Ingest::new(Source::Live, filter);
     // After the events have started: later changes come as records.
     if let Target::Machine = target {
-        ingest.read_all_processes();
+        ingest.processes().read_all_processes();
     }
     let inside = match (attachment, target) {
         (Attachment::Cgroup(cgroup), Target::Cgroup(_)) => cgroup.pids(),
         _ => Vec::new(),
     };
     // Also if all processes are recorded: the end of the last one matters.
-    tree.iter().for_each(|&pid| ingest.follow(pid));
-    tree.into_iter().chain(inside).for_each(|pid| ingest.read_process(pid));
-    ingest.scan_stacks(options.scan);
+    tree.iter().for_each(|&pid| ingest.processes().follow(pid));
+    tree.into_iter().chain(inside).for_each(|pid| ingest.processes().read_process(pid));
+    ingest.code().scan_stacks(options.scan);
     if options.keep_tables {
-        ingest.use_tables(TableCache::open());
+        ingest.code().use_tables(TableCache::open());
     }
     if let Target::Awaited(program) = target {
-        ingest.await_program(program.clone());
+        ingest.processes().await_program(program.clone());
     }
     ingest
 }
@@ -381,16 +381,16 @@ fn declare(
         let others = events.iter().skip(1).map(|event| ingest.add_event(event.name, event.unit));
         let others: Vec<EventId> = others.collect();
         match (accumulation, &others[..]) {
-            (Accumulation::Intervals, &[waited, ..]) => ingest.weigh_by_time_off(id, waited),
+            (Accumulation::Intervals, &[waited, ..]) => ingest.weights().weigh_by_time_off(id, waited),
             (Accumulation::Intervals, []) => {}
         }
     }
     if happens && scope == Scope::System {
-        ingest.keep_idle(id);
+        ingest.weights().keep_idle(id);
     }
     match &sampling.copier {
-        Some(copier) => ingest.weigh_as_said(id, copier.way_in.clone()),
-        None => ingest.weigh_each(id, sampling.period().unwrap_or(1)),
+        Some(copier) => ingest.weights().weigh_as_said(id, copier.way_in.clone()),
+        None => ingest.weights().weigh_each(id, sampling.period().unwrap_or(1)),
     }
     let events_of_measure = measure.map_or(0, |(events, _)| events.len());
     Sampled { id, events_of_measure, events, limit }
