@@ -39,8 +39,8 @@ pub struct TargetArgs {
     #[arg(short, long, group = "target")]
     pub all: bool,
 
-    /// Stop after SECONDS, and send SIGTERM to the command and its descendants
-    #[arg(long, value_name = "SECONDS", value_parser = value::seconds)]
+    /// Stop after TIME (10, 30s, 5m), and send SIGTERM to the command and its descendants
+    #[arg(long, value_name = "TIME", value_parser = value::seconds)]
     pub duration: Option<Duration>,
 }
 

@@ -2,10 +2,34 @@
 
 use std::time::Duration;
 
-/// A number of seconds, such as `0.5`.
+/// Units of time, in nanoseconds.
+const UNITS: [(&str, f64); 11] = [
+    ("ns", 1.0),
+    ("us", 1e3),
+    ("µs", 1e3),
+    ("ms", 1e6),
+    ("s", 1e9),
+    ("m", 60e9),
+    ("min", 60e9),
+    ("h", 3600e9),
+    ("d", 86_400e9),
+    ("w", 7.0 * 86_400e9),
+    ("y", 365.0 * 86_400e9),
+];
+
+/// A time in nanoseconds: a number with a unit, or without one in `default`.
+fn time(text: &str, default: &str) -> Option<f64> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let unit = if unit.is_empty() { default } else { unit.trim() };
+    let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    Some(number.parse::<f64>().ok()? * factor)
+}
+
+/// A time such as `30s` or `5m`; without a unit in seconds.
 pub fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+    let ns = time(text, "s").ok_or("expected seconds or a time such as 0.5, 30s or 5m")?;
+    Duration::try_from_secs_f64(ns / 1e9).map_err(|error| error.to_string())
 }
 
 /// A percentage from 0 to 100, such as `0.5%`, also without the sign.
@@ -18,17 +42,7 @@ pub fn percent(text: &str) -> Result<f64, String> {
 
 /// A time such as `1ms`; without a unit in nanoseconds.
 pub fn nanoseconds(text: &str) -> Result<u64, String> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let factor = match unit.trim() {
-        "" | "ns" => 1.0,
-        "us" | "µs" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        _ => return Err("expected a time such as 1ms, 50us or 0.1s".into()),
-    };
-    let number: f64 = number.parse().map_err(|_| "expected a time such as 1ms, 50us or 0.1s".to_owned())?;
-    Ok((number * factor) as u64)
+    time(text, "ns").map(|ns| ns as u64).ok_or_else(|| "expected a time such as 1ms, 50us or 0.1s".into())
 }
 
 /// A label such as `region=eu`.
@@ -41,20 +55,9 @@ pub fn label(text: &str) -> Result<(String, String), String> {
 /// A long time such as `30d`.
 #[cfg(feature = "server")]
 pub fn period(text: &str) -> Result<Duration, String> {
-    let expected = || "expected a time such as 90s, 12h or 30d".to_owned();
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let number: u64 = number.parse().map_err(|_| expected())?;
-    let factor = match unit.trim() {
-        "s" => 1,
-        "m" | "min" => 60,
-        "h" => 3600,
-        "d" => 86_400,
-        "w" => 7 * 86_400,
-        "y" => 365 * 86_400,
-        _ => return Err(expected()),
-    };
-    number.checked_mul(factor).filter(|&seconds| seconds > 0).map(Duration::from_secs).ok_or_else(expected)
+    let seconds = time(text, "").map(|ns| ns / 1e9).filter(|&seconds| seconds >= 1.0);
+    let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.ok_or_else(|| "expected a time such as 90s, 12h or 30d".into())
 }
 
 /// A number of bytes, such as `256M`.
@@ -117,8 +120,11 @@ mod tests {
         assert_eq!(nanoseconds("50us"), Ok(50_000));
         assert_eq!(nanoseconds("0.5s"), Ok(500_000_000));
         assert_eq!(nanoseconds("0"), Ok(0));
-        for bad in ["", "ms", "1 hour", "-1ms"] {
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(seconds("22m"), Ok(Duration::from_secs(22 * 60)));
+        for bad in ["", "ms", "1 hour", "-1ms", "1.2.3"] {
             assert!(nanoseconds(bad).is_err(), "{bad}");
+            assert!(seconds(bad).is_err(), "{bad}");
         }
     }
 }

@@ -30,7 +30,7 @@ use crate::terminal::{Output, finish, say};
 #[derive(clap::Args, Debug)]
 #[command(
     override_usage = "plumb procs [OPTIONS] [FILE]\n       plumb procs [OPTIONS] -- [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
-                            plumb procs [OPTIONS] -a --duration SECONDS",
+                            plumb procs [OPTIONS] -a --duration TIME",
     mut_arg("attach", |arg| arg.alias("record-pid").short_alias('P')),
     after_help = examples::PROCS
 )]
