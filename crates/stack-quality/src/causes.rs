@@ -249,9 +249,8 @@ impl Cause {
     /// The remedy; empty if there is none.
     pub fn remedy(&self) -> &'static str {
         match self.cut {
-            Truncation::CopyTooShort if self.full_copy && self.by_kernel => {
-                "none: the kernel copies at most 64 KiB of a stack"
-            }
+            // Full copies are the exception there: the summary names the reason.
+            Truncation::CopyTooShort if self.full_copy && self.by_kernel => "",
             Truncation::CopyTooShort if self.full_copy => {
                 "the kernel copies at most 64 KiB of a stack; as root, --capture bpf reads up to 4,096 frames"
             }
