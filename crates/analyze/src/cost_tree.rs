@@ -4,21 +4,19 @@
 //! Nodes are numbered from 0 without gaps and a caller comes before its callees, so totals need one backward pass
 //! and nothing here recurses: stacks may be thousands of frames deep.
 
+use std::convert::Infallible;
+
+use crate::callees::Callees;
 use crate::cost::Cost;
 use crate::frame::FrameIndex;
 use crate::view::{NodeId, View};
-
-/// Marks the absence of a node.
-const NONE: u32 = u32::MAX;
 
 /// One node.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     in_view: NodeId,
     frame: FrameIndex,
-    caller: u32,
-    first_callee: u32,
-    next_sibling: u32,
+    caller: Option<u32>,
     own: Cost,
     total: Cost,
 }
@@ -27,7 +25,7 @@ struct Node {
 #[derive(Debug, Default)]
 pub(crate) struct CostTree {
     nodes: Vec<Node>,
-    roots: Vec<u32>,
+    callees: Callees,
 }
 
 /// Builds cost trees one after the other, reusing its allocations.
@@ -39,7 +37,7 @@ pub(crate) struct TreeBuilder {
 
 impl TreeBuilder {
     pub fn new(view: &View<'_>) -> Self {
-        Self { touched: Touched::new(view), number: vec![NONE; view.node_count()] }
+        Self { touched: Touched::new(view), number: vec![0; view.node_count()] }
     }
 
     /// Builds the tree of these stacks and their costs.
@@ -50,13 +48,17 @@ impl TreeBuilder {
     ) -> CostTree {
         costs.clone().for_each(|(node, _)| self.touched.add(view, node));
         let touched = self.touched.take_in_order();
-        let mut tree = CostTree { nodes: Vec::with_capacity(touched.len()), roots: Vec::new() };
+        let mut nodes = Vec::with_capacity(touched.len());
         for (number, &id) in touched.iter().enumerate() {
             self.number[id.index()] = number as u32;
             let node = view.node(id);
-            let caller = node.caller.map_or(NONE, |caller| self.number[caller.index()]);
-            tree.push(id, node.frame, caller);
+            // The set has all callers.
+            let caller = node.caller.map(|caller| self.number[caller.index()]);
+            let (own, total) = Default::default();
+            nodes.push(Node { in_view: id, frame: node.frame, caller, own, total });
         }
+        let callees = Callees::new(nodes.iter().map(|node| node.caller));
+        let mut tree = CostTree { nodes, callees };
         for (node, cost) in costs {
             tree.nodes[self.number[node.index()] as usize].own += cost;
         }
@@ -112,25 +114,14 @@ impl Touched {
 }
 
 impl CostTree {
-    fn push(&mut self, in_view: NodeId, frame: FrameIndex, caller: u32) {
-        let number = self.nodes.len() as u32;
-        let mut next_sibling = NONE;
-        match self.nodes.get_mut(caller as usize) {
-            Some(caller) => next_sibling = std::mem::replace(&mut caller.first_callee, number),
-            None => self.roots.push(number),
-        }
-        let (own, total) = Default::default();
-        self.nodes.push(Node { in_view, frame, caller, first_callee: NONE, next_sibling, own, total });
-    }
-
     fn sum_up(&mut self) {
         for number in (0..self.nodes.len()).rev() {
             let node = &mut self.nodes[number];
             let own = node.own;
             node.total += own;
             let (total, caller) = (node.total, node.caller);
-            if let Some(caller) = self.nodes.get_mut(caller as usize) {
-                caller.total += total;
+            if let Some(caller) = caller {
+                self.nodes[caller as usize].total += total;
             }
         }
     }
@@ -142,7 +133,7 @@ impl CostTree {
 
     /// Returns the outermost frames.
     pub fn roots(&self) -> &[u32] {
-        &self.roots
+        self.callees.of(None)
     }
 
     /// Returns the node of the view that a node of the tree represents.
@@ -165,14 +156,11 @@ impl CostTree {
     }
 
     pub fn caller(&self, node: u32) -> Option<u32> {
-        Some(self.nodes[node as usize].caller).filter(|&caller| caller != NONE)
+        self.nodes[node as usize].caller
     }
 
     pub fn callees(&self, node: u32) -> impl Iterator<Item = u32> {
-        let some = |number| Some(number).filter(|&number| number != NONE);
-        std::iter::successors(some(self.nodes[node as usize].first_callee), move |&callee| {
-            some(self.nodes[callee as usize].next_sibling)
-        })
+        self.callees.of(Some(node)).iter().copied()
     }
 
     /// Visits the nodes none of whose callers has the same key, so that totals count recursion once.
@@ -183,22 +171,13 @@ impl CostTree {
         key: impl Fn(FrameIndex) -> usize,
         mut visit: impl FnMut(u32, usize),
     ) {
-        let mut path: Vec<(u32, usize)> = Vec::new();
-        let mut next: Vec<u32> = self.roots.clone();
-        while let Some(node) = next.pop() {
-            // Nodes on the path that are not callers of this node are finished.
-            while let Some(&(_, done)) = path.last().filter(|&&(inner, _)| Some(inner) != self.caller(node)) {
-                open[done] -= 1;
-                path.pop();
-            }
-            let key = key(self.frame(node));
-            if open[key] == 0 {
+        let key = |node| key(self.frame(node));
+        let Ok(()) = self.callees.walk(open, key, |node, above| {
+            let key = key(node);
+            if above[key] == 0 {
                 visit(node, key);
             }
-            open[key] += 1;
-            path.push((node, key));
-            next.extend(self.callees(node));
-        }
-        path.into_iter().for_each(|(_, key)| open[key] -= 1);
+            Ok::<(), Infallible>(())
+        });
     }
 }

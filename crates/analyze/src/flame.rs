@@ -7,6 +7,7 @@
 //! Elsewhere: widths, colours, file formats.
 
 mod chart;
+mod drafts;
 mod heaviest;
 mod label;
 
@@ -15,8 +16,9 @@ use std::collections::HashMap;
 use plumb_profile::ThreadId;
 
 pub use chart::FlameChart;
-pub(crate) use label::Labels;
+pub(crate) use drafts::Drafts;
 pub use label::{BoxKind, Label};
+pub(crate) use label::{Labels, sorted};
 
 use crate::cost::Cost;
 use crate::frame::FrameIndex;
@@ -69,8 +71,14 @@ impl<'p> Flame<'p> {
             merger.add(thread, node, cost);
         }
         let lines = merger.lines();
-        let boxes = merger.boxes;
-        in_order(labels, &boxes, &lines)
+        let drafts = merger.drafts;
+        let (labels, ranks) = labels.sorted(drafts.boxes.iter().map(|draft| draft.label));
+        let boxes = drafts.in_order(&ranks).into_iter().map(|(index, depth)| {
+            let draft = &drafts.boxes[index as usize];
+            let label = ranks[draft.label as usize];
+            FlameBox { depth, label, line: lines[index as usize], own: draft.content }
+        });
+        Flame { labels, boxes: boxes.collect(), left_out: 0 }
     }
 
     /// Returns the cost of all boxes together.
@@ -114,14 +122,6 @@ impl<'p> Flame<'p> {
     }
 }
 
-/// A box before the boxes are ordered.
-struct Draft {
-    label: u32,
-    own: Cost,
-    /// In creation order.
-    callees: Vec<u32>,
-}
-
 /// A node of the view's tree within one group.
 struct Passage {
     caller: Option<u32>,
@@ -134,9 +134,8 @@ struct Passage {
 struct Merger<'v, 'p> {
     view: &'v View<'p>,
     labels: &'v Labels<'p>,
-    boxes: Vec<Draft>,
-    /// The callee of a box by label.
-    callees: HashMap<(u32, u32), u32>,
+    /// The boxes, each with its own cost.
+    drafts: Drafts<Cost>,
     /// Passages; callers come before callees.
     passages: Vec<Passage>,
     /// The passage of a node below a group's box.
@@ -145,26 +144,19 @@ struct Merger<'v, 'p> {
 
 impl<'v, 'p> Merger<'v, 'p> {
     fn new(view: &'v View<'p>, labels: &'v Labels<'p>) -> Self {
-        let root = Draft { label: label::ROOT, own: Cost::default(), callees: Vec::new() };
-        Self {
-            view,
-            labels,
-            boxes: vec![root],
-            callees: HashMap::new(),
-            passages: Vec::new(),
-            known: HashMap::new(),
-        }
+        let drafts = Drafts::new(Cost::default());
+        Self { view, labels, drafts, passages: Vec::new(), known: HashMap::new() }
     }
 
     fn add(&mut self, thread: ThreadId, node: NodeId, cost: Cost) {
         let group = match self.labels.of_thread(thread) {
-            Some(label) => self.callee(0, label),
+            Some(label) => self.drafts.callee(0, label, Cost::default),
             None => 0,
         };
         let passage = self.passage(group, node);
         let Passage { at, through, .. } = &mut self.passages[passage as usize];
         *through += cost;
-        self.boxes[*at as usize].own += cost;
+        self.drafts.boxes[*at as usize].content += cost;
     }
 
     /// Returns the passage of `node`, adding it and missing callers.
@@ -183,7 +175,7 @@ impl<'v, 'p> Merger<'v, 'p> {
         while let Some(id) = missing.pop() {
             let frame = self.view.node(id).frame;
             let below = caller.map_or(group, |passage: u32| self.passages[passage as usize].at);
-            let at = self.callee(below, self.labels.of_node(id));
+            let at = self.drafts.callee(below, self.labels.of_node(id), Cost::default);
             self.passages.push(Passage { caller, at, frame, through: Cost::default() });
             let index = self.passages.len() as u32 - 1;
             self.known.insert((group, id), index);
@@ -191,16 +183,6 @@ impl<'v, 'p> Merger<'v, 'p> {
         }
         // The loop above leaves a passage: `node` was either known or missing.
         caller.unwrap_or_default()
-    }
-
-    fn callee(&mut self, of: u32, label: u32) -> u32 {
-        let next = self.boxes.len() as u32;
-        let index = *self.callees.entry((of, label)).or_insert(next);
-        if index == next {
-            self.boxes.push(Draft { label, own: Cost::default(), callees: Vec::new() });
-            self.boxes[of as usize].callees.push(index);
-        }
-        index
     }
 
     /// Returns the line of each box with most of its cost; if equal, the first in the file.
@@ -213,13 +195,13 @@ impl<'v, 'p> Merger<'v, 'p> {
         }
         let mut seen: Vec<(u32, u32, Cost)> = Vec::new();
         for &Passage { at, frame, through, .. } in &self.passages {
-            match self.labels.line_of(self.view.frame(frame), self.boxes[at as usize].label) {
+            match self.labels.line_of(self.view.frame(frame), self.drafts.boxes[at as usize].label) {
                 0 => {}
                 line => seen.push((at, line, through)),
             }
         }
         seen.sort_unstable_by_key(|&(at, line, _)| (at, line));
-        let mut best = vec![(Cost::default(), 0); self.boxes.len()];
+        let mut best = vec![(Cost::default(), 0); self.drafts.boxes.len()];
         for of_one in seen.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
             let (at, line, _) = of_one[0];
             let cost = of_one.iter().map(|&(_, _, cost)| cost).sum();
@@ -229,21 +211,4 @@ impl<'v, 'p> Merger<'v, 'p> {
         }
         best.into_iter().map(|(_, line)| line).collect()
     }
-}
-
-/// Sorts labels by name and boxes into pre-order.
-fn in_order<'p>(labels: Labels<'p>, drafts: &[Draft], lines: &[u32]) -> Flame<'p> {
-    let (labels, ranks) = labels.sorted(drafts.iter().map(|draft| draft.label));
-    let mut boxes = Vec::with_capacity(drafts.len());
-    let mut open = vec![(0_u32, 0_u32)];
-    while let Some((index, depth)) = open.pop() {
-        let draft = &drafts[index as usize];
-        let label = ranks[draft.label as usize];
-        boxes.push(FlameBox { depth, label, line: lines[index as usize], own: draft.own });
-        let mut callees: Vec<u32> = draft.callees.clone();
-        callees
-            .sort_unstable_by_key(|&callee| std::cmp::Reverse(ranks[drafts[callee as usize].label as usize]));
-        open.extend(callees.into_iter().map(|callee| (callee, depth + 1)));
-    }
-    Flame { labels, boxes, left_out: 0 }
 }

@@ -12,6 +12,7 @@ mod access;
 mod advice;
 mod annotate;
 mod call_stacks;
+mod callees;
 mod compare;
 mod cost;
 mod cost_tree;
@@ -61,6 +62,7 @@ pub use annotate::{
     sampled_within,
 };
 pub use call_stacks::CallStacks;
+pub use callees::Callees;
 pub use compare::{
     CONFIDENCE, CommandComparison, ComparedFigure, Comparison, Conclusion, SMALL_DIFFERENCE, Shift, Verdict,
     enough_runs, holm, mann_whitney, shift,

@@ -12,7 +12,7 @@ use super::change::{Change, Mark};
 use super::rows::Subject;
 use super::sum::Sum;
 use super::{Diff, DiffFunction, DiffRow};
-use crate::flame::{BoxKind, Grouping, Label, Labels};
+use crate::flame::{BoxKind, Drafts, Grouping, Label, Labels, sorted};
 use crate::frame::{FrameIndex, Kind};
 use crate::view::{NodeId, View};
 
@@ -52,13 +52,11 @@ const MOSTLY: f64 = 0.5;
 /// Identifies a box among its siblings: the function, and what the kernel runs it for.
 type Same = (u32, Option<BoxKind>);
 
-/// A box before the boxes are ordered.
-struct Draft {
-    label: u32,
+/// The parts of a box before the boxes are ordered.
+struct Content {
     /// Function of the box; `None` for the root.
     function: Option<u32>,
     line: u32,
-    callees: Vec<u32>,
     /// Own cost, per recording.
     own: Vec<Sum>,
 }
@@ -78,15 +76,18 @@ impl<'p> DiffFlame<'p> {
             for &((node, ..), sum) in spots {
                 let function = |frame| diff.functions.of(index, frame);
                 let at = merger.find(view, &labels, node, (&function, diff.functions()));
-                merger.boxes[at as usize].own[index] += sum;
+                merger.drafts.boxes[at as usize].content.own[index] += sum;
             }
         }
-        let (labels, order) = merger.in_order();
-        let totals = merger.totals(&order);
+        let (labels, ranks) = sorted(&merger.labels, 0..merger.labels.len() as u32);
+        let order = merger.drafts.in_order(&ranks);
+        let totals = merger.totals();
         let base = diff.sides[0].len();
+        let sides = |sums: &[Sum]| [sums[..base].to_vec(), sums[base..].to_vec()];
         let sums: Vec<[Vec<Sum>; 2]> =
-            totals.iter().map(|sums| [sums[..base].to_vec(), sums[base..].to_vec()]).collect();
-        let about = |&(_, _, label): &(u32, u32, u32)| (is_kernel(labels[label as usize].kind), None);
+            order.iter().map(|&(index, _)| sides(&totals[index as usize])).collect();
+        let label_of = |index: u32| ranks[merger.drafts.boxes[index as usize].label as usize];
+        let about = |&(index, _): &(u32, u32)| (is_kernel(labels[label_of(index) as usize].kind), None);
         let mut changes = diff.changes(&sums, &order.iter().map(about).collect::<Vec<_>>());
         if let Some(root) = changes.first_mut() {
             *root = diff.whole;
@@ -94,8 +95,8 @@ impl<'p> DiffFlame<'p> {
         let rows = rows_by_function(diff);
         let boxes = order.iter().zip(changes);
         let boxes = boxes
-            .map(|(&(index, depth, label), change)| {
-                let draft = &merger.boxes[index as usize];
+            .map(|(&(index, depth), change)| {
+                let draft = &merger.drafts.boxes[index as usize].content;
                 let mean = |side: usize| {
                     let runs = &diff.runs[side];
                     let own = &draft.own[if side == 0 { 0..base } else { base..draft.own.len() }];
@@ -107,7 +108,7 @@ impl<'p> DiffFlame<'p> {
                 let row = draft.function.and_then(|number| rows.get(&number));
                 let mark =
                     row.map_or_else(|| change.mark(diff.options.alpha), |row| mark(own, &change, row, diff));
-                DiffBox { depth, label, line: draft.line, samples, own, change, mark }
+                DiffBox { depth, label: label_of(index), line: draft.line, samples, own, change, mark }
             })
             .collect();
         DiffFlame { labels, boxes }
@@ -145,36 +146,27 @@ fn is_kernel(kind: BoxKind) -> bool {
 /// Maps nodes of several views to boxes.
 struct Merger<'p> {
     recordings: usize,
-    boxes: Vec<Draft>,
+    drafts: Drafts<Content>,
     labels: Vec<Label<'p>>,
     label_numbers: HashMap<Same, u32>,
-    callees: HashMap<(u32, u32), u32>,
     /// The box of each node of the current view.
     known: Vec<Option<u32>>,
 }
 
 impl<'p> Merger<'p> {
     fn new(recordings: usize) -> Self {
-        let mut merger = Merger {
+        let root = Content { function: None, line: 0, own: vec![Sum::default(); recordings] };
+        Merger {
             recordings,
-            boxes: Vec::new(),
+            drafts: Drafts::new(root),
             labels: vec![Label { name: "all".into(), kind: BoxKind::Root, dso: "", file: "" }],
             label_numbers: HashMap::new(),
-            callees: HashMap::new(),
             known: Vec::new(),
-        };
-        merger.push(0, None);
-        merger
+        }
     }
 
     fn begin(&mut self, view: &View<'_>) {
         self.known = vec![None; view.node_count()];
-    }
-
-    fn push(&mut self, label: u32, function: Option<u32>) -> u32 {
-        let own = vec![Sum::default(); self.recordings];
-        self.boxes.push(Draft { label, function, line: 0, callees: Vec::new(), own });
-        self.boxes.len() as u32 - 1
     }
 
     /// Returns the box of a node, adding it and missing callers.
@@ -201,8 +193,9 @@ impl<'p> Merger<'p> {
                 _ => labels.get(labels.of_node(id)),
             };
             let label = self.label(label, number);
-            at = self.callee(at, (label, number));
-            let draft = &mut self.boxes[at as usize];
+            let own = || vec![Sum::default(); self.recordings];
+            at = self.drafts.callee(at, label, || Content { function: Some(number), line: 0, own: own() });
+            let draft = &mut self.drafts.boxes[at as usize].content;
             if draft.line == 0 && view.frame(frame).file == self.labels[label as usize].file {
                 draft.line = view.frame(frame).line;
             }
@@ -221,43 +214,18 @@ impl<'p> Merger<'p> {
         number
     }
 
-    fn callee(&mut self, of: u32, (label, function): (u32, u32)) -> u32 {
-        if let Some(&known) = self.callees.get(&(of, label)) {
-            return known;
-        }
-        let made = self.push(label, Some(function));
-        self.callees.insert((of, label), made);
-        self.boxes[of as usize].callees.push(made);
-        made
-    }
-
-    /// Returns the labels by name, and the boxes in pre-order: their number here, depth, and label's new number.
-    fn in_order(&self) -> (Vec<Label<'p>>, Vec<(u32, u32, u32)>) {
-        let mut by_name: Vec<usize> = (0..self.labels.len()).collect();
-        by_name.sort_by_key(|&index| (index > 0, &self.labels[index]));
-        let mut ranks = vec![0_u32; self.labels.len()];
-        by_name.iter().enumerate().for_each(|(rank, &index)| ranks[index] = rank as u32);
-        let rank = |index: u32| ranks[self.boxes[index as usize].label as usize];
-        let mut order = Vec::with_capacity(self.boxes.len());
-        let mut open = vec![(0_u32, 0_u32)];
-        while let Some((index, depth)) = open.pop() {
-            order.push((index, depth, rank(index)));
-            let mut callees = self.boxes[index as usize].callees.clone();
-            callees.sort_unstable_by_key(|&callee| std::cmp::Reverse(rank(callee)));
-            open.extend(callees.into_iter().map(|callee| (callee, depth + 1)));
-        }
-        (by_name.into_iter().map(|index| self.labels[index].clone()).collect(), order)
-    }
-
-    /// Returns each box's total cost including callees, per recording, in the order of `order`.
-    fn totals(&self, order: &[(u32, u32, u32)]) -> Vec<Vec<Sum>> {
-        let mut totals: Vec<Vec<Sum>> = self.boxes.iter().map(|draft| draft.own.clone()).collect();
-        for &(index, ..) in order.iter().rev() {
-            for &callee in &self.boxes[index as usize].callees {
-                let below = totals[callee as usize].clone();
-                totals[index as usize].iter_mut().zip(below).for_each(|(sum, below)| *sum += below);
+    /// Returns each box's total cost including callees, per recording.
+    fn totals(&self) -> Vec<Vec<Sum>> {
+        let callees = self.drafts.callees();
+        let mut totals: Vec<Vec<Sum>> =
+            self.drafts.boxes.iter().map(|draft| draft.content.own.clone()).collect();
+        for index in (0..totals.len()).rev() {
+            let (callers, below) = totals.split_at_mut(index + 1);
+            for &callee in callees.of(Some(index as u32)) {
+                let below = &below[callee as usize - index - 1];
+                callers[index].iter_mut().zip(below).for_each(|(sum, below)| *sum += *below);
             }
         }
-        order.iter().map(|&(index, ..)| totals[index as usize].clone()).collect()
+        totals
     }
 }

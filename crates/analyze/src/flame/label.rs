@@ -119,18 +119,23 @@ impl<'p> Labels<'p> {
         if frame.file == self.labels[label as usize].file { frame.line } else { 0 }
     }
 
-    /// Returns the labels in use, sorted by name with the root first, and the new number of each.
+    /// As [`sorted`], of the labels of frames and threads.
     pub fn sorted(self, used: impl Iterator<Item = u32>) -> (Vec<Label<'p>>, Vec<u32>) {
-        let mut order: Vec<u32> = used.collect();
-        order.sort_unstable();
-        order.dedup();
-        order.sort_by_key(|&i| (i != ROOT, &self.labels[i as usize]));
-        let mut ranks = vec![0; self.labels.len()];
-        for (rank, &i) in order.iter().enumerate() {
-            ranks[i as usize] = rank as u32;
-        }
-        (order.into_iter().map(|i| self.labels[i as usize].clone()).collect(), ranks)
+        sorted(&self.labels, used)
     }
+}
+
+/// Returns the labels in use, sorted by name with the root first, and the new number of each.
+pub fn sorted<'p>(labels: &[Label<'p>], used: impl Iterator<Item = u32>) -> (Vec<Label<'p>>, Vec<u32>) {
+    let mut order: Vec<u32> = used.collect();
+    order.sort_unstable();
+    order.dedup();
+    order.sort_by_key(|&i| (i != ROOT, &labels[i as usize]));
+    let mut ranks = vec![0; labels.len()];
+    for (rank, &i) in order.iter().enumerate() {
+        ranks[i as usize] = rank as u32;
+    }
+    (order.into_iter().map(|i| labels[i as usize].clone()).collect(), ranks)
 }
 
 struct Interner<'p> {

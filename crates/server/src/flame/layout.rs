@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use plumb_analyze::Callees;
 use plumb_store::CallTree;
 
 use super::prune::Pruned;
@@ -34,7 +35,7 @@ enum What {
 
 /// Lays out the kept calls of a tree.
 pub(crate) fn layout<const SIDES: usize>(tree: &CallTree<SIDES>, pruned: &Pruned<SIDES>) -> Layout {
-    let callees = Callees::new(tree, pruned);
+    let callees = by_name(tree, pruned);
     let mut names = NameTable::default();
     let mut levels: Vec<Vec<i64>> = Vec::new();
     let mut max_self = 0;
@@ -60,7 +61,7 @@ pub(crate) fn layout<const SIDES: usize>(tree: &CallTree<SIDES>, pruned: &Pruned
         for side in (0..SIDES).rev() {
             row.extend([one.own[side], one.total[side], one.offset[side]]);
         }
-        callees.wait(tree, pruned, &one, &mut waiting);
+        wait(tree, (pruned, &callees), &one, &mut waiting);
     }
     for row in &mut levels {
         row.reverse();
@@ -80,69 +81,46 @@ fn count_from_the_box_before<const SIDES: usize>(row: &mut [i64]) {
     }
 }
 
-/// The kept calls, by caller.
-struct Callees {
-    /// Start of each caller's calls in `list`, the outermost frames first.
-    starts: Vec<u32>,
-    list: Vec<u32>,
+/// Name of a kept call.
+fn name<'t, const SIDES: usize>(tree: &'t CallTree<SIDES>, pruned: &Pruned<SIDES>, place: u32) -> &'t str {
+    let node = pruned.nodes[place as usize].node;
+    &tree.names[tree.nodes[node as usize].name as usize]
 }
 
-impl Callees {
-    fn new<const SIDES: usize>(tree: &CallTree<SIDES>, pruned: &Pruned<SIDES>) -> Self {
-        let slot = |caller: Option<u32>| caller.map_or(0, |caller| caller as usize + 1);
-        let mut starts = vec![0_u32; pruned.nodes.len() + 2];
-        pruned.nodes.iter().for_each(|kept| starts[slot(kept.caller) + 1] += 1);
-        for place in 1..starts.len() {
-            starts[place] += starts[place - 1];
-        }
-        let mut next = starts.clone();
-        let mut list = vec![0; pruned.nodes.len()];
-        for (place, kept) in pruned.nodes.iter().enumerate() {
-            let at = &mut next[slot(kept.caller)];
-            list[*at as usize] = place as u32;
-            *at += 1;
-        }
-        let name = |place: u32| {
-            let node = pruned.nodes[place as usize].node;
-            &tree.names[tree.nodes[node as usize].name as usize]
-        };
-        for range in starts.windows(2) {
-            let siblings = &mut list[range[0] as usize..range[1] as usize];
-            siblings.sort_unstable_by(|&one, &other| name(one).cmp(name(other)));
-        }
-        Self { starts, list }
-    }
+/// The kept calls by caller, sorted by name.
+fn by_name<const SIDES: usize>(tree: &CallTree<SIDES>, pruned: &Pruned<SIDES>) -> Callees {
+    let mut callees = Callees::new(pruned.nodes.iter().map(|kept| kept.caller));
+    callees.sort_by(|one, other| name(tree, pruned, one).cmp(name(tree, pruned, other)));
+    callees
+}
 
-    /// Queues the callees of a box.
-    fn wait<const SIDES: usize>(
-        &self,
-        tree: &CallTree<SIDES>,
-        pruned: &Pruned<SIDES>,
-        caller: &Waiting<SIDES>,
-        waiting: &mut Vec<Waiting<SIDES>>,
-    ) {
-        let (slot, other) = match caller.what {
-            What::Whole => (0, pruned.other),
-            What::Call(place) => (place as usize + 1, pruned.nodes[place as usize].other),
-            What::Other => return,
-        };
-        let level = caller.level + 1;
-        let mut offset: [i64; SIDES] = std::array::from_fn(|side| caller.offset[side] + caller.own[side]);
-        let mut other = other;
-        for &place in &self.list[self.starts[slot] as usize..self.starts[slot + 1] as usize] {
-            let kept = &pruned.nodes[place as usize];
-            if &*tree.names[tree.nodes[kept.node as usize].name as usize] == "other" {
-                // A function named "other" can't be distinguished from the sum of what is left out.
-                (0..SIDES).for_each(|side| other[side] += kept.total[side]);
-                continue;
-            }
-            let (own, total) = (kept.own, kept.total);
-            waiting.push(Waiting { what: What::Call(place), level, offset, own, total });
-            (0..SIDES).for_each(|side| offset[side] += total[side]);
+/// Queues the callees of a box.
+fn wait<const SIDES: usize>(
+    tree: &CallTree<SIDES>,
+    (pruned, callees): (&Pruned<SIDES>, &Callees),
+    caller: &Waiting<SIDES>,
+    waiting: &mut Vec<Waiting<SIDES>>,
+) {
+    let (place, mut other) = match caller.what {
+        What::Whole => (None, pruned.other),
+        What::Call(place) => (Some(place), pruned.nodes[place as usize].other),
+        What::Other => return,
+    };
+    let level = caller.level + 1;
+    let mut offset: [i64; SIDES] = std::array::from_fn(|side| caller.offset[side] + caller.own[side]);
+    for &place in callees.of(place) {
+        let kept = &pruned.nodes[place as usize];
+        if name(tree, pruned, place) == "other" {
+            // A function named "other" can't be distinguished from the sum of what is left out.
+            (0..SIDES).for_each(|side| other[side] += kept.total[side]);
+            continue;
         }
-        if other != [0; SIDES] {
-            waiting.push(Waiting { what: What::Other, level, offset, own: other, total: other });
-        }
+        let (own, total) = (kept.own, kept.total);
+        waiting.push(Waiting { what: What::Call(place), level, offset, own, total });
+        (0..SIDES).for_each(|side| offset[side] += total[side]);
+    }
+    if other != [0; SIDES] {
+        waiting.push(Waiting { what: What::Other, level, offset, own: other, total: other });
     }
 }
 

@@ -1,6 +1,7 @@
 //! The calls of a flame graph as bytes, as Pyroscope's servers send them to each other and to `profilecli query profile --function-names-only`: each call
 //! as the length of its name, its name, its self value and the number of its callees, then the callees.
 
+use plumb_analyze::Callees;
 use plumb_store::CallTree;
 
 use super::prune::Pruned;
@@ -13,27 +14,19 @@ pub(crate) fn write(tree: &CallTree<1>, pruned: &Pruned<1>) -> Vec<u8> {
     if tree.nodes.is_empty() {
         return Vec::new();
     }
-    let mut callees: Vec<Vec<u32>> = vec![Vec::new(); pruned.nodes.len() + 1];
-    for (place, kept) in pruned.nodes.iter().enumerate() {
-        let caller = kept.caller.map_or(0, |caller| caller as usize + 1);
-        callees[caller].push(place as u32 + 1);
-    }
+    let callees = Callees::new(pruned.nodes.iter().map(|kept| kept.caller));
     let mut out = Vec::new();
-    let mut waiting = vec![0_u32];
-    while let Some(place) = waiting.pop() {
-        let (name, own, [other]) = match place.checked_sub(1).map(|kept| &pruned.nodes[kept as usize]) {
-            None => ("", 0, pruned.other),
-            Some(kept) => {
-                let name = tree.nodes[kept.node as usize].name;
-                (&*tree.names[name as usize], kept.own[0], kept.other)
-            }
-        };
-        let below = &callees[place as usize];
-        call(&mut out, name, own, below.len() + usize::from(other != 0));
+    let mut add = |name: &str, own, caller, [other]: [i64; 1]| {
+        call(&mut out, name, own, callees.of(caller).len() + usize::from(other != 0));
         if other != 0 {
             call(&mut out, OTHER, other, 0);
         }
-        waiting.extend(below.iter().rev());
+    };
+    add("", 0, None, pruned.other);
+    for (place, _) in callees.pre_order() {
+        let kept = &pruned.nodes[place as usize];
+        let name = tree.nodes[kept.node as usize].name;
+        add(&tree.names[name as usize], kept.own[0], Some(place), kept.other);
     }
     out
 }

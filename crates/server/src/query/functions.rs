@@ -3,50 +3,29 @@
 
 use std::collections::HashMap;
 
+use plumb_analyze::Callees;
 use plumb_documents::functions::{CallValue, FunctionValue, NeighbourValues};
-use plumb_store::{CallTree, Cancellation};
+use plumb_store::{CallNode, CallTree, Cancellation};
 
 use crate::error::ApiError;
 
-/// Walks a tree, callers first, and calls back for each node with the names above it.
+/// Walks a tree, callers first, and calls back for each node with how often each name is above it.
 fn walk(
     tree: &CallTree<1>,
     cancellation: &Cancellation,
-    mut visit: impl FnMut(usize, &[u32]),
+    mut visit: impl FnMut(&CallNode<1>, &[u32]),
 ) -> Result<(), ApiError> {
-    let mut starts = vec![0_u32; tree.nodes.len() + 2];
-    let slot = |caller: Option<u32>| caller.map_or(0, |caller| caller as usize + 1);
-    tree.nodes.iter().for_each(|node| starts[slot(node.caller) + 1] += 1);
-    for place in 1..starts.len() {
-        starts[place] += starts[place - 1];
-    }
-    let mut next = starts.clone();
-    let mut callees = vec![0_u32; tree.nodes.len()];
-    for (place, node) in tree.nodes.iter().enumerate() {
-        let at = &mut next[slot(node.caller)];
-        callees[*at as usize] = place as u32;
-        *at += 1;
-    }
-    // Number of occurrences of each name above the current node.
-    let mut above = vec![0_u32; tree.names.len()];
-    let of = |slot: usize| starts[slot] as usize..starts[slot + 1] as usize;
-    let mut open = vec![(None, of(0))];
-    while let Some((node, rest)) = open.last_mut() {
-        cancellation.check()?;
-        let Some(place) = rest.next() else {
-            let left: Option<usize> = *node;
-            open.pop();
-            if let Some(left) = left {
-                above[tree.nodes[left].name as usize] -= 1;
-            }
-            continue;
-        };
-        let callee = callees[place] as usize;
-        visit(callee, &above);
-        above[tree.nodes[callee].name as usize] += 1;
-        open.push((Some(callee), of(callee + 1)));
-    }
-    Ok(())
+    let callees = Callees::new(tree.nodes.iter().map(|node| node.caller));
+    let node = |place: u32| &tree.nodes[place as usize];
+    callees.walk(
+        &mut vec![0; tree.names.len()],
+        |place| node(place).name as usize,
+        |place, above| {
+            cancellation.check()?;
+            visit(node(place), above);
+            Ok(())
+        },
+    )
 }
 
 /// All functions, largest self value first.
@@ -55,8 +34,7 @@ pub(crate) fn functions(
     cancellation: &Cancellation,
 ) -> Result<Vec<FunctionValue>, ApiError> {
     let mut sums = vec![(0_i64, 0_i64); tree.names.len()];
-    walk(tree, cancellation, |place, above| {
-        let node = &tree.nodes[place];
+    walk(tree, cancellation, |node, above| {
         let (own, total) = &mut sums[node.name as usize];
         *own = own.saturating_add(node.own[0]);
         // Below itself, it is part of the total already.
@@ -83,8 +61,7 @@ pub(crate) fn neighbours(
     let name = name as u32;
     let mut found = NeighbourValues::default();
     let (mut callers, mut callees) = (HashMap::<Option<u32>, i64>::new(), HashMap::<u32, i64>::new());
-    walk(tree, cancellation, |place, above| {
-        let node = &tree.nodes[place];
+    walk(tree, cancellation, |node, above| {
         let caller = node.caller.map(|caller| tree.nodes[caller as usize].name);
         if node.name == name {
             found.own = found.own.saturating_add(node.own[0]);
@@ -119,8 +96,6 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
     use std::sync::Arc;
-
-    use plumb_store::CallNode;
 
     use super::*;
 
