@@ -8,9 +8,9 @@ use indexmap::IndexSet;
 
 use crate::block::CallStacks;
 use crate::cancellation::Cancellation;
-use crate::dictionary::{Dictionary, StoredFrame};
+use crate::dictionary::{Dictionary, FrameKey};
 use crate::error::StoreError;
-use crate::frame_calls::{FrameCalls, block_frames, shown_name};
+use crate::frame_calls::{FrameCalls, block_frames, frame_of};
 use crate::resolved::FrameNames;
 
 /// A call: index of the caller, or [`ROOT`], and index of the name.
@@ -89,27 +89,15 @@ impl Calls {
         known: &mut Vec<u32>,
         cancellation: &Cancellation,
     ) -> Result<(), StoreError> {
-        let mut places: Vec<Option<u32>> = vec![None; dictionary.frames().len()];
+        let mut frames: Vec<Option<FrameCalls>> = Vec::new();
+        frames.resize_with(dictionary.frames().len(), || None);
         for node in dictionary.nodes().skip(known.len()) {
             cancellation.check()?;
             self.check()?;
-            let mut caller = node.caller.map_or(ROOT, |caller| known[caller.0 as usize]);
-            let calls = names.get(&node.frame.0).map_or(&[][..], |calls| calls);
-            let (last, outer) = match calls.split_last() {
-                Some((last, outer)) => (Some(last), outer),
-                None => (None, calls),
-            };
-            for call in outer {
-                let name = self.name(&call.function);
-                caller = self.call(caller, name);
-            }
-            let place = node.frame.0 as usize;
-            let name = places[place].unwrap_or_else(|| match last {
-                Some(call) => self.name(&call.function),
-                None => self.name(&shown_name(dictionary, dictionary.frame_at(node.frame))),
-            });
-            places[place] = Some(name);
-            known.push(self.call(caller, name));
+            let frame = frames[node.frame.0 as usize]
+                .get_or_insert_with(|| frame_of(dictionary, node.frame, names, &mut |name| self.name(name)));
+            let caller = node.caller.map_or(ROOT, |caller| known[caller.0 as usize]);
+            known.push(self.called(caller, frame));
         }
         Ok(())
     }
@@ -144,10 +132,7 @@ impl Calls {
 
     /// The innermost call of a frame below a caller.
     fn called(&mut self, caller: u32, frame: &FrameCalls) -> u32 {
-        match frame {
-            FrameCalls::One(name) => self.call(caller, *name),
-            FrameCalls::Inlined(all) => all.iter().fold(caller, |caller, &name| self.call(caller, name)),
-        }
+        frame.names().iter().fold(caller, |caller, &name| self.call(caller, name))
     }
 
     /// Caller and name of a call.
@@ -177,10 +162,11 @@ impl Calls {
         names: &FrameNames,
         cancellation: &Cancellation,
     ) -> Result<Vec<u32>, StoreError> {
-        let name = |name: &str| self.names.get_index_of(name).map_or(ROOT, |place| place as u32);
-        let own = |frame: &StoredFrame| name(&shown_name(dictionary, *frame));
-        let own: Vec<u32> = dictionary.frames().map(own).collect();
-        let call = |caller: Option<u32>, name: u32| {
+        let mut name = |name: &str| self.names.get_index_of(name).map_or(ROOT, |place| place as u32);
+        let frames = (0..dictionary.frames().len() as u32).map(FrameKey);
+        let frames: Vec<FrameCalls> =
+            frames.map(|frame| frame_of(dictionary, frame, names, &mut name)).collect();
+        let call = |caller: Option<u32>, &name: &u32| {
             let found = self.nodes.get_index_of(&(caller?, name))?;
             Some(found as u32)
         };
@@ -191,10 +177,7 @@ impl Calls {
                 None => Some(ROOT),
                 Some(caller) => Some(caller).filter(|&caller| caller != ROOT),
             };
-            let place = match names.get(&node.frame.0) {
-                Some(calls) => calls.iter().fold(caller, |caller, one| call(caller, name(&one.function))),
-                None => call(caller, own[node.frame.0 as usize]),
-            };
+            let place = frames[node.frame.0 as usize].names().iter().fold(caller, call);
             found.push(place.unwrap_or(ROOT));
         }
         Ok(found)
