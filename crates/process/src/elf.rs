@@ -1,25 +1,25 @@
 //! Reads the parts of an ELF file needed for unwinding: the mapping of file offsets to addresses, the build id, the unwind sections.
 //!
-//! Headers are parsed by `object`, through small `pread`s; sections are read on demand. Sizes stated in the file
+//! Headers are parsed by `object` (`headers`), through small `pread`s; sections are read on demand. Sizes stated in the file
 //! are compared with limits before anything is allocated.
 //!
 //! Elsewhere: symbols, DWARF other than raw bytes.
+
+mod headers;
 
 use std::fmt;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::fs::FileExt;
 
-use object::Endianness;
 use object::elf;
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::read::{ReadCache, ReadRef};
+
+pub use headers::{ElfCompression, ElfHeaders, ElfSection, ElfSegment, build_id_of_notes};
+pub use object::Endianness;
 
 use crate::section::SectionReader;
 
-/// Largest number of program or section headers read. Real files have below 100, unlinked objects with
-/// `-ffunction-sections` some 10,000.
-const MAX_HEADERS: u32 = 100_000;
 /// Program header of `.sframe` (include/elf/common.h of binutils).
 const PT_GNU_SFRAME: elf::ProgramType = elf::ProgramType(0x6474_e554);
 /// Largest unwind section that is read, in bytes; the largest seen are below 20 MiB.
@@ -128,6 +128,8 @@ pub struct Elf {
     comment: Option<Place>,
 }
 
+/// Largest part with notes that is read, in bytes.
+const MAX_NOTES: u64 = 1 << 20;
 /// Largest part of `.comment` that is read, in bytes; it has a few dozen per compiler.
 const MAX_COMMENT: u64 = 1 << 16;
 
@@ -135,12 +137,26 @@ impl Elf {
     /// Reads the headers of a file.
     pub fn read(file: impl Read + Seek) -> Result<Self, ElfError> {
         let cache = ReadCache::new(file);
-        let ident = cache.read_bytes_at(0, 5).map_err(|()| ElfError::NotElf)?;
-        match ident {
-            [0x7f, b'E', b'L', b'F', 1] => parse::<elf::FileHeader32<Endianness>, _>(&cache, false),
-            [0x7f, b'E', b'L', b'F', 2] => parse::<elf::FileHeader64<Endianness>, _>(&cache, true),
-            _ => Err(ElfError::NotElf),
+        let headers = ElfHeaders::read(&cache)?;
+        let mut found = Elf {
+            is_64: headers.is_64,
+            is_little_endian: headers.endian == Endianness::Little,
+            machine: headers.machine.0,
+            entry: Some(headers.entry).filter(|&entry| entry != 0),
+            ..Elf::default()
+        };
+        let notes = |offset, size: u64| {
+            cache.read_bytes_at(offset, Some(size).filter(|&size| size <= MAX_NOTES)?).ok()
+        };
+        let build_id = |offset, size| build_id_in(notes(offset, size)?, headers.endian);
+        for segment in headers.segments? {
+            found.take_segment(&segment, build_id);
         }
+        // A file may have no section headers; then the program headers must suffice.
+        for section in headers.sections.unwrap_or_default() {
+            found.take_section(&section, build_id);
+        }
+        Ok(found)
     }
 
     /// Returns the stated address of the byte at `offset`. If segments share a page, one with code is preferred, because
@@ -235,24 +251,9 @@ impl Elf {
         self.sections_by(read, later)
     }
 
-    /// Returns the position of `.eh_frame` according to `.eh_frame_hdr` (LSB core, "The .eh_frame_hdr section"), for files without
-    /// section headers. Its size is not stated: it ends with a terminator, at the latest with its segment.
+    /// Returns the position of `.eh_frame` according to `.eh_frame_hdr`, for files without section headers. Its size is not stated: it ends with a terminator, at the latest with its segment.
     fn behind_header(&self, header: &Section) -> Option<Place> {
-        let bytes = &header.bytes;
-        let encoding = *bytes.get(1)?;
-        let pointer = bytes.get(4..)?;
-        let value = match encoding & 0x0f {
-            0x03 => u64::from(u32::from_le_bytes(*pointer.first_chunk()?)),
-            0x0b => i64::from(i32::from_le_bytes(*pointer.first_chunk()?)) as u64,
-            0x00 | 0x04 | 0x0c => u64::from_le_bytes(*pointer.first_chunk()?),
-            _ => return None,
-        };
-        let address = match encoding & 0x70 {
-            0x00 => value,
-            0x10 => header.address.wrapping_add(4).wrapping_add(value),
-            0x30 => header.address.wrapping_add(value),
-            _ => return None,
-        };
+        let address = eh_frame_address(&header.bytes, header.address)?;
         let inside = |place: &Place| address >= place.address && address - place.address < place.size;
         let place = self.segments.iter().map(|segment| segment.place).find(inside)?;
         let skipped = address - place.address;
@@ -260,97 +261,66 @@ impl Elf {
     }
 }
 
-fn parse<'data, H, R>(data: R, is_64: bool) -> Result<Elf, ElfError>
-where
-    H: FileHeader<Endian = Endianness>,
-    R: ReadRef<'data>,
-{
-    let header = H::parse(data).map_err(|_| ElfError::Damaged("header"))?;
-    let endian = header.endian().map_err(|_| ElfError::Damaged("header"))?;
-    let is_little_endian = endian == Endianness::Little;
-    let mut found = Elf { is_64, is_little_endian, machine: header.e_machine(endian).0, ..Elf::default() };
-    found.entry = Some(header.e_entry(endian).into()).filter(|&entry| entry != 0);
-    if header.phnum(endian, data).map_err(|_| ElfError::Damaged("program headers"))? > MAX_HEADERS {
-        return Err(ElfError::TooLarge("program header table"));
+/// Returns the address of `.eh_frame` that an `.eh_frame_hdr` at `at` states (LSB core, "The .eh_frame_hdr section").
+pub fn eh_frame_address(header: &[u8], at: u64) -> Option<u64> {
+    let encoding = *header.get(1)?;
+    let pointer = header.get(4..)?;
+    let value = match encoding & 0x0f {
+        0x03 => u64::from(u32::from_le_bytes(*pointer.first_chunk()?)),
+        0x0b => i64::from(i32::from_le_bytes(*pointer.first_chunk()?)).cast_unsigned(),
+        0x00 | 0x04 | 0x0c => u64::from_le_bytes(*pointer.first_chunk()?),
+        _ => return None,
+    };
+    match encoding & 0x70 {
+        0x00 => Some(value),
+        0x10 => Some(at.wrapping_add(4).wrapping_add(value)),
+        0x30 => Some(at.wrapping_add(value)),
+        _ => None,
     }
-    let segments = header.program_headers(endian, data).map_err(|_| ElfError::Damaged("program headers"))?;
-    for segment in segments {
-        found.take_segment::<H, R>(segment, endian, data);
-    }
-    // A file may have no section headers; then the program headers must suffice.
-    if header.shnum(endian, data).unwrap_or(0) <= MAX_HEADERS {
-        found.take_sections::<H, R>(header, endian, data);
-    }
-    Ok(found)
+}
+
+/// Returns the build id among notes if its length is plausible.
+fn build_id_in(notes: &[u8], endian: Endianness) -> Option<Box<[u8]>> {
+    build_id_of_notes(notes, endian).filter(|id| (1..=64).contains(&id.len())).map(Box::from)
 }
 
 impl Elf {
-    fn take_segment<'data, H, R>(&mut self, segment: &H::ProgramHeader, endian: Endianness, data: R)
-    where
-        H: FileHeader<Endian = Endianness>,
-        R: ReadRef<'data>,
-    {
-        let (offset, size) = segment.file_range(endian);
-        let place = Place { address: segment.p_vaddr(endian).into(), offset, size };
-        match segment.p_type(endian) {
-            elf::PT_LOAD => {
-                let executable = segment.p_flags(endian).0 & elf::PF_X.0 != 0;
-                self.segments.push(Segment { place, executable });
-            }
+    /// Takes what a program header says. `build_id` reads that among the notes at an offset.
+    fn take_segment(&mut self, segment: &ElfSegment, build_id: impl Fn(u64, u64) -> Option<Box<[u8]>>) {
+        let &ElfSegment { kind, executable, address, offset, file_size: size } = segment;
+        let place = Place { address, offset, size };
+        match kind {
+            elf::PT_LOAD => self.segments.push(Segment { place, executable }),
             elf::PT_GNU_EH_FRAME => self.eh_frame_hdr = Some(place),
             PT_GNU_SFRAME => self.sframe = Some(place),
             // Other architectures use this number differently.
             elf::PT_ARM_EXIDX if self.machine == elf::EM_ARM.0 => self.arm.0 = Some(place),
-            elf::PT_NOTE if self.build_id.is_none() && size <= 1 << 20 => {
-                if let Ok(Some(notes)) = segment.notes(endian, data) {
-                    self.take_notes::<H>(notes, endian);
-                }
-            }
+            elf::PT_NOTE if self.build_id.is_none() => self.build_id = build_id(offset, size),
             _ => {}
         }
     }
 
-    fn take_notes<H: FileHeader<Endian = Endianness>>(
-        &mut self,
-        mut notes: object::read::elf::NoteIterator<'_, H>,
-        endian: Endianness,
-    ) {
-        while let Ok(Some(note)) = notes.next() {
-            let is_build_id = note.name() == b"GNU" && note.n_type(endian).0 == elf::NT_GNU_BUILD_ID.0;
-            if is_build_id && (1..=64).contains(&note.desc().len()) {
-                self.build_id = Some(note.desc().into());
-            }
+    /// As [`take_segment`](Self::take_segment), of a section with bytes in the file.
+    fn take_section(&mut self, section: &ElfSection, build_id: impl Fn(u64, u64) -> Option<Box<[u8]>>) {
+        let &ElfSection { kind, address, offset, size, compression, .. } = section;
+        if kind == elf::SHT_NOBITS {
+            return;
         }
-    }
-
-    fn take_sections<'data, H, R>(&mut self, header: &'data H, endian: Endianness, data: R)
-    where
-        H: FileHeader<Endian = Endianness>,
-        R: ReadRef<'data>,
-    {
-        let Ok(sections) = header.sections(endian, data) else { return };
-        for section in sections.iter() {
-            let Some((offset, size)) = section.file_range(endian) else { continue };
-            let place = Place { address: section.sh_addr(endian).into(), offset, size };
-            let compressed = section.sh_flags(endian).0 & elf::SHF_COMPRESSED.0 != 0;
-            match sections.section_name(endian, section).unwrap_or_default() {
-                b".eh_frame" => self.eh_frame = Some(place),
-                b".eh_frame_hdr" => self.eh_frame_hdr = Some(place),
-                b".debug_frame" if !compressed => self.debug_frame = Some(place),
-                b".sframe" => self.sframe = Some(place),
-                b".ARM.exidx" => self.arm.0 = Some(place),
-                b".ARM.extab" => self.arm.1 = Some(place),
-                b".comment" if !compressed => self.comment = Some(place),
-                b".text" => self.text = Some(place),
-                b".got" => self.got = Some(place.address),
-                b".gopclntab" | b".data.rel.ro.gopclntab" => self.gopclntab = Some(place),
-                b".note.gnu.build-id" if self.build_id.is_none() && size <= 1 << 20 => {
-                    if let Ok(Some(notes)) = section.notes(endian, data) {
-                        self.take_notes::<H>(notes, endian);
-                    }
-                }
-                _ => {}
-            }
+        let place = Place { address, offset, size };
+        let is_plain = compression == ElfCompression::None;
+        match &*section.name {
+            ".eh_frame" => self.eh_frame = Some(place),
+            ".eh_frame_hdr" => self.eh_frame_hdr = Some(place),
+            ".debug_frame" if is_plain => self.debug_frame = Some(place),
+            ".sframe" => self.sframe = Some(place),
+            ".ARM.exidx" => self.arm.0 = Some(place),
+            ".ARM.extab" => self.arm.1 = Some(place),
+            ".comment" if is_plain => self.comment = Some(place),
+            ".text" => self.text = Some(place),
+            ".got" => self.got = Some(address),
+            ".gopclntab" | ".data.rel.ro.gopclntab" => self.gopclntab = Some(place),
+            ".note.gnu.build-id" if self.build_id.is_none() => self.build_id = build_id(offset, size),
+            _ => {}
         }
     }
 }

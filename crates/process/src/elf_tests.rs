@@ -123,3 +123,15 @@ fn cut_and_damaged_files_are_errors_or_partial() {
         damaged[at] = old;
     }
 }
+
+#[test]
+fn a_build_id_comes_after_other_notes_or_not_at_all() {
+    let note = |kind: u32, size: u32, description: &[u8]| {
+        [&4_u32.to_le_bytes()[..], &size.to_le_bytes(), &kind.to_le_bytes(), b"GNU\0", description].concat()
+    };
+    let notes = [note(1, 5, &[7; 8]), note(3, 6, &[9; 6])].concat();
+    assert_eq!(build_id_of_notes(&notes, Endianness::Little), Some(&[9; 6][..]));
+    assert!((0..notes.len()).all(|end| build_id_of_notes(&notes[..end], Endianness::Little).is_none()));
+    assert_eq!(build_id_of_notes(&note(1, u32::MAX, &[0; 64]), Endianness::Little), None);
+    assert_eq!(build_id_of_notes(&notes, Endianness::Big), None);
+}

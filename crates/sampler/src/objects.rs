@@ -204,7 +204,10 @@ impl Parts {
         let header =
             self.eh_frame_hdr.clone().and_then(|range| self.within(range.start, range.end)).map(section);
         let start = header.as_ref().and_then(|header| {
-            eh_frame_start(header.bytes.as_ref(), header.address.0.wrapping_add(self.bias))
+            plumb_process::elf::eh_frame_address(
+                header.bytes.as_ref(),
+                header.address.0.wrapping_add(self.bias),
+            )
         });
         // The end of the section is unknown: it is at an empty entry, or at the latest at the end of its segment.
         let eh_frame = start.and_then(|start| self.within(start, u64::MAX)).map(section);
@@ -214,23 +217,6 @@ impl Parts {
             let _ = module.row(Svma(range.start.wrapping_sub(self.bias)));
         }
         Object { name, bias: self.bias, code: self.code, module }
-    }
-}
-
-/// Address of `.eh_frame`, read from its header at `at` (LSB core, "The .eh_frame_hdr section").
-fn eh_frame_start(header: &[u8], at: u64) -> Option<u64> {
-    let encoding = *header.get(1)?;
-    let pointer = header.get(4..)?;
-    let value = match encoding & 0x0f {
-        0x03 => u64::from(u32::from_le_bytes(*pointer.first_chunk()?)),
-        0x0b => i64::from(i32::from_le_bytes(*pointer.first_chunk()?)).cast_unsigned(),
-        0x04 | 0x0c => u64::from_le_bytes(*pointer.first_chunk()?),
-        _ => return None,
-    };
-    match encoding & 0x70 {
-        0x10 => Some(at.wrapping_add(4).wrapping_add(value)),
-        0x30 => Some(at.wrapping_add(value)),
-        _ => None,
     }
 }
 

@@ -12,12 +12,12 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use object::elf::{self, Machine, NT_GNU_BUILD_ID};
+use object::elf::{self, Machine};
 use object::read::{CompressedData, ReadCache};
-use object::{Endian, Endianness};
+use plumb_process::elf::{ElfError, ElfHeaders, build_id_of_notes};
 use plumb_profile::BuildId;
 
-use crate::headers::{Compression, Form, Headers, Section, Segment, compression_header, old_gnu_header};
+use crate::headers::{Compression, Form, Section, Segment, compression_header, old_gnu_header};
 use crate::summary::Missing;
 
 /// Largest section that is read or decompressed. Larger ones exist in browsers built with `-g`, which have to be
@@ -114,24 +114,24 @@ impl Image {
     }
 
     fn parse(path: &Path, bytes: Bytes) -> Result<Self, Missing> {
-        let malformed = |error: object::Error| Missing::Malformed {
-            path: path.into(),
-            error: format!("ELF headers: {error}"),
-        };
+        let malformed = |error: ElfError| Missing::Malformed { path: path.into(), error: error.to_string() };
         let headers = match &bytes {
             Bytes::File(file, _) => {
                 let cache = ReadCache::new(file);
-                Headers::read(&cache)
+                ElfHeaders::read(&cache)
             }
-            Bytes::Memory(memory) => Headers::read(&**memory),
+            Bytes::Memory(memory) => ElfHeaders::read(&**memory),
         };
-        let Headers { sections, segments, form, machine, entry } = headers.map_err(malformed)?;
+        let ElfHeaders { sections, segments, is_64, endian, machine, entry } = headers.map_err(malformed)?;
+        let sections = sections.map_err(malformed)?;
+        let mut segments = segments.unwrap_or_default();
+        segments.retain(|segment| segment.kind == elf::PT_LOAD);
         let mut image = Self {
             path: path.into(),
             sections,
             segments,
             build_id: None,
-            form,
+            form: Form { endian, is_64 },
             machine,
             entry,
             modified: None,
@@ -277,7 +277,7 @@ impl Image {
         let notes = self.sections.iter().filter(|section| section.kind == elf::SHT_NOTE).take(MOST_NOTES);
         notes
             .filter_map(|section| self.read_up_to(section.offset, section.size.min(1 << 12)).ok())
-            .find_map(|bytes| build_id_of_notes(&bytes, self.form.endian))
+            .find_map(|bytes| BuildId::new(build_id_of_notes(&bytes, self.form.endian)?))
     }
 }
 
@@ -285,23 +285,4 @@ impl Image {
 /// in each section of a file, before it shows that nothing in them is debug information.
 fn most_decompressed(stored: u64) -> u64 {
     stored.saturating_mul(256).max(16 << 20)
-}
-
-/// Returns the build id among the ELF notes in `bytes` (aligned to 4, as all notes that the GNU tools write).
-pub(crate) fn build_id_of_notes(mut bytes: &[u8], endian: Endianness) -> Option<BuildId> {
-    let word = |bytes: &[u8], at: usize| {
-        let word: [u8; 4] = bytes.get(at..at + 4)?.try_into().ok()?;
-        usize::try_from(endian.read_u32(word)).ok()
-    };
-    loop {
-        let (name_size, size, kind) = (word(bytes, 0)?, word(bytes, 4)?, word(bytes, 8)?);
-        let name_end = 12_usize.checked_add(name_size)?;
-        let start = name_end.checked_next_multiple_of(4)?;
-        let end = start.checked_add(size)?;
-        let description = bytes.get(start..end)?;
-        if u32::try_from(kind) == Ok(NT_GNU_BUILD_ID.0) && bytes.get(12..name_end) == Some(b"GNU\0") {
-            return BuildId::new(description);
-        }
-        bytes = bytes.get(end.checked_next_multiple_of(4)?..)?;
-    }
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use linux_perf_event_reader::constants::PERF_CONTEXT_MAX;
 use linux_perf_event_reader::constants::{PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER};
+use plumb_process::elf::{Endianness, build_id_of_notes};
 use plumb_profile::{
     Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Found, Frame, FrameId, FrameKind, Profile,
 };
@@ -141,20 +142,9 @@ pub(crate) fn cookie(callchain: Words<'_>) -> Option<u64> {
     callchain.iter().skip_while(|&address| address != CONTEXT_USER_DEFERRED).nth(1)
 }
 
-/// The GNU build id among ELF notes (gABI, "Note Section"), each padded to four bytes.
-fn build_id_in(mut notes: &[u8]) -> Option<BuildId> {
-    const NT_GNU_BUILD_ID: u32 = 3;
-    loop {
-        let (header, rest) = notes.split_first_chunk::<12>()?;
-        let word = |at: usize| Some(u32::from_ne_bytes(*header.get(at..)?.first_chunk()?));
-        let (name_size, size, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
-        let (name, rest) = rest.split_at_checked(name_size.next_multiple_of(4))?;
-        let (description, rest) = rest.split_at_checked(size.next_multiple_of(4))?;
-        if kind == NT_GNU_BUILD_ID && name == b"GNU\0" {
-            return BuildId::new(description.get(..size)?);
-        }
-        notes = rest;
-    }
+/// The GNU build id among the kernel's ELF notes.
+fn build_id_in(notes: &[u8]) -> Option<BuildId> {
+    BuildId::new(build_id_of_notes(notes, Endianness::default())?)
 }
 
 #[cfg(test)]
