@@ -23,6 +23,7 @@ const MAX_LINKS: usize = 40;
 /// Longest file name for which a temporary name is derived: names have at most 255 bytes.
 const MAX_NAME: usize = 200;
 /// Mode bits of users that are neither the owner nor in the group.
+#[cfg(any(feature = "agent", feature = "server"))]
 const OTHERS: u32 = 0o007;
 
 /// The destination of an `-o` option.
@@ -278,6 +279,7 @@ fn temporary(beside: &Path) -> io::Result<PathBuf> {
 
 /// Restricts files and directories that this process creates from now on to its user, and revokes other users' access to `directory` if it exists.
 /// Profiles contain names and paths of all programs.
+#[cfg(any(feature = "agent", feature = "server"))]
 pub fn keep_private(directory: &Path) {
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let Ok(metadata) = fs::metadata(directory) else { return };
