@@ -135,7 +135,7 @@ export interface ExplainAnswer {
   readonly failure?: string | null;
   readonly time: {
     readonly elapsed_ns: number | null;
-    readonly cpu_ns: number;
+    readonly cpu_ns: number | null;
     readonly processors_used: number | null;
     readonly processors: number;
     readonly kernel_percent: number | null;

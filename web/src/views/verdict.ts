@@ -33,7 +33,7 @@ function below({ verdict, time }: ExplainAnswer): Node[] {
   if (rest.length > 0) lines.push(el("p", {}, `Also above ${verdict.threshold_percent}% of CPU time:`), el("ul", {}, ...rest.map((one) => el("li", {}, candidate(one)))));
   const facts: string[] = [];
   if (time.elapsed_ns !== null && time.elapsed_ns > 0) facts.push(`${duration(time.elapsed_ns)} elapsed`);
-  facts.push(`${duration(time.cpu_ns)} CPU time`);
+  if (time.cpu_ns !== null) facts.push(`${duration(time.cpu_ns)} CPU time`);
   if (time.processors_used !== null && time.processors > 0) facts.push(`${time.processors_used.toFixed(2)} of ${time.processors} CPUs used`);
   if (time.kernel_percent !== null) facts.push(`${time.kernel_percent.toFixed(1)}% in the kernel`);
   if (time.class !== null) facts.push(`bottleneck class: ${time.class}`);
