@@ -4,6 +4,7 @@ use plumb_analyze::{Cost, KernelRow, KernelTime, NodeId, View};
 use plumb_syscalls::Account;
 use serde_json::{Map, Value};
 
+use crate::advice::AdviceDocument;
 use crate::column::Column;
 use crate::kernel_calls::CountedDocument;
 use crate::stack::FrameRow;
@@ -27,7 +28,11 @@ document! {
         #[serde(flatten)]
         #[cfg_attr(test, ts(skip))]
         pub counted: Option<CountedDocument<'v>> = None,
-        /// Members that only a command or only the page has.
+        /// Advice, where a command gives any.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(test, ts(skip))]
+        pub advice: Option<AdviceDocument> = None,
+        /// Members that only the page has.
         #[serde(flatten)]
         #[cfg_attr(test, ts(skip))]
         pub more: Map<String, Value> = Map::new(),

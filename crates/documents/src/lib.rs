@@ -13,6 +13,7 @@
 #[macro_use]
 mod document;
 
+pub mod advice;
 pub mod answers;
 pub mod change;
 pub mod code;
@@ -37,7 +38,6 @@ pub mod page_file;
 pub mod percent;
 pub mod procs;
 pub mod report;
-pub mod rule;
 pub mod source;
 pub mod stack;
 pub mod table;

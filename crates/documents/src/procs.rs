@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use plumb_analyze::{Part, Procs, Program, Start, View};
 use serde_json::Value;
 
+use crate::advice::ProcessAdviceJson;
 use crate::column::{Column, Unit};
 use crate::stack::FrameRow;
 
@@ -28,7 +29,7 @@ document! {
         /// Advice, where a command gives any.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[cfg_attr(test, ts(skip))]
-        pub advice: Option<Vec<Value>> = None,
+        pub advice: Option<Vec<ProcessAdviceJson>> = None,
     }
 }
 

@@ -1,114 +1,48 @@
 // Made of crates/documents by `cargo run -p xtask -- codegen`: do not edit.
 
-export type ProcessesAnswer = { version: number, command: Array<string>, recorder: string, span_ns: number, event: string, unit: string, samples: number, weight: number, processes: number, most_alive: number | null, lives_recorded: boolean, kernel_named: boolean,
+export type AnswerBound = {
 /**
- * Rows; parents come first.
+ * The reason.
  */
-programs: Array<Program>, };
+reason: BoundReason,
+/**
+ * The service affected; `None` for all.
+ */
+service: string | null,
+/**
+ * Number used.
+ */
+taken: number,
+/**
+ * Total number.
+ */
+of: number,
+/**
+ * The limit as a sentence.
+ */
+says: string, };
 
-export type Program = { parent: number | null, depth: number, exe: string, comm: string, forked: boolean, processes: number, most_alive: number | null, mean_life_ns: number | null, short_processes: number, forks: number, peak_rss_bytes: number | null, accounted_ns: number | null, accounted_processes: number, started_from_by_samples: Array<StartRow>, total_weight: number, self_weight: number, self_samples: number, user_weight: number, kernel_weight: number, parts: { [key in string]: number }, before_exec_weight: number, forking_weight: number, forking_samples: number, };
+export type BoundReason = "rows" | "stacks" | "samples" | "time" | "memory";
 
-export type StartRow = { samples: number, weight: number, leaf_first: Array<StackFrame>, };
+export type BusiestThread = { name: string, pid: number, tid: number, lived_ns: number, ran_ns: number, waited_ns: number, unseen_ns: number, held_up_by_others: boolean, };
 
-export type StackFrame = { function: string, file: string, };
-
-export type KernelTable = { version: number, command: Array<string>, recorder: string, duration_ns: number, frequency_hz: number | null, samples: number, lost_samples: number, warnings: Array<string>,
+export type CallCause = { cpu_percent: number, wait_percent: number, gain: GainEstimate | null,
 /**
- * Rows, largest first.
+ * The rule's name.
  */
-rows: Array<KernelEntry>, total_ns: number, user_ns: number, kernel_ns: number, rusage_ns: number | null, off_percent: number | null, is_time: boolean, kernel_named: boolean, };
-
-export type KernelEntry = { name: string, cause: string, cpu_ns: number, samples: number, percent: number, kinds: Array<KernelKind>, stacks?: Array<KernelStack>, };
-
-export type KernelKind = { name: string, cpu_ns: number, samples: number, };
-
-export type KernelStack = { samples: number, cpu_ns: number, leaf_first: Array<StackFrame>, };
-
-export type Costs = { children_percent: number, self_percent: number, children_weight: number, self_weight: number, children_samples: number, self_samples: number, };
-
-export type Place = {
+rule: string,
 /**
- * Name of the thread.
+ * The file, call or program.
  */
-comm?: string,
+about: string,
 /**
- * Process id.
+ * What is seen.
  */
-pid?: number,
+pattern: string, threshold: string,
 /**
- * Thread id.
+ * What to do.
  */
-tid?: number,
-/**
- * Path of the executable.
- */
-exe?: string,
-/**
- * File of the code.
- */
-dso?: string,
-/**
- * Function name.
- */
-sym?: string,
-/**
- * user, kernel or marker.
- */
-kind?: "user" | "kernel" | "marker",
-/**
- * Whether all frames are inlined calls.
- */
-inlined?: boolean,
-/**
- * Start of the function, or the address itself without a function, in the file's own address space.
- */
-address?: string,
-/**
- * Source file and line.
- */
-srcline?: string, };
-
-export type TableRow = { children_percent: number, self_percent: number, children_weight: number, self_weight: number, children_samples: number, self_samples: number,
-/**
- * Name of the thread.
- */
-comm?: string,
-/**
- * Process id.
- */
-pid?: number,
-/**
- * Thread id.
- */
-tid?: number,
-/**
- * Path of the executable.
- */
-exe?: string,
-/**
- * File of the code.
- */
-dso?: string,
-/**
- * Function name.
- */
-sym?: string,
-/**
- * user, kernel or marker.
- */
-kind?: "user" | "kernel" | "marker",
-/**
- * Whether all frames are inlined calls.
- */
-inlined?: boolean,
-/**
- * Start of the function, or the address itself without a function, in the file's own address space.
- */
-address?: string,
-/**
- * Source file and line.
- */
-srcline?: string, };
+remedy: string, bound: string, source: string, measured: Array<Measure>, };
 
 export type CallNode = { parent: number | null, cut_branches: number, cut_weight: number, children_percent: number, self_percent: number, children_weight: number, self_weight: number, children_samples: number, self_samples: number,
 /**
@@ -152,11 +86,47 @@ address?: string,
  */
 srcline?: string, };
 
-export type NamedCallTree = { kind: "top-down" | "bottom-up" | "callers" | "callees", function: string | null,
+export type CallPath = { callers: Array<string>, whole: boolean, cost: Weight, percent_of_function: number, };
+
+export type Candidate = { kind: string,
 /**
- * Parents come before their children; `parent` is an index in this list.
+ * Name of the function, the kernel's row or the rule.
  */
-nodes: Array<CallNode>, };
+name: string,
+/**
+ * Its share.
+ */
+share: ShareInterval, gain: GainEstimate | null, subject: string, gain_text: string | null, };
+
+export type Causes = { code: Array<CodeCause>,
+/**
+ * System calls or page faults; none where they were not watched.
+ */
+calls: Array<CallCause>, processes: Array<ProcessCause>, };
+
+export type Change = { value: [number, number], share: [number, number], samples: [number, number], difference: number, low: number, high: number, p: number, q: number, q_share: number, detectable: number | null, mark: "more" | "less" | "new" | "eliminated" | "noise", visibility: string, };
+
+export type ChangedRow = { moved?: MovedFunction, function?: string, dso?: string, source?: string, kind?: "user" | "kernel" | "marker", file?: string, line?: number, path?: Array<string>, cause?: string, name?: string, value: [number, number], share: [number, number], samples: [number, number], difference: number, low: number, high: number, p: number, q: number, q_share: number, detectable: number | null, mark: "more" | "less" | "new" | "eliminated" | "noise", visibility: string, };
+
+export type CodeCause = { share: ShareInterval, cost: Weight, functions: Array<PlaceCost>, callers: Array<PlaceCost>, loops: unknown[], within: string | null, activity: boolean, gain: GainRange | null,
+/**
+ * The rule's name.
+ */
+rule: string,
+/**
+ * The file, call or program.
+ */
+about: string,
+/**
+ * What is seen.
+ */
+pattern: string, threshold: string,
+/**
+ * What to do.
+ */
+remedy: string, bound: string, source: string, measured: Array<Measure>, subject: string, gain_text: string | null, };
+
+export type Comparison = { version: number, event: string | null, unit: string | null, alpha: number, evidence: "single" | "blocked" | "turns", all: Change, rows: Array<ChangedRow>, };
 
 export type CutCause = {
 /**
@@ -172,87 +142,17 @@ file: string | null,
  */
 samples: number, };
 
-export type Lack = {
-/**
- * Description of the missing data.
- */
-what: string,
-/**
- * Number of samples affected.
- */
-samples: number,
-/**
- * Advice; empty if there is none.
- */
-remedy: string, };
+export type CutWeight = { reason: string, cost: Weight, };
 
-export type Head = { version: number, event: string | null, unit: string | null, samples: number, weight: number, kept_samples: number, kept_weight: number, };
+export type EventWaits = { event: string, total: Weight, rows: Array<WaitCause>, kinds: Array<WaitKind> | null, };
 
-export type FunctionsAnswer = { rows: Array<TableRow>, rows_more: number, version: number, event: string | null, unit: string | null, samples: number, weight: number, kept_samples: number, kept_weight: number, };
+export type ExplainAnswer = { version: number, command: Array<string>, exit_status: number | null,
+/**
+ * How the command failed.
+ */
+failure: string | null, counted: string | null, unit: string, time: RunTime, left_out: LeftOut, split: TimeSplit, functions: Array<HotFunction>, lines: Array<SampledLine>, code: Array<HotCode>, waits: Array<EventWaits>, causes: Causes, quality: RecordingQuality, verdict: Verdict, };
 
-export type NamedTreesAnswer = { trees: Array<NamedCallTree>, version: number, event: string | null, unit: string | null, samples: number, weight: number, kept_samples: number, kept_weight: number, };
-
-export type WaitsAnswer = { waits: Array<WaitKind>, idle_threads: number,
-/**
- * The one that idles longest first.
- */
-idle_names: Array<string>, version: number, event: string | null, unit: string | null, samples: number, weight: number, kept_samples: number, kept_weight: number, };
-
-export type WaitKind = { kind: string, title: string, samples: number, weight: number, percent: number | null, };
-
-export type Comparison = { version: number, event: string | null, unit: string | null, alpha: number, evidence: "single" | "blocked" | "turns", all: Change, rows: Array<ChangedRow>, };
-
-export type ChangedRow = { moved?: MovedFunction, function?: string, dso?: string, source?: string, kind?: "user" | "kernel" | "marker", file?: string, line?: number, path?: Array<string>, cause?: string, name?: string, value: [number, number], share: [number, number], samples: [number, number], difference: number, low: number, high: number, p: number, q: number, q_share: number, detectable: number | null, mark: "more" | "less" | "new" | "eliminated" | "noise", visibility: string, };
-
-export type Change = { value: [number, number], share: [number, number], samples: [number, number], difference: number, low: number, high: number, p: number, q: number, q_share: number, detectable: number | null, mark: "more" | "less" | "new" | "eliminated" | "noise", visibility: string, };
-
-export type MovedFunction = { how: string, caller?: string, };
-
-export type FindingsAnswer = {
-/**
- * Version of this structure.
- */
-version: number,
-/**
- * Start of the range, in milliseconds since 1970.
- */
-from_ms: number,
-/**
- * End of the range.
- */
-until_ms: number,
-/**
- * CPU time of all services.
- */
-cpu_ns: number,
-/**
- * CPU capacity of all machines in that range, if their agents report it.
- */
-machine_ns: number | null,
-/**
- * Number of services.
- */
-services: number,
-/**
- * Number of services examined: those with the most CPU time.
- */
-examined: number,
-/**
- * CPU time of plumb's agents and servers among them.
- */
-own_cpu_ns: number,
-/**
- * Limits of the answer; empty if everything requested was examined.
- */
-truncated: Array<AnswerBound>,
-/**
- * The services with the most CPU time, three at most.
- */
-largest: Array<LargeService>,
-/**
- * The findings, in the order of [`rank()`].
- */
-findings: Array<Finding>, };
+export type FileCost = { file: string, cost: Weight, };
 
 export type Finding = {
 /**
@@ -305,10 +205,6 @@ details: Array<string>,
  */
 remedy: string | null, };
 
-export type FindingKind = "change" | "rhythm" | "wait" | "cause" | "function" | "kernel" | "service";
-
-export type FindingOwner = "service" | "kernel" | "plumb";
-
 export type FindingEvidence = {
 /**
  * Label selector.
@@ -323,6 +219,98 @@ type: string,
  */
 function: string | null, };
 
+export type FindingKind = "change" | "rhythm" | "wait" | "cause" | "function" | "kernel" | "service";
+
+export type FindingOwner = "service" | "kernel" | "plumb";
+
+export type FindingsAnswer = {
+/**
+ * Version of this structure.
+ */
+version: number,
+/**
+ * Start of the range, in milliseconds since 1970.
+ */
+from_ms: number,
+/**
+ * End of the range.
+ */
+until_ms: number,
+/**
+ * CPU time of all services.
+ */
+cpu_ns: number,
+/**
+ * CPU capacity of all machines in that range, if their agents report it.
+ */
+machine_ns: number | null,
+/**
+ * Number of services.
+ */
+services: number,
+/**
+ * Number of services examined: those with the most CPU time.
+ */
+examined: number,
+/**
+ * CPU time of plumb's agents and servers among them.
+ */
+own_cpu_ns: number,
+/**
+ * Limits of the answer; empty if everything requested was examined.
+ */
+truncated: Array<AnswerBound>,
+/**
+ * The services with the most CPU time, three at most.
+ */
+largest: Array<LargeService>,
+/**
+ * The findings, in the order of [`rank()`].
+ */
+findings: Array<Finding>, };
+
+export type FunctionsAnswer = { rows: Array<TableRow>, rows_more: number, version: number, event: string | null, unit: string | null, samples: number, weight: number, kept_samples: number, kept_weight: number, };
+
+export type GainBound = { cpu_percent: number, times: number | null, elapsed_percent: number | null, };
+
+export type GainEstimate = { cpu_percent: GainRange, elapsed_percent: GainRange | null, };
+
+export type GainRange = { low: number, high: number, };
+
+export type Head = { version: number, event: string | null, unit: string | null, samples: number, weight: number, kept_samples: number, kept_weight: number, };
+
+export type HotCode = ReadCode | UnreadCode;
+
+export type HotFunction = { inlined: boolean, self: ShareInterval, self_cost: Weight, total: ShareInterval, total_cost: Weight, line: SourceLine | null, callers: Array<CallPath> | null, function: string, file: string, kernel: boolean, };
+
+export type HotInstruction = { address: number, text: string, class: Array<string>, share: ShareInterval, percent_of_function: number, samples_landed: number, doubt: string | null, line: SourceLine | null, };
+
+export type KernelEntry = { name: string, cause: string, cpu_ns: number, samples: number, percent: number, kinds: Array<KernelKind>, stacks?: Array<KernelStack>, };
+
+export type KernelKind = { name: string, cpu_ns: number, samples: number, };
+
+export type KernelStack = { samples: number, cpu_ns: number, leaf_first: Array<StackFrame>, };
+
+export type KernelTable = { version: number, command: Array<string>, recorder: string, duration_ns: number, frequency_hz: number | null, samples: number, lost_samples: number, warnings: Array<string>,
+/**
+ * Rows, largest first.
+ */
+rows: Array<KernelEntry>, total_ns: number, user_ns: number, kernel_ns: number, rusage_ns: number | null, off_percent: number | null, is_time: boolean, kernel_named: boolean, };
+
+export type Lack = {
+/**
+ * Description of the missing data.
+ */
+what: string,
+/**
+ * Number of samples affected.
+ */
+samples: number,
+/**
+ * Advice; empty if there is none.
+ */
+remedy: string, };
+
 export type LargeService = {
 /**
  * The service.
@@ -333,26 +321,170 @@ service: string,
  */
 cpu_ns: number, };
 
-export type AnswerBound = {
-/**
- * The reason.
- */
-reason: BoundReason,
-/**
- * The service affected; `None` for all.
- */
-service: string | null,
-/**
- * Number used.
- */
-taken: number,
-/**
- * Total number.
- */
-of: number,
-/**
- * The limit as a sentence.
- */
-says: string, };
+export type LeftOut = { ignore: Array<string>, percent: number, weight: number, samples: number, };
 
-export type BoundReason = "rows" | "stacks" | "samples" | "time" | "memory";
+export type Measure = { what: string, value: number, unit: string, };
+
+export type MovedFunction = { how: string, caller?: string, };
+
+export type NamedCallTree = { kind: "top-down" | "bottom-up" | "callers" | "callees", function: string | null,
+/**
+ * Parents come before their children; `parent` is an index in this list.
+ */
+nodes: Array<CallNode>, };
+
+export type NamedTreesAnswer = { trees: Array<NamedCallTree>, version: number, event: string | null, unit: string | null, samples: number, weight: number, kept_samples: number, kept_weight: number, };
+
+export type PlaceCost = { cost: Weight, function: string, file: string, kernel: boolean, };
+
+export type ProcessCause = { share: ShareInterval, cost: Weight, gain_at_most: GainBound,
+/**
+ * The rule's name.
+ */
+rule: string,
+/**
+ * The file, call or program.
+ */
+about: string,
+/**
+ * What is seen.
+ */
+pattern: string, threshold: string,
+/**
+ * What to do.
+ */
+remedy: string, bound: string, source: string, measured: Array<Measure>, subject: string, gain_text: string | null, };
+
+export type ProcessesAnswer = { version: number, command: Array<string>, recorder: string, span_ns: number, event: string, unit: string, samples: number, weight: number, processes: number, most_alive: number | null, lives_recorded: boolean, kernel_named: boolean,
+/**
+ * Rows; parents come first.
+ */
+programs: Array<Program>, };
+
+export type Program = { parent: number | null, depth: number, exe: string, comm: string, forked: boolean, processes: number, most_alive: number | null, mean_life_ns: number | null, short_processes: number, forks: number, peak_rss_bytes: number | null, accounted_ns: number | null, accounted_processes: number, started_from_by_samples: Array<StartRow>, total_weight: number, self_weight: number, self_samples: number, user_weight: number, kernel_weight: number, parts: { [key in string]: number }, before_exec_weight: number, forking_weight: number, forking_samples: number, };
+
+export type ReadCode = { function: string, file: string, self: ShareInterval, adjusted: boolean, classes: { [key in string]: number }, instructions: Array<HotInstruction>, };
+
+export type RecordingQuality = {
+/**
+ * Number of samples.
+ */
+samples: number, lost_samples: number | null, damaged_records: number, frequency_hz: number | null, coverage_percent: number | null, complete_stacks_percent: number | null, cut: Array<CutWeight>, nameless: ShareInterval, nameless_files: Array<FileCost>, without_line_percent: number, ten_percent_is: ShareInterval, recorder_cpu_ns: number | null, warnings: Array<string>, };
+
+export type RunQueueWait = { least_ns: number | null, most_ns: number | null, stolen_ns: number, throttled_ns: number | null, busiest_thread: BusiestThread | null, };
+
+export type RunTime = { elapsed_ns: number | null, cpu_ns: number | null, is_accounted: boolean, processors_used: number | null, processors: number, kernel_percent: number | null, user_only: boolean, waiting_for_processor: RunQueueWait | null, class: string | null, judged_by: string, };
+
+export type SampledLine = { function: string, share: ShareInterval, percent_of_function: number, adjusted: boolean, cost: Weight, file: string, line: number, };
+
+export type ShareInterval = {
+/**
+ * The share.
+ */
+percent: number,
+/**
+ * Lower end.
+ */
+low: number,
+/**
+ * Upper end.
+ */
+high: number, };
+
+export type SourceLine = { file: string, line: number, };
+
+export type StackFrame = { function: string, file: string, };
+
+export type StartRow = { samples: number, weight: number, leaf_first: Array<StackFrame>, };
+
+export type TableRow = { children_percent: number, self_percent: number, children_weight: number, self_weight: number, children_samples: number, self_samples: number,
+/**
+ * Name of the thread.
+ */
+comm?: string,
+/**
+ * Process id.
+ */
+pid?: number,
+/**
+ * Thread id.
+ */
+tid?: number,
+/**
+ * Path of the executable.
+ */
+exe?: string,
+/**
+ * File of the code.
+ */
+dso?: string,
+/**
+ * Function name.
+ */
+sym?: string,
+/**
+ * user, kernel or marker.
+ */
+kind?: "user" | "kernel" | "marker",
+/**
+ * Whether all frames are inlined calls.
+ */
+inlined?: boolean,
+/**
+ * Start of the function, or the address itself without a function, in the file's own address space.
+ */
+address?: string,
+/**
+ * Source file and line.
+ */
+srcline?: string, };
+
+export type TimeSplit = { total: Weight, accounted_ns: number | null, off_percent: number | null, rows: Array<TimeSplitRow>, user: Array<UserModule>, };
+
+export type TimeSplitRow = { name: string, cause: string, cost: Weight, share: ShareInterval, };
+
+export type UnreadCode = { function: string, file: string, missing: string, };
+
+export type UnsureCandidate = { samples_needed: number | null, kind: string,
+/**
+ * Name of the function, the kernel's row or the rule.
+ */
+name: string,
+/**
+ * Its share.
+ */
+share: ShareInterval, gain: GainEstimate | null, subject: string, gain_text: string | null, };
+
+export type UserModule = { kind: string, cost: Weight, share: ShareInterval, files: Array<FileCost>, };
+
+export type Verdict = {
+/**
+ * Smallest CPU share still worth optimizing.
+ */
+threshold_percent: number,
+/**
+ * Whether to go on.
+ */
+verdict: "go on" | "stop" | "waits" | "can't tell", headline: string,
+/**
+ * The bottleneck to begin with.
+ */
+cause: Candidate | null, above: Array<Candidate>, unsure: Array<UnsureCandidate>, obstacle: string | null, nameless: ShareInterval | null,
+/**
+ * The largest of all.
+ */
+largest: Candidate | null, };
+
+export type WaitCause = { name: string, cause: string, cost: Weight, stacks: Array<WaitStack>, };
+
+export type WaitKind = { kind: string, title: string, samples: number, weight: number, percent: number | null, };
+
+export type WaitStack = { leaf_first: Array<string>, cost: Weight, };
+
+export type WaitsAnswer = { waits: Array<WaitKind>, idle_threads: number,
+/**
+ * The one that idles longest first.
+ */
+idle_names: Array<string>, version: number, event: string | null, unit: string | null, samples: number, weight: number, kept_samples: number, kept_weight: number, };
+
+export type Weight = { weight: number, samples: number, };

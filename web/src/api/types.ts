@@ -95,66 +95,6 @@ export interface KernelAnswer extends KernelTable {
   readonly unit: string | null;
 }
 
-export interface ShareInterval {
-  readonly percent: number;
-  readonly low: number;
-  readonly high: number;
-}
-
-export interface Candidate {
-  readonly name: string;
-  /** With function and line, as a terminal says it. */
-  readonly subject: string;
-  readonly share: ShareInterval;
-  /** What its remedy gains, as a terminal says it. */
-  readonly gain_text: string | null;
-}
-
-export interface CodeCause {
-  readonly subject: string;
-  readonly gain_text: string | null;
-  readonly pattern: string;
-  readonly remedy: string;
-  readonly source: string;
-  readonly bound: string;
-  readonly share: ShareInterval;
-  readonly functions: readonly { readonly function: string; readonly file: string }[];
-}
-
-export interface HotFunction {
-  readonly function: string;
-  readonly file: string;
-  readonly kernel: boolean;
-  readonly self: ShareInterval;
-  readonly total: ShareInterval;
-  readonly line: { readonly file: string; readonly line: number } | null;
-}
-
-export interface ExplainAnswer {
-  /** How the command failed; absent in a store's verdict. */
-  readonly failure?: string | null;
-  readonly time: {
-    readonly elapsed_ns: number | null;
-    readonly cpu_ns: number | null;
-    readonly processors_used: number | null;
-    readonly processors: number;
-    readonly kernel_percent: number | null;
-    readonly class: string | null;
-    readonly judged_by: string | null;
-  };
-  readonly functions: readonly HotFunction[];
-  readonly causes: { readonly code: readonly CodeCause[]; readonly processes: readonly (CodeCause & { readonly about: string })[] };
-  readonly verdict: {
-    readonly threshold_percent: number;
-    readonly verdict: "go on" | "stop" | "waits" | "can't tell";
-    readonly headline: string;
-    readonly cause: Candidate | null;
-    readonly above: readonly Candidate[];
-    readonly unsure: readonly (Candidate & { readonly samples_needed: number })[];
-    readonly largest: Candidate | null;
-  };
-}
-
 export interface ListedInstruction {
   readonly address: string;
   readonly text: string;

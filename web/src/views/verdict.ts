@@ -1,6 +1,6 @@
 // What `plumb explain` says: what is slow, why, what could be gained, whether to go on.
 
-import type { Candidate, CodeCause, ExplainAnswer, HotFunction, ShareInterval } from "../api/types";
+import type { Candidate, CodeCause, ExplainAnswer, HotFunction, ProcessCause, ShareInterval } from "../api/types";
 import { duration } from "../model/format";
 import { el } from "../widgets/dom";
 import { bar, table, type Column } from "../widgets/table";
@@ -56,7 +56,7 @@ function causes({ causes: { code, processes } }: ExplainAnswer): Node[] {
   return cards.length > 0 ? cards : [el("p", { class: "empty" }, "No rule on code or processes holds for this selection.")];
 }
 
-function card(cause: CodeCause, names: readonly string[]): HTMLElement {
+function card(cause: CodeCause | ProcessCause, names: readonly string[]): HTMLElement {
   const where = names.slice(0, 3).flatMap((name, index) => [...(index > 0 ? [", "] : []), functionLabel(name)]);
   const row = (title: string, ...content: readonly (Node | string)[]) => el("div", {}, el("dt", {}, title), el("dd", {}, ...content));
   return el(

@@ -1,5 +1,7 @@
 //! A machine's cache sizes, and the address patterns of loads that miss the caches.
 
+use serde::Serialize;
+
 /// Sizes of a processor's private and shared caches, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheSizes {
@@ -17,7 +19,8 @@ impl Default for CacheSizes {
 }
 
 /// The address pattern of loads that miss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum AccessPattern {
     /// The previous load read the address: misses are serialized.
     PointerChase,
@@ -27,16 +30,4 @@ pub enum AccessPattern {
     Scattered,
     /// A constant stride that takes nearly every load to another page: columns of an array stored by rows.
     LongStride,
-}
-
-impl AccessPattern {
-    /// Stable name, for machine-readable output.
-    pub fn name(self) -> &'static str {
-        match self {
-            AccessPattern::PointerChase => "pointer-chase",
-            AccessPattern::Gather => "gather",
-            AccessPattern::Scattered => "scattered",
-            AccessPattern::LongStride => "long-stride",
-        }
-    }
 }

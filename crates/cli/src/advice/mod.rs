@@ -5,4 +5,4 @@
 pub mod processes;
 mod show;
 
-pub use show::{json, text};
+pub use show::text;

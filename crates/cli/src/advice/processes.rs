@@ -5,9 +5,9 @@
 use std::io;
 
 use plumb_analyze::{Advice, Filter, Procs, View, advise};
+use plumb_documents::advice::ProcessAdviceJson;
 use plumb_formats::escape::printable;
 use plumb_profile::Profile;
-use serde_json::Value;
 
 use crate::render::duration::time;
 use crate::render::{label, rule};
@@ -27,16 +27,9 @@ impl ProcessAdvice {
         self.0.iter().try_for_each(|advice| write_one(procs, advice, out))
     }
 
-    /// The advice as JSON, each with the name of the program and its index among the listed programs.
-    pub fn json(&self, procs: &Procs<'_>, place: impl Fn(usize) -> Option<usize>) -> Vec<Value> {
-        let one = |advice: &Advice| {
-            let about = procs.programs[advice.program].name();
-            let mut fields = plumb_documents::rule::fields(about, advice.rule, &advice.measured);
-            fields.insert("program".into(), place(advice.program).into());
-            fields.insert("bound_weight".into(), advice.bound.weight.into());
-            fields.insert("bound_percent".into(), advice.bound_percent.into());
-            fields.into()
-        };
+    /// The advice as JSON, each with the index of the program among the listed ones.
+    pub fn json(&self, procs: &Procs<'_>, place: impl Fn(usize) -> Option<usize>) -> Vec<ProcessAdviceJson> {
+        let one = |advice: &Advice| ProcessAdviceJson::new(procs, advice, place(advice.program));
         self.0.iter().map(one).collect()
     }
 }
@@ -51,7 +44,7 @@ pub fn write(profile: &Profile, filter: &Filter, out: &mut Output<'_>) -> io::Re
 }
 
 /// The advice on a profile's processes as JSON.
-pub fn json(profile: &Profile, filter: &Filter) -> Vec<Value> {
+pub fn json(profile: &Profile, filter: &Filter) -> Vec<ProcessAdviceJson> {
     let view = View::new(profile, filter);
     let procs = Procs::new(&view, filter);
     ProcessAdvice::new(&procs).json(&procs, Some)

@@ -1,10 +1,9 @@
-//! Prints advice as text and as JSON.
+//! Prints advice as text.
 
 use std::io::{self, Write};
 
 use plumb_analyze::CallAdvice;
 use plumb_call_watch::CallFindings;
-use serde_json::{Value, json};
 
 use crate::render::duration::time;
 use crate::render::rule;
@@ -51,26 +50,4 @@ fn one(advice: &CallAdvice, out: &mut Output<'_>) -> io::Result<()> {
     // Warm memory and shorter waits of other threads may come on top.
     let gain = format!("{} directly", gains.join(" and "));
     rule::write(&title, advice.rule, &advice.measured, &gain, out)
-}
-
-/// The advice as JSON.
-pub fn json(found: &CallFindings) -> Value {
-    let advice: Vec<Value> = found
-        .advice
-        .iter()
-        .map(|advice| {
-            let mut fields = plumb_documents::rule::fields(&advice.about, advice.rule, &advice.measured);
-            fields.insert("cpu_ns".into(), advice.cpu_ns.into());
-            fields.insert("cpu_percent".into(), advice.cpu_percent.into());
-            fields.insert("wall_ns".into(), advice.wall_ns.into());
-            fields.insert("wall_percent".into(), advice.wall_percent.into());
-            fields.into()
-        })
-        .collect();
-    json!({
-        "advice": advice,
-        "watched": found.seen,
-        "dropped": found.dropped,
-        "watching_cpu_percent": found.cost_percent,
-    })
 }

@@ -8,7 +8,6 @@ mod args;
 mod brief;
 mod calls;
 mod lacks;
-mod loops;
 mod nameless;
 mod sections;
 mod title;
@@ -29,7 +28,7 @@ use plumb_capture_api::TargetObserver;
 use plumb_profile::{Event, Profile};
 use plumb_record::SecondLook;
 
-use plumb_documents::explain::{self as document, HotFunctions};
+use plumb_documents::explain::{self as document, ExplainDocument, HotFunctions};
 
 use crate::exit::Exit;
 use crate::recording::{self, prints_beside, record_profile};
@@ -103,9 +102,9 @@ fn write_watched(
         }
     }
     if args.json {
-        let mut value = document::document(&report, &code, &args.filters.samples.ignore);
-        value["again"] = again::commands(profile, args.records()).into();
-        plumb_documents::json::write_pretty(&value, &mut *out)?;
+        let mut answer = ExplainDocument::new(&report, &code, &args.filters.samples.ignore);
+        answer.again = Some(again::commands(profile, args.records()));
+        plumb_documents::json::write_pretty(&answer, &mut *out)?;
     } else {
         let is_brief = !(args.full || args.md || args.html);
         let document = match is_brief {

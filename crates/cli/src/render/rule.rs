@@ -1,12 +1,12 @@
 //! Text of an advice, common to all rules: evidence, measurements, and what to do.
 //!
-//! Elsewhere: the unit of the gain, which the caller chooses; the same as JSON (`plumb_documents::rule`).
+//! Elsewhere: the unit of the gain, which the caller chooses; measurements in words, and the same as JSON (`plumb_documents::advice`).
 
 use std::io::{self, Write};
 
 use plumb_analyze::{Measure, Rule};
+use plumb_documents::advice::number;
 
-use crate::render::duration::time;
 use crate::terminal::Output;
 
 /// Writes a matching rule under this title. `gain`: text for the largest possible gain.
@@ -25,16 +25,4 @@ pub fn write(
     writeln!(out, "  do         {}", rule.remedy)?;
     writeln!(out, "  gain       at most {gain}: {}", rule.bound)?;
     writeln!(out, "  source     {}", rule.source)
-}
-
-/// A measurement such as `forks: 12/s`.
-pub fn number(measure: &Measure) -> String {
-    let Measure { what, value, unit } = measure;
-    match *unit {
-        "" => format!("{what}: {value:.0}"),
-        "ms" => format!("{what}: {}", time(value * 1e6)),
-        "%" => format!("{what}: {value:.1}%"),
-        unit if unit.starts_with('/') => format!("{what}: {value:.0}{unit}"),
-        unit => format!("{what}: {value:.1} {unit}"),
-    }
 }

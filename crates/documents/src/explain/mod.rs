@@ -2,20 +2,26 @@
 //!
 //! Elsewhere: the analysis (`analyze`), the report for people (`cli`).
 
+mod causes;
 mod document;
 pub mod headline;
 mod hot_functions;
-mod loops;
+pub mod loops;
 pub mod places;
+mod quality;
 mod scripts;
+mod shares;
+mod verdict;
 
 use plumb_analyze::{CacheSizes, ExplainOptions, Explanation, Filter, ScriptSources};
 use plumb_profile::Profile;
-use serde_json::Value;
 
-pub use document::document;
+pub use document::ExplainDocument;
 pub use hot_functions::HotFunctions;
+pub use quality::QualityJson;
 pub use scripts::sources;
+pub use shares::ShareJson;
+pub use verdict::{CandidateJson, VerdictJson};
 
 /// Returns the cache sizes of this machine, which are assumed to be the recording's.
 pub fn caches() -> CacheSizes {
@@ -34,8 +40,8 @@ pub enum NamedFiles {
     Ignore,
 }
 
-/// Returns the verdict on the samples that a filter of one event keeps, as one object.
-pub fn verdict(profile: &Profile, filter: &Filter, threshold: f64, files: NamedFiles) -> Value {
+/// Returns the verdict on the samples that a filter of one event keeps.
+pub fn verdict(profile: &Profile, filter: &Filter, threshold: f64, files: NamedFiles) -> ExplainDocument {
     let view = Explanation::view(profile, filter);
     let call_name = crate::kernel_time::call_names(profile);
     let (sources, code) = match files {
@@ -51,5 +57,5 @@ pub fn verdict(profile: &Profile, filter: &Filter, threshold: f64, files: NamedF
         waits: None,
     };
     let report = Explanation::new(view, filter, &code.for_analysis(), &options);
-    document(&report, &code, &[])
+    ExplainDocument::new(&report, &code, &[])
 }

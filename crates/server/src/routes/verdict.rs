@@ -43,6 +43,6 @@ pub(super) fn verdict(context: &Context, parameters: &Parameters) -> Result<Answ
     };
     let filter = Filter { event: Some(event), no_idle: true, ..Filter::default() };
     let mut document = explain::verdict(&profile, &filter, threshold, NamedFiles::Ignore);
-    document["truncated"] = serde_json::json!(bounds);
+    document.truncated = Some(bounds);
     json(&document)
 }

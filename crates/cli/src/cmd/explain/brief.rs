@@ -7,7 +7,7 @@ use plumb_analyze::{
 };
 
 use super::sections::{cell, tells_kernel};
-use super::{Args, again, calls, lacks, loops, nameless, title, waits};
+use super::{Args, again, calls, lacks, nameless, title, waits};
 use crate::render::document::{Block, Document, ReportSection, Text};
 use crate::render::duration::time;
 use crate::render::label;
@@ -174,7 +174,7 @@ fn unknown(report: &Explanation<'_>, frame: FrameIndex, args: &Args) -> Vec<(Str
 
 fn evidence(report: &Explanation<'_>, cause: &CodeAdvice) -> Text {
     if let Some(finding) = cause.loops.first() {
-        return loops::sentence(finding).into();
+        return plumb_documents::explain::loops::sentence(finding).into();
     }
     costs(report, &cause.functions)
 }

@@ -5,7 +5,6 @@
 use plumb_analyze::{Bottleneck, Explanation, Measure};
 
 use crate::render::document::Text;
-use crate::render::rule;
 use plumb_documents::explain::headline::{gain, short_percent};
 
 /// Measures left out below the headline, which already states the share of the whole run.
@@ -23,8 +22,12 @@ pub(super) fn contention(report: &Explanation<'_>, index: usize, facts: &mut Vec
 pub(super) fn facts(report: &Explanation<'_>, index: usize, facts: &mut Vec<(String, Text)>) {
     let advice = &report.calls[index];
     let is_told = |measure: &&Measure| TOLD_BY_HEADLINE.contains(&measure.what);
-    let numbers: Vec<String> =
-        advice.measured.iter().filter(|measure| !is_told(measure)).map(rule::number).collect();
+    let numbers: Vec<String> = advice
+        .measured
+        .iter()
+        .filter(|measure| !is_told(measure))
+        .map(plumb_documents::advice::number)
+        .collect();
     let about = if advice.about.is_empty() {
         Text::default()
     } else {

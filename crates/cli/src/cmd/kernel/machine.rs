@@ -3,13 +3,14 @@
 use anyhow::Result;
 use plumb_analyze::{Cause, Cost, Filter, KernelRow};
 use plumb_call_watch::CallFindings;
+use plumb_documents::advice::AdviceDocument;
 use plumb_documents::column::write_csv;
 use plumb_documents::json;
 use plumb_documents::kernel::{KernelDocument, KernelTimeRow, columns};
 use plumb_documents::kernel_calls::CountedDocument;
 
 use super::{Args, Shown};
-use crate::advice::{self, processes};
+use crate::advice::processes;
 use crate::terminal::Output;
 
 /// Writes one JSON object; unmeasured values are null.
@@ -22,9 +23,9 @@ pub(super) fn json(
 ) -> Result<()> {
     let mut document = document(shown, args.stacks.unwrap_or(0));
     if let Some(calls) = calls {
-        let mut advice = advice::json(calls);
-        advice["processes"] = processes::json(shown.view.profile(), filter).into();
-        document.more.insert("advice".into(), advice);
+        let processes = processes::json(shown.view.profile(), filter);
+        let CallFindings { advice, seen, dropped, cost_percent, .. } = calls;
+        document.advice = Some(AdviceDocument::new(advice, processes, *seen, *dropped, *cost_percent));
     }
     if let Some(counted) = &shown.counted {
         document.counted = Some(CountedDocument::new(&counted.all));

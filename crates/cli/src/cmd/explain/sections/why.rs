@@ -6,11 +6,10 @@ use plumb_analyze::{
 use plumb_profile::Event;
 
 use super::figures::{gain, path, percent, with_interval};
-use crate::cmd::explain::{Args, again, loops, waits as brief_waits};
+use crate::cmd::explain::{Args, again, waits as brief_waits};
 use crate::render::document::{Block, ReportSection, Text};
 use crate::render::duration::time;
 use crate::render::label;
-use crate::render::rule;
 use plumb_documents::explain::headline::{self, whole};
 use plumb_documents::explain::places::{name, short};
 
@@ -117,13 +116,16 @@ fn code(report: &Explanation<'_>, (index, advice): (usize, &CodeAdvice), section
 
 /// The evidence from the hottest loop.
 fn evidence(advice: &CodeAdvice) -> Text {
-    advice.loops.first().map_or(Text::default(), |finding| loops::sentence(finding).into())
+    advice
+        .loops
+        .first()
+        .map_or(Text::default(), |finding| plumb_documents::explain::loops::sentence(finding).into())
 }
 
 fn processes(report: &Explanation<'_>, advice: &Advice, section: &mut ReportSection) {
     let program = &report.procs.programs[advice.program];
     let title = Text::from(format!("{}: ", advice.rule.name)).name(label::program(program, false));
-    let numbers: Vec<String> = advice.measured.iter().map(rule::number).collect();
+    let numbers: Vec<String> = advice.measured.iter().map(plumb_documents::advice::number).collect();
     let most = gain(report, report.pace.gain(report.sampling.share(advice.bound))).into();
     rule_block(advice.rule, title, vec![("measured", numbers.join(", ").into())], most, section);
 }
