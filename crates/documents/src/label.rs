@@ -1,6 +1,7 @@
 //! Labels of kernel time causes and programs in texts for people.
 
 use plumb_analyze::{Cause, Program};
+use plumb_profile::Event;
 
 /// Returns the label of a cause of CPU time; a system call's name for a system call.
 pub fn cause(cause: Cause, name: &str) -> &str {
@@ -16,6 +17,15 @@ pub fn cause(cause: Cause, name: &str) -> &str {
         Cause::Entry => "entry to and return from system calls",
         Cause::Idle => "idle",
         Cause::Other => "other",
+    }
+}
+
+/// Returns the name of a thread's reason to wait; `event` is `off-cpu` or `run-queue`. A thread blocks in the kernel: if an off-CPU stack has no kernel
+/// frame, kernel frames were not recorded.
+pub fn wait<'a>(event: &str, of: Cause, name: &'a str) -> &'a str {
+    match of {
+        Cause::User if event == Event::OFF_CPU => "no stack recorded",
+        of => cause(of, name),
     }
 }
 

@@ -6,7 +6,7 @@
 //! Invariant: one maker for each document, so that a command and the page say the same of the same samples. Field names are stable.
 //! It reads the files that a recording names (code, sources), nothing else.
 //!
-//! Not here: what is computed (`analyze`), sentences for people and options (`cli`), HTTP (`server`).
+//! Not here: what is computed (`analyze`), layout on a terminal and options (`cli`), HTTP (`server`).
 
 #![forbid(unsafe_code)]
 
@@ -38,6 +38,7 @@ pub mod page_file;
 pub mod percent;
 pub mod procs;
 pub mod report;
+pub mod sections;
 pub mod source;
 pub mod stack;
 pub mod table;

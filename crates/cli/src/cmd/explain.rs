@@ -5,13 +5,7 @@
 
 mod again;
 mod args;
-mod brief;
-mod calls;
 mod lacks;
-mod nameless;
-mod sections;
-mod title;
-mod waits;
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +22,7 @@ use plumb_capture_api::TargetObserver;
 use plumb_profile::{Event, Profile};
 use plumb_record::SecondLook;
 
+use plumb_documents::explain::report::{self, ReportCommands, ReportContext};
 use plumb_documents::explain::{self as document, ExplainDocument, HotFunctions};
 
 use crate::exit::Exit;
@@ -101,23 +96,47 @@ fn write_watched(
             );
         }
     }
+    print(&report, &code, args, out)?;
+    Ok(out.flush()?)
+}
+
+/// Prints the report in the format that is asked for.
+fn print(report: &Explanation<'_>, code: &HotFunctions, args: &Args, out: &mut Output<'_>) -> Result<()> {
+    let profile = report.view.profile();
+    let again = again::commands(profile, args.records());
     if args.json {
-        let mut answer = ExplainDocument::new(&report, &code, &args.filters.samples.ignore);
-        answer.again = Some(again::commands(profile, args.records()));
-        plumb_documents::json::write_pretty(&answer, &mut *out)?;
-    } else {
-        let is_brief = !(args.full || args.md || args.html);
-        let document = match is_brief {
-            true => brief::document(&report, &code, args),
-            false => sections::document(&report, &code, args),
-        };
-        match (args.md, args.html) {
-            (true, _) => markdown::write(&document, out)?,
-            (_, true) => crate::render::page::deliver(&html::page(&document)?, None, "explain", out)?,
-            _ => text::write(&document, out)?,
-        }
+        let mut answer = ExplainDocument::new(report, code, &args.filters.samples.ignore);
+        answer.again = Some(again);
+        return Ok(plumb_documents::json::write_pretty(&answer, out)?);
     }
-    out.flush()?;
+    let is_brief = !(args.full || args.md || args.html);
+    let annotate = |name: &str| again::annotate(name, args);
+    let names_of = |frame| lacks::remedy_of(report, frame);
+    let context = ReportContext {
+        file: args.reads(),
+        ignore: &args.filters.samples.ignore,
+        asks_waits: args.waits.is_some(),
+        commands: ReportCommands {
+            again: &again,
+            full: again::full(args, !report.calls.is_empty()),
+            off_cpu: again::off_cpu(profile, args),
+            kernel: again::kernel(profile, args),
+            annotate: &annotate,
+            is_kept: args.is_kept(),
+        },
+        lacks: if is_brief { lacks::facts(report) } else { Vec::new() },
+        names_remedy: lacks::names_remedy(report).filter(|_| is_brief).unwrap_or_default(),
+        names_of: &names_of,
+    };
+    let document = match is_brief {
+        true => report::brief(report, code, &context),
+        false => report::full(report, code, &context),
+    };
+    match (args.md, args.html) {
+        (true, _) => markdown::write(&document, out)?,
+        (_, true) => crate::render::page::deliver(&html::page(&document)?, None, "explain", out)?,
+        _ => text::write(&document, out)?,
+    }
     Ok(())
 }
 

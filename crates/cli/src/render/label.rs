@@ -1,7 +1,7 @@
 //! Names of rows: causes of kernel time, programs, stacks in one line.
 
-use plumb_analyze::{Cause, Filter, NodeId, Program, View, without_parameters};
-use plumb_profile::{Event, Meta};
+use plumb_analyze::{Filter, NodeId, Program, View, without_parameters};
+use plumb_profile::Meta;
 
 use crate::terminal::printable;
 
@@ -9,15 +9,6 @@ pub use plumb_documents::label::{cause, samples};
 
 /// Most frames of a stack in one line; others are left out of the middle.
 const FRAMES: usize = 12;
-
-/// The name of a thread's reason to wait; `event` is `off-cpu` or `run-queue`. A thread blocks in the kernel: if an off-CPU stack has no kernel
-/// frame, kernel frames were not recorded.
-pub fn wait<'a>(event: &str, of: Cause, name: &'a str) -> &'a str {
-    match of {
-        Cause::User if event == Event::OFF_CPU => "no stack recorded",
-        of => cause(of, name),
-    }
-}
 
 /// Number of samples that the kernel dropped: their place in the recording is unknown.
 pub fn lost(meta: &Meta, filter: &Filter) -> String {

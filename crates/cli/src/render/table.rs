@@ -8,37 +8,13 @@ use plumb_analyze::{collapse_templates, cut_middle, shorten};
 use crate::render::columns::{self as text, left};
 use crate::terminal::{Heat, Output};
 
+pub use plumb_documents::sections::{Cells, INLINED, Layout, TableColumn as Column};
+
 /// Bars of increasing height, for histograms and sums over time.
 pub const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Alignment of a column's text, and how it is shortened where a line is too long.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
-    /// Right-aligned, never shortened.
-    Number,
-    /// Never shortened.
-    Word,
-    /// A file: shortened in the middle.
-    Path,
-    /// A function: template arguments are folded first.
-    Function,
-}
-
-/// A column.
-#[derive(Clone, Copy)]
-pub struct Column {
-    pub title: &'static str,
-    pub layout: Layout,
-}
-
-/// The cells of a line.
-pub type Cells = Vec<String>;
-
 /// Narrowest column when fitting a terminal; the kernel's name still fits.
 const NARROWEST: usize = 18;
-
-/// Suffix of an inlined function's name.
-pub const INLINED: &str = " (inlined)";
 
 /// A longer function name, in columns, has its template arguments folded, on a terminal or not.
 pub const LONG: usize = 80;

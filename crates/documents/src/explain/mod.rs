@@ -1,14 +1,15 @@
 //! The hotspot report as a document, and its inputs: the code of hot functions, sources of scripts, cache sizes.
 //!
-//! Elsewhere: the analysis (`analyze`), the report for people (`cli`).
+//! Elsewhere: the analysis (`analyze`), the layout of the report for people (`cli`).
 
 mod causes;
 mod document;
 pub mod headline;
 mod hot_functions;
-pub mod loops;
+mod loops;
 pub mod places;
 mod quality;
+pub mod report;
 mod scripts;
 mod shares;
 mod verdict;

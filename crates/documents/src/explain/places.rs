@@ -3,8 +3,8 @@
 //! Elsewhere: the choice of the function for a cause.
 
 use plumb_analyze::{
-    CallAdvice, CodeAdvice, Explanation, Extent, FrameIndex, HotFunction, View, ViewFrame, shorten,
-    without_parameters,
+    CallAdvice, CodeAdvice, Explanation, Extent, FrameIndex, HotFunction, Pattern, View, ViewFrame, sampled,
+    shorten, without_parameters,
 };
 
 use crate::text::Text;
@@ -81,6 +81,18 @@ pub fn line(report: &Explanation<'_>, frame: FrameIndex) -> Option<String> {
     match shown.line {
         0 => hot_line(report, frame),
         number => Some(in_file(shown.file, number)),
+    }
+}
+
+/// Returns the name of the function whose code has that of a frame: of an inlined one, the function with the most samples into which it was inlined.
+pub fn with_code(report: &Explanation<'_>, frame: FrameIndex) -> String {
+    let name = &report.view.frame(frame).name;
+    let found = Pattern::parse(name).map(|name| sampled(&report.view, Some(&name), None));
+    let found = found.unwrap_or_default();
+    let is_inlined = found.iter().all(|function| !function.inlined.is_empty());
+    match found.first().filter(|_| is_inlined) {
+        Some(function) => short_name(&function.name),
+        None => self::name(&report.view, frame),
     }
 }
 

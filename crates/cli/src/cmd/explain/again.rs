@@ -2,12 +2,10 @@
 
 use std::path::Path;
 
-use plumb_analyze::{Explanation, FrameIndex, Pattern, sampled};
-use plumb_profile::{DsoKind, Profile};
+use plumb_profile::Profile;
 
 use super::Args;
 use super::args::DEFAULT_FILE;
-use plumb_documents::explain::places;
 
 /// Longer ones are given without the command.
 const LONGEST: usize = 200;
@@ -41,13 +39,13 @@ pub(super) fn full(args: &Args, has_calls: bool) -> String {
 }
 
 /// The command that records its waits.
-pub(super) fn off_cpu(report: &Explanation<'_>, args: &Args) -> String {
-    of_target("plumb record --off-cpu", report.view.profile(), args)
+pub(super) fn off_cpu(profile: &Profile, args: &Args) -> String {
+    of_target("plumb record --off-cpu", profile, args)
 }
 
 /// The command that gives advice on its system calls.
-pub(super) fn kernel(report: &Explanation<'_>, args: &Args) -> String {
-    of_target("plumb kernel --advice", report.view.profile(), args)
+pub(super) fn kernel(profile: &Profile, args: &Args) -> String {
+    of_target("plumb kernel --advice", profile, args)
 }
 
 /// A command for the same target: the options that name it, if any, otherwise the recorded command.
@@ -57,18 +55,6 @@ fn of_target(before: &str, profile: &Profile, args: &Args) -> String {
         _ if !named.is_empty() => format!("{before} {}", shell_words::join(named)),
         0 | LONGEST.. => format!("{before} -- COMMAND"),
         _ => format!("{before} -- {command}"),
-    }
-}
-
-/// The name of the function whose code has that of a frame: where that was inlined alone, of the one with the most samples into which it was.
-pub(super) fn with_code(report: &Explanation<'_>, frame: FrameIndex) -> String {
-    let name = &report.view.frame(frame).name;
-    let found = Pattern::parse(name).map(|name| sampled(&report.view, Some(&name), None));
-    let found = found.unwrap_or_default();
-    let is_inlined = found.iter().all(|function| !function.inlined.is_empty());
-    match found.first().filter(|_| is_inlined) {
-        Some(function) => places::short_name(&function.name),
-        None => places::name(&report.view, frame),
     }
 }
 
@@ -83,10 +69,4 @@ pub(super) fn annotate(name: &str, args: &Args) -> String {
         Some(kept) => format!("plumb annotate {name}{}", file(kept)),
         None => format!("plumb annotate {name} x.plumb (add -o x.plumb here first)"),
     }
-}
-
-/// Whether a function is code of the processor's, in a file.
-pub(super) fn has_instructions(report: &Explanation<'_>, frame: FrameIndex) -> bool {
-    let dso = report.view.frame(frame).dso.map(|dso| report.view.profile().dsos[dso].kind);
-    !matches!(dso, Some(DsoKind::Script | DsoKind::Anonymous { .. }))
 }

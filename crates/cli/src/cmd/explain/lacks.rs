@@ -1,12 +1,11 @@
 //! One-screen report: the data that many samples lack, callers or names, and the remedy. Rules don't apply to unknown code.
 //!
-//! Elsewhere: the verdict on code without names (`nameless`).
+//! Elsewhere: the report that says it (`plumb_documents::explain::report`).
 
-use plumb_analyze::{Bottleneck, Explanation, Obstacle};
-use plumb_stack_quality::{Completeness, nameless};
-
-use crate::render::document::Text;
-use plumb_documents::explain::headline::short_percent;
+use plumb_analyze::{Bottleneck, Explanation, FrameIndex, Obstacle};
+use plumb_documents::explain::headline::{maker, short_percent};
+use plumb_documents::text::Text;
+use plumb_stack_quality::{Completeness, Runtime, Told, nameless, of_file};
 
 /// Smallest share of samples whose gap is reported, in percent.
 const LEAST: f64 = 10.0;
@@ -52,4 +51,14 @@ fn says_names(report: &Explanation<'_>) -> bool {
     }
     let is_nameless = |what| matches!(what, Bottleneck::Function(frame) if !report.view.frame(frame).named);
     report.first().is_some_and(|(what, _)| is_nameless(what))
+}
+
+/// How to get the name of a function; empty: no way is known.
+pub(super) fn remedy_of(report: &Explanation<'_>, frame: FrameIndex) -> String {
+    let profile = report.view.profile();
+    let remedy = match maker(report, frame) {
+        Some(pid) => Runtime::of(profile, pid).map(|runtime| runtime.names(&Told::of(profile, pid))),
+        None => report.view.frame(frame).dso.map(|dso| of_file(profile, dso)),
+    };
+    remedy.unwrap_or_default()
 }

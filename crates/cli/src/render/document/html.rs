@@ -6,15 +6,16 @@ use std::io::{self, Write};
 
 use maud::{Markup, html};
 
-use super::{Block, Document, Span, Text};
 use crate::render::page;
 use crate::render::table::{Cells, Column, Layout};
 use crate::terminal::{Heat, Output};
+use plumb_documents::sections::{Block, SectionedReport};
+use plumb_documents::text::{Span, Text};
 
 const STYLE: &str = include_str!("page.css");
 
 /// Renders the page.
-pub fn page(document: &Document) -> io::Result<Vec<u8>> {
+pub fn page(document: &SectionedReport) -> io::Result<Vec<u8>> {
     let body = html! {
         main {
             h1 { "Hotspots of " code { (document.title) } }

@@ -4,12 +4,13 @@
 
 use std::io::{self, Write};
 
-use super::{Block, Document, Span, Text};
 use crate::render::markdown::{cell_code, code, escape};
 use crate::render::table::{Cells, Column, Layout};
 use crate::terminal::{Output, printable};
+use plumb_documents::sections::{Block, SectionedReport};
+use plumb_documents::text::{Span, Text};
 
-pub fn write(document: &Document, out: &mut Output<'_>) -> io::Result<()> {
+pub fn write(document: &SectionedReport, out: &mut Output<'_>) -> io::Result<()> {
     writeln!(out, "# {}", text(&Text::default().and("Hotspots of ").name(&document.title)))?;
     writeln!(out, "\n{}", text(&document.summary))?;
     for (number, section) in document.sections.iter().enumerate() {

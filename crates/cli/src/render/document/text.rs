@@ -4,10 +4,11 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 
-use super::{Block, Document, ReportSection, Text};
 use crate::render::columns::{self, left};
 use crate::render::table;
 use crate::terminal::{Output, printable};
+use plumb_documents::sections::{Block, ReportSection, SectionedReport};
+use plumb_documents::text::Text;
 
 /// Width if none is known.
 const WIDTH: usize = 80;
@@ -16,7 +17,7 @@ const WIDEST_TEXT: usize = 100;
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
-pub fn write(document: &Document, out: &mut Output<'_>) -> io::Result<()> {
+pub fn write(document: &SectionedReport, out: &mut Output<'_>) -> io::Result<()> {
     // Tables are shortened to fit even without a terminal: JSON and Markdown have the full names.
     out.width = Some(out.width.unwrap_or(WIDTH));
     let title = format!("Hotspots of {}", printable(&document.title));

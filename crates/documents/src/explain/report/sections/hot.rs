@@ -3,12 +3,13 @@
 use plumb_analyze::{Explanation, HotCode, HotFunction, HotInstruction, SampledFunction, SampledLine};
 
 use super::figures::{cell, interval, path, percent, percent_of, with_interval};
-use crate::render::document::{Block, ReportSection, Text};
-use crate::render::table::{Cells, Layout};
-use plumb_documents::code::Annotated;
-use plumb_documents::explain::HotFunctions;
-use plumb_documents::explain::headline::whole;
-use plumb_documents::explain::places::{self, file_name, name, short_name};
+use crate::code::Annotated;
+use crate::explain::HotFunctions;
+use crate::explain::headline::whole;
+use crate::explain::places::{self, file_name, name, short_name};
+use crate::sections::{Block, ReportSection};
+use crate::sections::{Cells, Layout};
+use crate::text::Text;
 
 /// Call paths shown of each function.
 const PATHS: usize = 3;

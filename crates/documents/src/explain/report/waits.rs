@@ -6,12 +6,13 @@ use plumb_analyze::{BoundBy, Cost, Explanation, FrameIndex, View, WaitKind, Wait
 
 use plumb_profile::{Event, Profile};
 
-use super::{Args, again};
-use crate::render::document::{Block, ReportSection, Text};
-use crate::render::duration::time;
-use crate::render::label;
-use plumb_documents::explain::headline::short_percent;
-use plumb_documents::explain::places;
+use super::ReportContext;
+use crate::duration::time;
+use crate::explain::headline::short_percent;
+use crate::explain::places;
+use crate::label;
+use crate::sections::{Block, ReportSection};
+use crate::text::Text;
 
 /// Most waits listed.
 const LISTED: usize = 3;
@@ -26,8 +27,8 @@ const LEAST_OF_ROW: f64 = 10.0;
 const LATE_NS: u64 = 100_000_000;
 
 /// Omitted for a target that runs most of the time; threads of Go wait for goroutines, so their waits are shown only on request.
-pub(super) fn say(report: &Explanation<'_>, args: &Args, section: &mut ReportSection) {
-    let Some(waits) = blocked(report, args) else { return };
+pub(super) fn say(report: &Explanation<'_>, context: &ReportContext<'_>, section: &mut ReportSection) {
+    let Some(waits) = blocked(report, context) else { return };
     let mut lines = lines(waits);
     lines.extend(idle(waits));
     if !lines.is_empty() {
@@ -43,23 +44,23 @@ pub(super) fn say(report: &Explanation<'_>, args: &Args, section: &mut ReportSec
 }
 
 /// Whether there are waits to list.
-pub(super) fn are_known(report: &Explanation<'_>, args: &Args) -> bool {
-    blocked(report, args).is_some_and(|waits| !lines(waits).is_empty() || idle(waits).is_some())
+pub(super) fn are_known(report: &Explanation<'_>, context: &ReportContext<'_>) -> bool {
+    blocked(report, context).is_some_and(|waits| !lines(waits).is_empty() || idle(waits).is_some())
 }
 
 /// The way to find out more about the waits.
-pub(super) fn how_to_see(report: &Explanation<'_>, args: &Args) -> Text {
+pub(super) fn how_to_see(report: &Explanation<'_>, context: &ReportContext<'_>) -> Text {
     match report.has_goroutines() {
         true => Text::from(
             "see where goroutines wait by Go's own block profile (runtime.SetBlockProfileRate, go tool pprof): threads don't show it",
         ),
-        false => Text::from("see its waits: ").name(again::off_cpu(report, args)),
+        false => Text::from("see its waits: ").name(&context.commands.off_cpu),
     }
 }
 
-fn blocked<'r, 'p>(report: &'r Explanation<'p>, args: &Args) -> Option<&'r Waits<'p>> {
+fn blocked<'r, 'p>(report: &'r Explanation<'p>, context: &ReportContext<'_>) -> Option<&'r Waits<'p>> {
     let waits = matches!(report.pace.class(), Some(BoundBy::Waiting | BoundBy::Mixed));
-    let matters = waits && (args.waits.is_some() || !report.has_goroutines());
+    let matters = waits && (context.asks_waits || !report.has_goroutines());
     report.waits.iter().find(|waits| matters && waits.event == Event::OFF_CPU)
 }
 

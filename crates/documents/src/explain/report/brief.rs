@@ -5,17 +5,19 @@
 use plumb_analyze::{
     Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, FrameIndex, HotFunction, command_failure,
 };
+use plumb_profile::DsoKind;
 
 use super::sections::{cell, tells_kernel};
-use super::{Args, again, calls, lacks, nameless, title, waits};
-use crate::render::document::{Block, Document, ReportSection, Text};
-use crate::render::duration::time;
-use crate::render::label;
-use crate::render::table::Layout;
-use plumb_documents::explain::HotFunctions;
-use plumb_documents::explain::headline::{gain, headline, short_percent, whole};
-use plumb_documents::explain::places;
-use plumb_documents::explain::places::name;
+use super::{ReportContext, calls, title, waits};
+use crate::duration::time;
+use crate::explain::HotFunctions;
+use crate::explain::headline::{gain, headline, short_percent, whole};
+use crate::explain::places;
+use crate::explain::places::name;
+use crate::label;
+use crate::sections::Layout;
+use crate::sections::{Block, ReportSection, SectionedReport};
+use crate::text::Text;
 
 /// Most functions and further causes listed.
 const FUNCTIONS: usize = 5;
@@ -25,27 +27,30 @@ const NAMED: usize = 3;
 /// Smallest run-queue wait that is reported, as a fraction of the elapsed time.
 const MUCH_WAITED: f64 = 0.1;
 
-/// The one-screen document.
-pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Document {
+/// Returns the report on one screen.
+pub fn document(
+    report: &Explanation<'_>,
+    code: &HotFunctions,
+    context: &ReportContext<'_>,
+) -> SectionedReport {
     let mut section = ReportSection::new("");
     section.blocks.extend(failure(report).map(Block::Strong));
     let gap = report.view.profile().meta.coverage_gap();
     gap.into_iter().for_each(|gap| section.say(format!("{gap}.")));
-    let remedy = lacks::names_remedy(report).unwrap_or_default();
-    section.blocks.push(Block::Strong(headline(report).and(remedy)));
-    let facts = facts(report, args);
+    section.blocks.push(Block::Strong(headline(report).and(&*context.names_remedy)));
+    let facts = facts(report, context);
     if !facts.is_empty() {
         section.blocks.push(Block::Facts(facts));
     }
-    waits::say(report, args, &mut section);
+    waits::say(report, context, &mut section);
     further(report, &mut section);
     functions(report, &mut section);
     let mut last = Vec::new();
-    last.extend(left_out(report, &args.filters.samples.ignore).map(|text| ("left out".into(), text)));
-    last.extend(lacks::facts(report));
-    last.extend([("data".into(), data(report)), ("more".into(), more(report, code, args))]);
+    last.extend(left_out(report, context.ignore).map(|text| ("left out".into(), text)));
+    last.extend(context.lacks.iter().cloned());
+    last.extend([("data".into(), data(report)), ("more".into(), more(report, code, context))]);
     section.blocks.push(Block::Facts(last));
-    Document { title: title::of(report, args.reads()), summary: pace(report), sections: vec![section] }
+    SectionedReport { title: title::of(report, context.file), summary: pace(report), sections: vec![section] }
 }
 
 /// Elapsed time and CPU time.
@@ -91,17 +96,17 @@ pub(super) fn failure(report: &Explanation<'_>) -> Option<Text> {
 }
 
 /// The facts that support the headline.
-fn facts(report: &Explanation<'_>, args: &Args) -> Vec<(String, Text)> {
+fn facts(report: &Explanation<'_>, context: &ReportContext<'_>) -> Vec<(String, Text)> {
     let mut facts: Vec<(String, Text)> = Vec::new();
     if let Some(index) = report.waiting_rule() {
         calls::facts(report, index, &mut facts);
         return facts;
     }
     if report.saved_at_most().is_some() {
-        if waits::are_known(report, args) {
+        if waits::are_known(report, context) {
             return facts;
         }
-        facts.push(("do".into(), waits::how_to_see(report, args)));
+        facts.push(("do".into(), waits::how_to_see(report, context)));
         return facts;
     }
     let Some((what, _)) = report.first() else { return facts };
@@ -136,18 +141,18 @@ fn facts(report: &Explanation<'_>, args: &Args) -> Vec<(String, Text)> {
             facts.push(("gain".into(), gain(report, what)));
         }
         Bottleneck::Function(frame) if !report.view.frame(frame).named => {
-            facts.extend(nameless::facts(report, frame));
+            facts.extend(nameless(&(context.names_of)(frame)));
         }
-        Bottleneck::Function(frame) => facts.extend(unknown(report, frame, args)),
+        Bottleneck::Function(frame) => facts.extend(unknown(report, frame, context)),
         Bottleneck::Kernel(_) => {
-            facts.push(("do".into(), Text::from("see its calls: ").name(again::kernel(report, args))));
+            facts.push(("do".into(), Text::from("see its calls: ").name(&context.commands.kernel)));
         }
     }
     facts
 }
 
 /// The facts on a function that no rule applies to.
-fn unknown(report: &Explanation<'_>, frame: FrameIndex, args: &Args) -> Vec<(String, Text)> {
+fn unknown(report: &Explanation<'_>, frame: FrameIndex, context: &ReportContext<'_>) -> Vec<(String, Text)> {
     let mut facts = Vec::new();
     if let Some(index) = report.contended() {
         calls::contention(report, index, &mut facts);
@@ -162,19 +167,35 @@ fn unknown(report: &Explanation<'_>, frame: FrameIndex, args: &Args) -> Vec<(Str
         return facts;
     }
     facts.push(("cause".into(), "none that is known: no rule holds for its code".into()));
-    let text = match again::has_instructions(report, frame) {
-        true => {
-            Text::from("see its instructions: ").name(again::annotate(&again::with_code(report, frame), args))
-        }
-        false => Text::from("see its lines and callers: ").name(again::full(args, !report.calls.is_empty())),
+    let text = match has_instructions(report, frame) {
+        true => Text::from("see its instructions: ")
+            .name((context.commands.annotate)(&places::with_code(report, frame))),
+        false => Text::from("see its lines and callers: ").name(&context.commands.full),
     };
     facts.push(("do".into(), text));
     facts
 }
 
+/// Returns the facts about code without names: that its cause is unknown, and how to get names.
+fn nameless(remedy: &str) -> Vec<(String, Text)> {
+    let mut facts = vec![("cause".to_owned(), Text::from("not known: without names no rule holds"))];
+    match remedy.strip_prefix("none: ") {
+        Some(why) => facts.push(("names".into(), Text::from("not available: ").and(why))),
+        None if remedy.is_empty() => {}
+        None => facts.push(("do".into(), Text::from("get names: ").and(remedy))),
+    }
+    facts
+}
+
+/// Whether a function is code of the processor's, in a file.
+fn has_instructions(report: &Explanation<'_>, frame: FrameIndex) -> bool {
+    let dso = report.view.frame(frame).dso.map(|dso| report.view.profile().dsos[dso].kind);
+    !matches!(dso, Some(DsoKind::Script | DsoKind::Anonymous { .. }))
+}
+
 fn evidence(report: &Explanation<'_>, cause: &CodeAdvice) -> Text {
     if let Some(finding) = cause.loops.first() {
-        return plumb_documents::explain::loops::sentence(finding).into();
+        return crate::explain::loops::sentence(finding).into();
     }
     costs(report, &cause.functions)
 }
@@ -297,15 +318,15 @@ fn data(report: &Explanation<'_>) -> Text {
 }
 
 /// The command to type for more.
-fn more(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Text {
-    let mut text = Text::default().name(again::full(args, !report.calls.is_empty()));
+fn more(report: &Explanation<'_>, code: &HotFunctions, context: &ReportContext<'_>) -> Text {
+    let mut text = Text::default().name(&context.commands.full);
     // The hottest function that has instructions: interpreted functions have none.
-    if let (Some((function, _)), true) = (code.known.first(), args.is_kept()) {
-        text = text.and(", ").name(again::annotate(&places::short_name(&function.name), args));
+    if let (Some((function, _)), true) = (code.known.first(), context.commands.is_kept) {
+        text = text.and(", ").name((context.commands.annotate)(&places::short_name(&function.name)));
     }
     let waits = report.pace.class() == Some(BoundBy::Waiting) && !report.has_goroutines();
-    if waits && !waits::are_known(report, args) {
-        text = text.and(", ").name(again::off_cpu(report, args));
+    if waits && !waits::are_known(report, context) {
+        text = text.and(", ").name(&context.commands.off_cpu);
     }
     text
 }

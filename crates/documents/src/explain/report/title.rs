@@ -5,7 +5,7 @@ use std::path::Path;
 use plumb_analyze::Explanation;
 use plumb_profile::Scope;
 
-use crate::render::label;
+use crate::label;
 
 /// Programs that are named.
 const NAMED: usize = 3;

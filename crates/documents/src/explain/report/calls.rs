@@ -4,8 +4,8 @@
 
 use plumb_analyze::{Bottleneck, Explanation, Measure};
 
-use crate::render::document::Text;
-use plumb_documents::explain::headline::{gain, short_percent};
+use crate::explain::headline::{gain, short_percent};
+use crate::text::Text;
 
 /// Measures left out below the headline, which already states the share of the whole run.
 const TOLD_BY_HEADLINE: [&str; 2] = ["these calls", "open and close of them"];
@@ -22,12 +22,8 @@ pub(super) fn contention(report: &Explanation<'_>, index: usize, facts: &mut Vec
 pub(super) fn facts(report: &Explanation<'_>, index: usize, facts: &mut Vec<(String, Text)>) {
     let advice = &report.calls[index];
     let is_told = |measure: &&Measure| TOLD_BY_HEADLINE.contains(&measure.what);
-    let numbers: Vec<String> = advice
-        .measured
-        .iter()
-        .filter(|measure| !is_told(measure))
-        .map(plumb_documents::advice::number)
-        .collect();
+    let numbers: Vec<String> =
+        advice.measured.iter().filter(|measure| !is_told(measure)).map(crate::advice::number).collect();
     let about = if advice.about.is_empty() {
         Text::default()
     } else {

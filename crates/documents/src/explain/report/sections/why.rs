@@ -6,12 +6,13 @@ use plumb_analyze::{
 use plumb_profile::Event;
 
 use super::figures::{gain, path, percent, with_interval};
-use crate::cmd::explain::{Args, again, waits as brief_waits};
-use crate::render::document::{Block, ReportSection, Text};
-use crate::render::duration::time;
-use crate::render::label;
-use plumb_documents::explain::headline::{self, whole};
-use plumb_documents::explain::places::{name, short};
+use crate::duration::time;
+use crate::explain::headline::{self, whole};
+use crate::explain::places::{name, short};
+use crate::explain::report::{ReportContext, waits as brief_waits};
+use crate::label;
+use crate::sections::{Block, ReportSection};
+use crate::text::Text;
 
 /// Most reasons to wait that are shown, and most stacks of each.
 const REASONS: usize = 5;
@@ -63,7 +64,7 @@ fn event(waits: &Waits<'_>, section: &mut ReportSection) {
 }
 
 /// Section 7.
-pub(super) fn causes(report: &Explanation<'_>, args: &Args) -> ReportSection {
+pub(super) fn causes(report: &Explanation<'_>, context: &ReportContext<'_>) -> ReportSection {
     let mut section = ReportSection::new("Causes, and what to do");
     report.processes.iter().for_each(|advice| processes(report, advice, &mut section));
     let causes = report.causes.iter().enumerate();
@@ -77,7 +78,7 @@ pub(super) fn causes(report: &Explanation<'_>, args: &Args) -> ReportSection {
     let kernel = report.sampling.share(report.time.kernel);
     if kernel.low >= report.outlook.threshold {
         let text = Text::default().and(format!("The kernel takes {}: ", percent(report, kernel.percent)));
-        let text = text.name(again::kernel(report, args));
+        let text = text.name(&context.commands.kernel);
         section.say(
             text.and(" watches system calls and page faults one by one, and says what to do about them."),
         );
@@ -116,16 +117,13 @@ fn code(report: &Explanation<'_>, (index, advice): (usize, &CodeAdvice), section
 
 /// The evidence from the hottest loop.
 fn evidence(advice: &CodeAdvice) -> Text {
-    advice
-        .loops
-        .first()
-        .map_or(Text::default(), |finding| plumb_documents::explain::loops::sentence(finding).into())
+    advice.loops.first().map_or(Text::default(), |finding| crate::explain::loops::sentence(finding).into())
 }
 
 fn processes(report: &Explanation<'_>, advice: &Advice, section: &mut ReportSection) {
     let program = &report.procs.programs[advice.program];
     let title = Text::from(format!("{}: ", advice.rule.name)).name(label::program(program, false));
-    let numbers: Vec<String> = advice.measured.iter().map(plumb_documents::advice::number).collect();
+    let numbers: Vec<String> = advice.measured.iter().map(crate::advice::number).collect();
     let most = gain(report, report.pace.gain(report.sampling.share(advice.bound))).into();
     rule_block(advice.rule, title, vec![("measured", numbers.join(", ").into())], most, section);
 }

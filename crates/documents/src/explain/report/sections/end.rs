@@ -4,11 +4,12 @@ use plumb_analyze::{Bottleneck, BoundBy, Explanation, Obstacle, Precision, Share
 
 use super::figures::{gain, interval, percent, with_interval};
 use super::time::tells_kernel;
-use crate::cmd::explain::brief;
-use crate::render::document::{Block, ReportSection, Text};
-use crate::render::duration::time;
-use plumb_documents::explain::headline::{self, text_of, whole};
-use plumb_documents::explain::places::file_name;
+use crate::duration::time;
+use crate::explain::headline::{self, text_of, whole};
+use crate::explain::places::file_name;
+use crate::explain::report::brief;
+use crate::sections::{Block, ReportSection};
+use crate::text::Text;
 
 /// Most reasons for truncated stacks, and most files without names, that are listed.
 const TOLD: usize = 3;
@@ -204,8 +205,8 @@ fn verdict_text(report: &Explanation<'_>) -> Text {
 }
 
 /// Section 10.
-pub(super) fn again(commands: Vec<String>) -> ReportSection {
+pub(super) fn again(commands: &[String]) -> ReportSection {
     let mut section = ReportSection::new("Reproduce");
-    section.blocks.push(Block::Commands(commands));
+    section.blocks.push(Block::Commands(commands.to_vec()));
     section
 }

@@ -4,13 +4,14 @@ use plumb_analyze::{BoundBy, Cause, Cost, Explanation, ModuleKind, Precision, Ru
 use plumb_profile::{FrameKind, QueuedThread};
 
 use super::figures::{amount, interval, percent};
-use crate::cmd::explain::Args;
-use crate::render::document::{Block, ReportSection, Text};
-use crate::render::duration::time;
-use crate::render::label;
-use crate::render::table::Layout;
-use plumb_documents::explain::headline::whole;
-use plumb_documents::explain::places::file_name;
+use crate::duration::time;
+use crate::explain::headline::whole;
+use crate::explain::places::file_name;
+use crate::explain::report::ReportContext;
+use crate::label;
+use crate::sections::Layout;
+use crate::sections::{Block, ReportSection};
+use crate::text::Text;
 
 /// Rows below this share, in percent, are summed up.
 const LEAST_PERCENT: f64 = 0.5;
@@ -149,7 +150,7 @@ fn unknown(pace: &RunSummary) -> String {
 }
 
 /// Whether there are samples, with the kernel's part marked.
-pub(in crate::cmd::explain) fn tells_kernel(report: &Explanation<'_>) -> bool {
+pub(in crate::explain::report) fn tells_kernel(report: &Explanation<'_>) -> bool {
     let frames = &report.view.profile().frames;
     report.view.part().samples > 0
         && (report.untold.is_none() && !report.pace.user_only
@@ -157,13 +158,13 @@ pub(in crate::cmd::explain) fn tells_kernel(report: &Explanation<'_>) -> bool {
 }
 
 /// Section 2.
-pub(super) fn split(report: &Explanation<'_>, args: &Args) -> ReportSection {
+pub(super) fn split(report: &Explanation<'_>, context: &ReportContext<'_>) -> ReportSection {
     let title = match report.untold {
         None => "Where processor time went",
         Some(_) => "Where what is counted went",
     };
     let mut section = ReportSection::new(title);
-    left_out(report, args, &mut section);
+    left_out(report, context, &mut section);
     let whole = report.time.whole;
     let line = |cost: Cost, name: String| {
         let share = report.sampling.share(cost);
@@ -218,12 +219,12 @@ fn module_text(module: &plumb_analyze::Module<'_>) -> String {
 }
 
 /// The base of the shares, if they exclude samples.
-fn left_out(report: &Explanation<'_>, args: &Args, section: &mut ReportSection) {
+fn left_out(report: &Explanation<'_>, context: &ReportContext<'_>, section: &mut ReportSection) {
     if report.left_out.samples == 0 {
         return;
     }
     let recorded = report.view.recorded();
-    let patterns = &args.filters.samples.ignore;
+    let patterns = context.ignore;
     let mut text = Text::default();
     if patterns.is_empty() {
         text = text.and("Filters left out ");

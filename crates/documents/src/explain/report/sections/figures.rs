@@ -2,15 +2,15 @@
 
 use plumb_analyze::{Cost, Explanation, FrameIndex, Gain, Kind, Precision, Share, View};
 
-use crate::render::document::Text;
-use crate::render::duration::time;
-use plumb_documents::explain::headline::whole;
+use crate::duration::time;
+use crate::explain::headline::whole;
+use crate::text::Text;
 
 /// A function's name in a table: unshortened, and marked as in other reports.
-pub(in crate::cmd::explain) fn cell(view: &View<'_>, frame: FrameIndex, inlined: bool) -> String {
+pub(in crate::explain::report) fn cell(view: &View<'_>, frame: FrameIndex, inlined: bool) -> String {
     let shown = view.frame(frame);
     let kernel = if shown.kind == Kind::Kernel { "[k] " } else { "" };
-    let inlined = if inlined { crate::render::table::INLINED } else { "" };
+    let inlined = if inlined { crate::sections::INLINED } else { "" };
     format!("{kernel}{}{inlined}", shown.name)
 }
 
