@@ -2,6 +2,7 @@
 //!
 //! The kernel's accounting for the command and the descendants that it waited for is exact. Elsewhere: comparing several runs.
 
+mod document;
 mod metrics;
 mod run_set;
 
@@ -18,6 +19,7 @@ use plumb_target::{
     Cgroup, Child, Descendants, Heeded, Held, Launch, Notice, Prints, SignalPolicy, TargetError,
 };
 
+pub use document::StatDocument;
 pub use metrics::{METRICS, Metric, MetricUnit, metric};
 pub use run_set::{RunSet, ThreadGroup};
 

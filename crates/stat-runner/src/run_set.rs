@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use plumb_capture_api::ThreadTime;
 use plumb_capture_perf::Code;
+use serde::Serialize;
 
 use crate::{METRICS, Metric, RunStats};
 
@@ -19,7 +20,7 @@ pub struct RunSet {
 }
 
 /// Threads with the same name.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ThreadGroup {
     /// Name.
     pub comm: String,

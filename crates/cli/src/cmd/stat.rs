@@ -3,7 +3,6 @@
 //! Sums are exact, as the kernel accounts them. The split of CPU time into user code and kernel is sampled: the kernel's own split
 //! is by timer tick, and wrong for shorter periods. Elsewhere: running and counting (capture-perf, capture-bpf).
 
-mod json;
 mod text;
 
 use std::ffi::OsString;
@@ -14,7 +13,7 @@ use anyhow::{Context, Result};
 use plumb_call_watch::call_ns;
 use plumb_capture_api::StatCounters;
 use plumb_capture_bpf::Stat;
-use plumb_stat_runner::{RunSet, StatRunner};
+use plumb_stat_runner::{RunSet, StatDocument, StatRunner};
 use plumb_target::Prints;
 
 use crate::examples;
@@ -131,7 +130,10 @@ fn save(gathered: &RunSet, args: &Args, destination: &Destination) -> Result<()>
 
 fn write(gathered: &RunSet, args: &Args, out: &mut Output<'_>) -> Result<()> {
     if args.json {
-        json::write(gathered, &args.command, out)?;
+        let command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let statuses = gathered.runs.iter().map(|run| Exit::of_status(run.status).code()).collect();
+        let answer = StatDocument::new(gathered, command, statuses);
+        plumb_documents::json::write_pretty(&answer, &mut *out)?;
     } else {
         text::write(gathered, args, out)?;
     }
