@@ -1,5 +1,7 @@
 //! A comparison of recordings: what changed, by how much, and how certain that is.
 
+pub mod words;
+
 use plumb_analyze::{Change, Diff, DiffRow, Evidence, Kind, Mark, Moved, Per, Subject, Visibility};
 use serde::Serialize;
 use serde_json::{Map, Value};

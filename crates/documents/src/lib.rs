@@ -33,6 +33,7 @@ pub mod kernel_time;
 pub mod label;
 pub mod listing;
 pub mod meta;
+pub mod metric;
 pub mod packet;
 pub mod page_file;
 pub mod percent;

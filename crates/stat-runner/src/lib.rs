@@ -20,7 +20,7 @@ use plumb_target::{
 };
 
 pub use document::StatDocument;
-pub use metrics::{METRICS, Metric, MetricUnit, metric};
+pub use metrics::{METRICS, Metric, metric};
 pub use run_set::{RunSet, ThreadGroup};
 
 /// Rate, per second of CPU time, at which the kernel's share is sampled. Not a divisor of the rates at which programs use timers.

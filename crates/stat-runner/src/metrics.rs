@@ -1,21 +1,8 @@
 //! The figures of a run: names, units, definitions.
 
-use crate::RunStats;
+use plumb_documents::metric::MetricUnit;
 
-/// Unit of a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MetricUnit {
-    /// Nanoseconds.
-    Time,
-    /// Bytes of memory.
-    Bytes,
-    /// A count.
-    Count,
-    /// A plain number with two decimals.
-    Ratio,
-    /// Any number, with four figures.
-    Number,
-}
+use crate::RunStats;
 
 /// A metric of a run.
 pub struct Metric {

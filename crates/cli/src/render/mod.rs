@@ -3,15 +3,14 @@
 //! Invariant: nothing here computes what it writes, and no command writes or escapes HTML on its own. Elsewhere: the terminal
 //! ([`crate::terminal`]).
 
-pub mod change;
 pub mod columns;
 pub mod document;
-pub use plumb_documents::duration;
+pub use plumb_documents::change::words as change;
+pub use plumb_documents::{duration, metric};
 pub mod flame;
 pub mod folded;
 pub mod label;
 pub mod markdown;
-pub mod metric;
 pub mod page;
 pub mod perf_script;
 pub mod rule;

@@ -1,7 +1,9 @@
 //! The figures of all runs, by side.
 
 use plumb_analyze::{CommandComparison, ComparedFigure, enough_runs};
-use plumb_stat_runner::{MetricUnit, RunStats, metric};
+use plumb_stat_runner::{RunStats, metric};
+
+use crate::render::metric::MetricUnit;
 
 use super::Args;
 

@@ -5,11 +5,11 @@ use std::io::Write;
 use anyhow::Result;
 use plumb_analyze::{CONFIDENCE, Median, Share};
 use plumb_capture_perf::Code;
-use plumb_stat_runner::{Metric, MetricUnit, RunSet};
+use plumb_stat_runner::{Metric, RunSet};
 
 use super::{Args, worst};
 use crate::render::columns;
-use crate::render::metric::{self, bytes, thousands, time};
+use crate::render::metric::{self, MetricUnit, bytes, thousands, time};
 use crate::terminal::{Output, printable};
 
 /// Column of the titles.

@@ -1,6 +1,19 @@
 //! Values of metrics as text.
 
-use plumb_stat_runner::MetricUnit;
+/// Unit of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricUnit {
+    /// Nanoseconds.
+    Time,
+    /// Bytes of memory.
+    Bytes,
+    /// A count.
+    Count,
+    /// A plain number with two decimals.
+    Ratio,
+    /// Any number, with four figures.
+    Number,
+}
 
 /// Formats a value as text.
 pub fn text(unit: MetricUnit, value: f64) -> String {
@@ -17,7 +30,7 @@ pub fn text(unit: MetricUnit, value: f64) -> String {
     }
 }
 
-/// A duration with four significant digits.
+/// Formats a duration with four significant digits.
 pub fn time(ns: f64) -> String {
     let (value, unit) = match ns {
         ns if ns >= 1e9 => (ns / 1e9, "s"),
@@ -34,7 +47,7 @@ pub fn time(ns: f64) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
-/// An amount of memory.
+/// Formats an amount of memory.
 pub fn bytes(bytes: f64) -> String {
     const MIB: f64 = 1_048_576.0;
     if bytes >= 1024.0 * MIB {
@@ -44,7 +57,7 @@ pub fn bytes(bytes: f64) -> String {
     }
 }
 
-/// A number with thousands separators.
+/// Formats a number with thousands separators.
 pub fn thousands(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();

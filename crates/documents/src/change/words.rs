@@ -3,16 +3,15 @@
 use plumb_analyze::{
     Change, Diff, DiffRow, Evidence, Kind, Mark, Moved, Per, SMALL_DIFFERENCE, Subject, Visibility, is_clock,
 };
-use plumb_documents::percent::{percent, with_interval};
 
-use plumb_stat_runner::MetricUnit;
-
-use crate::render::metric;
+use crate::label;
+use crate::metric::{self, MetricUnit};
+use crate::percent::{percent, with_interval};
 
 /// A change that is known to be smaller than this fraction is reported as unchanged.
 const UNCHANGED: f64 = 0.1;
 
-/// The word for a row's change; empty if there is only noise.
+/// Returns the word for a row's change; empty if there is only noise.
 pub fn note(row: &DiffRow, diff: &Diff<'_, '_>) -> String {
     let alpha = diff.options.alpha;
     let change = &row.change;
@@ -44,7 +43,7 @@ pub fn note(row: &DiffRow, diff: &Diff<'_, '_>) -> String {
     parts.join(", ")
 }
 
-/// The subject of a row, in one line.
+/// Returns the subject of a row, in one line.
 pub fn title(subject: &Subject, diff: &Diff<'_, '_>) -> String {
     let function = |number: u32| {
         let function = &diff.functions()[number as usize];
@@ -63,11 +62,11 @@ pub fn title(subject: &Subject, diff: &Diff<'_, '_>) -> String {
             let names = path.iter().rev().map(|&number| diff.functions()[number as usize].name.as_str());
             names.collect::<Vec<_>>().join(" < ")
         }
-        Subject::Cause(cause, name) => crate::render::label::cause(*cause, name).to_owned(),
+        Subject::Cause(cause, name) => label::cause(*cause, name).to_owned(),
     }
 }
 
-/// A value in the event's unit.
+/// Formats a value in the event's unit.
 pub fn value(value: f64, unit: &str) -> String {
     if value == 0.0 {
         return "0".into();
@@ -80,19 +79,19 @@ pub fn value(value: f64, unit: &str) -> String {
     if value < 0.0 { format!("-{}", metric::text(unit, -value)) } else { metric::text(unit, value) }
 }
 
-/// A difference, with its sign.
+/// Formats a difference with its sign.
 pub fn signed(difference: f64, unit: &str) -> String {
     let text = value(difference, unit);
     if difference > 0.0 { format!("+{text}") } else { text }
 }
 
-/// The confidence interval of a difference, cut off at minus the base.
+/// Formats the confidence interval of a difference, cut off at minus the base.
 pub fn interval(change: &Change, unit: &str) -> String {
     let [low, high] = [change.low, change.high].map(|end| signed(end.max(-change.value[0]), unit));
     format!("{low} .. {high}")
 }
 
-/// The difference relative to the base: a percentage, or a factor if it is large.
+/// Formats the difference relative to the base: a percentage, or a factor if it is large.
 pub fn relative(change: &Change) -> String {
     match change.relative() {
         Some(share) if share >= 9.0 => format!("{:.0}x", share + 1.0),
@@ -102,7 +101,7 @@ pub fn relative(change: &Change) -> String {
     }
 }
 
-/// The overall change, in the words of `plumb compare`.
+/// Returns the overall change, in the words of `plumb compare`.
 pub fn verdict(diff: &Diff<'_, '_>, event: &str, unit: &str) -> String {
     let whole = &diff.whole;
     if diff.options.per == Per::Second {
@@ -135,7 +134,7 @@ fn needed(diff: &Diff<'_, '_>) -> String {
     }
 }
 
-/// The speed of the new side relative to the base, estimated from functions that did not change.
+/// Returns the speed of the new side relative to the base, estimated from functions that did not change.
 pub fn speed(diff: &Diff<'_, '_>) -> Option<String> {
     if diff.options.per == Per::Second {
         return None;
@@ -158,7 +157,7 @@ const MATTERS: f64 = 0.05;
 /// Nor does one whose smallest detectable change is larger than this.
 const TELLING: f64 = 0.5;
 
-/// The smallest change that the runs would have shown of the largest unmarked rows.
+/// Returns the smallest change that the runs would have shown of the largest unmarked rows.
 pub fn detectable(diff: &Diff<'_, '_>) -> Option<String> {
     let quiet = diff.rows.iter().filter(|row| row.change.mark(diff.options.alpha) == Mark::Noise);
     let matters = |row: &&DiffRow| {
