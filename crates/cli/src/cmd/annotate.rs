@@ -148,6 +148,9 @@ mod tests {
             (&3.into(), &"    work()".into()),
             "{json}"
         );
+        let page = annotated(&made, &Args { function: "g".into(), html: true, ..Args::default() });
+        let page = page.expect("it has lines");
+        assert!(page.contains("work()") && !page.contains("Hottest instructions"), "{page}");
         std::fs::remove_file(path).expect("it was written");
     }
 

@@ -99,6 +99,10 @@ fn table(page: &mut String, title: &str, columns: &str, rows: &str) {
 /// The hottest instructions, each with a link to its row.
 fn hottest(shown: &Shown<'_, '_>, style: Style, page: &mut String) {
     let annotated = shown.annotated;
+    // An interpreted function has only lines.
+    if annotated.texts.is_empty() {
+        return;
+    }
     let annotation = &annotated.annotation;
     let columns = Columns::of(shown);
     let mut rows = String::new();
