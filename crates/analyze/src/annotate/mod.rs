@@ -12,6 +12,7 @@ mod flow;
 mod functions;
 mod hot;
 mod listing;
+mod near_hot;
 mod scripts;
 mod skid;
 mod unoptimised;

@@ -1,11 +1,7 @@
 //! `plumb annotate`: one function, instruction by instruction and line by line.
 
 mod choose;
-mod fold;
-mod gaps;
-mod header;
 mod jumps;
-mod lines;
 mod machine;
 mod page;
 mod rows;
@@ -26,8 +22,9 @@ use crate::terminal::{Output, finish, say};
 use plumb_documents::code::{Annotated, annotate};
 use plumb_documents::source::Sources;
 
+use plumb_documents::listing::FunctionListing as Shown;
 pub use shown::Args;
-use shown::{Shown, Style};
+use shown::Style;
 
 /// Runs `plumb annotate`.
 pub fn run(args: Args) -> Result<Exit> {

@@ -2,11 +2,11 @@
 
 use plumb_analyze::{Pattern, SampledFunction, View, sampled, sampled_scripts};
 use plumb_symbolize::Options;
-use serde_json::Value;
 
 use super::selected::Selected;
 use super::{Answer, AnswerError, NamedFiles, Question, body};
 use crate::code::annotate;
+use crate::listing::ListingDocument;
 use crate::source::Sources;
 
 /// The listing of the function called `name`, in the file `file` if several have one.
@@ -24,10 +24,10 @@ pub(super) fn listing(asked: &Question<'_>) -> Result<Answer, AnswerError> {
         AnswerError::NotFound(message)
     })?;
     let mut sources = Sources::new(Vec::new());
-    let mut document = crate::listing::document(&view, filter.event, &function, &annotated, &mut sources);
+    let mut document = ListingDocument::new(&view, filter.event, &function, &annotated, &mut sources);
     let missing = sources.missing().map(|(file, why)| format!("source {file}: {why}"));
     let lacking = annotated.missing.iter().map(|missing| missing.to_string());
-    document["notes"] = missing.chain(lacking).map(Value::from).collect::<Vec<_>>().into();
+    document.notes = missing.chain(lacking).collect();
     body(&document)
 }
 

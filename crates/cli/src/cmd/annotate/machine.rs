@@ -1,16 +1,17 @@
 //! The listing for programs: JSON. Field names are stable; weights are in the event's unit.
 
 use anyhow::Result;
-use plumb_documents::{json, listing};
+use plumb_documents::json;
+use plumb_documents::listing::ListingDocument;
 
-use super::{Shown, header};
+use super::Shown;
 use crate::terminal::Output;
 
 /// Writes one JSON object.
 pub fn json(shown: &mut Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
     let event = shown.filter.event;
     let mut document =
-        listing::document(shown.view, event, shown.function, shown.annotated, &mut shown.sources);
-    document["notes"] = header::notes(shown).into();
+        ListingDocument::new(shown.view, event, shown.function, shown.annotated, &mut shown.sources);
+    document.notes = shown.notes();
     Ok(json::write(&document, out)?)
 }

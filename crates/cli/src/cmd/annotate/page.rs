@@ -6,9 +6,8 @@ use maud::PreEscaped;
 use plumb_analyze::{Precision, shorten};
 
 use super::jumps::Gutter;
-use super::lines::files;
 use super::rows::{Columns, Figures, Item, items, note, short};
-use super::{Args, Shown, Style, gaps, header};
+use super::{Args, Shown, Style};
 use crate::render::page::{self as frame, escape};
 
 const STYLE: &str = include_str!("page.css");
@@ -24,7 +23,7 @@ pub fn page(shown: &mut Shown<'_, '_>, args: &Args) -> String {
     let style = args.style(shown.annotated);
     let title = escape(&shorten(&shown.function.name, TITLE));
     let mut page = format!("<h1>{title}</h1>\n");
-    for fact in header::facts(shown) {
+    for fact in shown.facts() {
         page.push_str(&format!("<p class=\"fact\">{}</p>\n", escape(&fact)));
     }
     let mut tables = String::new();
@@ -36,12 +35,12 @@ pub fn page(shown: &mut Shown<'_, '_>, args: &Args) -> String {
         instructions(shown, args, style, &mut tables);
     }
     // The note that explains an empty table comes before the table.
-    let gap = gaps::note(&shown.annotated.annotation, &shown.sources);
+    let gap = shown.gap();
     if let Some(gap) = &gap {
         page.push_str(&format!("<p class=\"gap\">{}</p>\n", escape(gap)));
     }
     page.push_str(&tables);
-    let notes = header::notes_with(shown, None);
+    let notes = shown.notes_with(None);
     if !notes.is_empty() {
         page.push_str("<h2>Notes</h2>\n<ul>\n");
         notes.iter().for_each(|note| page.push_str(&format!("<li>{}</li>\n", escape(note))));
@@ -131,7 +130,7 @@ fn hottest(shown: &Shown<'_, '_>, style: Style, page: &mut String) {
 }
 
 fn source(shown: &mut Shown<'_, '_>, args: &Args, page: &mut String) {
-    let (files, without) = files(shown, args);
+    let (files, without) = shown.files(args.min.unwrap_or(0.0), args.limit);
     let annotation = &shown.annotated.annotation;
     let columns = Columns::of(shown);
     let empty = cells(columns, &Figures::default());

@@ -2,8 +2,9 @@
 
 use plumb_analyze::{AnnotatedRow, Annotation, Precision, SourcePlace};
 
-use super::lines::LineCosts;
-use super::{Args, Shown, Style, fold};
+use plumb_documents::listing::LineCosts;
+
+use super::{Args, Shown, Style};
 
 /// Smallest share, in percent of the function, of an instruction that gets a note.
 const WORDS: f64 = 1.0;
@@ -26,7 +27,7 @@ pub enum Item {
 /// The rows of the instruction listing, and for each instruction whether it is among them.
 pub fn items(shown: &mut Shown<'_, '_>, args: &Args, style: Style) -> (Vec<Item>, Vec<bool>) {
     let annotated = shown.annotated;
-    let visible = fold::shown(&annotated.annotation, args.min, args.limit);
+    let visible = annotated.annotation.near_hot(args.min, args.limit);
     let mut items = Vec::new();
     let mut last: Option<&AnnotatedRow> = None;
     let mut hidden = 0;

@@ -1,14 +1,12 @@
-//! Arguments of `plumb annotate`, and the data of the listing.
+//! Arguments of `plumb annotate`.
 
 use std::path::PathBuf;
-
-use plumb_analyze::{Filter, SampledFunction, View};
 
 use crate::args::FilterArgs;
 use crate::args::value;
 use crate::examples;
 use plumb_documents::code::Annotated;
-use plumb_documents::source::{Map, Sources};
+use plumb_documents::source::Map;
 
 /// Arguments of `plumb annotate`.
 #[derive(clap::Args, Debug, Default)]
@@ -81,15 +79,6 @@ impl Args {
             _ => Style::Instructions,
         }
     }
-}
-
-/// The data of the listing.
-pub(super) struct Shown<'a, 'p> {
-    pub(super) view: &'a View<'p>,
-    pub(super) filter: &'a Filter,
-    pub(super) function: &'a SampledFunction,
-    pub(super) annotated: &'a Annotated,
-    pub(super) sources: Sources,
 }
 
 /// Content of the listing.

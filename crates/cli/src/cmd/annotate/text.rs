@@ -8,7 +8,7 @@ use plumb_analyze::{Precision, cut_middle, shorten};
 
 use super::jumps::Gutter;
 use super::rows::{Columns, Figures, Item, items};
-use super::{Args, Shown, Style, header, lines, rows};
+use super::{Args, Shown, Style, rows};
 use crate::render::columns::{left, right};
 use crate::render::table::heat;
 use crate::terminal::{Output, printable};
@@ -24,7 +24,7 @@ const NARROWEST: usize = 40;
 /// Writes the listing.
 pub fn write(shown: &mut Shown<'_, '_>, args: &Args, out: &mut Output<'_>) -> Result<()> {
     let style = args.style(shown.annotated);
-    for line in header::facts(shown) {
+    for line in shown.facts() {
         let line = cut_end(&line, out.width.map(|width| width.saturating_sub(2)));
         writeln!(out, "# {}", printable(&line))?;
     }
@@ -35,7 +35,7 @@ pub fn write(shown: &mut Shown<'_, '_>, args: &Args, out: &mut Output<'_>) -> Re
     } else {
         instructions(shown, args, style, &columns, out)?;
     }
-    for line in header::notes(shown) {
+    for line in shown.notes() {
         writeln!(out, "# {}", printable(&line))?;
     }
     Ok(())
@@ -200,7 +200,7 @@ fn cut_end(text: &str, room: Option<usize>) -> String {
 }
 
 fn source(shown: &mut Shown<'_, '_>, args: &Args, columns: &Columns, out: &mut Output<'_>) -> io::Result<()> {
-    let (files, without) = lines::files(shown, args);
+    let (files, without) = shown.files(args.min.unwrap_or(0.0), args.limit);
     let annotation = &shown.annotated.annotation;
     writeln!(out, "#{}   Line  Source", &columns.titles(out)[1..])?;
     for file in files {

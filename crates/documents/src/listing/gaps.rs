@@ -5,15 +5,15 @@ use std::ops::RangeInclusive;
 
 use plumb_analyze::Annotation;
 
-use plumb_documents::source::Sources;
+use crate::source::Sources;
 
 /// Most files named in the note.
 const FILES: usize = 5;
 /// Most line ranges named per file.
 const STRETCHES: usize = 6;
 
-/// The note, or `None` if no line of the requested files is missing.
-pub fn note(annotation: &Annotation, sources: &Sources) -> Option<String> {
+/// Returns the note, or `None` if no line of the requested files is missing.
+pub(super) fn note(annotation: &Annotation, sources: &Sources) -> Option<String> {
     let mut lines: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
     for place in annotation.rows.iter().filter_map(|row| row.places.first()).filter(|place| place.line > 0) {
         lines.entry(&place.file).or_default().insert(place.line);
