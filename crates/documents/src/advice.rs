@@ -57,10 +57,10 @@ document! {
         pub rule: Cow<'static, str> = rule.name.into(),
         /// The file, call or program.
         pub about: String = about.to_owned(),
-        /// What is seen.
+        /// The habit that is seen.
         pub pattern: Cow<'static, str> = rule.pattern.into(),
         threshold: Cow<'static, str> = rule.threshold.into(),
-        /// What to do.
+        /// The advice.
         pub remedy: Cow<'static, str> = rule.remedy.into(),
         bound: Cow<'static, str> = rule.bound.into(),
         source: Cow<'static, str> = rule.source.into(),

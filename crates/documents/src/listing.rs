@@ -16,11 +16,11 @@ pub use source_lines::{FileLines, LineCosts, SourceLine};
 pub struct FunctionListing<'a, 'p> {
     /// The samples.
     pub view: &'a View<'p>,
-    /// Their selection.
+    /// The selection of the samples.
     pub filter: &'a Filter,
     /// The function.
     pub function: &'a SampledFunction,
-    /// Its code.
+    /// The code of the function.
     pub annotated: &'a Annotated,
     /// Texts of its lines.
     pub sources: Sources,
@@ -57,7 +57,7 @@ document! {
             .collect(),
         blocks: Vec<ListedBlock> =
             annotated.annotation.blocks().iter().map(|block| ListedBlock::new(&annotated.annotation, block)).collect(),
-        /// What is missing, and caveats.
+        /// Missing parts, and caveats.
         pub notes: Vec<String> = Vec::new(),
     }
 }

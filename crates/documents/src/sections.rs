@@ -46,7 +46,7 @@ pub struct SectionedReport {
 pub struct ReportSection {
     /// Title; empty: none.
     pub title: &'static str,
-    /// Its contents.
+    /// Contents.
     pub blocks: Vec<Block>,
 }
 
@@ -62,9 +62,9 @@ pub enum Block {
     Facts(Vec<(String, Text)>),
     /// A table.
     Table {
-        /// Its columns.
+        /// Columns.
         columns: Vec<TableColumn>,
-        /// Its lines, a cell for each column.
+        /// Lines, a cell for each column.
         lines: Vec<Cells>,
     },
     /// A heading within a section.

@@ -1,4 +1,4 @@
-//! What symbolization adds to the headers of an ELF file: the form of its numbers, and how sections are compressed.
+//! Additions of symbolization to the headers of an ELF file: the form of numbers, and the compression of sections.
 //!
 //! Elsewhere: the headers themselves (`plumb_process::elf`), the contents of sections.
 

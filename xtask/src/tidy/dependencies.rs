@@ -152,7 +152,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "plumb-symbolize",
         ],
     ),
-    ("plumb-stat-runner", &["plumb-capture-api", "plumb-capture-perf", "plumb-process", "plumb-target"]),
+    (
+        "plumb-stat-runner",
+        &[
+            "plumb-analyze",
+            "plumb-capture-api",
+            "plumb-capture-perf",
+            "plumb-documents",
+            "plumb-process",
+            "plumb-target",
+        ],
+    ),
     ("plumb-store", &[]),
     ("plumb-symbolize", &["plumb-process", "plumb-profile"]),
     ("plumb-syscalls", &[]),

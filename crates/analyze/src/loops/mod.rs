@@ -9,6 +9,7 @@ pub(crate) mod branches;
 mod cause;
 mod chain;
 pub(crate) mod dispatch;
+mod finding;
 pub(crate) mod forwarding;
 mod graph;
 mod memory;
@@ -18,8 +19,8 @@ mod path;
 mod tests;
 
 pub(crate) use cause::{CHAIN_TIMES, LEAST_WAITED, MOST_OF_FUNCTION, TLB_REACH, cause};
-pub use cause::{LoopCause, LoopFinding};
 pub(crate) use chain::{LoopBounds, bounds};
+pub use finding::{LoopCause, LoopFinding};
 pub use memory::{AccessPattern, CacheSizes};
 pub(crate) use origin::{AddressOrigin, origin};
 

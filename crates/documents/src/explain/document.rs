@@ -27,7 +27,7 @@ document! {
         version: u32 = crate::JSON_VERSION,
         command: Vec<String> = report.view.profile().meta.command.clone(),
         exit_status: Option<u8> = report.view.profile().meta.exit_status,
-        /// How the command failed.
+        /// The failure of the command.
         failure: Option<String> = command_failure(&report.view.profile().meta),
         counted: Option<String> = report.untold.map(str::to_owned),
         unit: &'static str = if report.time.is_time { "ns" } else { "" },

@@ -7,7 +7,7 @@ use super::document::FileCost;
 use super::shares::{ShareJson, WeightJson};
 
 document! {
-    /// How good the recording is.
+    /// The quality of the recording.
     #[derive(Default, Deserialize)]
     #[serde(default)]
     pub struct QualityJson as "RecordingQuality" of (report: &Explanation<'_>) {

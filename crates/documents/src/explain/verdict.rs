@@ -54,7 +54,7 @@ document! {
         kind: &'static str = kind(report, what),
         /// Name of the function, the kernel's row or the rule.
         pub name: String = name(report, what),
-        /// Its share.
+        /// Share of the time.
         pub share: ShareJson = ShareJson::new(part),
         #[serde(skip_deserializing)]
         gain: Option<GainJson> = report.gain_of(what).map(GainJson::new),

@@ -2,13 +2,12 @@
 
 use anyhow::Result;
 use plumb_documents::json;
-use plumb_documents::listing::ListingDocument;
+use plumb_documents::listing::{FunctionListing, ListingDocument};
 
-use super::Shown;
 use crate::terminal::Output;
 
 /// Writes one JSON object.
-pub fn json(shown: &mut Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
+pub fn json(shown: &mut FunctionListing<'_, '_>, out: &mut Output<'_>) -> Result<()> {
     let event = shown.filter.event;
     let mut document =
         ListingDocument::new(shown.view, event, shown.function, shown.annotated, &mut shown.sources);

@@ -53,7 +53,7 @@ fn says_names(report: &Explanation<'_>) -> bool {
     report.first().is_some_and(|(what, _)| is_nameless(what))
 }
 
-/// How to get the name of a function; empty: no way is known.
+/// The remedy for a function without a name; empty: none is known.
 pub(super) fn remedy_of(report: &Explanation<'_>, frame: FrameIndex) -> String {
     let profile = report.view.profile();
     let remedy = match maker(report, frame) {

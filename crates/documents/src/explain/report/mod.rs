@@ -17,7 +17,7 @@ use crate::text::Text;
 pub use brief::document as brief;
 pub use sections::document as full;
 
-/// What a report says that the analysis does not know.
+/// Facts of a report that the analysis does not know.
 pub struct ReportContext<'a> {
     /// File that is read; `None`: the recording was made for the report.
     pub file: Option<&'a Path>,
@@ -27,7 +27,7 @@ pub struct ReportContext<'a> {
     pub asks_waits: bool,
     /// Commands to type.
     pub commands: ReportCommands<'a>,
-    /// What many samples lack, with the remedies.
+    /// Lacks of many samples, with the remedies.
     pub lacks: Vec<(String, Text)>,
     /// Ending of a headline on code without names: the remedy.
     pub names_remedy: String,
@@ -37,7 +37,7 @@ pub struct ReportContext<'a> {
 
 /// Commands that a report names, as a user types them.
 pub struct ReportCommands<'a> {
-    /// Those that make the report again.
+    /// Commands that make the report again.
     pub again: &'a [String],
     /// The report with all sections.
     pub full: String,
