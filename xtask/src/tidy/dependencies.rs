@@ -81,8 +81,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "plumb-unwind",
         ],
     ),
+    ("plumb-columns", &[]),
     ("plumb-fixtures", &["plumb-profile"]),
-    ("plumb-formats", &["plumb-profile"]),
+    ("plumb-formats", &["plumb-columns", "plumb-profile"]),
     (
         "plumb-ingest",
         &[
@@ -163,7 +164,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "plumb-target",
         ],
     ),
-    ("plumb-store", &[]),
+    ("plumb-store", &["plumb-columns"]),
     ("plumb-symbolize", &["plumb-process", "plumb-profile"]),
     ("plumb-syscalls", &[]),
     ("plumb-table-cache", &["plumb-process", "plumb-unwind"]),

@@ -2,21 +2,18 @@
 
 mod archive;
 mod error;
-mod guard;
 mod journal;
 mod lives;
-mod pages;
 mod registers;
 mod tables;
-mod thrift;
 mod values;
 
 use std::io::{Read, Seek};
 
+pub use plumb_columns::panics_become_errors;
 use plumb_profile::Profile;
 
 pub use error::ReadError;
-pub use guard::panics_become_errors;
 pub use journal::{Unfinished, read_unfinished};
 pub(super) use journal::{part_lives, part_mappings, part_samples, part_stacks};
 

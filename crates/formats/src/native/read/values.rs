@@ -6,12 +6,12 @@ use std::fmt::Display;
 use bytes::Bytes;
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
+use plumb_columns::{DELTA_BYTE_ARRAY, check_pages, guarded};
 
 use super::error::ReadError;
-use super::guard::guarded;
-use super::pages::unpacked_bytes;
 
 /// Number of values decoded at a time, so that memory is charged before it is allocated.
 const STEP: usize = 1 << 16;
@@ -239,6 +239,20 @@ impl<'a> TableReader<'a> {
     fn damaged(&self, column: &str, error: &dyn Display) -> ReadError {
         entry_error(self.name, self.offset, format!("column {column}: {error}"))
     }
+}
+
+/// Returns the decompressed size that the pages of a column chunk claim, or the error in them. Recordings have no pages that need a
+/// second check once they are decompressed.
+fn unpacked_bytes(table: &Bytes, chunk: &ColumnChunkMetaData) -> Result<u64, &'static str> {
+    let mut unpacked = 0_u64;
+    check_pages(table, chunk, None, |page| {
+        unpacked = unpacked.saturating_add(page.unpacked);
+        match page.encoding {
+            DELTA_BYTE_ARRAY => Err("an encoding that recordings do not use"),
+            _ => Ok(()),
+        }
+    })?;
+    Ok(unpacked)
 }
 
 fn entry_error(table: &str, offset: u64, message: String) -> ReadError {

@@ -1,7 +1,7 @@
 //! Turns a panic of the parquet crate into an error.
 //!
 //! The decoders index and unwrap if a page is malformed in ways that the crate's own checks do not cover (parquet 60).
-//! Unbounded memory use is prevented earlier (see `pages.rs`); other panics, which only affect
+//! Unbounded memory use is prevented earlier (see `pages.rs` and `checked.rs`); other panics, which only affect
 //! the decoder's own state, are caught here. Does not install a panic hook, which is up to the program.
 
 use std::cell::Cell;
@@ -11,14 +11,16 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a panic of this thread would become a [`ReadError`](super::ReadError) now: a program's panic hook should
-/// not report it.
+/// Whether a panic of this thread would become an error now: a program's panic hook should not report it.
 pub fn panics_become_errors() -> bool {
     GUARDED.get()
 }
 
-/// Runs `decode` and converts a panic to an error.
-pub(super) fn guarded<T>(decode: impl FnOnce() -> T) -> Result<T, String> {
+/// Runs `decode`, which must only change what is dropped with its result, and converts a panic to an error.
+///
+/// # Errors
+/// The message of the panic.
+pub fn guarded<T>(decode: impl FnOnce() -> T) -> Result<T, String> {
     let outer = GUARDED.replace(true);
     // The state that `decode` has changed when it panics is dropped with its result.
     let result = catch_unwind(AssertUnwindSafe(decode));
