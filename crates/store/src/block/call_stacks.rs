@@ -86,22 +86,22 @@ fn nameless_frames(
     (names, texts, addresses): (&[FrameName], &Texts, &[i64]),
     nameless: &mut Dictionary,
 ) -> Result<Vec<FrameKey>, ParquetError> {
-    let (mappings, build_ids) = (table.texts(6, rows)?, table.texts(7, rows)?);
+    let (mappings, build_ids) = (table.bytes(6, rows)?, table.bytes(7, rows)?);
     let offsets = table.bools(9, rows)?;
-    let frame = |place: usize| {
+    let mut frame = |place: usize| -> Result<FrameKey, ParquetError> {
         let function = match names[place] {
             FrameName::Known(name) => texts.get(name),
             FrameName::Missing(_) => "",
         };
         let frame = StoredFrame {
             function: nameless.text(function),
-            mapping: nameless.text(&mappings[place]),
-            build_id: nameless.text(&build_ids[place]),
+            mapping: nameless.text(mappings[place].as_utf8()?),
+            build_id: nameless.text(build_ids[place].as_utf8()?),
             address: addresses[place].cast_unsigned(),
             is_file_offset: offsets[place],
             ..StoredFrame::default()
         };
-        nameless.frame(frame)
+        Ok(nameless.frame(frame))
     };
-    Ok((0..mappings.len()).map(frame).collect())
+    (0..mappings.len()).map(&mut frame).collect()
 }

@@ -1,7 +1,10 @@
 //! Blocks: samples of a tenant for some minutes, hours or a day, as Parquet tables in a directory of their own.
 
 mod call_stacks;
+#[cfg(test)]
+mod hostile;
 mod index;
+mod limits;
 mod meta;
 mod order;
 mod read;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
-use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -21,7 +20,7 @@ use super::table_reader::TableReader;
 use crate::batch::{SeriesKey, StoredSample};
 use crate::bucket::Bucket;
 use crate::cancellation::Cancellation;
-use crate::dictionary::{Dictionary, FrameKey, StackNodeId, StoredFrame};
+use crate::dictionary::{Dictionary, FrameKey, StackNodeId, StoredFrame, TextId};
 use crate::error::StoreError;
 use crate::labels::Labels;
 use crate::resolved::FrameNames;
@@ -113,7 +112,7 @@ impl Block {
                 bytes
             }
         };
-        TableReader::new(bytes, table).map_err(|error| self.damaged(table, &error))
+        TableReader::new(bytes, table, &self.meta.counts).map_err(|error| self.damaged(table, &error))
     }
 
     pub(super) fn damaged(&self, table: BlockTable, error: &ParquetError) -> StoreError {
@@ -329,29 +328,33 @@ fn read_frames(
     rows: &RowRanges,
     dictionary: &mut Dictionary,
 ) -> Result<Vec<FrameKey>, ParquetError> {
-    let texts = |column: usize| table.bytes(column, rows);
+    // Equal texts once: those of a block may take little space in it and much in memory.
+    let mut texts = |column: usize| -> Result<Vec<TextId>, ParquetError> {
+        let mut ids = Vec::new();
+        table.each_text(column, rows, |text| ids.push(dictionary.text(text)))?;
+        Ok(ids)
+    };
     let (functions, system_names, files) = (texts(1)?, texts(2)?, texts(3)?);
-    let (lines, starts) = (table.i32_ranges(4, rows)?, table.i32_ranges(5, rows)?);
     let (mappings, build_ids) = (texts(6)?, texts(7)?);
+    let (lines, starts) = (table.i32_ranges(4, rows)?, table.i32_ranges(5, rows)?);
     let addresses = table.i64_ranges(8, rows)?;
     let (offsets, inlined) = (table.bools(9, rows)?, table.bools(10, rows)?);
-    let mut frame = |place: usize| -> Result<FrameKey, ParquetError> {
-        let mut text = |bytes: &ByteArray| bytes.as_utf8().map(|text| dictionary.text(text));
+    let frame = |place: usize| {
         let frame = StoredFrame {
-            function: text(&functions[place])?,
-            system_name: text(&system_names[place])?,
-            file: text(&files[place])?,
+            function: functions[place],
+            system_name: system_names[place],
+            file: files[place],
             line: lines[place].cast_unsigned(),
             start_line: starts[place].cast_unsigned(),
-            mapping: text(&mappings[place])?,
-            build_id: text(&build_ids[place])?,
+            mapping: mappings[place],
+            build_id: build_ids[place],
             address: addresses[place].cast_unsigned(),
             is_file_offset: offsets[place],
             inlined: inlined[place],
         };
-        Ok(dictionary.frame(frame))
+        dictionary.frame(frame)
     };
-    (0..functions.len()).map(&mut frame).collect()
+    Ok((0..functions.len()).map(frame).collect())
 }
 
 /// Adds stacks to a dictionary, each frame as its calls, outermost first.

@@ -1,17 +1,22 @@
 //! Reads one table of a block: whole columns, or ranges of rows. Pages without any of these rows are not decompressed.
 //!
-//! The files were already verified against their checksums. Errors are handled all the same.
+//! The files were already verified against their checksums, which whoever forges a file can compute too: before a column is decoded its page
+//! headers are checked against the limits of the table, texts that are made of prefixes are measured, and a panic of the decoder becomes an error.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
+use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::serialized_reader::ReadOptionsBuilder;
-use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
+use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, SchemaDescriptor};
+use plumb_columns::{CheckedPages, PageBudget, check_pages, guarded};
 
+use super::limits::TableLimits;
+use super::meta::BlockCounts;
 use super::row_ranges::RowRanges;
 use super::schema::BlockTable;
 use crate::labels::LabelTexts;
@@ -23,25 +28,39 @@ const MOST_RESERVED: usize = 16 << 20;
 const SOME_TEXTS: usize = 1024;
 
 /// Reader of a table.
-pub(crate) struct TableReader(SerializedFileReader<Bytes>);
+pub(crate) struct TableReader {
+    bytes: Bytes,
+    file: SerializedFileReader<Bytes>,
+    limits: TableLimits,
+    rows: usize,
+}
 
 impl TableReader {
-    /// Reads the footer of a file.
+    /// Reads the footer of a file, in a block with these contents.
     ///
     /// # Errors
-    /// The file is no Parquet file, or lacks a column of `table`, as one of another version of plumb may.
-    pub fn new(bytes: Bytes, table: BlockTable) -> Result<Self> {
-        let with_pages = ReadOptionsBuilder::new().with_page_index().build();
-        let reader = SerializedFileReader::new_with_options(bytes.clone(), with_pages);
-        // Other writers may leave out the index of pages.
-        let reader = reader.or_else(|_| SerializedFileReader::new(bytes))?;
-        check_columns(reader.metadata().file_metadata().schema_descr(), table)?;
-        Ok(Self(reader))
+    /// The file is no Parquet file, has more rows than the block can have, or lacks a column of `table`, as one of another version of plumb may.
+    pub fn new(bytes: Bytes, table: BlockTable, counts: &BlockCounts) -> Result<Self> {
+        let limits = TableLimits::new(table, counts, bytes.len());
+        let file = unpanicked(|| {
+            let with_pages = ReadOptionsBuilder::new().with_page_index().build();
+            let file = SerializedFileReader::new_with_options(bytes.clone(), with_pages);
+            // Other writers may leave out the index of pages.
+            file.or_else(|_| SerializedFileReader::new(bytes.clone()))
+        })?;
+        check_columns(file.metadata().file_metadata().schema_descr(), table)?;
+        let groups = file.metadata().row_groups().iter();
+        let rows = groups
+            .map(|group| u64::try_from(group.num_rows()).ok())
+            .try_fold(0, |sum: u64, rows| sum.checked_add(rows?));
+        let rows = rows.filter(|&rows| rows <= limits.rows()).and_then(|rows| usize::try_from(rows).ok());
+        let too_many = || ParquetError::General("it has more rows than the block can have".into());
+        Ok(Self { rows: rows.ok_or_else(too_many)?, bytes, file, limits })
     }
 
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        usize::try_from(self.0.metadata().file_metadata().num_rows()).unwrap_or(0)
+        self.rows
     }
 
     pub fn i32s(&self, column: usize) -> Result<Vec<i32>> {
@@ -62,10 +81,6 @@ impl TableReader {
 
     pub fn bools(&self, column: usize, rows: &RowRanges) -> Result<Vec<bool>> {
         self.ranges::<BoolType>(column, rows)
-    }
-
-    pub fn texts(&self, column: usize, rows: &RowRanges) -> Result<Vec<String>> {
-        self.bytes(column, rows)?.iter().map(text).collect()
     }
 
     pub fn bytes(&self, column: usize, rows: &RowRanges) -> Result<Vec<ByteArray>> {
@@ -144,25 +159,86 @@ impl TableReader {
         rows: &RowRanges,
         mut read: impl FnMut(&mut ColumnReaderImpl<T>, &dyn RowGroupReader, usize) -> Result<()>,
     ) -> Result<()> {
+        let metadata = self.file.metadata();
+        let descriptor = metadata.file_metadata().schema_descr().column(column);
+        let budget = PageBudget::new(self.limits.column_bytes(&descriptor));
         let mut first = 0;
-        for place in 0..self.0.num_row_groups() {
-            let of_group = usize::try_from(self.0.metadata().row_group(place).num_rows()).unwrap_or(0);
+        for place in 0..self.file.num_row_groups() {
+            let of_group = usize::try_from(metadata.row_group(place).num_rows()).unwrap_or(0);
             let mut ranges = rows.within(first, of_group).peekable();
             first = first.saturating_add(of_group);
             if ranges.peek().is_none() {
                 continue;
             }
-            let group = self.0.get_row_group(place)?;
-            let mut reader = get_typed_column_reader::<T>(group.get_column_reader(column)?);
-            let mut at = 0;
-            for range in ranges {
-                read_exactly(range.start - at, |left| reader.skip_records(left))?;
-                read(&mut reader, &*group, range.len())?;
-                at = range.end;
-            }
+            let decode = || {
+                let (group, mut reader) = self.chunk::<T>(place, (column, &descriptor), &budget)?;
+                let mut at = 0;
+                for range in ranges {
+                    read_exactly(range.start - at, |left| reader.skip_records(left))?;
+                    read(&mut reader, &*group, range.len())?;
+                    at = range.end;
+                }
+                Ok(())
+            };
+            unpanicked(decode)
+                .map_err(|error| located(&error, metadata.row_group(place).columns().get(column)))?;
         }
         Ok(())
     }
+
+    /// Reader of a column in a row group, whose page headers are checked.
+    fn chunk<T: DataType>(
+        &self,
+        place: usize,
+        (column, descriptor): (usize, &ColumnDescPtr),
+        budget: &PageBudget,
+    ) -> Result<(Box<dyn RowGroupReader + '_>, ColumnReaderImpl<T>)> {
+        let group = self.file.get_row_group(place)?;
+        let chunk = group.metadata().columns().get(column);
+        let chunk = chunk.ok_or_else(|| ParquetError::General("it is missing in a group of rows".into()))?;
+        if descriptor.max_rep_level() == 0 && chunk.num_values() != group.metadata().num_rows() {
+            return Err(ParquetError::General("another number of values than rows".into()));
+        }
+        let index = self.file.metadata().page_index_for_row_group(place);
+        let locations = index.page_locations(column).map(Vec::as_slice);
+        check_pages(&self.bytes, chunk, locations, |page| {
+            self.limits.check_page(descriptor, page).map_err(Malformed::from)?;
+            budget.charge(page.unpacked).map_err(Malformed)
+        })
+        .map_err(|Malformed(error)| error)?;
+        let pages = CheckedPages::new(group.get_column_page_reader(column)?, descriptor, budget.clone());
+        let reader = ColumnReaderImpl::new(descriptor.clone(), Box::new(pages));
+        Ok((group, reader))
+    }
+}
+
+/// The reason why pages must not be decoded.
+struct Malformed(ParquetError);
+
+impl From<&'static str> for Malformed {
+    fn from(reason: &'static str) -> Self {
+        Self(ParquetError::General(reason.into()))
+    }
+}
+
+/// Runs `decode`. A panic of the Parquet reader becomes an error.
+fn unpanicked<T>(decode: impl FnOnce() -> Result<T>) -> Result<T> {
+    guarded(decode).unwrap_or_else(|message| Err(ParquetError::General(message)))
+}
+
+/// An error with the column and the place in the file that it is of.
+fn located(error: &ParquetError, chunk: Option<&ColumnChunkMetaData>) -> ParquetError {
+    let message = match error {
+        ParquetError::General(message) => message.clone(),
+        other => other.to_string(),
+    };
+    ParquetError::General(match chunk {
+        Some(chunk) => {
+            let offset = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+            format!("column {} at offset {offset}: {message}", chunk.column_path().string())
+        }
+        None => message,
+    })
 }
 
 /// Refuses a table in which a column is missing or of another type: columns are read by their place, and one that is not there would end the reader in a panic.
@@ -197,10 +273,6 @@ fn read_exactly(rows: usize, mut read: impl FnMut(usize) -> Result<usize>) -> Re
     Ok(())
 }
 
-fn text(bytes: &ByteArray) -> Result<String> {
-    bytes.as_utf8().map(str::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
     use parquet::file::properties::WriterProperties;
@@ -220,7 +292,9 @@ mod tests {
     #[test]
     fn a_table_of_another_version_is_refused_by_its_columns() {
         let read = |columns: &str| {
-            TableReader::new(empty(columns), BlockTable::Profiles).err().map(|error| error.to_string())
+            TableReader::new(empty(columns), BlockTable::Profiles, &BlockCounts::default())
+                .err()
+                .map(|error| error.to_string())
         };
         let all = "required int32 series; required int64 ts; required int32 samples; required int64 total;";
         assert_eq!(read(all), None);

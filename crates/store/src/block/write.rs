@@ -8,13 +8,14 @@ use bytes::Bytes;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 
+use super::limits::{ROOMY_TEXT, most_text};
 use super::meta::BlockCounts;
 use super::order::{BlockOrder, Owner, stack_hashes};
 use super::schema::{BlockTable, GROUP};
 use super::source::BlockSource;
 use super::table_writer::{TableWriter, Values, texts};
 use crate::batch::Millis;
-use crate::dictionary::{Dictionary, StackNodeId};
+use crate::dictionary::{Dictionary, StackNodeId, StoredFrame, TextId};
 use crate::error::StoreError;
 use crate::labels::{Labels, PROFILE_TYPE, SERVICE};
 
@@ -302,35 +303,58 @@ fn stacks(
     table.finish()
 }
 
+/// The texts of a frame, in the order of its columns.
+const FRAME_TEXTS: [fn(&StoredFrame) -> TextId; 5] = [
+    |frame| frame.function,
+    |frame| frame.system_name,
+    |frame| frame.file,
+    |frame| frame.mapping,
+    |frame| frame.build_id,
+];
+
+/// The length to which the texts of a column are shortened, so that readers don't take it for a forged one: `usize::MAX` unless they are thousands of
+/// bytes long on average.
+fn longest_text<'t>(texts: impl Iterator<Item = &'t str>) -> usize {
+    let (rows, bytes) = texts.fold((0, 0), |(rows, bytes), text| (rows + 1, bytes + text.len() as u64));
+    if bytes > most_text(rows) { ROOMY_TEXT as usize } else { usize::MAX }
+}
+
+fn shortened(text: &str, longest: usize) -> &str {
+    &text[..text.floor_char_boundary(longest)]
+}
+
 fn frames(
     dictionary: &Dictionary,
     order: &BlockOrder,
     (packing, services): (i32, usize),
 ) -> Result<Bytes, ParquetError> {
     let mut table = TableWriter::with_pages(BlockTable::Frames, packing, services)?;
+    let frames = || order.frames.iter().map(|&key| dictionary.frame_at(key));
+    let longest = FRAME_TEXTS.map(|of| longest_text(frames().map(|frame| dictionary.resolve(of(&frame)))));
     for (group, keys) in order.frames.chunks(GROUP).enumerate() {
         let first = (group * GROUP) as i32;
         let numbers: Vec<i32> = (first..first + keys.len() as i32).collect();
         let all: Vec<_> = keys.iter().map(|&key| dictionary.frame_at(key)).collect();
-        let ints = |of: fn(&crate::dictionary::StoredFrame) -> u32| -> Vec<i32> {
+        let ints = |of: fn(&StoredFrame) -> u32| -> Vec<i32> {
             all.iter().map(|frame| of(frame).cast_signed()).collect()
         };
         let (lines, starts) = (ints(|frame| frame.line), ints(|frame| frame.start_line));
         let addresses: Vec<i64> = all.iter().map(|frame| frame.address.cast_signed()).collect();
         let offsets: Vec<bool> = all.iter().map(|frame| frame.is_file_offset).collect();
         let inlined: Vec<bool> = all.iter().map(|frame| frame.inlined).collect();
-        let text = |of: fn(&crate::dictionary::StoredFrame) -> crate::dictionary::TextId| {
-            texts(all.iter().map(move |frame| dictionary.resolve(of(frame))))
+        let text = |column: usize| {
+            let text = move |frame: &StoredFrame| dictionary.resolve(FRAME_TEXTS[column](frame));
+            texts(all.iter().map(move |frame| shortened(text(frame), longest[column])))
         };
         table.group(&[
             Values::I32(&numbers),
-            text(|frame| frame.function),
-            text(|frame| frame.system_name),
-            text(|frame| frame.file),
+            text(0),
+            text(1),
+            text(2),
             Values::I32(&lines),
             Values::I32(&starts),
-            text(|frame| frame.mapping),
-            text(|frame| frame.build_id),
+            text(3),
+            text(4),
             Values::I64(&addresses),
             Values::Bool(&offsets),
             Values::Bool(&inlined),
