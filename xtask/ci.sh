@@ -43,7 +43,7 @@ step env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-p
 # dependencies, and take minutes.
 step cargo test --workspace --no-run --quiet
 export PLUMB_IS_BUILT=1
-# Recording is for x86_64 alone so far: only types are held together here, and nothing is linked or run.
+# Types are held together here; nothing is linked or run. Programs in the kernel are for x86_64 alone so far.
 step cargo check --package plumb --target aarch64-unknown-linux-gnu
 step cargo check --manifest-path crates/unwind/no_std/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/no_std"
 # Of the whole workspace, of which no other package has such a test: with one package chosen, its dependencies would be built again.

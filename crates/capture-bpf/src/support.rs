@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-use plumb_process::{CAP_PERFMON, CAP_SYS_ADMIN, Host, can_observe};
+use plumb_process::{CAP_PERFMON, CAP_SYS_ADMIN, Host};
 
 use crate::btf::{self, Types};
 
@@ -88,7 +88,9 @@ fn is_confidential() -> bool {
 
 /// Whether programs can be loaded, as far as known without trying.
 pub fn support(host: &Host) -> Result<(), Unsupported> {
-    can_observe().map_err(|_| Unsupported::Architecture)?;
+    if cfg!(not(target_arch = "x86_64")) {
+        return Err(Unsupported::Architecture);
+    }
     if release(&host.kernel).is_none_or(|release| release < OLDEST) {
         return Err(Unsupported::Kernel(host.kernel.clone()));
     }

@@ -12,7 +12,7 @@ impl fmt::Display for UnsupportedMachine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "plumb does not record on {} yet, only on x86_64\
+            "plumb does not record on {} yet, only on x86_64 and aarch64\
              \n  without:  plumb report, diff, export and serve read recordings that were made elsewhere",
             std::env::consts::ARCH
         )
@@ -23,7 +23,7 @@ impl std::error::Error for UnsupportedMachine {}
 
 /// Checks that plumb can observe the processes of this machine.
 pub fn can_observe() -> Result<(), UnsupportedMachine> {
-    if cfg!(target_arch = "x86_64") { Ok(()) } else { Err(UnsupportedMachine) }
+    if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) { Ok(()) } else { Err(UnsupportedMachine) }
 }
 
 /// The instruction that the kernel puts in place of a probed one: `int3`; `brk #5` (asm/brk-imm.h).

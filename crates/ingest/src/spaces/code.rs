@@ -9,7 +9,7 @@ use plumb_interpreters::{Detected, Interpreter, LoopPart};
 use plumb_process::{Backing, Elf, FileId, FileKey, FileOffset, FileOrigin, Files, UnwindSections, Vma};
 use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Profile};
 use plumb_table_cache::{GoFunctions, TableLoader, module_of};
-use plumb_unwind::{Avma, Isa, Located, Module};
+use plumb_unwind::{Architecture, Avma, Located, Module, Native};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::go::GoProgram;
@@ -148,7 +148,7 @@ impl Code {
         let build_id = self.with_elf(id, |elf| elf.build_id.clone()).flatten();
         let mut shelf = self.shelf().map(RefCell::borrow_mut);
         let kept = shelf.as_deref_mut().zip(build_id.as_deref());
-        let module = module_of(sections, Isa::default(), kept);
+        let module = module_of(sections, Native::ISA, kept);
         self.room.add(module.bytes());
         module
     }

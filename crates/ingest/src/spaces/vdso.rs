@@ -6,7 +6,7 @@ use std::io::Cursor;
 use plumb_process::{Elf, vdso};
 use plumb_profile::{AddressSpace, BuildId, Dso, DsoId, DsoKind, Profile};
 use plumb_table_cache::module_of;
-use plumb_unwind::{Isa, Module};
+use plumb_unwind::{Architecture, Module, Native};
 
 /// The recorded machine's vdso, if it is the same as this machine's.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl Vdso {
             if self.build_id.is_some() && self.build_id != elf.build_id {
                 return None;
             }
-            let module = module_of(elf.unwind_sections_in(&image), Isa::default(), None);
+            let module = module_of(elf.unwind_sections_in(&image), Native::ISA, None);
             Some(VdsoImage { elf, module })
         };
         self.image.get_or_init(load).as_ref()

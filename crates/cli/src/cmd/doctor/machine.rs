@@ -58,9 +58,9 @@ pub(super) fn diagnosis() -> Diagnosis {
 /// `None` where recording is supported.
 fn architecture() -> Option<Finding> {
     let arch = std::env::consts::ARCH;
-    can_observe()
-        .err()
-        .map(|_| Finding::new(Missing, "architecture", format!("{arch}: plumb records on x86_64 only")))
+    can_observe().err().map(|_| {
+        Finding::new(Missing, "architecture", format!("{arch}: plumb records on x86_64 and aarch64 only"))
+    })
 }
 
 fn permission(host: &Host) -> Finding {
