@@ -36,11 +36,11 @@ rule: string,
  */
 about: string,
 /**
- * What is seen.
+ * The habit that is seen.
  */
 pattern: string, threshold: string,
 /**
- * What to do.
+ * The advice.
  */
 remedy: string, bound: string, source: string, measured: Array<Measure>, };
 
@@ -94,7 +94,7 @@ export type Candidate = { kind: string,
  */
 name: string,
 /**
- * Its share.
+ * Share of the time.
  */
 share: ShareInterval, gain: GainEstimate | null, subject: string, gain_text: string | null, };
 
@@ -118,11 +118,11 @@ rule: string,
  */
 about: string,
 /**
- * What is seen.
+ * The habit that is seen.
  */
 pattern: string, threshold: string,
 /**
- * What to do.
+ * The advice.
  */
 remedy: string, bound: string, source: string, measured: Array<Measure>, subject: string, gain_text: string | null, };
 
@@ -148,7 +148,7 @@ export type EventWaits = { event: string, total: Weight, rows: Array<WaitCause>,
 
 export type ExplainAnswer = { version: number, command: Array<string>, exit_status: number | null,
 /**
- * How the command failed.
+ * The failure of the command.
  */
 failure: string | null, counted: string | null, unit: string, time: RunTime, left_out: LeftOut, split: TimeSplit, functions: Array<HotFunction>, lines: Array<SampledLine>, code: Array<HotCode>, waits: Array<EventWaits>, causes: Causes, quality: RecordingQuality, verdict: Verdict, };
 
@@ -347,11 +347,11 @@ rule: string,
  */
 about: string,
 /**
- * What is seen.
+ * The habit that is seen.
  */
 pattern: string, threshold: string,
 /**
- * What to do.
+ * The advice.
  */
 remedy: string, bound: string, source: string, measured: Array<Measure>, subject: string, gain_text: string | null, };
 
@@ -451,7 +451,7 @@ export type UnsureCandidate = { samples_needed: number | null, kind: string,
  */
 name: string,
 /**
- * Its share.
+ * Share of the time.
  */
 share: ShareInterval, gain: GainEstimate | null, subject: string, gain_text: string | null, };
 
