@@ -37,7 +37,7 @@ pub struct SamplingOptions {
     pub code: Code,
     /// Bytes of stack copied with each sample at first; more if stacks turn out to be deeper.
     pub stack_copy: u32,
-    /// Whether stacks that end for lack of unwind information are scanned ([`plumb_ingest::Ingest::scan_stacks`]).
+    /// Whether stacks that end for lack of unwind information are scanned ([`plumb_ingest::MappedCode::scan_stacks`]).
     pub scan: bool,
     /// Whether unwind tables are read from the user's cache and, for files with many look-ups, written to
     /// it ([`plumb_table_cache`]).

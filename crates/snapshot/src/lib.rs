@@ -35,7 +35,7 @@ pub type ReplacedReturns = Arc<dyn Fn(u32) -> Vec<(u64, u64)> + Send + Sync>;
 /// Options of a snapshot.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SnapshotOptions {
-    /// Scan stacks that end for lack of unwind information ([`Ingest::scan_stacks`]).
+    /// Scan stacks that end for lack of unwind information ([`plumb_ingest::MappedCode::scan_stacks`]).
     pub scan: bool,
     /// Read frames of interpreted programs as well.
     pub script: bool,
