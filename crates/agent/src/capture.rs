@@ -110,6 +110,8 @@ fn request(options: &AgentOptions, measure: Option<MeasureRequest>, max_memory: 
         sampling,
         kernel,
         measure,
+        // Without BPF an agent costs more for months: its log says why.
+        capture: plumb_record::Capture::Bpf,
         // Stacks that are counted have the time of their last sample only, and bursts are found by the times of all.
         timeline: measure.is_none(),
         max_memory,
