@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageMetadata, PageReader};
-use parquet::errors::{ParquetError, Result};
+use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnDescriptor;
 
 use crate::delta::decoded_bytes;
@@ -27,12 +27,10 @@ impl PageBudget {
     ///
     /// # Errors
     /// There are fewer left.
-    pub fn charge(&self, bytes: u64) -> Result<()> {
+    pub fn charge(&self, bytes: u64) -> Result<(), &'static str> {
         let charged =
             self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
-        charged
-            .map(drop)
-            .map_err(|_| ParquetError::General("it unpacks to more than its rows can need".into()))
+        charged.map(drop).map_err(|_| "it unpacks to more than its rows can need")
     }
 }
 
@@ -50,7 +48,8 @@ impl CheckedPages {
         Self { pages, is_flat: (column.max_def_level(), column.max_rep_level()) == (0, 0), budget }
     }
 
-    fn check(&self, page: &Page) -> Result<()> {
+    fn check(&self, page: &Page) -> Result<(), &'static str> {
+        let malformed = "a page with malformed lengths of texts";
         let (texts, values) = match page {
             page if page.encoding() != Encoding::DELTA_BYTE_ARRAY => return Ok(()),
             Page::DataPage { buf, num_values, .. } => (buf, *num_values),
@@ -62,19 +61,15 @@ impl CheckedPages {
                 rep_levels_byte_len: 0,
                 ..
             } => (buf, *num_values),
-            _ => return Err(malformed()),
+            _ => return Err(malformed),
         };
         let bytes = if self.is_flat { decoded_bytes(texts, values.into()) } else { None };
-        self.budget.charge(bytes.ok_or_else(malformed)?)
+        self.budget.charge(bytes.ok_or(malformed)?)
     }
 }
 
-fn malformed() -> ParquetError {
-    ParquetError::General("a page with malformed lengths of texts".into())
-}
-
 impl Iterator for CheckedPages {
-    type Item = Result<Page>;
+    type Item = Result<Page, ParquetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.get_next_page().transpose()
@@ -82,17 +77,18 @@ impl Iterator for CheckedPages {
 }
 
 impl PageReader for CheckedPages {
-    fn get_next_page(&mut self) -> Result<Option<Page>> {
+    fn get_next_page(&mut self) -> Result<Option<Page>, ParquetError> {
         let page = self.pages.get_next_page()?;
-        page.iter().try_for_each(|page| self.check(page))?;
+        let checked = page.as_ref().map_or(Ok(()), |page| self.check(page));
+        checked.map_err(|reason| ParquetError::General(reason.into()))?;
         Ok(page)
     }
 
-    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
+    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>, ParquetError> {
         self.pages.peek_next_page()
     }
 
-    fn skip_next_page(&mut self) -> Result<()> {
+    fn skip_next_page(&mut self) -> Result<(), ParquetError> {
         self.pages.skip_next_page()
     }
 
@@ -100,11 +96,11 @@ impl PageReader for CheckedPages {
         self.pages.supports_deferred_dictionary()
     }
 
-    fn take_deferred_dictionary(&mut self) -> Result<Option<Page>> {
+    fn take_deferred_dictionary(&mut self) -> Result<Option<Page>, ParquetError> {
         self.pages.take_deferred_dictionary()
     }
 
-    fn at_record_boundary(&mut self) -> Result<bool> {
+    fn at_record_boundary(&mut self) -> Result<bool, ParquetError> {
         self.pages.at_record_boundary()
     }
 }

@@ -124,21 +124,20 @@ impl<'p> Lengths<'p> {
     /// The next length; `None` if there is none, or a negative one.
     #[inline]
     fn next(&mut self) -> Option<usize> {
-        self.left = self.left.checked_sub(1)?;
-        if std::mem::take(&mut self.is_first) {
-            return self.last.try_into().ok();
+        if self.left == 0 {
+            return None;
         }
-        if self.part.left == 0 {
-            // The value to be returned is one of those left.
-            self.left += 1;
-            if self.block.widths.is_empty() {
-                self.next_block()?;
+        if !std::mem::take(&mut self.is_first) {
+            if self.part.left == 0 {
+                if self.block.widths.is_empty() {
+                    self.next_block()?;
+                }
+                self.next_part()?;
             }
-            self.next_part()?;
-            self.left -= 1;
+            let delta = self.part.next();
+            self.last = self.last.wrapping_add(self.block.least).wrapping_add(delta);
         }
-        let delta = self.part.next();
-        self.last = self.last.wrapping_add(self.block.least).wrapping_add(delta);
+        self.left -= 1;
         self.last.try_into().ok()
     }
 }

@@ -115,12 +115,12 @@ impl PageHeader {
 ///
 /// # Errors
 /// The reason why the chunk must not be decoded.
-pub fn check_pages<E: From<&'static str>>(
+pub fn check_pages(
     table: &[u8],
     chunk: &ColumnChunkMetaData,
     locations: Option<&[PageLocation]>,
-    mut accept: impl FnMut(&PageClaim) -> Result<(), E>,
-) -> Result<(), E> {
+    mut accept: impl FnMut(&PageClaim) -> Result<(), &'static str>,
+) -> Result<(), &'static str> {
     let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
     let place = usize::try_from(start).ok().zip(usize::try_from(chunk.compressed_size()).ok());
     let pages = place.and_then(|(start, size)| Some((start, table.get(start..)?.get(..size)?)));
@@ -134,22 +134,22 @@ pub fn check_pages<E: From<&'static str>>(
         let claim = header.claim(offset, rest.len() - walker.rest.len())?;
         rest = rest.get(claim.length..).ok_or("a page that is cut off")?;
         if claim.is_dictionary && offset != first {
-            return Err("a dictionary that is not the first page".into());
+            return Err("a dictionary that is not the first page");
         }
         offset += claim.length;
         if !claim.is_dictionary {
             if located.as_mut().is_some_and(|all| !all.next().is_some_and(|one| is_at(one, &claim))) {
-                return Err("an index of pages that shows other pages".into());
+                return Err("an index of pages that shows other pages");
             }
             values = values.saturating_add(claim.values);
         }
         accept(&claim)?;
     }
     if located.is_some_and(|mut all| all.next().is_some()) {
-        return Err("an index of pages that shows other pages".into());
+        return Err("an index of pages that shows other pages");
     }
     if u64::try_from(chunk.num_values()) != Ok(values) {
-        return Err("pages that hold another number of values than the column".into());
+        return Err("pages that hold another number of values than the column");
     }
     Ok(())
 }

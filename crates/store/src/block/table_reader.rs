@@ -202,22 +202,13 @@ impl TableReader {
         let index = self.file.metadata().page_index_for_row_group(place);
         let locations = index.page_locations(column).map(Vec::as_slice);
         check_pages(&self.bytes, chunk, locations, |page| {
-            self.limits.check_page(descriptor, page).map_err(Malformed::from)?;
-            budget.charge(page.unpacked).map_err(Malformed)
+            self.limits.check_page(descriptor, page)?;
+            budget.charge(page.unpacked)
         })
-        .map_err(|Malformed(error)| error)?;
+        .map_err(|reason| ParquetError::General(reason.into()))?;
         let pages = CheckedPages::new(group.get_column_page_reader(column)?, descriptor, budget.clone());
         let reader = ColumnReaderImpl::new(descriptor.clone(), Box::new(pages));
         Ok((group, reader))
-    }
-}
-
-/// The reason why pages must not be decoded.
-struct Malformed(ParquetError);
-
-impl From<&'static str> for Malformed {
-    fn from(reason: &'static str) -> Self {
-        Self(ParquetError::General(reason.into()))
     }
 }
 
