@@ -52,11 +52,7 @@ impl RecordRequest {
             Target::Command(launch) => words(launch),
             _ => Vec::new(),
         };
-        let sampling = SamplingOptions {
-            keep_tables: true,
-            unwind_memory: memory::for_unwinding(MAX_MEMORY),
-            ..SamplingOptions::default()
-        };
+        let sampling = SamplingOptions { keep_tables: true, ..SamplingOptions::default() };
         Self {
             target,
             duration: None,
@@ -65,10 +61,11 @@ impl RecordRequest {
             timeline: false,
             measure: None,
             max_memory: MAX_MEMORY,
-            kernel: LoadOptions { table_memory: memory::for_tables(MAX_MEMORY), ..LoadOptions::default() },
+            kernel: LoadOptions::default(),
             debuginfod: plumb_symbolize::names_debuginfod_servers(),
             command,
         }
+        .with_memory(MAX_MEMORY, TABLES_MIB)
     }
 
     /// Sets the destination of the command's output.
@@ -77,16 +74,11 @@ impl RecordRequest {
         self
     }
 
-    /// Limits memory to this many bytes.
-    pub fn with_max_memory(mut self, bytes: u64) -> Self {
+    /// Limits memory to `bytes`, and unwind tables in the kernel to `tables_mib` MiB, or to their share of the memory if that is less.
+    pub fn with_memory(mut self, bytes: u64, tables_mib: u16) -> Self {
         self.max_memory = bytes;
         self.sampling.unwind_memory = memory::for_unwinding(bytes);
-        self.with_max_tables(TABLES_MIB)
-    }
-
-    /// Limits unwind tables in the kernel to this many MiB, or to their share of the memory limit if that is less.
-    pub fn with_max_tables(mut self, mib: u16) -> Self {
-        self.kernel.table_memory = (usize::from(mib) << 20).min(memory::for_tables(self.max_memory));
+        self.kernel.table_memory = (usize::from(tables_mib) << 20).min(memory::for_tables(bytes));
         self
     }
 

@@ -34,9 +34,8 @@ pub fn request_of_command(launch: &Launch, recording: &RecordArgs) -> RecordRequ
 }
 
 fn of_target(target: Target, recording: &RecordArgs) -> RecordRequest {
-    let mut request = RecordRequest::new(target)
-        .with_max_memory(recording.max_memory)
-        .with_max_tables(recording.max_table_memory);
+    let mut request =
+        RecordRequest::new(target).with_memory(recording.max_memory, recording.max_table_memory);
     if let Some(frequency_hz) = recording.frequency {
         (request.sampling.frequency_hz, request.sampling.each_if_rare) = (frequency_hz, false);
     }
