@@ -20,9 +20,9 @@ use crate::args::FilterArgs;
 use crate::exit::Exit;
 use crate::terminal::{Output, finish, say};
 use plumb_documents::code::{Annotated, annotate};
+use plumb_documents::listing::FunctionListing;
 use plumb_documents::source::Sources;
 
-use plumb_documents::listing::FunctionListing as Shown;
 pub use shown::Args;
 use shown::Style;
 
@@ -56,7 +56,8 @@ fn write_filtered(profile: &Profile, filter: &Filter, args: &Args, out: &mut Out
         script_has_source(&annotated, &mut sources, args)
             .with_context(|| format!("{} in {}", function.name, function.path))?;
     }
-    let mut shown = Shown { view: &view, filter, function: &function, annotated: &annotated, sources };
+    let mut shown =
+        FunctionListing { view: &view, filter, function: &function, annotated: &annotated, sources };
     if args.html {
         let page = page::page(&mut shown, args);
         crate::render::page::deliver(page.as_bytes(), args.output.as_deref(), "annotate", out)?;

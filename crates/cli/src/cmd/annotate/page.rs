@@ -4,10 +4,11 @@
 
 use maud::PreEscaped;
 use plumb_analyze::{Precision, shorten};
+use plumb_documents::listing::FunctionListing;
 
 use super::jumps::Gutter;
 use super::rows::{Columns, Figures, Item, items, note, short};
-use super::{Args, Shown, Style};
+use super::{Args, Style};
 use crate::render::page::{self as frame, escape};
 
 const STYLE: &str = include_str!("page.css");
@@ -19,7 +20,7 @@ const TITLE: usize = 100;
 const NAME: usize = 60;
 
 /// The whole page.
-pub fn page(shown: &mut Shown<'_, '_>, args: &Args) -> String {
+pub fn page(shown: &mut FunctionListing<'_, '_>, args: &Args) -> String {
     let style = args.style(shown.annotated);
     let title = escape(&shorten(&shown.function.name, TITLE));
     let mut page = format!("<h1>{title}</h1>\n");
@@ -96,7 +97,7 @@ fn table(page: &mut String, title: &str, columns: &str, rows: &str) {
 }
 
 /// The hottest instructions, each with a link to its row.
-fn hottest(shown: &Shown<'_, '_>, style: Style, page: &mut String) {
+fn hottest(shown: &FunctionListing<'_, '_>, style: Style, page: &mut String) {
     let annotated = shown.annotated;
     // An interpreted function has only lines.
     if annotated.texts.is_empty() {
@@ -129,7 +130,7 @@ fn hottest(shown: &Shown<'_, '_>, style: Style, page: &mut String) {
     table(page, "Hottest instructions", &titles, &rows);
 }
 
-fn source(shown: &mut Shown<'_, '_>, args: &Args, page: &mut String) {
+fn source(shown: &mut FunctionListing<'_, '_>, args: &Args, page: &mut String) {
     let (files, without) = shown.files(args.min.unwrap_or(0.0), args.limit);
     let annotation = &shown.annotated.annotation;
     let columns = Columns::of(shown);
@@ -163,7 +164,7 @@ fn source(shown: &mut Shown<'_, '_>, args: &Args, page: &mut String) {
     table(page, "Source lines", &titles, &rows);
 }
 
-fn instructions(shown: &mut Shown<'_, '_>, args: &Args, style: Style, page: &mut String) {
+fn instructions(shown: &mut FunctionListing<'_, '_>, args: &Args, style: Style, page: &mut String) {
     let (items, visible) = items(shown, args, style);
     let annotated = shown.annotated;
     let annotation = &annotated.annotation;

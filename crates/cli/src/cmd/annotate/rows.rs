@@ -1,10 +1,9 @@
 //! The rows of the listing, independent of the output format.
 
 use plumb_analyze::{AnnotatedRow, Annotation, Precision, SourcePlace};
+use plumb_documents::listing::{FunctionListing, LineCosts};
 
-use plumb_documents::listing::LineCosts;
-
-use super::{Args, Shown, Style};
+use super::{Args, Style};
 
 /// Smallest share, in percent of the function, of an instruction that gets a note.
 const WORDS: f64 = 1.0;
@@ -25,7 +24,7 @@ pub enum Item {
 }
 
 /// The rows of the instruction listing, and for each instruction whether it is among them.
-pub fn items(shown: &mut Shown<'_, '_>, args: &Args, style: Style) -> (Vec<Item>, Vec<bool>) {
+pub fn items(shown: &mut FunctionListing<'_, '_>, args: &Args, style: Style) -> (Vec<Item>, Vec<bool>) {
     let annotated = shown.annotated;
     let visible = annotated.annotation.near_hot(args.min, args.limit);
     let mut items = Vec::new();
@@ -54,7 +53,7 @@ pub fn items(shown: &mut Shown<'_, '_>, args: &Args, style: Style) -> (Vec<Item>
 
 /// The source line of an instruction, preceded by its inlined calls if they differ from those of the instruction before.
 fn source(
-    shown: &mut Shown<'_, '_>,
+    shown: &mut FunctionListing<'_, '_>,
     index: usize,
     row: &AnnotatedRow,
     last: Option<&AnnotatedRow>,
@@ -121,7 +120,7 @@ pub struct Columns {
 
 impl Columns {
     /// Chooses the columns for a function.
-    pub fn of(shown: &Shown<'_, '_>) -> Self {
+    pub fn of(shown: &FunctionListing<'_, '_>) -> Self {
         let annotation = &shown.annotated.annotation;
         Self {
             has_adjusted: annotation.is_adjusted,

@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style as Colour};
 use anyhow::Result;
 use plumb_analyze::{Precision, cut_middle, shorten};
+use plumb_documents::listing::FunctionListing;
 
 use super::jumps::Gutter;
 use super::rows::{Columns, Figures, Item, items};
-use super::{Args, Shown, Style, rows};
+use super::{Args, Style, rows};
 use crate::render::columns::{left, right};
 use crate::render::table::heat;
 use crate::terminal::{Output, printable};
@@ -22,7 +23,7 @@ const WIDE: usize = 110;
 const NARROWEST: usize = 40;
 
 /// Writes the listing.
-pub fn write(shown: &mut Shown<'_, '_>, args: &Args, out: &mut Output<'_>) -> Result<()> {
+pub fn write(shown: &mut FunctionListing<'_, '_>, args: &Args, out: &mut Output<'_>) -> Result<()> {
     let style = args.style(shown.annotated);
     for line in shown.facts() {
         let line = cut_end(&line, out.width.map(|width| width.saturating_sub(2)));
@@ -88,7 +89,7 @@ fn cell(percent: f64, precision: Precision, width: usize, out: &Output<'_>) -> S
 }
 
 fn instructions(
-    shown: &mut Shown<'_, '_>,
+    shown: &mut FunctionListing<'_, '_>,
     args: &Args,
     style: Style,
     columns: &Columns,
@@ -199,7 +200,12 @@ fn cut_end(text: &str, room: Option<usize>) -> String {
     }
 }
 
-fn source(shown: &mut Shown<'_, '_>, args: &Args, columns: &Columns, out: &mut Output<'_>) -> io::Result<()> {
+fn source(
+    shown: &mut FunctionListing<'_, '_>,
+    args: &Args,
+    columns: &Columns,
+    out: &mut Output<'_>,
+) -> io::Result<()> {
     let (files, without) = shown.files(args.min.unwrap_or(0.0), args.limit);
     let annotation = &shown.annotated.annotation;
     writeln!(out, "#{}   Line  Source", &columns.titles(out)[1..])?;
