@@ -88,7 +88,7 @@ impl ElfHeaders {
     /// Reads the headers of a file.
     ///
     /// # Errors
-    /// It is no ELF file, or its first header is damaged.
+    /// The file is not ELF, or its first header is damaged.
     pub fn read<'data, R: ReadRef<'data>>(data: R) -> Result<Self, ElfError> {
         match data.read_bytes_at(0, 5).map_err(|()| ElfError::NotElf)? {
             [0x7f, b'E', b'L', b'F', 1] => Self::of::<FileHeader32<Endianness>, R>(data, false),
