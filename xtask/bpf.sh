@@ -9,18 +9,25 @@ STRIP=${STRIP:-llvm-strip-19}
 out=${TMPDIR:-/tmp}/plumb-bpf.$$.o
 trap 'rm -f "$out"' EXIT
 
-for source in *.bpf.c; do
-    name=${source%.bpf.c}
-    # No paths of this machine in it: the same source gives the same bytes anywhere.
-    "$CLANG" -target bpf -D__TARGET_ARCH_x86 -mcpu=v3 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-declarations \
-        -ffile-prefix-map="$PWD=bpf" -fdebug-compilation-dir=bpf -c $name.bpf.c -o "$out"
-    "$STRIP" -g "$out"
-    if [ "${1:-}" = --check ]; then
-        cmp "$out" $name.bpf.o || {
-            echo "crates/capture-bpf/bpf/$name.bpf.o is not what its source gives ($("$CLANG" --version | head -n 1)): xtask/bpf.sh" >&2
-            exit 1
-        }
-    else
-        cp "$out" $name.bpf.o
-    fi
-done
+# Writes or compares the objects of one architecture: its name in Rust, and the one that kernel headers and clang have for it.
+build() {
+    for source in *.bpf.c; do
+        object=$1/${source%.c}.o
+        # No paths of this machine in it: the same source gives the same bytes anywhere.
+        "$CLANG" -target bpf -D__TARGET_ARCH_$2 -mcpu=v3 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-declarations \
+            -ffile-prefix-map="$PWD=bpf" -fdebug-compilation-dir=bpf -c $source -o "$out"
+        "$STRIP" -g "$out"
+        if [ "$check" = --check ]; then
+            cmp "$out" $object || {
+                echo "crates/capture-bpf/bpf/$object is not what its source gives ($("$CLANG" --version | head -n 1)): xtask/bpf.sh" >&2
+                exit 1
+            }
+        else
+            cp "$out" $object
+        fi
+    done
+}
+
+check=${1:-}
+build x86_64 x86
+build aarch64 arm64

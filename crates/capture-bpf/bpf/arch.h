@@ -16,12 +16,16 @@
  *   CALL_ARGUMENT_0, CALL_ARGUMENT_1(regs)
  *   call_arguments(to, regs, compat)
  *   user_registers(to, regs)
- * Instructions and signal frames, as walks need them, are in x86_64walk.h, rules of frames in walk.h. */
+ * and, where calls leave the return address in a register, USER_LINK(regs), that register.
+ * and, where recordings have registers of samples, REGISTER_SAMPLES.
+ * Instructions, return addresses and signal frames, as walks need them, are in x86_64walk.h and aarch64walk.h. */
 #ifndef PLUMB_ARCH_H
 #define PLUMB_ARCH_H
 
 #ifdef __TARGET_ARCH_x86
 #include "x86_64.h"
+#elif defined(__TARGET_ARCH_arm64)
+#include "aarch64.h"
 #else
 #error "there is no header for this architecture"
 #endif

@@ -4,6 +4,9 @@
 #ifndef PLUMB_BARE_H
 #define PLUMB_BARE_H
 
+/* Whether scan_step has the next step. */
+#define IS_SCANNING(walk) ((walk)->scanned)
+
 /* Functions are assumed to be no larger. */
 #define FUNCTION_BYTES (1u << 16)
 
@@ -120,6 +123,16 @@ APART int scan_step(struct walk *walk, struct Space *space)
     walk->fp_slot = has_fp ? 0 : NOWHERE;
     walk->scans++;
     return go_to(walk, pc, slot, BY_SCAN);
+}
+
+/* Begins to scan for the caller of a frame without rules, in a file that has rules for other code. */
+INLINE int missing_step(struct walk *walk, struct Space *space)
+{
+    walk->why = WHY_ODD;
+    if (walk->scans >= SCANNED_FRAMES)
+        return 0;
+    walk->scanned = 1;
+    return 1;
 }
 
 /* Goes to the caller of an address without code that was called, as by a NULL pointer, where a signal interrupted that: nothing has run

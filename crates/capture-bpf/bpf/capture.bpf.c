@@ -57,7 +57,7 @@ struct walking {
 static long step(u32 index, struct walking *walking)
 {
     struct walk *walk = &walking->walk;
-    if (walk->scanned) {
+    if (IS_SCANNING(walk)) {
         int more = scan_step(walk, walking->space);
         asm volatile("" : "+r"(more));
         return more ? 0 : 1;
@@ -96,6 +96,9 @@ INLINE int begin_where_left(struct walk *walk, struct task_struct *task)
     walk->pc = USER_PC(regs);
     walk->sp = USER_SP(regs);
     walk->fp = USER_FP(regs);
+#ifdef USER_LINK
+    walk->link = USER_LINK(regs);
+#endif
     return 1;
 }
 
@@ -108,8 +111,13 @@ INLINE int begin_where_sampled(struct walk *walk, struct user_pt_regs *regs, str
     walk->sp = USER_SP(regs);
     u64 fp = USER_FP(regs);
     /* Otherwise the compiler merges the two loads into one through either pointer, which the verifier refuses. */
-    asm volatile("" : "+r"(fp));
+    OPAQUE(fp);
     walk->fp = fp;
+#ifdef USER_LINK
+    u64 link = USER_LINK(regs);
+    OPAQUE(link);
+    walk->link = link;
+#endif
     return 1;
 }
 
@@ -369,6 +377,7 @@ INLINE void say_call(struct task_struct *task)
     bpf_ringbuf_output(&ring, &in, sizeof(in), BPF_RB_NO_WAKEUP);
 }
 
+#ifdef REGISTER_SAMPLES
 /* Sends the registers of a sample that interrupted user code, at most once per REGISTERS_INTERVAL_NS and draft. */
 INLINE void tell_registers(struct bpf_perf_event_data *ctx, struct task_struct *task, struct draft *draft, u32 event)
 {
@@ -392,6 +401,7 @@ INLINE void tell_registers(struct bpf_perf_event_data *ctx, struct task_struct *
     told->zero = 0;
     bpf_ringbuf_submit(told, BPF_RB_NO_WAKEUP);
 }
+#endif
 
 SEC("perf_event")
 int sample(struct bpf_perf_event_data *ctx)
@@ -412,8 +422,10 @@ int sample(struct bpf_perf_event_data *ctx)
         walking.begun = begin_where_sampled(&walking.walk, &ctx->regs, task);
         u32 flags = IS_USER(&ctx->regs) ? 0 : SAMPLE_IN_KERNEL;
         why = take(ctx, task, &walking, flags, ctx->sample_period, bpf_get_attach_cookie(ctx));
+#ifdef REGISTER_SAMPLES
         if (why == WHY_ROOT && control->began)
             tell_registers(ctx, task, walking.draft, bpf_get_attach_cookie(ctx));
+#endif
         give_back(walking.draft);
     }
     if (!control->began)

@@ -23,6 +23,56 @@ typedef long long s64;
 #define TYPE(name, type) typeof(type) *name
 #define BARRIER() asm volatile("" ::: "memory")
 
+/* Hides a value from the compiler's optimizer. */
+#define OPAQUE(value) asm volatile("" : "+r"(value))
+
+/* Facts about a field of the running kernel that the loader fills in (enum bpf_core_relo_kind in linux/bpf.h). */
+#define FIELD_BYTES 1
+#define FIELD_EXISTS 2
+#define FIELD_IS_SIGNED 3
+#define FIELD_LEFT_SHIFT 4
+#define FIELD_RIGHT_SHIFT 5
+
+/* Whether the running kernel has a field. The verifier refuses a program that reads a missing field, unless this guards it. */
+#define HAS(field) __builtin_preserve_field_info(field, FIELD_EXISTS)
+
+/* The number in a field of a kernel structure, from the bytes that contain it. A kernel may store it in another width, signed or
+ * unsigned, or as a bit field. */
+#define VALUE_OF(field, bytes)                                                                                         \
+    ({                                                                                                                 \
+        u64 up_ = (bytes) << __builtin_preserve_field_info(field, FIELD_LEFT_SHIFT);                                   \
+        u32 down_ = __builtin_preserve_field_info(field, FIELD_RIGHT_SHIFT);                                           \
+        (typeof(field))(__builtin_preserve_field_info(field, FIELD_IS_SIGNED) ? (u64)((s64)up_ >> down_) : up_ >> down_); \
+    })
+
+/* Loads a number from a structure that the verifier lets programs access. `task->pid` would be a single load of the width that `pid`
+ * has here. */
+#define NUMBER(field)                                                                                                  \
+    ({                                                                                                                 \
+        const volatile void *at_ = &(field);                                                                           \
+        u64 bytes_ = 0;                                                                                                \
+        /* One load for each width, as each needs an instruction of its own: the others are never reached. */          \
+        OPAQUE(at_);                                                                                                   \
+        switch (__builtin_preserve_field_info(field, FIELD_BYTES)) {                                                   \
+        case 1:                                                                                                        \
+            bytes_ = *(const volatile u8 *)at_;                                                                        \
+            break;                                                                                                     \
+        case 2:                                                                                                        \
+            bytes_ = *(const volatile u16 *)at_;                                                                       \
+            break;                                                                                                     \
+        case 4:                                                                                                        \
+            bytes_ = *(const volatile u32 *)at_;                                                                       \
+            break;                                                                                                     \
+        case 8:                                                                                                        \
+            bytes_ = *(const volatile u64 *)at_;                                                                       \
+            break;                                                                                                     \
+        }                                                                                                              \
+        VALUE_OF(field, bytes_);                                                                                       \
+    })
+
+/* A number that the kernel may lack, and the value to use then. */
+#define OPTIONAL(field, otherwise) (HAS(field) ? NUMBER(field) : (otherwise))
+
 #include "arch.h"
 
 enum {
@@ -254,9 +304,6 @@ static long (*const bpf_loop)(u32 count, void *callback, void *ctx, u64 flags) =
 /* The most return probes that can be pending in one task (kernel/events/uprobes.c). */
 #define MAX_URETPROBE_DEPTH 64
 
-/* Hides a value from the compiler's optimizer. */
-#define OPAQUE(value) asm volatile("" : "+r"(value))
-
 /* Limits a value to `most`, so that the verifier knows the limit. Older verifiers (Linux 6.1) learn nothing from a check that the
  * compiler removes as needless, or makes of a copy of the value. */
 INLINE u64 at_most(u64 value, u64 most)
@@ -277,53 +324,6 @@ INLINE u64 elapsed_ns(u64 now, u64 then)
 
 /* Reads a pointer in a structure of the kernel, through any pointer. */
 #define READ(to, from) bpf_probe_read_kernel(&(to), sizeof(to), &(from))
-
-/* Facts about a field of the running kernel that the loader fills in (enum bpf_core_relo_kind in linux/bpf.h). */
-#define FIELD_BYTES 1
-#define FIELD_EXISTS 2
-#define FIELD_IS_SIGNED 3
-#define FIELD_LEFT_SHIFT 4
-#define FIELD_RIGHT_SHIFT 5
-
-/* Whether the running kernel has a field. The verifier refuses a program that reads a missing field, unless this guards it. */
-#define HAS(field) __builtin_preserve_field_info(field, FIELD_EXISTS)
-
-/* The number in a field of a kernel structure, from the bytes that contain it. A kernel may store it in another width, signed or
- * unsigned, or as a bit field. */
-#define VALUE_OF(field, bytes)                                                                                         \
-    ({                                                                                                                 \
-        u64 up_ = (bytes) << __builtin_preserve_field_info(field, FIELD_LEFT_SHIFT);                                   \
-        u32 down_ = __builtin_preserve_field_info(field, FIELD_RIGHT_SHIFT);                                           \
-        (typeof(field))(__builtin_preserve_field_info(field, FIELD_IS_SIGNED) ? (u64)((s64)up_ >> down_) : up_ >> down_); \
-    })
-
-/* Loads a number from a structure that the verifier lets programs access. `task->pid` would be a single load of the width that `pid`
- * has here. */
-#define NUMBER(field)                                                                                                  \
-    ({                                                                                                                 \
-        const volatile void *at_ = &(field);                                                                           \
-        u64 bytes_ = 0;                                                                                                \
-        /* One load for each width, as each needs an instruction of its own: the others are never reached. */          \
-        OPAQUE(at_);                                                                                                   \
-        switch (__builtin_preserve_field_info(field, FIELD_BYTES)) {                                                   \
-        case 1:                                                                                                        \
-            bytes_ = *(const volatile u8 *)at_;                                                                        \
-            break;                                                                                                     \
-        case 2:                                                                                                        \
-            bytes_ = *(const volatile u16 *)at_;                                                                       \
-            break;                                                                                                     \
-        case 4:                                                                                                        \
-            bytes_ = *(const volatile u32 *)at_;                                                                       \
-            break;                                                                                                     \
-        case 8:                                                                                                        \
-            bytes_ = *(const volatile u64 *)at_;                                                                       \
-            break;                                                                                                     \
-        }                                                                                                              \
-        VALUE_OF(field, bytes_);                                                                                       \
-    })
-
-/* A number that the kernel may lack, and the value to use then. */
-#define OPTIONAL(field, otherwise) (HAS(field) ? NUMBER(field) : (otherwise))
 
 /* Reads a number in a structure of the kernel, through any pointer. */
 #define READ_NUMBER(to, field)                                                                                         \

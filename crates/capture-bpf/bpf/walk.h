@@ -13,6 +13,11 @@
 #ifndef PLUMB_WALK_H
 #define PLUMB_WALK_H
 
+/* Whether calls leave the return address in a register. Programs of a test name the architecture, as those for the kernel do. */
+#if defined(__TARGET_ARCH_arm64) || (defined(__aarch64__) && !defined(__TARGET_ARCH_x86))
+#define HAS_LINK_REGISTER
+#endif
+
 /* Kinds of rules: crates/unwind/src/rule.rs. */
 enum { KIND_SP = 0, KIND_FP = 1, KIND_ROOT = 3, KIND_MISSING_HERE = 5 };
 
@@ -31,22 +36,32 @@ struct walk {
     u64 fp;
     /* Address of the frame pointer's value; 0: the value is in fp. */
     u64 fp_slot;
+#ifdef HAS_LINK_REGISTER
+    /* The link register of a frame that is no caller. */
+    u64 link;
+#endif
     u64 hash;
     /* The last mapping that was found, and its file. */
     u64 address;
     u32 file;
     u32 count;
+#ifdef HAS_LINK_REGISTER
+    u16 jumps;
+    /* Whether sp is only known to be at least this. */
+    u16 sp_is_guess;
+#else
     u32 jumps;
+    /* Words examined for the caller of the current frame, which has no rules, plus one; 0: not scanning. */
+    u32 scanned;
+    /* Frames found by scanning. */
+    u32 scans;
+#endif
     u32 is_return;
     u32 why;
     /* Coarse time, to recognise tables that are not used. */
     u32 now;
     /* Number of the draft whose window serves memory reads. */
     u32 slot;
-    /* Words examined for the caller of the current frame, which has no rules, plus one; 0: not scanning. */
-    u32 scanned;
-    /* Frames found by scanning. */
-    u32 scans;
     /* Method that found the current frame: one of the below. No more fields fit on the stack of old kernels. */
     u32 found;
 };
@@ -211,7 +226,9 @@ INLINE int advance(struct walk *walk, u64 sp)
     return sp != walk->sp && walk->jumps <= MAX_JUMPS;
 }
 
-#if defined(__TARGET_ARCH_x86) || defined(__x86_64__)
+#ifdef HAS_LINK_REGISTER
+#include "aarch64walk.h"
+#elif defined(__TARGET_ARCH_x86) || defined(__x86_64__)
 #include "x86_64walk.h"
 #else
 #error "there is no header for this architecture"
@@ -223,8 +240,8 @@ INLINE int is_above(u64 sp, u64 address)
     return address > sp && address - sp < 16 << 20;
 }
 
-/* Returns whether the stack is as the kernel hands it to a new program, as the walker in Rust does (fallback.rs). Only called where rbp
- * is 0, as it is then, so that neither the frame pointer nor the top of the stack would help. */
+/* Returns whether the stack is as the kernel hands it to a new program, as the walker in Rust does (fallback.rs). Only called where the frame
+ * pointer is 0, as it is then, so that neither the frame pointer nor the top of the stack would help. */
 INLINE int at_entry(struct walk *walk)
 {
     u64 count, first, last, end, environment, sp = walk->sp;
@@ -238,7 +255,11 @@ INLINE int at_entry(struct walk *walk)
     return is_above(sp, first) && is_above(sp, last) && !end && (!environment || is_above(sp, environment));
 }
 
+#ifdef HAS_LINK_REGISTER
+#include "records.h"
+#else
 #include "bare.h"
+#endif
 
 /* Returns whether the frame has a caller. The outermost frame may have a return address of 0. But so may one whose rules are wrong, as in
  * parts of an interpreter that call each other: the other walker looks for its caller further out. A signal may interrupt a call of 0. */
@@ -249,9 +270,6 @@ INLINE int has_caller(struct walk *walk)
     walk->why = WHY_ODD;
     return 0;
 }
-
-/* Most bytes of the code to which functions with return probes return: an int3, since Linux 6.11 a system call of its own. */
-#define PROBE_CODE 32
 
 /* Restores the address of the current frame if a probe has replaced it. The page of probes is near the end of user memory, where no code of
  * a program begins with a page. It has the code to which functions with return probes return: the word on the stack leads there, and while
@@ -266,7 +284,7 @@ INLINE void undo_probe(struct walk *walk)
         walk->pc = pc;
         return;
     }
-    if (offset > PROBE_CODE || !(pc = env_return(walk->sp - 8)))
+    if (offset > PROBE_CODE || !(pc = env_return(PROBED_AT(walk))))
         return;
     walk->pc = pc;
     walk->is_return = 1;
@@ -284,13 +302,15 @@ APART int walk_step(struct walk *walk, struct Space *space)
     } else if (!rule_at(walk, space, walk->pc - walk->is_return, &rule)) {
         if (!at_trampoline(walk))
             return walk->why == WHY_ANONYMOUS && made_step(walk, space);
-        rule = KIND_SP | 16ull << 32;
+        rule = TRAMPOLINE_RULE;
     }
     u32 kind = rule & 0xff;
     s64 fp = (s16)(rule >> 16);
     s64 value = (s32)(rule >> 32);
     u64 cfa;
     if (kind == KIND_SP) {
+        if (SP_IS_GUESS(walk))
+            return by_known_record(walk, space, (s8)(rule >> 8), fp);
         cfa = walk->sp + value;
     } else if (kind == KIND_FP) {
         if (!frame_pointer(walk))
@@ -300,7 +320,7 @@ APART int walk_step(struct walk *walk, struct Space *space)
         walk->why = WHY_ROOT;
         return 0;
     } else if (kind == KIND_PLT) {
-        cfa = walk->sp + 8 + ((s64)(walk->pc & 15) >= value ? 8 : 0);
+        cfa = PLT_CFA(walk, value);
     } else if (kind == KIND_SWITCH) {
         if (!frame_pointer(walk))
             return 0;
@@ -329,21 +349,12 @@ APART int walk_step(struct walk *walk, struct Space *space)
             cfa += plus;
     } else if (kind == KIND_MISSING_HERE) {
         walk->why = WHY_ROOT;
-        if (at_entry(walk))
-            return 0;
-        walk->why = WHY_ODD;
-        if (walk->scans >= SCANNED_FRAMES)
-            return 0;
-        walk->scanned = 1;
-        return 1;
+        return !at_entry(walk) && missing_step(walk, space);
     } else {
         walk->why = WHY_ODD;
         return 0;
     }
-    if (!advance(walk, cfa))
-        return 0;
-    walk->why = WHY_UNREADABLE;
-    if (env_read(walk->slot, cfa - 8, &walk->pc))
+    if (!to_caller(walk, cfa, (s8)(rule >> 8)))
         return 0;
     if (fp && cfa + 8 * fp >= walk->sp) /* An epilogue has popped the slots below sp. */
         walk->fp_slot = cfa + 8 * fp;

@@ -146,7 +146,7 @@ _Static_assert(sizeof(struct ScriptLayout) == 224, "ScriptLayout");
 #define MESSAGE_TIME_OFF 5u
 #define MESSAGE_HANDED_OVER 6u
 #define MESSAGE_REGISTERS 7u
-#define USER_REGISTERS 16u
+#define USER_REGISTERS 32u
 #define MESSAGE_IN_CGROUP 8u
 #define CGROUP_BYTES 1024u
 #define CGROUP_LONG 32u
@@ -246,7 +246,7 @@ struct Registers {
     u32 event;
     u32 zero;
 };
-_Static_assert(sizeof(struct Registers) == 168, "Registers");
+_Static_assert(sizeof(struct Registers) == 296, "Registers");
 
 struct TimeOff {
     struct Head head;
@@ -361,7 +361,7 @@ struct OffThread {
     u64 registers[USER_REGISTERS];
     u64 kernel[OFF_KERNEL_FRAMES];
 };
-_Static_assert(sizeof(struct OffThread) == 688, "OffThread");
+_Static_assert(sizeof(struct OffThread) == 816, "OffThread");
 
 struct ReplacedReturn {
     u32 tid;

@@ -41,6 +41,9 @@ struct thread_info {
 /* Saved as the task was switched out. */
 #define THREAD_POINTER(task) OPTIONAL((task)->thread.fsbase, 0)
 
+/* Recordings have registers of samples. */
+#define REGISTER_SAMPLES
+
 #define CALL_NUMBER(regs) ((s64)(regs)->orig_ax)
 #define CALL_ARGUMENT_0(regs) ((regs)->di)
 #define CALL_ARGUMENT_1(regs) ((regs)->si)
@@ -56,7 +59,7 @@ INLINE void call_arguments(u64 *to, struct user_pt_regs *regs, u32 compat)
     to[5] = compat ? (u32)regs->bp : regs->r9;
 }
 
-/* Stores USER_REGISTERS general registers by DWARF number (System V ABI, figure 3.36), which is not the order of the structure. */
+/* Stores the general registers by DWARF number (System V ABI, figure 3.36), which is not the order of the structure. */
 INLINE void user_registers(u64 *to, struct user_pt_regs *regs)
 {
     to[0] = regs->ax, to[1] = regs->dx, to[2] = regs->cx, to[3] = regs->bx;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
 /* Instructions, signal frames and addresses of x86_64, as walks need them. Part of walk.h; another architecture's has the same
- * names. The rules of frames, with the return address below the CFA, are in walk_step. */
+ * names. */
 #ifndef PLUMB_X86_64WALK_H
 #define PLUMB_X86_64WALK_H
 
@@ -16,8 +16,28 @@ INLINE int in_vsyscall(struct walk *walk, u64 *rule)
     return !walk->is_return && walk->pc >> 12 == VSYSCALL_PAGE;
 }
 
+/* Goes to the caller of a frame with this CFA, below which the call has put the return address. */
+INLINE int to_caller(struct walk *walk, u64 cfa, s64 words)
+{
+    if (!advance(walk, cfa))
+        return 0;
+    walk->why = WHY_UNREADABLE;
+    return !env_read(walk->slot, cfa - 8, &walk->pc);
+}
+
+/* sp is known in each frame. */
+#define SP_IS_GUESS(walk) 0
+#define by_known_record(walk, space, ra, fp) 0
+
+/* The CFA in a stub of a procedure linkage table, which pushes a word in its instructions from `value` on. */
+#define PLT_CFA(walk, value) ((walk)->sp + 8 + ((s64)((walk)->pc & 15) >= (value) ? 8 : 0))
+
 /* Whether an address is near the end of user memory. */
 #define NEAR_USER_END(pc) ((pc) >> 36 == 0x7ff)
+/* Most bytes of the code to which functions with return probes return: an int3, since Linux 6.11 a system call of its own. */
+#define PROBE_CODE 32
+/* The stack address that the kernel notes for a return probe of the function that was called from here: that of the return address. */
+#define PROBED_AT(walk) ((walk)->sp - 8)
 
 /* Goes to the code that a signal interrupted. The numbers are offsets in struct ucontext of x86_64. */
 INLINE int leave_signal(struct walk *walk)
@@ -63,6 +83,9 @@ INLINE u32 call_before(u64 code)
 
 /* Whether code begins with a jump through memory. */
 #define JUMPS_THROUGH_MEMORY(code) (((code) & 0xffff) == 0x25ff)
+
+/* The rule of the stub below: a word and the return address. */
+#define TRAMPOLINE_RULE (KIND_SP | 16ull << 32)
 
 /* Returns whether the current frame is of a stub that python -X perf makes for each function. It reserves a word, calls the interpreter
  * and returns. It is recognised by the bytes around the return address: 48 83 ec 08, ff d1, 48 83 c4 08, c3. */

@@ -15,7 +15,7 @@ use crate::switch::{Probes, Switch};
 use crate::wire::{FAULTS_DROPPED, Fault};
 
 /// The programs, as `xtask/bpf.sh` made them.
-static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/faults.bpf.o");
+static OBJECT: &[u8] = crate::object::object!("faults");
 /// The programs.
 const WATCHES: [Watch; 3] = [
     ("on_fork", "sched_process_fork", "btf_trace_sched_process_fork"),

@@ -27,9 +27,9 @@ use crate::wire::{
 use crate::{Attach, messages, sys};
 
 /// The programs, as `xtask/bpf.sh` made them.
-static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/capture.bpf.o");
+static OBJECT: &[u8] = crate::object::object!("capture");
 /// The programs without frames of interpreted programs, which alone may be rejected by a kernel.
-static PLAIN: &[u8] = aya::include_bytes_aligned!("../bpf/capture_plain.bpf.o");
+static PLAIN: &[u8] = crate::object::object!("capture_plain");
 /// The kernel structures that the programs read (bpf/kernel.h).
 const STRUCTURES: [&str; 21] = [
     "task_struct",
@@ -183,6 +183,8 @@ impl Programs {
         let mut bpf = loader
             .override_global("counting", &counting, true)
             .override_global("ring_bytes", &ring, true)
+            // Only some architectures have pages of several sizes.
+            .override_global("page_shift", &plumb_process::usage::page_size().trailing_zeros(), false)
             .override_global("tells_cgroups", &u32::from(options.tells_cgroups), true)
             .override_global("has_controller", &u32::from(machine.perf_controller.is_some()), true)
             .override_global("perf_controller", &machine.perf_controller.unwrap_or(0), true)

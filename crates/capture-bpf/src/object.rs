@@ -18,6 +18,22 @@ use crate::refusal::{LoadError, missing, refused};
 use crate::support::{self, support};
 use crate::switch::Probes;
 
+/// The object of a source in `bpf/`, for this architecture.
+macro_rules! object {
+    ($name:literal) => {
+        $crate::object::of_architecture!($name, "x86_64", "aarch64")
+    };
+}
+macro_rules! of_architecture {
+    ($name:literal, $($architecture:literal),*) => {{
+        $(#[cfg(target_arch = $architecture)]
+        {
+            aya::include_bytes_aligned!(concat!(env!("CARGO_MANIFEST_DIR"), "/bpf/", $architecture, "/", $name, ".bpf.o"))
+        })*
+    }};
+}
+pub(crate) use {object, of_architecture};
+
 /// Bytes of a ring per CPU.
 pub(crate) const RING: u32 = 1 << 20;
 /// Smallest number of CPUs' rings, and the most bytes of a ring.

@@ -12,7 +12,7 @@ use crate::refusal::{LoadError, refused};
 use crate::wire::ReplacedReturn;
 
 /// The program, as `xtask/bpf.sh` made it.
-static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/returns.bpf.o");
+static OBJECT: &[u8] = crate::object::object!("returns");
 /// The program that is run for each thread.
 const RETURNS: &str = "on_returns";
 

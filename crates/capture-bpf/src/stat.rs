@@ -13,7 +13,7 @@ use crate::refusal::{LoadError, refused};
 use crate::wire::{self, STAT_CALLS, STAT_KERNEL, STAT_LOST, STAT_LOST_NS, STAT_USER, ThreadKey};
 
 /// The programs, as `xtask/bpf.sh` made them.
-static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/stat.bpf.o");
+static OBJECT: &[u8] = crate::object::object!("stat");
 /// The programs with negligible cost.
 const WATCHES: [Watch; 2] = [
     ("on_fork", "sched_process_fork", "btf_trace_sched_process_fork"),

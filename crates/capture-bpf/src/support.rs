@@ -24,8 +24,6 @@ const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 /// The reason why the kernel can't unwind stacks here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unsupported {
-    /// Tables and registers are for x86_64 only.
-    Architecture,
     /// The kernel is too old: its release.
     Kernel(String),
     /// The kernel does not expose its types.
@@ -45,7 +43,6 @@ pub enum Unsupported {
 impl fmt::Display for Unsupported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unsupported::Architecture => f.write_str("BPF unwinding supports x86_64 only"),
             Unsupported::Kernel(release) => {
                 write!(f, "BPF unwinding requires Linux {NEEDED} or newer, this is {release}")
             }
@@ -88,9 +85,6 @@ fn is_confidential() -> bool {
 
 /// Whether programs can be loaded, as far as known without trying.
 pub fn support(host: &Host) -> Result<(), Unsupported> {
-    if cfg!(not(target_arch = "x86_64")) {
-        return Err(Unsupported::Architecture);
-    }
     if release(&host.kernel).is_none_or(|release| release < OLDEST) {
         return Err(Unsupported::Kernel(host.kernel.clone()));
     }

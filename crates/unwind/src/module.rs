@@ -174,7 +174,7 @@ impl<B: AsRef<[u8]>> Module<B> {
     }
 
     /// Returns the instruction set of the file.
-    pub(crate) fn isa(&self) -> Isa {
+    pub fn isa(&self) -> Isa {
         self.sections.isa
     }
 

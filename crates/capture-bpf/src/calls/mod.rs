@@ -33,7 +33,7 @@ use wire::{
 };
 
 /// The programs, as `xtask/bpf.sh` made them.
-static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/trace.bpf.o");
+static OBJECT: &[u8] = crate::object::object!("trace");
 /// The kernel structures that they read.
 const STRUCTURES: [&str; 3] = ["task_struct", "thread_info", "pt_regs"];
 /// The programs.

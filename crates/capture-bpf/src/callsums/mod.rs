@@ -32,7 +32,7 @@ use wire::{
 };
 
 /// The programs, as `xtask/bpf.sh` made them.
-static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/callsums.bpf.o");
+static OBJECT: &[u8] = crate::object::object!("callsums");
 /// The kernel structures that they read.
 const STRUCTURES: [&str; 13] = [
     "task_struct",

@@ -200,7 +200,7 @@ pub struct OffThread {
     pub ip: u64,
     /// Address that thread-local storage is relative to.
     pub thread_pointer: u64,
-    /// General user registers, by DWARF number.
+    /// General user registers, by DWARF number: as many as the architecture has.
     pub registers: [u64; USER_REGISTERS as usize],
     /// Kernel frames, innermost first.
     pub kernel: [u64; OFF_KERNEL_FRAMES as usize],

@@ -27,8 +27,8 @@ pub const MESSAGE_TIME_OFF: u32 = 5;
 pub const MESSAGE_HANDED_OVER: u32 = 6;
 /// Kind of a message: the user registers of a sample.
 pub const MESSAGE_REGISTERS: u32 = 7;
-/// Number of general user registers: those that DWARF numbers from 0 on x86-64. A port makes it depend on the architecture.
-pub const USER_REGISTERS: u32 = 16;
+/// Room for general user registers: those that DWARF numbers from 0 on aarch64, with the stack pointer. x86_64 has half as many.
+pub const USER_REGISTERS: u32 = 32;
 /// Kind of a message: the control group of a process that exits.
 pub const MESSAGE_IN_CGROUP: u32 = 8;
 /// The most bytes of a control group's names.
@@ -213,7 +213,7 @@ pub struct Registers {
     pub head: Head,
     /// Address of the next instruction.
     pub ip: u64,
-    /// General registers, by DWARF number.
+    /// General registers, by DWARF number: as many as the architecture has.
     pub values: [u64; USER_REGISTERS as usize],
     /// Number of the event that took the sample.
     pub event: u32,

@@ -120,7 +120,7 @@ int main(void)
         get(stack, 8 * stack_words);
         struct walk walk = { .pc = head[16], .sp = head[7], .fp = head[6] };
         for (walk.count = 0; walk.count < MAX_FRAMES;) {
-            if (walk.scanned) {
+            if (IS_SCANNING(&walk)) {
                 if (!scan_step(&walk, &space))
                     break;
                 continue;

@@ -13,6 +13,8 @@ use crate::isa::Isa;
 use crate::memory::Memory;
 use crate::row::Row;
 
+pub use signal::is_trampoline_row;
+
 pub use numbers::{COUNT, FP, PC, SP, X29, X30};
 
 /// Marker type for 64-bit ARM.
@@ -52,6 +54,6 @@ impl Architecture for Aarch64 {
         registers: &Registers,
         memory: &mut M,
     ) -> Option<(Registers, Avma)> {
-        if signal::is_trampoline_row(row) { signal::context(registers, memory) } else { None }
+        if is_trampoline_row(row) { signal::context(registers, memory) } else { None }
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn is_trampoline<M: Memory>(registers: &Registers, memory: &mut M) ->
 
 /// Returns whether a row is the one that some kernels give for the sigreturn code: a frame record at the frame
 /// pointer. The kernel saves the link register there, not the program counter.
-pub(super) fn is_trampoline_row(row: &Row) -> bool {
+pub fn is_trampoline_row(row: &Row) -> bool {
     row.is_signal
         && matches!(row.cfa, CfaRule::Register { register: FP, .. })
         && row.register(FP) == RegisterRule::Offset(0)

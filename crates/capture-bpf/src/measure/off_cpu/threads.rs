@@ -15,7 +15,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<OffThread> {
     let user = if flags & OFF_HAS_USER != 0 {
         let mut registers = Registers::unknown();
         registers.set(Native::PC, u64_at(offset_of!(wire::OffThread, ip))?);
-        for number in 0..USER_REGISTERS {
+        for number in 0..u32::from(Native::PC).min(USER_REGISTERS) {
             let at = offset_of!(wire::OffThread, registers) + 8 * number as usize;
             registers.set(number as u16, u64_at(at)?);
         }

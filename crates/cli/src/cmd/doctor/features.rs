@@ -125,7 +125,7 @@ fn unsupported(why: &Unsupported) -> Finding {
 
 fn remedy(why: &Unsupported) -> String {
     match why {
-        Unsupported::Architecture | Unsupported::PidNamespace | Unsupported::UserNamespace => String::new(),
+        Unsupported::PidNamespace | Unsupported::UserNamespace => String::new(),
         Unsupported::Kernel(_) => "a newer kernel; plumb record works without".into(),
         Unsupported::Helper(_, since) => format!("Linux {since} or newer; plumb record works without"),
         Unsupported::NoBtf => "a kernel built with CONFIG_DEBUG_INFO_BTF".into(),
