@@ -28,8 +28,12 @@ int on_fork(u64 *ctx)
     return 0;
 }
 
-INLINE int fault(u64 address)
+/* At each fault on a user address, whatever code it interrupts: PERF_COUNT_SW_PAGE_FAULTS. Not at the tracepoints of faults, which only some
+ * architectures have. */
+SEC("perf_event")
+int on_fault(struct bpf_perf_event_data *ctx)
 {
+    u64 address = ctx->addr;
     struct Control *control = the_control();
     struct task_struct *task = bpf_get_current_task_btf();
     if (!control || !control->began || address >= USER_END || (u32)NUMBER(task->tgid) == own_pid || !is_followed(control, task))
@@ -38,17 +42,4 @@ INLINE int fault(u64 address)
     if (bpf_ringbuf_output(&ring, &fault, sizeof(fault), BPF_RB_NO_WAKEUP))
         add(FAULTS_DROPPED, 1);
     return 0;
-}
-
-/* unsigned long address, struct pt_regs *regs, unsigned long error_code */
-SEC("tp_btf/page_fault_user")
-int on_user(u64 *ctx)
-{
-    return fault(ctx[0]);
-}
-
-SEC("tp_btf/page_fault_kernel")
-int on_kernel(u64 *ctx)
-{
-    return fault(ctx[0]);
 }

@@ -6,22 +6,19 @@ use std::sync::{Arc, Mutex};
 
 use aya::Ebpf;
 use aya::maps::{MapData, PerCpuArray, RingBuf};
+use plumb_process::Host;
 use plumb_process::usage::monotonic_ns;
 
 use crate::follow::Followed;
-use crate::object::{Machine, Watch, sum, take};
+use crate::object::{Machine, Watch, load_program, sum, take};
 use crate::refusal::{LoadError, refused};
 use crate::switch::{Probes, Switch};
 use crate::wire::{FAULTS_DROPPED, Fault};
 
 /// The programs, as `xtask/bpf.sh` made them.
 static OBJECT: &[u8] = crate::object::object!("faults");
-/// The programs.
-const WATCHES: [Watch; 3] = [
-    ("on_fork", "sched_process_fork", "btf_trace_sched_process_fork"),
-    ("on_user", "page_fault_user", "btf_trace_page_fault_user"),
-    ("on_kernel", "page_fault_kernel", "btf_trace_page_fault_kernel"),
-];
+/// The program that follows new processes.
+const FORKS: Watch = ("on_fork", "sched_process_fork", "btf_trace_sched_process_fork");
 
 /// The loaded programs. Dropping this ends them.
 pub struct Faults {
@@ -36,21 +33,19 @@ pub struct Faults {
 impl Faults {
     /// Loads the programs and starts them; they record faults once told to begin, and never those of this process.
     pub fn load() -> Result<Self, LoadError> {
-        let machine = Machine::find(&["task_struct"], &WATCHES)?;
+        let machine = Machine::find(&["task_struct"], &[FORKS])?;
         let mut bpf = machine
             .loader()
             .override_global("own_pid", &std::process::id(), true)
             .allow_unsupported_maps()
             .load(OBJECT)
             .map_err(refused("maps"))?;
+        machine.watch(&mut bpf, FORKS)?;
+        let program = load_program(&mut bpf, "on_fault")?;
         let mut probes = Probes::default();
-        for watch in WATCHES {
-            // Forks must be followed from the start.
-            match watch.0 {
-                "on_fork" => machine.watch(&mut bpf, watch)?,
-                _ => machine.watch_by(&mut bpf, watch, &mut probes)?,
-            }
-        }
+        probes
+            .add_at_page_faults(&program, &Host::read().cpus)
+            .map_err(refused("an event of page faults"))?;
         let followed = Followed::take(&machine, &mut bpf)?;
         Ok(Self {
             ring: take(&mut bpf, "ring")?,

@@ -14,32 +14,67 @@ use crate::follow::Teller;
 use crate::object::{skipped, sum};
 use crate::sys;
 
-/// Programs at tracepoints, each with the link that keeps it attached.
+/// Attached programs.
 #[derive(Default)]
-pub(crate) struct Probes(Vec<(OwnedFd, Option<OwnedFd>)>);
+pub(crate) struct Probes(Vec<Probe>);
+
+/// A program, and what keeps it attached.
+struct Probe {
+    program: OwnedFd,
+    at: At,
+    link: Option<OwnedFd>,
+}
+
+/// Where a program is attached.
+#[derive(Clone, Copy)]
+enum At {
+    /// At the tracepoint that it was loaded for.
+    Tracepoint,
+    /// At the page faults of a CPU.
+    PageFaults(u32),
+}
+
+impl Probe {
+    fn put_on(&mut self) -> io::Result<()> {
+        if self.link.is_none() {
+            self.link = Some(match self.at {
+                At::Tracepoint => sys::attach(self.program.as_fd())?,
+                At::PageFaults(cpu) => sys::attach_to_page_faults(self.program.as_fd(), cpu)?,
+            });
+        }
+        Ok(())
+    }
+}
 
 impl Probes {
-    /// Attaches a program.
+    /// Attaches a program to its tracepoint.
     pub fn add(&mut self, program: OwnedFd) -> io::Result<()> {
-        let link = sys::attach(program.as_fd())?;
-        self.0.push((program, Some(link)));
+        self.attach(program, At::Tracepoint)
+    }
+
+    /// Attaches a program to the page faults of these CPUs.
+    pub fn add_at_page_faults(&mut self, program: &OwnedFd, cpus: &[u32]) -> io::Result<()> {
+        cpus.iter().try_for_each(|&cpu| self.attach(program.try_clone()?, At::PageFaults(cpu)))
+    }
+
+    fn attach(&mut self, program: OwnedFd, at: At) -> io::Result<()> {
+        let mut probe = Probe { program, at, link: None };
+        probe.put_on()?;
+        self.0.push(probe);
         Ok(())
     }
 
     /// Number of times that the kernel skipped each program, in the order in which they were added.
     pub fn skipped(&self) -> Vec<u64> {
-        self.0.iter().map(|(program, _)| skipped(program.as_fd()).unwrap_or(0)).collect()
+        self.0.iter().map(|probe| skipped(probe.program.as_fd()).unwrap_or(0)).collect()
     }
 
     fn put_on(&mut self) -> io::Result<()> {
-        for (program, link) in self.0.iter_mut().filter(|(_, link)| link.is_none()) {
-            *link = Some(sys::attach(program.as_fd())?);
-        }
-        Ok(())
+        self.0.iter_mut().try_for_each(Probe::put_on)
     }
 
     fn take_off(&mut self) {
-        self.0.iter_mut().for_each(|(_, link)| *link = None);
+        self.0.iter_mut().for_each(|probe| probe.link = None);
     }
 }
 
@@ -79,7 +114,7 @@ impl Switch {
     /// Records new events, attaching detached programs again.
     pub fn turn_on(&self) -> io::Result<()> {
         let mut probes = self.probes.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_off = probes.0.iter().any(|(_, link)| link.is_none());
+        let is_off = probes.0.iter().any(|probe| probe.link.is_none());
         let since_ns = monotonic_ns();
         self.teller.tell(|control| {
             control.began = 1;

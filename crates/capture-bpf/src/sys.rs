@@ -9,6 +9,11 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use perf_event_open_sys::bindings::{
+    PERF_COUNT_SW_PAGE_FAULTS, PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOFTWARE, perf_event_attr,
+};
+use perf_event_open_sys::ioctls;
+
 const MAP_CREATE: libc::c_long = 0;
 const MAP_LOOKUP_ELEM: libc::c_long = 1;
 const MAP_UPDATE_ELEM: libc::c_long = 2;
@@ -176,6 +181,32 @@ pub(crate) fn attach(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let fd = unsafe { bpf(RAW_TRACEPOINT_OPEN, &mut attr) }?;
     // SAFETY: the kernel has just made this descriptor for us, and nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Runs a program at each page fault of a CPU, for as long as the returned event is open.
+pub(crate) fn attach_to_page_faults(program: BorrowedFd<'_>, cpu: u32) -> io::Result<OwnedFd> {
+    let cpu = i32::try_from(cpu).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let mut attr = perf_event_attr {
+        type_: PERF_TYPE_SOFTWARE,
+        size: size_of::<perf_event_attr>() as u32,
+        config: PERF_COUNT_SW_PAGE_FAULTS.into(),
+        ..perf_event_attr::default()
+    };
+    attr.__bindgen_anon_1.sample_period = 1;
+    // SAFETY: `attr` is a live, initialised perf_event_attr whose size field says its size; the kernel reads it and writes no more than its
+    // size field. All tasks (-1), no group leader (-1).
+    let fd =
+        unsafe { perf_event_open_sys::perf_event_open(&mut attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC.into()) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made this descriptor for us, and nobody else owns it.
+    let event = unsafe { OwnedFd::from_raw_fd(fd) };
+    // SAFETY: takes no pointer.
+    match unsafe { ioctls::SET_BPF(event.as_raw_fd(), program.as_raw_fd() as _) } {
+        0 => Ok(event),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Runs a loaded program for each thread of a process, given by its pidfd, or of all processes where the kernel is too old for that.
