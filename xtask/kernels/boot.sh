@@ -1,33 +1,47 @@
 #!/bin/bash
 # Boots a Debian kernel under QEMU, which takes no KVM, and runs check.sh there with plumb in an initramfs. Prints what that prints.
-# boot.sh SERIES PLUMB PROGRAM...     SERIES such as 6.1, or "newest": the newest of Debian's backports; the programs go to /bin with their libraries
+# boot.sh SERIES PLUMB PROGRAM...     SERIES such as 6.1, or "newest": the newest of Debian's backports; 6.1-arm64 for that processor, 6.12-arm64-16k
+#                                     for its kernel with pages of 16 KiB. The programs go to /bin with their libraries
 # VMLINUZ: a kernel to boot instead, which needs no modules. APPEND: more of the kernel's command line, such as lockdown=confidentiality. SETUP: a command for the machine before it is tried.
-# WORK: where kernels are kept. LIMIT: seconds after which it is ended. FEATURES: functions of check.sh to try, instead of all.
+# WORK: where kernels are kept. LIMIT: seconds after which it is ended. FEATURES: functions of check.sh to try, instead of all. SCRIPT: one to run in its place.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-series=$1 plumb=$2; shift 2
+series=${1%%-*} flavour=${1#"${1%%-*}"} plumb=$2; shift 2
+flavour=${flavour#-}
 work=${WORK:-${TMPDIR:-/tmp}/plumb-kernels}
 VMLINUZ=${VMLINUZ:-}
 mkdir -p "$work"
+case $flavour in
+    arm64*) architecture=arm64 tools=aarch64-linux-gnu- ;;
+    *) architecture=amd64 tools= ;;
+esac
+# The kernels for clouds are small, but only those of 4 KiB pages exist.
+case $flavour in '' | arm64) flavour=cloud-$architecture ;; esac
 
-# The newest kernel of the series: of the sources of this machine, otherwise of other releases of Debian, asked without touching the machine's own lists.
-apt=()
-case $series in newest) versions='[0-9]' ;; *) versions="${series//./\\.}\\.[0-9]" ;; esac
-newest() { apt-cache "${apt[@]}" search -n "^linux-image-$versions.*-cloud-amd64\$" | awk '{ print $1 }' | sort -V | tail -n 1; }
-# The machine's own sources know the newest kernel only of their own release.
-image=
-[ "$series" = newest ] || image=$(newest)
-if [ -z "$image$VMLINUZ" ]; then
-    lists=$work/apt
-    mkdir -p "$lists"/lists/partial "$lists"/cache/archives/partial
+# Debian's packages of the other releases and of the other processor, asked without touching the machine's own lists.
+lists=$work/apt-$architecture
+others=(-o "Dir::Etc::sourcelist=$lists/sources.list" -o Dir::Etc::sourceparts=- -o "Dir::State=$lists/state" -o "Dir::State::lists=$lists/lists"
+    -o "Dir::State::status=$lists/status" -o "Dir::Cache=$lists/cache" -o APT::Architecture=$architecture -o APT::Architectures=$architecture)
+ask_others() {
+    mkdir -p "$lists"/{lists/partial,cache/archives/partial,state}
+    touch "$lists/status"
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep 'debian/$' | head -n 1)
-    : >"$lists/sources.list"
-    for suite in bullseye bookworm-backports trixie trixie-backports; do
-        echo "deb $mirror $suite main" >>"$lists/sources.list"
-    done
-    apt=(-o "Dir::Etc::sourcelist=$lists/sources.list" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$lists/lists" -o "Dir::Cache=$lists/cache")
-    (flock 9; [ -n "$(newest)" ] || apt-get "${apt[@]}" -qq update) 9>"$lists/lock" >&2 || true
-    image=$(newest)
+    for suite in bullseye bookworm bookworm-backports trixie trixie-backports; do
+        echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main"
+    done >"$lists/sources.list"
+    (flock 9; [ -n "$(newest "${others[@]}")" ] || apt-get "${others[@]}" -qq update) 9>"$lists/lock" >&2 || true
+}
+
+# The newest kernel of the series.
+case $series in newest) versions='[0-9]' ;; *) versions="${series//./\\.}\\.[0-9]" ;; esac
+newest() { apt-cache "$@" search -n "^linux-image-$versions.*[0-9]-$flavour\$" | awk '{ print $1 }' | sort -V | tail -n 1; }
+# The machine's own sources know the newest kernel only of their own release.
+apt=() image=
+[ "$series$architecture" = newestamd64 ] || image=$(newest)
+if [ -z "$image$VMLINUZ" ] || [ $architecture = arm64 ]; then
+    ask_others
+    apt=("${others[@]}")
+    [ -n "$image$VMLINUZ" ] || image=$(newest "${apt[@]}")
 fi
 [ -n "$image$VMLINUZ" ] || { echo "no kernel of the series $series among Debian's packages (apt-get update?)" >&2; exit 2; }
 
@@ -40,7 +54,7 @@ if [ -z "$VMLINUZ" ] && [ ! -f "$work/$image/vmlinuz" ]; then
             [ -f vmlinuz ] && break
             apt-get "${apt[@]}" download -q "$package" >&2
             dpkg -x ./*.deb x
-            find x -name 'vmlinuz*' -type f -exec cp {} vmlinuz ';'
+            find x -name 'vmlinu[xz]*' -type f -size +1M -exec cp {} vmlinuz ';'
             rm -rf x ./*.deb
         done
         [ -f vmlinuz ]
@@ -49,15 +63,27 @@ if [ -z "$VMLINUZ" ] && [ ! -f "$work/$image/vmlinuz" ]; then
     mv "$fresh" "$work/$image"
 fi
 
+# What a machine of the other processor has instead of this one's: busybox, and Python with its libraries.
+if [ $architecture = arm64 ] && [ ! -d "$work/programs-arm64" ]; then
+    fresh=$(mktemp -d "$work/fresh.XXXXXX")
+    (
+        cd "$fresh"
+        apt-get "${apt[@]}" download -q busybox-static/bookworm libc6/bookworm libexpat1/bookworm zlib1g/bookworm python3.11-minimal libpython3.11-minimal >&2
+        for package in ./*.deb; do dpkg -x "$package" .; done
+        rm -rf ./*.deb usr/share
+    )
+    mv "$fresh" "$work/programs-arm64" 2>/dev/null || rm -rf "$fresh"
+fi
+
 root=$(mktemp -d "$work/root.XXXXXX")
 trap 'rm -rf "$root" "$root.gz"' EXIT
 chmod 755 "$root"
 mkdir -p "$root"/{bin,usr/bin,proc,sys,dev,tmp,root}
-cp /bin/busybox "$root/bin/busybox"
-strip -o "$root/bin/plumb" "$plumb"
-for program in "$@"; do strip -g -o "$root/bin/$(basename "$program")" "$program" 2>/dev/null || cp "$program" "$root/bin/"; done
+if [ $architecture = arm64 ]; then cp -a "$work/programs-arm64/." "$root"; else cp /bin/busybox "$root/bin/busybox"; fi
+${tools}strip -o "$root/bin/plumb" "$plumb"
+for program in "$@"; do ${tools}strip -g -o "$root/bin/$(basename "$program")" "$program" 2>/dev/null || cp "$program" "$root/bin/"; done
 # check.sh asks for the source lines of no one, but for the names of functions.
-python=$(python3.11 -c 'import os, sys; print(os.path.realpath(sys.executable))' 2>/dev/null || true)
+[ $architecture = arm64 ] && python= || python=$(python3.11 -c 'import os, sys; print(os.path.realpath(sys.executable))' 2>/dev/null || true)
 if [ -n "$python" ]; then
     prefix=$("$python" -c 'import sys; print(sys.base_prefix)')
     cp "$python" "$root/bin/python3.11"
@@ -71,7 +97,7 @@ for file in "$root"/bin/*; do
         cp -Lu "$library" "$root$library"
     done || true
 done
-cp "$here/check.sh" "$root/check.sh"
+cp "${SCRIPT:-$here/check.sh}" "$root/check.sh"
 cat >"$root/init" <<I
 #!/bin/busybox sh
 /bin/busybox --install -s /bin
@@ -87,6 +113,10 @@ chmod +x "$root/init"
 (cd "$root" && find . | cpio -o -H newc 2>/dev/null | gzip -1 >"$root.gz")
 # One processor: of two, each emulated by a thread of its own, one now and then runs an instruction that the other is replacing, which ends in an
 # int3 wherever perf's branches are switched (finish_task_switch); two in one thread wait for each other for minutes. A processor that is stuck for
-# two minutes, twice the threshold, ends the run.
-timeout "${LIMIT:-1500}" qemu-system-x86_64 -M q35 -cpu max -smp 1 -m 3G -nographic -no-reboot -kernel "${VMLINUZ:-$work/$image/vmlinuz}" \
-    -initrd "$root.gz" -append 'console=ttyS0 quiet watchdog_thresh=60 softlockup_panic=1 panic=-1 '"${APPEND:-}" </dev/null | sed -un 's/\r//g; /KERNEL\t/,$p'
+# two minutes, twice the threshold, ends the run. Instructions of aarch64 are replaced without such a step in between.
+case $architecture in
+    amd64) machine=(qemu-system-x86_64 -M q35 -cpu max -smp 1) console=ttyS0 ;;
+    arm64) machine=(qemu-system-aarch64 -M virt -cpu "max,pauth-impdef=on" -smp 2) console=ttyAMA0 ;;
+esac
+timeout "${LIMIT:-1500}" "${machine[@]}" -m 3G -nographic -no-reboot -kernel "${VMLINUZ:-$work/$image/vmlinuz}" \
+    -initrd "$root.gz" -append "console=$console quiet watchdog_thresh=60 softlockup_panic=1 panic=-1 ${APPEND:-}" </dev/null | sed -un 's/\r//g; /KERNEL\t/,$p'

@@ -10,7 +10,7 @@ cd "$dir" || exit 2
 export XDG_CACHE_HOME="$dir/cache"
 work=$(command -v work)
 # The console may hold the beginning of a line of the kernel's.
-printf '\nKERNEL\t%s\n' "$(uname -r)"
+printf '\nKERNEL\t%s\t%s\n' "$(uname -r)" "$(uname -m)"
 
 kernel=$(uname -r | awk -F. '{ print $1 * 1000 + $2 }')
 # Whether the kernel is a version of Linux or newer.

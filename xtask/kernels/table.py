@@ -11,14 +11,16 @@ BEGIN, END = "<!-- results: make test-kernels UPDATE=1 -->", "<!-- end of result
 
 
 def read(path):
-    """The series of a kernel, its release, and (feature, result, note) in their order."""
+    """The series of a kernel with its processor, its release, and (feature, result, note) in their order."""
     with open(path, encoding="utf-8", errors="replace") as file:
         lines = file.read().splitlines()
-    release = next((line.split("\t")[1] for line in lines if line.startswith("KERNEL\t")), None)
+    release, machine = next((line.split("\t")[1:3] for line in lines if line.startswith("KERNEL\t")), (None, None))
     rows = [line.split("\t")[1:4] for line in lines if line.startswith("RESULT\t") and line.count("\t") >= 3]
     if release is None or "END" not in lines:
         rows.append(["(the whole run)", "FAILED", f"it ended early: {path}"])
     series = ".".join((release or os.path.basename(path)).split(".")[:2])
+    if machine == "aarch64":
+        series += " arm64 16k" if release.endswith("16k") else " arm64"
     return series, release or "?", rows
 
 
@@ -34,7 +36,8 @@ def parse(text):
 
 
 def key(series):
-    return [int(number) if number.isdigit() else 0 for number in series.split(".")]
+    number, _, processor = series.partition(" ")
+    return [processor, *(int(part) if part.isdigit() else 0 for part in number.split("."))]
 
 
 def table(features, series, cells):

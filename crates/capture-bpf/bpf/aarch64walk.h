@@ -57,19 +57,18 @@ INLINE int at_trampoline(struct walk *walk)
 
 /* Goes to the code that a signal interrupted. The numbers are offsets in struct rt_sigframe (arch/arm64/kernel/signal.c): siginfo has 128
  * bytes, and 184 of ucontext come before x0. */
-INLINE int leave_signal(struct walk *walk)
+APART int leave_signal(struct walk *walk)
 {
-    u64 pc, sp, fp, link, registers = walk->sp + 128 + 184;
+    if (!walk)
+        return 0;
+    u64 sp, registers = walk->sp + 128 + 184;
     walk->why = walk->sp_is_guess ? WHY_ODD : WHY_UNREADABLE;
-    if (env_read(walk->slot, registers + 8 * 29, &fp) || env_read(walk->slot, registers + 8 * 30, &link) ||
-        env_read(walk->slot, registers + 8 * 31, &sp) || env_read(walk->slot, registers + 8 * 32, &pc))
+    if (env_read(walk->slot, registers + 8 * 29, &walk->fp) || env_read(walk->slot, registers + 8 * 30, &walk->link) ||
+        env_read(walk->slot, registers + 8 * 31, &sp) || env_read(walk->slot, registers + 8 * 32, &walk->pc))
         return 0;
     if (walk->sp_is_guess || !advance(walk, sp))
         return 0;
-    walk->pc = pc;
     walk->sp = sp;
-    walk->fp = fp;
-    walk->link = link;
     walk->fp_slot = 0;
     walk->is_return = 0;
     return 1;

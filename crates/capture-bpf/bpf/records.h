@@ -17,44 +17,29 @@ INLINE int scan_step(struct walk *walk, struct Space *space)
  * Returns 0 if there is none. */
 INLINE int by_record(struct walk *walk, struct Space *space)
 {
-    u64 fp, pc, code;
+    u64 word;
     if (!frame_pointer(walk) || walk->fp & 7 || walk->fp - walk->sp > 8 << 20)
         return 0;
     u64 record = walk->fp;
-    if (env_read(walk->slot, record, &fp) || env_read(walk->slot, record + 8, &pc))
+    if (env_read(walk->slot, record + 8, &word))
         return 0;
-    pc = CODE_ADDRESS(pc);
-    if (!pc && !fp)
-        walk->why = WHY_ROOT;
-    if (!pc)
+    u64 pc = CODE_ADDRESS(word);
+    if (!pc) {
+        if (!env_read(walk->slot, record, &word) && !word)
+            walk->why = WHY_ROOT;
         return 0;
+    }
     int index = mapping_at(space, pc - 1);
     int in_file = index < 0 || space->mappings[index & (MAX_MAPPINGS - 1)].file != FILE_NONE;
-    if (in_file && (env_peek(pc - 8, &code) || !call_before(code)))
+    if (in_file && (env_peek(pc - 8, &word) || !call_before(word)))
         return 0;
     if (!advance(walk, record + 16))
         return 0;
     walk->pc = pc;
     walk->sp = record + 16;
-    walk->fp = fp;
+    walk->fp_slot = record;
     walk->is_return = 1;
     walk->sp_is_guess = 1;
-    return 1;
-}
-
-/* Goes to the caller of a frame whose rule needs the stack pointer, which is not known. If the rule says that the frame has a record, it
- * also says where the frame ends. */
-INLINE int by_known_record(struct walk *walk, struct Space *space, s64 ra, s64 fp)
-{
-    walk->why = WHY_ODD;
-    if (!by_record(walk, space))
-        return 0;
-    u64 cfa = walk->sp - 16 - 8 * fp;
-    if (fp && ra == fp + 1 && cfa >= walk->sp) {
-        walk->sp = cfa;
-        walk->sp_is_guess = 0;
-    }
-    walk->found = BY_FRAME_POINTER;
     return 1;
 }
 
@@ -95,6 +80,21 @@ APART int made_step(struct walk *walk, struct Space *space)
     if (!by_record(walk, space))
         return walk->why != WHY_ROOT && by_link(walk, space);
     walk->found = BY_FRAME_POINTER;
+    return 1;
+}
+
+/* Goes to the caller of a frame whose rule needs the stack pointer, which is not known. If the rule says that the frame has a record, it
+ * also says where the frame ends. */
+INLINE int by_known_record(struct walk *walk, struct Space *space, s64 ra, s64 fp)
+{
+    walk->why = WHY_ODD;
+    if (!made_step(walk, space))
+        return 0;
+    u64 cfa = walk->sp - 16 - 8 * fp;
+    if (fp && ra == fp + 1 && cfa >= walk->sp) {
+        walk->sp = cfa;
+        walk->sp_is_guess = 0;
+    }
     return 1;
 }
 
