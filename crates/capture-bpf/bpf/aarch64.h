@@ -53,6 +53,11 @@ const volatile u32 page_shift = 12;
 /* Saved as the task was switched out: a thread that set its pointer and was not switched out since has another. */
 #define THREAD_POINTER(task) NUMBER((task)->thread.uw.tp_value)
 
+/* The descriptor ends at the pointer. Its length is the C library's own affair: 200 bytes in musl, 1,792 to 1,856 in glibc 2.31 to 2.41. Two of
+ * glibc's, one after the other, are longer than this. */
+#define DESCRIPTOR_BYTES 3072
+#define IS_DESCRIPTOR(pointer, id) ((pointer) - (id) <= DESCRIPTOR_BYTES)
+
 #define CALL_NUMBER(registers) ((s64)(s32)NUMBER(((struct pt_regs *)(registers))->syscallno))
 /* x0 holds the result once the call ends. */
 #define CALL_ARGUMENT_0(registers) NUMBER(((struct pt_regs *)(registers))->orig_x0)

@@ -12,6 +12,8 @@
  *                             whether they are of 64-bit, of 32-bit user code
  *   IS_COMPAT(task)           whether the task is in a 32-bit system call
  *   THREAD_POINTER(task)      the address that thread-local storage is relative to; 0: not known
+ *   IS_DESCRIPTOR(pointer, id)
+ *                             whether the thread with this pointer is the one whose descriptor (pthread_self) has this address
  *   CALL_NUMBER(regs)         the number of the system call that a task is in; negative: none
  *   CALL_ARGUMENT_0, CALL_ARGUMENT_1(regs)
  *   call_arguments(to, regs, compat)

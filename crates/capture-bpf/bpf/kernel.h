@@ -188,6 +188,7 @@ typedef struct {
 
 struct signal_struct {
     atomic_t live;
+    int nr_threads;
 };
 
 struct sched_entity {

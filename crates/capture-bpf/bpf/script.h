@@ -78,11 +78,19 @@ INLINE u64 script_follow(struct Code *tell, u64 at)
      : !script_read(at, to, (size) / 4) ? (size) / 4                                                                   \
                                         : 0)
 
-/* Returns the thread pointer of the current thread, which is what pthread_self() returns in it. */
-INLINE u64 script_thread_pointer(void)
+/* Gets the thread pointer of the current thread; 0 if it is not known, in a process without other threads. Returns 0 if it is not known in
+ * another one, so that the thread cannot be told from others. */
+INLINE int script_thread_pointer(u64 *pointer)
 {
     struct task_struct *task = bpf_get_current_task_btf();
-    return THREAD_POINTER(task);
+    *pointer = THREAD_POINTER(task);
+    return *pointer || NUMBER(task->signal->nr_threads) == 1;
+}
+
+/* Returns whether a descriptor (pthread_self) is that of the thread with this pointer. */
+INLINE int script_is_own(u64 pointer, u64 id)
+{
+    return id && (!pointer || IS_DESCRIPTOR(pointer, id));
 }
 
 /* Returns whether the current thread is the first of its process. */

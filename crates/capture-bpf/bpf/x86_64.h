@@ -41,6 +41,9 @@ struct thread_info {
 /* Saved as the task was switched out. */
 #define THREAD_POINTER(task) OPTIONAL((task)->thread.fsbase, 0)
 
+/* The descriptor begins with the block that the pointer leads to. */
+#define IS_DESCRIPTOR(pointer, id) ((pointer) == (id))
+
 /* Recordings have registers of samples. */
 #define REGISTER_SAMPLES
 

@@ -53,7 +53,7 @@ fn read_all(interpreter: &dyn Interpreter, seed: u64) {
     let memory = Odd { seed, reads: Cell::new(0) };
     let lists = interpreter.lists().expect("each has lists so far");
     let states: Vec<u64> = match lists.threads(&memory, 0) {
-        Ok(Threads::ByPointer(states)) => states.into_values().collect(),
+        Ok(Threads::ByDescriptor(states)) => states.into_values().collect(),
         Ok(Threads::Main(state)) => vec![state],
         Err(_) => Vec::new(),
     };

@@ -37,15 +37,15 @@ struct python_search {
     struct ScriptLayout *layout;
     u64 interpreter;
     u64 thread;
-    /* The value of pthread_self() in the wanted thread. */
-    u64 id;
+    /* The pointer of the wanted thread. */
+    u64 pointer;
 };
 
 static long python_search_step(u32 index, struct python_search *search)
 {
     struct ScriptLayout *layout = search->layout;
     if (search->thread) {
-        if (script_word(search->thread + PYTHON(layout, THREAD_ID)) == search->id)
+        if (script_is_own(search->pointer, script_word(search->thread + PYTHON(layout, THREAD_ID))))
             return 1;
         search->thread = script_word(search->thread + PYTHON(layout, THREAD_NEXT));
         return 0;
@@ -62,22 +62,22 @@ static long python_search_step(u32 index, struct python_search *search)
 INLINE u64 python_thread(u64 runtime, struct ScriptLayout *layout)
 {
     struct task_struct *task = bpf_get_current_task_btf();
-    u64 id = script_thread_pointer(), second = bpf_ktime_get_ns() >> 30;
+    u64 pointer, second = bpf_ktime_get_ns() >> 30;
     u32 tid = NUMBER(task->pid);
-    if (!id)
+    if (!script_thread_pointer(&pointer))
         return 0;
     /* The thread that holds the global lock: the current one, if it runs Python code. */
     u64 current = PYTHON(layout, CURRENT) ? script_word(runtime + PYTHON(layout, CURRENT)) : 0;
-    if (current && script_word(current + PYTHON(layout, THREAD_ID)) == id)
+    if (current && script_is_own(pointer, script_word(current + PYTHON(layout, THREAD_ID))))
         return current;
     struct python_known *known = bpf_map_lookup_elem(&python_threads, &tid);
     if (known && known->runtime == runtime && known->second == second &&
-        script_word(known->thread + PYTHON(layout, THREAD_ID)) == id)
+        script_is_own(pointer, script_word(known->thread + PYTHON(layout, THREAD_ID))))
         return known->thread;
-    struct python_search search = { .thread = unknown_zero, .layout = layout, .id = id };
+    struct python_search search = { .thread = unknown_zero, .layout = layout, .pointer = pointer };
     search.interpreter = script_word(runtime + PYTHON(layout, INTERPRETERS));
     bpf_loop(MAX_SCRIPT_THREADS, python_search_step, &search, 0);
-    if (!search.thread || script_word(search.thread + PYTHON(layout, THREAD_ID)) != id)
+    if (!search.thread || !script_is_own(pointer, script_word(search.thread + PYTHON(layout, THREAD_ID))))
         return 0;
     struct python_known found = { .runtime = runtime, .thread = search.thread, .second = second };
     bpf_map_update_elem(&python_threads, &tid, &found, BPF_ANY);

@@ -14,7 +14,7 @@ struct ruby_own {
     u64 end;
 };
 
-/* Returns the thread pointer of a thread. */
+/* Returns the address of a thread's descriptor. */
 INLINE u64 ruby_thread_id(struct ScriptLayout *layout, u64 thread)
 {
     u64 native = RUBY(layout, THREAD_NATIVE) ? script_word(thread + RUBY(layout, THREAD_NATIVE)) : thread;
@@ -25,7 +25,7 @@ struct ruby_search {
     struct ScriptLayout *layout;
     u64 list;
     u64 thread;
-    u64 id;
+    u64 pointer;
 };
 
 static long ruby_search_step(u32 index, struct ruby_search *search)
@@ -34,7 +34,7 @@ static long ruby_search_step(u32 index, struct ruby_search *search)
         search->thread = 0;
         return 1;
     }
-    if (ruby_thread_id(search->layout, search->thread) == search->id)
+    if (script_is_own(search->pointer, ruby_thread_id(search->layout, search->thread)))
         return 1;
     search->thread = script_word(search->thread);
     return 0;
@@ -43,13 +43,13 @@ static long ruby_search_step(u32 index, struct ruby_search *search)
 /* Returns the execution context of the current thread. `at`: address of the pointer to the main ractor. */
 INLINE u64 ruby_thread(u64 at, struct ScriptLayout *layout)
 {
-    u64 id = script_thread_pointer(), ractor = script_word(at);
-    if (!id || !ractor)
+    u64 pointer, ractor = script_word(at);
+    if (!script_thread_pointer(&pointer) || !ractor)
         return 0;
     u64 running = script_word(ractor + RUBY(layout, RUNNING));
-    if (running && ruby_thread_id(layout, script_word(running + RUBY(layout, CONTEXT_THREAD))) == id)
+    if (running && script_is_own(pointer, ruby_thread_id(layout, script_word(running + RUBY(layout, CONTEXT_THREAD)))))
         return running;
-    struct ruby_search search = { .thread = unknown_zero, .layout = layout, .id = id, .list = ractor + RUBY(layout, THREADS) };
+    struct ruby_search search = { .thread = unknown_zero, .layout = layout, .pointer = pointer, .list = ractor + RUBY(layout, THREADS) };
     search.thread = script_word(search.list);
     bpf_loop(MAX_SCRIPT_THREADS, ruby_search_step, &search, 0);
     return search.thread ? script_word(search.thread + RUBY(layout, THREAD_CONTEXT)) : 0;

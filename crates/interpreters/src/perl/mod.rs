@@ -11,7 +11,7 @@ mod functions;
 mod kernel;
 mod layout;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::Range;
 
@@ -131,7 +131,7 @@ impl FrameLists for Perl {
 
     fn threads(&self, memory: &dyn Memory, bias: u64) -> Result<Threads, Unreadable> {
         Ok(match memory.word(self.interpreter.wrapping_add(bias))? {
-            0 => Threads::ByPointer(HashMap::new()),
+            0 => Threads::ByDescriptor(BTreeMap::new()),
             interpreter => Threads::Main(interpreter),
         })
     }

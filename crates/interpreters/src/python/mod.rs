@@ -11,7 +11,7 @@ mod offsets;
 mod rounds;
 mod version;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::Range;
 
@@ -107,7 +107,7 @@ impl FrameLists for Python {
         let PythonLayout { runtime: of_runtime, interpreter: of_interpreter, thread: of_thread, .. } =
             &self.layout;
         let word = |at: u64, offset: u32| memory.word(at.wrapping_add(offset.into()));
-        let (mut states, mut looked_at) = (HashMap::new(), 0);
+        let (mut states, mut looked_at) = (BTreeMap::new(), 0);
         let mut interpreter = word(self.runtime.wrapping_add(bias), of_runtime.interpreters)?;
         while interpreter != 0 {
             let mut thread = word(interpreter, of_interpreter.threads)?;
@@ -125,7 +125,7 @@ impl FrameLists for Python {
             }
             interpreter = word(interpreter, of_interpreter.next)?;
         }
-        Ok(Threads::ByPointer(states))
+        Ok(Threads::ByDescriptor(states))
     }
 
     fn frames(&self, memory: &dyn Memory, state: u64) -> Result<Vec<ScriptFrame>, Unreadable> {

@@ -11,7 +11,7 @@ mod functions;
 mod kernel;
 mod layout;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::Range;
 
@@ -139,16 +139,16 @@ impl FrameLists for Ruby {
     fn threads(&self, memory: &dyn Memory, bias: u64) -> Result<Threads, Unreadable> {
         let word = |at: u64, offset: u32| memory.word(at.wrapping_add(offset.into()));
         let layout = &self.layout;
-        let mut states = HashMap::new();
+        let mut states = BTreeMap::new();
         let ractor = word(self.ractor.wrapping_add(bias), 0)?;
         if ractor == 0 {
-            return Ok(Threads::ByPointer(states));
+            return Ok(Threads::ByDescriptor(states));
         }
         let list = ractor.wrapping_add(layout.threads.into());
         let mut thread = word(list, 0)?;
         for _ in 0..MAX_THREADS {
             if thread == list || thread == 0 {
-                return Ok(Threads::ByPointer(states));
+                return Ok(Threads::ByDescriptor(states));
             }
             let native = if layout.thread_native == 0 { thread } else { word(thread, layout.thread_native)? };
             // A thread that waits for a native thread has none.
