@@ -7,6 +7,8 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
+use rustix::process::{Resource, getrlimit, setrlimit};
+
 /// Returns CLOCK_MONOTONIC in nanoseconds: the clock of all records.
 pub fn monotonic_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC)
@@ -173,20 +175,11 @@ pub fn ticks_per_second() -> u64 {
     u64::try_from(ticks).ok().filter(|&ticks| ticks > 0).unwrap_or(100)
 }
 
-/// Raises the limit of open files to the hard limit: one event per thread and CPU takes many.
-pub fn raise_file_limit() {
-    if let Ok(mut files) = limit(libc::RLIMIT_NOFILE) {
-        files.rlim_cur = files.rlim_max;
-        // SAFETY: the pointer is to a live, initialised rlimit.
-        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &files) };
-    }
-}
-
-fn limit(which: libc::__rlimit_resource_t) -> io::Result<libc::rlimit> {
-    let mut limit = MaybeUninit::<libc::rlimit>::zeroed();
-    // SAFETY: the pointer is to a live rlimit, which is filled in or stays zero.
-    let (result, limit) = unsafe { (libc::getrlimit(which, limit.as_mut_ptr()), limit.assume_init()) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(limit) }
+/// Raises the limit of open files to the hard limit: one event per thread and CPU takes many, and so do the connections of a server.
+pub fn raise_file_limit() -> io::Result<()> {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    Ok(setrlimit(Resource::Nofile, limit)?)
 }
 
 /// Returns the size of a memory page in bytes.

@@ -66,7 +66,8 @@ impl StatRunner {
     /// Prepares to run commands. `say` informs the user about a command of this name that did not end on Ctrl-C.
     pub fn new(watcher: Option<Box<dyn StatCounters>>, say: fn(&str, Notice)) -> Result<Self, Error> {
         let signals = Signals::watch().map_err(Error::system("watching for signals"))?;
-        plumb_process::usage::raise_file_limit();
+        // If that fails, opening events says so.
+        let _ = plumb_process::usage::raise_file_limit();
         Ok(Self { host: Host::read(), watcher, signals, say })
     }
 

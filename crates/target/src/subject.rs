@@ -34,7 +34,8 @@ impl Subject {
     /// Finds the target's processes, or forks for its command.
     pub fn find(target: &Target) -> Result<Self, TargetError> {
         check(target)?;
-        raise_file_limit();
+        // If that fails, opening events says so.
+        let _ = raise_file_limit();
         let cgroup = match target {
             Target::Cgroup(path) => Some(Cgroup::find(path).map_err(TargetError::Cgroup)?),
             _ => None,

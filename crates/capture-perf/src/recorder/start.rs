@@ -65,7 +65,8 @@ impl Recorder {
         let options = options_with(options, &mut unwinder);
         let own = own_cpu_time();
         let host = Host::read();
-        raise_file_limit();
+        // If that fails, opening events says so.
+        let _ = raise_file_limit();
         check(target)?;
         let (choice, machine) = choose(&host, &options)?;
         let setup::Choice { events: wanted, frequency_hz, cycles_per_ns, mut limits } = choice;

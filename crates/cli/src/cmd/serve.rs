@@ -159,7 +159,9 @@ pub fn run(args: Args) -> Result<Exit> {
     }
     plumb_capture_perf::return_freed_memory();
     args.log.init();
-    raise_file_limit();
+    if let Err(error) = plumb_process::usage::raise_file_limit() {
+        tracing::warn!(%error, "cannot raise the limit of open files");
+    }
     let options = server_options(&args)?;
     let mut listen = ListenOptions::new(args.show.listen.unwrap_or(STORE));
     listen.tls = args.access.tls_cert.zip(args.access.tls_key);
@@ -289,14 +291,4 @@ async fn with_agent(
     asked: impl Future<Output = ()>,
 ) -> Result<impl Future<Output = ()>> {
     Ok(asked)
-}
-
-/// Each connection is an open file, and the usual limit is 1,024.
-fn raise_file_limit() {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        tracing::warn!(%error, "cannot raise the limit of open files");
-    }
 }
